@@ -1,0 +1,48 @@
+/* Agents: who plans and who writes. One interface of roles, several implementations; the search
+ * does not know which it drives. The expert answers from rules and code generators. An answer comes
+ * through a callback, exactly once, possibly before the call returns. Agents know nothing of
+ * archives; what they need of history is handed to them. */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "strategy/strategy.h"
+#include "target/gpu.h"
+
+/* What every role is told. */
+struct briefing {
+    const struct inst *inst;
+    const struct catalogue *catalogue;
+    const struct gpu *gpu;
+    struct features features;
+    struct roofline roofline;
+};
+
+struct parent { /* a strategy that was tried */
+    struct strategy strategy;
+    double time_s; /* INFINITY: not accepted */
+};
+
+/* Reasons are short sentences that are recorded with the candidate. */
+typedef void agent_plan_fn(void *ctx, const struct strategy *s, size_t n, str reason,
+                           const struct err *err);
+typedef void agent_code_fn(void *ctx, str source, const struct err *err);
+
+struct agent {
+    const char *name; /* "expert" */
+    void *self;
+    /* planner: `n` strategies for a first generation, best guess first, the fallback among them. */
+    void (*plan)(void *self, const struct briefing *b, size_t n, struct rng r, agent_plan_fn *done,
+                 void *ctx);
+    /* crossover: a child of two parents. */
+    void (*cross)(void *self, const struct briefing *b, const struct parent *x,
+                  const struct parent *y, struct rng r, agent_plan_fn *done, void *ctx);
+    /* coder: strategy to candidate source. err where the strategy cannot be written. */
+    void (*code)(void *self, const struct briefing *b, const struct strategy *s,
+                 agent_code_fn *done, void *ctx);
+    void (*free)(void *self);
+};
+
+/* assets: folder that overrides the embedded ones, or NULL. */
+bool expert_new(const char *assets, struct agent *out, struct err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* Child processes with limits, each in a process group of its own, dying with their parent.
+ *
+ * A child gets exactly the descriptors listed, nothing else (0, 1 and 2 are /dev/null where they are
+ * not listed: a file opened later must not become its stderr), signals and their mask at their
+ * defaults, PR_SET_PDEATHSIG = SIGKILL, and, unless told otherwise, a minimal environment. Failure
+ * to exec is reported as an err by child_start itself (through a close-on-exec pipe). */
+#ifndef BASE_CHILD_H
+#define BASE_CHILD_H
+
+#include "base/err.h"
+#include <sys/types.h>
+
+struct child_fd {
+    int from, to; /* the parent's descriptor and its number in the child */
+};
+
+struct child_limits { /* 0 = leave as it is */
+    size_t address_bytes;
+    size_t file_bytes;
+    unsigned cpu_s;
+    unsigned open_files;
+};
+
+struct child_spec {
+    const char *const *argv; /* argv[0] is the program's path, or a name looked up in PATH */
+    const char *const *env;  /* NULL: inherited */
+    const struct child_fd *fds;
+    size_t nfds;
+    struct child_limits limits;
+    int nice;
+};
+
+struct child {
+    pid_t pid; /* 0: none */
+    int pidfd; /* owned until given to loop_watch_pid */
+};
+
+bool child_start(const struct child_spec *spec, struct child *out, struct err *err);
+void child_kill(pid_t pid); /* SIGKILL to the group, then to the process */
+/* Blocks until it ended; closes pidfd if it is still owned. Returns the wait status. */
+int child_wait(struct child *c);
+/* "exit code 3", "killed by SIGSEGV" */
+str child_status_text(int status, char *space, size_t n);
+
+/* Both ends close-on-exec. */
+bool pipe_pair(int out[2], struct err *err);
+bool socket_pair(int out[2], struct err *err); /* AF_UNIX stream */
+
+#endif

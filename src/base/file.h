@@ -1,0 +1,30 @@
+/* Files and folders. Reads have a ceiling, writes replace atomically: the new content is written
+ * beside the old, flushed, and renamed over it, so that a reader sees one or the other and a failed
+ * write changes nothing. Temporary files carry a leading dot and ".tmp." and are removed on
+ * failure. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* Regular files only: a directory, a device or a file over `max` is an error that says so. */
+bool file_read(const char *path, size_t max, struct arena *a, str *out, struct err *err);
+bool file_read_fd(int fd, size_t max, struct arena *a, str *out, struct err *err);
+bool file_replace(const char *path, str content, struct err *err);
+bool file_replace_parts(const char *path, const str *parts, size_t n, struct err *err);
+bool file_write_all(int fd, const void *p, size_t n, struct err *err); /* the one write seam */
+bool file_exists(const char *path);
+bool dir_make(const char *path, struct err *err);     /* with its parents; fine if it exists */
+bool dir_remove_tree(const char *path, struct err *err); /* does not follow links */
+bool dir_list(const char *path, struct arena *a, str **names, size_t *n, struct err *err); /* sorted */
+/* An exclusive lock on `path` (created if absent) that dies with the process. Returns the
+ * descriptor, or -1: err says who holds it where that is known. */
+int file_lock(const char *path, struct err *err);
+
+/* $XDG_CACHE_HOME/cutepilot or ~/.cache/cutepilot; with neither, /tmp/cutepilot-UID. */
+str cache_dir(struct arena *a);
+/* The path of the running program. */
+str self_path(struct arena *a);
+
+#endif

@@ -1,0 +1,19 @@
+/* Jobs as JSON: what the coordinator asks of a worker, and counters on their way back. */
+#ifndef DEVICE_JOB_H
+#define DEVICE_JOB_H
+
+#include "base/json.h"
+#include "kernel/candidate.h"
+#include "sim/sim.h"
+
+json *launches_to_json(const struct bound_plan *p);
+bool launches_from_json(const json *j, struct arena *a, struct bound_plan *out, struct err *err);
+
+json *set_to_json(const struct inst *in); /* settable dimensions: {"R": 3, …} */
+bool set_from_json(const json *j, struct arena *a, struct binding **out, size_t *n,
+                   struct err *err);
+
+json *counters_to_json(const struct sim_counters *c);
+bool counters_from_json(const json *j, struct sim_counters *out);
+
+#endif

@@ -1,0 +1,28 @@
+/* The roles around a device, each the main function of a process of its own. They sandbox
+ * themselves, say hello, serve until end of file, and return the process's exit code. */
+#ifndef DEVICE_ROLE_H
+#define DEVICE_ROLE_H
+
+#include "base/json.h"
+#include "base/sandbox.h"
+#include "target/gpu.h"
+
+/* What --device names: "sim", "sim:h200". */
+struct device_name {
+    char text[64];
+    bool simulated;
+    const struct gpu *gpu;
+};
+bool device_name_parse(const char *text, struct device_name *out, struct err *err);
+
+/* Frames on stdin and stdout, which are moved away first. */
+int worker_main(const struct device_name *d, unsigned threads);
+/* Socket on ROLE_FD. */
+int device_main(const struct device_name *d, unsigned threads);
+
+/* Shared by every role: says hello on fd with what the sandbox achieved. extra may be NULL; it is
+ * moved. */
+bool role_hello(int fd, const char *role, const struct sandbox_report *s, json *extra,
+                struct err *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* The search: what to try next. `evolve` keeps a population of strategies; each generation is
+ * coded by the agent, evaluated, and the better ones become parents by elitism and tournament.
+ *
+ * It is a deterministic function of its seed and of the outcomes it has consumed, in submission
+ * order: random streams are keyed by (seed, generation, slot), a generation is submitted as a whole
+ * and the next one made when all of it is known. Running it again with archived outcomes as answers
+ * is therefore how a run resumes. */
+#ifndef SEARCH_SEARCH_H
+#define SEARCH_SEARCH_H
+
+#include "agent/agent.h"
+#include "archive/archive.h"
+#include "base/option.h"
+#include "eval/eval.h"
+#include "search/event.h"
+
+struct search_options {
+    const struct briefing *briefing;
+    struct agent *agent;
+    struct archive *archive;      /* NULL: nothing is kept */
+    struct budget budget;         /* time ends between generations as well as inside one */
+    uint64_t seed;
+    size_t population;            /* of a generation; 0: 12 */
+    size_t plateau;               /* generations without gain before it stops; 0: 3 */
+    double stop_share;            /* stops at this fraction of the limit; 0: 0.98 */
+    const bool *interrupted;      /* set by a signal handler; may be NULL */
+    event_fn *emit;
+    void *emit_ctx;
+};
+
+struct search_best {
+    bool found;
+    uint64_t ordinal;
+    struct strategy strategy;
+    str source;    /* in the arena given to search_evolve */
+    json *record;  /* owned by the caller */
+    double time_s;
+    double naive_s; /* of the fallback strategy; INFINITY when it was not accepted */
+    size_t evaluated, replayed;
+    const char *stopped; /* "limit", "plateau", "budget", "interrupted", "space" */
+};
+
+/* The evaluator options are completed (callbacks) by the search. */
+bool search_evolve(struct loop *l, const struct search_options *o,
+                   const struct evaluator_options *eo, struct arena *a, struct search_best *out,
+                   struct err *err);
+
+#endif

@@ -1,0 +1,96 @@
+/* The simulator: runs PTX, a warp as 32-lane vectors, checks every access, counts what happens.
+ *
+ * A program is one PTX entry, decoded: unknown instructions are refused here, at load, with the
+ * PTX line and the instruction. A machine holds the global buffers; addresses are synthetic, with
+ * unmapped space between buffers, so that no access can touch anything but a buffer. Results do not
+ * depend on the number of host threads. */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "ptx/ptx.h"
+
+struct sim_program;
+struct sim_machine;
+
+/* The program borrows the entry and lives in the arena. False: an instruction is not supported. */
+bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct arena *a,
+              struct sim_program **out, struct err *err);
+
+struct sim_machine *sim_machine_new(void);
+void sim_machine_free(struct sim_machine *m);
+
+struct sim_buffer {
+    str name;     /* for messages: "x" */
+    void *host;   /* size bytes, the caller's */
+    size_t size;
+    bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
+    /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
+     * the memory holds its content already. Called with disjoint ranges, from several threads. */
+    void (*touch)(void *ctx, size_t offset, size_t n, void *dst);
+    void *touch_ctx;
+};
+#define SIM_PAGE 4096
+
+/* Returns the buffer's device address, aligned to 512 bytes. */
+uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
+void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
+
+struct sim_launch {
+    const struct sim_program *program;
+    uint32_t grid[3], block[3];
+    size_t dynamic_shared;
+    const void *params; /* laid out as the entry's parameters */
+    size_t params_size;
+    unsigned threads;          /* of the host */
+    uint64_t max_warp_instrs;  /* of the whole launch; 0: a generous default by grid size */
+    uint64_t sample_ctas;      /* 0: all; otherwise about so many, spread evenly over the grid */
+};
+
+enum sim_status {
+    SIM_OK,
+    SIM_OUT_OF_BOUNDS, /* no buffer there */
+    SIM_MISALIGNED,
+    SIM_WROTE_INPUT,
+    SIM_TRAP,
+    SIM_BUDGET,      /* instruction budget used up */
+    SIM_NO_PROGRESS, /* nothing can run any more */
+    SIM_BAD_LAUNCH,  /* limits of the entry or of the machine */
+    SIM_UNSUPPORTED, /* met while running */
+};
+
+struct sim_fault { /* of the first faulting thread in CTA and lane order */
+    uint64_t address;
+    uint32_t bytes;
+    bool store;
+    uint32_t cta[3], thread[3];
+    uint32_t src_line; /* of the .cu; 0: unknown */
+    char text[512];    /* one sentence for people and models, line, thread and nearest buffer in it */
+};
+
+/* Exact counts of what ran. Of a sampled launch, `ctas` of `ctas_total` ran: scale by the ratio. */
+struct sim_counters {
+    uint64_t ctas, ctas_total, warps;
+    uint64_t warp_instrs, lane_instrs;
+    uint64_t warp_fp32, warp_fp64, warp_int, warp_special, warp_memory, warp_control;
+    uint64_t flops;             /* lanes; an fma counts two */
+    uint64_t load_requests, load_sectors, load_bytes;    /* global; bytes as asked by lanes */
+    uint64_t store_requests, store_sectors, store_bytes;
+    uint64_t touched_load_sectors, touched_store_sectors; /* distinct 32-byte sectors */
+    uint64_t divergent_branches;
+    uint32_t widest_load, widest_store;  /* bytes a lane in one instruction */
+};
+void sim_counters_add(struct sim_counters *sum, const struct sim_counters *c);
+
+struct sim_result {
+    enum sim_status status;
+    struct sim_fault fault;
+    struct sim_counters counters;
+};
+void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
+
+/* Names of what is supported, one form a line, from the op table (docs, messages). */
+void sim_supported(struct buf *out);
+
+#endif

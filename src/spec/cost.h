@@ -1,0 +1,32 @@
+/* What a task costs at the least, and what kind of work it is, read off its expressions. */
+#ifndef SPEC_COST_H
+#define SPEC_COST_H
+
+#include "spec/task.h"
+
+struct cost {
+    double flops_add_mul; /* additions, multiplications, comparisons of reals, divisions */
+    double flops_special; /* exp, log, sqrt, tanh, … */
+    double flops;         /* both */
+    double read_bytes, write_bytes, compulsory_bytes; /* each touched element once */
+    double intensity;     /* flops / compulsory byte */
+};
+void cost_of(const struct inst *in, struct cost *out);
+
+enum workload { WORKLOAD_POINTWISE, WORKLOAD_COUNT };
+const char *workload_name(enum workload w);
+
+/* For retrieval of history and for the planners. */
+struct features {
+    enum workload workload;
+    double log2_elements; /* of the largest output */
+    double log2_bytes;
+    double intensity;
+    double special_share; /* of flops */
+    size_t inputs, outputs, rank;
+    enum dtype dtype;     /* of the first output */
+    bool broadcast;       /* some input has fewer elements than the output */
+};
+void features_of(const struct inst *in, struct features *out);
+
+#endif

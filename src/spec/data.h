@@ -1,0 +1,35 @@
+/* Inputs: distributions, generated identically from a seed anywhere.
+ *
+ * Besides the stated distribution every kernel meets a mandatory set, made to expose kernels that
+ * only work on friendly data. Each is a pure function of (seed, tensor name, element index), so
+ * any range of a tensor can be made alone. */
+#ifndef SPEC_DATA_H
+#define SPEC_DATA_H
+
+#include "spec/task.h"
+
+enum data_kind {
+#define DATA(id, name, what) DATA_##id,
+#include "spec/data.def"
+#undef DATA
+    DATA_COUNT
+};
+const char *data_name(enum data_kind k);
+bool data_find(str name, enum data_kind *out);
+
+/* Where the values of the wide and large kinds must be held back so that every intermediate of the
+ * fp64 reference fits fp32: the factor is found by evaluating samples, once for an instance. */
+struct data_scale {
+    double factor[DATA_COUNT];
+};
+bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out, struct err *err);
+
+/* Elements [first, first+count) of input tensor `tensor`, in its dtype, into dst. */
+void data_fill(const struct inst *in, const struct data_scale *scale, size_t tensor,
+               enum data_kind kind, uint64_t seed, int64_t first, int64_t count, void *dst);
+
+/* Between stored elements and double. bf16 and f16 round to nearest even. */
+void data_load(enum dtype t, const void *src, size_t n, double *dst);
+void data_store(enum dtype t, const double *src, size_t n, void *dst);
+
+#endif
