@@ -8,7 +8,7 @@ FORMAT = git ls-files -co --exclude-standard -z -- 'src/**.[ch]' 'tests/**.[ch]'
 
 all: setup ## set up and build build/cutepilot
 	@tools/configure build
-	@ninja -C build cutepilot
+	@flock build ninja -C build cutepilot
 
 setup:
 	@tools/setup build

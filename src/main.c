@@ -1,3 +1,5 @@
-int main(void) {
-    return 0;
-}
+#include "ui/ui.h"
+
+extern char **environ;
+
+int main(int argc, char **argv) { return ui_main(argc, argv, environ); }

@@ -4,6 +4,7 @@
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
 
+#include "base/arena.h"
 #include "base/json.h"
 
 struct archive;
@@ -34,7 +35,7 @@ bool archive_add(struct archive *a, const struct archive_candidate *c, const jso
                  struct err *err);
 bool archive_note(struct archive *a, const char *key, str value, struct err *err); /* meta */
 bool archive_get_note(struct archive *a, const char *key, struct arena *mem, str *value,
-                      struct err *err); /* empty when absent */
+                      struct err *err);  /* empty when absent */
 size_t archive_count(struct archive *a); /* outcomes */
 
 #endif

@@ -32,7 +32,9 @@ struct arena {
 
 static _Noreturn void give_up(const char *why, size_t bytes) {
     char line[160];
-    int n = snprintf(line, sizeof line, "cutepilot: out of memory: %s %zu bytes\n", why, bytes);
+    int n =
+        bytes ? snprintf(line, sizeof line, "cutepilot: out of memory: %s %zu bytes\n", why, bytes)
+              : snprintf(line, sizeof line, "cutepilot: out of memory: %s\n", why);
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
     _exit(ERR_ENV);
@@ -170,6 +172,7 @@ str arena_str(struct arena *a, str s) {
 
 str arena_printf(struct arena *a, const char *fmt, ...) {
     va_list ap, again;
+    BUG_IF(!fmt);
     va_start(ap, fmt);
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);

@@ -221,12 +221,9 @@ static void write_with(const json *j, int flags, struct buf *out) {
     size_t n;
     const char *text =
         json_object_to_json_string_length(inner(j), flags | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
-    if (!j)
-        buf_puts(out, S("null"));
-    else if (!text)
+    if (!text)
         mem_exhausted();
-    else
-        buf_put(out, text, n);
+    buf_put(out, text, n);
 }
 
 void json_write(const json *j, struct buf *out) {

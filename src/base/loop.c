@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 struct watch {
-    int fd;     /* the caller's descriptor, or our pidfd */
-    pid_t pid;  /* 0: a descriptor */
+    int fd;    /* the caller's descriptor, or our pidfd */
+    pid_t pid; /* 0: a descriptor */
     bool dead;
     unsigned events;
     loop_fd_fn *fd_fn;
@@ -48,8 +48,12 @@ static uint64_t clock_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t clock_ms(void) { return clock_ns() / 1000000u; }
-uint64_t clock_us(void) { return clock_ns() / 1000u; }
+uint64_t clock_ms(void) {
+    return clock_ns() / 1000000u;
+}
+uint64_t clock_us(void) {
+    return clock_ns() / 1000u;
+}
 
 struct loop *loop_new(struct err *err) {
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -98,8 +102,7 @@ static size_t watch_find(const struct loop *l, int fd, pid_t pid) {
 static struct watch *watch_add(struct loop *l, int fd) {
     struct watch *w = mem_alloc(sizeof *w);
     w->fd = fd;
-    l->watches =
-        mem_grow(l->watches, &l->watches_cap, l->nwatches + 1, sizeof(struct watch *));
+    l->watches = mem_grow(l->watches, &l->watches_cap, l->nwatches + 1, sizeof(struct watch *));
     l->watches[l->nwatches++] = w;
     return w;
 }

@@ -9,8 +9,7 @@
 
 /* What --device names: "sim", "sim:h200". */
 struct device_name {
-    char text[64];
-    bool simulated;
+    char text[64]; /* canonical */
     const struct gpu *gpu;
 };
 bool device_name_parse(const char *text, struct device_name *out, struct err *err);
@@ -20,9 +19,10 @@ int worker_main(const struct device_name *d, unsigned threads);
 /* Socket on ROLE_FD. */
 int device_main(const struct device_name *d, unsigned threads);
 
-/* Shared by every role: says hello on fd with what the sandbox achieved. extra may be NULL; it is
- * moved. */
-bool role_hello(int fd, const char *role, const struct sandbox_report *s, json *extra,
-                struct err *err);
+/* Shared by the roles: sandboxed to nothing but the descriptors at hand, hello said on fd. */
+bool role_enter(int fd, const char *role, struct err *err);
+json *sandbox_to_json(const struct sandbox_report *s);
+/* Checks a peer's first frame: its role, protocol and build. */
+bool role_check_hello(const json *head, const char *role, struct err *err);
 
 #endif

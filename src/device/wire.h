@@ -1,8 +1,8 @@
 /* What coordinator, worker, device and judge say to each other. All of it is frames (base/frame.h):
  * JSON for what is said, a blob for bulk, descriptors for shared memory between device and judge.
  *
- *   coordinator ⇄ worker    pipes, possibly through ssh or srun: no descriptors, end of file ends it
- *   worker ⇄ device, judge  AF_UNIX sockets on descriptor 3; memory travels as descriptors
+ *   coordinator ⇄ worker    pipes, possibly through ssh or srun: no descriptors, end of file ends
+ * it worker ⇄ device, judge  AF_UNIX sockets on descriptor 3; memory travels as descriptors
  *
  * A job is one candidate: its PTX, and the shapes and data it is to be tried on. The worker walks
  * through them with the judge (inputs, poison, comparison) and the device (runs), stops at the
@@ -20,7 +20,8 @@ enum wire {
     WIRE_HELLO = 1,   /* role → parent, first: {role, protocol, build, pid, sandbox, device} */
     WIRE_JOB = 10,    /* coordinator → worker: struct job; blob: PTX */
     WIRE_RESULT = 11, /* worker → coordinator: {job, verdict, why, runs: […], counters: […]} */
-    WIRE_FAILED = 12, /* worker → coordinator: {job, why}: the worker's own trouble, not a verdict */
+    WIRE_FAILED =
+        12, /* worker → coordinator: {job, why}: the worker's own trouble, not a verdict */
     WIRE_PREPARE = 20, /* worker → judge: {task, file, set, data, seed}; inputs and poison made */
     WIRE_CASE = 21,    /* judge → worker: {tensors: [{offset, bytes, writable}]}; fd: memory */
     WIRE_COMPARE = 22, /* worker → judge: {} about the last case */
@@ -31,7 +32,7 @@ enum wire {
     WIRE_RAN = 33,     /* device → worker: {verdict, why} */
     WIRE_MEASURE = 34, /* worker → device: {set, launches, sample_ctas}: counters, no judge */
     WIRE_MEASURED = 35, /* device → worker: {verdict, why, counters: one object a launch} */
-    WIRE_ERROR = 40,   /* judge or device → worker: {why}: cannot do that (memory, bad message) */
+    WIRE_ERROR = 40, /* judge or device → worker: {why}: cannot do that (memory, bad message) */
 };
 
 #endif

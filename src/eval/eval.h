@@ -16,17 +16,17 @@ struct evaluator;
 
 struct evaluator_options {
     const struct task *task;
-    const struct inst *inst;   /* the shape that is optimized */
+    const struct inst *inst; /* the shape that is optimized */
     struct device_name device;
     struct nvrtc_root nvrtc;
-    unsigned workers;          /* each with a device and a judge; 0: one a core */
-    unsigned compilers;        /* 0: one a core */
-    const char *cache;         /* of builds; NULL: none */
+    unsigned workers;                  /* each with a device and a judge; 0: one a core */
+    unsigned compilers;                /* 0: one a core */
+    const char *cache;                 /* of builds; NULL: none */
     const char *const *worker_command; /* prefix before `worker …`; NULL: ourselves */
     bool seed_given;
-    uint64_t seed;             /* of verification; drawn fresh unless given */
-    bool verify_only;          /* no counters, no estimate */
-    unsigned run_limit_ms;     /* one run on the device; 0: 20 s */
+    uint64_t seed;         /* of verification; drawn fresh unless given */
+    bool verify_only;      /* no counters, no estimate */
+    unsigned run_limit_ms; /* one run on the device; 0: 20 s */
 };
 
 typedef void evaluator_done_fn(void *ctx, uint64_t id, struct outcome *o); /* the callee frees o */

@@ -51,7 +51,7 @@ struct build {
     size_t nkernels;
     digest key;
     bool cached;
-    double wall_ms;
+    double wall_ms; /* of the compile that made it, also when it came from the cache */
 };
 
 struct build_pool;
@@ -72,7 +72,8 @@ bool build_submit(struct build_pool *p, const struct build_request *r, build_don
                   void *ctx, struct err *err);
 const struct nvrtc_root *build_pool_root(const struct build_pool *p);
 
-/* The role: `cutepilot compiler`, frames on descriptor 3. */
-int compiler_main(void);
+/* The role: `cutepilot compiler LIBRARY INCLUDE CUTLASS`, frames on descriptor 3. argv holds the
+ * three words after `compiler`; CUTLASS may be empty. */
+int compiler_main(int argc, char **argv);
 
 #endif

@@ -60,7 +60,10 @@ struct ptx_operand {
     bool base_is_reg;
     struct ptx_operand *elem; /* VECTOR; PTX "_" is a SYMBOL named "_" */
     size_t nelem;
+    int32_t label; /* SYMBOL: index into labels when it names one, otherwise -1 */
 };
+/* Also VECTORs: a pair of destinations `%r1|%p1`, and the lists `(…)` of a call. What follows the
+ * base in `[base, {x, y}]` is the ADDRESS's elem. `.branchtargets` is an instruction of that name. */
 
 struct ptx_instr {
     str op;          /* "ld" */
@@ -95,6 +98,8 @@ struct ptx_entry {
     struct ptx_label *labels;
     size_t nlabels;
     uint32_t maxntid[3], reqntid[3], minnctapersm; /* 0: not given */
+    struct ptx_param *rets; /* of a .func */
+    size_t nrets;
 };
 
 struct ptx_module {

@@ -1,0 +1,3 @@
+static __device__ __forceinline__ long long cp_smaller(long long a, long long b) {
+    return a < b ? a : b;
+}

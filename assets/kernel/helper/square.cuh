@@ -1,0 +1,3 @@
+static __device__ __forceinline__ float cp_square(float x) {
+    return x * x;
+}

@@ -1,0 +1,205 @@
+#include "eval/links.h"
+
+#include "base/child.h"
+#include "base/file.h"
+#include "device/wire.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define MAX_STARTS 3  /* in a row without a hello */
+#define MAX_PREFIX 64 /* words of a worker's command */
+
+struct link {
+    struct links *s;
+    pid_t pid;
+    struct conn *conn;
+    bool ready;
+    unsigned fails;
+    void *job;
+    int64_t serial; /* of the job, to tell its answer */
+};
+
+struct links {
+    struct loop *loop;
+    struct links_events ev;
+    struct arena *arena;
+    const char *argv[MAX_PREFIX + 4];
+    struct link *link;
+    unsigned n;
+    int64_t serial;
+    bool broken;
+};
+
+static void link_frame(void *ctx, struct frame *f);
+static void link_closed(void *ctx, const struct err *why);
+static void link_ended(void *ctx, pid_t pid, int status);
+
+static void give_up(struct links *s, const struct err *why) {
+    if (s->broken)
+        return;
+    s->broken = true;
+    s->ev.broken(s->ev.ctx, why);
+}
+
+static bool link_start(struct link *k, struct err *err) {
+    struct links *s = k->s;
+    int in[2], out[2]; /* the worker's stdin and stdout */
+    if (!pipe_pair(in, err))
+        return false;
+    if (!pipe_pair(out, err)) {
+        close(in[0]);
+        close(in[1]);
+        return false;
+    }
+    struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
+    struct child_spec spec = {.argv = s->argv, .fds = fds, .nfds = 3};
+    struct child child;
+    bool ok = child_start(&spec, &child, err);
+    close(in[0]);
+    close(out[1]);
+    if (!ok) {
+        close(in[1]);
+        close(out[0]);
+        return err_wrap(err, "start a worker");
+    }
+    k->pid = child.pid;
+    k->ready = false;
+    k->conn = conn_new(s->loop, out[0], in[1], WIRE_NOISE, link_frame, link_closed, k, err);
+    return k->conn && loop_watch_pid(s->loop, child.pid, child.pidfd, link_ended, k, err);
+}
+
+static void link_ended(void *ctx, pid_t pid, int status) {
+    struct link *k = ctx;
+    struct links *s = k->s;
+    struct err err = {0};
+    char space[64];
+    void *job = k->job;
+    child_kill(pid);
+    conn_free(k->conn);
+    k->conn = NULL;
+    k->pid = 0;
+    k->job = NULL;
+    k->fails = k->ready ? 0 : k->fails + 1;
+    k->ready = false;
+    str how = child_status_text(status, space, sizeof space);
+    if (k->fails >= MAX_STARTS) {
+        err_set(&err, ERR_ENV, "the worker '%s' does not start: %.*s", s->argv[0], STR_ARG(how));
+        give_up(s, &err);
+    } else if (!s->broken && !link_start(k, &err)) {
+        give_up(s, &err);
+    }
+    if (job)
+        s->ev.lost(s->ev.ctx, job, S("the worker process died"));
+}
+
+static void link_closed(void *ctx, const struct err *why) {
+    struct link *k = ctx;
+    if (why->kind)
+        fprintf(stderr, "cutepilot: worker: %s\n", why->text);
+    if (k->pid)
+        child_kill(k->pid); /* link_ended follows */
+}
+
+static void link_hello(struct link *k, const struct frame *f) {
+    struct err err = {0};
+    if (!role_check_hello(f->head, "worker", &err)) {
+        give_up(k->s, &err);
+        return;
+    }
+    k->ready = true;
+    k->s->ev.idle(k->s->ev.ctx);
+}
+
+static void link_answer(struct link *k, const struct frame *f) {
+    struct links *s = k->s;
+    void *job = k->job;
+    int64_t serial = -1;
+    str why = S("no reason given");
+    json_get_i64(f->head, "job", &serial);
+    if (!job || serial != k->serial)
+        return;
+    k->job = NULL;
+    if (f->type == WIRE_RESULT) {
+        s->ev.result(s->ev.ctx, job, f->head);
+    } else {
+        json_get_str(f->head, "why", &why);
+        s->ev.lost(s->ev.ctx, job, why);
+    }
+    s->ev.idle(s->ev.ctx);
+}
+
+static void link_frame(void *ctx, struct frame *f) {
+    struct link *k = ctx;
+    if (f->type == WIRE_HELLO)
+        link_hello(k, f);
+    else if (f->type == WIRE_RESULT || f->type == WIRE_FAILED)
+        link_answer(k, f);
+    frame_release(f);
+}
+
+bool links_send(struct links *s, void *job, json *head, str blob) {
+    for (unsigned i = 0; i < s->n; i++) {
+        struct link *k = &s->link[i];
+        if (!k->ready || k->job)
+            continue;
+        k->job = job;
+        k->serial = ++s->serial;
+        json_set_i64(head, "job", k->serial);
+        conn_send(k->conn, WIRE_JOB, head, blob, NULL, 0);
+        return true;
+    }
+    return false;
+}
+
+static void set_command(struct links *s, const struct device_name *d, unsigned threads,
+                        const char *const *command) {
+    size_t n = 0;
+    if (command)
+        for (; command[n] && n < MAX_PREFIX; n++)
+            s->argv[n] = command[n];
+    else
+        s->argv[n++] = arena_cstr(s->arena, self_path(s->arena));
+    s->argv[n++] = "worker";
+    s->argv[n++] = d->text;
+    s->argv[n++] = arena_printf(s->arena, "%u", threads).p;
+    s->argv[n] = NULL;
+}
+
+struct links *links_new(struct loop *l, const struct device_name *d, unsigned n, unsigned threads,
+                        const char *const *command, const struct links_events *ev,
+                        struct err *err) {
+    struct links *s = mem_alloc(sizeof *s);
+    s->loop = l;
+    s->ev = *ev;
+    s->arena = arena_new(1 << 20);
+    s->n = n;
+    s->link = mem_alloc(n * sizeof *s->link);
+    set_command(s, d, threads, command);
+    for (unsigned i = 0; i < n; i++) {
+        s->link[i].s = s;
+        if (!link_start(&s->link[i], err)) {
+            links_free(s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+void links_free(struct links *s) {
+    if (!s)
+        return;
+    for (unsigned i = 0; i < s->n; i++) {
+        struct link *k = &s->link[i];
+        if (k->pid) {
+            loop_unwatch_pid(s->loop, k->pid);
+            child_kill(k->pid);
+            child_wait(&(struct child){k->pid, -1});
+        }
+        conn_free(k->conn);
+    }
+    mem_free(s->link);
+    arena_free(s->arena);
+    mem_free(s);
+}

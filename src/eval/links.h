@@ -1,0 +1,26 @@
+/* The evaluator's workers: started, watched, replaced. A link carries one job at a time. A worker
+ * that dies with a job in hand is started again and the job given to whoever is free; one that
+ * never says hello is an environment that does not work. */
+#ifndef EVAL_LINKS_H
+#define EVAL_LINKS_H
+
+#include "base/frame.h"
+#include "device/role.h"
+
+struct links;
+
+struct links_events {
+    void *ctx;
+    void (*idle)(void *ctx);                                /* a worker is free */
+    void (*result)(void *ctx, void *job, const json *head); /* the job's WIRE_RESULT */
+    void (*lost)(void *ctx, void *job, str why);      /* worker died or failed: job is not done */
+    void (*broken)(void *ctx, const struct err *why); /* no worker can be had; once */
+};
+
+struct links *links_new(struct loop *l, const struct device_name *d, unsigned n, unsigned threads,
+                        const char *const *command, const struct links_events *ev, struct err *err);
+void links_free(struct links *s); /* kills them */
+/* Gives the job to a free worker; false when none is free. head's "job" is set here. */
+bool links_send(struct links *s, void *job, json *head, str blob);
+
+#endif

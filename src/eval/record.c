@@ -1,0 +1,135 @@
+#include "eval/record.h"
+
+#include "base/hash.h"
+#include "device/job.h"
+
+#include <stdio.h>
+
+static json *base_record(const struct record_input *in, str verdict, str why) {
+    const struct evaluator_options *o = in->options;
+    json *r = json_object();
+    char hex[65], version[32];
+    digest_hex(sha256_of(in->source), hex);
+    json_set_str(r, "verdict", verdict);
+    json_set_bool(r, "accepted", str_is(verdict, verdict_name(VERDICT_ACCEPTED)));
+    json_set_str(r, "why", why);
+    json_set_str(r, "task", o->task->name);
+    json_set_str(r, "device", str_view(o->device.text));
+    json_set_str(r, "source_sha256", str_view(hex));
+    json_set_str(r, "cutepilot", S(CUTEPILOT_VERSION));
+    snprintf(version, sizeof version, "%d.%d", o->nvrtc.major, o->nvrtc.minor);
+    json_set_str(r, "nvrtc", str_view(version));
+    json_set_str(r, "arch", str_view(o->device.gpu->arch));
+    json_set_f64(r, "wall_ms", in->wall_ms);
+    return r;
+}
+
+static void add_build(json *r, const struct record_input *in) {
+    json *kernels = json_array();
+    if (!in->build)
+        return;
+    for (size_t i = 0; i < in->nkernels; i++) {
+        json *k = json_object();
+        json_set_str(k, "name", in->kernels[i].name);
+        json_set_i64(k, "registers", in->kernels[i].registers);
+        json_set_i64(k, "shared_static", (int64_t)in->kernels[i].shared_static);
+        json_set_i64(k, "local_bytes", (int64_t)in->kernels[i].local_bytes);
+        json_push(kernels, k);
+    }
+    json_set(r, "kernels", kernels);
+    json_set_bool(r, "build_cached", in->build->cached);
+    json_set_f64(r, "build_ms", in->build->wall_ms);
+}
+
+static void add_scope(json *r, const struct record_input *in) {
+    char seed[32];
+    if (!in->trials)
+        return;
+    json_set_str(r, "scope", in->trials->scope);
+    json_set_bool(r, "task_shape_verified", in->trials->task_shape_run);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)in->seed);
+    json_set_str(r, "verify_seed", str_view(seed));
+}
+
+json *record_verdict(const struct record_input *in, enum verdict v, str why) {
+    json *r = base_record(in, str_view(verdict_name(v)), why);
+    add_build(r, in);
+    return r;
+}
+
+static const struct kernel_facts *facts_of(const struct record_input *in, str kernel) {
+    for (size_t i = 0; i < in->nkernels; i++)
+        if (str_eq(in->kernels[i].name, kernel))
+            return &in->kernels[i];
+    return NULL;
+}
+
+static json *estimate_json(const struct sim_estimate *e) {
+    json *j = json_object();
+    json_set_f64(j, "time_s", e->time_s);
+    json_set_f64(j, "dram_s", e->dram_s);
+    json_set_f64(j, "l2_s", e->l2_s);
+    json_set_f64(j, "issue_s", e->issue_s);
+    json_set_f64(j, "pipe_s", e->pipe_s);
+    json_set_f64(j, "latency_s", e->latency_s);
+    json_set_f64(j, "launch_s", e->launch_s);
+    json_set_str(j, "bound", str_view(e->bound));
+    json_set_i64(j, "blocks_sm", e->occupancy.blocks_sm);
+    json_set_i64(j, "warps_sm", e->occupancy.warps_sm);
+    json_set_str(j, "occupancy_limiter", str_view(e->occupancy.limiter));
+    json_set_f64(j, "waves", e->waves);
+    return j;
+}
+
+/* The sum over the launches; the slowest names the bound. */
+static void add_estimate(json *r, const struct record_input *in, const json *counters) {
+    const struct gpu *g = in->options->device.gpu;
+    const struct bound_plan *plan = &in->trials->task_plan;
+    json *launches = json_array();
+    double time = 0, slowest = 0;
+    const char *bound = "";
+    for (size_t i = 0; i < plan->nlaunches && i < json_len(counters); i++) {
+        const struct bound_launch *l = &plan->launches[i];
+        const struct kernel_facts *f = facts_of(in, l->kernel);
+        struct sim_counters c;
+        struct sim_estimate e;
+        if (!counters_from_json(json_at(counters, i), &c))
+            continue;
+        sim_model(g, &c, l->block[0] * l->block[1] * l->block[2], f ? f->registers : 32,
+                  (f ? f->shared_static : 0) + l->shared, &e);
+        time += e.time_s;
+        if (!(e.time_s <= slowest)) {
+            slowest = e.time_s;
+            bound = e.bound;
+        }
+        json_push(launches, estimate_json(&e));
+    }
+    json_set_f64(r, "time_s", time);
+    json_set_bool(r, "estimated", true);
+    json_set_bool(r, "model_calibrated", g->calibrated);
+    json_set_str(r, "bound", str_view(bound));
+    json_set_f64(r, "limit_s", in->limit->limit_s);
+    json_set_f64(r, "limit_share", time > 0 ? in->limit->limit_s / time : 0);
+    json_set(r, "estimate", launches);
+    json_set(r, "counters", json_copy(counters));
+}
+
+json *record_result(const struct record_input *in, const json *result) {
+    str verdict = S("crash"), why = S(""), shape, data;
+    json_get_str(result, "verdict", &verdict);
+    json_get_str(result, "why", &why);
+    json *r = base_record(in, verdict, why);
+    if (json_get_str(result, "shape", &shape))
+        json_set_str(r, "shape", shape);
+    if (json_get_str(result, "data", &data))
+        json_set_str(r, "data", data);
+    if (json_get(result, "details"))
+        json_set(r, "details", json_copy(json_get(result, "details")));
+    add_scope(r, in);
+    add_build(r, in);
+    if (json_get(result, "counters"))
+        add_estimate(r, in, json_get(result, "counters"));
+    if (json_get(result, "runs"))
+        json_set(r, "runs", json_copy(json_get(result, "runs")));
+    return r;
+}

@@ -1,0 +1,127 @@
+#include "eval/trials.h"
+
+#include "base/rng.h"
+
+#include <string.h>
+
+#define FULL_BYTES  (160ull << 20) /* of all tensors: what is simulated whole */
+#define SMALL_BYTES (4ull << 20)   /* of all tensors of a made shape */
+#define WANTED      2              /* small shapes */
+#define ATTEMPTS    4000
+
+static size_t inst_bytes(const struct inst *in) {
+    size_t sum = 0;
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        if (in->task->tensors[i].role != TENSOR_LET)
+            sum += in->tensors[i].bytes;
+    return sum;
+}
+
+static bool seen(const struct trials *t, str label) {
+    for (size_t i = 0; i < t->n; i++)
+        if (str_eq(t->shapes[i].label, label))
+            return true;
+    return false;
+}
+
+/* Adds the shape if the candidate admits it. False only with err: a plan whose arithmetic or limits
+ * fail at a shape it claims to serve. */
+static bool add_shape(const struct candidate *c, const struct inst *in, bool all_kinds,
+                      struct arena *a, struct trials *t, struct err *err) {
+    str which, label = inst_label(in, a);
+    bool fits;
+    if (t->n == TRIALS_MAX_SHAPES || seen(t, label))
+        return true;
+    if (!plan_fits(c, in, &fits, &which, err))
+        return err_wrap(err, "at %.*s", STR_ARG(label));
+    if (!fits)
+        return true;
+    struct trial_shape *s = &t->shapes[t->n];
+    *s = (struct trial_shape){.inst = in, .label = label};
+    if (!plan_bind(c, in, a, &s->plan, err))
+        return err_wrap(err, "at %.*s", STR_ARG(label));
+    for (size_t k = 0; k < DATA_COUNT; k++)
+        s->kinds[k] = all_kinds || k == DATA_STATED || k == DATA_SIGNED || k == DATA_SPIKES;
+    t->n++;
+    return true;
+}
+
+/* Sizes that divide, that are prime, that are tiny: whatever a require line asks for, some are
+ * likely to satisfy it. */
+static int64_t draw_size(struct rng r, uint64_t at, int64_t own) {
+    static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,  16,  17,   31,   32,  48,
+                                    64, 96, 97, 128, 192, 256, 257, 384, 512, 1024, 2048, 4096};
+    uint64_t n = sizeof sizes / sizeof *sizes;
+    uint64_t i = rng_below(r, at, n + 1);
+    return i == n ? own : sizes[i];
+}
+
+static bool make_shapes(const struct candidate *c, const struct inst *own, struct arena *a,
+                        struct trials *t, struct err *err) {
+    const struct task *task = own->task;
+    struct rng r = rng_stream(1, task->name);
+    struct binding set[TASK_MAX_DIMS];
+    for (uint64_t attempt = 0; attempt < ATTEMPTS && t->n < WANTED; attempt++) {
+        struct err ignored = {0};
+        struct inst *in;
+        bool fits;
+        str which;
+        size_t n = 0;
+        for (size_t d = 0; d < task->ndims; d++)
+            if (!task->dims[d].derived)
+                set[n++] = (struct binding){
+                    task->dims[d].name, draw_size(r, attempt * TASK_MAX_DIMS + d, own->dims[d])};
+        struct arena *scratch = arena_new(16u << 20);
+        bool usable = task_bind(task, set, n, scratch, &in, &ignored) &&
+                      inst_bytes(in) <= SMALL_BYTES && plan_fits(c, in, &fits, &which, &ignored) &&
+                      fits;
+        arena_free(scratch);
+        if (usable && (!task_bind(task, set, n, a, &in, err) || !add_shape(c, in, true, a, t, err)))
+            return false;
+    }
+    return true;
+}
+
+static bool own_shape(const struct candidate *c, const struct inst *own, struct arena *a,
+                      struct trials *t, bool *launch, struct err *err) {
+    str which;
+    bool fits;
+    *launch = false;
+    if (!plan_fits(c, own, &fits, &which, err))
+        return false;
+    if (!fits)
+        return err_set(err, ERR_INPUT,
+                       "the task's own shape (%.*s) does not satisfy 'require %.*s'",
+                       STR_ARG(inst_label(own, a)), STR_ARG(which));
+    *launch = true;
+    return plan_bind(c, own, a, &t->task_plan, err);
+}
+
+bool trials_make(const struct candidate *c, const struct inst *own, struct arena *a,
+                 struct trials *t, bool *launch, struct err *err) {
+    memset(t, 0, sizeof *t);
+    if (!own_shape(c, own, a, t, launch, err))
+        return false;
+    for (size_t i = 0; i < own->task->nchecks && t->n + 1 < TRIALS_MAX_SHAPES; i++) {
+        struct inst *in;
+        if (!task_bind_check(own->task, i, a, &in, err) || !add_shape(c, in, true, a, t, err))
+            return false;
+    }
+    size_t checks = t->n;
+    if (checks < WANTED && !make_shapes(c, own, a, t, err))
+        return false;
+    size_t small = t->n;
+    bool whole = inst_bytes(own) <= FULL_BYTES;
+    if (whole && !add_shape(c, own, inst_bytes(own) <= SMALL_BYTES, a, t, err))
+        return false;
+    t->task_shape_run = whole;
+    if (!t->n)
+        return err_set(err, ERR_INPUT,
+                       "no shape that the require lines admit is small enough to simulate: loosen "
+                       "them, or verify on a GPU");
+    t->scope = arena_printf(a, "%zu check shape%s%s%s", small, small == 1 ? "" : "s",
+                            small > checks ? " (some made to satisfy its require lines)" : "",
+                            whole ? " and the task's own shape"
+                                  : "; the task's own shape is too large to simulate whole");
+    return true;
+}

@@ -1,0 +1,162 @@
+/* Reading a cubin. What is used of the format:
+ *
+ *   .symtab            kernels are function symbols with the bit STO_CUDA_ENTRY in st_other
+ *   .nv.info           records (format byte, attribute byte, u16); format 4 has u16 bytes after it:
+ *                      REGCOUNT, FRAME_SIZE and MIN_STACK_SIZE hold (symbol, value), two u32
+ *   .text.NAME         older files keep the registers in the top byte of sh_info
+ *   .nv.shared.NAME    its size is the static shared memory; where .nv.shared.reserved.0 exists
+ *                      (sm_90 on) the first 1,024 bytes belong to the system
+ *
+ * Checked against ptxas -v of CUDA 13.0 for sm_80 and sm_90a. */
+#include "kernel/cubin.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define STO_CUDA_ENTRY    0x10
+#define EIFMT_SVAL        4
+#define EIATTR_FRAME_SIZE 0x11
+#define EIATTR_MIN_STACK  0x12
+#define EIATTR_REGCOUNT   0x2f
+#define SYSTEM_SHARED     1024
+#define CUBIN_MAX_KERNELS 4096
+
+struct cubin {
+    str bytes;
+    const char *why; /* the first thing wrong with it */
+    Elf64_Ehdr head;
+    str section_names, symbols, symbol_names;
+    bool system_shared;
+};
+
+static bool broken(struct cubin *c, const char *why) {
+    c->why = why;
+    return false;
+}
+
+/* Piece of the file, or nothing. */
+static bool piece(const struct cubin *c, uint64_t at, uint64_t n, str *out) {
+    if (at > c->bytes.n || n > c->bytes.n - at)
+        return false;
+    *out = (str){c->bytes.p + at, (size_t)n};
+    return true;
+}
+
+static bool section(const struct cubin *c, size_t i, Elf64_Shdr *out) {
+    str s;
+    if (i >= c->head.e_shnum || !piece(c, c->head.e_shoff, (uint64_t)c->head.e_shnum * sizeof *out, &s))
+        return false;
+    memcpy(out, s.p + i * sizeof *out, sizeof *out);
+    return true;
+}
+
+static bool section_bytes(const struct cubin *c, const Elf64_Shdr *s, str *out) {
+    return s->sh_type != SHT_NOBITS && piece(c, s->sh_offset, s->sh_size, out);
+}
+
+/* The NUL-terminated string at `at` of a table; empty when there is none. */
+static str table_string(str table, uint64_t at) {
+    if (at >= table.n)
+        return S("");
+    const char *end = memchr(table.p + at, 0, table.n - (size_t)at);
+    return end ? (str){table.p + at, (size_t)(end - (table.p + at))} : S("");
+}
+
+static bool section_find(const struct cubin *c, str prefix, str name, Elf64_Shdr *out) {
+    for (size_t i = 0; section(c, i, out); i++) {
+        str is = table_string(c->section_names, out->sh_name);
+        if (is.n == prefix.n + name.n && str_starts(is, prefix) && str_ends(is, name))
+            return true;
+    }
+    return false;
+}
+
+static bool cubin_open(struct cubin *c) {
+    Elf64_Shdr s;
+    if (c->bytes.n < sizeof c->head)
+        return broken(c, "shorter than an ELF header");
+    memcpy(&c->head, c->bytes.p, sizeof c->head);
+    if (memcmp(c->head.e_ident, ELFMAG, SELFMAG) != 0 || c->head.e_ident[EI_CLASS] != ELFCLASS64)
+        return broken(c, "not a 64-bit ELF file");
+    if (c->head.e_shentsize != sizeof(Elf64_Shdr))
+        return broken(c, "section headers of another size");
+    if (!section(c, c->head.e_shstrndx, &s) || !section_bytes(c, &s, &c->section_names))
+        return broken(c, "no section names");
+    if (!section_find(c, S(".symtab"), S(""), &s) || !section_bytes(c, &s, &c->symbols) ||
+        !section(c, s.sh_link, &s) || !section_bytes(c, &s, &c->symbol_names))
+        return broken(c, "no symbols");
+    c->system_shared = section_find(c, S(".nv.shared.reserved.0"), S(""), &s);
+    return true;
+}
+
+static bool symbol(const struct cubin *c, size_t i, Elf64_Sym *out) {
+    if (i >= c->symbols.n / sizeof *out)
+        return false;
+    memcpy(out, c->symbols.p + i * sizeof *out, sizeof *out);
+    return true;
+}
+
+/* The largest value that .nv.info gives for this attribute of this symbol. */
+static bool info_find(const struct cubin *c, uint8_t attribute, uint32_t of, uint32_t *out) {
+    Elf64_Shdr s;
+    str info;
+    bool found = false;
+    if (!section_find(c, S(".nv.info"), S(""), &s) || !section_bytes(c, &s, &info))
+        return false;
+    while (info.n >= 4) {
+        uint16_t size;
+        memcpy(&size, info.p + 2, 2);
+        uint8_t format = (uint8_t)info.p[0], is = (uint8_t)info.p[1];
+        str value = str_cut(info, 4, format == EIFMT_SVAL ? size : 0);
+        info = str_from(info, 4 + value.n);
+        uint32_t pair[2];
+        if (is != attribute || format != EIFMT_SVAL || value.n < sizeof pair)
+            continue;
+        memcpy(pair, value.p, sizeof pair);
+        if (pair[0] == of && (!found || pair[1] > *out)) {
+            *out = pair[1];
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void kernel_read(const struct cubin *c, uint32_t index, str name, struct kernel_facts *out) {
+    Elf64_Shdr s;
+    uint32_t v = 0;
+    out->name = name;
+    if (info_find(c, EIATTR_REGCOUNT, index, &v))
+        out->registers = (int)(v & 0xffff);
+    else if (section_find(c, S(".text."), name, &s))
+        out->registers = (int)(s.sh_info >> 24);
+    if (info_find(c, EIATTR_FRAME_SIZE, index, &v))
+        out->local_bytes = v;
+    if (info_find(c, EIATTR_MIN_STACK, index, &v) && v > out->local_bytes)
+        out->local_bytes = v; /* with the functions it calls */
+    if (section_find(c, S(".nv.shared."), name, &s)) {
+        size_t system = c->system_shared ? SYSTEM_SHARED : 0;
+        out->shared_static = s.sh_size > system ? (size_t)s.sh_size - system : 0;
+    }
+}
+
+bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *n,
+                 struct err *err) {
+    struct cubin c = {.bytes = cubin};
+    Elf64_Sym s;
+    *n = 0;
+    *out = NULL;
+    if (!cubin_open(&c))
+        return err_set(err, ERR_ENV, "cubin: %s", c.why);
+    size_t count = 0;
+    for (size_t i = 0; symbol(&c, i, &s); i++)
+        count += ELF64_ST_TYPE(s.st_info) == STT_FUNC && (s.st_other & STO_CUDA_ENTRY);
+    if (count > CUBIN_MAX_KERNELS)
+        return err_set(err, ERR_ENV, "cubin: %zu kernels", count);
+    *out = arena_array(a, struct kernel_facts, count);
+    for (size_t i = 0; symbol(&c, i, &s); i++)
+        if (ELF64_ST_TYPE(s.st_info) == STT_FUNC && (s.st_other & STO_CUDA_ENTRY)) {
+            str name = arena_str(a, table_string(c.symbol_names, s.st_name));
+            kernel_read(&c, (uint32_t)i, name, &(*out)[(*n)++]);
+        }
+    return true;
+}

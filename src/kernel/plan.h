@@ -1,0 +1,80 @@
+/* Plan arithmetic, private to the kernel room: the tokens of a `//!` line, expressions over the
+ * task's dimensions and earlier lets, and their evaluation in checked 64-bit integers.
+ *
+ * A reader walks one line of the candidate with one token ahead. Every failure is an err_at that
+ * quotes the line; after one the reader is not used again. Trees live in the reader's arena. */
+#ifndef KERNEL_PLAN_H
+#define KERNEL_PLAN_H
+
+#include "kernel/candidate.h"
+
+#define PLAN_MAX_DEPTH 64 /* of a tree; chains like 1+1+1+… count one a term */
+
+enum plan_op {
+    PLAN_NUMBER,
+    PLAN_DIM,
+    PLAN_LET,
+    PLAN_NEG,
+    PLAN_NOT,
+    PLAN_ADD,
+    PLAN_SUB,
+    PLAN_MUL,
+    PLAN_DIV, /* floor, as is MOD */
+    PLAN_MOD,
+    PLAN_EQ,
+    PLAN_NE,
+    PLAN_LT,
+    PLAN_LE,
+    PLAN_GT,
+    PLAN_GE,
+    PLAN_AND, /* do not evaluate b when a settles it */
+    PLAN_OR,
+    PLAN_MIN,
+    PLAN_MAX,
+    PLAN_CEIL_DIV,
+};
+
+struct plan_expr {
+    enum plan_op op;
+    unsigned depth;
+    size_t at, len; /* in the candidate's source */
+    int64_t value;  /* NUMBER */
+    size_t ref;     /* DIM, LET */
+    struct plan_expr *a, *b;
+};
+
+enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_SIGN };
+struct token {
+    enum token_kind kind;
+    size_t at;
+    str text;
+    int64_t number;
+};
+
+struct plan_reader {
+    str file, source;
+    size_t at, end;     /* what is left of the line */
+    struct token token; /* the one ahead */
+    const struct task *task;
+    const struct plan_let *lets; /* those already known */
+    size_t nlets;
+    struct arena *arena;
+    struct err *err;
+};
+
+/* A diagnostic at a place of the reader's source. */
+#define PLAN_FAIL(r, at, len, hint, ...)                                                           \
+    err_at((r)->err, (r)->file, (r)->source, (at), (len), (hint), __VA_ARGS__)
+
+bool reader_next(struct plan_reader *r); /* moves on by one token */
+bool reader_is(const struct plan_reader *r, const char *sign);
+bool reader_expect(struct plan_reader *r, const char *sign, const char *after);
+struct plan_expr *plan_expr_parse(struct plan_reader *r); /* NULL and err */
+int plan_dim_find(const struct task *t, str name);        /* -1: none */
+bool plan_name_is_function(str name);
+
+/* False: `where` is the expression that has no value and `why` says it. */
+bool plan_expr_eval(const struct plan_expr *e, const int64_t *dims, const int64_t *lets,
+                    int64_t *out, const struct plan_expr **where, const char **why);
+
+#endif

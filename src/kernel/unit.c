@@ -1,0 +1,106 @@
+/* The text that is compiled: prelude, the candidate's source under its own name and line numbers,
+ * and the checks of argument types, each under the number of the launch line it is about, so that a
+ * failed one reads as an error of that line. */
+#include "kernel/candidate.h"
+
+#include "base/asset.h"
+#include "kernel/plan.h"
+
+/* The name under which NVRTC reports the source. */
+#define UNIT_FILE "kernel.cu"
+
+static bool put_asset(const char *name, struct buf *out, struct err *err) {
+    struct arena *a = arena_new(1u << 20);
+    str text;
+    bool ok = asset_get(NULL, name, a, &text, err);
+    if (ok)
+        buf_puts(out, text);
+    arena_free(a);
+    return ok;
+}
+
+/* Does an earlier argument of the plan take this tensor? The first to take an output must be able
+ * to write it; a later step may only read what an earlier one wrote. */
+static bool taken_before(const struct candidate *c, size_t launch, size_t arg) {
+    int tensor = c->launches[launch].args[arg].tensor;
+    for (size_t i = 0; i <= launch; i++)
+        for (size_t k = 0; k < (i == launch ? arg : c->launches[i].nargs); k++)
+            if (c->launches[i].args[k].tensor == tensor)
+                return true;
+    return false;
+}
+
+/* decltype of this picks, from an overload set too, the function with that many arguments. */
+static void put_picker(size_t launch, size_t n, struct buf *out) {
+    if (n) {
+        buf_puts(out, S("template <"));
+        for (size_t i = 0; i < n; i++)
+            buf_printf(out, "%sclass A%zu", i ? ", " : "", i);
+        buf_puts(out, S("> "));
+    }
+    for (int side = 0; side < 2; side++) {
+        buf_puts(out, side ? S("pick_") : S("arguments<"));
+        if (side)
+            buf_printf(out, "%zu(void (*)(", launch);
+        for (size_t i = 0; i < n; i++)
+            buf_printf(out, "%sA%zu", i ? ", " : "", i);
+        buf_puts(out, side ? S(")); ") : S("> "));
+    }
+    buf_printf(out, "mismatch pick_%zu(...); ", launch);
+}
+
+static void put_argument_check(const struct candidate *c, size_t launch, size_t arg,
+                               struct buf *out) {
+    const struct plan_launch *l = &c->launches[launch];
+    const struct plan_arg *a = &l->args[arg];
+    buf_puts(out, S("static_assert("));
+    if (a->tensor < 0) {
+        str text = str_cut(c->source, a->value->at, a->value->len);
+        buf_printf(out,
+                   "integer<argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument %zu (%.*s): "
+                   "expected an integer type of 4 or 8 bytes\"); ",
+                   arg, launch, STR_ARG(l->kernel), arg + 1, STR_ARG(str_cut(text, 0, 200)));
+        return;
+    }
+    const struct tensor *t = &c->task->tensors[a->tensor];
+    const struct dtype_info *type = dtype_info(t->dtype);
+    bool writes = t->role == TENSOR_OUT && !taken_before(c, launch, arg);
+    buf_printf(out,
+               "%s<%s%s, argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument %zu (%.*s): "
+               "expected a%s pointer to %s, a vector of it, or void\"); ",
+               writes ? "writes" : "reads", type->name, t->dtype == DTYPE_BOOL ? "_" : "", arg,
+               launch, STR_ARG(l->kernel), arg + 1, STR_ARG(t->name), writes ? " non-const" : "",
+               type->cuda);
+}
+
+/* One line of text, so that all of it carries the launch's line number. */
+static void put_launch_checks(const struct candidate *c, size_t launch, struct buf *out) {
+    const struct plan_launch *l = &c->launches[launch];
+    size_t line, col;
+    text_position(c->source, l->at, &line, &col);
+    buf_printf(out, "#line %zu \"" UNIT_FILE "\"\nnamespace cutepilot_checks { ", line);
+    put_picker(launch, l->nargs, out);
+    buf_printf(out,
+               "using of_%zu = decltype(pick_%zu(&%.*s)); static_assert(of_%zu::match, \"kernel "
+               "%.*s: the plan passes %zu arguments, the kernel takes another number\"); ",
+               launch, launch, STR_ARG(l->kernel), launch, STR_ARG(l->kernel), l->nargs);
+    for (size_t i = 0; i < l->nargs; i++)
+        put_argument_check(c, launch, i, out);
+    buf_puts(out, S("}\n"));
+}
+
+bool candidate_unit(const struct candidate *c, struct buf *out, struct err *err) {
+    if (!put_asset("kernel/prelude.cuh", out, err))
+        return false;
+    buf_puts(out, S("#line 1 \"" UNIT_FILE "\"\n"));
+    buf_puts(out, c->source);
+    /* Twice: the source may end in a backslash. */
+    buf_puts(out, S("\n\n#line 1 \"launch plan\"\n"));
+    if (!put_asset("kernel/checks.cuh", out, err))
+        return false;
+    for (size_t i = 0; i < c->nlaunches; i++)
+        put_launch_checks(c, i, out);
+    if (out->failed)
+        return err_set(err, ERR_INPUT, "%.*s: too large to compile", STR_ARG(c->file));
+    return true;
+}

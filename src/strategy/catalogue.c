@@ -1,0 +1,72 @@
+/* The catalogue: every strategies/NAME.decision, embedded or in the user's assets folder. */
+#include "base/asset.h"
+#include "base/file.h"
+#include "strategy/decision.h"
+#include <string.h>
+
+static const char folder[] = "strategies/";
+static const char ending[] = ".decision";
+
+struct names {
+    str at[STRATEGY_MAX_DECISIONS];
+    size_t n;
+};
+
+/* Keeps the list sorted and free of doubles. */
+static bool add_name(struct names *list, str name, struct err *err) {
+    size_t i = 0;
+    while (i < list->n && str_cmp(list->at[i], name) < 0)
+        i++;
+    if (i < list->n && str_eq(list->at[i], name))
+        return true;
+    if (list->n == STRATEGY_MAX_DECISIONS)
+        return err_set(err, ERR_INPUT, "more than %d decisions", STRATEGY_MAX_DECISIONS);
+    memmove(&list->at[i + 1], &list->at[i], (list->n - i) * sizeof list->at[0]);
+    list->at[i] = name;
+    list->n++;
+    return true;
+}
+
+static bool add_file(struct names *list, str file, struct err *err) {
+    if (!str_ends(file, str_view(ending)))
+        return true;
+    return add_name(list, str_cut(file, 0, file.n - (sizeof ending - 1)), err);
+}
+
+static bool find_names(const char *assets, struct arena *a, struct names *list, struct err *err) {
+    for (const struct asset *f = asset_table; f->name; f++) {
+        str path = str_view(f->name);
+        if (str_starts(path, str_view(folder)) &&
+            !add_file(list, str_from(path, sizeof folder - 1), err))
+            return false;
+    }
+    if (!assets)
+        return true;
+    str dir = arena_printf(a, "%s/strategies", assets), *files;
+    size_t n;
+    if (!file_exists(dir.p))
+        return true;
+    if (!dir_list(dir.p, a, &files, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!add_file(list, files[i], err))
+            return false;
+    return true;
+}
+
+bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out, struct err *err) {
+    struct names list = {.n = 0};
+    if (!find_names(assets, a, &list, err))
+        return err_wrap(err, "strategies");
+    struct catalogue *c = arena_new_of(a, struct catalogue);
+    c->decisions = arena_array(a, struct decision, list.n);
+    c->n = list.n;
+    for (size_t i = 0; i < list.n; i++) {
+        str file = arena_printf(a, "%s%.*s%s", folder, STR_ARG(list.at[i]), ending), text;
+        if (!asset_get(assets, file.p, a, &text, err) ||
+            !decision_parse(file, list.at[i], text, a, &c->decisions[i], err))
+            return false;
+    }
+    *out = c;
+    return true;
+}

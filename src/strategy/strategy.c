@@ -1,0 +1,199 @@
+/* Operations on strategies. A strategy holds values; most arithmetic here is on their ranks in the
+ * decision's list, so that "next larger" and "far apart" do not depend on the unit of a decision.
+ * Everything random is a function of the stream it is given. */
+#include "strategy/strategy.h"
+#include <math.h>
+#include <string.h>
+
+/* Chances of a mutation: to move to a neighbouring value rather than any, and to go on to another
+ * decision. */
+#define NEIGHBOUR_SHARE 0.7
+#define FURTHER_SHARE   0.3
+
+static int decision_find(const struct catalogue *c, str name) {
+    for (size_t i = 0; i < c->n; i++)
+        if (str_eq(c->decisions[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static int rank_of(const struct decision *d, int64_t value) {
+    for (size_t i = 0; i < d->nvalues; i++)
+        if (d->values[i] == value)
+            return (int)i;
+    return -1;
+}
+
+static void strategy_clear(struct strategy *s) {
+    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
+        s->value[i] = STRATEGY_UNSET;
+}
+
+void strategy_fallback(const struct catalogue *c, enum workload w, struct strategy *out) {
+    strategy_clear(out);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->decisions[i].workload[w])
+            out->value[i] = c->decisions[i].fallback;
+}
+
+void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out) {
+    const char *gap = "";
+    for (size_t i = 0; i < c->n; i++) {
+        if (s->value[i] == STRATEGY_UNSET)
+            continue;
+        buf_printf(out, "%s%.*s=%lld", gap, STR_ARG(c->decisions[i].name), (long long)s->value[i]);
+        gap = " ";
+    }
+}
+
+static bool refuse_value(const struct decision *d, str value, struct err *err) {
+    struct buf list;
+    buf_init(&list, 1024);
+    for (size_t i = 0; i < d->nvalues; i++)
+        buf_printf(&list, " %lld", (long long)d->values[i]);
+    err_set(err, ERR_INPUT, "strategy: %.*s cannot be `%.*s`; its values are%s", STR_ARG(d->name),
+            STR_ARG(str_cut(value, 0, 40)), list.p ? list.p : "");
+    buf_release(&list);
+    return false;
+}
+
+static bool parse_setting(const struct catalogue *c, str word, struct strategy *out,
+                          struct err *err) {
+    size_t eq = str_find(word, S("="));
+    str name = str_cut(word, 0, eq), value = str_from(word, eq + 1);
+    if (eq == word.n)
+        return err_set(err, ERR_INPUT, "strategy: expected name=value, not `%.*s`",
+                       STR_ARG(str_cut(word, 0, 40)));
+    int i = decision_find(c, name);
+    if (i < 0)
+        return err_set(err, ERR_INPUT, "strategy: no decision is called `%.*s`",
+                       STR_ARG(str_cut(name, 0, 40)));
+    if (out->value[i] != STRATEGY_UNSET)
+        return err_set(err, ERR_INPUT, "strategy: %.*s is stated twice", STR_ARG(name));
+    int64_t v;
+    if (!str_to_i64(value, &v) || rank_of(&c->decisions[i], v) < 0)
+        return refuse_value(&c->decisions[i], value, err);
+    out->value[i] = v;
+    return true;
+}
+
+bool strategy_parse(const struct catalogue *c, str text, struct strategy *out, struct err *err) {
+    str word;
+    strategy_clear(out);
+    while (str_word(&text, ' ', &word)) {
+        word = str_trim(word);
+        if (word.n && !parse_setting(c, word, out, err))
+            return false;
+    }
+    return true;
+}
+
+digest strategy_hash(const struct catalogue *c, const struct strategy *s) {
+    struct sha256 h;
+    sha256_init(&h);
+    for (size_t i = 0; i < c->n; i++) {
+        if (s->value[i] == STRATEGY_UNSET)
+            continue;
+        sha256_put_str(&h, c->decisions[i].name);
+        sha256_put(&h, &s->value[i], sizeof s->value[i]);
+    }
+    return sha256_end(&h);
+}
+
+bool strategy_equal(const struct catalogue *c, const struct strategy *a, const struct strategy *b) {
+    return memcmp(a->value, b->value, c->n * sizeof a->value[0]) == 0;
+}
+
+double strategy_distance(const struct catalogue *c, const struct strategy *a,
+                         const struct strategy *b) {
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct decision *d = &c->decisions[i];
+        bool in_a = a->value[i] != STRATEGY_UNSET, in_b = b->value[i] != STRATEGY_UNSET;
+        if ((!in_a && !in_b) || (in_a && in_b && d->nvalues < 2))
+            continue;
+        n++;
+        if (in_a && in_b)
+            sum += fabs((double)rank_of(d, a->value[i]) - rank_of(d, b->value[i])) /
+                   (double)(d->nvalues - 1);
+        else
+            sum += 1;
+    }
+    return n ? sum / (double)n : 0;
+}
+
+int64_t strategy_get(const struct catalogue *c, const struct strategy *s, const char *name) {
+    int i = decision_find(c, str_view(name));
+    return i < 0 ? STRATEGY_UNSET : s->value[i];
+}
+
+bool strategy_put(const struct catalogue *c, struct strategy *s, const char *name, int64_t v) {
+    int i = decision_find(c, str_view(name));
+    if (i < 0 || rank_of(&c->decisions[i], v) < 0)
+        return false;
+    s->value[i] = v;
+    return true;
+}
+
+void strategy_random(const struct catalogue *c, enum workload w, struct rng r,
+                     struct strategy *out) {
+    strategy_clear(out);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct decision *d = &c->decisions[i];
+        if (d->workload[w])
+            out->value[i] = d->values[rng_below(r, i, d->nvalues)];
+    }
+}
+
+/* A value other than the present one. */
+static int64_t moved(const struct decision *d, int64_t value, struct rng r, uint64_t position) {
+    size_t rank = (size_t)rank_of(d, value), last = d->nvalues - 1;
+    if (rng_unit(r, position) < NEIGHBOUR_SHARE) {
+        bool up = rank == 0 || (rank < last && rng_below(r, position + 1, 2));
+        return d->values[up ? rank + 1 : rank - 1];
+    }
+    size_t other = rng_below(r, position + 1, last);
+    return d->values[other + (other >= rank)];
+}
+
+/* The decisions that can move are drawn without repetition, so no move undoes an earlier one and
+ * the result differs from the argument. Where nothing can move (a space of one strategy) it is the
+ * argument. */
+void strategy_mutate(const struct catalogue *c, const struct strategy *s, struct rng r,
+                     struct strategy *out) {
+    size_t movable[STRATEGY_MAX_DECISIONS], n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (rank_of(&c->decisions[i], s->value[i]) >= 0 && c->decisions[i].nvalues > 1)
+            movable[n++] = i;
+    struct strategy result = *s;
+    for (uint64_t position = 0; n > 0; position += 4) {
+        size_t pick = rng_below(r, position, n), i = movable[pick];
+        result.value[i] = moved(&c->decisions[i], s->value[i], r, position + 1);
+        movable[pick] = movable[--n];
+        if (!(rng_unit(r, position + 3) < FURTHER_SHARE))
+            break;
+    }
+    *out = result;
+}
+
+void strategy_cross(const struct catalogue *c, const struct strategy *a, const struct strategy *b,
+                    struct rng r, struct strategy *out) {
+    struct strategy result;
+    strategy_clear(&result);
+    for (size_t i = 0; i < c->n; i++) {
+        bool from_a = rng_below(r, i, 2) == 0;
+        if (a->value[i] == STRATEGY_UNSET || b->value[i] == STRATEGY_UNSET)
+            from_a = b->value[i] == STRATEGY_UNSET;
+        result.value[i] = from_a ? a->value[i] : b->value[i];
+    }
+    *out = result;
+}
+
+uint64_t strategy_space(const struct catalogue *c, enum workload w) {
+    uint64_t n = 1;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->decisions[i].workload[w] && __builtin_mul_overflow(n, c->decisions[i].nvalues, &n))
+            return UINT64_MAX;
+    return n;
+}

@@ -1,0 +1,153 @@
+#include "ui/progress.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static enum progress_how choose(const char *how) {
+    if (!strcmp(how, "none"))
+        return PROGRESS_NONE;
+    if (!strcmp(how, "plain"))
+        return PROGRESS_PLAIN;
+    if (!strcmp(how, "live"))
+        return PROGRESS_LIVE;
+    return isatty(STDERR_FILENO) ? PROGRESS_LIVE : PROGRESS_PLAIN;
+}
+
+void progress_init(struct progress *p, const char *how, const char *log_path) {
+    *p = (struct progress){.how = choose(how), .log_fd = -1};
+    if (log_path)
+        p->log_fd = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+static void clear_line(struct progress *p) {
+    if (p->line_open)
+        fputs("\r\033[K", stderr);
+    p->line_open = false;
+}
+
+void progress_release(struct progress *p) {
+    clear_line(p);
+    if (p->log_fd >= 0)
+        close(p->log_fd);
+    p->log_fd = -1;
+}
+
+static void time_text(double s, char out[24]) {
+    if (!isfinite(s))
+        snprintf(out, 24, "-");
+    else if (s >= 1e-3)
+        snprintf(out, 24, "%.4g ms", s * 1e3);
+    else
+        snprintf(out, 24, "%.4g us", s * 1e6);
+}
+
+static int columns(void) {
+    struct winsize w;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+}
+
+static void live_line(struct progress *p, const struct event *e) {
+    char best[24], line[256], of[32] = "";
+    double rate = e->elapsed_s > 0.5 ? 60 * (double)e->done / e->elapsed_s : 0;
+    time_text(e->best_s, best);
+    if (e->budget)
+        snprintf(of, sizeof of, "/%zu", e->budget);
+    int n = snprintf(line, sizeof line,
+                     "generation %llu  %zu%s candidates  best %s%s  %.0f%% of the limit  "
+                     "%.0f/min  %.0f s",
+                     (unsigned long long)p->generation, e->done, of, best,
+                     e->estimated ? " (est.)" : "",
+                     isfinite(e->best_s) ? 100 * e->limit_s / e->best_s : 0, rate, e->elapsed_s);
+    int width = columns() - 1;
+    fprintf(stderr, "\r%.*s\033[K", n < width ? n : width, line);
+    fflush(stderr);
+    p->line_open = true;
+}
+
+static void plain_line(const struct event *e) {
+    char time[24];
+    time_text(e->time_s, time);
+    switch (e->kind) {
+    case EVENT_START:
+    case EVENT_NOTE:
+        fprintf(stderr, "%.*s\n", STR_ARG(e->text));
+        break;
+    case EVENT_GENERATION:
+        fprintf(stderr, "generation %llu\n", (unsigned long long)e->generation);
+        break;
+    case EVENT_CANDIDATE:
+        fprintf(stderr, "  %4llu  %-14s %-12s %.*s%s\n", (unsigned long long)e->ordinal,
+                verdict_name(e->verdict), time, STR_ARG(e->strategy),
+                e->replayed ? "  (replayed)" : "");
+        break;
+    case EVENT_BEST:
+        fprintf(stderr, "  best so far: %llu, %s%s\n", (unsigned long long)e->ordinal, time,
+                e->estimated ? " (estimated)" : "");
+        break;
+    case EVENT_END:
+        fprintf(stderr, "stopped: %.*s\n", STR_ARG(e->text));
+        break;
+    case EVENT_COUNT:
+        break;
+    }
+}
+
+static void set_finite(json *j, const char *key, double v) {
+    if (isfinite(v))
+        json_set_f64(j, key, v);
+}
+
+static void log_event(struct progress *p, const struct event *e) {
+    json *j = json_object();
+    struct buf b;
+    struct err err = {0};
+    json_set_str(j, "event", str_view(event_name(e->kind)));
+    json_set_f64(j, "elapsed_s", e->elapsed_s);
+    json_set_i64(j, "generation", (int64_t)e->generation);
+    if (e->kind == EVENT_CANDIDATE || e->kind == EVENT_BEST) {
+        json_set_i64(j, "ordinal", (int64_t)e->ordinal);
+        json_set_str(j, "strategy", e->strategy);
+        json_set_str(j, "verdict", str_view(verdict_name(e->verdict)));
+        json_set_bool(j, "estimated", e->estimated);
+        json_set_bool(j, "replayed", e->replayed);
+        set_finite(j, "time_s", e->time_s);
+    }
+    set_finite(j, "best_s", e->best_s);
+    if (e->text.n)
+        json_set_str(j, "text", e->text);
+    buf_init(&b, 1 << 20);
+    json_write(j, &b);
+    buf_putc(&b, '\n');
+    /* The log is a convenience: a full disk must not end the run, but is said once. */
+    if (!p->log_failed && !file_write_all(p->log_fd, b.p, b.n, &err)) {
+        p->log_failed = true;
+        fprintf(stderr, "cutepilot: events are no longer logged: %s\n", err.text);
+    }
+    buf_release(&b);
+    json_free(j);
+}
+
+void progress_event(void *ctx, const struct event *e) {
+    struct progress *p = ctx;
+    if (e->kind == EVENT_GENERATION)
+        p->generation = e->generation;
+    if (p->log_fd >= 0)
+        log_event(p, e);
+    if (p->how == PROGRESS_PLAIN) {
+        plain_line(e);
+    } else if (p->how == PROGRESS_LIVE) {
+        if (e->kind == EVENT_NOTE || e->kind == EVENT_START) {
+            clear_line(p);
+            plain_line(e);
+        } else {
+            live_line(p, e);
+        }
+    }
+}

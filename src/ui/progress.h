@@ -1,0 +1,22 @@
+/* Readers of a search's events: a live line on a terminal, plain lines elsewhere, events.jsonl. */
+#ifndef UI_PROGRESS_H
+#define UI_PROGRESS_H
+
+#include "search/event.h"
+
+enum progress_how { PROGRESS_NONE, PROGRESS_PLAIN, PROGRESS_LIVE };
+
+struct progress {
+    enum progress_how how;
+    int log_fd; /* one JSON object a line; -1: none */
+    bool log_failed;
+    bool line_open; /* the live line is on the screen */
+    uint64_t generation;
+};
+
+/* `how` as of --progress; auto looks at stderr. log_path may be NULL. */
+void progress_init(struct progress *p, const char *how, const char *log_path);
+void progress_release(struct progress *p);
+void progress_event(void *p, const struct event *e); /* an event_fn */
+
+#endif

@@ -1,0 +1,298 @@
+/* From argv to a command: roles first (they are processes of ours, with arguments of their own),
+ * then the table. */
+#include "ui/ui.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/loop.h"
+#include "device/role.h"
+#include "eval/eval.h"
+#include "eval/judge.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct option_def defs[] = {
+#define OPTION(name, letter, kind, value, fallback, choices, min, max, on, help)                   \
+    {name, letter, kind, value, fallback, choices, min, max, help, on},
+#include "ui/options.def"
+#undef OPTION
+};
+
+static const struct option_command commands[] = {
+#define COMMAND(id, fn, name, args, summary, detail, min, max)                                     \
+    {name, args, summary, detail, min, max},
+#include "ui/commands.def"
+#undef COMMAND
+};
+
+static command_fn *const functions[] = {
+#define COMMAND(id, fn, ...) fn,
+#include "ui/commands.def"
+#undef COMMAND
+};
+
+static const struct option_set set = {
+    .program = "cutepilot",
+    .version = CUTEPILOT_VERSION,
+    .tagline = "a fast, verified CUDA kernel from the definition of what it computes",
+    .defs = defs,
+    .ndefs = sizeof defs / sizeof *defs,
+    .commands = commands,
+    .ncommands = COMMAND_COUNT,
+};
+
+bool ui_flush(const char *text, size_t n) {
+    struct err err = {0};
+    if (file_write_all(STDOUT_FILENO, text, n, &err))
+        return true;
+    fprintf(stderr, "cutepilot: write to stdout: %s\n", err.text);
+    return false;
+}
+
+bool ui_print_json(json *j) {
+    struct buf b;
+    buf_init(&b, 256u << 20);
+    json_write_pretty(j, &b);
+    buf_putc(&b, '\n');
+    bool ok = !b.failed && ui_flush(b.p, b.n);
+    buf_release(&b);
+    json_free(j);
+    return ok;
+}
+
+int ui_fail(const struct ui *ui, const struct err *err) {
+    fprintf(stderr, "cutepilot: %s\n", err->text);
+    if (ui->as_json) {
+        json *j = json_object();
+        json_set_str(j, "error", str_view(err->text));
+        json_set_i64(j, "exit", err->kind);
+        ui_print_json(j);
+    }
+    return (int)err->kind;
+}
+
+str ui_time(struct arena *a, double s) {
+    if (!(s < 1e300))
+        return S("none");
+    if (s >= 1)
+        return arena_printf(a, "%.3g s", s);
+    if (s >= 1e-3)
+        return arena_printf(a, "%.4g ms", s * 1e3);
+    return arena_printf(a, "%.4g us", s * 1e6);
+}
+
+static bool parse_set(struct ui *ui, struct binding **out, size_t *n, struct err *err) {
+    const char *const *values;
+    *n = option_list(ui->options, "set", &values);
+    *out = arena_array(ui->arena, struct binding, *n);
+    for (size_t i = 0; i < *n; i++) {
+        str s = str_view(values[i]);
+        size_t eq = str_find(s, S("="));
+        (*out)[i].name = str_trim(str_cut(s, 0, eq));
+        if (eq == s.n || !str_to_i64(str_trim(str_from(s, eq + 1)), &(*out)[i].value))
+            return err_set(err, ERR_INPUT, "--set %s: expected NAME=NUMBER", values[i]);
+    }
+    return true;
+}
+
+bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst,
+                  struct err *err) {
+    char *const *args;
+    struct binding *bindings;
+    size_t n;
+    options_args(ui->options, &args);
+    return task_load(args[i], ui->arena, task, err) && parse_set(ui, &bindings, &n, err) &&
+           task_bind(*task, bindings, n, ui->arena, inst, err);
+}
+
+static const char *const *split_words(struct arena *a, const char *text) {
+    const char **words = arena_array(a, const char *, 64);
+    str rest = str_view(text), word;
+    size_t n = 0;
+    while (n < 63 && str_word(&rest, ' ', &word))
+        if (word.n)
+            words[n++] = arena_cstr(a, word);
+    return n ? words : NULL;
+}
+
+bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
+                          struct evaluator_options *out, struct err *err) {
+    const char *seed = option_text(ui->options, "verify-seed");
+    const char *cache = option_text(ui->options, "cache");
+    const char *prefix = option_text(ui->options, "worker-command");
+    *out = (struct evaluator_options){
+        .task = t,
+        .inst = in,
+        .workers = (unsigned)option_int(ui->options, "workers"),
+        .compilers = (unsigned)option_int(ui->options, "compile-jobs"),
+        .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
+        .worker_command = prefix ? split_words(ui->arena, prefix) : NULL,
+        .seed_given = seed != NULL,
+    };
+    if (seed && !str_to_u64(str_view(seed), &out->seed))
+        return err_set(err, ERR_INPUT, "--verify-seed %s: expected a number from 0 to 2^64-1",
+                       seed);
+    return device_name_parse(option_text(ui->options, "device"), &out->device, err) &&
+           nvrtc_find(&out->nvrtc, err) && nvrtc_probe(&out->nvrtc, err);
+}
+
+/* ---- dispatch ---- */
+
+static unsigned threads_arg(const char *text) {
+    int64_t n;
+    return text && str_to_i64(str_view(text), &n) && n > 0 && n <= 1024 ? (unsigned)n : 1;
+}
+
+static int run_device(int argc, char **argv) {
+    struct device_name d;
+    struct err err = {0};
+    if (argc < 1 || !device_name_parse(argv[0], &d, &err)) {
+        fprintf(stderr, "cutepilot device: %s\n", err.text);
+        return 2;
+    }
+    return device_main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
+}
+
+static int run_judge(int argc, char **argv) {
+    return judge_main(threads_arg(argc > 0 ? argv[0] : NULL));
+}
+
+int cmd_worker(struct ui *ui) {
+    char *const *args;
+    size_t n = options_args(ui->options, &args);
+    struct device_name d;
+    struct err err = {0};
+    if (!device_name_parse(n > 0 ? args[0] : "sim", &d, &err))
+        return ui_fail(ui, &err);
+    return worker_main(&d, threads_arg(n > 1 ? args[1] : NULL));
+}
+
+/* Processes that only a worker or the coordinator starts; not in the table. */
+static const struct role_row {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} roles[] = {
+    {"compiler", compiler_main},
+    {"device", run_device},
+    {"judge", run_judge},
+};
+
+static int find_command(int argc, char **argv, int *words) {
+    for (int two = argc > 2; two >= 0; two--) {
+        char name[64];
+        snprintf(name, sizeof name, two ? "%s %s" : "%s", argv[1], two ? argv[2] : "");
+        for (int i = 0; i < COMMAND_COUNT; i++)
+            if (strcmp(commands[i].name, name) == 0) {
+                *words = 1 + two;
+                return i;
+            }
+    }
+    return -1;
+}
+
+static int print_overview(int code) {
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    options_overview(&set, &b);
+    bool ok = code ? fwrite(b.p, 1, b.n, stderr) == b.n : ui_flush(b.p, b.n);
+    buf_release(&b);
+    return ok ? code : 3;
+}
+
+static int print_text(void (*make)(const struct option_set *, struct buf *)) {
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    make(&set, &b);
+    bool ok = ui_flush(b.p, b.n);
+    buf_release(&b);
+    return ok ? 0 : 3;
+}
+
+int cmd_man(struct ui *ui) {
+    (void)ui;
+    return print_text(options_man);
+}
+
+int cmd_completion(struct ui *ui) {
+    (void)ui;
+    return print_text(options_completion_bash);
+}
+
+int cmd_version(struct ui *ui) {
+    if (ui->as_json) {
+        json *j = json_object();
+        json_set_str(j, "version", S(CUTEPILOT_VERSION));
+        return ui_print_json(j) ? 0 : 3;
+    }
+    return ui_flush("cutepilot " CUTEPILOT_VERSION "\n", sizeof "cutepilot " CUTEPILOT_VERSION) ? 0
+                                                                                                : 3;
+}
+
+/* --config is needed before the options are. */
+static const char *config_file(struct arena *a, int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+        if (!strncmp(argv[i], "--config=", 9))
+            return argv[i] + 9;
+        if (!strcmp(argv[i], "--config") && i + 1 < argc)
+            return argv[i + 1];
+    }
+    const char *named = getenv("CUTEPILOT_CONFIG"), *home = getenv("HOME");
+    if (named && *named)
+        return named;
+    if (!home)
+        return NULL;
+    const char *usual = arena_printf(a, "%s/.config/cutepilot.yaml", home).p;
+    return file_exists(usual) ? usual : NULL;
+}
+
+static int run_command(int which, int words, int argc, char **argv, char **env) {
+    struct ui ui = {.set = &set, .arena = arena_new(4ull << 30)};
+    struct options *options;
+    struct err err = {0};
+    int code;
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+        ui.as_json |= !strcmp(argv[i], "--json"); /* for errors of the parsing itself */
+    if (!options_parse(&set, (size_t)which, argc - 1 - words, argv + 1 + words, env,
+                       config_file(ui.arena, argc, argv), ui.arena, &options, &err)) {
+        code = ui_fail(&ui, &err);
+    } else if (options_help_asked(options)) {
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        options_help(&set, (size_t)which, &b);
+        code = ui_flush(b.p, b.n) ? 0 : 3;
+        buf_release(&b);
+    } else {
+        ui.options = options;
+        ui.as_json = option_bool(options, "json");
+        code = functions[which](&ui);
+    }
+    arena_free(ui.arena);
+    return code;
+}
+
+int ui_main(int argc, char **argv, char **env) {
+    int words = 0;
+    fault_init(argc > 1 ? argv[1] : "");
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; argc > 1 && i < sizeof roles / sizeof *roles; i++)
+        if (!strcmp(argv[1], roles[i].name))
+            return roles[i].run(argc - 2, argv + 2);
+    if (argc < 2)
+        return print_overview(2);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        return print_overview(0);
+    if (!strcmp(argv[1], "--version"))
+        argv[1] = "version";
+    int which = find_command(argc, argv, &words);
+    if (which < 0) {
+        fprintf(stderr, "cutepilot: unknown command '%s'; see cutepilot --help\n", argv[1]);
+        return 2;
+    }
+    return run_command(which, words, argc, argv, env);
+}

@@ -1,0 +1,51 @@
+/* The command line: one file a command, one row of commands.def each. A command gets its options
+ * parsed, writes results to stdout (one JSON object with --json), diagnostics to stderr, and
+ * returns the exit code: 0 done, 1 the answer is no, 2 bad input or usage, 3 the environment
+ * failed. */
+#ifndef UI_UI_H
+#define UI_UI_H
+
+#include "base/json.h"
+#include "base/option.h"
+#include "spec/task.h"
+
+struct ui {
+    const struct option_set *set;
+    const struct options *options;
+    struct arena *arena; /* of the process */
+    bool as_json;
+};
+
+typedef int command_fn(struct ui *ui);
+#define COMMAND(id, fn, ...) command_fn fn;
+#include "ui/commands.def"
+#undef COMMAND
+
+enum command {
+#define COMMAND(id, ...) COMMAND_##id,
+#include "ui/commands.def"
+#undef COMMAND
+    COMMAND_COUNT
+};
+
+int ui_main(int argc, char **argv, char **env);
+
+/* Prints the error once, as a line or, with --json, as {"error": …}; returns its exit code. */
+int ui_fail(const struct ui *ui, const struct err *err);
+/* Prints the object on stdout and frees it. False (with a message) when stdout cannot be written.
+ */
+bool ui_print_json(json *j);
+bool ui_flush(const char *text, size_t n); /* stdout, whole or an error said */
+
+/* The task file named by argument i, bound to its --set. */
+bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst, struct err *err);
+
+/* An evaluator's options from the command line. */
+struct evaluator_options;
+bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
+                          struct evaluator_options *out, struct err *err);
+
+/* "1.23 ms", "45.6 us" */
+str ui_time(struct arena *a, double seconds);
+
+#endif

@@ -1,0 +1,335 @@
+/* The archive of a run: created, resumed, refused, and left whole by whatever ends the process. */
+#include "archive/archive.h"
+#include "base/file.h"
+#include "tap.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct arena *mem;
+static struct err err;
+
+static char *top; /* of the case; removed at its end */
+
+static char *temp_dir(void) {
+    return mkdtemp(arena_cstr(mem, arena_printf(mem, "%s/run-XXXXXX", top)));
+}
+
+static char *in_dir(const char *dir, const char *name) {
+    return arena_cstr(mem, arena_printf(mem, "%s/%s", dir, name));
+}
+
+static json *print_of(int64_t seed) {
+    json *j = json_object();
+    json_set_str(j, "task", S("relu"));
+    json_set_i64(j, "seed", seed);
+    return j;
+}
+
+static struct archive *opened(const char *dir, int64_t seed, bool fresh) {
+    struct archive *a = NULL;
+    json *j = print_of(seed);
+    err = (struct err){0};
+    archive_open(dir, j, fresh, &a, &err);
+    json_free(j);
+    return a;
+}
+
+static bool says(const char *what) {
+    return strstr(err.text, what) != NULL;
+}
+
+static bool add(struct archive *a, uint64_t ordinal) {
+    struct archive_candidate c = {.ordinal = ordinal,
+                                  .generation = ordinal / 4,
+                                  .slot = ordinal % 4,
+                                  .strategy = S("block=256"),
+                                  .reason = S("test"),
+                                  .source = S("__global__ void k() {}")};
+    memset(c.source_hash, 'a' + (int)(ordinal % 6), 64);
+    json *r = json_object();
+    json_set_i64(r, "ordinal", (int64_t)ordinal);
+    json_set_str(r, "verdict", S("accepted"));
+    bool ok = archive_add(a, &c, r, &err);
+    json_free(r);
+    return ok;
+}
+
+static int look(struct archive *a, uint64_t ordinal, char hash_letter) {
+    char hash[65] = {0};
+    memset(hash, hash_letter, 64);
+    json *r = NULL;
+    int found = archive_lookup(a, ordinal, hash, &r, &err);
+    int64_t back = -1;
+    if (found == 1 && !(json_get_i64(r, "ordinal", &back) && back == (int64_t)ordinal))
+        found = -2;
+    json_free(r);
+    return found;
+}
+
+static void test_create_and_resume(void) {
+    char *dir = in_dir(temp_dir(), "deep/er");
+    struct archive *a = opened(dir, 1, false);
+    CHECKF(a, "%s", err.text);
+    if (!a)
+        return;
+    CHECK(!archive_resumed(a) && archive_count(a) == 0);
+    CHECK(add(a, 0) && add(a, 2));
+    CHECK(archive_note(a, "k", S("one"), &err) && archive_note(a, "k", S("two"), &err));
+    archive_close(a);
+
+    a = opened(dir, 1, false);
+    CHECKF(a, "%s", err.text);
+    if (!a)
+        return;
+    str note;
+    CHECK(archive_resumed(a) && archive_count(a) == 2);
+    CHECK(look(a, 0, 'a') == 1 && look(a, 2, 'c') == 1);
+    CHECK(look(a, 1, 'b') == 0);
+    CHECK(look(a, 0, 'b') == -1 && says("did not replay"));
+    CHECK(!add(a, 2)); /* append-only */
+    CHECK(archive_count(a) == 2 && look(a, 2, 'c') == 1);
+    CHECK(archive_get_note(a, "k", mem, &note, &err) && str_is(note, "two"));
+    CHECK(archive_get_note(a, "absent", mem, &note, &err) && note.n == 0);
+    archive_close(a);
+}
+
+static void test_fingerprint(void) {
+    char *dir = temp_dir();
+    archive_close(opened(dir, 1, false));
+    CHECK(!opened(dir, 2, false));
+    CHECKF(says("is of another run: seed was 1, is 2; use --fresh"), "%s", err.text);
+    CHECK(!says("task"));
+    CHECK(err.kind == ERR_INPUT);
+
+    json *j = print_of(1);
+    struct archive *a = NULL;
+    json_set_str(j, "device", S("sim"));
+    CHECK(!archive_open(dir, j, false, &a, &err) && says("device was not set, is sim"));
+    json_free(j);
+
+    a = opened(dir, 2, true);
+    CHECKF(a, "%s", err.text);
+    archive_close(a);
+}
+
+static void test_foreign_files(void) {
+    char *dir = temp_dir();
+    CHECK(file_replace(in_dir(dir, "thesis.tex"), S("years"), &err));
+    CHECK(!opened(dir, 1, false));
+    CHECKF(says("holds other files (thesis.tex); choose another --out"), "%s", err.text);
+    CHECK(!opened(dir, 1, true)); /* --fresh does not change that */
+    CHECK(file_exists(in_dir(dir, "thesis.tex")) && !file_exists(in_dir(dir, "run.lock")));
+
+    char *file = in_dir(dir, "thesis.tex");
+    CHECK(!opened(file, 1, false) && says("is not a folder"));
+    CHECK(!opened(in_dir(file, "below"), 1, false));
+    CHECK(!opened("/proc/none/run", 1, false));
+}
+
+static void test_fresh(void) {
+    char *dir = temp_dir();
+    struct archive *a = opened(dir, 1, false);
+    CHECK(a && add(a, 0));
+    archive_close(a);
+    CHECK(file_replace(in_dir(dir, "kernel.cu"), S("k"), &err));
+    CHECK(file_replace(in_dir(dir, ".kernel.cu.tmp.x"), S("k"), &err));
+    a = opened(dir, 1, false);
+    CHECK(a && archive_count(a) == 1 && file_exists(in_dir(dir, "kernel.cu")));
+    archive_close(a);
+    a = opened(dir, 1, true);
+    CHECK(a && archive_count(a) == 0 && !archive_resumed(a));
+    CHECK(!file_exists(in_dir(dir, "kernel.cu")));
+    CHECK(!file_exists(in_dir(dir, ".kernel.cu.tmp.x")));
+    archive_close(a);
+}
+
+static void test_locked(void) {
+    char *dir = temp_dir();
+    struct archive *a = opened(dir, 1, false);
+    CHECK(a && add(a, 0));
+    CHECK(!opened(dir, 1, false));
+    CHECK(!opened(dir, 1, true)); /* nothing removed under a holder */
+    CHECK(a && archive_count(a) == 1);
+    archive_close(a);
+    a = opened(dir, 1, false);
+    CHECKF(a, "%s", err.text);
+    archive_close(a);
+}
+
+/* A child adds rows and says so on a pipe until it is killed; all it said must be there. */
+static void test_kill(void) {
+    char *dir = temp_dir();
+    for (int round = 0; round < 5; round++) {
+        int fd[2];
+        CHECK(pipe(fd) == 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct archive *a = opened(dir, 1, false);
+            uint64_t i = a ? archive_count(a) : 0;
+            while (a && add(a, i) && write(fd[1], &i, sizeof i) == sizeof i)
+                i++;
+            _exit(9);
+        }
+        close(fd[1]);
+        uint64_t last = 0, told;
+        for (int i = 0; i < 7 + round * 3 && read(fd[0], &told, sizeof told) == sizeof told; i++)
+            last = told;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        while (read(fd[0], &told, sizeof told) == sizeof told)
+            last = told;
+        close(fd[0]);
+        struct archive *a = opened(dir, 1, false);
+        CHECKF(a, "%s", err.text);
+        if (!a)
+            return;
+        size_t n = archive_count(a);
+        CHECKF(n == last + 1 || n == last + 2, "%zu rows, told %zu", n, (size_t)last);
+        for (uint64_t i = 0; i < n; i++)
+            CHECK(look(a, i, (char)('a' + i % 6)) == 1);
+        archive_close(a);
+    }
+}
+
+static str content(const char *path) {
+    str s = {0};
+    CHECKF(file_read(path, 64u << 20, mem, &s, &err), "%s", err.text);
+    return s;
+}
+
+static void test_corrupt(void) {
+    char *dir = temp_dir(), *db = in_dir(dir, "run.db");
+    CHECK(file_replace(db,
+                       S("this is not a database, it only has its name, and some length to "
+                         "be read as a header of one hundred bytes, which it is not"),
+                       &err));
+    str before = content(db);
+    CHECK(!opened(dir, 1, false));
+    CHECKF(err.kind == ERR_ENV && says("damaged"), "%s", err.text);
+    CHECK(str_eq(before, content(db)));
+
+    struct archive *a = opened(dir, 1, true);
+    CHECKF(a, "%s", err.text);
+    for (uint64_t i = 0; a && i < 200; i++)
+        CHECK(add(a, i));
+    archive_close(a);
+
+    /* The middle overwritten: the header still reads. */
+    int fd = open(db, O_RDWR);
+    char junk[4096 * 2];
+    memset(junk, 0x5a, sizeof junk);
+    CHECK(pwrite(fd, junk, sizeof junk, 4096) == sizeof junk);
+    close(fd);
+    before = content(db);
+    CHECK(!opened(dir, 1, false));
+    CHECKF(err.kind == ERR_ENV && says("damaged"), "%s", err.text);
+    CHECK(str_eq(before, content(db)));
+}
+
+static void run_sql(const char *path, const char *sql) {
+    sqlite3 *db = NULL;
+    CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+    CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_versions(void) {
+    char *dir = temp_dir(), *db = in_dir(dir, "run.db");
+    archive_close(opened(dir, 1, false));
+    run_sql(db, "PRAGMA user_version=99");
+    CHECK(!opened(dir, 1, false));
+    CHECKF(says("newer cutepilot (schema 99, this one knows 1)"), "%s", err.text);
+
+    dir = temp_dir();
+    run_sql(in_dir(dir, "run.db"), "CREATE TABLE recipes (name TEXT)");
+    CHECK(!opened(dir, 1, false));
+    CHECKF(says("is not the archive of a run"), "%s", err.text);
+
+    dir = temp_dir(); /* created, then killed before its first page */
+    CHECK(file_replace(in_dir(dir, "run.db"), S(""), &err));
+    struct archive *a = opened(dir, 1, false);
+    CHECKF(a, "%s", err.text);
+    archive_close(a);
+}
+
+/* A full disk, as RLIMIT_FSIZE has it, in a child of its own. */
+static void test_full_disk(void) {
+    char *dir = temp_dir();
+    struct archive *a = opened(dir, 1, false);
+    CHECK(a && add(a, 0));
+    archive_close(a);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGXFSZ, SIG_IGN);
+        a = opened(dir, 1, false);
+        struct rlimit limit = {200 << 10, 200 << 10};
+        if (!a || setrlimit(RLIMIT_FSIZE, &limit) != 0)
+            _exit(3);
+        uint64_t i = 1;
+        while (i < 100000 && add(a, i))
+            i++;
+        bool said = says("make room") && err.kind == ERR_ENV && archive_count(a) == i;
+        _exit(said ? 0 : 4);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    CHECKF(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+    a = opened(dir, 1, false);
+    CHECKF(a && archive_count(a) > 1, "%s", err.text);
+    if (a)
+        CHECK(look(a, 0, 'a') == 1 && add(a, archive_count(a)));
+    archive_close(a);
+}
+
+static void test_unwritable(void) {
+    if (geteuid() == 0)
+        SKIP("permissions do not bind the superuser");
+    char *dir = temp_dir();
+    CHECK(chmod(dir, 0555) == 0);
+    CHECK(!opened(dir, 1, false));
+    chmod(dir, 0755);
+}
+
+static void run_in_arena(void (*test)(void)) {
+    const char *tmp = getenv("TMPDIR");
+    mem = arena_new(256u << 20);
+    top = mkdtemp(arena_cstr(mem, arena_printf(mem, "%s/archive-XXXXXX", tmp ? tmp : "/tmp")));
+    test();
+    CHECK(dir_remove_tree(top, &err));
+    arena_free(mem);
+}
+#define CASE(f)                                                                                    \
+    static void f##_case(void) {                                                                   \
+        run_in_arena(f);                                                                           \
+    }
+CASE(test_create_and_resume)
+CASE(test_fingerprint)
+CASE(test_foreign_files)
+CASE(test_fresh)
+CASE(test_locked)
+CASE(test_kill)
+CASE(test_corrupt)
+CASE(test_versions)
+CASE(test_full_disk)
+CASE(test_unwritable)
+
+static const struct tap_case cases[] = {
+    {"created, resumed, looked up", test_create_and_resume_case},
+    {"another fingerprint is refused by its keys", test_fingerprint_case},
+    {"a folder with other things is refused", test_foreign_files_case},
+    {"fresh removes a run and nothing else", test_fresh_case},
+    {"a held folder is refused", test_locked_case},
+    {"kill -9 loses no committed row", test_kill_case},
+    {"a damaged file is refused and left as it is", test_corrupt_case},
+    {"newer, foreign and empty files", test_versions_case},
+    {"a full disk keeps what was recorded", test_full_disk_case},
+    {"an unwritable folder is refused", test_unwritable_case},
+};
+TAP_CASES(cases)

@@ -1,0 +1,84 @@
+/* The GPU table, occupancy against NVIDIA's published examples, and the roofline. */
+#include "target/gpu.h"
+
+#include "tap.h"
+
+static void table_is_consistent(void) {
+    CHECK(gpu_count() >= 3);
+    CHECK(gpu_at(gpu_count()) == NULL);
+    for (size_t i = 0; i < gpu_count(); i++) {
+        const struct gpu *g = gpu_at(i);
+        CHECKF(gpu_find(str_view(g->name)) == g, "%s", g->name);
+        CHECKF(strncmp(g->arch, "sm_", 3) == 0, "%s", g->name);
+        CHECKF(g->max_threads_sm == g->max_warps_sm * 32, "%s", g->name);
+        CHECKF(g->copy_bytes_s < g->dram_bytes_s, "%s: ceilings lie below the datasheet", g->name);
+        CHECKF(g->read_bytes_s < g->dram_bytes_s, "%s", g->name);
+        CHECKF(g->write_bytes_s < g->dram_bytes_s, "%s", g->name);
+        CHECKF(g->shared_block < g->shared_sm, "%s", g->name);
+        CHECKF(g->fp32_flops <= 2.0 * g->sms * g->fp32_lanes_clk * g->clock_hz * 1.01, "%s",
+               g->name);
+        CHECKF(!g->calibrated, "%s: says so once the time model was fitted", g->name);
+    }
+    CHECK(gpu_find(S("h2")) == NULL);
+    CHECK(gpu_find(S("")) == NULL);
+}
+
+static void occupancy_table(void) {
+    static const struct {
+        const char *gpu;
+        int threads, registers;
+        size_t shared;
+        int blocks, warps;
+        const char *limiter;
+    } cases[] = {
+        {"h200", 256, 32, 0, 8, 64, "threads"},
+        {"h200", 256, 33, 0, 6, 48, "registers"}, /* 33 * 32 rounds to 1280: 12 warps a partition */
+        {"h200", 1024, 64, 0, 1, 32, "registers"},
+        {"h200", 1024, 65, 0, 0, 0, "registers"},
+        {"h200", 128, 255, 0, 2, 8, "registers"},
+        {"h200", 128, 256, 0, 0, 0, "registers"},
+        {"h200", 32, 16, 0, 32, 32, "blocks"},
+        {"h200", 128, 32, 227 << 10, 1, 4, "shared memory"},
+        {"h200", 128, 32, (227 << 10) + 1, 0, 0, "shared memory"},
+        {"h200", 128, 32, 113 << 10, 2, 8, "shared memory"}, /* 113 + 1 KiB each: 228 */
+        {"h200", 128, 32, (113 << 10) + 1, 1, 4, "shared memory"},
+        {"h200", 1025, 32, 0, 0, 0, "threads"},
+        {"h200", 0, 32, 0, 0, 0, "threads"},
+        {"h200", 1, 32, 0, 32, 32, "blocks"},
+        {"h200", 256, 0, 0, 8, 64, "threads"},
+        {"rtx4090", 1024, 32, 0, 1, 32, "threads"},
+        {"rtx4090", 256, 40, 0, 6, 48, "threads"},
+        {"rtx4090", 32, 32, 0, 24, 24, "blocks"},
+        {"a100", 256, 32, 163 << 10, 1, 8, "shared memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct gpu *g = gpu_find(str_view(cases[i].gpu));
+        struct occupancy o =
+            gpu_occupancy(g, cases[i].threads, cases[i].registers, cases[i].shared);
+        CHECKF(o.blocks_sm == cases[i].blocks, "row %zu: %d blocks", i, o.blocks_sm);
+        CHECKF(o.warps_sm == cases[i].warps, "row %zu: %d warps", i, o.warps_sm);
+        CHECKF(strcmp(o.limiter, cases[i].limiter) == 0, "row %zu: %s", i, o.limiter);
+    }
+}
+
+static void roofline_mixes_read_and_write(void) {
+    const struct gpu *g = gpu_find(S("h200"));
+    struct roofline r = gpu_roofline(g, 2.13e12, 2.13e12, 0, g->fp32_flops);
+    CHECK(fabs(r.limit_s - 1) < 1e-12 && r.memory_bound);
+    r = gpu_roofline(g, 4.47e12, 0, 0, g->fp32_flops);
+    CHECK(fabs(r.limit_s - 1) < 1e-12);
+    r = gpu_roofline(g, 0, 4.68e12, 0, g->fp32_flops);
+    CHECK(fabs(r.limit_s - 1) < 1e-12);
+    r = gpu_roofline(g, 1e9, 1e9, 102e12, g->fp32_flops);
+    CHECK(!r.memory_bound && fabs(r.limit_s - 2) < 1e-12);
+    CHECK(fabs(r.intensity - 51e3) < 1e-6);
+    r = gpu_roofline(g, 0, 0, 0, 0);
+    CHECK(r.limit_s == 0 && r.intensity == 0);
+}
+
+static const struct tap_case cases[] = {
+    {"the table is consistent", table_is_consistent},
+    {"occupancy", occupancy_table},
+    {"roofline mixes read and write", roofline_mixes_read_and_write},
+};
+TAP_CASES(cases)
