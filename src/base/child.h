@@ -1,9 +1,9 @@
 /* Child processes with limits, each in a process group of its own, dying with their parent.
  *
- * A child gets exactly the descriptors listed, nothing else (0, 1 and 2 are /dev/null where they are
- * not listed: a file opened later must not become its stderr), signals and their mask at their
- * defaults, PR_SET_PDEATHSIG = SIGKILL, and, unless told otherwise, a minimal environment. Failure
- * to exec is reported as an err by child_start itself (through a close-on-exec pipe). */
+ * A child gets exactly the descriptors listed, nothing else (0, 1 and 2 are /dev/null where not
+ * listed: a file opened later must not become its stderr), signals and their mask at their
+ * defaults, PR_SET_PDEATHSIG = SIGKILL, and the environment it is given. Failure to exec is
+ * reported as an err by child_start itself (through a close-on-exec pipe). */
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
 

@@ -148,11 +148,13 @@ static void enter_landlock(const struct sandbox_policy *p, struct sandbox_report
 /* ---- seccomp ---- */
 
 static const int denied[] = {
+    /* other processes */
     SCMP_SYS(ptrace),
     SCMP_SYS(process_vm_readv),
     SCMP_SYS(process_vm_writev),
     SCMP_SYS(pidfd_getfd),
     SCMP_SYS(kcmp),
+    /* the file system as others see it */
     SCMP_SYS(mount),
     SCMP_SYS(umount2),
     SCMP_SYS(pivot_root),
@@ -165,17 +167,21 @@ static const int denied[] = {
     SCMP_SYS(fsmount),
     SCMP_SYS(fspick),
     SCMP_SYS(open_by_handle_at),
+    /* namespaces */
     SCMP_SYS(unshare),
     SCMP_SYS(setns),
+    /* parts of the kernel that are attacked most */
     SCMP_SYS(bpf),
     SCMP_SYS(perf_event_open),
     SCMP_SYS(userfaultfd),
     SCMP_SYS(io_uring_setup),
     SCMP_SYS(io_uring_enter),
     SCMP_SYS(io_uring_register),
+    /* keys */
     SCMP_SYS(keyctl),
     SCMP_SYS(add_key),
     SCMP_SYS(request_key),
+    /* the machine */
     SCMP_SYS(kexec_load),
     SCMP_SYS(kexec_file_load),
     SCMP_SYS(init_module),

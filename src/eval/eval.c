@@ -21,7 +21,7 @@
 
 struct work {
     struct evaluator *e;
-    struct work *next; /* in the queue for workers */
+    struct work *next;          /* in the queue for workers */
     struct work *older, *newer; /* among all that are under way */
     uint64_t timer;
     uint64_t id, started_us;
@@ -308,7 +308,8 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
     struct links_events ev = {e, worker_idle, worker_result, worker_lost, worker_broken};
     struct build_pool_options po = {.jobs = o->compilers ? o->compilers : cores(),
-                                    .cache = o->cache};
+                                    .cache = o->cache,
+                                    .limit_ms = o->compile_limit_ms};
     find_limit(e);
     e->seed = o->seed;
     if ((!o->seed_given && !rng_secret(&e->seed) &&

@@ -21,6 +21,7 @@ struct evaluator_options {
     struct nvrtc_root nvrtc;
     unsigned workers;                  /* each with a device and a judge; 0: one a core */
     unsigned compilers;                /* 0: one a core */
+    unsigned compile_limit_ms;         /* 0: the default of the pool */
     const char *cache;                 /* of builds; NULL: none */
     const char *const *worker_command; /* prefix before `worker …`; NULL: ourselves */
     bool seed_given;
@@ -40,5 +41,9 @@ void evaluator_free(struct evaluator *e); /* kills what runs; done is not called
 void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source);
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
 const struct roofline *evaluator_limit(const struct evaluator *e);
+
+/* One candidate, start to end, on a loop of its own. */
+bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
+                   struct err *err);
 
 #endif

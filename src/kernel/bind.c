@@ -70,7 +70,7 @@ static bool bind_extent(struct binding_run *b, struct plan_expr *const from[3],
         if (v < 1 || v > rule->most[i])
             return err_at(b->err, b->c->file, b->c->source, from[i]->at, from[i]->len, NULL,
                           "%s.%c is %" PRId64 ", it must be from 1 to %" PRId64, rule->what,
-                          "xyz"[i], v, rule->most[i]);
+                          "xyz"[i], v, rule -> most[i]);
         out[i] = (uint32_t)v;
     }
     return true;

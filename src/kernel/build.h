@@ -59,15 +59,16 @@ typedef void build_done_fn(void *ctx, const struct build *b); /* valid during th
 
 struct build_pool_options {
     unsigned jobs;
-    const char *cache;     /* folder; NULL: no cache */
-    unsigned limit_ms;     /* of one compile; 0: 30 s */
-    size_t memory_bytes;   /* of one compiler; 0: 4 GiB */
-    const char *program;   /* to start as `program compiler`; NULL: ourselves */
+    const char *cache;   /* folder; NULL: no cache */
+    unsigned limit_ms;   /* of one compile; 0: 30 s */
+    size_t memory_bytes; /* of one compiler; 0: 4 GiB */
+    const char *program; /* to start as `program compiler`; NULL: ourselves */
 };
 struct build_pool *build_pool_new(struct loop *l, const struct nvrtc_root *root,
                                   const struct build_pool_options *o, struct err *err);
 void build_pool_free(struct build_pool *p); /* kills; callbacks of open builds are not called */
-/* Calls done from the loop, never from inside. False only when no compiler can be started at all. */
+/* Calls done from the loop, never from inside. False only when no compiler can be started at all.
+ */
 bool build_submit(struct build_pool *p, const struct build_request *r, build_done_fn *done,
                   void *ctx, struct err *err);
 const struct nvrtc_root *build_pool_root(const struct build_pool *p);

@@ -83,10 +83,11 @@ static bool parse_extent(struct plan_reader *r, struct plan_expr *out[3]) {
 static bool parse_shared(struct plan_reader *r, struct plan_expr **out) {
     struct token name = r->token;
     if (name.kind == TOKEN_NAME && str_is(name.text, "cluster"))
-        return PLAN_FAIL(r, name.at, name.text.n,
-                         "this version's plan has let, require and launch; a launch has grid, block "
-                         "and bytes of dynamic shared memory",
-                         "clusters cannot be planned");
+        return PLAN_FAIL(
+            r, name.at, name.text.n,
+            "this version's plan has let, require and launch; a launch has grid, block "
+            "and bytes of dynamic shared memory",
+            "clusters cannot be planned");
     return (*out = plan_expr_parse(r)) != NULL;
 }
 
@@ -180,8 +181,8 @@ static bool parse_line(struct parse *p, size_t at, size_t end) {
         return true;
     if (word.kind != TOKEN_NAME)
         return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "expected let, require or launch");
-    bool known = str_is(word.text, "let") || str_is(word.text, "require") ||
-                 str_is(word.text, "launch");
+    bool known =
+        str_is(word.text, "let") || str_is(word.text, "require") || str_is(word.text, "launch");
     if (!known)
         return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "a plan has no '%.*s'",
                          STR_ARG(word.text));
@@ -214,10 +215,11 @@ static bool launches_take(const struct candidate *c, size_t tensor) {
 
 static bool check_launches(struct candidate *c, struct err *err) {
     if (c->nlaunches == 0)
-        return err_set(err, ERR_INPUT,
-                       "%.*s: no launch: a candidate says how its kernels run\n"
-                       "hint: add a line like //! launch kernel<<<ceil_div(N, 256), 256>>>(x, y, N)",
-                       STR_ARG(c->file));
+        return err_set(
+            err, ERR_INPUT,
+            "%.*s: no launch: a candidate says how its kernels run\n"
+            "hint: add a line like //! launch kernel<<<ceil_div(N, 256), 256>>>(x, y, N)",
+            STR_ARG(c->file));
     for (size_t t = 0; t < c->task->ntensors; t++) {
         const struct tensor *tensor = &c->task->tensors[t];
         const struct plan_launch *last = &c->launches[c->nlaunches - 1];

@@ -1,4 +1,5 @@
-/* The compiler role: NVRTC in a process of its own, that can read the header roots and nothing else.
+/* The compiler role: NVRTC in a process of its own, that can read the header roots and nothing
+ * else.
  *
  * It declares the few NVRTC functions it needs itself, so that building cutepilot needs no CUDA.
  * Library and builtins are loaded before the sandbox closes (NVRTC opens its builtins late). It
@@ -75,7 +76,7 @@ static bool version_ok(const struct nvrtc *n) {
 /* An old NVRTC is not asked for more than its version: the parent refuses it. */
 static bool nvrtc_load(const char *path, struct nvrtc *n, struct err *err) {
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    int (*version)(int *, int *);
+    int (*version)(int *, int *) = NULL;
     if (!library)
         return err_set(err, ERR_ENV, "load NVRTC: %s", dlerror());
     if (!symbol_get(library, "nvrtcVersion", &version, err))
@@ -186,8 +187,8 @@ static bool reply(const struct result *r, double ms, struct err *err) {
     json_set_f64(head, "ms", ms);
     json_set_i64(head, "ptx", ok ? (int64_t)r->ptx : 0);
     json_set_i64(head, "cubin", ok ? (int64_t)r->cubin : 0);
-    bool sent = frame_write(COMPILER_FD, FRAME_BUILT, head, ok ? buf_str(&r->out) : S(""), NULL, 0,
-                            err);
+    bool sent =
+        frame_write(COMPILER_FD, FRAME_BUILT, head, ok ? buf_str(&r->out) : S(""), NULL, 0, err);
     json_free(head);
     return sent;
 }

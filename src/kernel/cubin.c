@@ -44,7 +44,8 @@ static bool piece(const struct cubin *c, uint64_t at, uint64_t n, str *out) {
 
 static bool section(const struct cubin *c, size_t i, Elf64_Shdr *out) {
     str s;
-    if (i >= c->head.e_shnum || !piece(c, c->head.e_shoff, (uint64_t)c->head.e_shnum * sizeof *out, &s))
+    if (i >= c->head.e_shnum ||
+        !piece(c, c->head.e_shoff, (uint64_t)c->head.e_shnum * sizeof *out, &s))
         return false;
     memcpy(out, s.p + i * sizeof *out, sizeof *out);
     return true;

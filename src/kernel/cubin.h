@@ -8,7 +8,6 @@
 #include "kernel/build.h"
 
 /* Names are copied into the arena; kernels come in the order of the symbol table. */
-bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *n,
-                 struct err *err);
+bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *n, struct err *err);
 
 #endif

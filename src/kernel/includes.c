@@ -15,11 +15,9 @@ const char includes_list[] = "cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, coope
                              "cooperative_groups/*, cuda/std/*, cute/*, cutlass/*";
 
 /* A name that ends in / stands for all below it. */
-static const char *const allowed[] = {"cuda_fp16.h",           "cuda_bf16.h",
-                                      "cuda_fp8.h",            "mma.h",
-                                      "cooperative_groups.h",  "cooperative_groups/",
-                                      "cuda/std/",             "cute/",
-                                      "cutlass/"};
+static const char *const allowed[] = {
+    "cuda_fp16.h",         "cuda_bf16.h", "cuda_fp8.h", "mma.h",   "cooperative_groups.h",
+    "cooperative_groups/", "cuda/std/",   "cute/",      "cutlass/"};
 
 /* What people include out of habit, and what to do instead. */
 static const struct {
@@ -48,8 +46,7 @@ static bool plain_character(char c) {
 
 bool include_allowed(str name) {
     for (size_t i = 0; i < name.n; i++)
-        if (!name.p[i] || !plain_character(name.p[i]) ||
-            str_starts(str_from(name, i), S("..")))
+        if (!name.p[i] || !plain_character(name.p[i]) || str_starts(str_from(name, i), S("..")))
             return false;
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
         str entry = str_view(allowed[i]);

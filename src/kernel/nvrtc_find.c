@@ -18,25 +18,36 @@ struct finding {
 
 /* ---- one toolkit ---- */
 
-/* libnvrtc.so.13, libnvrtc.so, or whatever version there is: the newest name wins, so that an old
- * toolkit is found and then refused by its version. */
+/* 13 of libnvrtc.so.13, 0 of libnvrtc.so, -1 of another file. */
+static int library_major(str name) {
+    if (str_is(name, "libnvrtc.so"))
+        return 0;
+    str rest = str_from(name, S("libnvrtc.so.").n), word;
+    int64_t major;
+    if (!str_starts(name, S("libnvrtc.so.")) || !str_word(&rest, '.', &word) ||
+        !str_to_i64(word, &major) || major < 0 || major > 1000)
+        return -1;
+    return (int)major;
+}
+
+/* The newest there is, so that an old toolkit is found and then refused by its version. */
 static bool library_in(struct finding *f, const char *dir) {
-    str *names;
+    str *names, best = {0};
     size_t n;
     struct err none;
     if (!dir_list(dir, f->a, &names, &n, &none))
         return false;
-    str best = {0};
-    for (size_t i = 0; i < n; i++) {
-        bool is = str_is(names[i], "libnvrtc.so") || str_starts(names[i], S("libnvrtc.so."));
-        if (is && (!best.n || str_cmp(names[i], best) > 0))
+    int major = -1;
+    for (size_t i = 0; i < n; i++)
+        if (library_major(names[i]) > major) {
+            major = library_major(names[i]);
             best = names[i];
-    }
+        }
     char path[PATH_MAX];
-    if (!best.n || !realpath(dir, path))
+    if (major < 0 || !realpath(dir, path))
         return false;
-    size_t need = (size_t)snprintf(f->out->library, sizeof f->out->library, "%s/%.*s", path,
-                                   STR_ARG(best));
+    size_t need =
+        (size_t)snprintf(f->out->library, sizeof f->out->library, "%s/%.*s", path, STR_ARG(best));
     return need < sizeof f->out->library;
 }
 

@@ -23,9 +23,9 @@ static bool is_digit(char c) {
 }
 
 /* Longest first: `>>>` ends a launch configuration and is never a comparison. */
-static const char *const signs[] = {"<<<", ">>>", "//", "&&", "||", "==", "!=", "<=", ">=",
-                                    "+",   "-",   "*",  "/",  "%",  "<",  ">",  "!",  "=",
-                                    "(",   ")",   "[",  "]",  ",",  ":"};
+static const char *const signs[] = {
+    "<<<", ">>>", "//", "&&", "||", "==", "!=", "<=", ">=", "+", "-", "*",
+    "/",   "%",   "<",  ">",  "!",  "=",  "(",  ")",  "[",  "]", ",", ":"};
 
 static size_t sign_length(str rest) {
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
@@ -74,8 +74,8 @@ bool reader_expect(struct plan_reader *r, const char *sign, const char *after) {
     if (reader_is(r, sign))
         return reader_next(r);
     if (r->token.kind == TOKEN_END)
-        return PLAN_FAIL(r, r->token.at, 1, NULL, "expected '%s' after %s, found the end of the line",
-                         sign, after);
+        return PLAN_FAIL(r, r->token.at, 1, NULL,
+                         "expected '%s' after %s, found the end of the line", sign, after);
     return PLAN_FAIL(r, r->token.at, r->token.text.n, NULL, "expected '%s' after %s, found '%.*s'",
                      sign, after, STR_ARG(r->token.text));
 }
@@ -123,7 +123,8 @@ static struct plan_expr *node(struct plan_reader *r, enum plan_op op, size_t at,
     size_t end = r->token.at;
     while (end > at && is_blank(r->source.p[end - 1]))
         end--;
-    *e = (struct plan_expr){.op = op, .depth = below + 1, .at = at, .len = end - at, .a = a, .b = b};
+    *e =
+        (struct plan_expr){.op = op, .depth = below + 1, .at = at, .len = end - at, .a = a, .b = b};
     if (e->depth <= PLAN_MAX_DEPTH)
         return e;
     PLAN_FAIL(r, at, e->len, "split it with let lines", "expression nested deeper than %d",
@@ -293,23 +294,56 @@ static bool eval_arithmetic(const struct evaluation *ev, const struct plan_expr 
         return no_value(ev, e, "division by zero");
     bool fits = true;
     switch (e->op) {
-    case PLAN_NEG: fits = sub_i64(0, a, out); break;
-    case PLAN_NOT: *out = !a; break;
-    case PLAN_ADD: fits = add_i64(a, b, out); break;
-    case PLAN_SUB: fits = sub_i64(a, b, out); break;
-    case PLAN_MUL: fits = mul_i64(a, b, out); break;
-    case PLAN_DIV: fits = floordiv_i64(a, b, out); break;
-    case PLAN_MOD: fits = floormod_i64(a, b, out); break;
-    case PLAN_CEIL_DIV: fits = ceil_div(a, b, out); break;
-    case PLAN_EQ: *out = a == b; break;
-    case PLAN_NE: *out = a != b; break;
-    case PLAN_LT: *out = a < b; break;
-    case PLAN_LE: *out = a <= b; break;
-    case PLAN_GT: *out = a > b; break;
-    case PLAN_GE: *out = a >= b; break;
-    case PLAN_MIN: *out = a < b ? a : b; break;
-    case PLAN_MAX: *out = a > b ? a : b; break;
-    default: BUG_IF(true);
+    case PLAN_NEG:
+        fits = sub_i64(0, a, out);
+        break;
+    case PLAN_NOT:
+        *out = !a;
+        break;
+    case PLAN_ADD:
+        fits = add_i64(a, b, out);
+        break;
+    case PLAN_SUB:
+        fits = sub_i64(a, b, out);
+        break;
+    case PLAN_MUL:
+        fits = mul_i64(a, b, out);
+        break;
+    case PLAN_DIV:
+        fits = floordiv_i64(a, b, out);
+        break;
+    case PLAN_MOD:
+        fits = floormod_i64(a, b, out);
+        break;
+    case PLAN_CEIL_DIV:
+        fits = ceil_div(a, b, out);
+        break;
+    case PLAN_EQ:
+        *out = a == b;
+        break;
+    case PLAN_NE:
+        *out = a != b;
+        break;
+    case PLAN_LT:
+        *out = a < b;
+        break;
+    case PLAN_LE:
+        *out = a <= b;
+        break;
+    case PLAN_GT:
+        *out = a > b;
+        break;
+    case PLAN_GE:
+        *out = a >= b;
+        break;
+    case PLAN_MIN:
+        *out = a < b ? a : b;
+        break;
+    case PLAN_MAX:
+        *out = a > b ? a : b;
+        break;
+    default:
+        BUG_IF(true);
     }
     return fits || no_value(ev, e, "does not fit 64 bits");
 }
@@ -318,9 +352,15 @@ static bool eval_arithmetic(const struct evaluation *ev, const struct plan_expr 
 static bool eval(const struct evaluation *ev, const struct plan_expr *e, int64_t *out) {
     int64_t a = 0, b = 0;
     switch (e->op) {
-    case PLAN_NUMBER: *out = e->value; return true;
-    case PLAN_DIM: *out = ev->dims[e->ref]; return true;
-    case PLAN_LET: *out = ev->lets[e->ref]; return true;
+    case PLAN_NUMBER:
+        *out = e->value;
+        return true;
+    case PLAN_DIM:
+        *out = ev->dims[e->ref];
+        return true;
+    case PLAN_LET:
+        *out = ev->lets[e->ref];
+        return true;
     case PLAN_AND:
     case PLAN_OR:
         if (!eval(ev, e->a, &a))

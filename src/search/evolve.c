@@ -17,11 +17,16 @@ void evolve_init(struct evolve *e, const struct evolve_options *o) {
     *e = (struct evolve){.o = *o, .best_s = INFINITY, .gain_from_s = INFINITY};
 }
 
-void evolve_release(struct evolve *e) { mem_free(e->trials); }
+void evolve_release(struct evolve *e) {
+    mem_free(e->trials);
+}
 
 /* ---- generations ---- */
 
+/* A generation without a single candidate: nothing near what was proposed can be written. */
 static const char *why_end(const struct evolve *e) {
+    if (e->generation > 0 && e->submitted == e->first)
+        return "space";
     if (e->o.limit_s / e->best_s >= e->o.stop_share)
         return "limit";
     if (e->stale >= e->o.plateau)
@@ -51,11 +56,14 @@ size_t evolve_begin(struct evolve *e) {
         e->stopped = why_end(e);
     if (e->stopped)
         return 0;
+    e->first = e->submitted;
     uint64_t left = e->o.candidates ? e->o.candidates - e->submitted : UINT64_MAX;
     return left < e->o.population ? (size_t)left : e->o.population;
 }
 
-const char *evolve_stopped(const struct evolve *e) { return e->stopped; }
+const char *evolve_stopped(const struct evolve *e) {
+    return e->stopped;
+}
 
 struct rng evolve_stream(const struct evolve *e, uint64_t slot) {
     return rng_sub(rng_sub(rng_stream(e->o.seed, S("evolve")), e->generation), slot);
@@ -193,8 +201,6 @@ bool evolve_claim(struct evolve *e, uint64_t slot, uint64_t attempt,
     e->trials[e->n++] = t;
     return true;
 }
-
-void evolve_drop(struct evolve *e, size_t trial) { BUG_IF(e->trials[trial].submitted); }
 
 void evolve_submit(struct evolve *e, size_t trial) {
     struct evolve_trial *t = &e->trials[trial];

@@ -6,7 +6,7 @@
  *     for each slot < n:
  *         propose a strategy (planner, or crossover of evolve_parents)
  *         evolve_claim                          an untried strategy, near the proposal
- *         write its source; evolve_drop when it cannot be written, and claim again
+ *         write its source; when it cannot be written, claim again
  *         evolve_submit                         it is a candidate now, with the next ordinal
  *     evolve_settle for every candidate, in order of their ordinals
  *
@@ -34,15 +34,16 @@ struct evolve_trial {
 
 struct evolve {
     struct evolve_options o;
-    struct evolve_trial *trials; /* in order of claims; those dropped stay, so as not to come back */
+    struct evolve_trial *trials; /* in order of claims; what could not be written stays too */
     size_t n, cap;
     uint64_t generation; /* of the slots being filled, from 0 */
     bool begun;
     uint64_t submitted, settled;
-    size_t stale;        /* generations without gain */
-    double best_s;       /* INFINITY: none */
-    size_t best;         /* its trial */
-    double gain_from_s;  /* best at the last generation that counted as a gain */
+    uint64_t first;     /* ordinal of the generation's first candidate */
+    size_t stale;       /* generations without gain */
+    double best_s;      /* INFINITY: none */
+    size_t best;        /* its trial */
+    double gain_from_s; /* best at the last generation that counted as a gain */
     const char *stopped;
 };
 
@@ -63,7 +64,6 @@ void evolve_random(const struct evolve *e, uint64_t slot, struct strategy *out);
 /* `attempt` counts the claims of one slot, from 0. False: the space has nothing left. */
 bool evolve_claim(struct evolve *e, uint64_t slot, uint64_t attempt,
                   const struct strategy *proposal, size_t *trial);
-void evolve_drop(struct evolve *e, size_t trial); /* could not be written */
 void evolve_submit(struct evolve *e, size_t trial);
 /* time_s: INFINITY when it was not accepted. Returns true for a new best. */
 bool evolve_settle(struct evolve *e, size_t trial, double time_s);

@@ -12,13 +12,15 @@ struct node {
     int height;
 };
 
+enum { COMPARISON = 3 };
+
 static const struct binary {
     const char *symbol;
     enum expr_kind kind;
     int level;
 } binaries[] = {
-    {"||", EXPR_OR, 1}, {"&&", EXPR_AND, 2}, {"==", EXPR_EQ, 3},  {"!=", EXPR_NE, 3},
-    {"<", EXPR_LT, 3},  {"<=", EXPR_LE, 3},  {">", EXPR_GT, 3},   {">=", EXPR_GE, 3},
+    {"||", EXPR_OR, 1}, {"&&", EXPR_AND, 2}, {"==", EXPR_EQ, COMPARISON},  {"!=", EXPR_NE, COMPARISON},
+    {"<", EXPR_LT, COMPARISON},  {"<=", EXPR_LE, COMPARISON},  {">", EXPR_GT, COMPARISON},   {">=", EXPR_GE, COMPARISON},
     {"+", EXPR_ADD, 4}, {"-", EXPR_SUB, 4},  {"*", EXPR_MUL, 5},  {"/", EXPR_DIV, 5},
     {"%", EXPR_MOD, 5}, {"//", EXPR_FLOORDIV, 5},
 };
@@ -255,6 +257,9 @@ static bool leaf(struct parser *p, enum expr_kind kind, const struct token *name
 }
 
 static bool unknown_name(struct parser *p, const struct token *name) {
+    if (word_is_reserved(name->text))
+        return parse_fail(p, name->at, name->len, NULL,
+                          "expected an expression, found the word '%.*s'", STR_ARG(name->text));
     if (!p->scope)
         return parse_fail(p, name->at, name->len, "only dimensions declared above may stand here",
                           "'%.*s' is not a dimension", STR_ARG(name->text));
@@ -359,13 +364,11 @@ static bool refuse_operator(struct parser *p) {
 }
 
 static bool parse_operators(struct parser *p, int level, struct node *out) {
-    const struct binary *op;
+    const struct binary *op, *last = NULL;
     while ((op = binary_find(&p->tok)) && op->level >= level) {
         struct token sign = p->tok;
         struct node args[2] = {*out};
-        bool chained = op->level == 3 && out->e->kind >= EXPR_EQ && out->e->kind <= EXPR_GE &&
-                       p->lx.text.p[p->end - 1] != ')';
-        if (chained)
+        if (op->level == COMPARISON && last && last->level == COMPARISON)
             return parse_fail(p, sign.at, sign.len, "join them: a < b && b < c",
                               "comparisons do not chain");
         if (!parse_next(p) || !parse_binary(p, op->level + 1, &args[1]))
@@ -373,6 +376,7 @@ static bool parse_operators(struct parser *p, int level, struct node *out) {
         if (!make(p, op->kind, args[0].e->at, args, 2, out) ||
             !settle_binary(p, out->e, op->symbol))
             return false;
+        last = op;
     }
     return refuse_operator(p);
 }

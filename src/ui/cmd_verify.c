@@ -1,25 +1,10 @@
 /* verify TASK KERNEL.cu: one candidate through the whole evaluation, and its verdict. */
 #include "base/file.h"
-#include "base/loop.h"
 #include "eval/eval.h"
 #include "kernel/candidate.h"
 #include "ui/ui.h"
 
 #include <stdio.h>
-
-struct verification {
-    struct outcome *outcome;
-    struct err broken;
-};
-
-static void verified(void *ctx, uint64_t id, struct outcome *o) {
-    (void)id;
-    ((struct verification *)ctx)->outcome = o;
-}
-
-static void broke(void *ctx, const struct err *why) {
-    ((struct verification *)ctx)->broken = *why;
-}
 
 static void print_outcome(struct ui *ui, const struct outcome *o) {
     str scope = {0}, shape, data;
@@ -38,27 +23,9 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
            STR_ARG(time), o->bound, 100 * o->limit_share);
 }
 
-static bool run(const struct evaluator_options *eo, str file, str source, struct verification *v,
-                struct err *err) {
-    struct loop *l = loop_new(err);
-    struct evaluator *e = l ? evaluator_new(l, eo, verified, broke, v, err) : NULL;
-    bool ok = e != NULL;
-    if (ok)
-        evaluator_submit(e, 0, file, source);
-    while (ok && !v->outcome && !v->broken.kind)
-        ok = loop_step(l, -1, err);
-    evaluator_free(e);
-    loop_free(l);
-    if (ok && !v->outcome) {
-        *err = v->broken;
-        return false;
-    }
-    return ok;
-}
-
 int cmd_verify(struct ui *ui) {
     struct evaluator_options eo;
-    struct verification v = {0};
+    struct outcome *o;
     struct task *task;
     struct inst *inst;
     struct err err = {0};
@@ -68,13 +35,13 @@ int cmd_verify(struct ui *ui) {
     if (!ui_load_task(ui, 0, &task, &inst, &err) ||
         !file_read(args[1], CANDIDATE_MAX_BYTES, ui->arena, &source, &err) ||
         !ui_evaluator_options(ui, task, inst, &eo, &err) ||
-        !run(&eo, str_view(args[1]), source, &v, &err))
+        !evaluate_once(&eo, str_view(args[1]), source, &o, &err))
         return ui_fail(ui, &err);
-    int code = v.outcome->verdict == VERDICT_ACCEPTED ? 0 : 1;
+    int code = o->verdict == VERDICT_ACCEPTED ? 0 : 1;
     if (ui->as_json)
-        code = ui_print_json(json_copy(v.outcome->record)) ? code : 3;
+        code = ui_print_json(json_copy(o->record)) ? code : 3;
     else
-        print_outcome(ui, v.outcome);
-    outcome_free(v.outcome);
+        print_outcome(ui, o);
+    outcome_free(o);
     return code;
 }

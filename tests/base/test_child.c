@@ -1,4 +1,5 @@
 #include "base/child.h"
+#include "base/fault.h"
 #include "tap.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -248,6 +249,25 @@ static void kill_guards(void) {
     CHECK(child_wait(&none) == 0);
 }
 
+static void start_can_be_made_to_fail(void) {
+#ifndef CUTEPILOT_FAULTS
+    SKIP("built without -Dfaults=true");
+#endif
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *argv[] = {"true", NULL};
+        struct child c;
+        setenv("CUTEPILOT_FAULT", "child:2", 1);
+        fault_init("test");
+        bool first = child_start(&(struct child_spec){.argv = argv}, &c, &err);
+        child_wait(&c);
+        bool second = child_start(&(struct child_spec){.argv = argv}, &c, &err);
+        _exit(!(first && !second && strstr(err.text, strerror(EAGAIN))));
+    }
+    int status = -1;
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 static void pairs(void) {
     int p[2];
     CHECK(socket_pair(p, &err));
@@ -275,6 +295,7 @@ static const struct tap_case cases[] = {
     {"killing the group takes grandchildren", group_kill_takes_grandchildren},
     {"dies with its parent", dies_with_its_parent},
     {"kill and wait of nobody", kill_guards},
+    {"starting can be made to fail", start_can_be_made_to_fail},
     {"pairs are close-on-exec", pairs},
 };
 TAP_CASES(cases)

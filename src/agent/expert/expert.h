@@ -1,0 +1,21 @@
+/* The parts of the expert. Private to the room. */
+#ifndef AGENT_EXPERT_EXPERT_H
+#define AGENT_EXPERT_EXPERT_H
+
+#include "agent/agent.h"
+
+#define EXPERT_SOURCE_MAX (512u << 10)
+
+/* A generator writes the candidate for one workload. assets as in expert_new. */
+typedef bool generator_fn(const char *assets, const struct briefing *b, const struct strategy *s,
+                          struct buf *out, struct err *err);
+generator_fn pointwise_write;
+
+/* n strategies for a first generation into out (room for n), and why. Fewer when the space has
+ * fewer. */
+size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
+                    struct buf *reason);
+void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
+                   struct rng r, struct strategy *out, struct buf *reason);
+
+#endif

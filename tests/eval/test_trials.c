@@ -1,0 +1,107 @@
+#include "eval/trials.h"
+
+#include "tap.h"
+
+#define TASK                                                                                       \
+    "task t \"t\"\n"                                                                               \
+    "dim R = 512, C = 1024\n"                                                                      \
+    "in x[R,C] : f32 ~ normal(0,1)\n"                                                              \
+    "out y[R,C] : f32\n"                                                                           \
+    "y[i,j] = maximum(x[i,j], 0)\n"                                                                \
+    "check R = 3, C = 5\n"                                                                         \
+    "check R = 7, C = 256\n"
+#define BODY "extern \"C\" __global__ void k(const float *x, float *y, int n) {}\n"
+
+struct made {
+    struct arena *a;
+    struct trials t;
+    bool ok, launch;
+    struct err err;
+};
+
+static struct made make(const char *plan, int64_t rows) {
+    struct made m = {.a = arena_new(256u << 20)};
+    struct binding set = {S("R"), rows};
+    struct candidate *c;
+    struct task *task;
+    struct inst *in;
+    str source = arena_printf(m.a, "%s%s", plan, BODY);
+    bool parsed = task_parse(S("t.task"), S(TASK), m.a, &task, &m.err) &&
+                  task_bind(task, &set, 1, m.a, &in, &m.err) &&
+                  candidate_parse(S("k.cu"), source, task, m.a, &c, &m.err);
+    CHECKF(parsed, "%s", m.err.text);
+    m.ok = parsed && trials_make(c, in, m.a, &m.t, &m.launch, &m.err);
+    return m;
+}
+
+static void all_check_shapes_and_the_own_one(void) {
+    struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", 512);
+    CHECK(m.ok && m.t.n == 3 && m.t.task_shape_run);
+    for (size_t k = 0; m.ok && k < DATA_COUNT; k++)
+        CHECK(m.t.shapes[0].kinds[k] && m.t.shapes[1].kinds[k]);
+    CHECK(m.t.shapes[2].kinds[DATA_SIGNED] && m.t.shapes[2].kinds[DATA_SPIKES]);
+    CHECK(m.t.shapes[2].plan.launches[0].grid[0] == 512 * 1024 / 256);
+    arena_free(m.a);
+}
+
+static void shapes_are_made_for_a_require_that_admits_none(void) {
+    struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
+                         "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
+                         512);
+    CHECKF(m.ok && m.t.n >= 3, "%zu shapes", m.t.n);
+    for (size_t i = 0; m.ok && i < m.t.n; i++) {
+        CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
+        CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
+    }
+    CHECK(str_find(m.t.scope, S("made to satisfy")) < m.t.scope.n);
+    arena_free(m.a);
+}
+
+static void a_require_for_one_shape_alone_is_labelled(void) {
+    struct made m = make("//! require C == 1024 && R == 512\n"
+                         "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
+                         512);
+    CHECK(m.ok && m.t.n == 1);
+    CHECK(str_starts(m.t.scope, S("0 check shapes")));
+    arena_free(m.a);
+}
+
+static void the_own_shape_must_fit(void) {
+    struct made m = make("//! require C % 1000 == 0\n//! launch k<<<1, 128>>>(x, y, R*C)\n", 512);
+    CHECK(!m.ok && !m.launch && strstr(m.err.text, "C % 1000 == 0"));
+    arena_free(m.a);
+}
+
+static void a_limit_broken_at_a_check_shape_is_a_launch_error(void) {
+    struct made m = make("//! launch k<<<R*C // 256, 256>>>(x, y, R*C)\n", 512);
+    CHECK(!m.ok && m.launch && strstr(m.err.text, "R=3 C=5"));
+    arena_free(m.a);
+}
+
+static void a_large_own_shape_is_not_run_whole(void) {
+    struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", (int64_t)1 << 20);
+    CHECK(m.ok && m.t.n == 2 && !m.t.task_shape_run);
+    CHECK(str_find(m.t.scope, S("too large")) < m.t.scope.n);
+    CHECK(m.t.task_plan.launches[0].grid[0] == 1u << 22);
+    arena_free(m.a);
+}
+
+static void nothing_to_run_is_said(void) {
+    struct made m = make("//! require R == 1048576\n"
+                         "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n",
+                         (int64_t)1 << 20);
+    CHECK(!m.ok && strstr(m.err.text, "small enough to simulate"));
+    arena_free(m.a);
+}
+
+static const struct tap_case cases[] = {
+    {"all check shapes and the task's own", all_check_shapes_and_the_own_one},
+    {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
+    {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},
+    {"the task's own shape must fit", the_own_shape_must_fit},
+    {"a limit broken at a check shape is a launch error",
+     a_limit_broken_at_a_check_shape_is_a_launch_error},
+    {"a large shape is not run whole", a_large_own_shape_is_not_run_whole},
+    {"nothing to run is said", nothing_to_run_is_said},
+};
+TAP_CASES(cases)

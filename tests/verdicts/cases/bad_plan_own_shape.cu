@@ -1,0 +1,4 @@
+// expect: bad-plan
+//! require C % 4099 == 0
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const float *x, float *y, int n) {}

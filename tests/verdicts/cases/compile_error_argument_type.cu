@@ -1,0 +1,3 @@
+// expect: compile-error
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const double *x, float *y, int n) {}

@@ -1,0 +1,4 @@
+// expect: compile-error
+// why: kernel.cu(
+//! launch relu<<<1, 256>>>(x, y)
+extern "C" __global__ void relu(const float *x, float *y) { y[0] = x[0] }

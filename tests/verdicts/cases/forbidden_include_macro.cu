@@ -1,0 +1,5 @@
+// expect: forbidden
+#define SECRET "/etc/hostname"
+#include SECRET
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const float *x, float *y, int n) {}

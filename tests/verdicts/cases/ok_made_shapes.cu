@@ -1,0 +1,9 @@
+// expect: accepted
+// scope: (some made to satisfy its require lines)
+//! require C % 192 == 0 || C == 4096
+//! launch relu<<<[ceil_div(C, 64), R], 64>>>(x, y, C)
+extern "C" __global__ void relu(const float *x, float *y, int cols) {
+    int c = blockIdx.x * 64 + threadIdx.x;
+    long long i = (long long)blockIdx.y * cols + c;
+    y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}

@@ -1,0 +1,8 @@
+// expect: accepted
+// scope: 0 check shapes and the task's own shape
+//! require C == 4096 && R == 1024
+//! launch relu<<<R*C // 256, 256>>>(x, y)
+extern "C" __global__ void relu(const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}

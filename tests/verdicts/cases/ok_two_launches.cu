@@ -1,0 +1,9 @@
+// expect: accepted
+//! let H = (R*C) // 2
+//! launch relu<<<max(1, ceil_div(H, 64)), 64>>>(x, y, 0, H)
+//! launch relu<<<ceil_div(R*C - H, 64), 64>>>(x, y, H, R*C)
+extern "C" __global__ void relu(const float *x, float *y, int from, int to) {
+    int i = from + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < to)
+        y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
