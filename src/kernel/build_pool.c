@@ -24,6 +24,9 @@
 #define DEFAULT_MEMORY  ((size_t)4 << 30)
 #define JOB_ARENA_BYTES ((size_t)512 << 20)
 
+/* NVRTC's front end reports its own memory running out as an error of the source. */
+#define SAYS_NO_MEMORY "catastrophic error: out of memory"
+
 struct waiter {
     build_done_fn *done;
     void *ctx;
@@ -171,8 +174,18 @@ static bool built_parts(const struct frame *f, struct job *j, enum compile_statu
     return true;
 }
 
+static void say_memory(struct job *j) {
+    j->b.verdict = VERDICT_COMPILE_LIMIT;
+    j->b.log = arena_printf(j->a, "compilation needs more than %zu MiB of memory\n",
+                            j->pool->memory_bytes >> 20);
+}
+
 static void built_failed(struct job *j) {
     str name;
+    if (str_find(j->b.log, S(SAYS_NO_MEMORY)) < j->b.log.n) {
+        say_memory(j);
+        return;
+    }
     if (!includes_unopened(j->b.log, &name) || include_allowed(name)) {
         j->b.verdict = VERDICT_COMPILE_ERROR;
         return;
@@ -198,8 +211,7 @@ static void job_built(struct job *j, const struct frame *f) {
     } else if (status == COMPILE_FAILED) {
         built_failed(j);
     } else if (status == COMPILE_MEMORY) {
-        b->log = arena_printf(j->a, "compilation needs more than %zu MiB of memory\n",
-                              j->pool->memory_bytes >> 20);
+        say_memory(j);
     } else if (status == COMPILE_OUTPUT) {
         b->log = arena_printf(j->a, "compilation makes more than %u MiB of code\n",
                               COMPILE_MAX_OUTPUT >> 20);

@@ -120,7 +120,8 @@ static void refuse(struct includes *out, str operand, const char *why) {
     if (!out->allowed)
         return; /* the first is enough */
     out->allowed = false;
-    out->refused = str_trim(operand);
+    operand = str_trim(operand);
+    out->refused = operand.n ? operand : S("of nothing");
     out->why = why;
 }
 

@@ -23,12 +23,21 @@ static struct instr *emit(struct program *p, enum op op, const struct expr *e, s
     return i;
 }
 
+static bool uses_index(const struct expr *e) {
+    if (e->kind == EXPR_INDEX)
+        return true;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (uses_index(e->args[i]))
+            return true;
+    return false;
+}
+
 /* e = base + Σ coef·variable, by structure. */
 static bool affine_of(const struct inst *in, const struct expr *e, int64_t *base, int64_t *coef) {
     int64_t b[2], c[2][TASK_MAX_RANK] = {{0}};
     bool constant[2] = {true, true};
-    if (expr_eval_dims(e, in->dims, base) && e->nargs == 0 && e->kind != EXPR_INDEX)
-        return true;
+    if (!uses_index(e))
+        return expr_eval_dims(e, in->dims, base);
     if (e->kind == EXPR_INDEX) {
         *base = 0;
         coef[e->ref] = 1;
@@ -69,55 +78,55 @@ static struct access access_of(const struct program *p, const struct expr *e) {
             a.affine = mul_i64(coef[v], from->stride[k], &part) &&
                        add_i64(a.coef[v], part, &a.coef[v]);
     }
-    a.contiguous = a.affine && a.base == 0;
+    a.contiguous = a.affine && a.base == 0 && from->count >= to->count;
     for (size_t v = 0; v < p->s->nindex; v++)
         a.contiguous = a.contiguous && (to->extent[v] == 1 || a.coef[v] == to->stride[v]);
     return a;
 }
 
-static void compile(struct program *p, const struct expr *e, size_t dst, int mask, int depth);
+static void compile(struct program *p, const struct expr *e, size_t dst, int mask);
 
-static void compile_read(struct program *p, const struct expr *e, size_t dst, int mask, int depth) {
+static void compile_read(struct program *p, const struct expr *e, size_t dst, int mask) {
     struct access a = access_of(p, e);
     for (size_t k = 0; k < e->nargs && !a.affine; k++)
-        compile(p, e->args[k], dst + 1 + k, mask, depth);
+        compile(p, e->args[k], dst + 1 + k, mask);
     struct instr *i = emit(p, OP_READ, e, dst, mask);
     i->access = a;
     i->nargs = a.affine ? 0 : e->nargs;
     p->needs_index |= !a.contiguous;
 }
 
-static void compile_if(struct program *p, const struct expr *e, size_t dst, int mask, int depth) {
-    if ((size_t)depth + 1 > p->nmasks)
-        p->nmasks = (size_t)depth + 1;
-    compile(p, e->args[0], dst + 1, mask, depth);
-    for (int side = 0; side < 2; side++) {
-        size_t at = dst + 2 + (size_t)side;
-        struct instr *i = emit(p, side ? OP_MASK_ELSE : OP_MASK_THEN, e, dst, mask);
-        i->nargs = 1;
-        compile(p, e->args[1 + side], at, depth, depth + 1);
-    }
-    emit(p, OP_SELECT, e, dst, mask)->nargs = 3;
-}
-
-/* An operand of a real operation that is an integer is converted first, in place of its register
- * pair: computed one higher, then brought down. */
+/* An operand of a real operation that is an integer is converted first: computed one register
+ * higher, then brought down. */
 static void compile_operand(struct program *p, const struct expr *e, const struct expr *arg,
-                            size_t dst, int mask, int depth) {
+                            size_t dst, int mask) {
     bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
     bool real = compares ? e->args[0]->value_kind == VALUE_REAL ||
                                e->args[1]->value_kind == VALUE_REAL
                          : e->value_kind == VALUE_REAL;
     if (!real || arg->value_kind != VALUE_INT) {
-        compile(p, arg, dst, mask, depth);
+        compile(p, arg, dst, mask);
         return;
     }
-    compile(p, arg, dst + 1, mask, depth);
+    compile(p, arg, dst + 1, mask);
     emit(p, OP_TO_REAL, arg, dst, mask)->nargs = 1;
 }
 
-/* As deep as the tree, TASK_MAX_DEPTH at the most. `depth`: enclosing ifs, each with its mask. */
-static void compile(struct program *p, const struct expr *e, size_t dst, int mask, int depth) {
+/* The sides of an if run under the mask that follows the enclosing one. */
+static void compile_if(struct program *p, const struct expr *e, size_t dst, int mask) {
+    int inner = mask + 1;
+    if ((size_t)inner + 1 > p->nmasks)
+        p->nmasks = (size_t)inner + 1;
+    compile(p, e->args[0], dst + 1, mask);
+    for (size_t side = 1; side <= 2; side++) {
+        emit(p, side == 1 ? OP_MASK_THEN : OP_MASK_ELSE, e, dst, mask)->nargs = 1;
+        compile_operand(p, e, e->args[side], dst + 1 + side, inner);
+    }
+    emit(p, OP_SELECT, e, dst, mask)->nargs = 3;
+}
+
+/* As deep as the tree, TASK_MAX_DEPTH at the most. */
+static void compile(struct program *p, const struct expr *e, size_t dst, int mask) {
     switch (e->kind) {
     case EXPR_NUMBER:
     case EXPR_DIM:
@@ -128,21 +137,21 @@ static void compile(struct program *p, const struct expr *e, size_t dst, int mas
         emit(p, OP_INDEX, e, dst, mask);
         return;
     case EXPR_READ:
-        compile_read(p, e, dst, mask, depth);
+        compile_read(p, e, dst, mask);
         return;
     case EXPR_IF:
-        compile_if(p, e, dst, mask, depth);
+        compile_if(p, e, dst, mask);
         return;
     default:
         for (size_t k = 0; k < e->nargs; k++)
-            compile_operand(p, e, e->args[k], dst + 1 + k, mask, depth);
+            compile_operand(p, e, e->args[k], dst + 1 + k, mask);
         emit(p, OP_NODE, e, dst, mask)->nargs = e->nargs;
     }
 }
 
 void program_compile(const struct inst *in, const struct statement *s, struct program *out) {
     *out = (struct program){.in = in, .s = s};
-    compile(out, s->body, 0, -1, 0);
+    compile(out, s->body, 0, -1);
     out->nregs += 3; /* operands of the topmost instruction may be named without being used */
     out->code[out->n - 1].root = true;
 }
@@ -267,13 +276,12 @@ static void run_read(const struct machine *m, const struct instr *i, struct reg 
     read_error(m, i, offset, first, n, d);
 }
 
-static void run_mask(struct machine *m, const struct instr *i, const struct reg *cond, int mask,
-                     size_t n) {
+static void run_mask(struct machine *m, const struct instr *i, const struct reg *cond, size_t n) {
     const unsigned char *outer = i->mask < 0 ? NULL : m->masks[i->mask];
+    unsigned char *inner = m->masks[i->mask + 1];
     bool wanted = i->op == OP_MASK_THEN;
     for (size_t l = 0; l < n; l++)
-        m->masks[mask][l] =
-            (!outer || outer[l]) && ((cond->v[l] != 0) == wanted || cond->e[l] > 0);
+        inner[l] = (!outer || outer[l]) && ((cond->v[l] != 0) == wanted || cond->e[l] > 0);
 }
 
 /* The largest magnitude that counts: beyond it fp32, or an exact integer in a double, ends. */
@@ -331,8 +339,6 @@ static void note_peak(struct machine *m, const struct instr *i, const struct reg
     }
 }
 
-static int mask_slot(const struct instr *i) { return i->mask + 1; }
-
 static void run_one(struct machine *m, const struct instr *i, int64_t first, size_t n) {
     struct reg *d = &m->regs[i->dst];
     switch (i->op) {
@@ -353,7 +359,7 @@ static void run_one(struct machine *m, const struct instr *i, int64_t first, siz
         break;
     case OP_MASK_THEN:
     case OP_MASK_ELSE:
-        run_mask(m, i, d + 1, mask_slot(i), n);
+        run_mask(m, i, d + 1, n);
         return;
     case OP_SELECT:
         vector_select(d, d + 1, n);
@@ -364,7 +370,8 @@ static void run_one(struct machine *m, const struct instr *i, int64_t first, siz
             settle(i, d, n);
         break;
     }
-    if (m->track_peak && i->e->value_kind != VALUE_BOOL)
+    bool known = i->op == OP_READ && m->p->in->task->tensors[i->e->ref].role == TENSOR_LET;
+    if (m->track_peak && !known && i->e->value_kind != VALUE_BOOL)
         note_peak(m, i, d, n);
 }
 

@@ -19,7 +19,7 @@ enum health { HEALTH_OK, HEALTH_PARTLY, HEALTH_MISSING };
 
 struct finding {
     enum health health;
-    char found[512];
+    char found[3072];
     const char *costs; /* what the user goes without; NULL: nothing */
     const char *fix;   /* one line; NULL: nothing to do */
 };

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct err err = {0};
     struct candidate *c;
     arena_reset(arena);
-    if (n > 1u << 16 || !candidate_parse(S("k.cu"), (str){(const char *)data, n}, task, arena, &c, &err))
+    if (n > 1u << 16 ||
+        !candidate_parse(S("k.cu"), (str){(const char *)data, n}, task, arena, &c, &err))
         return 0;
     struct bound_plan p;
     bool fits;

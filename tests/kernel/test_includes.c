@@ -71,8 +71,8 @@ static void hostile_size(void) {
 
 static void unopened(void) {
     str name;
-    CHECK(includes_unopened(S("kernel.cu(1): catastrophic error: cannot open source file \"a/b\"\n"),
-                            &name) &&
+    CHECK(includes_unopened(
+              S("kernel.cu(1): catastrophic error: cannot open source file \"a/b\"\n"), &name) &&
           str_is(name, "a/b"));
     CHECK(!includes_unopened(S("kernel.cu(1): error: no\n"), &name));
 }

@@ -3,11 +3,11 @@
 #include "agent/expert/expert.h"
 #include <math.h>
 
-#define SAMPLES       64   /* random strategies that the farthest is chosen from */
-#define MUTATE_SHARE  0.3  /* of children */
-#define TRIES         8    /* to make a child that is neither parent */
-#define SMALL_LAUNCH  4.0  /* a limit under this many launch times is a matter of latency */
-#define ACCESS_BYTES  16   /* the widest load there is */
+#define SAMPLES      64  /* random strategies that the farthest is chosen from */
+#define MUTATE_SHARE 0.3 /* of children */
+#define TRIES        8   /* to make a child that is neither parent */
+#define SMALL_LAUNCH 4.0 /* a limit under this many launch times is a matter of latency */
+#define ACCESS_BYTES 16  /* the widest load there is */
 
 enum { RULES_MAX = 8 };
 
@@ -20,10 +20,16 @@ static const struct rule memory_rules[] = {
     {0, 2, 512, 0, 1}, {0, 4, 128, 1, 0}, {0, 2, 256, 1, 1},
 };
 static const struct rule compute_rules[] = {
-    {0, 1, 256, 0, 0}, {2, 1, 256, 0, 0}, {0, 1, 128, 0, 0}, {0, 2, 128, 1, 0},
+    {0, 1, 256, 0, 0},
+    {2, 1, 256, 0, 0},
+    {0, 1, 128, 0, 0},
+    {0, 2, 128, 1, 0},
 };
 static const struct rule latency_rules[] = {
-    {2, 1, 128, 0, 0}, {1, 1, 128, 0, 0}, {1, 1, 64, 0, 0}, {0, 1, 64, 0, 0},
+    {2, 1, 128, 0, 0},
+    {1, 1, 128, 0, 0},
+    {1, 1, 64, 0, 0},
+    {0, 1, 64, 0, 0},
 };
 static const struct {
     const struct rule *rules;

@@ -11,8 +11,8 @@
 
 #define PW_NODES_MAX (16u << 10) /* of all expanded bodies of a task */
 #define PW_DEPTH_MAX 4000
-#define PW_READS_MAX 128 /* loaded by the kernel, in a group */
-#define PW_PARAMS    64  /* integers handed to a kernel */
+#define PW_READS_MAX 128                /* loaded by the kernel, in a group */
+#define PW_PARAMS    64                 /* integers handed to a kernel */
 #define PW_INT_MAX   (INT64_C(1) << 30) /* counts up to this use int: room for a tile beyond */
 
 enum pw_access {
@@ -79,6 +79,7 @@ struct pw {
     str *taken; /* every name in use */
     size_t ntaken, cap_taken;
     str tensor_name[TASK_MAX_TENSORS];
+    str gather_name[TASK_MAX_TENSORS]; /* its pointer in a function that also has its value */
     size_t nodes;
 };
 

@@ -8,20 +8,20 @@
 /* Words that a name of the task must not be in CUDA text: keywords and builtins. The task language
  * reserves its own functions and types, so `exp` or `max` cannot come from there. */
 static const char *const reserved[] = {
-    "alignas",   "alignof",  "and",       "asm",        "auto",      "bitand",   "bitor",
-    "blockDim",  "blockIdx", "bool",      "break",      "case",      "catch",    "char",
-    "class",     "compl",    "const",     "constexpr",  "continue",  "decltype", "default",
-    "delete",    "do",       "double",    "dynamic",    "else",      "enum",     "explicit",
-    "export",    "extern",   "false",     "float",      "for",       "friend",   "goto",
-    "gridDim",   "half",     "int",       "inline",     "long",      "mutable",  "namespace",
-    "new",       "noexcept", "not",       "nullptr",    "operator",  "or",       "private",
-    "protected", "public",   "register",  "requires",   "return",    "short",    "signed",
-    "sizeof",    "static",   "struct",    "switch",     "template",  "this",     "threadIdx",
-    "throw",     "true",     "try",       "typedef",    "typeid",    "typename", "uint2",
-    "uint4",     "union",    "unsigned",  "using",      "virtual",   "void",     "volatile",
-    "warpSize",  "while",    "xor",       "concept",    "co_await",  "co_yield", "co_return",
-    "fabsf",     "fmaxf",    "fminf",     "fmodf",      "INFINITY",  "NAN",      "CHAR_BIT",
-    "char8_t",   "wchar_t",  "char16_t",  "char32_t",   "consteval", "constinit"};
+    "alignas",   "alignof",  "and",      "asm",       "auto",      "bitand",   "bitor",
+    "blockDim",  "blockIdx", "bool",     "break",     "case",      "catch",    "char",
+    "class",     "compl",    "const",    "constexpr", "continue",  "decltype", "default",
+    "delete",    "do",       "double",   "dynamic",   "else",      "enum",     "explicit",
+    "export",    "extern",   "false",    "float",     "for",       "friend",   "goto",
+    "gridDim",   "half",     "int",      "inline",    "long",      "mutable",  "namespace",
+    "new",       "noexcept", "not",      "nullptr",   "operator",  "or",       "private",
+    "protected", "public",   "register", "requires",  "return",    "short",    "signed",
+    "sizeof",    "static",   "struct",   "switch",    "template",  "this",     "threadIdx",
+    "throw",     "true",     "try",      "typedef",   "typeid",    "typename", "uint2",
+    "uint4",     "union",    "unsigned", "using",     "virtual",   "void",     "volatile",
+    "warpSize",  "while",    "xor",      "concept",   "co_await",  "co_yield", "co_return",
+    "fabsf",     "fmaxf",    "fminf",    "fmodf",     "INFINITY",  "NAN",      "CHAR_BIT",
+    "char8_t",   "wchar_t",  "char16_t", "char32_t",  "consteval", "constinit"};
 
 static bool is_reserved(str name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
@@ -60,7 +60,17 @@ str pw_name(struct pw *p, str base) {
 }
 
 /* A name of the task stays as it is where CUDA allows it. */
-static str own_name(struct pw *p, str name) { return is_reserved(name) ? pw_name(p, name) : name; }
+static str own_name(struct pw *p, str name) {
+    return is_reserved(name) ? pw_name(p, name) : name;
+}
+
+/* Index variables may have the name of a tensor that is declared after them. */
+static str coordinate_name(struct pw *p, str name) {
+    for (size_t i = 0; i < p->task->ndims; i++)
+        if (str_eq(p->task->dims[i].name, name))
+            return pw_name(p, name);
+    return tensor_find(p->task, name) >= 0 ? pw_name(p, name) : own_name(p, name);
+}
 
 static void take_task_names(struct pw *p) {
     const struct task *t = p->task;
@@ -71,8 +81,12 @@ static void take_task_names(struct pw *p) {
     for (size_t i = 0; i < t->nstatements; i++)
         for (size_t k = 0; k < t->statements[i].nindex; k++)
             take(p, t->statements[i].index[k]);
-    for (size_t i = 0; i < t->ntensors; i++)
+    for (size_t i = 0; i < t->ntensors; i++) {
         p->tensor_name[i] = own_name(p, t->tensors[i].name);
+        if (tensor_is_input(&t->tensors[i]))
+            p->gather_name[i] =
+                pw_name(p, arena_printf(p->mem, "%.*s_at", STR_ARG(p->tensor_name[i])));
+    }
 }
 
 /* ---- expressions ---- */
@@ -103,8 +117,11 @@ bool pw_moves_with(const struct expr *e, size_t variable) {
 static const struct {
     enum expr_kind kind;
     const char *sign;
-} plan_signs[] = {{EXPR_ADD, " + "}, {EXPR_SUB, " - "},       {EXPR_MUL, "*"},
-                  {EXPR_MOD, " % "}, {EXPR_FLOORDIV, " // "}};
+} plan_signs[] = {{EXPR_ADD, " + "},
+                  {EXPR_SUB, " - "},
+                  {EXPR_MUL, "*"},
+                  {EXPR_MOD, " % "},
+                  {EXPR_FLOORDIV, " // "}};
 
 static bool plan_call(struct pw *p, const struct expr *e, struct buf *out) {
     bool max = e->function == FUNCTION_MAXIMUM;
@@ -235,7 +252,8 @@ static bool use_local(struct expansion *x, size_t tensor, const size_t *variable
     return true;
 }
 
-static struct expr *expand_let(struct expansion *x, const struct expr *e, struct expr *const *args) {
+static struct expr *expand_let(struct expansion *x, const struct expr *e,
+                               struct expr *const *args) {
     const struct task *t = x->p->task;
     size_t variable[TASK_MAX_RANK] = {0};
     bool usable = is_local(x, &t->tensors[e->ref], args, variable);
@@ -248,10 +266,20 @@ static struct expr *expand_let(struct expansion *x, const struct expr *e, struct
     return c->args[0] ? c : NULL;
 }
 
+/* Substituted indices are shared in memory but written out each time, so each time counts. */
+static size_t written_size(const struct expr *e) {
+    size_t n = 1;
+    for (size_t i = 0; i < e->nargs; i++)
+        n += written_size(e->args[i]);
+    return n;
+}
+
 static struct expr *expand_node(struct expansion *x, const struct expr *e,
                                 struct expr *const *map) {
-    if (e->kind == EXPR_INDEX)
+    if (e->kind == EXPR_INDEX) {
+        x->p->nodes += written_size(map[e->ref]);
         return map[e->ref];
+    }
     struct expr *c = copy_with(x, e, e->nargs);
     for (size_t i = 0; i < e->nargs; i++)
         if (!(c->args[i] = expand(x, e->args[i], map)))
@@ -262,9 +290,10 @@ static struct expr *expand_node(struct expansion *x, const struct expr *e,
 
 static struct expr *expand(struct expansion *x, const struct expr *e, struct expr *const *map) {
     if (++x->p->nodes > PW_NODES_MAX || x->depth >= PW_DEPTH_MAX) {
-        err_set(x->p->err, ERR_INPUT,
-                "task %.*s: too large to inline: its lets, written out, have more than %u operations",
-                STR_ARG(x->p->task->name), PW_NODES_MAX);
+        err_set(
+            x->p->err, ERR_INPUT,
+            "task %.*s: too large to inline: its lets, written out, have more than %u operations",
+            STR_ARG(x->p->task->name), PW_NODES_MAX);
         return NULL;
     }
     x->depth++;
@@ -415,7 +444,7 @@ static void make_groups(struct pw *p) {
             g->shape = tensor;
             g->outputs = arena_array(p->mem, struct pw_output, t->nstatements);
             for (size_t k = 0; k < s->nindex; k++)
-                g->coordinate[k] = own_name(p, s->index[k]);
+                g->coordinate[k] = coordinate_name(p, s->index[k]);
         }
         g->outputs[g->noutputs++] =
             (struct pw_output){.statement = s, .tensor = tensor, .index = s->tensor};
@@ -439,8 +468,8 @@ static bool build_group(struct pw *p, struct pw_group *g) {
     size_group(p, g);
     str task = p->task->name, first = g->outputs[0].tensor->name;
     g->kernel = pw_name(p, p->ngroups == 1 ? arena_printf(p->mem, "%.*s_kernel", STR_ARG(task))
-                                           : arena_printf(p->mem, "%.*s_%.*s_kernel",
-                                                          STR_ARG(task), STR_ARG(first)));
+                                           : arena_printf(p->mem, "%.*s_%.*s_kernel", STR_ARG(task),
+                                                          STR_ARG(first)));
     for (size_t i = 0; i < g->noutputs; i++) {
         struct pw_output *o = &g->outputs[i];
         str name = o->tensor->name;
@@ -462,4 +491,6 @@ bool pw_build(struct pw *p) {
     return true;
 }
 
-void pw_release(struct pw *p) { mem_free(p->taken); }
+void pw_release(struct pw *p) {
+    mem_free(p->taken);
+}

@@ -1,0 +1,7 @@
+${comment}
+${plan}
+${includes}
+${helpers}
+${vectors}
+${functions}
+${kernels}

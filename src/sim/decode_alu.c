@@ -1,0 +1,341 @@
+/* Arithmetic: operands, the name of the operation, and the instructions that are several steps. */
+#include "sim/decode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum special what;
+} special_names[] = {
+    {"%tid.x", SPECIAL_TID_X},           {"%tid.y", SPECIAL_TID_Y},
+    {"%tid.z", SPECIAL_TID_Z},           {"%ntid.x", SPECIAL_NTID_X},
+    {"%ntid.y", SPECIAL_NTID_Y},         {"%ntid.z", SPECIAL_NTID_Z},
+    {"%ctaid.x", SPECIAL_CTAID_X},       {"%ctaid.y", SPECIAL_CTAID_Y},
+    {"%ctaid.z", SPECIAL_CTAID_Z},       {"%nctaid.x", SPECIAL_NCTAID_X},
+    {"%nctaid.y", SPECIAL_NCTAID_Y},     {"%nctaid.z", SPECIAL_NCTAID_Z},
+    {"%laneid", SPECIAL_LANEID},         {"%warpid", SPECIAL_WARPID},
+    {"%nwarpid", SPECIAL_NWARPID},       {"%lanemask_eq", SPECIAL_LANEMASK_EQ},
+    {"%lanemask_lt", SPECIAL_LANEMASK_LT}, {"%lanemask_le", SPECIAL_LANEMASK_LE},
+    {"%lanemask_gt", SPECIAL_LANEMASK_GT}, {"%lanemask_ge", SPECIAL_LANEMASK_GE},
+    {"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED},
+    {"%total_smem_size", SPECIAL_TOTAL_SHARED},
+};
+
+enum ptx_type decode_reg_type(const struct decoder *d, uint32_t reg) {
+    return d->frame->f->regs[reg];
+}
+
+uint8_t decode_reg_bytes(enum ptx_type t) {
+    size_t n = ptx_type_bytes(t);
+    if (t == PTX_PRED || n > 8)
+        return 0;
+    return n <= 2 ? 2 : (uint8_t)n;
+}
+
+static bool shape_fits(enum ptx_type t, char shape) {
+    uint8_t n = decode_reg_bytes(t);
+    return shape == 'p' ? t == PTX_PRED : shape == 'h' ? n == 2 : n == (uint8_t)(shape - '0');
+}
+
+static uint8_t shape_bytes(char shape) {
+    return shape == '8' ? 8 : 4;
+}
+
+bool decode_register(struct decoder *d, const struct ptx_operand *op, char shape, uint32_t *at) {
+    if (op->kind == PTX_OP_SYMBOL && str_is(op->name, "_")) {
+        *at = decode_place(d, 8);
+        return true;
+    }
+    if (op->kind != PTX_OP_REG || op->negated || !shape_fits(decode_reg_type(d, op->reg), shape))
+        return decode_refuse(d, "an operand is not a register of the instruction's width");
+    uint32_t *slot = &d->frame->reg_at[op->reg];
+    if (!*slot)
+        *slot = decode_place(d, shape_bytes(shape));
+    *at = *slot;
+    return true;
+}
+
+static bool decode_special(struct decoder *d, str name, char shape, uint32_t *at) {
+    size_t i = 0, n = sizeof special_names / sizeof *special_names;
+    while (i < n && !str_is(name, special_names[i].name))
+        i++;
+    if (i == n || shape != '4')
+        return decode_refuse(d, "the simulator does not have this special register");
+    for (size_t k = 0; k < d->nspecials; k++)
+        if (d->specials[k].what == special_names[i].what) {
+            *at = d->specials[k].at;
+            return true;
+        }
+    d->specials = mem_grow(d->specials, &d->specials_cap, d->nspecials + 1, sizeof *d->specials);
+    *at = decode_place(d, 4);
+    d->specials[d->nspecials++] = (struct special_use){special_names[i].what, *at};
+    return true;
+}
+
+static uint64_t immediate_bits(const struct ptx_operand *op, char shape) {
+    if (shape == 'p')
+        return op->imm ? UINT32_MAX : 0;
+    if (shape == 'h')
+        return op->imm & 0xffff;
+    if (shape == '4' && op->imm_type == PTX_F64) {
+        double v;
+        memcpy(&v, &op->imm, 8);
+        float f = (float)v;
+        uint32_t u;
+        memcpy(&u, &f, 4);
+        return u;
+    }
+    return shape == '4' ? (uint32_t)op->imm : op->imm;
+}
+
+bool decode_source(struct decoder *d, const struct ptx_operand *op, char shape, uint32_t *at) {
+    switch (op->kind) {
+    case PTX_OP_REG:
+        return decode_register(d, op, shape, at);
+    case PTX_OP_IMM:
+        *at = decode_constant(d, immediate_bits(op, shape), shape_bytes(shape), false);
+        return true;
+    case PTX_OP_SPECIAL:
+        return decode_special(d, op->name, shape, at);
+    case PTX_OP_SYMBOL: {
+        struct symbol s;
+        if (shape != '4' && shape != '8')
+            return decode_refuse(d, "an address does not fit the instruction");
+        if (!decode_symbol(d, op->name, &s))
+            return false;
+        *at = decode_constant(d, s.at, shape_bytes(shape), s.dynamic);
+        return true;
+    }
+    default:
+        return decode_refuse(d, "an operand of this form is not read here");
+    }
+}
+
+bool decode_shape_ok(const struct decoder *d, const struct ptx_operand *op, char shape) {
+    return op->kind == PTX_OP_REG && shape_fits(decode_reg_type(d, op->reg), shape);
+}
+
+/* One step of a known operation with places that the caller made. */
+bool decode_lanes(struct decoder *d, const char *name, uint32_t to, uint32_t a, uint32_t b) {
+    const struct lane_op *op = decode_find(d, name);
+    if (!op)
+        return decode_refuse(d, NULL);
+    struct instr *i = decode_step(d, KIND_LANES, op->class);
+    i->fn = op->fn;
+    i->flops = op->flops;
+    i->dst_bytes = shape_bytes(op->shape[0]);
+    i->d = to;
+    i->a = a;
+    i->b = b;
+    return true;
+}
+
+struct alu_name {
+    char text[96];
+    uint8_t round;
+    bool sat, ftz;
+    str combine; /* setp.lt.and: and */
+};
+
+static bool is_float_type(str t) {
+    return str_starts(t, S("f")) || str_starts(t, S("bf"));
+}
+
+/* The operation's name in the table: without rounding, .sat of floats, .ftz moved before the type. */
+static bool alu_name(struct decoder *d, struct alu_name *out) {
+    const struct ptx_instr *in = d->in;
+    struct buf b;
+    *out = (struct alu_name){0};
+    if (!in->nmods)
+        return decode_refuse(d, NULL);
+    str type = in->mods[in->nmods - 1];
+    bool compare = str_is(in->op, "setp") || str_is(in->op, "set");
+    buf_init(&b, sizeof out->text - 1);
+    buf_puts(&b, in->op);
+    for (size_t i = 0; i + 1 < in->nmods; i++) {
+        str m = in->mods[i];
+        bool combine = compare && (str_is(m, "and") || str_is(m, "or") || str_is(m, "xor"));
+        if (str_is(m, "rz") || str_is(m, "rm") || str_is(m, "rp"))
+            out->round = str_is(m, "rz") ? 1 : str_is(m, "rm") ? 2 : 3;
+        else if (str_is(m, "sat") && is_float_type(type))
+            out->sat = true;
+        else if (str_is(m, "ftz"))
+            out->ftz = true;
+        else if (combine)
+            out->combine = m;
+        else if (!str_is(m, "rn"))
+            buf_printf(&b, ".%.*s", STR_ARG(m));
+    }
+    buf_printf(&b, "%s.%.*s", out->ftz ? ".ftz" : "", STR_ARG(type));
+    bool ok = !b.failed;
+    if (ok)
+        memcpy(out->text, b.p, b.n + 1);
+    buf_release(&b);
+    return ok || decode_refuse(d, NULL);
+}
+
+static bool decode_operands(struct decoder *d, const struct lane_op *op, struct instr *i) {
+    const struct ptx_instr *in = d->in;
+    size_t nshape = strlen(op->shape);
+    bool carry = op->shape[nshape - 1] == 'c';
+    uint32_t *to[4] = {&i->a, &i->b, &i->c, &i->e};
+    nshape -= carry;
+    if (in->nops != nshape)
+        return decode_refuse(d, "it has another number of operands");
+    for (size_t k = 1; k < nshape; k++)
+        if (!decode_source(d, &in->ops[k], op->shape[k], to[k - 1]))
+            return false;
+    if (carry) {
+        if (!d->prog->carry)
+            d->prog->carry = decode_place(d, 4);
+        i->e = d->prog->carry;
+    }
+    return decode_register(d, &in->ops[0], op->shape[0], &i->d);
+}
+
+static bool decode_named(struct decoder *d, const struct lane_op *op, uint8_t round, bool sat) {
+    struct instr t = {0};
+    if (!decode_operands(d, op, &t))
+        return false;
+    bool carry = op->shape[strlen(op->shape) - 1] == 'c';
+    struct instr *i = decode_step(d, carry ? KIND_CARRY : round ? KIND_ROUND : KIND_LANES,
+                                  op->class);
+    i->fn = op->fn;
+    i->flops = op->flops;
+    i->round = round;
+    i->dst_bytes = shape_bytes(op->shape[0]);
+    i->d = t.d, i->a = t.a, i->b = t.b, i->c = t.c, i->e = t.e;
+    if (!sat)
+        return true;
+    if (op->shape[0] == 'h')
+        return decode_refuse(d, NULL);
+    return decode_lanes(d, op->shape[0] == '8' ? "%sat.f64" : "%sat.f32", t.d, t.d, 0);
+}
+
+/* setp.lt.and.f32 p, a, b, c: the comparison into a place between, then `and` with c or !c. */
+static bool decode_combined(struct decoder *d, const struct lane_op *op, str combine) {
+    const struct ptx_instr *in = d->in;
+    uint32_t a, b, c, p, t = decode_temp(d, 0);
+    if (in->nops != 4)
+        return decode_refuse(d, "it has another number of operands");
+    struct ptx_operand with = in->ops[3];
+    with.negated = false;
+    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
+        !decode_source(d, &in->ops[2], op->shape[2], &b) || !decode_source(d, &with, 'p', &c) ||
+        !decode_register(d, &in->ops[0], 'p', &p) || !decode_lanes(d, op->name, t, a, b))
+        return false;
+    if (in->ops[3].negated) {
+        if (!decode_lanes(d, "not.pred", decode_temp(d, 1), c, 0))
+            return false;
+        c = decode_temp(d, 1);
+    }
+    const char *name = str_is(combine, "and") ? "and.pred" : str_is(combine, "or") ? "or.pred"
+                                                                                  : "xor.pred";
+    return decode_lanes(d, name, p, t, c);
+}
+
+/* set.lt.u32.f32 gives ~0 or 0, which is what a predicate's lane holds. */
+static const struct lane_op *set_as_setp(struct decoder *d, struct lane_op *space) {
+    const struct ptx_instr *in = d->in;
+    if (!str_is(in->op, "set") || in->nmods < 3)
+        return NULL;
+    str to = in->mods[in->nmods - 2];
+    if (!str_is(to, "u32") && !str_is(to, "s32"))
+        return NULL;
+    char name[64];
+    snprintf(name, sizeof name, "setp.%.*s%s.%.*s", STR_ARG(str_cut(in->mods[0], 0, 8)),
+             decode_mod(d, "ftz") ? ".ftz" : "", STR_ARG(str_cut(in->mods[in->nmods - 1], 0, 8)));
+    const struct lane_op *op = decode_find(d, name);
+    if (!op)
+        return NULL;
+    static const char *const shapes[] = {"444", "488", "4hh"};
+    *space = *op;
+    space->shape = op->shape[1] == '4' ? shapes[0] : op->shape[1] == '8' ? shapes[1] : shapes[2];
+    return space;
+}
+
+bool decode_alu(struct decoder *d) {
+    struct alu_name n;
+    struct lane_op space;
+    if (!alu_name(d, &n))
+        return false;
+    const struct lane_op *op = decode_find(d, n.text);
+    if (!op)
+        op = set_as_setp(d, &space);
+    if (!op || op->name[0] == '%')
+        return decode_refuse(d, NULL);
+    if (n.combine.n)
+        return str_is(d->in->op, "setp") ? decode_combined(d, op, n.combine)
+                                         : decode_refuse(d, NULL);
+    return decode_named(d, op, n.round, n.sat);
+}
+
+/* mov d, {a, b} and {a, b, c, d}. */
+static bool decode_pack(struct decoder *d, const struct ptx_operand *v) {
+    const struct ptx_operand *to = &d->in->ops[0];
+    uint32_t at[4], out, t0 = decode_temp(d, 0), t1 = decode_temp(d, 1);
+    bool words = v->nelem == 2 && decode_shape_ok(d, to, '8');
+    bool halves = v->nelem == 2 && decode_shape_ok(d, to, '4');
+    bool quarters = v->nelem == 4 && decode_shape_ok(d, to, '8');
+    if (!words && !halves && !quarters)
+        return decode_refuse(d, NULL);
+    for (size_t i = 0; i < v->nelem; i++)
+        if (!decode_source(d, &v->elem[i], words ? '4' : 'h', &at[i]))
+            return false;
+    if (!decode_register(d, to, halves ? '4' : '8', &out))
+        return false;
+    if (!quarters)
+        return decode_lanes(d, words ? "%pack64" : "%pack32", out, at[0], at[1]);
+    return decode_lanes(d, "%pack32", t0, at[0], at[1]) &&
+           decode_lanes(d, "%pack32", t1, at[2], at[3]) && decode_lanes(d, "%pack64", out, t0, t1);
+}
+
+/* mov {a, b}, s. */
+static bool decode_unpack(struct decoder *d, const struct ptx_operand *v) {
+    static const char *const words[] = {"%low64", "%high64"}, *const halves[] = {"%low32", "%high32"},
+                             *const quarters[] = {"%quarter1", "%quarter2", "%quarter3",
+                                                  "%quarter4"};
+    const struct ptx_operand *from = &d->in->ops[1];
+    bool wide = decode_mod(d, "b64");
+    const char *const *names = v->nelem == 4 && wide   ? quarters
+                               : v->nelem == 2 && wide ? words
+                               : v->nelem == 2 && decode_mod(d, "b32") ? halves
+                                                                       : NULL;
+    uint32_t s, at;
+    if (!names)
+        return decode_refuse(d, NULL);
+    if (!decode_source(d, from, wide ? '8' : '4', &s))
+        return false;
+    for (size_t i = 0; i < v->nelem; i++)
+        if (!decode_register(d, &v->elem[i], names == words ? '4' : 'h', &at) ||
+            !decode_lanes(d, names[i], at, s, 0))
+            return false;
+    return true;
+}
+
+bool decode_mov(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    if (in->nops != 2)
+        return decode_refuse(d, "it has another number of operands");
+    if (in->ops[0].kind == PTX_OP_VECTOR)
+        return decode_unpack(d, &in->ops[0]);
+    if (in->ops[1].kind == PTX_OP_VECTOR)
+        return decode_pack(d, &in->ops[1]);
+    return decode_alu(d);
+}
+
+void sim_supported(struct buf *out) {
+    size_t n;
+    const struct lane_op *table = lanes_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (table[i].name[0] != '%')
+            buf_printf(out, "%s\n", table[i].name);
+    buf_puts(out, S("cvt (integers, f16, bf16, tf32, f32, f64; .rn .rz .rm .rp .rni .rzi .rmi "
+                    ".rpi .ftz .sat .relu)\n"
+                    "ld st (.global .shared .local .const .param and generic; .v2 .v4 .v8; cache "
+                    "hints)\n"
+                    "cvta isspacep bra brx.idx call ret exit trap membar fence prefetch\n"
+                    "bar.sync barrier.sync bar.red bar.warp.sync shfl.sync vote.sync redux.sync "
+                    "activemask\n"));
+}

@@ -1,0 +1,187 @@
+/* Loads, stores and addresses. */
+#include "sim/decode.h"
+
+#include <string.h>
+
+static bool space_named(str m, enum ptx_space *out) {
+    static const struct {
+        const char *name;
+        enum ptx_space space;
+    } spaces[] = {
+        {"global", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"shared::cta", PTX_SHARED},
+        {"local", PTX_LOCAL},   {"const", PTX_CONST},   {"param", PTX_PARAM},
+        {"param::entry", PTX_PARAM}, {"param::func", PTX_PARAM},
+    };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (str_is(m, spaces[i].name)) {
+            *out = spaces[i].space;
+            return true;
+        }
+    return false;
+}
+
+/* Ordering and cache hints change nothing here: a warp's accesses happen at once and in order. */
+static bool is_hint(str m) {
+    static const char *const hints[] = {
+        "weak", "volatile", "relaxed", "acquire", "release", "cta", "cluster", "gpu", "sys",
+        "nc",   "ca",       "cg",      "cs",      "lu",      "cv",  "wb",      "wt",
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (str_is(m, hints[i]))
+            return true;
+    return str_starts(m, S("L1::")) || (str_starts(m, S("L2::")) && !str_is(m, "L2::cache_hint"));
+}
+
+static bool access_type(str m, struct access *a) {
+    static const struct {
+        const char *name;
+        uint8_t width;
+        bool sign;
+    } types[] = {
+        {"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},    {"b16", 2, false},
+        {"u16", 2, false}, {"s16", 2, true},  {"f16", 2, false},  {"bf16", 2, false},
+        {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},   {"f32", 4, false},
+        {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},   {"f64", 8, false},
+        {"f16x2", 4, false}, {"bf16x2", 4, false},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (str_is(m, types[i].name)) {
+            a->width = types[i].width;
+            a->sign = types[i].sign;
+            return true;
+        }
+    return false;
+}
+
+static bool access_mods(struct decoder *d, struct access *a) {
+    const struct ptx_instr *in = d->in;
+    a->space = PTX_GENERIC;
+    a->count = 1;
+    for (size_t i = 0; i < in->nmods; i++) {
+        str m = in->mods[i];
+        if (str_is(m, "v2") || str_is(m, "v4") || str_is(m, "v8"))
+            a->count = (uint8_t)(m.p[1] - '0');
+        else if (!space_named(m, &a->space) && !is_hint(m) && !access_type(m, a))
+            return decode_refuse(d, NULL);
+    }
+    if (!a->width || a->count * a->width > 32)
+        return decode_refuse(d, NULL);
+    a->bytes = (uint8_t)(a->count * a->width);
+    return true;
+}
+
+static bool access_register(struct decoder *d, const struct ptx_operand *op, bool store,
+                            struct access *a, uint32_t *at) {
+    uint8_t bytes = a->reg_bytes;
+    if (op->kind == PTX_OP_REG)
+        bytes = decode_reg_bytes(decode_reg_type(d, op->reg));
+    else if (store && op->kind == PTX_OP_IMM)
+        bytes = a->width <= 2 ? 2 : a->width;
+    else if (!bytes)
+        bytes = a->width <= 2 ? 2 : a->width;
+    if (bytes < a->width || (a->reg_bytes && a->reg_bytes != bytes))
+        return decode_refuse(d, "its registers do not have one fitting width");
+    a->reg_bytes = bytes;
+    char shape = bytes == 2 ? 'h' : bytes == 4 ? '4' : '8';
+    return store ? decode_source(d, op, shape, at) : decode_register(d, op, shape, at);
+}
+
+static bool access_registers(struct decoder *d, const struct ptx_operand *op, bool store,
+                             struct access *a) {
+    const struct ptx_operand *elem = op->kind == PTX_OP_VECTOR ? op->elem : op;
+    size_t n = op->kind == PTX_OP_VECTOR ? op->nelem : 1;
+    if (n != a->count)
+        return decode_refuse(d, "it names another number of registers");
+    for (size_t i = 0; i < n; i++)
+        if (!access_register(d, &elem[i], store, a, &a->reg[i]))
+            return false;
+    return true;
+}
+
+/* The base's place; a symbol's address is a constant, and says which space it is in. */
+static bool access_base(struct decoder *d, const struct ptx_operand *op, struct access *a,
+                        uint32_t *at) {
+    if (op->kind != PTX_OP_ADDRESS || op->nelem)
+        return decode_refuse(d, "its address is not of the form [base + offset]");
+    a->offset = op->offset;
+    a->base_wide = true;
+    if (op->base_is_reg) {
+        struct ptx_operand reg = {.kind = PTX_OP_REG, .reg = op->reg};
+        a->base_wide = decode_shape_ok(d, &reg, '8');
+        return decode_register(d, &reg, a->base_wide ? '8' : '4', at);
+    }
+    if (!op->name.n) {
+        *at = decode_constant(d, 0, 8, false);
+        return true;
+    }
+    struct symbol s;
+    if (!decode_symbol(d, op->name, &s))
+        return false;
+    if (a->space != s.space && !(a->space == PTX_PARAM && s.space == PTX_LOCAL))
+        return decode_refuse(d, "the variable is in another state space");
+    a->space = s.space;
+    *at = decode_constant(d, s.at, 8, s.dynamic);
+    return true;
+}
+
+bool decode_access(struct decoder *d, bool store) {
+    const struct ptx_instr *in = d->in;
+    struct access *a = arena_new_of(d->arena, struct access);
+    uint32_t base;
+    if (!access_mods(d, a))
+        return false;
+    if (in->nops != 2)
+        return decode_refuse(d, "it has another number of operands");
+    if (!access_base(d, &in->ops[store ? 0 : 1], a, &base) ||
+        !access_registers(d, &in->ops[store ? 1 : 0], store, a))
+        return false;
+    if (store && (a->space == PTX_CONST || a->space == PTX_PARAM))
+        return decode_refuse(d, "constants and parameters cannot be written");
+    struct instr *i = decode_step(d, store ? KIND_STORE : KIND_LOAD, CLASS_MEMORY);
+    i->mem = a;
+    i->a = base;
+    return true;
+}
+
+static uint64_t window_of(enum ptx_space s) {
+    return s == PTX_SHARED  ? WINDOW_SHARED
+           : s == PTX_LOCAL ? WINDOW_LOCAL
+           : s == PTX_CONST ? WINDOW_CONST
+           : s == PTX_PARAM ? WINDOW_PARAM
+                            : 0;
+}
+
+/* cvta.shared.u64 d, a adds the window's base, cvta.to.shared.u64 takes it away. */
+bool decode_cvta(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    enum ptx_space s = PTX_SPACE_NONE;
+    uint32_t to, a;
+    bool back = decode_mod(d, "to");
+    for (size_t i = 0; i < in->nmods; i++)
+        space_named(in->mods[i], &s);
+    if (s == PTX_SPACE_NONE || in->nops != 2 || !(decode_mod(d, "u64") || decode_mod(d, "s64")))
+        return decode_refuse(d, NULL);
+    if (!decode_register(d, &in->ops[0], '8', &to) || !decode_source(d, &in->ops[1], '8', &a))
+        return false;
+    uint64_t base = window_of(s);
+    return decode_lanes(d, "%add_base", to, a,
+                        decode_constant(d, back ? 0 - base : base, 8, false));
+}
+
+bool decode_isspacep(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    enum ptx_space s;
+    uint32_t p, a;
+    if (in->nmods != 1 || in->nops != 2 || !space_named(in->mods[0], &s))
+        return decode_refuse(d, NULL);
+    if (!decode_register(d, &in->ops[0], 'p', &p) || !decode_source(d, &in->ops[1], '8', &a))
+        return false;
+    bool global = s == PTX_GLOBAL; /* whatever is in no other window */
+    uint64_t base = global ? WINDOW_SHARED : window_of(s);
+    uint64_t size = global ? WINDOW_MODULE - WINDOW_SHARED : WINDOW_BYTES;
+    uint32_t from = decode_constant(d, base, 8, false), n = decode_constant(d, size, 8, false);
+    if (!decode_lanes(d, global ? "%not_in_window" : "%in_window", p, a, from))
+        return false;
+    d->code[d->ncode - 1].c = n;
+    return true;
+}

@@ -1,0 +1,131 @@
+/* What the lanes of a warp or the warps of a block do together. */
+#include "sim/decode.h"
+
+/* barrier.sync 0; barrier.sync 1, 64; bar.red.popc.u32 d, 0, p. */
+static bool decode_barrier(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    bool popc = decode_mod(d, "popc"), all = decode_mod(d, "and"), any = decode_mod(d, "or");
+    bool red = decode_mod(d, "red"), warp = decode_mod(d, "warp");
+    uint32_t id, count = 0, pred = 0, to = 0;
+    size_t at = red ? 1 : 0, end = in->nops - (red ? 1 : 0);
+    if (warp) {
+        if (in->nops != 1 || !decode_source(d, &in->ops[0], '4', &id))
+            return decode_refuse(d, NULL);
+        decode_step(d, KIND_WARP_SYNC, CLASS_CONTROL)->a = id;
+        return true;
+    }
+    if (!(decode_mod(d, "sync") || red) || in->nops < (red ? 3u : 1u) || end - at > 2)
+        return decode_refuse(d, NULL);
+    if (!decode_source(d, &in->ops[at], '4', &id) ||
+        (end - at == 2 && !decode_source(d, &in->ops[at + 1], '4', &count)))
+        return false;
+    if (red && (in->ops[end].negated || !(popc || all || any) ||
+                !decode_source(d, &in->ops[end], 'p', &pred) ||
+                !decode_register(d, &in->ops[0], popc ? '4' : 'p', &to)))
+        return decode_refuse(d, NULL);
+    struct instr *i = decode_step(d, KIND_BARRIER, CLASS_CONTROL);
+    i->mode = !red ? BARRIER_SYNC : popc ? BARRIER_POPC : all ? BARRIER_AND : BARRIER_OR;
+    i->d = to;
+    i->a = id;
+    i->b = count;
+    i->c = pred;
+    d->prog->has_barrier = true;
+    return true;
+}
+
+/* shfl.sync.bfly.b32 d|p, a, b, c, mask. */
+static bool decode_shuffle(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    uint32_t to, pred = 0, a, b, c, mask;
+    if (in->nops != 5 || !decode_mod(d, "sync") || !decode_mod(d, "b32"))
+        return decode_refuse(d, NULL);
+    const struct ptx_operand *dst = &in->ops[0];
+    if (dst->kind == PTX_OP_VECTOR) {
+        if (dst->nelem != 2 || !decode_register(d, &dst->elem[1], 'p', &pred))
+            return decode_refuse(d, NULL);
+        dst = &dst->elem[0];
+    }
+    if (!decode_register(d, dst, '4', &to) || !decode_source(d, &in->ops[1], '4', &a) ||
+        !decode_source(d, &in->ops[2], '4', &b) || !decode_source(d, &in->ops[3], '4', &c) ||
+        !decode_source(d, &in->ops[4], '4', &mask))
+        return false;
+    struct instr *i = decode_step(d, KIND_SHUFFLE, CLASS_MEMORY);
+    i->mode = decode_mod(d, "up")     ? SHUFFLE_UP
+              : decode_mod(d, "down") ? SHUFFLE_DOWN
+              : decode_mod(d, "bfly") ? SHUFFLE_BFLY
+                                      : SHUFFLE_IDX;
+    i->d = to, i->d2 = pred, i->a = a, i->b = b, i->c = c, i->e = mask;
+    i->dst_bytes = 4;
+    return true;
+}
+
+/* vote.sync.ballot.b32 d, p, mask. */
+static bool decode_vote(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    bool ballot = decode_mod(d, "ballot");
+    uint32_t to, p, mask;
+    if (in->nops != 3 || !decode_mod(d, "sync"))
+        return decode_refuse(d, NULL);
+    struct ptx_operand from = in->ops[1];
+    from.negated = false;
+    if (!decode_register(d, &in->ops[0], ballot ? '4' : 'p', &to) ||
+        !decode_source(d, &from, 'p', &p) || !decode_source(d, &in->ops[2], '4', &mask))
+        return false;
+    struct instr *i = decode_step(d, KIND_VOTE, CLASS_INT);
+    i->mode = ballot                   ? VOTE_BALLOT
+              : decode_mod(d, "all")   ? VOTE_ALL
+              : decode_mod(d, "any")   ? VOTE_ANY
+                                       : VOTE_UNI;
+    i->round = in->ops[1].negated; /* the predicate is taken as its opposite */
+    i->d = to, i->a = p, i->e = mask;
+    i->dst_bytes = 4;
+    return true;
+}
+
+static bool decode_redux(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    bool s = decode_mod(d, "s32"), u = decode_mod(d, "u32"), b = decode_mod(d, "b32");
+    uint32_t to, a, mask;
+    if (in->nops != 3 || !decode_mod(d, "sync") || !(s || u || b))
+        return decode_refuse(d, NULL);
+    if (!decode_register(d, &in->ops[0], '4', &to) || !decode_source(d, &in->ops[1], '4', &a) ||
+        !decode_source(d, &in->ops[2], '4', &mask))
+        return false;
+    struct instr *i = decode_step(d, KIND_REDUX, CLASS_INT);
+    i->mode = decode_mod(d, "add")   ? REDUX_ADD
+              : decode_mod(d, "min") ? (s ? REDUX_MIN_S : REDUX_MIN_U)
+              : decode_mod(d, "max") ? (s ? REDUX_MAX_S : REDUX_MAX_U)
+              : decode_mod(d, "and") ? REDUX_AND
+              : decode_mod(d, "or")  ? REDUX_OR
+                                     : REDUX_XOR;
+    i->d = to, i->a = a, i->e = mask;
+    i->dst_bytes = 4;
+    return true;
+}
+
+static bool decode_active(struct decoder *d) {
+    uint32_t to;
+    if (d->in->nops != 1 || !decode_register(d, &d->in->ops[0], '4', &to))
+        return decode_refuse(d, NULL);
+    struct instr *i = decode_step(d, KIND_ACTIVE, CLASS_INT);
+    i->d = to;
+    i->dst_bytes = 4;
+    return true;
+}
+
+bool decode_sync(struct decoder *d, bool *known) {
+    str op = d->in->op;
+    *known = true;
+    if (str_is(op, "bar") || str_is(op, "barrier"))
+        return decode_barrier(d);
+    if (str_is(op, "shfl"))
+        return decode_shuffle(d);
+    if (str_is(op, "vote"))
+        return decode_vote(d);
+    if (str_is(op, "redux"))
+        return decode_redux(d);
+    if (str_is(op, "activemask"))
+        return decode_active(d);
+    *known = false;
+    return true;
+}

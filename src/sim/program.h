@@ -1,0 +1,133 @@
+/* Private to the sim room: a decoded program.
+ *
+ * A warp's register file is one block of memory; operands are byte offsets into it. Constants and
+ * special registers have places there too, so that every operation takes its operands alike.
+ * Functions are inlined, each at its call: code is one array in which a branch target further down
+ * is always a place where lanes can wait for the others. */
+#ifndef SIM_PROGRAM_H
+#define SIM_PROGRAM_H
+
+#include "sim/lanes.h"
+#include "sim/sim.h"
+
+#define SIM_MAX_CODE     (1u << 22)
+#define SIM_MAX_SHARED   (227u << 10)
+#define SIM_MAX_PARAMS   32764u
+#define SIM_MAX_LOCAL    (512u << 10)
+#define SIM_MAX_VECTOR   8u
+#define SIM_MAX_REGISTER_BYTES (64u << 20)
+
+/* Generic addresses of the windows; buffers lie above them (memory.c). */
+#define WINDOW_BYTES  (UINT64_C(1) << 32)
+#define WINDOW_SHARED (UINT64_C(0x7e) << 40)
+#define WINDOW_LOCAL  (WINDOW_SHARED + WINDOW_BYTES)
+#define WINDOW_CONST  (WINDOW_LOCAL + WINDOW_BYTES)
+#define WINDOW_PARAM  (WINDOW_CONST + WINDOW_BYTES)
+#define WINDOW_MODULE (WINDOW_PARAM + WINDOW_BYTES) /* the module's .global variables */
+#define WINDOWS_END   (WINDOW_MODULE + WINDOW_BYTES)
+
+enum op_kind {
+    KIND_LANES,
+    KIND_CARRY, /* KIND_LANES with e written too */
+    KIND_ROUND, /* KIND_LANES in another rounding mode */
+    KIND_LOAD,
+    KIND_STORE,
+    KIND_BRANCH,
+    KIND_BRANCH_TABLE,
+    KIND_EXIT,
+    KIND_TRAP,
+    KIND_BARRIER,
+    KIND_WARP_SYNC,
+    KIND_SHUFFLE,
+    KIND_VOTE,
+    KIND_REDUX,
+    KIND_ACTIVE,
+    KIND_NOTHING, /* fences, prefetches */
+};
+
+enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
+enum vote_mode { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
+enum redux_mode { REDUX_ADD, REDUX_MIN_S, REDUX_MAX_S, REDUX_MIN_U, REDUX_MAX_U, REDUX_AND,
+                  REDUX_OR, REDUX_XOR };
+enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR };
+
+struct access {
+    enum ptx_space space;
+    uint8_t width; /* of an element */
+    uint8_t count; /* elements */
+    uint8_t bytes; /* a lane */
+    uint8_t reg_bytes; /* of the registers: 2, 4 or 8 */
+    bool sign;         /* extend */
+    bool base_wide;    /* the base is a 64-bit register; otherwise 32 bits */
+    int64_t offset;
+    uint32_t reg[SIM_MAX_VECTOR];
+};
+
+struct instr {
+    uint8_t kind, mode, class, flops;
+    uint8_t dst_bytes; /* a lane of d */
+    uint8_t round;     /* index of rounding_modes[] */
+    bool counted;      /* false: a further step of the PTX instruction before it */
+    bool guard_negated;
+    int32_t guard;
+    uint32_t d, a, b, c, e;
+    uint32_t d2; /* shuffle's predicate; 0: none */
+    uint32_t target;
+    uint32_t ntargets;
+    const uint32_t *targets;
+    lane_fn *fn;
+    const struct access *mem;
+    const struct ptx_instr *src;
+};
+
+enum special {
+    SPECIAL_TID_X, SPECIAL_TID_Y, SPECIAL_TID_Z,
+    SPECIAL_NTID_X, SPECIAL_NTID_Y, SPECIAL_NTID_Z,
+    SPECIAL_CTAID_X, SPECIAL_CTAID_Y, SPECIAL_CTAID_Z,
+    SPECIAL_NCTAID_X, SPECIAL_NCTAID_Y, SPECIAL_NCTAID_Z,
+    SPECIAL_LANEID, SPECIAL_WARPID, SPECIAL_NWARPID,
+    SPECIAL_LANEMASK_EQ, SPECIAL_LANEMASK_LT, SPECIAL_LANEMASK_LE,
+    SPECIAL_LANEMASK_GT, SPECIAL_LANEMASK_GE,
+    SPECIAL_DYNAMIC_SHARED, SPECIAL_TOTAL_SHARED,
+    SPECIAL_COUNT,
+};
+
+struct constant {
+    uint64_t bits;
+    uint32_t at; /* in the register file */
+    uint8_t bytes;
+    bool after_static_shared; /* dynamic shared memory's address: known when decoding ends */
+};
+
+struct special_use {
+    enum special what;
+    uint32_t at;
+};
+
+struct param_info {
+    size_t at, size;
+};
+
+struct sim_program {
+    const struct ptx_module *module;
+    const struct ptx_entry *entry;
+    struct instr *code;
+    size_t ncode;
+    struct constant *constants;
+    size_t nconstants;
+    struct special_use *specials;
+    size_t nspecials;
+    uint32_t *zeroed; /* registers that may be read before they are written */
+    size_t nzeroed;
+    uint32_t register_bytes; /* of a warp's file; the first 256 stay zero */
+    uint32_t carry;          /* the flag's place; 0: not used */
+    size_t static_shared, dynamic_align, local_bytes, params_bytes;
+    uint8_t *const_image, *module_image;
+    size_t const_bytes, module_bytes;
+    bool has_barrier;
+};
+
+/* Offsets in the register file below this belong to nobody: they read as zero. */
+#define REGISTERS_START 256u
+
+#endif

@@ -1,0 +1,188 @@
+/* The facts of a cubin: against ptxas -v where there is one, and broken files. */
+#include "tap.h"
+
+#include "base/file.h"
+#include "fixture.h"
+#include "kernel/cubin.h"
+#include <unistd.h>
+
+static struct arena *arena;
+static struct loop *loop;
+static struct build_pool *pool;
+static struct nvrtc_root root;
+static const char *missing;
+
+#define KERNELS                                                                                    \
+    "extern \"C\" __global__ void plain(float *y) { *y = 1; }\n"                                   \
+    "extern \"C\" __global__ void shared(const float *x, float *y, int n) {\n"                     \
+    "    __shared__ float s[64]; extern __shared__ float d[];\n"                                   \
+    "    s[threadIdx.x % 64] = x[n]; d[threadIdx.x] = x[0]; __syncthreads();\n"                    \
+    "    y[threadIdx.x] = s[n % 64] + d[n]; }\n"                                                   \
+    "extern \"C\" __global__ void dynamic(float *y, int n) {\n"                                    \
+    "    extern __shared__ float d[]; d[n] = 1; __syncthreads(); *y = d[0]; }\n"                   \
+    "extern \"C\" __global__ void local(const float *x, float *y, int n) {\n"                      \
+    "    float l[100]; for (int k = 0; k < 100; k++) l[k] = x[k]; *y = l[n % 100]; }\n"            \
+    "extern \"C\" __global__ void __launch_bounds__(1024, 2) tight(const float *x, float *y) {\n"  \
+    "    float v[64]; for (int k = 0; k < 64; k++) v[k] = x[threadIdx.x * 64 + k];\n"              \
+    "    __syncthreads(); float s = 0; for (int k = 0; k < 64; k++) s = s * v[63 - k] + v[k];\n"   \
+    "    y[threadIdx.x] = s; }\n"                                                                  \
+    "__device__ __noinline__ float far(float x) { return sinf(x); }\n"                             \
+    "extern \"C\" __global__ void calls(float *y) { *y = far(*y); }\n"
+
+static bool build(const char *arch, struct fixture_build *f) {
+    struct err err = {0};
+    struct build_request r = {.unit = S(KERNELS), .arch = arch, .fmad = true};
+    *f = (struct fixture_build){.a = arena};
+    if (!build_submit(pool, &r, fixture_done, f, &err))
+        return false;
+    while (!f->calls && loop_step(loop, 10000, &err))
+        ;
+    CHECKF(f->b.verdict == VERDICT_ACCEPTED, "%s: %.*s", arch, STR_ARG(f->b.log));
+    return f->b.verdict == VERDICT_ACCEPTED;
+}
+
+static const struct kernel_facts *find(const struct build *b, str name) {
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (str_eq(b->kernels[i].name, name))
+            return &b->kernels[i];
+    return NULL;
+}
+
+static void facts(void) {
+    if (missing)
+        SKIP(missing);
+    static const char *const archs[] = {"sm_80", "sm_90a"};
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture_build f;
+        if (!build(archs[i], &f))
+            continue;
+        CHECKF(f.b.nkernels == 6, "%zu kernels", f.b.nkernels);
+        const struct kernel_facts *plain = find(&f.b, S("plain")),
+                                  *shared = find(&f.b, S("shared"));
+        const struct kernel_facts *dynamic = find(&f.b, S("dynamic")),
+                                  *local = find(&f.b, S("local"));
+        const struct kernel_facts *tight = find(&f.b, S("tight"));
+        CHECK(plain && !plain->shared_static && !plain->local_bytes && plain->registers > 0);
+        CHECKF(shared && shared->shared_static == 256, "%s: %zu", archs[i],
+               shared ? shared->shared_static : 0);
+        CHECK(dynamic && dynamic->shared_static == 0);
+        CHECK(local && local->local_bytes == 400 && local->shared_static == 0);
+        CHECK(tight && tight->registers <= 32 && tight->local_bytes > 0);
+        CHECK(!find(&f.b, S("far")));
+    }
+}
+
+/* One kernel's lines of ptxas -v. */
+struct said {
+    int registers, shared, stack;
+};
+
+static bool ptxas_says(str log, str kernel, struct said *out) {
+    str mark = arena_printf(arena, "Compiling entry function '%.*s'", STR_ARG(kernel));
+    size_t at = str_find(log, mark);
+    str part = str_from(log, at + (at < log.n ? mark.n : 0));
+    part = str_cut(part, 0, str_find(part, S("Compiling entry")));
+    char *text = arena_cstr(arena, part), *p;
+    *out = (struct said){0};
+    if ((p = strstr(text, "Used ")))
+        out->registers = atoi(p + 5);
+    if ((p = strstr(text, " bytes smem"))) {
+        while (p[-1] >= '0' && p[-1] <= '9')
+            p--;
+        out->shared = atoi(p);
+    }
+    if ((p = strstr(text, " bytes cumulative stack")) || (p = strstr(text, " bytes stack frame"))) {
+        while (p[-1] >= '0' && p[-1] <= '9')
+            p--;
+        out->stack = atoi(p);
+    }
+    return at < log.n && out->registers > 0;
+}
+
+static void against_ptxas(void) {
+    if (missing)
+        SKIP(missing);
+    char ptxas[600];
+    snprintf(ptxas, sizeof ptxas, "%s/../bin/ptxas", root.include);
+    if (access(ptxas, X_OK) != 0)
+        SKIP("no ptxas beside NVRTC");
+    struct fixture_build f;
+    if (!build("sm_90a", &f))
+        return;
+    char folder[] = "/tmp/test-kernel-cubin.XXXXXX", command[1500], path[64];
+    struct err err = {0};
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/k.ptx", folder);
+    CHECK(file_replace(path, f.b.ptx, &err));
+    snprintf(command, sizeof command, "%s -v -arch=sm_90a %s -o %s/k.cubin 2>&1", ptxas, path,
+             folder);
+    FILE *pipe = popen(command, "r");
+    char log[16384] = "";
+    size_t n = pipe ? fread(log, 1, sizeof log - 1, pipe) : 0;
+    if (pipe)
+        pclose(pipe);
+    dir_remove_tree(folder, &err);
+    for (size_t i = 0; i < f.b.nkernels; i++) {
+        const struct kernel_facts *k = &f.b.kernels[i];
+        struct said s;
+        CHECKF(ptxas_says((str){log, n}, k->name, &s), "%.*s: %s", STR_ARG(k->name), log);
+        CHECKF(s.registers == k->registers && (size_t)s.shared == k->shared_static &&
+                   (size_t)s.stack == k->local_bytes,
+               "%.*s: ptxas says %d %d %d, the cubin %d %zu %zu", STR_ARG(k->name), s.registers,
+               s.shared, s.stack, k->registers, k->shared_static, k->local_bytes);
+    }
+}
+
+static void broken(void) {
+    struct kernel_facts *facts_out;
+    size_t n;
+    struct err err = {0};
+    CHECK(!cubin_facts(S(""), arena, &facts_out, &n, &err) && strstr(err.text, "ELF header"));
+    char zeros[64] = "";
+    CHECK(!cubin_facts((str){zeros, 64}, arena, &facts_out, &n, &err));
+    if (missing)
+        SKIP(missing);
+    struct fixture_build f;
+    if (!build("sm_90a", &f))
+        return;
+    /* Cut anywhere, and with any byte of the headers changed: an answer or an error, no more. */
+    size_t failed = 0;
+    for (size_t cut = 0; cut < f.b.cubin.n; cut += 97) {
+        char *copy = mem_alloc(cut + 1);
+        memcpy(copy, f.b.cubin.p, cut);
+        failed += !cubin_facts((str){copy, cut}, arena, &facts_out, &n, &err);
+        mem_free(copy);
+    }
+    CHECK(failed > 0);
+    char *copy = arena_cstr(arena, f.b.cubin);
+    for (size_t i = 0; i < f.b.cubin.n; i += i < 2048 ? 1 : 13)
+        for (int bit = 0; bit < 8; bit += 7) {
+            copy[i] ^= (char)(1 << bit);
+            cubin_facts((str){copy, f.b.cubin.n}, arena, &facts_out, &n, &err);
+            copy[i] ^= (char)(1 << bit);
+        }
+    CHECK(cubin_facts((str){copy, f.b.cubin.n}, arena, &facts_out, &n, &err) && n == 6);
+}
+
+static const struct tap_case cases[] = {
+    {"registers, shared and local memory", facts},
+    {"the same as ptxas says", against_ptxas},
+    {"broken files", broken},
+};
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "compiler") == 0)
+        return compiler_main(argc - 2, argv + 2);
+    struct err err = {0};
+    struct build_pool_options o = {.jobs = 1};
+    arena = arena_new((size_t)1 << 30);
+    loop = loop_new(&err);
+    missing = fixture_nvrtc(&root);
+    if (!missing)
+        pool = build_pool_new(loop, &root, &o, &err);
+    int failed = tap_main(cases, sizeof cases / sizeof *cases);
+    build_pool_free(pool);
+    loop_free(loop);
+    arena_free(arena);
+    return failed;
+}

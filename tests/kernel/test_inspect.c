@@ -1,0 +1,233 @@
+/* From source to verdict with a real compiler: the unit's type checks, and the checks on the PTX.
+ * And the layout of arguments, which needs no compiler. */
+#include "tap.h"
+
+#include "fixture.h"
+#include "kernel/inspect.h"
+
+static struct arena *arena;
+static struct loop *loop;
+static struct build_pool *pool;
+static const char *missing;
+
+#define TYPES_TASK                                                                                 \
+    "task types \"One tensor of each type\"\n"                                                     \
+    "dim N = 64\n"                                                                                 \
+    "in a[N] : f64 ~ uniform(0,1)\n"                                                               \
+    "in h[N] : f16 ~ uniform(0,1)\n"                                                               \
+    "in b[N] : bf16 ~ uniform(0,1)\n"                                                              \
+    "in i[N] : i32 ~ randint(0,9)\n"                                                               \
+    "in l[N] : i64 ~ randint(0,9)\n"                                                               \
+    "in c[N] : i8 ~ randint(0,9)\n"                                                                \
+    "in u[N] : u8 ~ randint(0,9)\n"                                                                \
+    "in f[N] : f32 ~ uniform(0,1)\n"                                                               \
+    "out y[N] : f32\n"                                                                             \
+    "y[k] = f[k]\n"
+
+#define K "//! launch k<<<1, 32>>>(x, y, N)\nextern \"C\" __global__ void k"
+
+struct row {
+    const char *source;
+    enum verdict is;
+    const char *says;
+};
+
+/* Unit, build, parse, inspect; the text is whatever explains the verdict. */
+static enum verdict judge(const struct task *t, const char *source, str *text) {
+    struct err err = {0};
+    struct candidate *c = fixture_candidate(t, source, arena, &err);
+    CHECKF(c != NULL, "%s", err.text);
+    if (!c)
+        return VERDICT_COUNT;
+    struct buf unit;
+    buf_init(&unit, 2u << 20);
+    CHECK(candidate_unit(c, &unit, &err));
+    struct fixture_build f = {.a = arena};
+    CHECK(fixture_compile(loop, pool, buf_str(&unit), false, &f));
+    buf_release(&unit);
+    *text = f.b.log;
+    if (f.b.verdict != VERDICT_ACCEPTED)
+        return f.b.verdict;
+    struct ptx_module *m;
+    bool parsed = ptx_parse(f.b.ptx, arena, &m, &err);
+    CHECKF(parsed, "%s", err.text);
+    if (!parsed)
+        return VERDICT_COUNT;
+    enum verdict v = ptx_inspect(c, m, &err);
+    *text = arena_str(arena, str_view(err.text));
+    return v;
+}
+
+static void judge_rows(const char *task, const struct row *rows, size_t n) {
+    if (missing)
+        SKIP(missing);
+    const struct task *t = fixture_task(task, arena);
+    for (size_t i = 0; i < n; i++) {
+        str text = S("");
+        enum verdict v = judge(t, rows[i].source, &text);
+        CHECKF(v == rows[i].is, "%s\n# got %s: %.*s", rows[i].source,
+               v < VERDICT_COUNT ? verdict_name(v) : "nothing", STR_ARG(text));
+        CHECKF(str_find(text, str_view(rows[i].says)) < text.n || !*rows[i].says, "%s\n# says %.*s",
+               rows[i].source, STR_ARG(text));
+    }
+}
+
+static void type_checks(void) {
+    static const struct row rows[] = {
+        {K "(const float *x, float *y, int n) { y[0] = x[0]; }", VERDICT_ACCEPTED, ""},
+        {K "(float *x, float *y, long n) { y[0] = x[0]; }", VERDICT_ACCEPTED, ""},
+        {K "(const float *__restrict__ x, float *__restrict__ y, const int n) { y[0] = x[0]; }",
+         VERDICT_ACCEPTED, ""},
+        {K "(const float4 *x, float2 *y, size_t n) { y[0].x = x[0].x; }", VERDICT_ACCEPTED, ""},
+        {K "(const void *x, void *y, unsigned n) { *(int *)y = 0; }", VERDICT_ACCEPTED, ""},
+        {K "(const float *x, float *y, int64_t n) { y[0] = INFINITY; }", VERDICT_ACCEPTED, ""},
+        {K "(const float *x, float *y, short n) {}", VERDICT_COMPILE_ERROR,
+         "kernel.cu(1): error: static assertion failed with \"kernel k, argument 3 (N): expected "
+         "an "
+         "integer type of 4 or 8 bytes\""},
+        {K "(const float *x, float *y, float n) {}", VERDICT_COMPILE_ERROR, "argument 3 (N)"},
+        {K "(const float *x, float *y, int *n) {}", VERDICT_COMPILE_ERROR, "argument 3 (N)"},
+        {K "(const float *x, const float *y, int n) {}", VERDICT_COMPILE_ERROR,
+         "kernel k, argument 2 (y): expected a non-const pointer to float"},
+        {K "(const double *x, float *y, int n) {}", VERDICT_COMPILE_ERROR,
+         "kernel k, argument 1 (x): expected a pointer to float, a vector of it, or void"},
+        {K "(float x, float *y, int n) {}", VERDICT_COMPILE_ERROR, "argument 1 (x)"},
+        {K "(const float *x, float *y) {}", VERDICT_COMPILE_ERROR,
+         "kernel k: the plan passes 3 arguments, the kernel takes another number"},
+        {"//! launch k<<<1, 32>>>(x, y, N)\n", VERDICT_COMPILE_ERROR, "kernel.cu(1): error"},
+        /* A step may read what an earlier one wrote. */
+        {"//! launch k<<<1, 32>>>(y)\n//! launch r<<<1, 32>>>(y, N)\n"
+         "extern \"C\" __global__ void k(float *y) { *y = 1; }\n"
+         "extern \"C\" __global__ void r(const float *y, int n) {}",
+         VERDICT_ACCEPTED, ""},
+        /* Macros and overloads of the same name. */
+        {"__device__ float k(float x) { return x; }\n" K
+         "(const float *x, float *y, int n) { y[0] = k(x[0]); }\n#define k(x) nonsense\n"
+         "#define static_assert(...)\n#define T double\n",
+         VERDICT_ACCEPTED, ""},
+        {K "(const float *x, float *y, short n) {}\n#define static_assert(...)\n"
+           "#define argument nothing\n",
+         VERDICT_COMPILE_ERROR, ""},
+    };
+    judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
+}
+
+static void element_types(void) {
+#define ALL "//! launch k<<<1, 32>>>(a, h, b, i, l, c, u, f, y)\nextern \"C\" __global__ void k"
+    static const struct row rows[] = {
+        {"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" ALL
+         "(const double *a, const __half *h, const __nv_bfloat16 *b, const int *i, const long long "
+         "*l, const signed char *c, const unsigned char *u, const float *f, float *y) { y[0] = 1; "
+         "}",
+         VERDICT_ACCEPTED, ""},
+        {"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" ALL
+         "(const double2 *a, const half2 *h, const __nv_bfloat162 *b, const int4 *i, const int64_t "
+         "*l, const char4 *c, const uchar4 *u, const float4 *f, float3 *y) { y[0].x = 1; }",
+         VERDICT_ACCEPTED, ""},
+        {ALL "(void *a, void *h, void *b, void *i, void *l, void *c, void *u, void *f, void *y) {}",
+         VERDICT_ACCEPTED, ""},
+        {"#include <cuda_fp16.h>\n" ALL "(void *a, void *h, const __half *b, void *i, void *l, "
+                                        "void *c, void *u, void *f, void *y) {}",
+         VERDICT_COMPILE_ERROR, "argument 3 (b): expected a pointer to __nv_bfloat16"},
+        {ALL "(void *a, float *h, void *b, float *i, int *l, int *c, int *u, void *f, void *y) {}",
+         VERDICT_COMPILE_ERROR, "argument 2 (h): expected a pointer to __half"},
+    };
+    judge_rows(TYPES_TASK, rows, sizeof rows / sizeof *rows);
+}
+
+static void prelude(void) {
+    static const struct row rows[] = {
+        {"#include <cuda/std/cmath>\n#include <cuda/std/cstdint>\n#include <cuda/std/limits>\n"
+         "#include <cooperative_groups.h>\n" K
+         "(const float *x, float *y, int n) { y[0] = INFINITY + NAN + FLT_MAX + INT_MAX + M_PI; }",
+         VERDICT_ACCEPTED, ""},
+        {K "(const float *x, float *y, int n) { constexpr float lowest = -INFINITY; constexpr "
+           "uint64_t most = UINT64_MAX; y[0] = lowest + NAN + FLT_MIN + FLT_EPSILON + INT_MIN + "
+           "(most > SIZE_MAX) + (float)M_SQRT1_2 + UINT32_MAX + INT64_MIN; }",
+         VERDICT_ACCEPTED, ""},
+    };
+    judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
+}
+
+static void ptx_checks(void) {
+#define BODY "(const float *x, float *y, int n) "
+    static const struct row rows[] = {
+        {"//! launch k<<<1, 32>>>(x, y, N)\n__global__ void k" BODY "{ *y = 1; }", VERDICT_BAD_PLAN,
+         "kernel 'k' not found in the PTX under this name: it has C++ linkage"},
+        {"//! launch k<<<1, 32>>>(x, y, N)\n#define k other\nextern \"C\" __global__ void k" BODY
+         "{ *y = 1; }",
+         VERDICT_BAD_PLAN, "declare it extern \"C\" __global__"},
+        {"__device__ int calls;\n" K BODY "{ if (++calls == 1) *y = 1; }", VERDICT_FORBIDDEN,
+         "'calls'"},
+        {"__device__ float kept[64];\n" K BODY "{ kept[n] = *x; }", VERDICT_FORBIDDEN, "'kept'"},
+        {"__device__ float kept[64];\n" K BODY
+         "{ asm volatile(\"st.global.f32 [kept], 0f00000000;\""
+         "); *y = kept[3]; }",
+         VERDICT_FORBIDDEN, "'kept'"},
+        {K BODY "{ static int calls; if (++calls == 1) *y = 1; }", VERDICT_FORBIDDEN,
+         "__constant__"},
+        {"__constant__ float table[4] = {1, 2, 3, 4};\n" K BODY "{ *y = table[n & 3]; }",
+         VERDICT_ACCEPTED, ""},
+        {"__device__ const float one = 1;\n" K BODY "{ *y = one; }", VERDICT_ACCEPTED, ""},
+        {K BODY "{ printf(\"%d\", n); }", VERDICT_FORBIDDEN, "printf"},
+        {K BODY "{ float *p = (float *)malloc(n); *y = (long)p; }", VERDICT_FORBIDDEN, "malloc"},
+        {K BODY "{ extern __shared__ float s[]; s[threadIdx.x] = *x; __syncthreads(); *y = s[n]; }",
+         VERDICT_ACCEPTED, ""},
+        {"extern \"C\" __device__ float elsewhere(float);\n" K BODY "{ *y = elsewhere(*x); }",
+         VERDICT_COMPILE_ERROR, ""},
+    };
+    judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
+}
+
+static void params(void) {
+    struct ptx_param p[] = {{.type = PTX_U64, .size = 8, .align = 8},
+                            {.type = PTX_U32, .size = 4, .align = 4},
+                            {.type = PTX_U64, .size = 8, .align = 8},
+                            {.type = PTX_U32, .size = 4, .align = 4}};
+    struct ptx_entry e = {.name = S("k"), .is_kernel = true, .params = p, .nparams = 4};
+    struct bound_arg args[] = {{1, 0}, {-1, -2}, {0, 0}, {-1, 4294967295}};
+    struct bound_launch l = {.kernel = S("k"), .args = args, .nargs = 4};
+    const uint64_t addresses[] = {0x1122334455667788, 0xaabbccddeeff0011};
+    static const uint8_t expected[] = {0x11, 0x00, 0xff, 0xee, 0xdd, 0xcc, 0xbb, 0xaa, 0xfe, 0xff,
+                                       0xff, 0xff, 0,    0,    0,    0,    0x88, 0x77, 0x66, 0x55,
+                                       0x44, 0x33, 0x22, 0x11, 0xff, 0xff, 0xff, 0xff};
+    uint8_t bytes[4096];
+    size_t size = 0;
+    struct err err = {0};
+    CHECK(launch_params(&l, &e, addresses, bytes, &size, &err));
+    CHECK(size == sizeof expected && memcmp(bytes, expected, sizeof expected) == 0);
+    args[3].value = 4294967296;
+    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err) &&
+          strstr(err.text, "does not fit"));
+    args[3].value = -2147483649;
+    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err));
+    args[3].value = 1;
+    p[0].size = 4;
+    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err)); /* a pointer of 4 bytes */
+    p[0].size = 8;
+    e.nparams = 3;
+    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err) && strstr(err.text, "takes 3"));
+}
+
+static const struct tap_case cases[] = {
+    {"argument types", type_checks},    {"element types", element_types}, {"the prelude", prelude},
+    {"what the PTX shows", ptx_checks}, {"arguments as bytes", params},
+};
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "compiler") == 0)
+        return compiler_main(argc - 2, argv + 2);
+    struct err err = {0};
+    struct nvrtc_root root;
+    struct build_pool_options o = {.jobs = 1};
+    arena = arena_new((size_t)1 << 30);
+    loop = loop_new(&err);
+    missing = fixture_nvrtc(&root);
+    if (!missing)
+        pool = build_pool_new(loop, &root, &o, &err);
+    int failed = tap_main(cases, sizeof cases / sizeof *cases);
+    build_pool_free(pool);
+    loop_free(loop);
+    arena_free(arena);
+    return failed;
+}
