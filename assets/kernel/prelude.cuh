@@ -2,8 +2,8 @@
 // <stdint.h>. Integer limits are spelled as CCCL spells them, token by token, so that
 // <cuda/std/climits> and <cuda/std/cstdint> may follow.
 #pragma nv_diag_suppress 47 // <cuda/std/cmath> defines INFINITY and NAN again
-#define INFINITY __builtin_huge_valf()
-#define NAN      __builtin_nanf("")
+#define INFINITY __builtin_bit_cast(float, 0x7f800000)
+#define NAN      __builtin_bit_cast(float, 0x7fffffff)
 
 #define FLT_MAX     3.402823466e+38f
 #define FLT_MIN     1.175494351e-38f

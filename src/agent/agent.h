@@ -39,7 +39,7 @@ struct agent {
     /* coder: strategy to candidate source. err where the strategy cannot be written. */
     void (*code)(void *self, const struct briefing *b, const struct strategy *s,
                  agent_code_fn *done, void *ctx);
-    void (*free)(void *self);
+    void (*release)(void *self);
 };
 
 /* assets: folder that overrides the embedded ones, or NULL. */

@@ -185,7 +185,7 @@ static bool split_path(const char *path, char dir[PATH_MAX], const char **base, 
     memcpy(dir, path, n);
     dir[n] = 0;
     if (n == 0)
-        strcpy(dir, slash ? "/" : ".");
+        memcpy(dir, slash ? "/" : ".", 2);
     return true;
 }
 
@@ -408,7 +408,7 @@ int file_lock(const char *path, struct err *err) {
         return -1;
     }
     if (gethostname(host, sizeof host) != 0)
-        strcpy(host, "this host");
+        snprintf(host, sizeof host, "this host");
     host[sizeof host - 1] = 0;
     int n = snprintf(who, sizeof who, "%ld on %s\n", (long)getpid(), host);
     /* Only a courtesy to whoever is refused: the lock holds without it. */

@@ -47,7 +47,7 @@ static node *new_f64(double v) {
             break;
     }
     if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
+        memcpy(text + strlen(text), ".0", 3);
     return made(json_object_new_double_s(v, text));
 }
 

@@ -20,6 +20,11 @@
 #define MODULE_ARENA (2ull << 30)
 #define COUNTER_SEED 0 /* public: counters are the same in every run */
 
+/* Warp instructions before a launch counts as one without end: seconds of spinning, and far more
+ * than a single warp needs to walk through all that is simulated whole. */
+#define BUDGET_LAUNCH (UINT64_C(64) << 20)
+#define BUDGET_WARP   (UINT64_C(1) << 18)
+
 struct server {
     unsigned threads;
     struct sim_machine *machine;
@@ -89,6 +94,13 @@ static enum verdict verdict_of(enum sim_status s) {
     return VERDICT_CRASH;
 }
 
+static uint64_t budget_of(const struct bound_launch *l) {
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    uint64_t warps = (threads + 31) / 32 * blocks;
+    return BUDGET_LAUNCH + BUDGET_WARP * (warps < (1u << 30) ? warps : 1u << 30);
+}
+
 static bool run_launch(struct server *s, const struct bound_launch *l, const uint64_t *addresses,
                        uint64_t sample, struct answer *out) {
     const struct ptx_entry *e = ptx_find_entry(s->module, l->kernel);
@@ -108,7 +120,8 @@ static bool run_launch(struct server *s, const struct bound_launch *l, const uin
                                 .params_size = size,
                                 .dynamic_shared = l->shared,
                                 .threads = s->threads,
-                                .sample_ctas = sample};
+                                .sample_ctas = sample,
+                                .max_warp_instrs = budget_of(l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     struct sim_result result;

@@ -41,7 +41,7 @@ static bool add_shape(const struct candidate *c, const struct inst *in, bool all
     if (!plan_bind(c, in, a, &s->plan, err))
         return err_wrap(err, "at %.*s", STR_ARG(label));
     for (size_t k = 0; k < DATA_COUNT; k++)
-        s->kinds[k] = all_kinds || k == DATA_STATED || k == DATA_SIGNED || k == DATA_SPIKES;
+        s->kinds[k] = all_kinds || k == DATA_SIGNED || k == DATA_SPIKES;
     t->n++;
     return true;
 }

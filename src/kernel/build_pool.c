@@ -508,7 +508,7 @@ const struct nvrtc_root *build_pool_root(const struct build_pool *p) {
 struct build_pool *build_pool_new(struct loop *l, const struct nvrtc_root *root,
                                   const struct build_pool_options *o, struct err *err) {
     struct nvrtc_root known = *root;
-    if (known.major == 0 && !nvrtc_probe(&known, err))
+    if (!nvrtc_new_enough(known.major, known.minor) && !nvrtc_probe(&known, err))
         return NULL;
     struct build_pool *p = mem_alloc(sizeof *p);
     p->loop = l;

@@ -32,6 +32,10 @@ enum compile_status {
 #define COMPILE_MAX_OUTPUT (64u << 20)
 #define COMPILE_MAX_UNIT   (4u << 20)
 
+static inline bool nvrtc_new_enough(int major, int minor) {
+    return major > NVRTC_MIN_MAJOR || (major == NVRTC_MIN_MAJOR && minor >= NVRTC_MIN_MINOR);
+}
+
 /* Starts `program compiler …` with its end of the socket as descriptor 3. program NULL: ourselves.
  * *fd is ours to close. */
 bool compiler_start(const struct nvrtc_root *root, const char *program, size_t memory_bytes,

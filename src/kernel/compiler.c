@@ -68,11 +68,6 @@ static bool builtins_load(const char *library, const struct nvrtc *n, struct err
     return true;
 }
 
-static bool version_ok(const struct nvrtc *n) {
-    return n->major > NVRTC_MIN_MAJOR ||
-           (n->major == NVRTC_MIN_MAJOR && n->minor >= NVRTC_MIN_MINOR);
-}
-
 /* An old NVRTC is not asked for more than its version: the parent refuses it. */
 static bool nvrtc_load(const char *path, struct nvrtc *n, struct err *err) {
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -83,7 +78,7 @@ static bool nvrtc_load(const char *path, struct nvrtc *n, struct err *err) {
         return false;
     if (version(&n->major, &n->minor) != NVRTC_SUCCESS)
         return err_set(err, ERR_ENV, "NVRTC does not tell its version");
-    if (!version_ok(n))
+    if (!nvrtc_new_enough(n->major, n->minor))
         return true;
 #define FUNCTION(member, symbol, parameters)                                                       \
     if (!symbol_get(library, symbol, &n->member, err))                                             \
@@ -247,17 +242,13 @@ static bool close_in(const char *include, const char *cutlass, struct sandbox_re
     return sandbox_enter(&policy, report, err);
 }
 
-int compiler_main(int argc, char **argv) {
+static int compiler_run(char **argv) {
     struct err err = {0};
     struct nvrtc n = {0};
     struct sandbox_report report = {0};
-    if (argc != 3) {
-        fprintf(stderr, "cutepilot compiler: a role that cutepilot starts itself\n");
-        return ERR_INPUT;
-    }
     if (!nvrtc_load(argv[0], &n, &err) || !close_in(argv[1], argv[2], &report, &err))
         return say_error(&err);
-    if (!say_hello(&n, &report, &err) || !version_ok(&n))
+    if (!say_hello(&n, &report, &err) || !nvrtc_new_enough(n.major, n.minor))
         return ERR_ENV;
     warm_up(&n);
     if (!frame_write(COMPILER_FD, FRAME_READY, NULL, S(""), NULL, 0, &err))
@@ -269,4 +260,13 @@ int compiler_main(int argc, char **argv) {
         frame_release(&f);
     }
     return 0;
+}
+
+/* Ends the process at once: what a library would do at exit, the sandbox may not let it. */
+int compiler_main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "cutepilot compiler: a role that cutepilot starts itself\n");
+        return ERR_INPUT;
+    }
+    _exit(compiler_run(argv));
 }

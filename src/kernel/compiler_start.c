@@ -71,7 +71,7 @@ bool compiler_hello(const json *hello, struct nvrtc_root *root, struct err *err)
         return err_set(err, ERR_ENV, "compiler: its greeting has no version");
     root->major = (int)major;
     root->minor = (int)minor;
-    if (major > NVRTC_MIN_MAJOR || (major == NVRTC_MIN_MAJOR && minor >= NVRTC_MIN_MINOR))
+    if (nvrtc_new_enough(root->major, root->minor))
         return true;
     return err_set(err, ERR_ENV,
                    "NVRTC %d.%d at %s is older than %d.%d\nhint: run tools/setup build, or set "

@@ -143,63 +143,35 @@ static void put_clamp(struct emit *m, const struct expr *e, bool real) {
     put_arguments(m, e->args + 2, 1, want);
 }
 
+/* Functions of reals that CUDA has under a name of its own. */
+static const char *const real_names[FUNCTION_COUNT] = {
+    [FUNCTION_EXP] = "expf",     [FUNCTION_LOG] = "logf",   [FUNCTION_SQRT] = "sqrtf",
+    [FUNCTION_RSQRT] = "rsqrtf", [FUNCTION_TANH] = "tanhf", [FUNCTION_ERF] = "erff",
+    [FUNCTION_SIN] = "sinf",     [FUNCTION_COS] = "cosf",   [FUNCTION_FLOOR] = "floorf",
+    [FUNCTION_POW] = "powf",
+};
+
 static void put_call(struct emit *m, const struct expr *e) {
-    bool real = e->value_kind == VALUE_REAL;
-    enum value_kind want = real ? VALUE_REAL : VALUE_INT;
-    switch (e->function) {
-    case FUNCTION_EXP:
-        call_begin(m, "expf");
-        break;
-    case FUNCTION_LOG:
-        call_begin(m, "logf");
-        break;
-    case FUNCTION_SQRT:
-        call_begin(m, "sqrtf");
-        break;
-    case FUNCTION_RSQRT:
-        call_begin(m, "rsqrtf");
-        break;
-    case FUNCTION_TANH:
-        call_begin(m, "tanhf");
-        break;
-    case FUNCTION_ERF:
-        call_begin(m, "erff");
-        break;
-    case FUNCTION_SIN:
-        call_begin(m, "sinf");
-        break;
-    case FUNCTION_COS:
-        call_begin(m, "cosf");
-        break;
-    case FUNCTION_FLOOR:
-        call_begin(m, "floorf");
-        want = VALUE_REAL;
-        break;
-    case FUNCTION_SIGMOID:
-        helper_begin(m, HELPER_SIGMOID);
-        break;
-    case FUNCTION_ABS:
-        call_begin(m, real ? "fabsf" : "llabs");
-        break;
-    case FUNCTION_MAXIMUM:
-        helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
-        break;
-    case FUNCTION_MINIMUM:
-        helper_begin(m, real ? HELPER_MINIMUM : HELPER_SMALLER);
-        break;
-    case FUNCTION_CLAMP:
+    bool real = e->value_kind == VALUE_REAL || real_names[e->function];
+    if (e->function == FUNCTION_POW && put_small_power(m, e))
+        return;
+    if (e->function == FUNCTION_CLAMP) {
         put_clamp(m, e, real);
         return;
-    case FUNCTION_POW:
-        if (put_small_power(m, e))
-            return;
-        call_begin(m, "powf");
-        want = VALUE_REAL;
-        break;
-    default:
-        BUG_IF(true);
     }
-    put_arguments(m, e->args, e->nargs, want);
+    if (real_names[e->function])
+        call_begin(m, real_names[e->function]);
+    else if (e->function == FUNCTION_ABS)
+        call_begin(m, real ? "fabsf" : "llabs");
+    else if (e->function == FUNCTION_SIGMOID)
+        helper_begin(m, HELPER_SIGMOID);
+    else if (e->function == FUNCTION_MAXIMUM)
+        helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
+    else if (e->function == FUNCTION_MINIMUM)
+        helper_begin(m, real ? HELPER_MINIMUM : HELPER_SMALLER);
+    else
+        BUG_IF(true);
+    put_arguments(m, e->args, e->nargs, real ? VALUE_REAL : VALUE_INT);
 }
 
 /* ---- operators ---- */
@@ -322,9 +294,14 @@ static void put_in_parentheses(struct emit *m, const struct expr *e, bool parent
         buf_putc(m->out, ')');
 }
 
-/* A value of another kind than the one wanted. */
+/* A value of another kind than the one wanted, as a primary. */
 static void put_converted(struct emit *m, const struct expr *e, enum value_kind want) {
-    if (want == VALUE_BOOL) {
+    bool negative = e->kind == EXPR_NEG && e->args[0]->kind == EXPR_NUMBER;
+    if (negative && want == VALUE_REAL) {
+        buf_puts(m->out, S("(-"));
+        put_number(m, e->args[0], VALUE_REAL);
+        buf_putc(m->out, ')');
+    } else if (want == VALUE_BOOL) {
         buf_putc(m->out, '(');
         put_in_parentheses(m, e, level_of(e) < LEVEL_EQUAL);
         buf_puts(m->out, is_real(e) ? S(" != 0.0f)") : S(" != 0)"));

@@ -30,62 +30,73 @@ static bool taken_before(const struct candidate *c, size_t launch, size_t arg) {
     return false;
 }
 
-/* decltype of this picks, from an overload set too, the function with that many arguments. */
+/* A line of text that the compiler reports as the launch's own. */
+static void put_line(size_t line, struct buf *out) {
+    buf_printf(out, "#line %zu \"" UNIT_FILE "\"\n", line);
+}
+
+/* decltype of a call picks, from an overload set too, the function with that many arguments. */
 static void put_picker(size_t launch, size_t n, struct buf *out) {
     if (n) {
         buf_puts(out, S("template <"));
         for (size_t i = 0; i < n; i++)
-            buf_printf(out, "%sclass A%zu", i ? ", " : "", i);
+            buf_printf(out, "%sclass Arg%zu", i ? ", " : "", i);
         buf_puts(out, S("> "));
     }
     for (int side = 0; side < 2; side++) {
-        buf_puts(out, side ? S("pick_") : S("arguments<"));
         if (side)
-            buf_printf(out, "%zu(void (*)(", launch);
+            buf_printf(out, "pick_%zu(void (*)(", launch);
+        else
+            buf_puts(out, S("__device__ arguments<"));
         for (size_t i = 0; i < n; i++)
-            buf_printf(out, "%sA%zu", i ? ", " : "", i);
-        buf_puts(out, side ? S(")); ") : S("> "));
+            buf_printf(out, "%sArg%zu", i ? ", " : "", i);
+        buf_puts(out, side ? S("));\n") : S("> "));
     }
-    buf_printf(out, "mismatch pick_%zu(...); ", launch);
+    buf_printf(out, "__device__ mismatch pick_%zu(...);\n", launch);
 }
 
 static void put_argument_check(const struct candidate *c, size_t launch, size_t arg,
                                struct buf *out) {
     const struct plan_launch *l = &c->launches[launch];
     const struct plan_arg *a = &l->args[arg];
-    buf_puts(out, S("static_assert("));
     if (a->tensor < 0) {
         str text = str_cut(c->source, a->value->at, a->value->len);
-        buf_printf(out,
-                   "integer<argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument %zu (%.*s): "
-                   "expected an integer type of 4 or 8 bytes\"); ",
-                   arg, launch, STR_ARG(l->kernel), arg + 1, STR_ARG(str_cut(text, 0, 200)));
+        buf_printf(
+            out,
+            "static_assert(integer<argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument "
+            "%zu (%.*s): expected an integer type of 4 or 8 bytes\");\n",
+            arg, launch, STR_ARG(l->kernel), arg + 1, STR_ARG(str_cut(text, 0, 200)));
         return;
     }
     const struct tensor *t = &c->task->tensors[a->tensor];
     const struct dtype_info *type = dtype_info(t->dtype);
     bool writes = t->role == TENSOR_OUT && !taken_before(c, launch, arg);
     buf_printf(out,
-               "%s<%s%s, argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument %zu (%.*s): "
-               "expected a%s pointer to %s, a vector of it, or void\"); ",
+               "static_assert(%s<%s%s, argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument "
+               "%zu (%.*s): expected a%s pointer to %s, a vector of it, or void\");\n",
                writes ? "writes" : "reads", type->name, t->dtype == DTYPE_BOOL ? "_" : "", arg,
                launch, STR_ARG(l->kernel), arg + 1, STR_ARG(t->name), writes ? " non-const" : "",
                type->cuda);
 }
 
-/* One line of text, so that all of it carries the launch's line number. */
 static void put_launch_checks(const struct candidate *c, size_t launch, struct buf *out) {
     const struct plan_launch *l = &c->launches[launch];
     size_t line, col;
     text_position(c->source, l->at, &line, &col);
-    buf_printf(out, "#line %zu \"" UNIT_FILE "\"\nnamespace cutepilot_checks { ", line);
+    buf_puts(out, S("namespace cutepilot_checks {\n"));
     put_picker(launch, l->nargs, out);
+    put_line(line, out);
+    buf_printf(out, "using of_%zu = decltype(pick_%zu(&%.*s));\n", launch, launch,
+               STR_ARG(l->kernel));
+    put_line(line, out);
     buf_printf(out,
-               "using of_%zu = decltype(pick_%zu(&%.*s)); static_assert(of_%zu::match, \"kernel "
-               "%.*s: the plan passes %zu arguments, the kernel takes another number\"); ",
-               launch, launch, STR_ARG(l->kernel), launch, STR_ARG(l->kernel), l->nargs);
-    for (size_t i = 0; i < l->nargs; i++)
+               "static_assert(of_%zu::match, \"kernel %.*s: the plan passes %zu arguments, the "
+               "kernel takes another number\");\n",
+               launch, STR_ARG(l->kernel), l->nargs);
+    for (size_t i = 0; i < l->nargs; i++) {
+        put_line(line, out);
         put_argument_check(c, launch, i, out);
+    }
     buf_puts(out, S("}\n"));
 }
 

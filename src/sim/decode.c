@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define OP_SLOTS 4096u
@@ -20,11 +21,12 @@ static const struct {
     {"vprintf", "remove printf"},
 };
 
-static str base_name(str path) {
+str program_file(const struct ptx_module *m, const struct ptx_instr *in) {
+    str path = in->src_file < m->nfiles ? m->files[in->src_file] : S("");
     size_t at = path.n;
     while (at > 0 && path.p[at - 1] != '/')
         at--;
-    return str_from(path, at);
+    return path.n ? str_from(path, at) : S("kernel.cu");
 }
 
 bool decode_refuse(struct decoder *d, const char *why) {
@@ -35,9 +37,9 @@ bool decode_refuse(struct decoder *d, const char *why) {
             remedy = remedies[i].remedy;
     char where[160] = "";
     if (in->src_line) {
-        str file = in->src_file < d->m->nfiles ? base_name(d->m->files[in->src_file]) : S("");
-        snprintf(where, sizeof where, " (%.*s line %u)", file.n ? STR_ARG(str_cut(file, 0, 100)) : 9,
-                 file.n ? file.p : "kernel.cu", in->src_line);
+        str file = program_file(d->m, in);
+        snprintf(where, sizeof where, " (%.*s line %u)", STR_ARG(str_cut(file, 0, 100)),
+                 in->src_line);
     }
     return err_set(d->err, ERR_INPUT, "PTX line %u%s: '%.*s' is not supported by the simulator%s%s; %s",
                    in->line, where, STR_ARG(in->text), why ? ": " : "", why ? why : "", remedy);
@@ -371,10 +373,10 @@ static void resolve(struct decoder *d, const struct ptx_entry *f, const uint32_t
 static bool decode_function(struct decoder *d, struct frame *fr) {
     const struct ptx_entry *f = fr->f;
     uint32_t *start = arena_array(d->arena, uint32_t, f->ninstrs + 1);
+    const struct ptx_instr *call = d->in;
     size_t *own = NULL, nown = 0, cap = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < f->ninstrs; i++) {
-        const struct ptx_instr *caller_in = d->in;
         start[i] = (uint32_t)d->ncode;
         d->in = &f->instrs[i];
         d->first_step = true;
@@ -389,8 +391,8 @@ static bool decode_function(struct decoder *d, struct frame *fr) {
             own = mem_grow(own, &cap, nown + 1, sizeof *own);
             own[nown++] = d->ncode - 1;
         }
-        d->in = caller_in ? caller_in : d->in;
     }
+    d->in = call;
     start[f->ninstrs] = (uint32_t)d->ncode;
     if (ok)
         resolve(d, f, start, own, nown);
@@ -471,9 +473,14 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
     p->nspecials = d.nspecials;
     mem_free(d.code);
     mem_free(d.constants);
+    p->params = keep(a, d.params, d.nparams, sizeof *d.params);
+    p->nparams = d.nparams;
     mem_free(d.specials);
-    if (ok)
+    mem_free(d.params);
+    if (ok) {
         flow_find_zeroed(p, a);
+        flow_mark_waits(p);
+    }
     *out = ok ? p : NULL;
     return ok;
 }

@@ -124,6 +124,36 @@ static bool access_base(struct decoder *d, const struct ptx_operand *op, struct 
     return true;
 }
 
+static uint32_t param_place(struct decoder *d, struct param_use u) {
+    for (size_t i = 0; i < d->nparams; i++) {
+        const struct param_use *o = &d->params[i];
+        if (o->offset == u.offset && o->width == u.width && o->reg_bytes == u.reg_bytes &&
+            o->sign == u.sign)
+            return o->at;
+    }
+    u.at = decode_place(d, u.reg_bytes == 8 ? 8 : 4);
+    d->params = mem_grow(d->params, &d->params_cap, d->nparams + 1, sizeof *d->params);
+    d->params[d->nparams++] = u;
+    return u.at;
+}
+
+/* A parameter at a known place does not change during a launch. */
+static bool decode_param(struct decoder *d, const struct access *a, uint64_t at) {
+    uint64_t from = at + (uint64_t)a->offset;
+    if (from > d->prog->params_bytes || d->prog->params_bytes - from < a->bytes ||
+        from % a->bytes != 0)
+        return decode_refuse(d, "it reads beside the kernel's parameters");
+    for (unsigned k = 0; k < a->count; k++) {
+        struct param_use u = {.offset = (uint32_t)(from + k * a->width), .width = a->width,
+                              .reg_bytes = a->reg_bytes, .sign = a->sign};
+        if (!decode_lanes(d, a->reg_bytes == 8 ? "mov.b64" : "mov.b32", a->reg[k],
+                          param_place(d, u), 0))
+            return false;
+        d->code[d->ncode - 1].class = CLASS_MEMORY;
+    }
+    return true;
+}
+
 bool decode_access(struct decoder *d, bool store) {
     const struct ptx_instr *in = d->in;
     struct access *a = arena_new_of(d->arena, struct access);
@@ -137,6 +167,10 @@ bool decode_access(struct decoder *d, bool store) {
         return false;
     if (store && (a->space == PTX_CONST || a->space == PTX_PARAM))
         return decode_refuse(d, "constants and parameters cannot be written");
+    const struct ptx_operand *address = &in->ops[store ? 0 : 1];
+    struct symbol s;
+    if (a->space == PTX_PARAM && !address->base_is_reg && address->name.n)
+        return decode_symbol(d, address->name, &s) && decode_param(d, a, s.at);
     struct instr *i = decode_step(d, store ? KIND_STORE : KIND_LOAD, CLASS_MEMORY);
     i->mem = a;
     i->a = base;

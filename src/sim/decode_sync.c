@@ -76,7 +76,7 @@ static bool decode_vote(struct decoder *d) {
               : decode_mod(d, "all")   ? VOTE_ALL
               : decode_mod(d, "any")   ? VOTE_ANY
                                        : VOTE_UNI;
-    i->round = in->ops[1].negated; /* the predicate is taken as its opposite */
+    i->negate = in->ops[1].negated;
     i->d = to, i->a = p, i->e = mask;
     i->dst_bytes = 4;
     return true;

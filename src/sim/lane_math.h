@@ -45,11 +45,17 @@ static inline float f_sub(float a, float b) { return canon(a - b); }
 static inline float f_mul(float a, float b) { return canon(a * b); }
 static inline float f_fma(float a, float b, float c) { return canon(fmaf(a, b, c)); }
 static inline float f_div(float a, float b) { return canon(a / b); }
+/* The hardware multiplies by a reciprocal that is flushed to zero above 2^126. */
+static inline float f_div_approx(float a, float b) {
+    uint32_t mag = bits_of(b) & 0x7fffffffu;
+    float zero = float_of(bits_of(b) & 0x80000000u);
+    return canon(mag > 0x7e800000u && mag < 0x7f800000u ? a * zero : a / b);
+}
 static inline float f_rcp(float a) { return canon(1.0f / a); }
 static inline float f_sqrt(float a) { return canon(sqrtf(a)); }
 static inline float f_rsqrt(float a) { return canon((float)(1.0 / sqrt((double)a))); }
-static inline float f_neg(float a) { return float_of(bits_of(a) ^ 0x80000000u); }
-static inline float f_abs(float a) { return float_of(bits_of(a) & 0x7fffffffu); }
+static inline float f_neg(float a) { return canon(float_of(bits_of(a) ^ 0x80000000u)); }
+static inline float f_abs(float a) { return canon(float_of(bits_of(a) & 0x7fffffffu)); }
 static inline float f_sat(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
 
 /* -0 is less than +0; a NaN loses, or wins where .NaN is asked for. */
@@ -143,7 +149,7 @@ static inline uint32_t float_to_half(float f) {
     h = mag >= 0x477ff000u ? 0x7c00u : h;
     return mag > 0x7f800000u ? 0x7fffu : h | sign;
 }
-static inline float bhalf_to_float(uint32_t h) { return canon(float_of(h << 16)); }
+static inline float bhalf_to_float(uint32_t h) { return float_of(h << 16); }
 static inline uint32_t float_to_bhalf(float f) {
     uint32_t u = bits_of(f);
     uint32_t r = (u + 0x7fffu + (u >> 16 & 1)) >> 16;
@@ -169,7 +175,11 @@ static inline float odd_float(double d) {
     u = inexact && !(u & 1) ? (away ? u - 1 : u + 1) : u;
     return float_of(u);
 }
-static inline uint32_t double_to_half(double d) { return float_to_half(odd_float(d)); }
+static inline uint32_t double_to_half(double d) {
+    uint64_t u = bits_of_double(d); /* a NaN keeps its sign and the top of its payload */
+    uint32_t nan = (uint32_t)(u >> 48 & 0x8000u) | 0x7e00u | (uint32_t)(u >> 42 & 0x3ffu);
+    return d == d ? float_to_half(odd_float(d)) : nan;
+}
 static inline uint32_t double_to_bhalf(double d) { return float_to_bhalf(odd_float(d)); }
 
 #define HALF2(name, to, from)                                                                      \
@@ -184,8 +194,8 @@ static inline uint32_t double_to_bhalf(double d) { return float_to_bhalf(odd_flo
     static inline uint32_t name##_max_nan(uint32_t a, uint32_t b) {                                \
         return from(f_max_nan(to(a), to(b)));                                                      \
     }                                                                                              \
-    static inline uint32_t name##_neg(uint32_t a) { return a ^ 0x8000u; }                          \
-    static inline uint32_t name##_abs(uint32_t a) { return a & 0x7fffu; }                          \
+    static inline uint32_t name##_neg(uint32_t a) { return from(f_neg(to(a))); }                   \
+    static inline uint32_t name##_abs(uint32_t a) { return from(f_abs(to(a))); }                   \
     static inline uint32_t name##_ex2(uint32_t a) { return from(f_ex2(to(a))); }                   \
     static inline uint32_t name##_tanh(uint32_t a) { return from(f_tanh(to(a))); }                 \
     static inline uint32_t name##_fma(uint32_t a, uint32_t b, uint32_t c) {                        \

@@ -13,6 +13,7 @@ struct sim_estimate {
     const char *bound; /* which of them */
     struct occupancy occupancy;
     double waves;
+    double dispatch_s; /* handing blocks to SMs */
 };
 void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threads_block,
                int registers_thread, size_t shared_block, struct sim_estimate *out);

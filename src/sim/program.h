@@ -69,6 +69,8 @@ struct instr {
     uint8_t round;     /* index of rounding_modes[] */
     bool counted;      /* false: a further step of the PTX instruction before it */
     bool guard_negated;
+    bool waits;  /* for global memory */
+    bool negate; /* vote: the predicate is taken as its opposite */
     int32_t guard;
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
@@ -104,8 +106,12 @@ struct special_use {
     uint32_t at;
 };
 
-struct param_info {
-    size_t at, size;
+/* A parameter's place: launches fill it, so that loading a parameter is a move. */
+struct param_use {
+    uint32_t at;
+    uint32_t offset;
+    uint8_t width, reg_bytes;
+    bool sign;
 };
 
 struct sim_program {
@@ -117,6 +123,8 @@ struct sim_program {
     size_t nconstants;
     struct special_use *specials;
     size_t nspecials;
+    struct param_use *params;
+    size_t nparams;
     uint32_t *zeroed; /* registers that may be read before they are written */
     size_t nzeroed;
     uint32_t register_bytes; /* of a warp's file; the first 256 stay zero */
@@ -129,5 +137,12 @@ struct sim_program {
 
 /* Offsets in the register file below this belong to nobody: they read as zero. */
 #define REGISTERS_START 256u
+
+/* The .cu file an instruction came from, without its folders. */
+str program_file(const struct ptx_module *m, const struct ptx_instr *in);
+/* Fills `zeroed` by liveness at the entry. */
+void flow_find_zeroed(struct sim_program *p, struct arena *a);
+/* Sets `waits`: the instructions that use a value loaded from global memory first. */
+void flow_mark_waits(struct sim_program *p);
 
 #endif

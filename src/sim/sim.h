@@ -80,6 +80,8 @@ struct sim_counters {
     uint64_t touched_load_sectors, touched_store_sectors; /* distinct 32-byte sectors */
     uint64_t divergent_branches;
     uint32_t widest_load, widest_store;  /* bytes a lane in one instruction */
+    uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
+                            memory: round trips, however many loads were under way */
 };
 void sim_counters_add(struct sim_counters *sum, const struct sim_counters *c);
 

@@ -135,8 +135,8 @@ static bool bind_dims(const struct task *t, const struct binding *set, size_t n,
     return true;
 }
 
-static bool bind_tensor(const struct task *t, size_t i, const int64_t *dims,
-                        struct bound_tensor *b, size_t *total, struct err *err) {
+static bool bind_tensor(const struct task *t, size_t i, const int64_t *dims, struct bound_tensor *b,
+                        size_t *total, struct err *err) {
     const struct tensor *x = &t->tensors[i];
     size_t size = dtype_info(x->dtype)->bytes;
     b->count = 1;
@@ -208,7 +208,8 @@ static bool check_dist(const struct task *t, const struct tensor *x, const int64
     double *to[2] = {&a, &b};
     for (int i = 0; i < 2; i++)
         if (args[i] && !expr_eval_real(args[i], dims, to[i]))
-            return fail_at(t, args[i]->at, args[i]->len, err, "+ - * / sqrt exp log pow of dimensions",
+            return fail_at(t, args[i]->at, args[i]->len, err,
+                           "+ - * / sqrt exp log pow of dimensions",
                            "the distribution's number cannot be evaluated or is not finite");
     const char *fault = dist_fault(x, a, b);
     return !fault || fail_at(t, args[0]->at, args[0]->len, err, NULL, fault);

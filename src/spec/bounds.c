@@ -107,8 +107,7 @@ static enum range_result range_call(const struct ranges *r, const struct expr *e
     }
 }
 
-static enum range_result range_if(const struct ranges *r, const struct expr *e,
-                                  struct range *out) {
+static enum range_result range_if(const struct ranges *r, const struct expr *e, struct range *out) {
     struct ranges yes = *r, no = *r;
     struct range a, b;
     bool some_yes = ranges_narrow(&yes, e->args[0], true);
@@ -140,8 +139,7 @@ enum range_result range_of(const struct ranges *r, const struct expr *e, struct 
         return RANGE_UNKNOWN;
     case EXPR_NEG:
         got = range_of(r, e->args[0], &a);
-        return got != RANGE_OK ? got
-                               : range_binary(EXPR_SUB, (struct range){0, 0}, a, out);
+        return got != RANGE_OK ? got : range_binary(EXPR_SUB, (struct range){0, 0}, a, out);
     case EXPR_CALL:
         return range_call(r, e, out);
     case EXPR_IF:
@@ -181,8 +179,8 @@ static bool variable_plus(const struct ranges *r, const struct expr *e, size_t *
 }
 
 static enum expr_kind negated(enum expr_kind k) {
-    static const enum expr_kind table[][2] = {{EXPR_EQ, EXPR_NE}, {EXPR_LT, EXPR_GE},
-                                              {EXPR_GT, EXPR_LE}};
+    static const enum expr_kind table[][2] = {
+        {EXPR_EQ, EXPR_NE}, {EXPR_LT, EXPR_GE}, {EXPR_GT, EXPR_LE}};
     for (int i = 0; i < 3; i++) {
         if (table[i][0] == k)
             return table[i][1];
@@ -233,12 +231,37 @@ static bool narrow_side(struct ranges *r, const struct expr *side, enum expr_kin
     size_t variable;
     int64_t offset;
     struct range by;
-    if (holds_if(side) || holds_if(other) ||
-        !variable_plus(r, side, &variable, &offset) || range_of(r, other, &by) != RANGE_OK ||
-        !sub_i64(by.lo, offset, &by.lo) || !sub_i64(by.hi, offset, &by.hi))
+    if (holds_if(side) || holds_if(other) || !variable_plus(r, side, &variable, &offset) ||
+        range_of(r, other, &by) != RANGE_OK || !sub_i64(by.lo, offset, &by.lo) ||
+        !sub_i64(by.hi, offset, &by.hi))
         return true;
     narrow_one(&r->index[variable], kind, by);
     return r->index[variable].lo <= r->index[variable].hi;
+}
+
+/* No pair of values satisfies a `kind` b. */
+static bool impossible(enum expr_kind kind, struct range a, struct range b) {
+    switch (kind) {
+    case EXPR_LT:
+        return a.lo >= b.hi;
+    case EXPR_LE:
+        return a.lo > b.hi;
+    case EXPR_GT:
+        return a.hi <= b.lo;
+    case EXPR_GE:
+        return a.hi < b.lo;
+    case EXPR_EQ:
+        return a.hi < b.lo || a.lo > b.hi;
+    default:
+        return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo;
+    }
+}
+
+static bool decided_against(const struct ranges *r, enum expr_kind kind, const struct expr *x,
+                            const struct expr *y) {
+    struct range a, b;
+    return !holds_if(x) && !holds_if(y) && range_of(r, x, &a) == RANGE_OK &&
+           range_of(r, y, &b) == RANGE_OK && impossible(kind, a, b);
 }
 
 bool ranges_narrow(struct ranges *r, const struct expr *c, bool truth) {
@@ -249,7 +272,8 @@ bool ranges_narrow(struct ranges *r, const struct expr *c, bool truth) {
     if (c->kind < EXPR_EQ || c->kind > EXPR_GE)
         return true;
     enum expr_kind kind = truth ? c->kind : negated(c->kind);
-    return narrow_side(r, c->args[0], kind, c->args[1]) &&
+    return !decided_against(r, kind, c->args[0], c->args[1]) &&
+           narrow_side(r, c->args[0], kind, c->args[1]) &&
            narrow_side(r, c->args[1], mirrored(kind), c->args[0]);
 }
 

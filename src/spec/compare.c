@@ -12,10 +12,16 @@
 
 enum { BLOCK = 4096 };
 
+/* The looser test widens every rounding of the arithmetic to bf16's, but a kernel in that class
+ * rounds its inputs too, which the estimate does not carry; where inputs cancel that is more. One
+ * element in so many may therefore miss it. */
+enum { LOOSER_RARE = 100 };
+
 struct tally {
     uint64_t judged, wrong, nonfinite;
     double worst, squares;
-    double looser_worst, looser_squares;
+    uint64_t looser_wrong;
+    double looser_squares;
     struct mismatch first[MISMATCH_KEPT];
     size_t nfirst;
 };
@@ -48,7 +54,7 @@ static void judge_value(const struct comparing *c, struct tally *t, int64_t i, d
     t->squares += r * r;
     t->looser_squares += looser * looser;
     t->worst = r > t->worst ? r : t->worst;
-    t->looser_worst = looser > t->looser_worst ? looser : t->looser_worst;
+    t->looser_wrong += !(looser <= c->worst_limit);
     if (!(r <= c->worst_limit)) {
         t->wrong++;
         keep(t, i, v, g, estimate);
@@ -89,16 +95,17 @@ static void add_tally(struct tally *sum, const struct tally *t) {
     sum->squares += t->squares;
     sum->looser_squares += t->looser_squares;
     sum->worst = t->worst > sum->worst ? t->worst : sum->worst;
-    sum->looser_worst = t->looser_worst > sum->looser_worst ? t->looser_worst : sum->looser_worst;
+    sum->looser_wrong += t->looser_wrong;
     for (size_t i = 0; i < t->nfirst && sum->nfirst < MISMATCH_KEPT; i++)
         sum->first[sum->nfirst++] = t->first[i];
 }
 
-static double root_mean(double squares, uint64_t n) { return n ? sqrt(squares / (double)n) : 0; }
+static double root_mean(double squares, uint64_t n) {
+    return n ? sqrt(squares / (double)n) : 0;
+}
 
 static void conclude(const struct tally *t, enum accuracy accuracy, struct comparison *out) {
     struct limits limits = accuracy_limits(accuracy);
-    struct limits looser = accuracy_limits(ACCURACY_BF16);
     *out = (struct comparison){.judged = t->judged,
                                .wrong = t->wrong,
                                .nonfinite = t->nonfinite,
@@ -111,8 +118,9 @@ static void conclude(const struct tally *t, enum accuracy accuracy, struct compa
         out->first[i] = t->first[i];
     out->pass = out->wrong == 0 && out->nonfinite == 0 && out->worst <= limits.worst &&
                 out->rms <= limits.rms;
-    out->pass_looser = out->pass || (out->nonfinite == 0 && t->looser_worst <= looser.worst &&
-                                     root_mean(t->looser_squares, t->judged) <= looser.rms);
+    out->pass_looser =
+        out->pass || (out->nonfinite == 0 && t->looser_wrong <= t->judged / LOOSER_RARE &&
+                      root_mean(t->looser_squares, t->judged) <= limits.rms);
 }
 
 void reference_compare(const struct inst *in, const struct reference *ref, const void *got,

@@ -92,7 +92,7 @@ static uint16_t f16_encode(double v) {
 
 static double f16_decode(uint16_t h) {
     int e = h >> 10 & 31, fraction = h & 0x3ff;
-    double m = e == 31 ? (fraction ? NAN : INFINITY)
+    double m = e == 31  ? (fraction ? NAN : INFINITY)
                : e == 0 ? fraction * 0x1p-24
                         : (1024 + fraction) * power_of_two(e - 25);
     return h & 0x8000 ? -m : m;

@@ -7,6 +7,7 @@
 
 #include "spec/bounds.h"
 #include <math.h>
+#include <string.h>
 
 struct ops {
     double plain, special;
@@ -51,9 +52,8 @@ static struct ops node_ops(const struct expr *e) {
     case EXPR_LE:
     case EXPR_GT:
     case EXPR_GE:
-        return (struct ops){e->args[0]->value_kind == VALUE_REAL ||
-                                e->args[1]->value_kind == VALUE_REAL,
-                            0};
+        return (struct ops){
+            e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL, 0};
     default:
         return (struct ops){0, 0};
     }
@@ -78,13 +78,16 @@ static struct ops ops_of(const struct expr *e) {
 
 /* What the reads of one tensor touch. Each read touches at most as many elements as its index
  * variables have values, and as its bounding box holds; all together at most their sum, and the
- * box around them. Reads that are spelled alike count once. */
+ * box around them. Reads that are spelled alike, under the same guards, count once. */
 struct touched {
     size_t tensor;
     double sum;
     struct range box[TASK_MAX_RANK];
-    const struct expr *seen[32]; /* distinct reads; further ones only widen the box */
-    const struct statement *seen_in[32];
+    struct seen {
+        const struct expr *e;
+        const struct statement *s;
+        struct range index[TASK_MAX_RANK]; /* under its guards */
+    } seen[32];                            /* further ones are counted as if they were new */
     size_t nseen;
 };
 
@@ -105,15 +108,21 @@ static void variables_of(const struct expr *e, bool used[TASK_MAX_RANK]) {
         variables_of(e->args[i], used);
 }
 
-static double width(struct range r) { return (double)(r.hi - r.lo) + 1; }
+static double width(struct range r) {
+    return (double)(r.hi - r.lo) + 1;
+}
 
-static bool seen_before(struct touched *t, const struct statement *s, const struct expr *e) {
+static bool seen_before(struct touched *t, const struct ranges *r, const struct statement *s,
+                        const struct expr *e) {
     for (size_t i = 0; i < t->nseen; i++)
-        if (t->seen_in[i]->tensor == s->tensor && same_expr(t->seen[i], e))
+        if (t->seen[i].s->tensor == s->tensor && same_expr(t->seen[i].e, e) &&
+            memcmp(t->seen[i].index, r->index, sizeof r->index) == 0)
             return true;
     if (t->nseen < sizeof t->seen / sizeof *t->seen) {
-        t->seen[t->nseen] = e;
-        t->seen_in[t->nseen++] = s;
+        struct seen *new = &t->seen[t->nseen++];
+        new->e = e;
+        new->s = s;
+        memcpy(new->index, r->index, sizeof r->index);
     }
     return false;
 }
@@ -123,7 +132,7 @@ static void touch(struct touched *t, const struct ranges *r, const struct statem
     bool used[TASK_MAX_RANK] = {false};
     bool first = t->nseen == 0;
     double box = 1, combinations = 1;
-    if (seen_before(t, s, e))
+    if (seen_before(t, r, s, e))
         return;
     for (size_t k = 0; k < e->nargs; k++) {
         struct range got = {0, 0};

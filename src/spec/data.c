@@ -46,7 +46,7 @@ struct source {
     double factor;    /* of data_scale */
     int64_t count, row;
     struct rng value, choice, place;
-    int64_t spot;                               /* one element that is always special */
+    int64_t spot; /* one element that is always special */
     int64_t tile_row, tile_col, tile_rows, tile_cols;
 };
 
@@ -182,7 +182,8 @@ static double spiked(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
     if (i != s->spot && r % RARE != 0)
         return varied(s, i);
-    double m = s->magnitude * ldexp(1 + rng_unit(s->place, (uint64_t)i + 16), (int)(most * s->factor));
+    double m =
+        s->magnitude * ldexp(1 + rng_unit(s->place, (uint64_t)i + 16), (int)(most * s->factor));
     return r >> 63 ? -m : m;
 }
 
@@ -302,8 +303,8 @@ void data_fill(const struct inst *in, const struct data_scale *scale, size_t ten
 }
 
 /* A small instance stands in for a large one: what pointwise expressions reach does not depend on
- * sizes. Dimensions are cut until few elements remain; where a cut breaks a bound the next is tried,
- * and at last the instance itself is used. */
+ * sizes. Dimensions are cut until few elements remain; where a cut breaks a bound the next is
+ * tried, and at last the instance itself is used. */
 static const struct inst *sample_of(const struct inst *in, struct arena *a) {
     enum { ELEMENTS_MOST = 1 << 18 };
     const struct task *t = in->task;
@@ -314,8 +315,7 @@ static const struct inst *sample_of(const struct inst *in, struct arena *a) {
         struct inst *small;
         for (size_t i = 0; i < t->ndims; i++)
             if (!t->dims[i].derived)
-                set[n++] = (struct binding){t->dims[i].name,
-                                            in->dims[i] < cut ? in->dims[i] : cut};
+                set[n++] = (struct binding){t->dims[i].name, in->dims[i] < cut ? in->dims[i] : cut};
         if (!task_bind(t, set, n, a, &small, NULL))
             continue;
         for (size_t i = 0; i < t->ntensors; i++)

@@ -16,17 +16,23 @@ static const struct {
     {S("["), false},  {S(")"), true},   {S("]"), true},   {S("."), true},
 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 static bool is_name_start(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-static bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
+static bool is_name_part(char c) {
+    return is_name_start(c) || is_digit(c);
+}
 
 static char peek(const struct lexer *lx, size_t ahead) {
     return lx->at + ahead < lx->text.n ? lx->text.p[lx->at + ahead] : 0;
 }
 
-struct lexer lex_start(str file, str text) { return (struct lexer){.file = file, .text = text}; }
+struct lexer lex_start(str file, str text) {
+    return (struct lexer){.file = file, .text = text};
+}
 
 bool token_is(const struct token *t, const char *symbol) {
     return t->kind == TOKEN_SYMBOL && str_is(t->text, symbol);

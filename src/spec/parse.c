@@ -13,14 +13,15 @@ struct reader {
     struct lexer bodies[TASK_MAX_TENSORS]; /* where each statement's right side begins */
 };
 
-static const char *const keywords[] = {"task",  "dim",      "in",     "param", "out", "let", "check",
-                                       "torch", "accuracy", "assume", "rand",  "inout", "if", "inf"};
+static const char *const keywords[] = {"task", "dim",   "in",    "param",    "out",
+                                       "let",  "check", "torch", "accuracy", "assume",
+                                       "rand", "inout", "if",    "inf"};
 
 static const struct {
     const char *word, *what;
 } missing[] = {
-    {"sum", "a reduction"},    {"prod", "a reduction"},   {"max", "a reduction"},
-    {"min", "a reduction"},    {"mean", "a reduction"},   {"argmax", "a reduction"},
+    {"sum", "a reduction"},    {"prod", "a reduction"}, {"max", "a reduction"},
+    {"min", "a reduction"},    {"mean", "a reduction"}, {"argmax", "a reduction"},
     {"argmin", "a reduction"}, {"pad", "padding"},
 };
 
@@ -135,8 +136,7 @@ static bool parse_dims(struct parser *p) {
             !parse_symbol(p, "=", "dim N = 1024") || !dim_expression(p, &d.value))
             return false;
         if (p->task->ndims == TASK_MAX_DIMS)
-            return parse_fail(p, name.at, name.len, NULL, "more than %d dimensions",
-                              TASK_MAX_DIMS);
+            return parse_fail(p, name.at, name.len, NULL, "more than %d dimensions", TASK_MAX_DIMS);
         d.name = name.text;
         d.derived = uses_dim(d.value);
         d.at = name.at;
@@ -332,8 +332,8 @@ static bool parse_definition(struct reader *r) {
                           "'%.*s' is neither a declaration nor an output", STR_ARG(name.text));
     const struct tensor *t = &p->task->tensors[found];
     if (t->role != TENSOR_OUT)
-        return parse_fail(p, name.at, name.len, "only outputs are defined this way",
-                          "'%.*s' is %s", STR_ARG(name.text),
+        return parse_fail(p, name.at, name.len, "only outputs are defined this way", "'%.*s' is %s",
+                          STR_ARG(name.text),
                           t->role == TENSOR_LET ? "defined by its let" : "an input");
     for (size_t i = 0; i < p->task->nstatements; i++)
         if (p->task->statements[i].tensor == (size_t)found)

@@ -1,7 +1,8 @@
 /* Expressions: precedence climbing, and the kind (integer, real, truth value) of every node.
  *
  * Trees are walked by recursion everywhere in this room, so their height is limited here, once, for
- * all: both the nesting of the text and the height of the tree (`a + a + a …` nests to the left). */
+ * all: both the nesting of the text and the height of the tree (`a + a + a …` nests to the left).
+ */
 #include "spec/parse.h"
 
 #include <math.h>
@@ -19,10 +20,11 @@ static const struct binary {
     enum expr_kind kind;
     int level;
 } binaries[] = {
-    {"||", EXPR_OR, 1}, {"&&", EXPR_AND, 2}, {"==", EXPR_EQ, COMPARISON},  {"!=", EXPR_NE, COMPARISON},
-    {"<", EXPR_LT, COMPARISON},  {"<=", EXPR_LE, COMPARISON},  {">", EXPR_GT, COMPARISON},   {">=", EXPR_GE, COMPARISON},
-    {"+", EXPR_ADD, 4}, {"-", EXPR_SUB, 4},  {"*", EXPR_MUL, 5},  {"/", EXPR_DIV, 5},
-    {"%", EXPR_MOD, 5}, {"//", EXPR_FLOORDIV, 5},
+    {"||", EXPR_OR, 1},          {"&&", EXPR_AND, 2},         {"==", EXPR_EQ, COMPARISON},
+    {"!=", EXPR_NE, COMPARISON}, {"<", EXPR_LT, COMPARISON},  {"<=", EXPR_LE, COMPARISON},
+    {">", EXPR_GT, COMPARISON},  {">=", EXPR_GE, COMPARISON}, {"+", EXPR_ADD, 4},
+    {"-", EXPR_SUB, 4},          {"*", EXPR_MUL, 5},          {"/", EXPR_DIV, 5},
+    {"%", EXPR_MOD, 5},          {"//", EXPR_FLOORDIV, 5},
 };
 
 static const char *const kind_names[] = {"an integer", "a real number", "a truth value"};
@@ -63,8 +65,8 @@ static bool need_integer(struct parser *p, const struct expr *e, const char *wha
 
 static bool need_truth(struct parser *p, const struct expr *e) {
     return e->value_kind == VALUE_BOOL ||
-           parse_fail(p, e->at, e->len, "compare it: x != 0",
-                      "%s where a truth value is needed", kind_names[e->value_kind]);
+           parse_fail(p, e->at, e->len, "compare it: x != 0", "%s where a truth value is needed",
+                      kind_names[e->value_kind]);
 }
 
 static enum value_kind wider(const struct expr *a, const struct expr *b) {

@@ -75,8 +75,8 @@ static struct access access_of(const struct program *p, const struct expr *e) {
         a.affine = affine_of(p->in, e->args[k], &base, coef) &&
                    mul_i64(base, from->stride[k], &part) && add_i64(a.base, part, &a.base);
         for (size_t v = 0; v < p->s->nindex && a.affine; v++)
-            a.affine = mul_i64(coef[v], from->stride[k], &part) &&
-                       add_i64(a.coef[v], part, &a.coef[v]);
+            a.affine =
+                mul_i64(coef[v], from->stride[k], &part) && add_i64(a.coef[v], part, &a.coef[v]);
     }
     a.contiguous = a.affine && a.base == 0 && from->count >= to->count;
     for (size_t v = 0; v < p->s->nindex; v++)
@@ -101,9 +101,9 @@ static void compile_read(struct program *p, const struct expr *e, size_t dst, in
 static void compile_operand(struct program *p, const struct expr *e, const struct expr *arg,
                             size_t dst, int mask) {
     bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
-    bool real = compares ? e->args[0]->value_kind == VALUE_REAL ||
-                               e->args[1]->value_kind == VALUE_REAL
-                         : e->value_kind == VALUE_REAL;
+    bool real = compares
+                    ? e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL
+                    : e->value_kind == VALUE_REAL;
     if (!real || arg->value_kind != VALUE_INT) {
         compile(p, arg, dst, mask);
         return;
@@ -249,8 +249,8 @@ static void read_error(const struct machine *m, const struct instr *i, const int
         gather(variance, sizeof *variance, offset, n, d->e);
     else
         for (size_t l = 0; l < n; l++) {
-            bool exact = t->dtype != DTYPE_F64 || !isfinite(d->v[l]) ||
-                         (double)(float)d->v[l] == d->v[l];
+            bool exact =
+                t->dtype != DTYPE_F64 || !isfinite(d->v[l]) || (double)(float)d->v[l] == d->v[l];
             d->e[l] = exact ? 0 : d->v[l] * d->v[l] * 0x1p-48;
         }
 }

@@ -49,10 +49,10 @@ struct access {
 struct instr {
     enum op op;
     const struct expr *e;
-    size_t dst;     /* operands at dst+1, dst+2, dst+3 */
+    size_t dst; /* operands at dst+1, dst+2, dst+3 */
     size_t nargs;
-    int mask;       /* -1: all lanes */
-    bool root;      /* its result is stored */
+    int mask;  /* -1: all lanes */
+    bool root; /* its result is stored */
     struct limits limits;
     struct access access; /* READ */
 };
@@ -63,7 +63,7 @@ struct program {
     struct instr *code;
     size_t n, cap;
     size_t nregs, nmasks;
-    size_t result;     /* register */
+    size_t result; /* register */
     bool needs_index;
 };
 

@@ -90,8 +90,8 @@ static void store_block(const struct run *r, const struct reg *result, int64_t f
     double *error = r->ev->error[r->p->s->tensor] + first;
     for (size_t l = 0; l < n; l++) {
         double v = result->v[l];
-        error[l] = r->output ? output_estimate(r, &v, result->e[l])
-                             : let_variance(r, &v, result->e[l]);
+        error[l] =
+            r->output ? output_estimate(r, &v, result->e[l]) : let_variance(r, &v, result->e[l]);
         value[l] = v;
     }
 }
@@ -150,8 +150,8 @@ static void hand_out(struct evaluation *ev, struct reference **out, size_t *n) {
     for (size_t i = 0; i < t->ntensors; i++) {
         if (t->tensors[i].role != TENSOR_OUT)
             continue;
-        refs[(*n)++] = (struct reference){i, (size_t)ev->in->tensors[i].count, ev->value[i],
-                                          ev->error[i]};
+        refs[(*n)++] =
+            (struct reference){i, (size_t)ev->in->tensors[i].count, ev->value[i], ev->error[i]};
         ev->value[i] = ev->error[i] = NULL;
     }
     *out = refs;

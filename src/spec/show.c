@@ -11,10 +11,10 @@ static const struct {
     const char *symbol;
     int level;
 } operators[] = {
-    {EXPR_OR, " || ", 1},  {EXPR_AND, " && ", 2}, {EXPR_EQ, " == ", 3},      {EXPR_NE, " != ", 3},
-    {EXPR_LT, " < ", 3},   {EXPR_LE, " <= ", 3},  {EXPR_GT, " > ", 3},       {EXPR_GE, " >= ", 3},
-    {EXPR_ADD, " + ", 4},  {EXPR_SUB, " - ", 4},  {EXPR_MUL, "*", 5},        {EXPR_DIV, "/", 5},
-    {EXPR_MOD, " % ", 5},  {EXPR_FLOORDIV, "//", 5},
+    {EXPR_OR, " || ", 1}, {EXPR_AND, " && ", 2},    {EXPR_EQ, " == ", 3}, {EXPR_NE, " != ", 3},
+    {EXPR_LT, " < ", 3},  {EXPR_LE, " <= ", 3},     {EXPR_GT, " > ", 3},  {EXPR_GE, " >= ", 3},
+    {EXPR_ADD, " + ", 4}, {EXPR_SUB, " - ", 4},     {EXPR_MUL, "*", 5},   {EXPR_DIV, "/", 5},
+    {EXPR_MOD, " % ", 5}, {EXPR_FLOORDIV, "//", 5},
 };
 enum { LEVEL_COMPARE = 3, LEVEL_PREFIX = 6, LEVEL_LEAF = 7 };
 

@@ -94,8 +94,8 @@ static void vector_logic(const struct instr *i, struct reg *d, const struct reg 
     double decides = i->e->kind == EXPR_OR;
     for (size_t l = 0; l < n; l++) {
         bool x = a[0].v[l] != 0, y = a[1].v[l] != 0;
-        bool decided = (a[0].v[l] == decides && a[0].e[l] == 0) ||
-                       (a[1].v[l] == decides && a[1].e[l] == 0);
+        bool decided =
+            (a[0].v[l] == decides && a[0].e[l] == 0) || (a[1].v[l] == decides && a[1].e[l] == 0);
         d->v[l] = i->e->kind == EXPR_OR ? x || y : x && y;
         d->e[l] = !decided && a[0].e[l] + a[1].e[l] > 0;
     }
@@ -120,9 +120,9 @@ static double sigmoid(double x) {
 #define UNARY(value, slope, of_result, of_argument, absolute, least)                               \
     for (size_t l = 0; l < n; l++) {                                                               \
         double x = a->v[l], v = (value), s = (slope);                                              \
-        double ours = (of_result) * (of_result) * v * v + (absolute) * (absolute);                 \
+        double ours = (of_result) * (of_result)*v * v + (absolute) * (absolute);                   \
         if ((of_argument) != 0)                                                                    \
-            ours += (of_argument) * (of_argument) * x * x * s * s;                                 \
+            ours += (of_argument) * (of_argument)*x * x * s * s;                                   \
         d->v[l] = v;                                                                               \
         d->e[l] = (a->e[l] > 0 ? s * s * a->e[l] : 0) + U2 * ours + (least) * (least);             \
     }                                                                                              \

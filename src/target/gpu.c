@@ -20,9 +20,13 @@ static const struct gpu table[] = {
 #undef GPU
 };
 
-size_t gpu_count(void) { return sizeof table / sizeof *table; }
+size_t gpu_count(void) {
+    return sizeof table / sizeof *table;
+}
 
-const struct gpu *gpu_at(size_t i) { return i < gpu_count() ? &table[i] : NULL; }
+const struct gpu *gpu_at(size_t i) {
+    return i < gpu_count() ? &table[i] : NULL;
+}
 
 const struct gpu *gpu_find(str name) {
     for (size_t i = 0; i < gpu_count(); i++)

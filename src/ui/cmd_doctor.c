@@ -26,6 +26,12 @@ struct finding {
 
 typedef void check_fn(struct finding *f);
 
+/* The first line: a finding has a fix line of its own. */
+static void found_error(struct finding *f, const struct err *err) {
+    f->health = HEALTH_MISSING;
+    snprintf(f->found, sizeof f->found, "%.*s", (int)strcspn(err->text, "\n"), err->text);
+}
+
 static void check_gpu(struct finding *f) {
     struct gpu_found g;
     struct err err = {0};
@@ -37,8 +43,7 @@ static void check_gpu(struct finding *f) {
                  g.driver / 1000, g.driver % 1000 / 10, g.count > 1 ? ", and others" : "");
         return;
     }
-    f->health = HEALTH_MISSING;
-    snprintf(f->found, sizeof f->found, "%s", err.text);
+    found_error(f, &err);
     f->costs = "kernels run on the simulator and their times are estimates";
     f->fix = "run on a machine with an NVIDIA GPU and its driver";
 }
@@ -52,8 +57,7 @@ static void check_nvrtc(struct finding *f) {
                  NVRTC_MIN_MINOR);
         return;
     }
-    f->health = HEALTH_MISSING;
-    snprintf(f->found, sizeof f->found, "%s", err.text);
+    found_error(f, &err);
     f->costs = "nothing can be compiled: optimize and verify do not work";
     f->fix = "tools/setup build, or CUTEPILOT_CUDA=/path/to/a/CUDA-13/toolkit";
 }

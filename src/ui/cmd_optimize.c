@@ -197,7 +197,7 @@ int cmd_optimize(struct ui *ui) {
     int code = ok ? finish(&r, &err) : ui_fail(ui, &err);
     json_free(r.best.record);
     archive_close(r.archive);
-    if (r.agent.free)
-        r.agent.free(r.agent.self);
+    if (r.agent.release)
+        r.agent.release(r.agent.self);
     return code;
 }

@@ -182,7 +182,7 @@ static void removal_has_a_depth(void) {
     char path[512] = "";
     snprintf(path, sizeof path, "%s", at("deep"));
     for (int i = 0; i < 70; i++)
-        strcat(path, "/d");
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/d");
     CHECK(dir_make(path, &e));
     CHECK(!dir_remove_tree(at("deep"), &e) && strstr(e.text, "64 folders deep"));
     CHECK(dir_remove_tree(at("deep/d/d/d/d/d/d/d/d/d/d"), &e) && dir_remove_tree(at("deep"), &e));

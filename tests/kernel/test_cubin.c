@@ -85,16 +85,16 @@ static bool ptxas_says(str log, str kernel, struct said *out) {
     char *text = arena_cstr(arena, part), *p;
     *out = (struct said){0};
     if ((p = strstr(text, "Used ")))
-        out->registers = atoi(p + 5);
+        out->registers = (int)strtol(p + 5, NULL, 10);
     if ((p = strstr(text, " bytes smem"))) {
         while (p[-1] >= '0' && p[-1] <= '9')
             p--;
-        out->shared = atoi(p);
+        out->shared = (int)strtol(p, NULL, 10);
     }
     if ((p = strstr(text, " bytes cumulative stack")) || (p = strstr(text, " bytes stack frame"))) {
         while (p[-1] >= '0' && p[-1] <= '9')
             p--;
-        out->stack = atoi(p);
+        out->stack = (int)strtol(p, NULL, 10);
     }
     return at < log.n && out->registers > 0;
 }

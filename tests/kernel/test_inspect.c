@@ -127,7 +127,7 @@ static void element_types(void) {
         {ALL "(void *a, void *h, void *b, void *i, void *l, void *c, void *u, void *f, void *y) {}",
          VERDICT_ACCEPTED, ""},
         {"#include <cuda_fp16.h>\n" ALL "(void *a, void *h, const __half *b, void *i, void *l, "
-                                        "void *c, void *u, void *f, void *y) {}",
+         "void *c, void *u, void *f, void *y) {}",
          VERDICT_COMPILE_ERROR, "argument 3 (b): expected a pointer to __nv_bfloat16"},
         {ALL "(void *a, float *h, void *b, float *i, int *l, int *c, int *u, void *f, void *y) {}",
          VERDICT_COMPILE_ERROR, "argument 2 (h): expected a pointer to __half"},
@@ -179,6 +179,25 @@ static void ptx_checks(void) {
     judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
 }
 
+/* CuTe brings constants at file scope that nothing refers to; they are no offence. */
+static void cute(void) {
+    static const struct row rows[] = {
+        {"//! launch k<<<1, 32>>>(h, y, N)\n#include <cute/tensor.hpp>\n"
+         "extern \"C\" __global__ void k(const cutlass::half_t *h, float *y, int n) {\n"
+         "    using namespace cute;\n"
+         "    auto t = make_tensor(make_gmem_ptr(h), make_layout(make_shape(n, Int<2>{})));\n"
+         "    auto row = t(_, 1);\n"
+         "    if (threadIdx.x < n) y[threadIdx.x] = float(row(threadIdx.x));\n"
+         "}\n",
+         VERDICT_ACCEPTED, ""},
+    };
+    if (!missing && !build_pool_root(pool)->cutlass[0])
+        SKIP("no CUTLASS headers: run tools/setup build");
+    judge_rows("task cute \"c\"\ndim N = 64\nin h[N] : f16 ~ uniform(0,1)\nout y[N] : f32\n"
+               "y[k] = h[k]\n",
+               rows, 1);
+}
+
 static void params(void) {
     struct ptx_param p[] = {{.type = PTX_U64, .size = 8, .align = 8},
                             {.type = PTX_U32, .size = 4, .align = 4},
@@ -211,7 +230,7 @@ static void params(void) {
 
 static const struct tap_case cases[] = {
     {"argument types", type_checks},    {"element types", element_types}, {"the prelude", prelude},
-    {"what the PTX shows", ptx_checks}, {"arguments as bytes", params},
+    {"what the PTX shows", ptx_checks}, {"arguments as bytes", params},   {"CuTe", cute},
 };
 
 int main(int argc, char **argv) {

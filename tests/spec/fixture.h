@@ -35,8 +35,7 @@ static inline bool fixture_text(struct fixture *f, const char *text) {
 static inline bool fixture_smoke(struct fixture *f, const char *name, size_t check) {
     const char *root = getenv("SOURCE_ROOT");
     *f = (struct fixture){.a = arena_new((size_t)64 << 20)};
-    const char *path =
-        arena_printf(f->a, "%s/tasks/smoke/%s.task", root ? root : ".", name).p;
+    const char *path = arena_printf(f->a, "%s/tasks/smoke/%s.task", root ? root : ".", name).p;
     bool ok = task_load(path, f->a, &f->task, &f->err) &&
               task_bind_check(f->task, check, f->a, &f->in, &f->err) &&
               data_scale_find(f->in, 1, &f->scale, &f->err);

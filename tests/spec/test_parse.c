@@ -2,9 +2,10 @@
 #include "fixture.h"
 
 /* A file around one line, so that tables stay readable: `%` stands at line 6. */
-#define HEAD "task t \"T\"\ndim N = 4, M = 6\nin x[N,M] : f32 ~ normal(0,1)\n"                    \
-             "in k[N] : i32 ~ randint(0,4)\nout y[N,M] : f32\n"
-#define WHOLE(line) HEAD line "\n"
+#define HEAD                                                                                       \
+    "task t \"T\"\ndim N = 4, M = 6\nin x[N,M] : f32 ~ normal(0,1)\n"                              \
+    "in k[N] : i32 ~ randint(0,4)\nout y[N,M] : f32\n"
+#define WHOLE(line)      HEAD line "\n"
 #define BODY(expression) HEAD "y[i,j] = " expression "\n"
 
 static const struct bad {
@@ -33,7 +34,8 @@ static const struct bad {
     {"task t \"T\"\nin x[4] : f32 ~ uniform(0)\n", "t.task:2:26: expected ,, found ')'"},
     {"task t \"T\"\nin x[4] : i32 ~ uniform(0,1)\n", "t.task:2:17: uniform makes real numbers"},
     {"task t \"T\"\nin x[4] : bool ~ randint(0,2)\n", "t.task:2:18: randint makes integers"},
-    {"task t \"T\"\nin x[4] : f32 ~ bernoulli(1 < 2)\n", "t.task:2:27: a distribution takes numbers"},
+    {"task t \"T\"\nin x[4] : f32 ~ bernoulli(1 < 2)\n",
+     "t.task:2:27: a distribution takes numbers"},
     {"task t \"T\"\nin x[4] : f32 = 3\n", "t.task:2:15: an input defined by an expression"},
     {"task t \"T\"\nout y[4] : f32 ~ ones\n", "t.task:2:16: an output has no distribution"},
     {"task t \"T\"\nin x[1,1,1,1,1,1,1,1,1] : f32 ~ ones\n", "t.task:2:21: more than 8 dimensions"},
@@ -41,7 +43,8 @@ static const struct bad {
     {"task t \"T\"\nout y : f32\ny = 1\ny = 2\n", "t.task:4:1: 'y' is defined already"},
     {"task t \"T\"\nassume x > 0\n", "t.task:2:1: 'assume' declarations are not in this version"},
     {"task t \"T\"\nrand r[4] ~ ones\n", "t.task:2:1: 'rand' declarations are not in this version"},
-    {"task t \"T\"\ninout r[4] : f32\n", "t.task:2:1: 'inout' declarations are not in this version"},
+    {"task t \"T\"\ninout r[4] : f32\n",
+     "t.task:2:1: 'inout' declarations are not in this version"},
     {"task t \"T\"\naccuracy f8\n", "t.task:2:10: expected an accuracy class, found 'f8'"},
     {"task t \"T\"\ntorch x\n", "t.task:2:7: expected a text, found 'x'"},
     {"task t \"T\"\ntorch \"x\"\ntorch \"x\"\n", "t.task:3:1: a second torch line"},
@@ -97,11 +100,13 @@ static const struct bad {
     {BODY("2 \xc3\x97 3"), "t.task:6:12: a character that the task language does not use"},
     {BODY("2x"), "t.task:6:10: a number runs into what follows it"},
     {WHOLE("let z[i] = z[i]\ny[i,j] = z[i]"), "t.task:6:12: the let 'z' is defined by itself"},
-    {WHOLE("let a[i] = b[i]\nlet b[i] = a[i]\ny[i,j] = a[i]"), "t.task:7:12: the let 'a' is defined"},
+    {WHOLE("let a[i] = b[i]\nlet b[i] = a[i]\ny[i,j] = a[i]"),
+     "t.task:7:12: the let 'a' is defined"},
     {WHOLE("let z[i] = i\ny[i,j] = z[i]"), "t.task:6:5: the range of 'i' does not follow"},
     {WHOLE("let m[i] = k[i] > 0\ny[i,j] = 1"), "t.task:6:12: a truth value for 'm' of type f64"},
     {WHOLE("let m[i] : bool = k[i]\ny[i,j] = 1"), "t.task:6:19: a number for 'm' of type bool"},
-    {WHOLE("let m[i] : i32 = x[i,0]\ny[i,j] = 1"), "t.task:6:18: a real number for 'm' of type i32"},
+    {WHOLE("let m[i] : i32 = x[i,0]\ny[i,j] = 1"),
+     "t.task:6:18: a real number for 'm' of type i32"},
 };
 
 static void malformed_files_are_explained(void) {
@@ -178,13 +183,12 @@ static void precedence_and_kinds(void) {
     CHECK(e->args[1]->kind == EXPR_FLOORDIV && e->args[1]->args[0]->kind == EXPR_NEG);
     fixture_end(&f);
     e = body_of(&f, "task t \"T\"\nout y : bool\ny = 1 < 2 && !(2.5 >= 1) || 3 != 4\n");
-    CHECK(e && e->kind == EXPR_OR && e->args[0]->kind == EXPR_AND &&
-          e->args[1]->kind == EXPR_NE);
+    CHECK(e && e->kind == EXPR_OR && e->args[0]->kind == EXPR_AND && e->args[1]->kind == EXPR_NE);
     fixture_end(&f);
     e = body_of(&f, "task t \"T\"\nout y : f32\ny = maximum(1, 2) / abs(3) + minimum(1, 2.0)\n");
     CHECK(e && e->value_kind == VALUE_REAL && e->args[0]->kind == EXPR_DIV &&
-          e->args[0]->value_kind == VALUE_REAL &&
-          e->args[0]->args[0]->value_kind == VALUE_INT && e->args[1]->value_kind == VALUE_REAL);
+          e->args[0]->value_kind == VALUE_REAL && e->args[0]->args[0]->value_kind == VALUE_INT &&
+          e->args[1]->value_kind == VALUE_REAL);
     fixture_end(&f);
 }
 
@@ -212,7 +216,7 @@ static bool nests(int n, const char *unit, const char *middle, const char *close
 static void depth_is_limited(void) {
     static const struct {
         const char *unit, *middle, *close;
-    } shapes[] = {{"(", "1", ")"}, {"1+", "1", ""}, {"", "1", "+1"}, {"-", "1", ""},
+    } shapes[] = {{"(", "1", ")"},    {"1+", "1", ""},   {"", "1", "+1"},        {"-", "1", ""},
                   {"exp(", "1", ")"}, {"1-(", "1", ")"}, {"if(1<2,", "1", ",0)"}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         CHECKF(nests(90, shapes[i].unit, shapes[i].middle, shapes[i].close), "shape %zu", i);

@@ -8,6 +8,7 @@
 
 #define MEMORY_MAX   (64u << 20)
 #define ACCESS_BYTES 16
+#define MARGIN       100
 
 /* ---- vectors ---- */
 
@@ -25,34 +26,41 @@ static const struct word *word_of(size_t bytes) {
     return &words[i];
 }
 
-static bool put_load(struct writer *w, enum dtype t, bool stream, const struct slot *shared,
-                     size_t nshared) {
-    struct slot slots[8];
-    memcpy(slots, shared, nshared * sizeof *shared);
-    str word = shared[nshared - 1].text;
-    slots[nshared++] = (struct slot){"function", stream ? w->stream[t] : w->load[t]};
-    slots[nshared++] = (struct slot){
-        "access", arena_printf(w->p.mem,
-                               stream ? "__ldcs(reinterpret_cast<const %.*s *>(p) + w)"
-                                      : "reinterpret_cast<const %.*s *>(p)[w]",
-                               STR_ARG(word))};
-    return write_template(w, "expert/vector_load.cu", slots, nshared, &w->vectors);
+/* `n` words from one place to another: a statement, or a loop of it. The format has the index of a
+ * word where it says %s. */
+static str moves(struct writer *w, size_t n, const char *format, const char *word) {
+    str one = arena_printf(w->p.mem, format, word, word);
+    if (n == 1)
+        return one;
+    return arena_printf(w->p.mem, "#pragma unroll\nfor (int w = 0; w < %zu; w++)\n    %.*s", n,
+                        STR_ARG(one));
 }
 
-static bool put_store(struct writer *w, enum dtype t, const struct slot *shared, size_t nshared) {
-    struct slot slots[8];
-    str word = shared[nshared - 1].text;
-    nshared--; /* the word stands in the access only */
-    memcpy(slots, shared, nshared * sizeof *shared);
-    slots[nshared++] = (struct slot){"function", w->store[t]};
-    slots[nshared++] =
-        (struct slot){"access", arena_printf(w->p.mem,
-                                             w->hint ? "__stcs(reinterpret_cast<%.*s *>(p) + w, "
-                                                       "reinterpret_cast<const %.*s *>(v.at)[w])"
-                                                     : "reinterpret_cast<%.*s *>(p)[w] = "
-                                                       "reinterpret_cast<const %.*s *>(v.at)[w]",
-                                             STR_ARG(word), STR_ARG(word))};
-    return write_template(w, "expert/vector_store.cu", slots, nshared, &w->vectors);
+/* How one word is moved, by [loop][streaming]. */
+static const char *const load_forms[2][2] = {
+    {"*reinterpret_cast<%s *>(v.at) = *reinterpret_cast<const %s *>(p);",
+     "*reinterpret_cast<%s *>(v.at) = __ldcs(reinterpret_cast<const %s *>(p));"},
+    {"reinterpret_cast<%s *>(v.at)[w] = reinterpret_cast<const %s *>(p)[w];",
+     "reinterpret_cast<%s *>(v.at)[w] = __ldcs(reinterpret_cast<const %s *>(p) + w);"}};
+static const char *const store_forms[2][2] = {
+    {"*reinterpret_cast<%s *>(p) = *reinterpret_cast<const %s *>(v.at);",
+     "__stcs(reinterpret_cast<%s *>(p), *reinterpret_cast<const %s *>(v.at));"},
+    {"reinterpret_cast<%s *>(p)[w] = reinterpret_cast<const %s *>(v.at)[w];",
+     "__stcs(reinterpret_cast<%s *>(p) + w, reinterpret_cast<const %s *>(v.at)[w]);"}};
+
+struct vector_function {
+    const char *template, *form;
+    str name;
+};
+
+static bool put_vector_function(struct writer *w, enum dtype t, const struct vector_function *f) {
+    size_t bytes = (size_t)w->width * dtype_info(t)->bytes;
+    const struct word *word = word_of(bytes);
+    struct slot slots[] = {{"vector", w->vector_type[t]},
+                           {"type", str_view(dtype_info(t)->cuda)},
+                           {"function", f->name},
+                           {"moves", moves(w, bytes / word->bytes, f->form, word->type)}};
+    return write_template(w, f->template, slots, sizeof slots / sizeof *slots, &w->vectors);
 }
 
 static bool put_vector(struct writer *w, enum dtype t) {
@@ -67,16 +75,16 @@ static bool put_vector(struct writer *w, enum dtype t) {
                           {"bytes", write_number(w, (int64_t)word->bytes)},
                           {"s", word->bytes == 1 ? S("") : S("s")},
                           {"vector", w->vector_type[t]}};
-    struct slot shared[] = {{"vector", w->vector_type[t]},
-                            {"type", type},
-                            {"words", write_number(w, (int64_t)n)},
-                            {"word", str_view(word->type)}};
-    size_t nshared = sizeof shared / sizeof *shared;
     const struct vector_use *use = &w->use[t];
+    bool loop = n > 1;
+    struct vector_function load = {"expert/vector_load.cu", load_forms[loop][0], w->load[t]};
+    struct vector_function stream = {"expert/vector_load.cu", load_forms[loop][1], w->stream[t]};
+    struct vector_function store = {"expert/vector_store.cu", store_forms[loop][w->hint],
+                                    w->store[t]};
     return WRITE_TEMPLATE(w, "vector_type.cu", head, &w->vectors) &&
-           (!use->load || put_load(w, t, false, shared, nshared)) &&
-           (!use->stream || put_load(w, t, true, shared, nshared)) &&
-           (!use->store || put_store(w, t, shared, nshared));
+           (!use->load || put_vector_function(w, t, &load)) &&
+           (!use->stream || put_vector_function(w, t, &stream)) &&
+           (!use->store || put_vector_function(w, t, &store));
 }
 
 /* Constants of the tiling and the vector types in use. */
@@ -192,6 +200,26 @@ static bool put_require(struct writer *w, const struct tensor *t, struct buf *ou
     return true;
 }
 
+static bool has_extent(struct writer *w, const struct tensor *t, str plan) {
+    bool found = false;
+    struct buf b;
+    buf_init(&b, 4096);
+    for (size_t i = 0; i < t->rank; i++) {
+        buf_clear(&b);
+        found |= pw_plan_text(&w->p, t->extent[i], &b) && str_eq(buf_str(&b), plan);
+    }
+    buf_release(&b);
+    return found;
+}
+
+/* An extent is no larger than the tensor it belongs to. */
+static bool is_extent(struct writer *w, const struct pw_group *g, str plan) {
+    bool found = has_extent(w, g->shape, plan);
+    for (size_t i = 0; i < w->p.task->ntensors; i++)
+        found |= g->inputs[i] && has_extent(w, &w->p.task->tensors[i], plan);
+    return found;
+}
+
 /* Indices are int: no tensor of the kernel, and no size it is given, may exceed them. */
 static bool put_requires(struct writer *w, const struct pw_group *g, struct buf *out) {
     const struct task *t = w->p.task;
@@ -203,19 +231,10 @@ static bool put_requires(struct writer *w, const struct pw_group *g, struct buf 
         if (g->inputs[i] && !count_implied(g, &t->tensors[i]) &&
             !put_require(w, &t->tensors[i], out))
             return false;
-    for (size_t i = 0; i < g->nparams; i++) {
-        bool extent = false;
-        for (size_t k = 0; k < t->ntensors; k++)
-            for (size_t d = 0; d < t->tensors[k].rank; d++)
-                extent |= g->inputs[k] && t->tensors[k].extent[d]->kind == EXPR_DIM &&
-                          str_eq(t->dims[t->tensors[k].extent[d]->ref].name, g->params[i].plan);
-        for (size_t d = 0; d < g->shape->rank; d++)
-            extent |= g->shape->extent[d]->kind == EXPR_DIM &&
-                      str_eq(t->dims[g->shape->extent[d]->ref].name, g->params[i].plan);
-        if (!extent)
+    for (size_t i = 0; i < g->nparams; i++)
+        if (!is_extent(w, g, g->params[i].plan))
             buf_printf(out, "//! require %.*s <= %lld\n", STR_ARG(g->params[i].plan),
                        (long long)PW_INT_MAX);
-    }
     return true;
 }
 
@@ -380,18 +399,47 @@ static bool read_strategy(struct writer *w) {
     return true;
 }
 
-/* Slots that were empty leave blank lines: none after an opening brace or another blank line. */
+/* Where to break the first `room` bytes of a line: at the last comma, or at the last blank. Every
+ * blank of code is a place to break: there are no literals with blanks. 0: nowhere. */
+static size_t break_at(str line, size_t from, size_t room) {
+    size_t comma = 0, blank = 0;
+    for (size_t i = from + 1; i < room; i++) {
+        if (line.p[i] != ' ')
+            continue;
+        blank = i;
+        comma = line.p[i - 1] == ',' ? i : comma;
+    }
+    return comma > room / 2 ? comma : blank;
+}
+
+static void put_wrapped(str line, struct buf *out) {
+    size_t indent = 0, lead = 0;
+    while (indent < line.n && line.p[indent] == ' ')
+        indent++;
+    bool code = str_find(line, S("//")) == line.n;
+    for (size_t at; code && lead + line.n > MARGIN; line = str_from(line, at + 1)) {
+        at = break_at(line, lead ? 0 : indent, MARGIN - lead);
+        if (at == 0)
+            break;
+        buf_printf(out, "%*s%.*s\n", (int)lead, "", (int)at, line.p);
+        lead = indent + 8;
+    }
+    buf_printf(out, "%*s%.*s\n", (int)lead, "", STR_ARG(line));
+}
+
+/* What templates leave to do: the lines of empty slots go, directives stand at the margin, long
+ * lines are broken. */
 static void put_tidy(str text, struct buf *out) {
     str line;
-    bool skip = true;
+    bool blank = true;
     while (str_line(&text, &line)) {
-        while (line.n && (line.p[line.n - 1] == ' ' || line.p[line.n - 1] == '\t'))
-            line.n--;
-        if (line.n == 0 && skip)
+        str bare = str_trim(line);
+        if (bare.n == 0 && (line.n > 0 || blank))
             continue;
-        skip = line.n == 0 || line.p[line.n - 1] == '{';
-        buf_puts(out, line);
-        buf_putc(out, '\n');
+        blank = bare.n == 0;
+        while (line.n && line.p[line.n - 1] == ' ')
+            line.n--;
+        put_wrapped(str_starts(bare, S("#")) ? bare : line, out);
     }
 }
 
@@ -401,9 +449,12 @@ static bool put_file(struct writer *w, struct buf *out) {
     put_comment(w, &b);
     str comment = write_keep(w, &b);
     bool ok = put_plan(w, &b);
-    str plan = arena_printf(w->p.mem, "%.*s\n", STR_ARG(write_keep(w, &b)));
+    buf_putc(&b, '\n');
+    str plan = arena_str(w->p.mem, buf_str(&b));
+    buf_clear(&b);
     put_helpers(w, &b);
-    str helpers = arena_printf(w->p.mem, "%.*s\n", STR_ARG(write_keep(w, &b)));
+    str helpers = arena_str(w->p.mem, buf_str(&b));
+    buf_clear(&b);
     struct slot slots[] = {{"comment", comment},
                            {"plan", plan},
                            {"includes", includes_text(w->p.task)},

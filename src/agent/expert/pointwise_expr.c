@@ -28,13 +28,13 @@ static long long least_integer(enum dtype t) {
     return dtype_info(t)->kind == 'i' ? -most_integer(t) - 1 : 0;
 }
 
-void write_packed(enum dtype t, str value, struct buf *out) {
+void write_packed(enum dtype t, enum value_kind kind, str value, struct buf *out) {
     if (t == DTYPE_F16)
         buf_printf(out, "__float2half_rn(%.*s)", STR_ARG(value));
     else if (t == DTYPE_BF16)
         buf_printf(out, "__float2bfloat16_rn(%.*s)", STR_ARG(value));
     else if (t == DTYPE_I64)
-        buf_printf(out, "(long long)(%.*s)", STR_ARG(value));
+        buf_printf(out, kind == VALUE_INT ? "%.*s" : "(long long)(%.*s)", STR_ARG(value));
     else if (is_integer(t))
         buf_printf(out, "(%s)min(max((long long)(%.*s), %lldLL), %lldLL)", dtype_info(t)->cuda,
                    STR_ARG(value), least_integer(t), most_integer(t));
@@ -104,6 +104,20 @@ static bool is_zero(const struct expr *e) {
     return e->kind == EXPR_NUMBER && e->integer == 0;
 }
 
+/* Does the text of an index need parentheses beside * and +? */
+static bool is_compound(const struct expr *e) {
+    return e->nargs > 0 && e->kind != EXPR_CALL && e->kind != EXPR_FLOORDIV && e->kind != EXPR_MOD;
+}
+
+/* One term of an offset. */
+static bool put_term(struct place *at, const struct expr *e, bool alone, struct buf *out) {
+    bool parentheses = !alone && is_compound(e);
+    buf_puts(out, parentheses ? S("(") : S(""));
+    bool ok = put_index(at, e, out);
+    buf_puts(out, parentheses ? S(")") : S(""));
+    return ok;
+}
+
 /* The element's offset in its tensor, by Horner's rule: (i * J + j) * K + k. */
 bool write_offset(struct place *at, const struct expr *e, struct buf *out) {
     const struct tensor *t = &at->w->p.task->tensors[e->ref];
@@ -114,22 +128,18 @@ bool write_offset(struct place *at, const struct expr *e, struct buf *out) {
         buf_putc(out, '0');
         return true;
     }
-    for (size_t i = first; i + 1 < t->rank; i++)
+    for (size_t i = first + 2; i < t->rank; i++)
         buf_putc(out, '(');
-    for (size_t i = first; i < t->rank; i++) {
-        bool bare = e->args[i]->nargs == 0;
-        if (i > first) {
-            buf_puts(out, S(" * "));
-            if (!write_integer(at, t->extent[i], out))
-                return false;
-            buf_puts(out, S(" + "));
-        }
-        buf_puts(out, bare ? S("") : S("("));
-        if (!put_index(at, e->args[i], out))
+    if (!put_term(at, e->args[first], first + 1 == t->rank, out))
+        return false;
+    for (size_t i = first + 1; i < t->rank; i++) {
+        buf_puts(out, S(" * "));
+        if (!write_integer(at, t->extent[i], out))
             return false;
-        buf_puts(out, bare ? S("") : S(")"));
-        if (i > first)
-            buf_putc(out, ')');
+        buf_puts(out, S(" + "));
+        if (!put_term(at, e->args[i], false, out))
+            return false;
+        buf_puts(out, i + 1 < t->rank ? S(")") : S(""));
     }
     return true;
 }
@@ -153,7 +163,7 @@ bool write_let(struct place *at, enum dtype t, const struct expr *body, struct b
     buf_init(&text, EXPERT_SOURCE_MAX);
     bool ok = write_expr(at, body, &text);
     buf_printf(out, "%s", write_unpack(t));
-    write_packed(t, buf_str(&text), out);
+    write_packed(t, body->value_kind, buf_str(&text), out);
     buf_printf(out, "%s", write_unpack_end(t));
     buf_release(&text);
     return ok;
@@ -165,10 +175,12 @@ static void put_read(void *ctx, const struct expr *e, struct buf *out) {
     if (t->role == TENSOR_LET && e->nargs == 0) {
         buf_puts(out, at->w->p.tensor_name[e->ref]);
     } else if (t->role == TENSOR_LET) {
-        bool same = e->args[0]->value_kind == e->value_kind;
-        buf_printf(out, "%s(", e->value_kind == VALUE_INT ? "(long long)" : same ? "" : "float");
+        bool same = e->args[0]->value_kind == e->value_kind, rounds = *write_unpack(t->dtype);
+        const char *cast = e->value_kind == VALUE_INT ? "(long long)" : same ? "" : "float";
+        if (!rounds)
+            buf_printf(out, "%s(", cast);
         at->failed |= !write_let(at, t->dtype, e->args[0], out);
-        buf_putc(out, ')');
+        buf_puts(out, rounds ? S("") : S(")"));
     } else {
         int i = pw_find_read(at->g, e);
         if (i < 0) {

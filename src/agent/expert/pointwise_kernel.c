@@ -89,7 +89,7 @@ static bool write_function(struct writer *w, struct pw_group *g, struct pw_outpu
     str locals = write_keep(w, &b);
     ok = ok && write_expr(&at, o->body, &b);
     str plain = write_keep(w, &b);
-    write_packed(o->tensor->dtype, plain, &b);
+    write_packed(o->tensor->dtype, o->body->value_kind, plain, &b);
     str value = write_keep(w, &b);
     put_function_parameters(w, g, o, &b);
     str parameters = write_keep(w, &b);

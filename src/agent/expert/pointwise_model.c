@@ -53,7 +53,9 @@ static void take(struct pw *p, str name) {
 
 str pw_name(struct pw *p, str base) {
     str name = arena_str(p->mem, base);
-    while (is_reserved(name) || is_taken(p, name))
+    if (is_reserved(name))
+        name = arena_printf(p->mem, "the_%.*s", STR_ARG(name));
+    while (is_taken(p, name))
         name = arena_printf(p->mem, "%.*s_", STR_ARG(name));
     take(p, name);
     return name;

@@ -39,7 +39,7 @@ const char *write_unpack(enum dtype t);
 const char *write_unpack_end(enum dtype t);
 /* A computed value as an element of the dtype: floats to nearest, integers to the nearest that the
  * type holds. Lets without a type are never rounded. */
-void write_packed(enum dtype t, str value, struct buf *out);
+void write_packed(enum dtype t, enum value_kind kind, str value, struct buf *out);
 
 /* Where an expression is written: inside an output's function, whose integers are long long, or in
  * the kernel, where int coordinates are widened before arithmetic. */

@@ -1,0 +1,96 @@
+/* Instructions in which a lane sees the others: shuffles, votes, reductions, the active mask. */
+#include "sim/machine.h"
+
+#include <string.h>
+
+typedef uint32_t u32_lane __attribute__((may_alias));
+typedef int32_t s32_lane __attribute__((may_alias));
+
+/* Where a lane reads: c holds the segment mask in bits 8–12 and the clamp in bits 0–4. */
+static bool shuffle_from(uint8_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from) {
+    unsigned segment = c >> 8 & 31, clamp = c & 31, delta = b & 31;
+    unsigned highest = (lane & segment) | (clamp & ~segment & 31), lowest = lane & segment;
+    int j = mode == SHUFFLE_UP     ? (int)lane - (int)delta
+            : mode == SHUFFLE_DOWN ? (int)(lane + delta)
+            : mode == SHUFFLE_BFLY ? (int)(lane ^ delta)
+                                   : (int)(lowest | (delta & ~segment & 31));
+    bool inside = mode == SHUFFLE_UP ? j >= (int)highest : j <= (int)highest;
+    *from = inside ? (unsigned)j & 31 : lane;
+    return inside;
+}
+
+static void shuffle(struct worker *w, const struct instr *in, uint32_t mask) {
+    uint8_t *regs = w->warp->regs;
+    const u32_lane *a = (const u32_lane *)(regs + in->a), *b = (const u32_lane *)(regs + in->b),
+                   *c = (const u32_lane *)(regs + in->c);
+    uint32_t value[SIM_LANES] = {0}, inside[SIM_LANES] = {0};
+    for (unsigned i = 0; i < SIM_LANES; i++) {
+        unsigned from;
+        inside[i] = shuffle_from(in->mode, i, b[i], c[i], &from) ? ~0u : 0;
+        value[i] = a[from];
+    }
+    lanes_blend(regs + in->d, (const uint8_t *)value, mask, 4);
+    if (in->d2)
+        lanes_blend(regs + in->d2, (const uint8_t *)inside, mask, 4);
+}
+
+static uint32_t vote(const struct instr *in, uint32_t p, uint32_t mask) {
+    uint32_t yes = (in->negate ? ~p : p) & mask;
+    switch ((enum vote_mode)in->mode) {
+    case VOTE_ALL:
+        return yes == mask ? ~0u : 0;
+    case VOTE_ANY:
+        return yes ? ~0u : 0;
+    case VOTE_UNI:
+        return yes == mask || yes == 0 ? ~0u : 0;
+    case VOTE_BALLOT:
+        break;
+    }
+    return yes;
+}
+
+static uint32_t combine(uint8_t mode, uint32_t x, uint32_t y) {
+    switch ((enum redux_mode)mode) {
+    case REDUX_ADD:
+        return x + y;
+    case REDUX_MIN_S:
+        return (int32_t)x < (int32_t)y ? x : y;
+    case REDUX_MAX_S:
+        return (int32_t)x > (int32_t)y ? x : y;
+    case REDUX_MIN_U:
+        return x < y ? x : y;
+    case REDUX_MAX_U:
+        return x > y ? x : y;
+    case REDUX_AND:
+        return x & y;
+    case REDUX_OR:
+        return x | y;
+    case REDUX_XOR:
+        break;
+    }
+    return x ^ y;
+}
+
+static uint32_t redux(const struct instr *in, const u32_lane *a, uint32_t mask) {
+    uint32_t r = a[__builtin_ctz(mask)];
+    for (uint32_t m = mask & (mask - 1); m; m &= m - 1)
+        r = combine(in->mode, r, a[__builtin_ctz(m)]);
+    return r;
+}
+
+void collective_run(struct worker *w, const struct instr *in, uint32_t mask) {
+    uint8_t *regs = w->warp->regs;
+    if (!mask)
+        return;
+    if (in->kind == KIND_SHUFFLE) {
+        shuffle(w, in, mask);
+        return;
+    }
+    uint32_t r = in->kind == KIND_VOTE    ? vote(in, lanes_mask(regs + in->a), mask)
+                 : in->kind == KIND_REDUX ? redux(in, (const u32_lane *)(regs + in->a), mask)
+                                          : mask;
+    uint32_t all[SIM_LANES];
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        all[i] = r;
+    lanes_blend(regs + in->d, (const uint8_t *)all, mask, 4);
+}

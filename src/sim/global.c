@@ -1,0 +1,168 @@
+/* Global memory: bounds, alignment, sectors, footprints, pages made on first touch.
+ *
+ * A request counts the distinct 32-byte sectors of its active lanes. The common request, all lanes
+ * active and neighbours in memory, is checked and copied as a whole. */
+#include "sim/machine.h"
+
+#include <sched.h>
+#include <string.h>
+
+static void fill_page(struct mapped *b, size_t page) {
+    uint8_t expected = PAGE_UNTOUCHED;
+    if (atomic_compare_exchange_strong(&b->pages[page], &expected, PAGE_FILLING)) {
+        size_t at = page * SIM_PAGE, n = b->b.size - at < SIM_PAGE ? b->b.size - at : SIM_PAGE;
+        b->b.touch(b->b.touch_ctx, at, n, (uint8_t *)b->b.host + at);
+        atomic_store_explicit(&b->pages[page], PAGE_READY, memory_order_release);
+        return;
+    }
+    while (atomic_load_explicit(&b->pages[page], memory_order_acquire) != PAGE_READY)
+        sched_yield();
+}
+
+static void touch(struct mapped *b, uint64_t offset, size_t n) {
+    if (!b->pages)
+        return;
+    for (size_t page = offset / SIM_PAGE; page <= (offset + n - 1) / SIM_PAGE; page++)
+        if (atomic_load_explicit(&b->pages[page], memory_order_acquire) != PAGE_READY)
+            fill_page(b, page);
+}
+
+static void mark_word(struct worker *w, _Atomic uint64_t *word, uint64_t bits) {
+    uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+    if ((old & bits) == bits)
+        return;
+    if (w->la->alone)
+        atomic_store_explicit(word, old | bits, memory_order_relaxed);
+    else
+        atomic_fetch_or_explicit(word, bits, memory_order_relaxed);
+}
+
+static void mark(struct worker *w, const struct mapped *b, uint64_t offset, size_t n, bool store) {
+    const struct touched *t = &w->la->touched[b - w->la->m->maps];
+    _Atomic uint64_t *map = store ? t->stores : t->loads;
+    uint64_t first = offset / SECTOR, last = (offset + n - 1) / SECTOR;
+    while (first <= last) {
+        uint64_t in_word = 64 - first % 64, left = last - first + 1;
+        uint64_t take = left < in_word ? left : in_word;
+        uint64_t bits = (take == 64 ? ~UINT64_C(0) : (UINT64_C(1) << take) - 1) << first % 64;
+        mark_word(w, &map[first / 64], bits);
+        first += take;
+    }
+}
+
+static void count(struct worker *w, const struct access *a, uint32_t mask, uint64_t sectors,
+                  bool store) {
+    uint64_t lanes = mask == FULL ? SIM_LANES : (uint64_t)__builtin_popcount(mask);
+    uint64_t bytes = lanes * a->bytes;
+    uint64_t *requests = store ? &w->c.store_requests : &w->c.load_requests;
+    uint64_t *total = store ? &w->c.store_sectors : &w->c.load_sectors;
+    uint64_t *sum = store ? &w->c.store_bytes : &w->c.load_bytes;
+    uint32_t *widest = store ? &w->c.widest_store : &w->c.widest_load;
+    *requests += 1;
+    *total += sectors;
+    *sum += bytes;
+    *widest = a->bytes > *widest ? a->bytes : *widest;
+}
+
+/* All lanes, one after the other in memory: one copy, or one strided loop an element. */
+static void move_row(struct worker *w, const struct access *a, uint8_t *p, bool store) {
+    if (a->count == 1 && a->width == a->reg_bytes && a->width >= 4) {
+        uint8_t *reg = w->warp->regs + a->reg[0];
+        memcpy(store ? p : reg, store ? reg : p, (size_t)a->width * SIM_LANES);
+        return;
+    }
+    if (a->width == 4 && a->reg_bytes == 4) {
+        for (unsigned k = 0; k < a->count; k++) {
+            uint8_t *reg = w->warp->regs + a->reg[k], *at = p + 4 * k;
+            if (store)
+                for (unsigned i = 0; i < SIM_LANES; i++)
+                    memcpy(at + (size_t)i * a->bytes, reg + 4 * i, 4);
+            else
+                for (unsigned i = 0; i < SIM_LANES; i++)
+                    memcpy(reg + 4 * i, at + (size_t)i * a->bytes, 4);
+        }
+        return;
+    }
+    uint8_t *at[SIM_LANES];
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        at[i] = p + (size_t)i * a->bytes;
+    memory_move(w, a, FULL, at, store);
+}
+
+static bool is_row(const uint64_t *address, unsigned bytes) {
+    uint64_t off = 0;
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        off |= address[i] ^ (address[0] + (uint64_t)i * bytes);
+    return off == 0;
+}
+
+static struct mapped *buffer_at(struct worker *w, uint64_t address, size_t n) {
+    struct sim_machine *m = w->la->m;
+    struct mapped *b = w->last < m->n ? &m->maps[w->last] : NULL;
+    if (!b || address < b->base || address >= b->end)
+        b = memory_find(w, address);
+    return b && b->end - address >= n ? b : NULL;
+}
+
+static bool row_access(struct worker *w, const struct access *a, uint64_t first, bool store) {
+    size_t n = (size_t)a->bytes * SIM_LANES;
+    struct mapped *b = buffer_at(w, first, n);
+    if (!b || (first & (a->bytes - 1u)) || (store && b->b.read_only))
+        return false; /* the slow way finds out which lane it is */
+    uint64_t offset = first - b->base;
+    touch(b, offset, n);
+    move_row(w, a, (uint8_t *)b->b.host + offset, store);
+    mark(w, b, offset, n, store);
+    count(w, a, FULL, (first + n - 1) / SECTOR - first / SECTOR + 1, store);
+    return true;
+}
+
+static uint64_t distinct(uint64_t *s, unsigned n) {
+    for (unsigned i = 1; i < n; i++) { /* mostly sorted already */
+        uint64_t v = s[i];
+        unsigned k = i;
+        for (; k > 0 && s[k - 1] > v; k--)
+            s[k] = s[k - 1];
+        s[k] = v;
+    }
+    uint64_t sum = n > 0;
+    for (unsigned i = 1; i < n; i++)
+        sum += s[i] != s[i - 1];
+    return sum;
+}
+
+static bool lane_by_lane(struct worker *w, const struct access *a, uint32_t mask,
+                         const uint64_t *address, bool store) {
+    uint8_t *at[SIM_LANES] = {0};
+    uint64_t sectors[SIM_LANES];
+    unsigned n = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        struct mapped *b = buffer_at(w, address[i], a->bytes);
+        if (!b)
+            return fault_bounds(w, i, address[i], store);
+        if (address[i] & (a->bytes - 1u))
+            return fault_aligned(w, i, address[i], store);
+        if (store && b->b.read_only)
+            return fault_read_only(w, i, address[i], (str){0});
+        uint64_t offset = address[i] - b->base;
+        at[i] = (uint8_t *)b->b.host + offset;
+        uint64_t sector = address[i] / SECTOR;
+        if (n == 0 || sectors[n - 1] != sector) {
+            touch(b, offset, a->bytes);
+            mark(w, b, offset, a->bytes, store);
+            sectors[n++] = sector;
+        }
+    }
+    memory_move(w, a, mask, at, store);
+    count(w, a, mask, distinct(sectors, n), store);
+    return true;
+}
+
+bool global_access(struct worker *w, const struct instr *in, uint32_t mask,
+                   const uint64_t *address, bool store) {
+    const struct access *a = in->mem;
+    if (mask == FULL && is_row(address, a->bytes) && row_access(w, a, address[0], store))
+        return true;
+    return lane_by_lane(w, a, mask, address, store);
+}

@@ -1,0 +1,237 @@
+/* Addresses: from registers to windows and buffers. A warp's request goes to one state space, or,
+ * with generic addresses, to several one after the other. */
+#include "sim/machine.h"
+
+#include <string.h>
+
+typedef uint32_t u32_lane __attribute__((may_alias));
+typedef uint64_t u64_lane __attribute__((may_alias));
+
+#define BUFFERS_START (UINT64_C(0x7f) << 40)
+#define BUFFERS_GAP   (UINT64_C(2) << 20)
+#define BUFFERS_ALIGN 512u
+
+struct sim_machine *sim_machine_new(void) {
+    struct sim_machine *m = mem_alloc(sizeof *m);
+    m->next = BUFFERS_START;
+    return m;
+}
+
+void sim_machine_clear(struct sim_machine *m) {
+    for (size_t i = 0; i < m->n; i++)
+        mem_free((void *)m->maps[i].pages);
+    m->n = 0;
+    m->next = BUFFERS_START;
+}
+
+void sim_machine_free(struct sim_machine *m) {
+    if (!m)
+        return;
+    sim_machine_clear(m);
+    mem_free(m->maps);
+    mem_free(m);
+}
+
+uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b) {
+    m->maps = mem_grow(m->maps, &m->cap, m->n + 1, sizeof *m->maps);
+    struct mapped *map = &m->maps[m->n++];
+    *map = (struct mapped){.b = *b, .base = m->next, .end = m->next + b->size};
+    BUG_IF(b->size > UINT64_C(1) << 46);
+    if (b->touch)
+        map->pages = mem_alloc(b->size / SIM_PAGE + 1);
+    m->next = (map->end + BUFFERS_GAP + BUFFERS_ALIGN - 1) & ~(uint64_t)(BUFFERS_ALIGN - 1);
+    return map->base;
+}
+
+struct mapped *memory_find(struct worker *w, uint64_t address) {
+    struct sim_machine *m = w->la->m;
+    size_t lo = 0, hi = m->n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (address < m->maps[mid].end)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    if (lo == m->n || address < m->maps[lo].base)
+        return NULL;
+    w->last = lo;
+    return &m->maps[lo];
+}
+
+/* Between registers and memory, element by element; lanes in order, so that the highest lane wins
+ * where several write one place. */
+#define MOVE_IN(T, R)                                                                              \
+    for (uint32_t m = mask; m; m &= m - 1) {                                                       \
+        unsigned i = (unsigned)__builtin_ctz(m);                                                   \
+        T v;                                                                                       \
+        memcpy(&v, at[i] + k * sizeof v, sizeof v);                                                \
+        ((R *)reg)[i] = (R)v;                                                                      \
+    }
+#define MOVE_OUT(T, R)                                                                             \
+    for (uint32_t m = mask; m; m &= m - 1) {                                                       \
+        unsigned i = (unsigned)__builtin_ctz(m);                                                   \
+        T v = (T)((const R *)reg)[i];                                                              \
+        memcpy(at[i] + k * sizeof v, &v, sizeof v);                                                \
+    }
+
+static void move_in(const struct access *a, unsigned k, uint8_t *reg, uint32_t mask,
+                    uint8_t *const *at) {
+    bool wide = a->reg_bytes == 8;
+    if (a->width == 8)
+        MOVE_IN(uint64_t, u64_lane)
+    else if (a->width == 4 && !wide)
+        MOVE_IN(uint32_t, u32_lane)
+    else if (a->width == 4 && a->sign)
+        MOVE_IN(int32_t, u64_lane)
+    else if (a->width == 4)
+        MOVE_IN(uint32_t, u64_lane)
+    else if (wide && a->width == 2 && a->sign)
+        MOVE_IN(int16_t, u64_lane)
+    else if (wide && a->width == 2)
+        MOVE_IN(uint16_t, u64_lane)
+    else if (wide && a->sign)
+        MOVE_IN(int8_t, u64_lane)
+    else if (wide)
+        MOVE_IN(uint8_t, u64_lane)
+    else if (a->width == 2 && a->sign)
+        MOVE_IN(int16_t, u32_lane)
+    else if (a->width == 2)
+        MOVE_IN(uint16_t, u32_lane)
+    else if (a->sign)
+        MOVE_IN(int8_t, u32_lane)
+    else
+        MOVE_IN(uint8_t, u32_lane)
+    if (a->reg_bytes == 2 && a->sign) /* 16-bit registers hold their value zero-extended */
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            ((u32_lane *)reg)[i] &= 0xffff;
+}
+
+static void move_out(const struct access *a, unsigned k, const uint8_t *reg, uint32_t mask,
+                     uint8_t *const *at) {
+    if (a->width == 8)
+        MOVE_OUT(uint64_t, u64_lane)
+    else if (a->reg_bytes == 8 && a->width == 4)
+        MOVE_OUT(uint32_t, u64_lane)
+    else if (a->reg_bytes == 8 && a->width == 2)
+        MOVE_OUT(uint16_t, u64_lane)
+    else if (a->reg_bytes == 8)
+        MOVE_OUT(uint8_t, u64_lane)
+    else if (a->width == 4)
+        MOVE_OUT(uint32_t, u32_lane)
+    else if (a->width == 2)
+        MOVE_OUT(uint16_t, u32_lane)
+    else
+        MOVE_OUT(uint8_t, u32_lane)
+}
+
+void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
+                 bool store) {
+    for (unsigned k = 0; k < a->count; k++) {
+        uint8_t *reg = w->warp->regs + a->reg[k];
+        if (store)
+            move_out(a, k, reg, mask, at);
+        else
+            move_in(a, k, reg, mask, at);
+    }
+}
+
+/* A window: bytes of a block (shared), of a thread (local), or of the launch. */
+struct window {
+    uint8_t *p;
+    size_t size, stride; /* stride: from one lane's to the next */
+    const char *name;
+};
+
+static struct window window_of(struct worker *w, enum ptx_space s) {
+    const struct sim_program *p = w->p;
+    switch (s) {
+    case PTX_SHARED:
+        return (struct window){w->shared, w->la->shared_bytes, 0, "shared memory"};
+    case PTX_LOCAL:
+        return (struct window){w->warp->local, p->local_bytes, p->local_bytes, "local memory"};
+    case PTX_CONST:
+        return (struct window){p->const_image, p->const_bytes, 0, "constant memory"};
+    case PTX_PARAM:
+        return (struct window){(uint8_t *)w->la->l->params, w->la->l->params_size, 0,
+                               "the parameters"};
+    default:
+        return (struct window){p->module_image, p->module_bytes, 0, "the module's variables"};
+    }
+}
+
+static bool window_access(struct worker *w, const struct instr *in, uint32_t mask,
+                          const uint64_t *address, struct window win, bool store) {
+    const struct access *a = in->mem;
+    uint8_t *at[SIM_LANES] = {0};
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        if (win.size < a->bytes || address[i] > win.size - a->bytes)
+            return fault_window(w, i, address[i], win.size, win.name, store);
+        if (address[i] & (a->bytes - 1u))
+            return fault_aligned(w, i, address[i], store);
+        at[i] = win.p + i * win.stride + address[i];
+    }
+    memory_move(w, a, mask, at, store);
+    return true;
+}
+
+static bool space_access(struct worker *w, const struct instr *in, uint32_t mask,
+                         const uint64_t *address, enum ptx_space s, bool store) {
+    if (s == PTX_GLOBAL) {
+        unsigned first = (unsigned)__builtin_ctz(mask);
+        if (address[first] < WINDOW_MODULE || address[first] >= WINDOWS_END)
+            return global_access(w, in, mask, address, store);
+        if (store)
+            return fault_read_only(w, first, address[first], S("a variable of the module"));
+        uint64_t inside[SIM_LANES];
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            inside[i] = address[i] - WINDOW_MODULE;
+        return window_access(w, in, mask, inside, window_of(w, PTX_GLOBAL), false);
+    }
+    if (store && (s == PTX_CONST || s == PTX_PARAM))
+        return fault_read_only(w, (unsigned)__builtin_ctz(mask), address[__builtin_ctz(mask)],
+                               S("constants or parameters"));
+    return window_access(w, in, mask, address, window_of(w, s), store);
+}
+
+/* Generic addresses: each window's lanes in turn, then what is left as global memory. */
+static bool generic_access(struct worker *w, const struct instr *in, uint32_t mask,
+                           const uint64_t *address, bool store) {
+    static const struct {
+        uint64_t base;
+        enum ptx_space space;
+    } windows[] = {{WINDOW_SHARED, PTX_SHARED},
+                   {WINDOW_LOCAL, PTX_LOCAL},
+                   {WINDOW_CONST, PTX_CONST},
+                   {WINDOW_PARAM, PTX_PARAM}};
+    for (size_t k = 0; k < sizeof windows / sizeof *windows; k++) {
+        uint64_t inside[SIM_LANES];
+        uint32_t here = 0;
+        for (unsigned i = 0; i < SIM_LANES; i++) {
+            inside[i] = address[i] - windows[k].base;
+            here |= (uint32_t)(inside[i] < WINDOW_BYTES) << i;
+        }
+        here &= mask;
+        if (here && !space_access(w, in, here, inside, windows[k].space, store))
+            return false;
+        mask &= ~here;
+    }
+    return !mask || space_access(w, in, mask, address, PTX_GLOBAL, store);
+}
+
+bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store) {
+    const struct access *a = in->mem;
+    const uint8_t *base = w->warp->regs + in->a;
+    uint64_t address[SIM_LANES];
+    uint64_t offset = (uint64_t)a->offset;
+    if (a->base_wide)
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            address[i] = ((const u64_lane *)base)[i] + offset;
+    else
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            address[i] = (uint32_t)(((const u32_lane *)base)[i] + (uint32_t)offset);
+    if (a->space == PTX_GENERIC)
+        return generic_access(w, in, mask, address, store);
+    return space_access(w, in, mask, address, a->space, store);
+}

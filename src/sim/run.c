@@ -1,0 +1,294 @@
+/* sim_run: checks the launch, hands chunks of CTAs to threads, adds up what they counted.
+ *
+ * The fault that is reported is the one of the lowest CTA, whichever thread met it first: after a
+ * fault only CTAs below it still run. */
+#include "sim/machine.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FUEL_STEP      4096u
+#define MAX_THREADS    64u
+#define MAX_GRID_X     INT32_MAX
+#define MAX_GRID_YZ    65535u
+#define MAX_BLOCK      1024u
+#define MAX_BLOCK_Z    64u
+
+static bool bad_launch(struct sim_result *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static bool bad_launch(struct sim_result *r, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->fault.text, sizeof r->fault.text, fmt, ap);
+    va_end(ap);
+    r->status = SIM_BAD_LAUNCH;
+    return false;
+}
+
+static bool check_shape(const struct sim_launch *l, struct sim_result *r) {
+    const uint32_t *g = l->grid, *b = l->block;
+    if (!g[0] || !g[1] || !g[2] || !b[0] || !b[1] || !b[2])
+        return bad_launch(r, "grid (%u,%u,%u) or block (%u,%u,%u) has a zero", g[0], g[1], g[2],
+                          b[0], b[1], b[2]);
+    if (g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ)
+        return bad_launch(r, "grid (%u,%u,%u) is over the limits of 2147483647, 65535, 65535",
+                          g[0], g[1], g[2]);
+    uint64_t threads = (uint64_t)b[0] * b[1] > MAX_BLOCK ? UINT64_MAX : (uint64_t)b[0] * b[1] * b[2];
+    if (b[0] > MAX_BLOCK || b[1] > MAX_BLOCK || b[2] > MAX_BLOCK_Z || threads > MAX_BLOCK)
+        return bad_launch(r, "block (%u,%u,%u) is over the limit of %u threads (z: %u)", b[0], b[1],
+                          b[2], MAX_BLOCK, MAX_BLOCK_Z);
+    return true;
+}
+
+static bool check_entry(const struct sim_launch *l, struct sim_result *r) {
+    const struct sim_program *p = l->program;
+    const struct ptx_entry *e = p->entry;
+    const uint32_t *b = l->block;
+    uint64_t most = (uint64_t)e->maxntid[0] * e->maxntid[1] * e->maxntid[2];
+    if (most && (uint64_t)b[0] * b[1] * b[2] > most)
+        return bad_launch(r, "block (%u,%u,%u) has more threads than kernel %.*s allows (%" PRIu64
+                          ", from __launch_bounds__)",
+                          b[0], b[1], b[2], STR_ARG(e->name), most);
+    if (e->reqntid[0] &&
+        (b[0] != e->reqntid[0] || b[1] != e->reqntid[1] || b[2] != e->reqntid[2]))
+        return bad_launch(r, "block (%u,%u,%u) is not the (%u,%u,%u) kernel %.*s requires", b[0],
+                          b[1], b[2], e->reqntid[0], e->reqntid[1], e->reqntid[2],
+                          STR_ARG(e->name));
+    if (l->dynamic_shared > SIM_MAX_SHARED || p->static_shared > SIM_MAX_SHARED - l->dynamic_shared)
+        return bad_launch(r, "%zu + %zu bytes of shared memory are over the limit of %u",
+                          p->static_shared, l->dynamic_shared, SIM_MAX_SHARED);
+    if (l->params_size != p->params_bytes)
+        return bad_launch(r, "%zu bytes of parameters were given, kernel %.*s takes %zu",
+                          l->params_size, STR_ARG(e->name), p->params_bytes);
+    return true;
+}
+
+/* When the launch is over its budget in some CTA, lower ones still run, for they may find a fault
+ * that comes first; each of them is then held to the whole budget alone. */
+bool worker_settle(struct worker *w) {
+    struct launch *la = w->la;
+    uint64_t ran = FUEL_STEP - w->fuel;
+    uint64_t used = atomic_fetch_add(&la->used, ran) + ran;
+    w->cta_used += ran;
+    w->fuel = FUEL_STEP;
+    if (used <= la->budget)
+        return true;
+    uint64_t stop = atomic_load(&la->stop_at);
+    return stop != UINT64_MAX && w->ordinal < stop && w->cta_used <= la->budget;
+}
+
+static void fill_lanes(uint8_t *at, uint64_t bits, size_t bytes) {
+    for (unsigned k = 0; k < SIM_LANES; k++)
+        memcpy(at + k * bytes, &bits, bytes);
+}
+
+static uint64_t param_bits(const struct launch *la, const struct param_use *u) {
+    uint64_t v = 0;
+    memcpy(&v, (const uint8_t *)la->l->params + u->offset, u->width);
+    if (u->sign && v >> (8 * u->width - 1) & 1)
+        v |= u->width < 8 ? ~UINT64_C(0) << 8 * u->width : 0;
+    return u->reg_bytes == 2 ? v & 0xffff : v;
+}
+
+/* What no instruction writes: constants, parameters, special registers of the launch. */
+static void fill_file(struct worker *w, uint8_t *regs) {
+    const struct sim_program *p = w->p;
+    for (size_t i = 0; i < p->nconstants; i++)
+        fill_lanes(regs + p->constants[i].at, p->constants[i].bits, p->constants[i].bytes);
+    for (size_t i = 0; i < p->nparams; i++)
+        fill_lanes(regs + p->params[i].at, param_bits(w->la, &p->params[i]),
+                   p->params[i].reg_bytes == 8 ? 8 : 4);
+    cta_fill_fixed(w, regs);
+}
+
+static struct worker *worker_new(struct launch *la) {
+    const struct sim_program *p = la->p;
+    struct worker *w = mem_alloc(sizeof *w);
+    size_t files = p->has_barrier ? la->nwarps : 1;
+    *w = (struct worker){.la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = FUEL_STEP};
+    w->regs = mem_alloc(files * p->register_bytes);
+    w->shared = mem_alloc(la->shared_bytes + 1);
+    w->local = mem_alloc(p->local_bytes * SIM_LANES * files + 1);
+    w->scratch = mem_alloc(16 * SIM_LANES);
+    w->warps = mem_alloc(la->nwarps * sizeof *w->warps);
+    w->warp_counts = mem_alloc(p->ncode * sizeof *w->warp_counts);
+    w->lane_counts = mem_alloc(p->ncode * sizeof *w->lane_counts);
+    for (size_t f = 0; f < files; f++)
+        fill_file(w, w->regs + f * p->register_bytes);
+    return w;
+}
+
+static void worker_free(struct worker *w) {
+    mem_free(w->regs);
+    mem_free(w->shared);
+    mem_free(w->local);
+    mem_free(w->scratch);
+    mem_free(w->warps);
+    mem_free(w->warp_counts);
+    mem_free(w->lane_counts);
+    mem_free(w);
+}
+
+/* The linear index of the k-th CTA that runs; samples are spread evenly, the last CTA among them. */
+static uint64_t cta_of(const struct launch *la, uint64_t k) {
+    if (la->ctas == la->ctas_total || la->ctas == 1)
+        return k;
+    return (uint64_t)((unsigned __int128)k * (la->ctas_total - 1) / (la->ctas - 1));
+}
+
+static void stop_from(struct launch *la, uint64_t ordinal) {
+    uint64_t old = atomic_load(&la->stop_at);
+    while (ordinal < old && !atomic_compare_exchange_weak(&la->stop_at, &old, ordinal))
+        continue;
+}
+
+static void *work(void *arg) {
+    struct worker *w = arg;
+    struct launch *la = w->la;
+    const uint32_t *g = la->l->grid;
+    for (;;) {
+        uint64_t first = atomic_fetch_add(&la->next, la->chunk);
+        if (first >= la->ctas)
+            return NULL;
+        uint64_t end = first + la->chunk < la->ctas ? first + la->chunk : la->ctas;
+        for (uint64_t k = first; k < end && k < atomic_load(&la->stop_at); k++) {
+            uint64_t cta = cta_of(la, k);
+            w->ordinal = k;
+            w->cta[0] = (uint32_t)(cta % g[0]);
+            w->cta[1] = (uint32_t)(cta / g[0] % g[1]);
+            w->cta[2] = (uint32_t)(cta / g[0] / g[1]);
+            if (!cta_run(w)) {
+                stop_from(la, k);
+                return NULL;
+            }
+            w->c.ctas++;
+            w->c.warps += la->nwarps;
+        }
+    }
+}
+
+static void add_counts(const struct worker *w, struct sim_counters *c) {
+    for (size_t k = 0; k < w->p->ncode; k++) {
+        const struct instr *in = &w->p->code[k];
+        uint64_t warps = w->warp_counts[k], lanes = w->lane_counts[k];
+        c->flops += lanes * in->flops;
+        c->warp_waits += in->waits ? warps : 0;
+        if (!in->counted)
+            continue;
+        c->warp_instrs += warps;
+        c->lane_instrs += lanes;
+        uint64_t *class = in->class == CLASS_FP32      ? &c->warp_fp32
+                          : in->class == CLASS_FP64    ? &c->warp_fp64
+                          : in->class == CLASS_INT     ? &c->warp_int
+                          : in->class == CLASS_SPECIAL ? &c->warp_special
+                          : in->class == CLASS_MEMORY  ? &c->warp_memory
+                                                       : &c->warp_control;
+        *class += warps;
+    }
+}
+
+void sim_counters_add(struct sim_counters *s, const struct sim_counters *c) {
+#define ADD(field) s->field += c->field
+    ADD(ctas), ADD(ctas_total), ADD(warps), ADD(warp_instrs), ADD(lane_instrs);
+    ADD(warp_fp32), ADD(warp_fp64), ADD(warp_int), ADD(warp_special), ADD(warp_memory);
+    ADD(warp_control), ADD(flops), ADD(load_requests), ADD(load_sectors), ADD(load_bytes);
+    ADD(store_requests), ADD(store_sectors), ADD(store_bytes), ADD(touched_load_sectors);
+    ADD(touched_store_sectors), ADD(divergent_branches), ADD(warp_waits);
+#undef ADD
+    s->widest_load = c->widest_load > s->widest_load ? c->widest_load : s->widest_load;
+    s->widest_store = c->widest_store > s->widest_store ? c->widest_store : s->widest_store;
+}
+
+static uint64_t count_bits(const _Atomic uint64_t *map, size_t bytes) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < bytes / SECTOR / 64 + 1; i++)
+        n += (uint64_t)__builtin_popcountll(atomic_load_explicit(&map[i], memory_order_relaxed));
+    return n;
+}
+
+static void touched_new(struct launch *la) {
+    la->touched = mem_alloc((la->m->n + 1) * sizeof *la->touched);
+    for (size_t i = 0; i < la->m->n; i++) {
+        size_t bytes = (la->m->maps[i].b.size / SECTOR / 64 + 1) * sizeof(uint64_t);
+        la->touched[i].loads = mem_alloc(bytes);
+        la->touched[i].stores = mem_alloc(bytes);
+    }
+}
+
+static void touched_free(struct launch *la, struct sim_counters *c) {
+    for (size_t i = 0; i < la->m->n; i++) {
+        size_t size = la->m->maps[i].b.size;
+        c->touched_load_sectors += count_bits(la->touched[i].loads, size);
+        c->touched_store_sectors += count_bits(la->touched[i].stores, size);
+        mem_free((void *)la->touched[i].loads);
+        mem_free((void *)la->touched[i].stores);
+    }
+    mem_free(la->touched);
+}
+
+static void finish(struct worker **workers, unsigned n, struct sim_result *out) {
+    uint64_t lowest = UINT64_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        struct worker *w = workers[i];
+        add_counts(w, &w->c);
+        sim_counters_add(&out->counters, &w->c);
+        if (w->status != SIM_OK && w->fault_ordinal < lowest) {
+            lowest = w->fault_ordinal;
+            out->status = w->status;
+            out->fault = w->fault;
+        }
+        worker_free(w);
+    }
+}
+
+static void launch_init(struct launch *la, struct sim_machine *m, const struct sim_launch *l) {
+    *la = (struct launch){.l = l, .p = l->program, .m = m};
+    la->ctas_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    la->ctas = l->sample_ctas && l->sample_ctas < la->ctas_total ? l->sample_ctas : la->ctas_total;
+    la->threads = l->block[0] * l->block[1] * l->block[2];
+    la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
+    la->shared_bytes = l->program->static_shared + l->dynamic_shared;
+    for (int d = 0; d < 3; d++)
+        la->tid[d] = mem_alloc(la->nwarps * SIM_LANES * sizeof *la->tid[d]);
+    for (uint32_t t = 0; t < la->nwarps * SIM_LANES; t++) {
+        la->tid[0][t] = t % l->block[0];
+        la->tid[1][t] = t / l->block[0] % l->block[1];
+        la->tid[2][t] = t / l->block[0] / l->block[1];
+    }
+    uint64_t warps = la->ctas > UINT32_MAX ? UINT32_MAX : la->ctas * la->nwarps;
+    la->budget = l->max_warp_instrs ? l->max_warp_instrs : (UINT64_C(1) << 28) + (warps << 20);
+    atomic_init(&la->used, 0);
+    atomic_init(&la->stop_at, UINT64_MAX);
+    atomic_init(&la->next, 0);
+}
+
+void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out) {
+    *out = (struct sim_result){.status = SIM_OK};
+    if (!check_shape(l, out) || !check_entry(l, out))
+        return;
+    struct launch la;
+    launch_init(&la, m, l);
+    unsigned n = l->threads < 1 ? 1 : l->threads > MAX_THREADS ? MAX_THREADS : l->threads;
+    n = n > la.ctas ? (unsigned)la.ctas : n;
+    la.chunk = la.ctas / n / 16 + 1;
+    la.alone = n == 1;
+    touched_new(&la);
+    struct worker *workers[MAX_THREADS];
+    pthread_t threads[MAX_THREADS];
+    bool started[MAX_THREADS] = {false};
+    for (unsigned i = 0; i < n; i++)
+        workers[i] = worker_new(&la);
+    for (unsigned i = 1; i < n; i++) /* where no thread can be had, the others do its work */
+        started[i] = pthread_create(&threads[i], NULL, work, workers[i]) == 0;
+    work(workers[0]);
+    for (unsigned i = 1; i < n; i++)
+        if (started[i])
+            pthread_join(threads[i], NULL);
+    finish(workers, n, out);
+    out->counters.ctas_total = la.ctas_total;
+    touched_free(&la, &out->counters);
+    for (int d = 0; d < 3; d++)
+        mem_free(la.tid[d]);
+}

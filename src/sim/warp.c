@@ -1,0 +1,293 @@
+/* A warp: runs instructions for the lanes that are at the lowest place, lets the others wait.
+ *
+ * Lanes that took different ways form groups. The group at the lowest instruction runs; where it
+ * reaches another group's place they go on together. Code is laid out so that what a branch skips
+ * lies below its target, so lanes meet again where the source's blocks end. */
+#include "sim/machine.h"
+
+#include <fenv.h>
+#include <string.h>
+
+typedef uint32_t u32_lane __attribute__((may_alias));
+typedef uint64_t u64_lane __attribute__((may_alias));
+
+static const int rounding_modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+
+uint32_t lanes_mask(const uint8_t *pred) {
+    const u32_lane *p = (const u32_lane *)pred;
+    uint32_t m = 0;
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        m |= p[i] & 1u << i;
+    return m;
+}
+
+void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes) {
+    if (bytes == 8) {
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            if (mask >> i & 1)
+                ((u64_lane *)to)[i] = ((const u64_lane *)from)[i];
+        return;
+    }
+    for (unsigned i = 0; i < SIM_LANES; i++) {
+        uint32_t keep = 0 - (mask >> i & 1);
+        u32_lane *t = &((u32_lane *)to)[i];
+        *t = (*t & ~keep) | (((const u32_lane *)from)[i] & keep);
+    }
+}
+
+static void find_meeting(struct warp *wp) {
+    wp->meet = UINT32_MAX;
+    for (unsigned i = 0; i < wp->nparked; i++)
+        if (wp->parked[i].wait != WAIT_BARRIER && wp->parked[i].pc < wp->meet)
+            wp->meet = wp->parked[i].pc;
+}
+
+void warp_park(struct warp *wp, struct group g) {
+    for (unsigned i = 0; i < wp->nparked; i++) {
+        struct group *o = &wp->parked[i];
+        if (o->pc == g.pc && o->wait == g.wait && o->barrier == g.barrier) {
+            o->mask |= g.mask;
+            o->members |= g.members;
+            return;
+        }
+    }
+    wp->parked[wp->nparked++] = g;
+    find_meeting(wp);
+}
+
+/* Lanes that wait at some bar.warp.sync; it may be another one for each of them. */
+static uint32_t waiting_anywhere(const struct warp *wp) {
+    uint32_t m = 0;
+    for (unsigned i = 0; i < wp->nparked; i++)
+        if (wp->parked[i].wait == WAIT_WARP && wp->parked[i].any_place)
+            m |= wp->parked[i].mask;
+    return m;
+}
+
+static bool can_run(const struct warp *wp, const struct group *g) {
+    if (g->wait == WAIT_NOT)
+        return true;
+    uint32_t there = g->any_place ? waiting_anywhere(wp) : g->mask;
+    return g->wait == WAIT_WARP && !(g->members & wp->live & ~there);
+}
+
+bool warp_pick(struct warp *wp) {
+    const struct group *best = NULL;
+    for (unsigned i = 0; i < wp->nparked; i++)
+        if (can_run(wp, &wp->parked[i]) && (!best || wp->parked[i].pc < best->pc))
+            best = &wp->parked[i];
+    if (!best)
+        return false;
+    wp->pass = best->wait == WAIT_WARP;
+    wp->run = (struct group){.pc = best->pc};
+    unsigned n = 0;
+    for (unsigned i = 0; i < wp->nparked; i++) {
+        struct group g = wp->parked[i];
+        if (g.pc == wp->run.pc && g.wait != WAIT_BARRIER) {
+            wp->pass &= g.wait == WAIT_WARP;
+            wp->run.mask |= g.mask;
+        } else {
+            wp->parked[n++] = g;
+        }
+    }
+    wp->nparked = n;
+    find_meeting(wp);
+    return true;
+}
+
+/* The running group goes to `pc`, unless another one has to go first or waits there. */
+static void go(struct warp *wp, uint32_t pc) {
+    wp->run.pc = pc;
+    if (pc < wp->meet)
+        return;
+    warp_park(wp, (struct group){.pc = pc, .mask = wp->run.mask});
+    BUG_IF(!warp_pick(wp)); /* the group just parked can run */
+}
+
+static void branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken) {
+    uint32_t rest = wp->run.mask & ~taken, next = wp->run.pc + 1;
+    if (!rest) {
+        go(wp, in->target);
+        return;
+    }
+    if (taken) {
+        w->c.divergent_branches++;
+        wp->run.mask = rest;
+        warp_park(wp, (struct group){.pc = in->target, .mask = taken});
+    }
+    go(wp, next);
+}
+
+static bool branch_table(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken) {
+    const u32_lane *index = (const u32_lane *)(wp->regs + in->a);
+    uint32_t rest = wp->run.mask & ~taken, groups = rest != 0;
+    for (uint32_t m = taken; m; groups++) {
+        uint32_t which = index[__builtin_ctz(m)], here = 0;
+        if (which >= in->ntargets)
+            return fault_plain(w, SIM_TRAP, (unsigned)__builtin_ctz(m),
+                               "branches past the end of its table");
+        for (uint32_t k = m; k; k &= k - 1)
+            here |= (uint32_t)(index[__builtin_ctz(k)] == which) << __builtin_ctz(k);
+        warp_park(wp, (struct group){.pc = in->targets[which], .mask = here});
+        m &= ~here;
+    }
+    if (rest)
+        warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = rest});
+    w->c.divergent_branches += groups > 1;
+    return warp_pick(wp); /* there is one: what was just parked */
+}
+
+/* Exited lanes are gone; the rest of the group goes on behind the instruction. */
+static bool leave(struct warp *wp, uint32_t mask) {
+    wp->live &= ~mask;
+    wp->run.mask &= ~mask;
+    if (!wp->run.mask)
+        return warp_pick(wp);
+    go(wp, wp->run.pc + 1);
+    return true;
+}
+
+static void run_lanes(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
+    if (mask == FULL) {
+        in->fn(regs + in->d, regs + in->a, regs + in->b, regs + in->c, regs + in->e);
+        return;
+    }
+    in->fn(w->scratch, regs + in->a, regs + in->b, regs + in->c, regs + in->e);
+    lanes_blend(regs + in->d, w->scratch, mask, in->dst_bytes);
+}
+
+static void run_carry(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
+    uint8_t *carry = w->scratch + 8 * SIM_LANES;
+    memcpy(carry, regs + in->e, 4 * SIM_LANES);
+    in->fn(w->scratch, regs + in->a, regs + in->b, regs + in->c, carry);
+    lanes_blend(regs + in->d, w->scratch, mask, in->dst_bytes);
+    lanes_blend(regs + in->e, carry, mask, 4);
+}
+
+static void run_rounded(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
+    fesetround(rounding_modes[in->round]);
+    run_lanes(w, in, regs, mask);
+    fesetround(FE_TONEAREST);
+}
+
+/* Lanes that an instruction with .sync names have to be there first. True: go on. */
+static bool gathered(struct warp *wp, const struct instr *in, uint32_t at) {
+    uint32_t members = ((const u32_lane *)(wp->regs + at))[__builtin_ctz(wp->run.mask)];
+    if (wp->pass || !(members & wp->live & ~wp->run.mask)) {
+        wp->pass = false;
+        return true;
+    }
+    struct group g = wp->run;
+    g.wait = WAIT_WARP;
+    g.members = members;
+    g.any_place = in->kind == KIND_WARP_SYNC;
+    wp->run.mask = 0;
+    warp_park(wp, g);
+    return false;
+}
+
+static void wait_at_barrier(struct warp *wp, const struct instr *in, uint32_t mask) {
+    uint32_t rest = wp->run.mask & ~mask;
+    struct group g = {.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER};
+    g.barrier = ((const u32_lane *)(wp->regs + in->a))[__builtin_ctz(mask)] & 15;
+    wp->run.mask = 0;
+    warp_park(wp, g);
+    if (rest)
+        warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = rest});
+}
+
+static enum warp_end blocked(const struct warp *wp) {
+    return wp->nparked ? WARP_BLOCKED : WARP_DONE;
+}
+
+static void account(struct worker *w, size_t pc, uint32_t mask) {
+    w->warp_counts[pc]++;
+    w->lane_counts[pc] += mask == FULL ? SIM_LANES : (unsigned)__builtin_popcount(mask);
+}
+
+bool warp_over_budget(struct worker *w) {
+    uint32_t mask = w->warp->run.mask;
+    return fault_plain(w, SIM_BUDGET, mask ? (unsigned)__builtin_ctz(mask) : 0,
+                       "was running when the launch had used up its instructions; does a loop "
+                       "never end?");
+}
+
+enum warp_end warp_run(struct worker *w, struct warp *wp) {
+    const struct instr *code = w->p->code;
+    uint8_t *regs = wp->regs;
+    w->warp = wp;
+    for (;;) {
+        uint32_t pc = wp->run.pc, mask = wp->run.mask;
+        const struct instr *in = &code[pc];
+        w->in = in;
+        if (in->guard >= 0) {
+            uint32_t p = lanes_mask(regs + in->guard);
+            mask &= in->guard_negated ? ~p : p;
+        }
+        if (--w->fuel == 0 && !worker_settle(w) && !warp_over_budget(w))
+            return WARP_FAILED;
+        switch ((enum op_kind)in->kind) {
+        case KIND_LANES:
+            run_lanes(w, in, regs, mask);
+            break;
+        case KIND_CARRY:
+            run_carry(w, in, regs, mask);
+            break;
+        case KIND_ROUND:
+            run_rounded(w, in, regs, mask);
+            break;
+        case KIND_LOAD:
+        case KIND_STORE:
+            if (mask && !memory_access(w, in, mask, in->kind == KIND_STORE))
+                return WARP_FAILED;
+            break;
+        case KIND_BRANCH:
+            account(w, pc, mask);
+            branch(w, wp, in, mask);
+            continue;
+        case KIND_BRANCH_TABLE:
+            account(w, pc, mask);
+            if (!branch_table(w, wp, in, mask))
+                return WARP_FAILED;
+            continue;
+        case KIND_EXIT:
+            account(w, pc, mask);
+            if (!leave(wp, mask))
+                return blocked(wp);
+            continue;
+        case KIND_TRAP:
+            if (mask) {
+                fault_plain(w, SIM_TRAP, (unsigned)__builtin_ctz(mask), "executed trap");
+                return WARP_FAILED;
+            }
+            break;
+        case KIND_BARRIER:
+            if (!mask)
+                break;
+            account(w, pc, mask);
+            wait_at_barrier(wp, in, mask);
+            if (!warp_pick(wp))
+                return WARP_BLOCKED;
+            continue;
+        case KIND_WARP_SYNC:
+        case KIND_SHUFFLE:
+        case KIND_VOTE:
+        case KIND_REDUX:
+            if (!gathered(wp, in, in->kind == KIND_WARP_SYNC ? in->a : in->e)) {
+                if (!warp_pick(wp))
+                    return WARP_BLOCKED;
+                continue;
+            }
+            if (in->kind != KIND_WARP_SYNC)
+                collective_run(w, in, mask);
+            break;
+        case KIND_ACTIVE:
+            collective_run(w, in, mask);
+            break;
+        case KIND_NOTHING:
+            break;
+        }
+        account(w, pc, mask);
+        go(wp, pc + 1);
+    }
+}

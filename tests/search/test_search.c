@@ -1,0 +1,393 @@
+/* The driver: order of consumption, resuming, budgets, refusals. The evaluator is this file's own,
+ * linked in place of the real one: it answers late and out of order, with times that follow from
+ * the source. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "search/search.h"
+#include "tap.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- an evaluator that scrambles ---- */
+
+static struct {
+    unsigned slow_ms; /* of every answer */
+    bool broken;      /* after a few */
+    size_t submitted; /* since the case began */
+} world;
+
+struct evaluator {
+    struct loop *loop;
+    evaluator_done_fn *done;
+    evaluator_broken_fn *broken;
+    void *ctx;
+    struct open_job *jobs;
+};
+struct open_job {
+    struct evaluator *e;
+    struct open_job *next;
+    uint64_t id, timer;
+    digest source;
+};
+
+struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
+                                evaluator_done_fn *done, evaluator_broken_fn *broken, void *ctx,
+                                struct err *err) {
+    (void)o, (void)err;
+    struct evaluator *e = mem_alloc(sizeof *e);
+    *e = (struct evaluator){l, done, broken, ctx, NULL};
+    return e;
+}
+
+static void drop(struct open_job *j) {
+    struct open_job **at = &j->e->jobs;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    mem_free(j);
+}
+
+void evaluator_free(struct evaluator *e) {
+    while (e->jobs) {
+        loop_timer_cancel(e->loop, e->jobs->timer);
+        drop(e->jobs);
+    }
+    mem_free(e);
+}
+
+static void answer(void *ctx) {
+    struct open_job *j = ctx;
+    struct evaluator *e = j->e;
+    struct err err = {0};
+    json *r = json_object();
+    bool accepted = j->source.b[0] >= 40;
+    json_set_str(r, "verdict", accepted ? S("accepted") : S("wrong"));
+    json_set_str(r, "why", accepted ? S("") : S("it is off by one"));
+    json_set_bool(r, "estimated", true);
+    json_set_f64(r, "time_s", 1e-5 + j->source.b[1] * 1e-7 + j->source.b[2] * 1e-9);
+    struct outcome *o = outcome_from_record(r, &err);
+    uint64_t id = j->id;
+    drop(j);
+    e->done(e->ctx, id, o);
+}
+
+static void fall_over(void *ctx) {
+    struct open_job *j = ctx;
+    struct err why = {0};
+    struct evaluator *e = j->e;
+    drop(j);
+    err_set(&why, ERR_ENV, "no worker starts");
+    e->broken(e->ctx, &why);
+}
+
+void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
+    (void)file;
+    struct open_job *j = mem_alloc(sizeof *j);
+    *j = (struct open_job){.e = e, .next = e->jobs, .id = id, .source = sha256_of(source)};
+    e->jobs = j;
+    bool broken = world.broken && ++world.submitted > 4;
+    world.submitted += !world.broken;
+    j->timer =
+        loop_timer(e->loop, world.slow_ms + j->source.b[3] % 8, broken ? fall_over : answer, j);
+}
+
+/* ---- a run ---- */
+
+static struct arena *mem;
+static struct err err;
+static struct catalogue *c;
+static struct briefing brief;
+static struct agent expert;
+
+enum { MOST = 400 };
+struct seen {
+    char line[MOST][256]; /* ordinal, strategy, verdict, time of CANDIDATE events */
+    size_t n, notes, bests, replayed, generations, ends;
+    size_t interrupt_at; /* 0: never */
+    bool interrupted;
+};
+
+static void on_event(void *ctx, const struct event *e) {
+    struct seen *s = ctx;
+    s->notes += e->kind == EVENT_NOTE;
+    s->bests += e->kind == EVENT_BEST;
+    s->generations += e->kind == EVENT_GENERATION;
+    s->ends += e->kind == EVENT_END;
+    if (e->kind != EVENT_CANDIDATE)
+        return;
+    CHECK(e->ordinal == s->n && e->done == s->n + 1);
+    s->replayed += e->replayed;
+    snprintf(s->line[s->n++], sizeof s->line[0], "%zu %.*s %s %g", (size_t)e->ordinal,
+             STR_ARG(e->strategy), verdict_name(e->verdict), e->time_s);
+    if (s->n == s->interrupt_at)
+        s->interrupted = true;
+}
+
+static struct search_options options(struct seen *s, uint64_t candidates) {
+    return (struct search_options){.briefing = &brief,
+                                   .agent = &expert,
+                                   .budget = {.candidates = candidates},
+                                   .seed = 42,
+                                   .population = 8,
+                                   .plateau = 100,
+                                   .interrupted = &s->interrupted,
+                                   .emit = on_event,
+                                   .emit_ctx = s};
+}
+
+static bool search(const struct search_options *o, struct search_best *best) {
+    struct evaluator_options eo = {0};
+    struct loop *l = loop_new(&err);
+    err = (struct err){0};
+    bool ok = search_evolve(l, o, &eo, mem, best, &err);
+    loop_free(l);
+    return ok;
+}
+
+static struct archive *archive_at(const char *dir) {
+    struct archive *a = NULL;
+    json *j = json_object();
+    CHECKF(archive_open(dir, j, false, &a, &err), "%s", err.text);
+    json_free(j);
+    return a;
+}
+
+static bool same_run(const struct seen *a, const struct seen *b) {
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = strcmp(a->line[i], b->line[i]) == 0;
+    return same;
+}
+
+static void test_plain(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 50);
+    struct search_best best;
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECK(s->n == 50 && best.evaluated == 50 && best.replayed == 0 && world.submitted == 50);
+    CHECK(best.found && !strcmp(best.stopped, "budget") && s->ends == 1);
+    CHECK(s->generations == 7 && s->bests > 0);
+    CHECK(isfinite(best.time_s) && best.source.n > 100 && best.record);
+    str verdict = {0};
+    CHECK(json_get_str(best.record, "verdict", &verdict) && str_is(verdict, "accepted"));
+    double t = 0;
+    CHECK(json_get_f64(best.record, "time_s", &t) && t == best.time_s);
+    json_free(best.record);
+}
+
+/* Interrupted after each number of candidates in turn, and gone on with: the same run. */
+static void test_resume(void) {
+    struct seen *whole = arena_new_of(mem, struct seen);
+    struct search_options o = options(whole, 30);
+    struct search_best best, again;
+    CHECK(search(&o, &best));
+    for (size_t k = 1; k < 30; k += 4) {
+        str dir = arena_printf(mem, "/tmp/search-%ld-%zu", (long)getpid(), k);
+        struct seen *part = arena_new_of(mem, struct seen), *rest = arena_new_of(mem, struct seen);
+        struct search_best cut;
+        part->interrupt_at = k;
+        o = options(part, 30);
+        o.archive = archive_at(dir.p);
+        CHECK(search(&o, &cut) && !strcmp(cut.stopped, "interrupted") && part->n == k);
+        json_free(cut.record);
+        archive_close(o.archive);
+        o = options(rest, 30);
+        o.archive = archive_at(dir.p);
+        CHECKF(search(&o, &again), "%s", err.text);
+        CHECKF(same_run(whole, rest), "after %zu", k);
+        CHECK(rest->replayed >= k && again.replayed == rest->replayed);
+        CHECK(again.ordinal == best.ordinal && again.time_s == best.time_s);
+        CHECK(str_eq(again.source, best.source) && again.naive_s == best.naive_s);
+        json_free(again.record);
+        CHECK(archive_count(o.archive) == 30);
+        size_t before = world.submitted;
+        *rest = (struct seen){0};
+        CHECK(search(&o, &again) && world.submitted == before); /* all of it is known */
+        json_free(again.record);
+        archive_close(o.archive);
+        CHECK(dir_remove_tree(dir.p, &err));
+    }
+    json_free(best.record);
+}
+
+static void test_killed(void) {
+    struct seen *whole = arena_new_of(mem, struct seen), *rest = arena_new_of(mem, struct seen);
+    struct search_options o = options(whole, 40);
+    struct search_best best;
+    CHECK(search(&o, &best));
+    json_free(best.record);
+    str dir = arena_printf(mem, "/tmp/search-%ld-killed", (long)getpid());
+    world.slow_ms = 5;
+    fflush(stdout);
+    for (int round = 0; round < 4; round++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            o = options(arena_new_of(mem, struct seen), 40);
+            o.archive = archive_at(dir.p);
+            search(&o, &best);
+            _exit(0);
+        }
+        usleep(15000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    world.slow_ms = 0;
+    o = options(rest, 40);
+    o.archive = archive_at(dir.p);
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECK(same_run(whole, rest));
+    json_free(best.record);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+}
+
+static void test_time(void) {
+    str dir = arena_printf(mem, "/tmp/search-%ld-time", (long)getpid());
+    struct seen *first = arena_new_of(mem, struct seen), *again = arena_new_of(mem, struct seen);
+    struct search_best best;
+    struct search_options o = options(first, 0);
+    o.budget.ms = 120;
+    o.archive = archive_at(dir.p);
+    world.slow_ms = 20;
+    uint64_t start = clock_ms();
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "budget"));
+    CHECKF(clock_ms() - start < 1000, "%d ms", (int)(clock_ms() - start));
+    CHECKF(first->n >= 8 && first->n < 320, "%zu", first->n);
+    json_free(best.record);
+    archive_close(o.archive);
+    size_t before = world.submitted;
+    o = options(again, 0);
+    o.budget.ms = 120;
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "budget"));
+    CHECK(same_run(first, again) && world.submitted == before);
+    json_free(best.record);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+}
+
+static void test_broken(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 50);
+    struct search_best best;
+    world.broken = true;
+    CHECK(!search(&o, &best) && err.kind == ERR_ENV && !strcmp(err.text, "no worker starts"));
+    CHECK(s->ends == 0 && !best.record);
+}
+
+/* ---- a coder that refuses ---- */
+
+static bool refuse_all;
+static const char *extra = "";
+
+static void picky_code(void *self, const struct briefing *b, const struct strategy *s,
+                       agent_code_fn *done, void *ctx) {
+    (void)self;
+    struct err why = {0};
+    if (refuse_all || strategy_get(b->catalogue, s, "items") >= 4) {
+        err_set(&why, ERR_INPUT, "too many items");
+        done(ctx, S(""), &why);
+        return;
+    }
+    struct buf text;
+    buf_init(&text, 8192);
+    buf_puts(&text, str_view(extra));
+    strategy_text(b->catalogue, s, &text);
+    done(ctx, buf_str(&text), NULL);
+    buf_release(&text);
+}
+
+static void test_refusing_coder(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 0);
+    struct agent picky = expert;
+    struct search_best best;
+    picky.code = picky_code;
+    o.agent = &picky;
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "space"));
+    CHECKF(s->n == 160 && s->notes == 160, "%zu candidates, %zu notes", s->n, s->notes);
+    json_free(best.record);
+    for (size_t i = 0; i < s->n; i++)
+        CHECK(!strstr(s->line[i], "items=4") && !strstr(s->line[i], "items=8"));
+    refuse_all = true;
+    *s = (struct seen){0};
+    o = options(s, 20);
+    o.agent = &picky;
+    CHECK(!search(&o, &best) && !strcmp(err.text, "too many items") && s->n == 0);
+    refuse_all = false;
+}
+
+static void test_other_source(void) {
+    str dir = arena_printf(mem, "/tmp/search-%ld-other", (long)getpid());
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 10);
+    struct agent picky = expert;
+    struct search_best best;
+    picky.code = picky_code;
+    o.agent = &picky;
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best));
+    json_free(best.record);
+    extra = "// changed\n";
+    *s = (struct seen){0};
+    CHECK(!search(&o, &best) && strstr(err.text, "did not replay"));
+    extra = "";
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+}
+
+static void test_event_names(void) {
+    CHECK(!strcmp(event_name(EVENT_START), "start") && !strcmp(event_name(EVENT_END), "end"));
+    CHECK(!strcmp(event_name(EVENT_COUNT), "unknown"));
+}
+
+static void fresh(void (*test)(void)) {
+    memset(&world, 0, sizeof world);
+    test();
+}
+#define CASE(f)                                                                                    \
+    static void f##_case(void) {                                                                   \
+        fresh(f);                                                                                  \
+    }
+CASE(test_plain)
+CASE(test_resume)
+CASE(test_killed)
+CASE(test_time)
+CASE(test_broken)
+CASE(test_refusing_coder)
+CASE(test_other_source)
+
+static const struct tap_case cases[] = {
+    {"a run, consumed in order", test_plain_case},
+    {"interrupted anywhere, resumed, the same run", test_resume_case},
+    {"killed, resumed, the same run", test_killed_case},
+    {"time ends it, and the same way again", test_time_case},
+    {"a broken evaluator is an error", test_broken_case},
+    {"strategies that cannot be written are passed over", test_refusing_coder_case},
+    {"another source for a recorded ordinal is an error", test_other_source_case},
+    {"names of events", test_event_names},
+};
+
+int main(void) {
+    mem = arena_new(512u << 20);
+    struct task *t;
+    struct inst *in;
+    if (!catalogue_load(NULL, mem, &c, &err) || !expert_new(NULL, &expert, &err) ||
+        !task_parse(S("t"),
+                    S("task t \"t\"\ndim N = 99999999\nin x[N] : f32 ~ normal(0,1)\n"
+                      "out y[N] : f32\ny[i] = x[i]\n"),
+                    mem, &t, &err) ||
+        !task_bind(t, NULL, 0, mem, &in, &err)) {
+        printf("Bail out! %s\n", err.text);
+        return 1;
+    }
+    brief = (struct briefing){.inst = in, .catalogue = c, .gpu = gpu_at(0)};
+    features_of(in, &brief.features);
+    brief.roofline = (struct roofline){.limit_s = 1e-9, .memory_bound = true};
+    int rc = tap_main(cases, sizeof cases / sizeof *cases);
+    expert.release(expert.self);
+    arena_free(mem);
+    return rc;
+}

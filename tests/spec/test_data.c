@@ -1,0 +1,315 @@
+/* Each kind of data is what data.def says, any range can be made alone, and conversions are exact.
+ */
+#include "fixture.h"
+
+#include "spec/bind.h"
+#include "spec/convert.h"
+
+#define INPUTS                                                                                     \
+    "task t \"T\"\ndim R = 9, C = 257\n"                                                           \
+    "in x[R,C] : f32 ~ uniform(0,1)\nin h[R,C] : f16 ~ normal(1,2)\nin b[R,C] : bf16 ~ "           \
+    "normal(0,1)\n"                                                                                \
+    "in d[R,C] : f64 ~ normal(0,1)\nparam g[C] : f32 ~ ones\nparam z[C] : f32 ~ zeros\n"           \
+    "in n[R,C] : i32 ~ randint(-5,5)\nin u[R,C] : u8 ~ randint(0,9)\nin c[R,C] : i8 ~ "            \
+    "randint(0,9)\n"                                                                               \
+    "in l[R,C] : i64 ~ randint(0,9)\nin m[R,C] : bool ~ bernoulli(0.25)\nin s : f32 ~ "            \
+    "normal(0,1)\n"                                                                                \
+    "out y : f32\ny = 1\n"
+
+enum { MOST = 9 * 257 };
+
+static size_t load(struct fixture *f, const char *name, enum data_kind kind, uint64_t seed,
+                   double *out) {
+    int t = tensor_find(f->task, str_view(name));
+    size_t n = (size_t)f->in->tensors[t].count;
+    uint64_t raw[MOST];
+    data_fill(f->in, &f->scale, (size_t)t, kind, seed, 0, (int64_t)n, raw);
+    data_load(f->task->tensors[t].dtype, raw, n, out);
+    return n;
+}
+
+static void ranges_can_be_made_alone(void) {
+    struct fixture f;
+    unsigned char whole[MOST * 8], part[MOST * 8];
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (size_t t = 0; t < f.task->ntensors; t++) {
+        const struct bound_tensor *b = &f.in->tensors[t];
+        size_t size = dtype_info(f.task->tensors[t].dtype)->bytes;
+        if (!tensor_is_input(&f.task->tensors[t]))
+            continue;
+        for (int k = 0; k < DATA_COUNT; k++) {
+            data_fill(f.in, &f.scale, t, (enum data_kind)k, 7, 0, b->count, whole);
+            int64_t first = b->count / 3, n = b->count - first;
+            data_fill(f.in, &f.scale, t, (enum data_kind)k, 7, first, n, part);
+            CHECKF(memcmp(whole + (size_t)first * size, part, (size_t)n * size) == 0,
+                   "tensor %zu kind %s", t, data_name((enum data_kind)k));
+        }
+    }
+    fixture_end(&f);
+}
+
+static void seeds_names_and_kinds_differ(void) {
+    struct fixture f;
+    double a[MOST], b[MOST];
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    size_t n = load(&f, "x", DATA_STATED, 1, a), same = 0;
+    load(&f, "x", DATA_STATED, 2, b);
+    for (size_t i = 0; i < n; i++)
+        same += a[i] == b[i];
+    CHECKF(same < 3, "%zu", same);
+    load(&f, "x", DATA_STATED, 1, b);
+    CHECK(memcmp(a, b, n * sizeof *a) == 0);
+    load(&f, "d", DATA_SIGNED, 1, a);
+    load(&f, "b", DATA_SIGNED, 1, b);
+    for (size_t i = same = 0; i < n; i++)
+        same += (a[i] < 0) == (b[i] < 0);
+    CHECKF(same > n * 2 / 5 && same < n * 3 / 5, "signs of two tensors agree %zu times", same);
+    fixture_end(&f);
+}
+
+struct shape {
+    size_t negative, zero, nan, inf, subnormal, huge, distinct_rows, ones;
+    double least, most, mean;
+    bool ascending;
+};
+
+static struct shape shape_of(const double *v, size_t n, size_t row) {
+    struct shape s = {.least = INFINITY, .most = -INFINITY, .ascending = true};
+    for (size_t i = 0; i < n; i++) {
+        s.negative += v[i] < 0;
+        s.zero += v[i] == 0;
+        s.ones += v[i] == 1;
+        s.nan += isnan(v[i]) != 0;
+        s.inf += isinf(v[i]) != 0;
+        s.subnormal += v[i] != 0 && fabs(v[i]) < 0x1p-126;
+        s.huge += fabs(v[i]) > 1000;
+        s.mean += v[i] / (double)n;
+        s.least = v[i] < s.least ? v[i] : s.least;
+        s.most = v[i] > s.most ? v[i] : s.most;
+        if (i % row && !(v[i] >= v[i - 1]))
+            s.ascending = false;
+        if (i % row && v[i] != v[i - 1])
+            s.distinct_rows++;
+    }
+    return s;
+}
+
+static void float_kinds(void) {
+    struct fixture f;
+    double v[MOST];
+    struct shape s;
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    size_t n = load(&f, "x", DATA_STATED, 3, v);
+    s = shape_of(v, n, 257);
+    CHECK(s.negative == 0 && s.least >= 0 && s.most <= 1 && fabs(s.mean - 0.5) < 0.05);
+    s = shape_of(v, load(&f, "x", DATA_SIGNED, 3, v), 257);
+    CHECK(s.negative > n * 2 / 5 && s.negative < n * 3 / 5 && s.most <= 1 && s.least >= -1);
+    s = shape_of(v, load(&f, "x", DATA_WIDE, 3, v), 257);
+    CHECK(s.negative > n / 3 && s.most > 0x1p30 && s.huge > n / 5 && s.huge < n / 2);
+    s = shape_of(v, load(&f, "x", DATA_ZEROS, 3, v), 257);
+    CHECK(s.zero == n);
+    size_t minus = 0;
+    for (size_t i = 0; i < n; i++)
+        minus += signbit(v[i]) != 0;
+    CHECK(minus > n / 3 && minus < n * 2 / 3);
+    s = shape_of(v, load(&f, "x", DATA_SUBNORMAL, 3, v), 257);
+    CHECK(s.subnormal + s.zero == n && s.subnormal > n * 4 / 5 && s.negative > n / 3);
+    s = shape_of(v, load(&f, "x", DATA_LARGE, 3, v), 257);
+    CHECK(s.most > 1e35 && s.most < 1e37 && s.least < -1e35 && s.inf == 0);
+    s = shape_of(v, load(&f, "x", DATA_ONEHOT, 3, v), 257);
+    CHECK(s.ones == 9 && s.zero == n - 9);
+    s = shape_of(v, load(&f, "x", DATA_SORTED, 3, v), 257);
+    CHECK(s.ascending && s.least < -0.9 && s.most > 0.9);
+    s = shape_of(v, load(&f, "x", DATA_CONSTANT, 3, v), 257);
+    CHECK(s.distinct_rows == 0 && s.zero == 0 && s.most <= 2);
+    for (size_t i = 0; i < n; i++)
+        CHECKF(v[i] * 8 == floor(v[i] * 8), "few bits: %g", v[i]);
+    s = shape_of(v, load(&f, "x", DATA_TILE, 3, v), 257);
+    CHECK(s.negative >= 1 && s.negative <= 9 * 16);
+    s = shape_of(v, load(&f, "x", DATA_SPIKES, 3, v), 257);
+    CHECK(s.huge >= 1 && s.huge < n / 100);
+    s = shape_of(v, load(&f, "x", DATA_NONFINITE, 3, v), 257);
+    CHECK(s.nan >= 1 && s.inf >= 2 && s.nan + s.inf > n / 200 && s.nan + s.inf < n / 20);
+    fixture_end(&f);
+}
+
+static void other_types(void) {
+    struct fixture f;
+    double v[MOST], lo, hi;
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    static const char *const names[] = {"n", "u", "c", "l", "m"};
+    for (size_t k = 0; k < 5; k++)
+        for (int kind = 0; kind < DATA_COUNT; kind++) {
+            int t = tensor_find(f.task, str_view(names[k]));
+            size_t n = load(&f, names[k], (enum data_kind)kind, 5, v);
+            dtype_limits(f.task->tensors[t].dtype, &lo, &hi);
+            for (size_t i = 0; i < n; i++)
+                CHECKF(v[i] == floor(v[i]) && v[i] >= lo && v[i] <= hi && fabs(v[i]) <= 0x1p30,
+                       "%s %s: %g", names[k], data_name((enum data_kind)kind), v[i]);
+        }
+    struct shape s = shape_of(v, load(&f, "n", DATA_STATED, 5, v), 257);
+    CHECK(s.least == -5 && s.most == 4);
+    s = shape_of(v, load(&f, "n", DATA_LARGE, 5, v), 257);
+    CHECK(s.most == 0x1p30 && s.least == -0x1p30);
+    s = shape_of(v, load(&f, "m", DATA_STATED, 5, v), 257);
+    CHECK(fabs(s.mean - 0.25) < 0.05);
+    s = shape_of(v, load(&f, "m", DATA_SORTED, 5, v), 257);
+    CHECK(s.ascending && s.ones > 0 && s.zero > 0);
+    s = shape_of(v, load(&f, "h", DATA_SUBNORMAL, 5, v), 257);
+    CHECK(s.most > 0 && s.most < 0x1p-14);
+    s = shape_of(v, load(&f, "h", DATA_LARGE, 5, v), 257);
+    CHECK(s.inf == 0 && s.most > 8192);
+    s = shape_of(v, load(&f, "b", DATA_SUBNORMAL, 5, v), 257);
+    CHECK(s.subnormal > 0 && s.subnormal + s.zero == MOST);
+    fixture_end(&f);
+}
+
+static void parameters_are_varied(void) {
+    struct fixture f;
+    double v[MOST];
+    static const char *const names[] = {"g", "z"};
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (size_t k = 0; k < 2; k++) {
+        double stated = k ? 0 : 1;
+        for (int kind = 0; kind < DATA_COUNT; kind++) {
+            size_t n = load(&f, names[k], (enum data_kind)kind, 5, v), off = 0;
+            for (size_t i = 0; i < n; i++)
+                off += !(v[i] == stated);
+            bool may = kind == DATA_STATED || (kind == DATA_ZEROS && k);
+            CHECKF(may ? off == 0 : off > 0, "%s %s", names[k], data_name((enum data_kind)kind));
+        }
+    }
+    fixture_end(&f);
+}
+
+static void tiny_tensors_still_show_everything(void) {
+    struct fixture f;
+    double v[3];
+    if (fixture_text(&f, "task t \"T\"\nin x[3] : f32 ~ ones\nin s : f32 ~ ones\nout y : f32\n"
+                         "y = s\n")) {
+        struct shape s = shape_of(v, load(&f, "x", DATA_NONFINITE, 1, v), 3);
+        CHECK(s.nan == 1 && s.inf == 2);
+        load(&f, "s", DATA_NONFINITE, 1, v);
+        CHECK(!isfinite(v[0]));
+        load(&f, "s", DATA_SPIKES, 1, v);
+        CHECK(fabs(v[0]) > 1000);
+        load(&f, "s", DATA_ONEHOT, 1, v);
+        CHECK(v[0] == 1);
+    }
+    fixture_end(&f);
+}
+
+static void scale_holds_back(void) {
+    static const struct {
+        const char *body;
+        double least, most; /* of the large kind's magnitude */
+    } rows[] = {
+        {"x[i]", 1e35, 1e37},        {"x[i]*x[i]", 1e17, 3e18},
+        {"pow(x[i], 3)", 1e8, 1e12}, {"exp(x[i])", 4, 85},
+        {"1/x[i]", 1e35, 1e37},      {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", 1e35, 1e37},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[256];
+        float v[4096];
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim N = 4096\nin x[N] : f32 ~ normal(0,1)\nout y[N] : f32\n"
+                 "y[i] = %s\n",
+                 rows[k].body);
+        if (fixture_text(&f, text) && data_scale_find(f.in, 11, &f.scale, &f.err)) {
+            data_fill(f.in, &f.scale, 0, DATA_LARGE, 12, 0, 4096, v);
+            double most = 0;
+            for (int i = 0; i < 4096; i++)
+                most = fabsf(v[i]) > most ? fabsf(v[i]) : most;
+            CHECKF(most >= rows[k].least && most <= rows[k].most, "%s: %g", rows[k].body, most);
+            CHECK(f.scale.factor[DATA_STATED] == 1);
+        }
+        fixture_end(&f);
+    }
+}
+
+static void conversions(void) {
+    static const struct {
+        enum dtype t;
+        double in, out;
+    } rows[] = {
+        {DTYPE_BF16, 1 + 0x1p-8, 1},                    /* tie to even */
+        {DTYPE_BF16, 1 + 3 * 0x1p-8, 1 + 0x1p-6},       /* tie to even, upwards */
+        {DTYPE_BF16, 1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7}, /* would be lost through fp32 */
+        {DTYPE_BF16, 0x1.ffp127, INFINITY},
+        {DTYPE_BF16, -0x1p-134, -0.0},
+        {DTYPE_BF16, 0x1.8p-133, 0x1p-132},
+        {DTYPE_F16, 65504, 65504},
+        {DTYPE_F16, 65519.9, 65504},
+        {DTYPE_F16, 65520, INFINITY},
+        {DTYPE_F16, 0x1p-25, 0},
+        {DTYPE_F16, 0x1.000001p-25, 0x1p-24},
+        {DTYPE_F16, 1 + 0x1p-11, 1},
+        {DTYPE_F16, -(1 + 3 * 0x1p-11), -(1 + 0x1p-9)},
+        {DTYPE_F16, 0x1.ff8p-15, 0x1.ff8p-15}, /* the largest subnormal */
+        {DTYPE_F16, 0x1.ffcp-15, 0x1p-14},
+        {DTYPE_F16, -INFINITY, -INFINITY},
+        {DTYPE_F32, 1 + 0x1p-24, 1},
+        {DTYPE_F32, 3.5e38, INFINITY},
+        {DTYPE_I8, 300, 127},
+        {DTYPE_I8, -300, -128},
+        {DTYPE_U8, -1, 0},
+        {DTYPE_I32, 1e12, 2147483647},
+        {DTYPE_I64, 1e30, 0x1.fffffffffffffp62},
+        {DTYPE_I32, NAN, 0},
+        {DTYPE_BOOL, 0.5, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t raw = 0;
+        double back;
+        data_store(rows[i].t, &rows[i].in, 1, &raw);
+        data_load(rows[i].t, &raw, 1, &back);
+        CHECKF(back == rows[i].out && signbit(back) == signbit(rows[i].out), "row %zu: %a", i,
+               back);
+    }
+    for (int t = 0; t < 4; t++) {
+        double nan = NAN, back = 0;
+        uint64_t raw = 0;
+        data_store((enum dtype)t, &nan, 1, &raw);
+        data_load((enum dtype)t, &raw, 1, &back);
+        CHECK(isnan(back));
+    }
+    /* Every f16 and bf16 number survives. */
+    for (uint32_t h = 0; h < 0x10000; h++)
+        for (int k = 0; k < 2; k++) {
+            enum dtype t = k ? DTYPE_F16 : DTYPE_BF16;
+            uint16_t raw = (uint16_t)h, again;
+            double v;
+            data_load(t, &raw, 1, &v);
+            data_store(t, &v, 1, &again);
+            if (!(isnan(v) || raw == again))
+                CHECKF(false, "%s %04x became %04x", dtype_info(t)->name, raw, again);
+        }
+    CHECK(dtype_half_ulp(DTYPE_F32, 1.5) == 0x1p-24 && dtype_half_ulp(DTYPE_F32, 0) == 0x1p-150);
+    CHECK(dtype_half_ulp(DTYPE_F16, 3e-8) == 0x1p-25 && dtype_half_ulp(DTYPE_BF16, -2) == 0x1p-7);
+}
+
+static void names_are_found(void) {
+    enum data_kind k;
+    for (int i = 0; i < DATA_COUNT; i++)
+        CHECK(data_find(str_view(data_name((enum data_kind)i)), &k) && (int)k == i);
+    CHECK(!data_find(S("nice"), &k));
+}
+
+static const struct tap_case cases[] = {
+    {"any range can be made alone", ranges_can_be_made_alone},
+    {"seeds, names and kinds differ", seeds_names_and_kinds_differ},
+    {"float kinds", float_kinds},
+    {"integers and truth values", other_types},
+    {"parameters are varied", parameters_are_varied},
+    {"tiny tensors still show everything", tiny_tensors_still_show_everything},
+    {"scale holds large values back", scale_holds_back},
+    {"conversions", conversions},
+    {"names are found", names_are_found},
+};
+TAP_CASES(cases)

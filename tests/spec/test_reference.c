@@ -1,0 +1,259 @@
+/* Values against plain C, estimates against what they promise, and the rules for NaN. */
+#include "fixture.h"
+
+#include <time.h>
+
+/* y = expression of x[i], a[i] (f32), n[i] (i32), m[i] (bool), over N elements. */
+static bool eval1(struct fixture *f, const char *type, const char *body, const double *x,
+                  const double *a, size_t n) {
+    char text[1024];
+    double zeros[64] = {0};
+    snprintf(text, sizeof text,
+             "task t \"T\"\ndim N = %zu\nin x[N] : f32 ~ ones\nin a[N] : f32 ~ ones\n"
+             "in n[N] : i32 ~ ones\nout y[N] : %s\ny[i] = %s\n",
+             n, type, body);
+    if (!fixture_text(f, text))
+        return false;
+    fixture_set(f, "x", x, n);
+    fixture_set(f, "a", a ? a : x, n);
+    fixture_set(f, "n", zeros, n);
+    return fixture_eval(f, 1);
+}
+
+static void values(void) {
+    double x[4] = {0.5, -1.25, 3, 0.0078125};
+    static const struct {
+        const char *body;
+        double want[4];
+    } rows[] = {
+        {"x[i] + 2*x[i] - 1", {0.5, -4.75, 8, -0.9765625}},
+        {"x[N-1-i]", {0.0078125, 3, -1.25, 0.5}},
+        {"x[i//2]", {0.5, 0.5, -1.25, -1.25}},
+        {"x[(i+1)%N] - x[0]", {-1.75, 2.5, -0.4921875, 0}},
+        {"i*10 + N", {4, 14, 24, 34}},
+        {"(i-2)//2 + (i-3)%2*10", {9, -1, 10, 0}},
+        {"i/2", {0, 0.5, 1, 1.5}},
+        {"maximum(x[i], 0)", {0.5, 0, 3, 0.0078125}},
+        {"minimum(x[i], i)", {0, -1.25, 2, 0.0078125}},
+        {"clamp(x[i], -1, 1)", {0.5, -1, 1, 0.0078125}},
+        {"if(x[i] > 0 && i != 2, x[i], -1)", {0.5, -1, -1, 0.0078125}},
+        {"if(i > 0, x[i-1], 7)", {7, 0.5, -1.25, 3}},
+        {"if(i + 1 < N, x[i+1], if(i == 3, 9, x[i]))", {-1.25, 3, 0.0078125, 9}},
+        {"abs(x[i]) + abs(i-2)", {2.5, 2.25, 3, 1.0078125}},
+        {"floor(x[i])", {0, -2, 3, 0}},
+        {"-x[i]", {-0.5, 1.25, -3, -0.0078125}},
+        {"if(x[i] < -1 || x[i] >= 3, 1, 0)", {0, 1, 1, 0}},
+        {"if(!(x[i] == 3), 1, 0)", {1, 1, 0, 1}},
+        {"if((x[i] > 0) == (i > 0), 1, 0)", {0, 0, 1, 1}},
+        {"pow(x[i], 2)", {0.25, 1.5625, 9, 0x1p-14}},
+        {"x[i]/8", {0.0625, -0.15625, 0.375, 0x1p-10}},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        if (eval1(&f, "f32", rows[k].body, x, NULL, 4))
+            for (int i = 0; i < 4; i++)
+                CHECKF(f.refs[0].value[i] == rows[k].want[i], "%s [%d]: %g", rows[k].body, i,
+                       f.refs[0].value[i]);
+        fixture_end(&f);
+    }
+}
+
+static void functions_agree_with_libm(void) {
+    double x[4] = {0.5, 1.25, 3, 40};
+    static const struct {
+        const char *body;
+        double (*f)(double);
+    } rows[] = {{"exp(x[i])", exp}, {"log(x[i])", log}, {"sqrt(x[i])", sqrt}, {"tanh(x[i])", tanh},
+                {"erf(x[i])", erf}, {"sin(x[i])", sin}, {"cos(x[i])", cos}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        if (eval1(&f, "f32", rows[k].body, x, NULL, 4))
+            for (int i = 0; i < 4; i++) {
+                double v = rows[k].f(x[i]), e = f.refs[0].estimate[i];
+                CHECKF(f.refs[0].value[i] == v, "%s", rows[k].body);
+                CHECKF(e > 0 && e <= 45 * 0x1p-24 * fmax(1, fabs(v)), "%s: %g", rows[k].body, e);
+            }
+        fixture_end(&f);
+    }
+    struct fixture f;
+    if (eval1(&f, "f32", "sigmoid(-x[i]) + rsqrt(x[i])", x, NULL, 4))
+        for (int i = 0; i < 4; i++) {
+            double v = 1 / (1 + exp(x[i])) + 1 / sqrt(x[i]);
+            CHECK(fabs(f.refs[0].value[i] - v) < 1e-14);
+        }
+    fixture_end(&f);
+}
+
+enum { EXACT, JUDGED, OPEN }; /* estimate 0, between, infinite */
+
+static void nan_and_infinity(void) {
+    static const struct {
+        const char *type, *body;
+        double x, a, want;
+        int estimate;
+    } rows[] = {
+        {"f32", "maximum(x[i], 0)", NAN, 0, NAN, EXACT},
+        {"f32", "minimum(0, x[i])", NAN, 0, NAN, EXACT},
+        {"f32", "clamp(x[i], 0, 1)", NAN, 0, NAN, EXACT},
+        {"f32", "x[i] + a[i]", INFINITY, 1, INFINITY, EXACT},
+        {"f32", "x[i] - a[i]", INFINITY, INFINITY, NAN, OPEN},
+        {"f32", "x[i] - a[i]", INFINITY, NAN, NAN, EXACT},
+        {"f32", "x[i] * a[i]", INFINITY, 0, NAN, OPEN},
+        {"f32", "x[i] / a[i]", INFINITY, INFINITY, NAN, OPEN},
+        {"f32", "x[i] / a[i]", 0, 0, NAN, OPEN},
+        {"f32", "x[i] / a[i]", 1, 0, INFINITY, EXACT},
+        {"f32", "1 / x[i]", INFINITY, 0, 0, JUDGED},
+        {"f32", "sqrt(x[i])", -1, 0, NAN, OPEN},
+        {"f32", "sqrt(x[i])", 0, 0, 0, EXACT},
+        {"f32", "log(x[i])", -1, 0, NAN, OPEN},
+        {"f32", "log(x[i])", 0, 0, -INFINITY, EXACT},
+        {"f32", "pow(x[i], a[i])", -2, 0.5, NAN, OPEN},
+        {"f32", "pow(x[i], a[i])", 0, -1, INFINITY, EXACT},
+        {"f32", "pow(x[i], a[i])", NAN, 2, NAN, EXACT},
+        {"f32", "exp(x[i])", 1000, 0, INFINITY, EXACT},
+        {"f32", "exp(x[i])", 100, 0, INFINITY, EXACT}, /* finite in fp64, not in fp32 */
+        {"f32", "1 / exp(x[i])", 100, 0, 3.7200759760208356e-44, OPEN},
+        {"f32", "tanh(x[i])", INFINITY, 0, 1, JUDGED},
+        {"f32", "sigmoid(x[i])", -INFINITY, 0, 0, EXACT},
+        {"f32", "if(x[i] > 0, 1, 2)", NAN, 0, 2, EXACT},
+        {"f32", "if(x[i] != a[i], 1, 2)", NAN, NAN, 1, EXACT},
+        {"f32", "if(x[i] - a[i] > 0, 1, 2)", INFINITY, INFINITY, 2, JUDGED},
+        {"f32", "if(x[i] - a[i] > 0, 1, inf)", INFINITY, INFINITY, INFINITY, OPEN},
+        {"f32", "0.5*x[i]*(1 + erf(x[i]*0.7071067811865476))", -INFINITY, 0, NAN, OPEN},
+        {"f32", "0.5*x[i]*(1 + erf(x[i]*0.7071067811865476))", INFINITY, 0, INFINITY, EXACT},
+        {"f16", "x[i]", 65520, 0, INFINITY, EXACT},
+        {"f16", "x[i]", 65519, 0, 65519, JUDGED},
+        {"f16", "x[i]", 1, 0, 1, EXACT},
+        {"bf16", "x[i]", 1.001, 0, 1.0010000467300415, JUDGED},
+        {"f32", "x[i]", 1.5, 0, 1.5, EXACT},
+        {"i32", "floor(x[i])", 3e9, 0, 3e9, OPEN},
+        {"i32", "floor(x[i])", 2.5, 0, 2, EXACT},
+        {"i32", "floor(x[i]*0.1)", 10, 0, 1, JUDGED}, /* 0.1 may round either way */
+        {"i8", "n[i] + 100*(i + 1)", 0, 0, 100, EXACT},
+        {"i8", "n[i] + 200*(i + 1)", 0, 0, 200, OPEN},
+        {"i32", "3 // n[i]", 0, 0, NAN, OPEN},
+        {"bool", "x[i] > a[i]", 1, 0, 1, EXACT},
+        {"bool", "x[i]*0.1 > a[i]", 10, 1, 0, JUDGED},
+        {"bool", "x[i]*0.1 > a[i] && i > 5", 10, 1, 0, EXACT},
+        {"f32", "x[i]*0", -3, 0, 0, EXACT},
+        {"f32", "x[i]*x[i]", 0x1p-100, 0, 0x1p-200, JUDGED},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        if (eval1(&f, rows[k].type, rows[k].body, &rows[k].x, &rows[k].a, 1)) {
+            double v = f.refs[0].value[0], e = f.refs[0].estimate[0];
+            int got = isinf(e) ? OPEN : e == 0 ? EXACT : JUDGED;
+            CHECKF(isnan(rows[k].want) ? isnan(v) : v == rows[k].want, "row %zu %s: %.17g", k,
+                   rows[k].body, v);
+            CHECKF(got == rows[k].estimate, "row %zu %s: estimate %g", k, rows[k].body, e);
+        }
+        fixture_end(&f);
+    }
+}
+
+static void estimates_follow_the_rules(void) {
+    const double u = 0x1p-24;
+    static const struct {
+        const char *body;
+        double x, a, units; /* expected estimate in u */
+    } rows[] = {
+        {"x[i] + a[i]", 1, 1, 2},
+        {"x[i] * a[i]", 3, 1, 3},
+        {"x[i] / a[i]", 3, 2, 1.5},
+        {"(x[i] + a[i]) - a[i]", 1, 1024, 1025},
+        {"(x[i] + a[i]) * 1024", 1, 0, 1024 * 1.41421356},
+        {"sin(x[i] * 1)", 1000, 0, 562.4},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        if (eval1(&f, "f32", rows[k].body, &rows[k].x, &rows[k].a, 1)) {
+            double e = f.refs[0].estimate[0] / u;
+            CHECKF(fabs(e / rows[k].units - 1) < 0.02, "%s: %g units", rows[k].body, e);
+        }
+        fixture_end(&f);
+    }
+}
+
+static void typed_lets_round(void) {
+    struct fixture f;
+    double x[3] = {1 + 0x1p-9, 1 + 0x1p-8 + 0x1p-20, 1 + 0x1p-8};
+    if (fixture_text(&f, "task t \"T\"\nin x[3] : f32 ~ ones\nout y[3] : f32\n"
+                         "out w[3] : f32\ny[i] = z[i]\nw[i] = v[i] - x[i]\n"
+                         "let z[i] : bf16 = x[i]*1.0\nlet v[i] = x[i]\n")) {
+        fixture_set(&f, "x", x, 3);
+        if (fixture_eval(&f, 1)) {
+            const struct reference *y = &f.refs[0], *w = &f.refs[1];
+            CHECK(y->value[0] == 1 && y->estimate[0] == 0);
+            CHECK(y->value[1] == 1 + 0x1p-7 && y->estimate[1] > 0x1p-8); /* near a boundary */
+            CHECK(y->value[2] == 1 && y->estimate[2] > 0x1p-8);
+            CHECK(w->value[0] == 0 && w->estimate[0] == 0);
+        }
+    }
+    fixture_end(&f);
+}
+
+static void threads_do_not_matter(void) {
+    struct fixture f;
+    if (fixture_text(&f, "task t \"T\"\ndim R = 37, C = 129\nin x[R,C] : f32 ~ normal(0,1)\n"
+                         "param b[C] : f32 ~ normal(0,1)\nout y[C,R] : f32\n"
+                         "let t[i,j] = x[i,j]*b[j]\n"
+                         "y[j,i] = if(j > 0, t[i,j-1], exp(t[i,j])) + b[C-1-j] + i\n") &&
+        fixture_data(&f, DATA_SIGNED, 3)) {
+        struct reference *kept = f.refs, one = f.refs[0];
+        f.refs = NULL;
+        f.nrefs = 0;
+        for (unsigned threads = 1; threads <= 70; threads += 23)
+            if (fixture_eval(&f, threads)) {
+                CHECK(memcmp(one.value, f.refs[0].value, one.count * 8) == 0);
+                CHECK(memcmp(one.estimate, f.refs[0].estimate, one.count * 8) == 0);
+            }
+        const float *x = f.inputs[0], *b = f.inputs[1];
+        for (int j = 0; j < 129; j++)
+            for (int i = 0; i < 37; i++) {
+                double t0 =
+                    j ? (double)x[i * 129 + j - 1] * b[j - 1] : exp((double)x[i * 129] * b[0]);
+                double want = t0 + b[128 - j] + i;
+                CHECKF(one.value[j * 37 + i] == want, "y[%d,%d]", j, i);
+            }
+        reference_release(kept, 1);
+    }
+    fixture_end(&f);
+}
+
+static void names_of_elements(void) {
+    struct fixture f;
+    if (fixture_text(&f, "task t \"T\"\ndim R = 3, C = 5\nout y[R,C] : f32\nout s : f32\n"
+                         "y[i,j] = 1\ns = 2\n")) {
+        CHECK(str_is(element_name(f.in, 0, 14, f.a), "y[2,4]"));
+        CHECK(str_is(element_name(f.in, 1, 0, f.a), "s"));
+    }
+    fixture_end(&f);
+}
+
+static void fast_enough(void) {
+    struct fixture f;
+    struct timespec t0, t1;
+    if (fixture_text(&f, "task gelu \"G\"\ndim N = 1048576\nin x[N] : f32 ~ normal(0,1)\n"
+                         "out y[N] : f32\ny[i] = 0.5*x[i]*(1 + erf(x[i]*0.7071067811865476))\n") &&
+        fixture_data(&f, DATA_STATED, 1)) {
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        fixture_eval(&f, 2);
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        double s = (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
+        printf("# a million elements of gelu in %.3f s\n", s);
+        CHECKF(s < 5, "%g s", s); /* sanitizers and busy machines included */
+    }
+    fixture_end(&f);
+}
+
+static const struct tap_case cases[] = {
+    {"values", values},
+    {"functions agree with libm", functions_agree_with_libm},
+    {"NaN, infinity and what is undefined", nan_and_infinity},
+    {"estimates follow the rules", estimates_follow_the_rules},
+    {"typed lets round", typed_lets_round},
+    {"threads do not matter", threads_do_not_matter},
+    {"names of elements", names_of_elements},
+    {"fast enough", fast_enough},
+};
+TAP_CASES(cases)

@@ -1,0 +1,186 @@
+/* Strategies as values, and the catalogue they are made from. */
+#include "base/file.h"
+#include "strategy/decision.h"
+#include "tap.h"
+#include <stdlib.h>
+
+static struct arena *mem;
+static struct catalogue *c;
+static struct err err;
+#define W WORKLOAD_POINTWISE
+
+static const char *text_of(const struct strategy *s) {
+    struct buf b;
+    buf_init(&b, 8192);
+    strategy_text(c, s, &b);
+    const char *text = arena_cstr(mem, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+static void test_catalogue(void) {
+    static const char *const names[] = {"block", "cache-hint", "items", "persistent",
+                                        "vector-width"};
+    CHECK(c->n == 5);
+    for (size_t i = 0; i < 5 && i < c->n; i++) {
+        CHECK(str_is(c->decisions[i].name, names[i]));
+        CHECK(c->decisions[i].prose.n > 200 && c->decisions[i].workload[W]);
+    }
+    CHECK(strategy_space(c, W) == 5 * 2 * 4 * 2 * 4);
+}
+
+static void test_override(void) {
+    char *dir = mkdtemp(arena_cstr(mem, S("/tmp/strategies-XXXXXX")));
+    str sub = arena_printf(mem, "%s/strategies", dir);
+    const char *head = "values 1 2\ndefault 2\nworkloads pointwise\nregimes memory\n\nProse.\n";
+    struct catalogue *other = NULL;
+    CHECK(dir_make(sub.p, &err));
+    CHECK(file_replace(arena_printf(mem, "%s/items.decision", sub.p).p, str_view(head), &err));
+    CHECK(file_replace(arena_printf(mem, "%s/zeal.decision", sub.p).p, str_view(head), &err));
+    CHECK(file_replace(arena_printf(mem, "%s/README", sub.p).p, S("no decision"), &err));
+    CHECKF(catalogue_load(dir, mem, &other, &err), "%s", err.text);
+    CHECK(other && other->n == 6 && str_is(other->decisions[5].name, "zeal"));
+    CHECK(other && other->decisions[2].nvalues == 2 && other->decisions[2].fallback == 2);
+    CHECK(file_replace(arena_printf(mem, "%s/bad.decision", sub.p).p, S("values x\n"), &err));
+    CHECK(!catalogue_load(dir, mem, &other, &err) && strstr(err.text, "bad.decision:1:8"));
+    CHECK(dir_remove_tree(dir, &err));
+}
+
+static void test_decision_files(void) {
+#define TAIL "workloads pointwise\nregimes memory latency\n\nProse.\n"
+    static const struct {
+        const char *text, *why; /* NULL: fine */
+    } cases[] = {
+        {"values 1 2\ndefault 1\n" TAIL, NULL},
+        {"# note\nvalues -3 7\ndefault 7\n" TAIL, NULL},
+        {"values 1 2\ndefault 3\n" TAIL, "not one of the values"},
+        {"values 2 1\ndefault 1\n" TAIL, "must ascend"},
+        {"values 1 1\ndefault 1\n" TAIL, "must ascend"},
+        {"values 1 x\ndefault 1\n" TAIL, "expected an integer"},
+        {"values 99999999999999999999\ndefault 1\n" TAIL, "expected an integer"},
+        {"values\ndefault 1\n" TAIL, "needs a value"},
+        {"default 1\n" TAIL, "no line `values`"},
+        {"values 1\ndefault 1 2\n" TAIL, "one default only"},
+        {"values 1\nvalues 2\ndefault 1\n" TAIL, "stated twice"},
+        {"values 1\ndefault 1\nworkloads gemm\n", "unknown name"},
+        {"value 1\n", "unknown key"},
+        {"values 1\ndefault 1\nworkloads pointwise\nregimes memory\n", "no prose"},
+        {"", "no line `values`"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct decision d;
+        bool ok = decision_parse(S("f"), S("d"), str_view(cases[i].text), mem, &d, &err);
+        CHECKF(ok == !cases[i].why, "case %zu: %s", i, ok ? "accepted" : err.text);
+        CHECKF(ok || strstr(err.text, cases[i].why), "case %zu: %s", i, err.text);
+    }
+    struct decision d;
+    CHECK(!decision_parse(S("f"), S("Bad Name"), S(""), mem, &d, &err));
+    CHECK(!decision_parse(S("f"), S(""), S(""), mem, &d, &err));
+}
+
+static void test_text(void) {
+    struct strategy s, back;
+    strategy_fallback(c, W, &s);
+    CHECK(!strcmp(text_of(&s), "block=256 cache-hint=0 items=1 persistent=0 vector-width=1"));
+    for (uint64_t i = 0; i < 100; i++) {
+        strategy_random(c, W, rng_sub(rng_stream(1, S("t")), i), &s);
+        CHECK(strategy_parse(c, str_view(text_of(&s)), &back, &err));
+        digest a = strategy_hash(c, &s), b = strategy_hash(c, &back);
+        CHECK(strategy_equal(c, &s, &back) && memcmp(&a, &b, sizeof a) == 0);
+    }
+    CHECK(strategy_parse(c, S(" items=2  block=64 "), &s, &err));
+    CHECK(!strcmp(text_of(&s), "block=64 items=2"));
+    CHECK(strategy_get(c, &s, "items") == 2);
+    CHECK(strategy_get(c, &s, "persistent") == STRATEGY_UNSET);
+    CHECK(strategy_get(c, &s, "absent") == STRATEGY_UNSET);
+    CHECK(strategy_parse(c, S(""), &s, &err) && !strcmp(text_of(&s), ""));
+    static const struct {
+        const char *text, *why;
+    } bad[] = {{"items", "name=value"},         {"=2", "no decision is called ``"},
+               {"tile=2", "no decision"},       {"items=3", "its values are 1 2 4 8"},
+               {"items=", "cannot be ``"},      {"items=2 items=2", "twice"},
+               {"items=2x", "cannot be `2x`"},  {"items = 2", "name=value"},
+               {"items=02 block=", "cannot be"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECKF(!strategy_parse(c, str_view(bad[i].text), &s, &err), "%s", bad[i].text);
+        CHECKF(strstr(err.text, bad[i].why), "%s: %s", bad[i].text, err.text);
+    }
+}
+
+static void test_put(void) {
+    struct strategy s;
+    strategy_fallback(c, W, &s);
+    CHECK(strategy_put(c, &s, "items", 8) && strategy_get(c, &s, "items") == 8);
+    CHECK(!strategy_put(c, &s, "items", 3) && strategy_get(c, &s, "items") == 8);
+    CHECK(!strategy_put(c, &s, "absent", 1));
+}
+
+static void test_distance(void) {
+    struct strategy a, b, none;
+    CHECK(strategy_parse(c, S("block=64 cache-hint=0 items=1 persistent=0 vector-width=1"), &a,
+                         &err));
+    CHECK(strategy_parse(c, S("block=1024 cache-hint=1 items=8 persistent=1 vector-width=8"), &b,
+                         &err));
+    CHECK(strategy_parse(c, S(""), &none, &err));
+    CHECK(strategy_distance(c, &a, &a) == 0);
+    CHECK(strategy_distance(c, &a, &b) == 1 && strategy_distance(c, &b, &a) == 1);
+    CHECK(strategy_distance(c, &a, &none) == 1 && strategy_distance(c, &none, &none) == 0);
+    b = a;
+    CHECK(strategy_put(c, &b, "block", 128));
+    CHECK(fabs(strategy_distance(c, &a, &b) - 0.25 / 5) < 1e-12);
+}
+
+static void test_random(void) {
+    struct strategy a, b, m, x;
+    size_t seen = 0, moved_one = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        struct rng r = rng_sub(rng_stream(9, S("r")), i);
+        strategy_random(c, W, r, &a);
+        strategy_random(c, W, r, &b);
+        CHECK(strategy_equal(c, &a, &b));
+        strategy_mutate(c, &a, r, &m);
+        CHECK(!strategy_equal(c, &a, &m));
+        strategy_mutate(c, &a, r, &x);
+        CHECK(strategy_equal(c, &m, &x));
+        size_t changed = 0;
+        for (size_t k = 0; k < c->n; k++)
+            changed += m.value[k] != a.value[k];
+        moved_one += changed == 1;
+        seen += strategy_get(c, &a, "block") == 1024;
+        x = a;
+        strategy_mutate(c, &x, r, &x); /* in place */
+        CHECK(strategy_equal(c, &m, &x));
+        strategy_random(c, W, rng_sub(r, 1), &b);
+        strategy_cross(c, &a, &b, r, &x);
+        for (size_t k = 0; k < c->n; k++)
+            CHECK(x.value[k] == a.value[k] || x.value[k] == b.value[k]);
+    }
+    CHECK(seen > 30 && seen < 120);
+    CHECK(moved_one > 150 && moved_one < 280);
+
+    struct strategy half;
+    CHECK(strategy_parse(c, S("items=2"), &half, &err));
+    strategy_cross(c, &half, &a, rng_stream(1, S("x")), &x);
+    CHECK(strategy_get(c, &x, "block") == strategy_get(c, &a, "block"));
+}
+
+static const struct tap_case cases[] = {
+    {"the catalogue", test_catalogue},
+    {"a folder overrides and adds", test_override},
+    {"decision files", test_decision_files},
+    {"text and back", test_text},
+    {"putting values", test_put},
+    {"distance", test_distance},
+    {"random, mutated, crossed", test_random},
+};
+
+int main(void) {
+    mem = arena_new(64u << 20);
+    if (!catalogue_load(NULL, mem, &c, &err)) {
+        printf("Bail out! %s\n", err.text);
+        return 1;
+    }
+    int rc = tap_main(cases, sizeof cases / sizeof *cases);
+    arena_free(mem);
+    return rc;
+}
