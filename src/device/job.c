@@ -130,47 +130,30 @@ bool set_from_json(const json *j, struct arena *a, struct binding **out, size_t 
     return true;
 }
 
-#define COUNTERS(X)                                                                                \
-    X(ctas)                                                                                        \
-    X(ctas_total)                                                                                  \
-    X(warps)                                                                                       \
-    X(warp_instrs)                                                                                 \
-    X(lane_instrs)                                                                                 \
-    X(warp_fp32)                                                                                   \
-    X(warp_fp64)                                                                                   \
-    X(warp_int)                                                                                    \
-    X(warp_special)                                                                                \
-    X(warp_memory)                                                                                 \
-    X(warp_control)                                                                                \
-    X(flops)                                                                                       \
-    X(load_requests)                                                                               \
-    X(load_sectors)                                                                                \
-    X(load_bytes)                                                                                  \
-    X(store_requests)                                                                              \
-    X(store_sectors)                                                                               \
-    X(store_bytes)                                                                                 \
-    X(touched_load_sectors)                                                                        \
-    X(touched_store_sectors)                                                                       \
-    X(divergent_branches)                                                                          \
-    X(widest_load)                                                                                 \
-    X(widest_store)
+/* A counter missing from the list would be lost on the way; the sizes tell. */
+#define COUNTER(type, name) +sizeof(type)
+_Static_assert(0
+#include "sim/counters.def"
+                   == sizeof(struct sim_counters),
+               "counters.def lists every member of struct sim_counters");
+#undef COUNTER
 
 json *counters_to_json(const struct sim_counters *c) {
     json *j = json_object();
-#define X(name) json_set_i64(j, #name, (int64_t)c->name);
-    COUNTERS(X)
-#undef X
+#define COUNTER(type, name) json_set_i64(j, #name, (int64_t)c->name);
+#include "sim/counters.def"
+#undef COUNTER
     return j;
 }
 
 bool counters_from_json(const json *j, struct sim_counters *out) {
     int64_t v;
     memset(out, 0, sizeof *out);
-#define X(name)                                                                                    \
+#define COUNTER(type, name)                                                                        \
     if (!json_get_i64(j, #name, &v) || v < 0)                                                      \
         return false;                                                                              \
-    out->name = (__typeof__(out->name))v;
-    COUNTERS(X)
-#undef X
+    out->name = (type)v;
+#include "sim/counters.def"
+#undef COUNTER
     return true;
 }

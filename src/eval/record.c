@@ -72,6 +72,7 @@ static json *estimate_json(const struct sim_estimate *e) {
     json_set_f64(j, "issue_s", e->issue_s);
     json_set_f64(j, "pipe_s", e->pipe_s);
     json_set_f64(j, "latency_s", e->latency_s);
+    json_set_f64(j, "dispatch_s", e->dispatch_s);
     json_set_f64(j, "launch_s", e->launch_s);
     json_set_str(j, "bound", str_view(e->bound));
     json_set_i64(j, "blocks_sm", e->occupancy.blocks_sm);

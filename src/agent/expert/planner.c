@@ -6,7 +6,7 @@
 #define SAMPLES      64  /* random strategies that the farthest is chosen from */
 #define MUTATE_SHARE 0.3 /* of children */
 #define TRIES        8   /* to make a child that is neither parent */
-#define SMALL_LAUNCH 4.0 /* a limit under this many launch times is a matter of latency */
+#define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
 #define ACCESS_BYTES 16  /* the widest load there is */
 
 enum { RULES_MAX = 8 };
