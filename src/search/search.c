@@ -9,7 +9,7 @@
 #include "search/search.h"
 #include "search/evolve.h"
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define POPULATION     12
@@ -20,6 +20,7 @@
 #define MEMORY_MAX     (256u << 20)
 #define NOTE_ELAPSED   "elapsed_ms"
 #define NOTE_TIME_ENDS "time_ended_after" /* candidates consumed */
+#define NOTE_CONFIRMED "confirmed_%llu"   /* by ordinal: the record of the second verification */
 
 /* A candidate of the present generation. Texts live in the generation's arena. */
 struct pending {
@@ -28,6 +29,13 @@ struct pending {
     char hash[65];
     struct outcome *outcome; /* NULL: not known */
     bool replayed;
+};
+
+/* An accepted candidate: what the result needs of it, should it be the best. Heap. */
+struct kept {
+    size_t trial;
+    char *source;
+    json *record;
 };
 
 /* An agent's answer. */
@@ -53,7 +61,8 @@ struct search {
     struct strategy *plan;
     size_t nplan;
     str plan_reason;
-    struct buf best_source;
+    struct kept *kept; /* in order of consumption */
+    size_t nkept, cap_kept;
     struct search_best *best;
     uint64_t start_ms, before_ms; /* before: spent by earlier commands on this run */
     uint64_t time_ends;           /* candidates after which an earlier command ran out of time */
@@ -281,12 +290,13 @@ static bool evaluate(struct search *s, const struct pending *p, uint64_t ordinal
     return true;
 }
 
-static void keep_best(struct search *s, struct pending *p) {
-    json_free(s->best->record);
-    s->best->record = json_copy(p->outcome->record);
-    buf_clear(&s->best_source);
-    buf_puts(&s->best_source, p->source);
-    emit_pending(s, EVENT_BEST, p);
+static void keep_accepted(struct search *s, const struct pending *p) {
+    s->kept = mem_grow(s->kept, &s->cap_kept, s->nkept + 1, sizeof *s->kept);
+    struct kept *k = &s->kept[s->nkept++];
+    k->trial = p->trial;
+    k->record = json_copy(p->outcome->record);
+    k->source = mem_alloc(p->source.n + 1);
+    memcpy(k->source, p->source.p, p->source.n);
 }
 
 static void consume(struct search *s, struct pending *p) {
@@ -300,8 +310,10 @@ static void consume(struct search *s, struct pending *p) {
     s->best->replayed += p->replayed;
     s->consumed++;
     emit_pending(s, EVENT_CANDIDATE, p);
+    if (isfinite(time_s))
+        keep_accepted(s, p);
     if (is_best)
-        keep_best(s, p);
+        emit_pending(s, EVENT_BEST, p);
 }
 
 /* ---- a generation ---- */
@@ -411,7 +423,6 @@ static void set_up(struct search *s) {
     };
     evolve_init(&s->e, &eo);
     strategy_fallback(b->catalogue, eo.workload, &s->fallback);
-    buf_init(&s->best_source, MEMORY_MAX);
     *s->best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     s->start_ms = clock_ms();
 }
@@ -438,17 +449,92 @@ static bool run(struct search *s) {
     return true;
 }
 
-static void report(struct search *s, struct arena *a) {
-    struct search_best *best = s->best;
-    best->stopped = s->stopped;
-    best->found = isfinite(s->e.best_s);
-    if (best->found) {
-        const struct evolve_trial *t = &s->e.trials[s->e.best];
-        best->ordinal = t->ordinal;
-        best->strategy = t->strategy;
-        best->time_s = t->time_s;
-        best->source = arena_str(a, buf_str(&s->best_source));
+/* ---- the winner ---- */
+
+/* The fastest that has not been refused since; ties go to the earlier one. */
+static struct kept *fastest(const struct search *s) {
+    struct kept *best = NULL;
+    for (size_t i = 0; i < s->nkept; i++) {
+        struct kept *k = &s->kept[i];
+        if (k->record && (!best || s->e.trials[k->trial].time_s < s->e.trials[best->trial].time_s))
+            best = k;
     }
+    return best;
+}
+
+static bool earlier_confirmation(struct search *s, const char *key, struct outcome **out) {
+    str text = {0};
+    *out = NULL;
+    if (s->o->archive && !archive_get_note(s->o->archive, key, s->mem, &text, &s->err))
+        return fail(s, &s->err);
+    json *record = text.n ? json_parse(text, &s->err) : NULL;
+    if (record)
+        *out = outcome_from_record(record, &s->err);
+    return !text.n || *out || fail(s, &s->err);
+}
+
+static bool note_confirmation(struct search *s, const char *key, const struct outcome *o) {
+    struct buf b;
+    buf_init(&b, MEMORY_MAX);
+    json_write(o->record, &b);
+    bool ok = !s->o->archive || archive_note(s->o->archive, key, buf_str(&b), &s->err);
+    buf_release(&b);
+    return ok || fail(s, &s->err);
+}
+
+/* A winner is verified again, on a seed it has not met. */
+static bool verify_again(struct search *s, const struct kept *k, struct outcome **out) {
+    char key[64];
+    snprintf(key, sizeof key, NOTE_CONFIRMED, (unsigned long long)s->e.trials[k->trial].ordinal);
+    if (!earlier_confirmation(s, key, out))
+        return false;
+    if (*out)
+        return true;
+    struct evaluator_options eo = s->eo;
+    eo.verify_only = true;
+    eo.workers = eo.compilers = 1;
+    eo.seed += eo.seed_given; /* a given seed is a test's; drawn afresh otherwise */
+    if (!evaluate_once(&eo, S("kernel.cu"), str_view(k->source), out, &s->err))
+        return fail(s, &s->err);
+    return note_confirmation(s, key, *out);
+}
+
+static void set_best(struct search *s, struct kept *k, struct arena *a) {
+    const struct evolve_trial *t = &s->e.trials[k->trial];
+    struct search_best *best = s->best;
+    best->found = true;
+    best->ordinal = t->ordinal;
+    best->strategy = t->strategy;
+    best->time_s = t->time_s;
+    best->source = arena_str(a, str_view(k->source));
+    best->record = k->record;
+    k->record = NULL;
+}
+
+/* The fastest candidate that holds a second time; one that does not is no winner, and is said. */
+static bool choose_best(struct search *s, struct arena *a) {
+    struct kept *k;
+    while (!s->best->found && (k = fastest(s))) {
+        struct outcome *o;
+        if (!verify_again(s, k, &o))
+            return false;
+        if (o->verdict == VERDICT_ACCEPTED) {
+            json_set(k->record, "confirmed", json_copy(o->record));
+            set_best(s, k, a);
+        } else {
+            emit_text(s, EVENT_NOTE, S(""),
+                      arena_printf(s->mem, "candidate %llu did not hold on a new seed: %s: %s",
+                                   (unsigned long long)s->e.trials[k->trial].ordinal,
+                                   verdict_name(o->verdict), o->why));
+            json_free(k->record);
+            k->record = NULL;
+        }
+        outcome_free(o);
+    }
+    return true;
+}
+
+static void report_end(struct search *s) {
     struct buf text;
     buf_init(&text, 8192);
     evolve_credit(&s->e, &text);
@@ -458,23 +544,29 @@ static void report(struct search *s, struct arena *a) {
     buf_release(&text);
 }
 
+static void release(struct search *s) {
+    if (s->evaluator)
+        evaluator_free(s->evaluator);
+    for (size_t i = 0; i < s->nkept; i++) {
+        mem_free(s->kept[i].source);
+        json_free(s->kept[i].record);
+    }
+    mem_free(s->kept);
+    evolve_release(&s->e);
+    arena_free(s->mem);
+}
+
 bool search_evolve(struct loop *l, const struct search_options *o,
                    const struct evaluator_options *eo, struct arena *a, struct search_best *out,
                    struct err *err) {
     struct search s = {.loop = l, .o = o, .eo = *eo, .best = out, .mem = arena_new(MEMORY_MAX)};
     set_up(&s);
-    bool ok = run(&s);
-    if (ok) {
-        report(&s, a);
-    } else {
-        json_free(out->record);
-        out->record = NULL;
+    bool ok = run(&s) && choose_best(&s, a);
+    out->stopped = s.stopped;
+    if (ok)
+        report_end(&s);
+    else
         *err = s.err;
-    }
-    if (s.evaluator)
-        evaluator_free(s.evaluator);
-    buf_release(&s.best_source);
-    evolve_release(&s.e);
-    arena_free(s.mem);
+    release(&s);
     return ok;
 }

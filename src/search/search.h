@@ -17,13 +17,13 @@
 struct search_options {
     const struct briefing *briefing;
     struct agent *agent;
-    struct archive *archive;      /* NULL: nothing is kept */
-    struct budget budget;         /* time ends between generations as well as inside one */
+    struct archive *archive; /* NULL: nothing is kept */
+    struct budget budget;    /* time ends between generations as well as inside one */
     uint64_t seed;
-    size_t population;            /* of a generation; 0: 12 */
-    size_t plateau;               /* generations without gain before it stops; 0: 3 */
-    double stop_share;            /* stops at this fraction of the limit; 0: 0.98 */
-    const bool *interrupted;      /* set by a signal handler; may be NULL */
+    size_t population;       /* of a generation; 0: 12 */
+    size_t plateau;          /* generations without gain before it stops; 0: 3 */
+    double stop_share;       /* stops at this fraction of the limit; 0: 0.98 */
+    const bool *interrupted; /* set by a signal handler; may be NULL */
     event_fn *emit;
     void *emit_ctx;
 };
@@ -32,8 +32,8 @@ struct search_best {
     bool found;
     uint64_t ordinal;
     struct strategy strategy;
-    str source;    /* in the arena given to search_evolve */
-    json *record;  /* owned by the caller */
+    str source;   /* in the arena given to search_evolve */
+    json *record; /* owned by the caller; "confirmed" in it is the second verification */
     double time_s;
     double naive_s; /* of the fallback strategy; INFINITY when it was not accepted */
     size_t evaluated, replayed;

@@ -16,6 +16,7 @@ static struct {
     unsigned slow_ms; /* of every answer */
     bool broken;      /* after a few */
     size_t submitted; /* since the case began */
+    size_t refuse;    /* so many second verifications */
 } world;
 
 struct evaluator {
@@ -23,6 +24,7 @@ struct evaluator {
     evaluator_done_fn *done;
     evaluator_broken_fn *broken;
     void *ctx;
+    bool again; /* a second verification */
     struct open_job *jobs;
 };
 struct open_job {
@@ -35,9 +37,9 @@ struct open_job {
 struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
                                 evaluator_done_fn *done, evaluator_broken_fn *broken, void *ctx,
                                 struct err *err) {
-    (void)o, (void)err;
+    (void)err;
     struct evaluator *e = mem_alloc(sizeof *e);
-    *e = (struct evaluator){l, done, broken, ctx, NULL};
+    *e = (struct evaluator){l, done, broken, ctx, o->verify_only, NULL};
     return e;
 }
 
@@ -63,6 +65,10 @@ static void answer(void *ctx) {
     struct err err = {0};
     json *r = json_object();
     bool accepted = j->source.b[0] >= 40;
+    if (e->again && world.refuse) {
+        world.refuse--;
+        accepted = false;
+    }
     json_set_str(r, "verdict", accepted ? S("accepted") : S("wrong"));
     json_set_str(r, "why", accepted ? S("") : S("it is off by one"));
     json_set_bool(r, "estimated", true);
@@ -166,7 +172,8 @@ static void test_plain(void) {
     struct search_options o = options(s, 50);
     struct search_best best;
     CHECKF(search(&o, &best), "%s", err.text);
-    CHECK(s->n == 50 && best.evaluated == 50 && best.replayed == 0 && world.submitted == 50);
+    CHECK(s->n == 50 && best.evaluated == 50 && best.replayed == 0);
+    CHECK(world.submitted == 51); /* the winner once more */
     CHECK(best.found && !strcmp(best.stopped, "budget") && s->ends == 1);
     CHECK(s->generations == 7 && s->bests > 0);
     CHECK(isfinite(best.time_s) && best.source.n > 100 && best.record);
@@ -175,6 +182,33 @@ static void test_plain(void) {
     double t = 0;
     CHECK(json_get_f64(best.record, "time_s", &t) && t == best.time_s);
     json_free(best.record);
+}
+
+/* The two fastest fail when they are verified again: the third wins, also when it is asked again.
+ */
+static void test_winner_must_hold(void) {
+    struct seen *s = arena_new_of(mem, struct seen), *t = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 30);
+    struct search_best first, third, again;
+    CHECKF(search(&o, &first), "%s", err.text);
+    str dir = arena_printf(mem, "/tmp/search-%ld-winner", (long)getpid());
+    o = options(t, 30);
+    o.archive = archive_at(dir.p);
+    world.refuse = 2;
+    CHECKF(search(&o, &third), "%s", err.text);
+    CHECK(world.refuse == 0 && t->notes == s->notes + 2 && third.found);
+    CHECK(third.ordinal != first.ordinal && third.time_s >= first.time_s);
+    CHECK(json_get(third.record, "confirmed"));
+    archive_close(o.archive);
+    o.archive = archive_at(dir.p);
+    t->n = world.submitted = 0;
+    CHECKF(search(&o, &again), "%s", err.text);
+    CHECK(again.ordinal == third.ordinal && world.submitted == 0);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+    json_free(first.record);
+    json_free(third.record);
+    json_free(again.record);
 }
 
 /* Interrupted after each number of candidates in turn, and gone on with: the same run. */
@@ -352,6 +386,7 @@ static void fresh(void (*test)(void)) {
         fresh(f);                                                                                  \
     }
 CASE(test_plain)
+CASE(test_winner_must_hold)
 CASE(test_resume)
 CASE(test_killed)
 CASE(test_time)
@@ -361,6 +396,7 @@ CASE(test_other_source)
 
 static const struct tap_case cases[] = {
     {"a run, consumed in order", test_plain_case},
+    {"a winner must hold a second time", test_winner_must_hold_case},
     {"interrupted anywhere, resumed, the same run", test_resume_case},
     {"killed, resumed, the same run", test_killed_case},
     {"time ends it, and the same way again", test_time_case},
