@@ -2,4 +2,6 @@
 
 extern char **environ;
 
-int main(int argc, char **argv) { return ui_main(argc, argv, environ); }
+int main(int argc, char **argv) {
+    return ui_main(argc, argv, environ);
+}

@@ -59,6 +59,8 @@ static int tap_main(const struct tap_case *cases, size_t n) {
 }
 
 #define TAP_CASES(table)                                                                           \
-    int main(void) { return tap_main(table, sizeof table / sizeof *table); }
+    int main(void) {                                                                               \
+        return tap_main(table, sizeof table / sizeof *table);                                      \
+    }
 
 #endif

@@ -13,7 +13,7 @@
 struct arena;
 
 struct arena *arena_new(size_t cap);
-void arena_free(struct arena *a); /* NULL is fine */
+void arena_free(struct arena *a);  /* NULL is fine */
 void arena_reset(struct arena *a); /* gives up all allocations, keeps the first block */
 size_t arena_used(const struct arena *a);
 
@@ -27,7 +27,7 @@ str arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(pr
 void *arena_array_bytes(struct arena *a, size_t count, size_t size, size_t align);
 
 /* The same rule for the few things that live on the heap (handles, growing arrays). */
-void *mem_alloc(size_t size);                             /* zeroed, never NULL */
+void *mem_alloc(size_t size);                                   /* zeroed, never NULL */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size); /* doubles; elements of `size` */
 void mem_free(void *p);
 /* For what is allowed to fail: NULL when there is no memory, and p stays as it was (struct buf). */

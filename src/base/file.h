@@ -15,9 +15,10 @@ bool file_replace(const char *path, str content, struct err *err);
 bool file_replace_parts(const char *path, const str *parts, size_t n, struct err *err);
 bool file_write_all(int fd, const void *p, size_t n, struct err *err); /* the one write seam */
 bool file_exists(const char *path);
-bool dir_make(const char *path, struct err *err);     /* with its parents; fine if it exists */
+bool dir_make(const char *path, struct err *err);        /* with its parents; fine if it exists */
 bool dir_remove_tree(const char *path, struct err *err); /* does not follow links */
-bool dir_list(const char *path, struct arena *a, str **names, size_t *n, struct err *err); /* sorted */
+bool dir_list(const char *path, struct arena *a, str **names, size_t *n,
+              struct err *err); /* sorted */
 /* An exclusive lock on `path` (created if absent) that dies with the process. Returns the
  * descriptor, or -1: err says who holds it where that is known. */
 int file_lock(const char *path, struct err *err);

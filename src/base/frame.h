@@ -17,8 +17,8 @@
 
 struct frame {
     uint32_t type;
-    json *head; /* owned; never NULL after reading, {} where the sender gave NULL */
-    str blob;   /* owned, heap */
+    json *head;             /* owned; never NULL after reading, {} where the sender gave NULL */
+    str blob;               /* owned, heap */
     int fds[FRAME_MAX_FDS]; /* owned */
     size_t nfds;
 };
@@ -41,7 +41,7 @@ struct conn *conn_new(struct loop *l, int rfd, int wfd, size_t noise, conn_frame
                       conn_closed_fn *closed, void *ctx, struct err *err);
 void conn_free(struct conn *c); /* closes; unsent bytes are lost; from a callback too */
 void conn_send(struct conn *c, uint32_t type, const json *head, str blob, const int *fds,
-               size_t nfds); /* copies all, duplicates the descriptors */
+               size_t nfds);               /* copies all, duplicates the descriptors */
 size_t conn_pending(const struct conn *c); /* bytes not yet written */
 
 #endif

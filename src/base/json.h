@@ -30,7 +30,8 @@ bool json_get_i64(const json *obj, const char *key, int64_t *out);
 bool json_get_f64(const json *obj, const char *key, double *out);
 bool json_get_bool(const json *obj, const char *key, bool *out);
 /* Calls f for each member in order. */
-void json_each(const json *obj, void (*f)(void *ctx, const char *key, const json *value), void *ctx);
+void json_each(const json *obj, void (*f)(void *ctx, const char *key, const json *value),
+               void *ctx);
 
 json *json_object(void);
 json *json_array(void);

@@ -17,7 +17,7 @@ struct loop *loop_new(struct err *err);
 void loop_free(struct loop *l); /* closes nothing of the caller's, kills nothing */
 
 bool loop_watch(struct loop *l, int fd, unsigned events, loop_fd_fn *fn, void *ctx,
-                struct err *err); /* again on the same fd changes events and callback */
+                struct err *err);          /* again on the same fd changes events and callback */
 void loop_unwatch(struct loop *l, int fd); /* before closing it; unknown fds are fine */
 /* Takes the pidfd over and closes it. */
 bool loop_watch_pid(struct loop *l, pid_t pid, int pidfd, loop_pid_fn *fn, void *ctx,

@@ -13,7 +13,7 @@
 
 enum option_kind {
     OPTION_BOOL,
-    OPTION_INT,    /* int64, optional min/max */
+    OPTION_INT, /* int64, optional min/max */
     OPTION_TEXT,
     OPTION_PATH,
     OPTION_CHOICE, /* one of `choices`, separated by | */
@@ -28,7 +28,7 @@ struct option_def {
     const char *value_name; /* in help: FILE, N, … */
     const char *fallback;   /* default as text; NULL: unset */
     const char *choices;
-    int64_t min, max; /* INT; both 0: no limits */
+    int64_t min, max;  /* INT; both 0: no limits */
     const char *help;  /* one sentence */
     uint64_t commands; /* bit i: belongs to commands[i] of the table it is used with */
 };
@@ -40,10 +40,10 @@ struct budget {
 struct options; /* parsed values; lives in an arena */
 
 struct option_command {
-    const char *name;      /* "task eval" is two words */
-    const char *arguments; /* "TASK", "TASK K.cu…", "" */
-    const char *summary;   /* one line */
-    const char *detail;    /* further paragraphs of help, or NULL */
+    const char *name;       /* "task eval" is two words */
+    const char *arguments;  /* "TASK", "TASK K.cu…", "" */
+    const char *summary;    /* one line */
+    const char *detail;     /* further paragraphs of help, or NULL */
     int min_args, max_args; /* max -1: any */
 };
 
@@ -58,8 +58,8 @@ struct option_set {
 /* argv without program and command. env as in environ. config_file may be NULL. Anything after `--`
  * is an argument. */
 bool options_parse(const struct option_set *set, size_t command, int argc, char *const *argv,
-                   char *const *env, const char *config_file, struct arena *a,
-                   struct options **out, struct err *err);
+                   char *const *env, const char *config_file, struct arena *a, struct options **out,
+                   struct err *err);
 
 bool option_bool(const struct options *o, const char *name);
 int64_t option_int(const struct options *o, const char *name);
@@ -72,7 +72,7 @@ bool options_help_asked(const struct options *o); /* --help / -h, known for ever
 
 void options_help(const struct option_set *set, size_t command, struct buf *out);
 void options_overview(const struct option_set *set, struct buf *out); /* all commands */
-void options_man(const struct option_set *set, struct buf *out);        /* roff */
+void options_man(const struct option_set *set, struct buf *out);      /* roff */
 void options_completion_bash(const struct option_set *set, struct buf *out);
 
 #endif

@@ -19,10 +19,10 @@ struct rng rng_sub(struct rng r, uint64_t index); /* an independent stream */
 
 void rng_block(struct rng r, uint64_t position, uint32_t out[4]);
 uint64_t rng_u64(struct rng r, uint64_t position);
-double rng_unit(struct rng r, uint64_t position);   /* [0,1), multiples of 2^-53 */
-float rng_unit24(struct rng r, uint64_t position);  /* [0,1), multiples of 2^-24 */
-double rng_normal(struct rng r, uint64_t position); /* mean 0, variance 1; |x| < 8.3 */
+double rng_unit(struct rng r, uint64_t position);                /* [0,1), multiples of 2^-53 */
+float rng_unit24(struct rng r, uint64_t position);               /* [0,1), multiples of 2^-24 */
+double rng_normal(struct rng r, uint64_t position);              /* mean 0, variance 1; |x| < 8.3 */
 uint64_t rng_below(struct rng r, uint64_t position, uint64_t n); /* [0,n), n > 0; multiply-high */
-bool rng_secret(uint64_t *out);                     /* from the operating system */
+bool rng_secret(uint64_t *out);                                  /* from the operating system */
 
 #endif

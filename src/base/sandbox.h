@@ -16,16 +16,16 @@ struct sandbox_policy {
 };
 
 enum { /* bits of a report */
-    SANDBOX_NO_NEW_PRIVS = 1,
-    SANDBOX_SECCOMP = 2,
-    SANDBOX_LANDLOCK = 4,
-    SANDBOX_NAMESPACES = 8, /* empty network and ipc namespaces */
+       SANDBOX_NO_NEW_PRIVS = 1,
+       SANDBOX_SECCOMP = 2,
+       SANDBOX_LANDLOCK = 4,
+       SANDBOX_NAMESPACES = 8, /* empty network and ipc namespaces */
 };
 
 struct sandbox_report {
     unsigned active;
-    int landlock_abi;   /* 0: none */
-    char missing[256];  /* what is not in force and why, for people; empty when all is */
+    int landlock_abi;  /* 0: none */
+    char missing[256]; /* what is not in force and why, for people; empty when all is */
 };
 
 /* Fails only when the policy itself is wrong; missing kernel features are reported. Threads must

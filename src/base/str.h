@@ -28,11 +28,11 @@ bool str_is(str a, const char *c);
 int str_cmp(str a, str b); /* bytewise, shorter first */
 bool str_starts(str s, str prefix);
 bool str_ends(str s, str suffix);
-str str_from(str s, size_t at);           /* the rest from `at` (clamped) */
-str str_cut(str s, size_t at, size_t n);  /* a piece (clamped) */
-str str_trim(str s);                      /* without blanks, tabs, CR and LF at both ends */
-size_t str_find(str s, str what);         /* position, or s.n when absent */
-bool str_line(str *rest, str *line);      /* next line without its end; false at the end */
+str str_from(str s, size_t at);                /* the rest from `at` (clamped) */
+str str_cut(str s, size_t at, size_t n);       /* a piece (clamped) */
+str str_trim(str s);                           /* without blanks, tabs, CR and LF at both ends */
+size_t str_find(str s, str what);              /* position, or s.n when absent */
+bool str_line(str *rest, str *line);           /* next line without its end; false at the end */
 bool str_word(str *rest, char sep, str *word); /* next piece up to `sep`; false at the end */
 size_t str_utf8(str s); /* bytes of the UTF-8 character s starts with; 0 when it is not one */
 
@@ -55,9 +55,10 @@ void buf_puts(struct buf *b, str s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
-char *buf_reserve(struct buf *b, size_t n); /* n writable bytes at the end, or NULL; see buf_grown */
-void buf_grown(struct buf *b, size_t n);    /* n of the reserved bytes were written */
-void buf_drop(struct buf *b, size_t n);     /* removes n bytes from the front */
+char *buf_reserve(struct buf *b,
+                  size_t n);             /* n writable bytes at the end, or NULL; see buf_grown */
+void buf_grown(struct buf *b, size_t n); /* n of the reserved bytes were written */
+void buf_drop(struct buf *b, size_t n);  /* removes n bytes from the front */
 str buf_str(const struct buf *b);
 
 #endif

@@ -109,6 +109,14 @@ static void end_with(struct work *w, enum verdict v, str why) {
     deliver(w, record_verdict(&in, v, why));
 }
 
+/* The environment failed this candidate, and will fail the next: no verdict, the end. */
+static void give_up(struct work *w, const struct err *why) {
+    struct evaluator *e = w->e;
+    work_free(w);
+    e->dead = true;
+    e->broken(e->ctx, why);
+}
+
 /* ---- at the workers ---- */
 
 static json *shape_json(const struct trial_shape *s) {
@@ -194,9 +202,7 @@ static void worker_lost(void *ctx, void *job, str why) {
     }
     err_set(&err, ERR_ENV, "a worker failed %u times on one candidate: %.*s", w->losses,
             STR_ARG(why));
-    work_free(w);
-    e->dead = true;
-    e->broken(e->ctx, &err);
+    give_up(w, &err);
 }
 
 static void worker_broken(void *ctx, const struct err *why) {
@@ -223,6 +229,11 @@ static void built(void *ctx, const struct build *b) {
     struct work *w = ctx;
     struct ptx_module *m;
     struct err why = {0};
+    if (b->no_compiler) {
+        err_set(&why, ERR_ENV, "%.*s", STR_ARG(b->log));
+        give_up(w, &why);
+        return;
+    }
     keep_build(w, b);
     if (b->verdict != VERDICT_ACCEPTED) {
         str log = arena_str(w->arena, b->log);
@@ -273,9 +284,7 @@ void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
         struct build_request r = {
             .unit = buf_str(&unit), .arch = e->o.device.gpu->arch, .fmad = true};
         if (!build_submit(e->pool, &r, built, w, &err)) {
-            work_free(w);
-            e->dead = true;
-            e->broken(e->ctx, &err);
+            give_up(w, &err);
         }
     }
     buf_release(&unit);

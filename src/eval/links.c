@@ -157,7 +157,7 @@ static void set_command(struct links *s, const struct device_name *d, unsigned t
                         const char *const *command) {
     size_t n = 0;
     if (command)
-        for (; command[n] && n < MAX_PREFIX; n++)
+        for (; n < MAX_PREFIX && command[n]; n++)
             s->argv[n] = command[n];
     else
         s->argv[n++] = arena_cstr(s->arena, self_path(s->arena));

@@ -56,6 +56,10 @@ static int64_t draw_size(struct rng r, uint64_t at, int64_t own) {
     return i == n ? own : sizes[i];
 }
 
+static bool same_dims(const struct inst *a, const struct inst *b) {
+    return memcmp(a->dims, b->dims, a->task->ndims * sizeof *a->dims) == 0;
+}
+
 static bool make_shapes(const struct candidate *c, const struct inst *own, struct arena *a,
                         struct trials *t, struct err *err) {
     const struct task *task = own->task;
@@ -72,7 +76,7 @@ static bool make_shapes(const struct candidate *c, const struct inst *own, struc
                 set[n++] = (struct binding){
                     task->dims[d].name, draw_size(r, attempt * TASK_MAX_DIMS + d, own->dims[d])};
         struct arena *scratch = arena_new(16u << 20);
-        bool usable = task_bind(task, set, n, scratch, &in, &ignored) &&
+        bool usable = task_bind(task, set, n, scratch, &in, &ignored) && !same_dims(in, own) &&
                       inst_bytes(in) <= SMALL_BYTES && plan_fits(c, in, &fits, &which, &ignored) &&
                       fits;
         arena_free(scratch);

@@ -45,7 +45,8 @@ struct kernel_facts {
 
 struct build {
     enum verdict verdict; /* ACCEPTED (it compiled), COMPILE_ERROR, COMPILE_LIMIT, FORBIDDEN */
-    str log;              /* for people and models: bounded, our own paths folded */
+    bool no_compiler; /* none could be had: the environment's failure, not the source's; see log */
+    str log;          /* for people and models: bounded, our own paths folded */
     str ptx, cubin;
     struct kernel_facts *kernels;
     size_t nkernels;

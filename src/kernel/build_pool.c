@@ -418,9 +418,11 @@ static size_t jobs_queued(const struct build_pool *p) {
 /* No compiler lives and none can be started: nothing that waits will ever be built. */
 static void give_up(struct build_pool *p) {
     for (struct job *j = p->jobs; j; j = j->next)
-        if (j->state == JOB_QUEUED)
+        if (j->state == JOB_QUEUED) {
+            j->b.no_compiler = true;
             job_say(j, VERDICT_COMPILE_LIMIT,
-                    arena_printf(j->a, "no compiler could be started: %s\n", p->start_err.text));
+                    arena_printf(j->a, "no compiler could be started: %s", p->start_err.text));
+        }
 }
 
 static void pump(struct build_pool *p) {

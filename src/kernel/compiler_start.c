@@ -10,20 +10,22 @@
 
 #define PROBE_MS 30000
 
-#if defined(__SANITIZE_ADDRESS__)
-#define UNDER_ASAN 1
+/* The sanitizers' shadow memory takes far more address space than any limit allows. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
 #endif
 #endif
-#ifndef UNDER_ASAN
-#define UNDER_ASAN 0
+#ifndef SANITIZED
+#define SANITIZED 0
 #endif
 
 /* A compiler is given nothing of our environment but the seams that test it. */
 static void compiler_environment(struct arena *a, const char *env[8]) {
-    static const char *const kept[] = {"CUTEPILOT_FAULT", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
+    static const char *const kept[] = {"CUTEPILOT_FAULT", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+                                       "TSAN_OPTIONS"};
     size_t n = 0;
     env[n++] = "LC_ALL=C";
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -51,7 +53,7 @@ bool compiler_start(const struct nvrtc_root *root, const char *program, size_t m
     /* stdin and stdout are /dev/null; stderr stays, for crashes of our own. */
     struct child_fd fds[] = {{pair[1], 3}, {2, 2}};
     struct child_spec spec = {.argv = argv, .env = env, .fds = fds, .nfds = 2};
-    spec.limits.address_bytes = UNDER_ASAN ? 0 : memory_bytes;
+    spec.limits.address_bytes = SANITIZED ? 0 : memory_bytes;
     bool ok = child_start(&spec, child, err);
     close(pair[1]);
     if (ok)

@@ -163,8 +163,8 @@ static bool parse_named(struct body *b, struct ptx_operand *out) {
     if (name.p[0] == '%') {
         str part = lex_dotted(l);
         out->kind = PTX_OP_SPECIAL;
-        out->name = arena_str(
-            b->p->arena, (str){name.p, part.n ? (size_t)(part.p - name.p) + part.n : name.n});
+        out->name = arena_str(b->p->arena,
+                              (str){name.p, part.n ? (size_t)(part.p - name.p) + part.n : name.n});
         return true;
     }
     out->kind = PTX_OP_SYMBOL;
@@ -259,8 +259,7 @@ static bool parse_guard(struct body *b, struct ptx_instr *in) {
     in->guard_negated = lex_take(&b->p->lex, '!');
     uint32_t reg;
     str name = lex_name(&b->p->lex);
-    if (!names_find(&b->names, name, &reg) ||
-        ((enum ptx_type *)b->regs.p)[reg] != PTX_PRED)
+    if (!names_find(&b->names, name, &reg) || ((enum ptx_type *)b->regs.p)[reg] != PTX_PRED)
         return lex_fail(&b->p->lex, "a guard must be a predicate register");
     in->guard = (int32_t)reg;
     return true;

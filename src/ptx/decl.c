@@ -10,12 +10,13 @@ static const struct {
     enum ptx_type type;
     size_t bytes;
 } types[] = {
-    {"pred", PTX_PRED, 1}, {"b8", PTX_B8, 1},         {"b16", PTX_B16, 2},   {"b32", PTX_B32, 4},
-    {"b64", PTX_B64, 8},   {"b128", PTX_B128, 16},    {"u8", PTX_U8, 1},     {"u16", PTX_U16, 2},
-    {"u32", PTX_U32, 4},   {"u64", PTX_U64, 8},       {"s8", PTX_S8, 1},     {"s16", PTX_S16, 2},
-    {"s32", PTX_S32, 4},   {"s64", PTX_S64, 8},       {"f16", PTX_F16, 2},   {"f16x2", PTX_F16X2, 4},
-    {"bf16", PTX_BF16, 2}, {"bf16x2", PTX_BF16X2, 4}, {"tf32", PTX_TF32, 4}, {"f32", PTX_F32, 4},
-    {"f64", PTX_F64, 8},
+    {"pred", PTX_PRED, 1},   {"b8", PTX_B8, 1},     {"b16", PTX_B16, 2},
+    {"b32", PTX_B32, 4},     {"b64", PTX_B64, 8},   {"b128", PTX_B128, 16},
+    {"u8", PTX_U8, 1},       {"u16", PTX_U16, 2},   {"u32", PTX_U32, 4},
+    {"u64", PTX_U64, 8},     {"s8", PTX_S8, 1},     {"s16", PTX_S16, 2},
+    {"s32", PTX_S32, 4},     {"s64", PTX_S64, 8},   {"f16", PTX_F16, 2},
+    {"f16x2", PTX_F16X2, 4}, {"bf16", PTX_BF16, 2}, {"bf16x2", PTX_BF16X2, 4},
+    {"tf32", PTX_TF32, 4},   {"f32", PTX_F32, 4},   {"f64", PTX_F64, 8},
 };
 
 size_t ptx_type_bytes(enum ptx_type t) {

@@ -165,7 +165,10 @@ static bool integer(str s, uint64_t *out) {
 
 static bool decimal_float(str s, struct lex_number *out) {
     double d;
-    if (!str_to_f64(s, &d))
+    bool written_as_one = false; /* an integer that does not fit is an error, not a float */
+    for (size_t i = 0; i < s.n; i++)
+        written_as_one |= s.p[i] == '.' || s.p[i] == 'e' || s.p[i] == 'E';
+    if (!written_as_one || !str_to_f64(s, &d))
         return false;
     memcpy(&out->bits, &d, 8);
     out->type = PTX_F64;

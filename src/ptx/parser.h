@@ -6,10 +6,10 @@
 #include "ptx/lex.h"
 #include "ptx/names.h"
 
-#define PTX_MAX_VAR_BYTES    (64u << 20)
-#define PTX_MAX_VECTOR       128u
-#define PTX_MAX_INSTRS       (4u << 20)
-#define PTX_MAX_FILES        4096u
+#define PTX_MAX_VAR_BYTES (64u << 20)
+#define PTX_MAX_VECTOR    128u
+#define PTX_MAX_INSTRS    (4u << 20)
+#define PTX_MAX_FILES     4096u
 
 struct list { /* of elements of one size */
     void *p;
@@ -23,7 +23,7 @@ struct parser {
     struct list entries, vars, externs, files;
 };
 
-void *list_add(struct list *l, size_t size); /* a zeroed element */
+void *list_add(struct list *l, size_t size);                                /* a zeroed element */
 void *list_finish(struct list *l, size_t size, struct arena *a, size_t *n); /* releases the list */
 
 bool ptx_type_named(str name, enum ptx_type *out);

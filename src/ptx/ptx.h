@@ -13,16 +13,39 @@
 
 enum ptx_type {
     PTX_PRED,
-    PTX_B8, PTX_B16, PTX_B32, PTX_B64, PTX_B128,
-    PTX_U8, PTX_U16, PTX_U32, PTX_U64,
-    PTX_S8, PTX_S16, PTX_S32, PTX_S64,
-    PTX_F16, PTX_F16X2, PTX_BF16, PTX_BF16X2, PTX_TF32, PTX_F32, PTX_F64,
+    PTX_B8,
+    PTX_B16,
+    PTX_B32,
+    PTX_B64,
+    PTX_B128,
+    PTX_U8,
+    PTX_U16,
+    PTX_U32,
+    PTX_U64,
+    PTX_S8,
+    PTX_S16,
+    PTX_S32,
+    PTX_S64,
+    PTX_F16,
+    PTX_F16X2,
+    PTX_BF16,
+    PTX_BF16X2,
+    PTX_TF32,
+    PTX_F32,
+    PTX_F64,
     PTX_NO_TYPE,
 };
 size_t ptx_type_bytes(enum ptx_type t);
 
 enum ptx_space {
-    PTX_SPACE_NONE, PTX_REG, PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_CONST, PTX_PARAM,
+    PTX_SPACE_NONE,
+    PTX_REG,
+    PTX_GENERIC,
+    PTX_GLOBAL,
+    PTX_SHARED,
+    PTX_LOCAL,
+    PTX_CONST,
+    PTX_PARAM,
 };
 
 struct ptx_param {
@@ -37,7 +60,7 @@ struct ptx_var {
     str name;
     enum ptx_space space;
     size_t size, align;
-    bool external;     /* .extern: dynamic shared memory */
+    bool external;       /* .extern: dynamic shared memory */
     const uint8_t *init; /* size bytes, or NULL */
 };
 
@@ -52,7 +75,7 @@ enum ptx_operand_kind {
 struct ptx_operand {
     enum ptx_operand_kind kind;
     uint32_t reg;
-    bool negated;          /* !%p */
+    bool negated; /* !%p */
     uint64_t imm;
     enum ptx_type imm_type; /* PTX_F32 for 0f…, PTX_F64 for 0d…, PTX_S64 for integers */
     str name;
@@ -63,18 +86,19 @@ struct ptx_operand {
     int32_t label; /* SYMBOL: index into labels when it names one, otherwise -1 */
 };
 /* Also VECTORs: a pair of destinations `%r1|%p1`, and the lists `(…)` of a call. What follows the
- * base in `[base, {x, y}]` is the ADDRESS's elem. `.branchtargets` is an instruction of that name. */
+ * base in `[base, {x, y}]` is the ADDRESS's elem. `.branchtargets` is an instruction of that name.
+ */
 
 struct ptx_instr {
-    str op;          /* "ld" */
-    str *mods;       /* "global", "v4", "f32" … */
+    str op;    /* "ld" */
+    str *mods; /* "global", "v4", "f32" … */
     size_t nmods;
-    str text;        /* "ld.global.v4.f32 {%f1, …}, [%rd3];" for messages */
+    str text; /* "ld.global.v4.f32 {%f1, …}, [%rd3];" for messages */
     struct ptx_operand *ops;
     size_t nops;
-    int32_t guard;   /* register of @p, or -1 */
+    int32_t guard; /* register of @p, or -1 */
     bool guard_negated;
-    uint32_t line;   /* of the PTX text */
+    uint32_t line;     /* of the PTX text */
     uint32_t src_line; /* of the .cu file by .loc; 0: unknown */
     uint32_t src_file; /* .file number */
 };
@@ -98,7 +122,7 @@ struct ptx_entry {
     struct ptx_label *labels;
     size_t nlabels;
     uint32_t maxntid[3], reqntid[3], minnctapersm; /* 0: not given */
-    struct ptx_param *rets; /* of a .func */
+    struct ptx_param *rets;                        /* of a .func */
     size_t nrets;
 };
 
@@ -110,7 +134,7 @@ struct ptx_module {
     size_t nvars;
     str *externs; /* functions declared but not defined: vprintf, malloc, … */
     size_t nexterns;
-    str *files;   /* by .file number; empty where unused */
+    str *files; /* by .file number; empty where unused */
     size_t nfiles;
 };
 

@@ -18,7 +18,6 @@ static const struct {
     {"wgmma", "write the product with fma, or run it on a GPU"},
     {"ldmatrix", "load fragments with ld.shared, or run it on a GPU"},
     {"tex", "read global memory instead"},
-    {"vprintf", "remove printf"},
 };
 
 str program_file(const struct ptx_module *m, const struct ptx_instr *in) {
@@ -41,8 +40,9 @@ bool decode_refuse(struct decoder *d, const char *why) {
         snprintf(where, sizeof where, " (%.*s line %u)", STR_ARG(str_cut(file, 0, 100)),
                  in->src_line);
     }
-    return err_set(d->err, ERR_INPUT, "PTX line %u%s: '%.*s' is not supported by the simulator%s%s; %s",
-                   in->line, where, STR_ARG(in->text), why ? ": " : "", why ? why : "", remedy);
+    return err_set(d->err, ERR_INPUT,
+                   "PTX line %u%s: '%.*s' is not supported by the simulator%s%s; %s", in->line,
+                   where, STR_ARG(in->text), why ? ": " : "", why ? why : "", remedy);
 }
 
 /* The table of operations, hashed by name. */
@@ -102,8 +102,8 @@ uint32_t decode_constant(struct decoder *d, uint64_t bits, uint8_t bytes, bool a
 struct instr *decode_step(struct decoder *d, uint8_t kind, uint8_t class) {
     d->code = mem_grow(d->code, &d->code_cap, d->ncode + 1, sizeof *d->code);
     struct instr *i = &d->code[d->ncode++];
-    *i = (struct instr){.kind = kind, .class = class, .guard = -1, .src = d->in,
-                        .counted = d->first_step};
+    *i = (struct instr){
+        .kind = kind, .class = class, .guard = -1, .src = d->in, .counted = d->first_step};
     if (d->in->guard >= 0) {
         struct ptx_operand g = {.kind = PTX_OP_REG, .reg = (uint32_t)d->in->guard};
         uint32_t at = 0;
@@ -133,17 +133,21 @@ static bool place(struct decoder *d, size_t *end, size_t size, size_t align, siz
     return true;
 }
 
+/* Variables with contents: the first one makes room for all of the module's in its space. */
 static bool image(struct decoder *d, uint8_t **bytes, size_t *end, const struct ptx_var *v,
                   size_t *at) {
-    size_t before = *end;
-    if (!place(d, end, v->size, v->align, 64u << 20, "its variables are too large", at))
+    size_t room = 0;
+    for (size_t i = 0; i < d->m->nvars; i++)
+        if (d->m->vars[i].space == v->space)
+            room += d->m->vars[i].size + d->m->vars[i].align;
+    if (room > SIM_MAX_IMAGE)
+        return decode_refuse(d, "the module's variables are too large");
+    if (!*bytes)
+        *bytes = arena_alloc(d->arena, room, 16);
+    if (!place(d, end, v->size, v->align, room, "the module's variables are too large", at))
         return false;
-    uint8_t *grown = arena_alloc(d->arena, *end ? *end : 1, 16);
-    if (before)
-        memcpy(grown, *bytes, before);
     if (v->init && v->size)
-        memcpy(grown + *at, v->init, v->size);
-    *bytes = grown;
+        memcpy(*bytes + *at, v->init, v->size);
     return true;
 }
 
@@ -312,7 +316,7 @@ static bool decode_return(struct decoder *d, bool leave) {
 }
 
 static bool is_nothing(str op) {
-    static const char *const names[] = {"membar",   "fence",  "prefetch", "prefetchu",
+    static const char *const names[] = {"membar",        "fence",     "prefetch", "prefetchu",
                                         "applypriority", "nanosleep", "pmevent"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_is(op, names[i]))
@@ -363,8 +367,8 @@ static void resolve(struct decoder *d, const struct ptx_entry *f, const uint32_t
     for (size_t k = 0; k < nown; k++) {
         struct instr *i = &d->code[own[k]];
         if (i->kind == KIND_BRANCH)
-            i->target = i->target == UINT32_MAX ? start[f->ninstrs]
-                                                : start[f->labels[i->target].target];
+            i->target =
+                i->target == UINT32_MAX ? start[f->ninstrs] : start[f->labels[i->target].target];
         for (uint32_t t = 0; i->kind == KIND_BRANCH_TABLE && t < i->ntargets; t++)
             ((uint32_t *)i->targets)[t] = start[f->labels[i->targets[t]].target];
     }

@@ -15,9 +15,9 @@ struct op_slot { /* of the hash table of lane_ops */
  * is no recursion, so its calls never overlap. */
 struct frame {
     const struct ptx_entry *f;
-    uint32_t *reg_at;        /* place of each register; 0: not used yet */
-    size_t *var_at;          /* place of each variable; SIZE_MAX: not placed yet */
-    const size_t *param_at;  /* of a .func: local memory of the caller's variables */
+    uint32_t *reg_at;       /* place of each register; 0: not used yet */
+    size_t *var_at;         /* place of each variable; SIZE_MAX: not placed yet */
+    const size_t *param_at; /* of a .func: local memory of the caller's variables */
     const size_t *ret_at;
     bool active;
 };

@@ -8,16 +8,26 @@ static const struct {
     const char *name;
     enum special what;
 } special_names[] = {
-    {"%tid.x", SPECIAL_TID_X},           {"%tid.y", SPECIAL_TID_Y},
-    {"%tid.z", SPECIAL_TID_Z},           {"%ntid.x", SPECIAL_NTID_X},
-    {"%ntid.y", SPECIAL_NTID_Y},         {"%ntid.z", SPECIAL_NTID_Z},
-    {"%ctaid.x", SPECIAL_CTAID_X},       {"%ctaid.y", SPECIAL_CTAID_Y},
-    {"%ctaid.z", SPECIAL_CTAID_Z},       {"%nctaid.x", SPECIAL_NCTAID_X},
-    {"%nctaid.y", SPECIAL_NCTAID_Y},     {"%nctaid.z", SPECIAL_NCTAID_Z},
-    {"%laneid", SPECIAL_LANEID},         {"%warpid", SPECIAL_WARPID},
-    {"%nwarpid", SPECIAL_NWARPID},       {"%lanemask_eq", SPECIAL_LANEMASK_EQ},
-    {"%lanemask_lt", SPECIAL_LANEMASK_LT}, {"%lanemask_le", SPECIAL_LANEMASK_LE},
-    {"%lanemask_gt", SPECIAL_LANEMASK_GT}, {"%lanemask_ge", SPECIAL_LANEMASK_GE},
+    {"%tid.x", SPECIAL_TID_X},
+    {"%tid.y", SPECIAL_TID_Y},
+    {"%tid.z", SPECIAL_TID_Z},
+    {"%ntid.x", SPECIAL_NTID_X},
+    {"%ntid.y", SPECIAL_NTID_Y},
+    {"%ntid.z", SPECIAL_NTID_Z},
+    {"%ctaid.x", SPECIAL_CTAID_X},
+    {"%ctaid.y", SPECIAL_CTAID_Y},
+    {"%ctaid.z", SPECIAL_CTAID_Z},
+    {"%nctaid.x", SPECIAL_NCTAID_X},
+    {"%nctaid.y", SPECIAL_NCTAID_Y},
+    {"%nctaid.z", SPECIAL_NCTAID_Z},
+    {"%laneid", SPECIAL_LANEID},
+    {"%warpid", SPECIAL_WARPID},
+    {"%nwarpid", SPECIAL_NWARPID},
+    {"%lanemask_eq", SPECIAL_LANEMASK_EQ},
+    {"%lanemask_lt", SPECIAL_LANEMASK_LT},
+    {"%lanemask_le", SPECIAL_LANEMASK_LE},
+    {"%lanemask_gt", SPECIAL_LANEMASK_GT},
+    {"%lanemask_ge", SPECIAL_LANEMASK_GE},
     {"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED},
     {"%total_smem_size", SPECIAL_TOTAL_SHARED},
 };
@@ -142,7 +152,8 @@ static bool is_float_type(str t) {
     return str_starts(t, S("f")) || str_starts(t, S("bf"));
 }
 
-/* The operation's name in the table: without rounding, .sat of floats, .ftz moved before the type. */
+/* The operation's name in the table: without rounding, .sat of floats, .ftz moved before the type.
+ */
 static bool alu_name(struct decoder *d, struct alu_name *out) {
     const struct ptx_instr *in = d->in;
     struct buf b;
@@ -199,7 +210,10 @@ static bool decode_named(struct decoder *d, const struct lane_op *op, uint8_t ro
     if (!decode_operands(d, op, &t))
         return false;
     bool carry = op->shape[strlen(op->shape) - 1] == 'c';
-    struct instr *i = decode_step(d, carry ? KIND_CARRY : round ? KIND_ROUND : KIND_LANES,
+    struct instr *i = decode_step(d,
+                                  carry   ? KIND_CARRY
+                                  : round ? KIND_ROUND
+                                          : KIND_LANES,
                                   op->class);
     i->fn = op->fn;
     i->flops = op->flops;
@@ -230,8 +244,9 @@ static bool decode_combined(struct decoder *d, const struct lane_op *op, str com
             return false;
         c = decode_temp(d, 1);
     }
-    const char *name = str_is(combine, "and") ? "and.pred" : str_is(combine, "or") ? "or.pred"
-                                                                                  : "xor.pred";
+    const char *name = str_is(combine, "and")  ? "and.pred"
+                       : str_is(combine, "or") ? "or.pred"
+                                               : "xor.pred";
     return decode_lanes(d, name, p, t, c);
 }
 
@@ -293,13 +308,14 @@ static bool decode_pack(struct decoder *d, const struct ptx_operand *v) {
 
 /* mov {a, b}, s. */
 static bool decode_unpack(struct decoder *d, const struct ptx_operand *v) {
-    static const char *const words[] = {"%low64", "%high64"}, *const halves[] = {"%low32", "%high32"},
+    static const char *const words[] = {"%low64", "%high64"},
+                             *const halves[] = {"%low32", "%high32"},
                              *const quarters[] = {"%quarter1", "%quarter2", "%quarter3",
                                                   "%quarter4"};
     const struct ptx_operand *from = &d->in->ops[1];
     bool wide = decode_mod(d, "b64");
-    const char *const *names = v->nelem == 4 && wide   ? quarters
-                               : v->nelem == 2 && wide ? words
+    const char *const *names = v->nelem == 4 && wide                   ? quarters
+                               : v->nelem == 2 && wide                 ? words
                                : v->nelem == 2 && decode_mod(d, "b32") ? halves
                                                                        : NULL;
     uint32_t s, at;

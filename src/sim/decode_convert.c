@@ -7,11 +7,20 @@ enum domain { DOMAIN_SIGNED, DOMAIN_UNSIGNED, DOMAIN_FLOAT, DOMAIN_NONE };
 
 static enum domain domain_of(enum ptx_type t) {
     switch (t) {
-    case PTX_S8: case PTX_S16: case PTX_S32: case PTX_S64:
+    case PTX_S8:
+    case PTX_S16:
+    case PTX_S32:
+    case PTX_S64:
         return DOMAIN_SIGNED;
-    case PTX_U8: case PTX_U16: case PTX_U32: case PTX_U64:
+    case PTX_U8:
+    case PTX_U16:
+    case PTX_U32:
+    case PTX_U64:
         return DOMAIN_UNSIGNED;
-    case PTX_F16: case PTX_BF16: case PTX_F32: case PTX_F64:
+    case PTX_F16:
+    case PTX_BF16:
+    case PTX_F32:
+    case PTX_F64:
         return DOMAIN_FLOAT;
     default:
         return DOMAIN_NONE;
@@ -44,8 +53,8 @@ struct conversion {
     bool ftz, sat, relu;
 };
 
-static bool step2(struct decoder *d, const char *prefix, const char *a, const char *b,
-                  uint32_t to, uint32_t from) {
+static bool step2(struct decoder *d, const char *prefix, const char *a, const char *b, uint32_t to,
+                  uint32_t from) {
     char name[32];
     snprintf(name, sizeof name, "%s%s.%s", prefix, a, b);
     return decode_lanes(d, name, to, from, 0);
@@ -146,8 +155,8 @@ static bool float_to_int(struct decoder *d, const struct conversion *c, uint32_t
         return decode_refuse(d, "it needs a rounding to integers");
     const char *kind = c->from == PTX_F64 ? "double" : "float";
     return flushed(d, c, &from) && step2(d, "%f64", "", name_of(c->from), w, from) &&
-           step2(d, "%", c->integral, "f64", w, w) &&
-           step2(d, "%", name_of(c->to), kind, w, w) && narrow(d, c->to, &d->in->ops[0]);
+           step2(d, "%", c->integral, "f64", w, w) && step2(d, "%", name_of(c->to), kind, w, w) &&
+           narrow(d, c->to, &d->in->ops[0]);
 }
 
 static bool float_finish(struct decoder *d, const struct conversion *c, uint32_t to) {

@@ -8,8 +8,8 @@ static bool space_named(str m, enum ptx_space *out) {
         const char *name;
         enum ptx_space space;
     } spaces[] = {
-        {"global", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"shared::cta", PTX_SHARED},
-        {"local", PTX_LOCAL},   {"const", PTX_CONST},   {"param", PTX_PARAM},
+        {"global", PTX_GLOBAL},      {"shared", PTX_SHARED},     {"shared::cta", PTX_SHARED},
+        {"local", PTX_LOCAL},        {"const", PTX_CONST},       {"param", PTX_PARAM},
         {"param::entry", PTX_PARAM}, {"param::func", PTX_PARAM},
     };
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
@@ -38,10 +38,10 @@ static bool access_type(str m, struct access *a) {
         uint8_t width;
         bool sign;
     } types[] = {
-        {"b8", 1, false},  {"u8", 1, false},  {"s8", 1, true},    {"b16", 2, false},
-        {"u16", 2, false}, {"s16", 2, true},  {"f16", 2, false},  {"bf16", 2, false},
-        {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},   {"f32", 4, false},
-        {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},   {"f64", 8, false},
+        {"b8", 1, false},    {"u8", 1, false},     {"s8", 1, true},   {"b16", 2, false},
+        {"u16", 2, false},   {"s16", 2, true},     {"f16", 2, false}, {"bf16", 2, false},
+        {"b32", 4, false},   {"u32", 4, false},    {"s32", 4, true},  {"f32", 4, false},
+        {"b64", 8, false},   {"u64", 8, false},    {"s64", 8, true},  {"f64", 8, false},
         {"f16x2", 4, false}, {"bf16x2", 4, false},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -144,8 +144,10 @@ static bool decode_param(struct decoder *d, const struct access *a, uint64_t at)
         from % a->bytes != 0)
         return decode_refuse(d, "it reads beside the kernel's parameters");
     for (unsigned k = 0; k < a->count; k++) {
-        struct param_use u = {.offset = (uint32_t)(from + k * a->width), .width = a->width,
-                              .reg_bytes = a->reg_bytes, .sign = a->sign};
+        struct param_use u = {.offset = (uint32_t)(from + k * a->width),
+                              .width = a->width,
+                              .reg_bytes = a->reg_bytes,
+                              .sign = a->sign};
         if (!decode_lanes(d, a->reg_bytes == 8 ? "mov.b64" : "mov.b32", a->reg[k],
                           param_place(d, u), 0))
             return false;

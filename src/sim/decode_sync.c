@@ -72,10 +72,10 @@ static bool decode_vote(struct decoder *d) {
         !decode_source(d, &from, 'p', &p) || !decode_source(d, &in->ops[2], '4', &mask))
         return false;
     struct instr *i = decode_step(d, KIND_VOTE, CLASS_INT);
-    i->mode = ballot                   ? VOTE_BALLOT
-              : decode_mod(d, "all")   ? VOTE_ALL
-              : decode_mod(d, "any")   ? VOTE_ANY
-                                       : VOTE_UNI;
+    i->mode = ballot                 ? VOTE_BALLOT
+              : decode_mod(d, "all") ? VOTE_ALL
+              : decode_mod(d, "any") ? VOTE_ANY
+                                     : VOTE_UNI;
     i->negate = in->ops[1].negated;
     i->d = to, i->a = p, i->e = mask;
     i->dst_bytes = 4;

@@ -1,4 +1,5 @@
-/* The sentences for what went wrong: where in the source, which thread, how far from which buffer. */
+/* The sentences for what went wrong: where in the source, which thread, how far from which buffer.
+ */
 #include "sim/machine.h"
 
 #include <inttypes.h>
@@ -56,8 +57,9 @@ static const struct mapped *nearest(const struct sim_machine *m, uint64_t addres
     uint64_t distance = UINT64_MAX;
     for (size_t i = 0; i < m->n; i++) {
         const struct mapped *b = &m->maps[i];
-        uint64_t far = address < b->base ? b->base - address : address >= b->end ? address - b->end
-                                                                                : 0;
+        uint64_t far = address < b->base   ? b->base - address
+                       : address >= b->end ? address - b->end
+                                           : 0;
         if (far < distance) {
             best = b;
             distance = far;

@@ -1,9 +1,9 @@
 /* What the code says before it runs: registers that need a value at the start, and instructions
  * that wait for memory.
  *
- * Liveness answers one question: which registers can be read before they were written? Those are set
- * to zero when a warp starts, so that a program that reads one gives the same result on every run
- * and on any number of threads; clearing the whole file would cost more than many kernels run.
+ * Liveness answers one question: which registers can be read before they were written? Those are
+ * set to zero when a warp starts, so that a program that reads one gives the same result on every
+ * run and on any number of threads; clearing the whole file would cost more than many kernels run.
  *
  * Lanes are followed one at a time, so divergence does not matter: a guarded write keeps the old
  * value alive. Past a size the answer is "all of them", which is right as well. */
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#define UNIT            (4u * SIM_LANES) /* bytes of the register file that one bit stands for */
-#define FLOW_MAX_WORDS  (1u << 22)
+#define UNIT           (4u * SIM_LANES) /* bytes of the register file that one bit stands for */
+#define FLOW_MAX_WORDS (1u << 22)
 
 struct flow {
     const struct sim_program *p;
@@ -101,19 +101,20 @@ static void find_blocks(struct flow *f) {
 
 static void mark_fixed(const struct sim_program *p, uint64_t *fixed) {
     for (size_t i = 0; i < p->nconstants; i++)
-        for (uint32_t at = p->constants[i].at; at < p->constants[i].at + 32u * p->constants[i].bytes;
-             at += UNIT)
+        for (uint32_t at = p->constants[i].at;
+             at < p->constants[i].at + 32u * p->constants[i].bytes; at += UNIT)
             fixed[at / UNIT / 64] |= UINT64_C(1) << (at / UNIT % 64);
     for (size_t i = 0; i < p->nparams; i++)
-        for (uint32_t at = p->params[i].at; at < p->params[i].at + (p->params[i].reg_bytes == 8 ? 2 : 1) * UNIT;
-             at += UNIT)
+        for (uint32_t at = p->params[i].at;
+             at < p->params[i].at + (p->params[i].reg_bytes == 8 ? 2 : 1) * UNIT; at += UNIT)
             fixed[at / UNIT / 64] |= UINT64_C(1) << (at / UNIT % 64);
     for (size_t i = 0; i < p->nspecials; i++)
         fixed[p->specials[i].at / UNIT / 64] |= UINT64_C(1) << (p->specials[i].at / UNIT % 64);
 }
 
 /* A 64-bit register is named by its first unit; what follows a live unit is cleared with it unless
- * it belongs to a constant, a parameter or a special register, which are never in a register's second half. */
+ * it belongs to a constant, a parameter or a special register, which are never in a register's
+ * second half. */
 static void collect(struct sim_program *p, struct arena *a, const uint64_t *live, size_t units) {
     uint64_t *fixed = arena_array(a, uint64_t, units / 64 + 1);
     mark_fixed(p, fixed);
@@ -172,8 +173,8 @@ void flow_mark_waits(struct sim_program *p) {
         i->waits = reads(i, pending);
         if (i->waits)
             memset(pending, 0, words * sizeof *pending);
-        bool far = i->kind == KIND_LOAD &&
-                   (i->mem->space == PTX_GLOBAL || i->mem->space == PTX_GENERIC);
+        bool far =
+            i->kind == KIND_LOAD && (i->mem->space == PTX_GLOBAL || i->mem->space == PTX_GENERIC);
         for (unsigned r = 0; far && r < i->mem->count; r++)
             pending[i->mem->reg[r] / UNIT / 64] |= UINT64_C(1) << (i->mem->reg[r] / UNIT % 64);
     }

@@ -159,8 +159,8 @@ static bool lane_by_lane(struct worker *w, const struct access *a, uint32_t mask
     return true;
 }
 
-bool global_access(struct worker *w, const struct instr *in, uint32_t mask,
-                   const uint64_t *address, bool store) {
+bool global_access(struct worker *w, const struct instr *in, uint32_t mask, const uint64_t *address,
+                   bool store) {
     const struct access *a = in->mem;
     if (mask == FULL && is_row(address, a->bytes) && row_access(w, a, address[0], store))
         return true;

@@ -40,23 +40,45 @@ static inline float ftz(float f) {
     return float_of(u & 0x7f800000u ? u : u & 0x80000000u);
 }
 
-static inline float f_add(float a, float b) { return canon(a + b); }
-static inline float f_sub(float a, float b) { return canon(a - b); }
-static inline float f_mul(float a, float b) { return canon(a * b); }
-static inline float f_fma(float a, float b, float c) { return canon(fmaf(a, b, c)); }
-static inline float f_div(float a, float b) { return canon(a / b); }
+static inline float f_add(float a, float b) {
+    return canon(a + b);
+}
+static inline float f_sub(float a, float b) {
+    return canon(a - b);
+}
+static inline float f_mul(float a, float b) {
+    return canon(a * b);
+}
+static inline float f_fma(float a, float b, float c) {
+    return canon(fmaf(a, b, c));
+}
+static inline float f_div(float a, float b) {
+    return canon(a / b);
+}
 /* The hardware multiplies by a reciprocal that is flushed to zero above 2^126. */
 static inline float f_div_approx(float a, float b) {
     uint32_t mag = bits_of(b) & 0x7fffffffu;
     float zero = float_of(bits_of(b) & 0x80000000u);
     return canon(mag > 0x7e800000u && mag < 0x7f800000u ? a * zero : a / b);
 }
-static inline float f_rcp(float a) { return canon(1.0f / a); }
-static inline float f_sqrt(float a) { return canon(sqrtf(a)); }
-static inline float f_rsqrt(float a) { return canon((float)(1.0 / sqrt((double)a))); }
-static inline float f_neg(float a) { return canon(float_of(bits_of(a) ^ 0x80000000u)); }
-static inline float f_abs(float a) { return canon(float_of(bits_of(a) & 0x7fffffffu)); }
-static inline float f_sat(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
+static inline float f_rcp(float a) {
+    return canon(1.0f / a);
+}
+static inline float f_sqrt(float a) {
+    return canon(sqrtf(a));
+}
+static inline float f_rsqrt(float a) {
+    return canon((float)(1.0 / sqrt((double)a)));
+}
+static inline float f_neg(float a) {
+    return canon(float_of(bits_of(a) ^ 0x80000000u));
+}
+static inline float f_abs(float a) {
+    return canon(float_of(bits_of(a) & 0x7fffffffu));
+}
+static inline float f_sat(float a) {
+    return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f;
+}
 
 /* -0 is less than +0; a NaN loses, or wins where .NaN is asked for. */
 static inline float f_min(float a, float b) {
@@ -126,9 +148,15 @@ static inline float f_lg2(float x) {
     r = x == 0.0f ? -INFINITY : x == INFINITY ? INFINITY : r;
     return x >= 0.0f ? r : float_of(0x7fffffffu);
 }
-static inline float f_sin(float x) { return canon((float)sin((double)x)); }
-static inline float f_cos(float x) { return canon((float)cos((double)x)); }
-static inline float f_tanh(float x) { return canon((float)tanh((double)x)); }
+static inline float f_sin(float x) {
+    return canon((float)sin((double)x));
+}
+static inline float f_cos(float x) {
+    return canon((float)cos((double)x));
+}
+static inline float f_tanh(float x) {
+    return canon((float)tanh((double)x));
+}
 
 /* Halves. To float is exact; from float rounds to nearest even in integer arithmetic. */
 static inline float half_to_float(uint32_t h) {
@@ -149,7 +177,9 @@ static inline uint32_t float_to_half(float f) {
     h = mag >= 0x477ff000u ? 0x7c00u : h;
     return mag > 0x7f800000u ? 0x7fffu : h | sign;
 }
-static inline float bhalf_to_float(uint32_t h) { return float_of(h << 16); }
+static inline float bhalf_to_float(uint32_t h) {
+    return float_of(h << 16);
+}
 static inline uint32_t float_to_bhalf(float f) {
     uint32_t u = bits_of(f);
     uint32_t r = (u + 0x7fffu + (u >> 16 & 1)) >> 16;
@@ -180,24 +210,44 @@ static inline uint32_t double_to_half(double d) {
     uint32_t nan = (uint32_t)(u >> 48 & 0x8000u) | 0x7e00u | (uint32_t)(u >> 42 & 0x3ffu);
     return d == d ? float_to_half(odd_float(d)) : nan;
 }
-static inline uint32_t double_to_bhalf(double d) { return float_to_bhalf(odd_float(d)); }
+static inline uint32_t double_to_bhalf(double d) {
+    return float_to_bhalf(odd_float(d));
+}
 
 #define HALF2(name, to, from)                                                                      \
-    static inline uint32_t name##_add(uint32_t a, uint32_t b) { return from(to(a) + to(b)); }      \
-    static inline uint32_t name##_sub(uint32_t a, uint32_t b) { return from(to(a) - to(b)); }      \
-    static inline uint32_t name##_mul(uint32_t a, uint32_t b) { return from(to(a) * to(b)); }      \
-    static inline uint32_t name##_min(uint32_t a, uint32_t b) { return from(f_min(to(a), to(b))); } \
-    static inline uint32_t name##_max(uint32_t a, uint32_t b) { return from(f_max(to(a), to(b))); } \
+    static inline uint32_t name##_add(uint32_t a, uint32_t b) {                                    \
+        return from(to(a) + to(b));                                                                \
+    }                                                                                              \
+    static inline uint32_t name##_sub(uint32_t a, uint32_t b) {                                    \
+        return from(to(a) - to(b));                                                                \
+    }                                                                                              \
+    static inline uint32_t name##_mul(uint32_t a, uint32_t b) {                                    \
+        return from(to(a) * to(b));                                                                \
+    }                                                                                              \
+    static inline uint32_t name##_min(uint32_t a, uint32_t b) {                                    \
+        return from(f_min(to(a), to(b)));                                                          \
+    }                                                                                              \
+    static inline uint32_t name##_max(uint32_t a, uint32_t b) {                                    \
+        return from(f_max(to(a), to(b)));                                                          \
+    }                                                                                              \
     static inline uint32_t name##_min_nan(uint32_t a, uint32_t b) {                                \
         return from(f_min_nan(to(a), to(b)));                                                      \
     }                                                                                              \
     static inline uint32_t name##_max_nan(uint32_t a, uint32_t b) {                                \
         return from(f_max_nan(to(a), to(b)));                                                      \
     }                                                                                              \
-    static inline uint32_t name##_neg(uint32_t a) { return from(f_neg(to(a))); }                   \
-    static inline uint32_t name##_abs(uint32_t a) { return from(f_abs(to(a))); }                   \
-    static inline uint32_t name##_ex2(uint32_t a) { return from(f_ex2(to(a))); }                   \
-    static inline uint32_t name##_tanh(uint32_t a) { return from(f_tanh(to(a))); }                 \
+    static inline uint32_t name##_neg(uint32_t a) {                                                \
+        return from(f_neg(to(a)));                                                                 \
+    }                                                                                              \
+    static inline uint32_t name##_abs(uint32_t a) {                                                \
+        return from(f_abs(to(a)));                                                                 \
+    }                                                                                              \
+    static inline uint32_t name##_ex2(uint32_t a) {                                                \
+        return from(f_ex2(to(a)));                                                                 \
+    }                                                                                              \
+    static inline uint32_t name##_tanh(uint32_t a) {                                               \
+        return from(f_tanh(to(a)));                                                                \
+    }                                                                                              \
     static inline uint32_t name##_fma(uint32_t a, uint32_t b, uint32_t c) {                        \
         double sum = add_to_odd((double)to(a) * (double)to(b), (double)to(c));                     \
         return from(odd_float(sum));                                                               \

@@ -1,6 +1,6 @@
 /* Arithmetic on a warp: each operation is a loop over 32 lanes that the compiler turns into vector
- * instructions. The table is built from ops.def twice, for any CPU and for x86-64 with AVX2 and FMA,
- * and the better one is chosen when the program starts.
+ * instructions. The table is built from ops.def twice, for any CPU and for x86-64 with AVX2 and
+ * FMA, and the better one is chosen when the program starts.
  *
  * A register is 32 lanes of 4 or 8 bytes. Registers of 8 and 16 bits use 4 bytes a lane and hold
  * their value zero-extended; a predicate's lane is 0 or ~0. Operations compute all 32 lanes,
@@ -30,7 +30,8 @@ typedef void lane_fn(void *d, const void *a, const void *b, const void *c, void 
 /* `shape` gives the destination and then the sources: p predicate, h up to 16 bits, 4, 8 bytes. A
  * trailing c: e is the carry flag (0 or 1 a lane), read and written. */
 struct lane_op {
-    const char *name; /* "add.ftz.f32"; a name that starts with % is a step of another instruction */
+    const char
+        *name; /* "add.ftz.f32"; a name that starts with % is a step of another instruction */
     lane_fn *fn;
     const char *shape;
     uint8_t class;

@@ -35,7 +35,7 @@ struct launch {
     struct sim_machine *m;
     struct touched *touched;
     uint64_t ctas, ctas_total, chunk;
-    bool alone; /* one thread */
+    bool alone;               /* one thread */
     _Atomic uint64_t next;    /* ordinal of the next chunk's first CTA */
     _Atomic uint64_t stop_at; /* CTAs from this ordinal on are not needed any more */
     _Atomic uint64_t used;    /* warp instructions */
@@ -50,14 +50,14 @@ enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER };
 struct group { /* lanes at one place */
     uint32_t pc, mask;
     uint8_t wait;
-    uint8_t barrier;   /* its number */
-    bool any_place;    /* bar.warp.sync: the others may wait at another one */
-    uint32_t members;  /* lanes that a WAIT_WARP waits for */
+    uint8_t barrier;  /* its number */
+    bool any_place;   /* bar.warp.sync: the others may wait at another one */
+    uint32_t members; /* lanes that a WAIT_WARP waits for */
 };
 
 struct warp {
     uint8_t *regs, *local;
-    struct group run;               /* mask 0: none */
+    struct group run; /* mask 0: none */
     struct group parked[SIM_LANES];
     unsigned nparked;
     uint32_t meet;  /* lowest pc of the parked groups that can join the running one */
@@ -91,7 +91,7 @@ bool worker_settle(struct worker *w); /* adds what was run to the launch's; fals
 
 /* cta.c */
 void cta_fill_fixed(struct worker *w, uint8_t *regs); /* special registers of the whole launch */
-bool cta_run(struct worker *w); /* false: w->status */
+bool cta_run(struct worker *w);                       /* false: w->status */
 
 /* warp.c */
 enum warp_end { WARP_DONE, WARP_BLOCKED, WARP_FAILED };
@@ -109,8 +109,8 @@ void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store);
 struct mapped *memory_find(struct worker *w, uint64_t address);
 /* global.c */
-bool global_access(struct worker *w, const struct instr *in, uint32_t mask,
-                   const uint64_t *address, bool store);
+bool global_access(struct worker *w, const struct instr *in, uint32_t mask, const uint64_t *address,
+                   bool store);
 void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
                  bool store);
 

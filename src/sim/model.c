@@ -21,11 +21,11 @@
 
 #include <math.h>
 
-#define ISSUE_LATENCY     4.0     /* clocks between dependent instructions of a warp */
-#define DISPATCH_CLOCKS   157.0   /* from one block to the next on an SM, at H200's 1.98 GHz */
-#define DISPATCH_GHZ      1.98e9
-#define BLOCK_TAIL_S      0.28e-9 /* a thread of the block: waiting for the block's last warp */
-#define OVERLAP           1.5
+#define ISSUE_LATENCY   4.0   /* clocks between dependent instructions of a warp */
+#define DISPATCH_CLOCKS 157.0 /* from one block to the next on an SM, at H200's 1.98 GHz */
+#define DISPATCH_GHZ    1.98e9
+#define BLOCK_TAIL_S    0.28e-9 /* a thread of the block: waiting for the block's last warp */
+#define OVERLAP         1.5
 
 struct work { /* of the whole launch, sampled counters scaled */
     double warps, instrs, waits, sectors, read_bytes, write_bytes;
@@ -85,8 +85,8 @@ void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threa
     double ctas = (double)c->ctas_total, places = (double)g->sms * out->occupancy.blocks_sm;
     double sms = ctas < g->sms ? ctas : g->sms, clocks = sms * g->clock_hz;
     out->waves = ctas / places;
-    double warp_s = w.waits / w.warps * g->dram_latency_s +
-                    w.instrs / w.warps * ISSUE_LATENCY / g->clock_hz;
+    double warp_s =
+        w.waits / w.warps * g->dram_latency_s + w.instrs / w.warps * ISSUE_LATENCY / g->clock_hz;
     out->dram_s = gpu_roofline(g, w.read_bytes, w.write_bytes, 0, 0).memory_s;
     out->latency_s = effective_waves(out->waves) * (warp_s + BLOCK_TAIL_S * threads_block);
     double l2[] = {w.sectors * 32 / g->l2_bytes_s, w.sectors / (g->lsu_sectors_clk * clocks)};
@@ -95,7 +95,7 @@ void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threa
     out->pipe_s = pipe_time(g, &w, clocks);
     out->dispatch_s = ctas * DISPATCH_CLOCKS / DISPATCH_GHZ / g->sms;
     double both = overlapped(out->latency_s, (w.read_bytes + w.write_bytes) / g->dram_bytes_s);
-    const double parts[] = {out->dram_s, both,         out->l2_s,
+    const double parts[] = {out->dram_s,  both,        out->l2_s,
                             out->issue_s, out->pipe_s, out->dispatch_s};
     static const char *const names[] = {"dram", "latency", "l2", "issue", "pipes", "dispatch"};
     double time = most(parts, 6);

@@ -10,11 +10,12 @@
 #include "sim/lanes.h"
 #include "sim/sim.h"
 
-#define SIM_MAX_CODE     (1u << 22)
-#define SIM_MAX_SHARED   (227u << 10)
-#define SIM_MAX_PARAMS   32764u
-#define SIM_MAX_LOCAL    (512u << 10)
-#define SIM_MAX_VECTOR   8u
+#define SIM_MAX_CODE           (1u << 22)
+#define SIM_MAX_SHARED         (227u << 10)
+#define SIM_MAX_PARAMS         32764u
+#define SIM_MAX_LOCAL          (512u << 10)
+#define SIM_MAX_IMAGE          (64u << 20)
+#define SIM_MAX_VECTOR         8u
 #define SIM_MAX_REGISTER_BYTES (64u << 20)
 
 /* Generic addresses of the windows; buffers lie above them (memory.c). */
@@ -47,15 +48,23 @@ enum op_kind {
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
 enum vote_mode { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
-enum redux_mode { REDUX_ADD, REDUX_MIN_S, REDUX_MAX_S, REDUX_MIN_U, REDUX_MAX_U, REDUX_AND,
-                  REDUX_OR, REDUX_XOR };
+enum redux_mode {
+    REDUX_ADD,
+    REDUX_MIN_S,
+    REDUX_MAX_S,
+    REDUX_MIN_U,
+    REDUX_MAX_U,
+    REDUX_AND,
+    REDUX_OR,
+    REDUX_XOR
+};
 enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR };
 
 struct access {
     enum ptx_space space;
-    uint8_t width; /* of an element */
-    uint8_t count; /* elements */
-    uint8_t bytes; /* a lane */
+    uint8_t width;     /* of an element */
+    uint8_t count;     /* elements */
+    uint8_t bytes;     /* a lane */
     uint8_t reg_bytes; /* of the registers: 2, 4 or 8 */
     bool sign;         /* extend */
     bool base_wide;    /* the base is a 64-bit register; otherwise 32 bits */
@@ -83,14 +92,28 @@ struct instr {
 };
 
 enum special {
-    SPECIAL_TID_X, SPECIAL_TID_Y, SPECIAL_TID_Z,
-    SPECIAL_NTID_X, SPECIAL_NTID_Y, SPECIAL_NTID_Z,
-    SPECIAL_CTAID_X, SPECIAL_CTAID_Y, SPECIAL_CTAID_Z,
-    SPECIAL_NCTAID_X, SPECIAL_NCTAID_Y, SPECIAL_NCTAID_Z,
-    SPECIAL_LANEID, SPECIAL_WARPID, SPECIAL_NWARPID,
-    SPECIAL_LANEMASK_EQ, SPECIAL_LANEMASK_LT, SPECIAL_LANEMASK_LE,
-    SPECIAL_LANEMASK_GT, SPECIAL_LANEMASK_GE,
-    SPECIAL_DYNAMIC_SHARED, SPECIAL_TOTAL_SHARED,
+    SPECIAL_TID_X,
+    SPECIAL_TID_Y,
+    SPECIAL_TID_Z,
+    SPECIAL_NTID_X,
+    SPECIAL_NTID_Y,
+    SPECIAL_NTID_Z,
+    SPECIAL_CTAID_X,
+    SPECIAL_CTAID_Y,
+    SPECIAL_CTAID_Z,
+    SPECIAL_NCTAID_X,
+    SPECIAL_NCTAID_Y,
+    SPECIAL_NCTAID_Z,
+    SPECIAL_LANEID,
+    SPECIAL_WARPID,
+    SPECIAL_NWARPID,
+    SPECIAL_LANEMASK_EQ,
+    SPECIAL_LANEMASK_LT,
+    SPECIAL_LANEMASK_LE,
+    SPECIAL_LANEMASK_GT,
+    SPECIAL_LANEMASK_GE,
+    SPECIAL_DYNAMIC_SHARED,
+    SPECIAL_TOTAL_SHARED,
     SPECIAL_COUNT,
 };
 

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FUEL_STEP      4096u
-#define MAX_THREADS    64u
-#define MAX_GRID_X     INT32_MAX
-#define MAX_GRID_YZ    65535u
-#define MAX_BLOCK      1024u
-#define MAX_BLOCK_Z    64u
+#define FUEL_STEP   4096u
+#define MAX_THREADS 64u
+#define MAX_GRID_X  INT32_MAX
+#define MAX_GRID_YZ 65535u
+#define MAX_BLOCK   1024u
+#define MAX_BLOCK_Z 64u
 
 static bool bad_launch(struct sim_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -33,9 +33,10 @@ static bool check_shape(const struct sim_launch *l, struct sim_result *r) {
         return bad_launch(r, "grid (%u,%u,%u) or block (%u,%u,%u) has a zero", g[0], g[1], g[2],
                           b[0], b[1], b[2]);
     if (g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ)
-        return bad_launch(r, "grid (%u,%u,%u) is over the limits of 2147483647, 65535, 65535",
-                          g[0], g[1], g[2]);
-    uint64_t threads = (uint64_t)b[0] * b[1] > MAX_BLOCK ? UINT64_MAX : (uint64_t)b[0] * b[1] * b[2];
+        return bad_launch(r, "grid (%u,%u,%u) is over the limits of 2147483647, 65535, 65535", g[0],
+                          g[1], g[2]);
+    uint64_t threads =
+        (uint64_t)b[0] * b[1] > MAX_BLOCK ? UINT64_MAX : (uint64_t)b[0] * b[1] * b[2];
     if (b[0] > MAX_BLOCK || b[1] > MAX_BLOCK || b[2] > MAX_BLOCK_Z || threads > MAX_BLOCK)
         return bad_launch(r, "block (%u,%u,%u) is over the limit of %u threads (z: %u)", b[0], b[1],
                           b[2], MAX_BLOCK, MAX_BLOCK_Z);
@@ -48,11 +49,11 @@ static bool check_entry(const struct sim_launch *l, struct sim_result *r) {
     const uint32_t *b = l->block;
     uint64_t most = (uint64_t)e->maxntid[0] * e->maxntid[1] * e->maxntid[2];
     if (most && (uint64_t)b[0] * b[1] * b[2] > most)
-        return bad_launch(r, "block (%u,%u,%u) has more threads than kernel %.*s allows (%" PRIu64
+        return bad_launch(r,
+                          "block (%u,%u,%u) has more threads than kernel %.*s allows (%" PRIu64
                           ", from __launch_bounds__)",
                           b[0], b[1], b[2], STR_ARG(e->name), most);
-    if (e->reqntid[0] &&
-        (b[0] != e->reqntid[0] || b[1] != e->reqntid[1] || b[2] != e->reqntid[2]))
+    if (e->reqntid[0] && (b[0] != e->reqntid[0] || b[1] != e->reqntid[1] || b[2] != e->reqntid[2]))
         return bad_launch(r, "block (%u,%u,%u) is not the (%u,%u,%u) kernel %.*s requires", b[0],
                           b[1], b[2], e->reqntid[0], e->reqntid[1], e->reqntid[2],
                           STR_ARG(e->name));
@@ -131,7 +132,8 @@ static void worker_free(struct worker *w) {
     mem_free(w);
 }
 
-/* The linear index of the k-th CTA that runs; samples are spread evenly, the last CTA among them. */
+/* The linear index of the k-th CTA that runs; samples are spread evenly, the last CTA among them.
+ */
 static uint64_t cta_of(const struct launch *la, uint64_t k) {
     if (la->ctas == la->ctas_total || la->ctas == 1)
         return k;
@@ -190,15 +192,13 @@ static void add_counts(const struct worker *w, struct sim_counters *c) {
 }
 
 void sim_counters_add(struct sim_counters *s, const struct sim_counters *c) {
-#define ADD(field) s->field += c->field
-    ADD(ctas), ADD(ctas_total), ADD(warps), ADD(warp_instrs), ADD(lane_instrs);
-    ADD(warp_fp32), ADD(warp_fp64), ADD(warp_int), ADD(warp_special), ADD(warp_memory);
-    ADD(warp_control), ADD(flops), ADD(load_requests), ADD(load_sectors), ADD(load_bytes);
-    ADD(store_requests), ADD(store_sectors), ADD(store_bytes), ADD(touched_load_sectors);
-    ADD(touched_store_sectors), ADD(divergent_branches), ADD(warp_waits);
-#undef ADD
-    s->widest_load = c->widest_load > s->widest_load ? c->widest_load : s->widest_load;
-    s->widest_store = c->widest_store > s->widest_store ? c->widest_store : s->widest_store;
+    uint32_t load = c->widest_load > s->widest_load ? c->widest_load : s->widest_load;
+    uint32_t store = c->widest_store > s->widest_store ? c->widest_store : s->widest_store;
+#define COUNTER(type, name) s->name += c->name;
+#include "sim/counters.def"
+#undef COUNTER
+    s->widest_load = load;
+    s->widest_store = store;
 }
 
 static uint64_t count_bits(const _Atomic uint64_t *map, size_t bytes) {

@@ -22,8 +22,8 @@ struct sim_machine *sim_machine_new(void);
 void sim_machine_free(struct sim_machine *m);
 
 struct sim_buffer {
-    str name;     /* for messages: "x" */
-    void *host;   /* size bytes, the caller's */
+    str name;   /* for messages: "x" */
+    void *host; /* size bytes, the caller's */
     size_t size;
     bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
     /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
@@ -43,9 +43,9 @@ struct sim_launch {
     size_t dynamic_shared;
     const void *params; /* laid out as the entry's parameters */
     size_t params_size;
-    unsigned threads;          /* of the host */
-    uint64_t max_warp_instrs;  /* of the whole launch; 0: a generous default by grid size */
-    uint64_t sample_ctas;      /* 0: all; otherwise about so many, spread evenly over the grid */
+    unsigned threads;         /* of the host */
+    uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
+    uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid */
 };
 
 enum sim_status {
@@ -66,7 +66,7 @@ struct sim_fault { /* of the first faulting thread in CTA and lane order */
     bool store;
     uint32_t cta[3], thread[3];
     uint32_t src_line; /* of the .cu; 0: unknown */
-    char text[512];    /* one sentence for people and models, line, thread and nearest buffer in it */
+    char text[512]; /* one sentence for people and models, line, thread and nearest buffer in it */
 };
 
 /* Exact counts of what ran. Of a sampled launch, `ctas` of `ctas_total` ran: scale by the ratio. */
@@ -74,12 +74,12 @@ struct sim_counters {
     uint64_t ctas, ctas_total, warps;
     uint64_t warp_instrs, lane_instrs;
     uint64_t warp_fp32, warp_fp64, warp_int, warp_special, warp_memory, warp_control;
-    uint64_t flops;             /* lanes; an fma counts two */
-    uint64_t load_requests, load_sectors, load_bytes;    /* global; bytes as asked by lanes */
+    uint64_t flops;                                   /* lanes; an fma counts two */
+    uint64_t load_requests, load_sectors, load_bytes; /* global; bytes as asked by lanes */
     uint64_t store_requests, store_sectors, store_bytes;
     uint64_t touched_load_sectors, touched_store_sectors; /* distinct 32-byte sectors */
     uint64_t divergent_branches;
-    uint32_t widest_load, widest_store;  /* bytes a lane in one instruction */
+    uint32_t widest_load, widest_store; /* bytes a lane in one instruction */
     uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
                             memory: round trips, however many loads were under way */
 };

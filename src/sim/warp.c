@@ -118,7 +118,8 @@ static void branch(struct worker *w, struct warp *wp, const struct instr *in, ui
     go(wp, next);
 }
 
-static bool branch_table(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken) {
+static bool branch_table(struct worker *w, struct warp *wp, const struct instr *in,
+                         uint32_t taken) {
     const u32_lane *index = (const u32_lane *)(wp->regs + in->a);
     uint32_t rest = wp->run.mask & ~taken, groups = rest != 0;
     for (uint32_t m = taken; m; groups++) {

@@ -227,7 +227,7 @@ void features_of(const struct inst *in, struct features *out) {
             out->inputs++;
             out->broadcast |= in->tensors[i].count < largest;
         }
-    out->log2_elements = log2((double)largest);
+    out->log2_elements = largest > 0 ? log2((double)largest) : 0;
     out->log2_bytes = log2(c.compulsory_bytes);
     out->special_share = c.flops > 0 ? c.flops_special / c.flops : 0;
 }

@@ -9,7 +9,7 @@ struct cost {
     double flops_special; /* exp, log, sqrt, tanh, … */
     double flops;         /* both */
     double read_bytes, write_bytes, compulsory_bytes; /* each touched element once */
-    double intensity;     /* flops / compulsory byte */
+    double intensity;                                 /* flops / compulsory byte */
 };
 void cost_of(const struct inst *in, struct cost *out);
 
@@ -24,8 +24,8 @@ struct features {
     double intensity;
     double special_share; /* of flops */
     size_t inputs, outputs, rank;
-    enum dtype dtype;     /* of the first output */
-    bool broadcast;       /* some input has fewer elements than the output */
+    enum dtype dtype; /* of the first output */
+    bool broadcast;   /* some input has fewer elements than the output */
 };
 void features_of(const struct inst *in, struct features *out);
 

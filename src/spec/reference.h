@@ -31,13 +31,14 @@ struct mismatch {
     double expected, got, estimate;
 };
 struct comparison {
-    uint64_t judged;     /* elements compared by value */
-    uint64_t wrong;      /* beyond the limit for one element */
-    uint64_t nonfinite;  /* NaN or infinite where the reference is not, or the reverse, or the sign */
-    double worst, rms;   /* error over estimate */
+    uint64_t judged; /* elements compared by value */
+    uint64_t wrong;  /* beyond the limit for one element */
+    uint64_t
+        nonfinite;     /* NaN or infinite where the reference is not, or the reverse, or the sign */
+    double worst, rms; /* error over estimate */
     double worst_limit, rms_limit;
     bool pass;
-    bool pass_looser;    /* would pass in a looser class: "inaccurate" rather than "wrong" */
+    bool pass_looser; /* would pass in a looser class: "inaccurate" rather than "wrong" */
     struct mismatch first[MISMATCH_KEPT];
     size_t nfirst;
 };

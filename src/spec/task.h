@@ -79,9 +79,9 @@ struct expr {
     enum value_kind value_kind;
     size_t at, len; /* in the source text, for messages */
     double number;
-    int64_t integer;       /* NUMBER when integral */
+    int64_t integer; /* NUMBER when integral */
     bool integral;
-    size_t ref;            /* DIM: dimension; INDEX: variable; READ: tensor */
+    size_t ref; /* DIM: dimension; INDEX: variable; READ: tensor */
     enum function function;
     struct expr **args; /* operands, indices or arguments */
     size_t nargs;
@@ -97,10 +97,10 @@ enum tensor_role { TENSOR_IN, TENSOR_PARAM, TENSOR_OUT, TENSOR_LET };
 struct tensor {
     str name;
     enum tensor_role role;
-    enum dtype dtype;   /* LET without a type: F64, never rounded */
+    enum dtype dtype; /* LET without a type: F64, never rounded */
     size_t rank;
     struct expr *extent[TASK_MAX_RANK];
-    struct dist dist;   /* IN, PARAM */
+    struct dist dist; /* IN, PARAM */
     size_t at, len;
 };
 
@@ -154,7 +154,7 @@ struct bound_tensor {
 };
 struct inst {
     const struct task *task;
-    int64_t *dims;               /* [ndims] */
+    int64_t *dims;                /* [ndims] */
     struct bound_tensor *tensors; /* [ntensors] */
 };
 
@@ -174,7 +174,7 @@ bool expr_eval_dims(const struct expr *e, const int64_t *dims, int64_t *out);
 /* "B=3 D=257": the settable dimensions of an instance. */
 str inst_label(const struct inst *in, struct arena *a);
 int tensor_find(const struct task *t, str name); /* -1: none */
-bool tensor_is_input(const struct tensor *t);     /* IN or PARAM */
+bool tensor_is_input(const struct tensor *t);    /* IN or PARAM */
 
 /* The mathematics of the task, for people. */
 void task_show(const struct inst *in, struct buf *out);

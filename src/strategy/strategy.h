@@ -17,7 +17,7 @@
 enum regime { REGIME_MEMORY, REGIME_COMPUTE, REGIME_LATENCY, REGIME_COUNT };
 
 struct decision {
-    str name;       /* "vector-width" */
+    str name;        /* "vector-width" */
     int64_t *values; /* ascending */
     size_t nvalues;
     int64_t fallback; /* what the naive kernel has */

@@ -10,24 +10,24 @@ struct gpu {
     const char *title; /* "NVIDIA H200" */
     const char *arch;  /* for NVRTC: "sm_90a" */
     int sms;
-    double clock_hz;           /* sustained boost */
-    double dram_bytes_s;       /* datasheet: the speed-of-light floor */
-    double copy_bytes_s;       /* ceiling measured, read + write counted */
-    double read_bytes_s;       /* … reading only */
-    double write_bytes_s;      /* … writing only */
-    double l2_bytes_s;         /* L2 to SMs, all together */
+    double clock_hz;      /* sustained boost */
+    double dram_bytes_s;  /* datasheet: the speed-of-light floor */
+    double copy_bytes_s;  /* ceiling measured, read + write counted */
+    double read_bytes_s;  /* … reading only */
+    double write_bytes_s; /* … writing only */
+    double l2_bytes_s;    /* L2 to SMs, all together */
     size_t l2_bytes;
     double fp32_flops, fp32_tensor_flops; /* plain; class fp32 through tensor cores */
     double tf32_flops, bf16_flops;
-    double launch_s;           /* one empty kernel, back to back */
+    double launch_s; /* one empty kernel, back to back */
     double dram_latency_s;
     int max_threads_sm, max_blocks_sm, max_warps_sm, max_threads_block;
     int registers_sm;
     size_t shared_sm, shared_block;
-    double issue_warps_clk;    /* warp instructions an SM issues a clock */
+    double issue_warps_clk; /* warp instructions an SM issues a clock */
     double fp32_lanes_clk, int_lanes_clk, sfu_lanes_clk, fp64_lanes_clk; /* lanes an SM a clock */
-    double lsu_sectors_clk;    /* 32-byte sectors an SM moves to or from L2 a clock */
-    bool calibrated;           /* on hardware; otherwise from public facts, and labelled so */
+    double lsu_sectors_clk; /* 32-byte sectors an SM moves to or from L2 a clock */
+    bool calibrated;        /* on hardware; otherwise from public facts, and labelled so */
 };
 
 const struct gpu *gpu_find(str name); /* NULL: unknown */

@@ -17,6 +17,6 @@ struct progress {
 /* `how` as of --progress; auto looks at stderr. log_path may be NULL. */
 void progress_init(struct progress *p, const char *how, const char *log_path);
 void progress_release(struct progress *p);
-void progress_event(void *p, const struct event *e); /* an event_fn */
+void progress_event(void *ctx, const struct event *e); /* an event_fn */
 
 #endif

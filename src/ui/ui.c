@@ -236,7 +236,7 @@ int cmd_version(struct ui *ui) {
 
 /* --config is needed before the options are. */
 static const char *config_file(struct arena *a, int argc, char **argv) {
-    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (!strncmp(argv[i], "--config=", 9))
             return argv[i] + 9;
         if (!strcmp(argv[i], "--config") && i + 1 < argc)
@@ -256,7 +256,7 @@ static int run_command(int which, int words, int argc, char **argv, char **env) 
     struct options *options;
     struct err err = {0};
     int code;
-    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         ui.as_json |= !strcmp(argv[i], "--json"); /* for errors of the parsing itself */
     if (!options_parse(&set, (size_t)which, argc - 1 - words, argv + 1 + words, env,
                        config_file(ui.arena, argc, argv), ui.arena, &options, &err)) {

@@ -180,7 +180,11 @@ static void signals_are_reset(void) {
           out, sizeof out);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    CHECKF(strcmp(out, "SigBlk:0000000000000000SigIgn:0000000000000000") == 0, "%s", out);
+    unsigned long long blocked = 1, ignored = 1;
+    sscanf(out, "SigBlk:%llxSigIgn:%llx", &blocked, &ignored);
+    /* 32 and 33 are the C library's own: whoever started us may have left them ignored */
+    ignored &= ~(3ull << 31);
+    CHECKF(blocked == 0 && ignored == 0, "%s", out);
 }
 
 static long read_number(int fd) {

@@ -98,7 +98,7 @@ bool pw_same(const struct expr *a, const struct expr *b) {
         return true;
     if (a->kind != b->kind || a->ref != b->ref || a->nargs != b->nargs ||
         a->function != b->function || a->integral != b->integral || a->integer != b->integer ||
-        (a->kind == EXPR_NUMBER && memcmp(&a->number, &b->number, sizeof a->number) != 0))
+        (a->kind == EXPR_NUMBER && a->number != b->number))
         return false;
     for (size_t i = 0; i < a->nargs; i++)
         if (!pw_same(a->args[i], b->args[i]))

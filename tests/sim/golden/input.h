@@ -1,5 +1,5 @@
-/* The inputs of the golden kernels: word k (0 to 2) of thread i. Corner cases of integers and floats
- * against each other, then random bits, moderate floats and small integers in turn. */
+/* The inputs of the golden kernels: word k (0 to 2) of thread i. Corner cases of integers and
+ * floats against each other, then random bits, moderate floats and small integers in turn. */
 #ifndef TESTS_SIM_GOLDEN_INPUT_H
 #define TESTS_SIM_GOLDEN_INPUT_H
 

@@ -1,0 +1,142 @@
+/* What is refused, with which words; and small programs that no compiler writes. */
+#include "tap.h"
+
+#include "harness.h"
+
+static void test_refused(void) {
+    static const struct {
+        const char *body, *text;
+    } rows[] = {
+        {"atom.global.add.u32 %r1, [%rd1], 1;",
+         "PTX line 8: 'atom.global.add.u32 %r1, [%rd1], 1;' is not supported by the simulator; "
+         "give each block its own place in a workspace"},
+        {"wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned;' is not supported"},
+        {"mov.u32 %r1, %clock;", "does not have this special register"},
+        {"add.s32 %r1, %rd1, 2;", "not a register of the instruction's width"},
+        {"add.f32 %f1, %f2;", "another number of operands"},
+        {"setp.lt.s32 %r1, %r2, %r3;", "not a register of the instruction's width"},
+        {"ld.global.v4.f32 {%f1, %f2}, [%rd1];", "another number of registers"},
+        {"ld.global.L2::cache_hint.f32 %f1, [%rd1], %rd2;", "not supported"},
+        {"ld.global.u64 %r1, [%rd1];", "one fitting width"},
+        {"bra nowhere;", "needs a label"},
+        {"call (r), f, (a);", "not defined in the module"},
+        {"mov.u64 %rd1, nothing;", "names nothing"},
+        {"ld.param.u64 %rd2, [p+8];", "beside the kernel's parameters"},
+        {"cvt.u8.u64 %p1, %rd1;", "too narrow"},
+        {"%pack64 %rd1, %r1, %r2;", "is not supported"},
+        {"mul.lo.banana.s32 %r1, %r2, %r3;", "is not supported"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct harness h;
+        struct arena *a = arena_new(1u << 20);
+        bool ok = harness_load_text(&h, harness_kernel(a, rows[i].body), "k");
+        CHECKF(!ok && strstr(h.err.text, rows[i].text), "%s: %s", rows[i].body, h.err.text);
+        harness_free(&h);
+        arena_free(a);
+    }
+}
+
+static void test_source_line(void) {
+    struct harness h;
+    struct arena *a = arena_new(8u << 20);
+    CHECK(!harness_load_text(&h, harness_text(a, "sim/ptx", "pointwise.ptx"), "count_up"));
+    CHECKF(strstr(h.err.text, "(pointwise.cu line 49): 'atom.global.add.u32"), "%s", h.err.text);
+    harness_free(&h);
+    arena_free(a);
+}
+
+/* Each leaves one word in the buffer, the same for all lanes. */
+static void test_programs(void) {
+    static const struct {
+        const char *name, *body;
+        uint32_t want;
+    } rows[] = {
+        {"a register that was never written is zero", "st.global.u32 [%rd1], %r5;", 0},
+        {"guards",
+         "setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r2, 3; @!%p1 mov.u32 %r2, 4;"
+         "st.global.u32 [%rd1], %r2;",
+         3},
+        {"setp with and, negated",
+         "setp.eq.u32 %p1, 1, 1; setp.ne.and.u32 %p2, 1, 2, !%p1;"
+         "setp.eq.or.s32 %p3, 1, 2, %p1; selp.u32 %r1, 1, 0, %p2;"
+         "selp.u32 %r2, 2, 0, %p3; or.b32 %r1, %r1, %r2;"
+         "st.global.u32 [%rd1], %r1;",
+         2},
+        {"carry chain",
+         "mov.u32 %r1, -1; add.cc.u32 %r2, %r1, 1; addc.u32 %r3, 5, 6;"
+         "st.global.u32 [%rd1], %r3;",
+         12},
+        {"borrow chain",
+         "mov.u32 %r1, 0; sub.cc.u32 %r2, %r1, 1; subc.u32 %r3, 5, 1;"
+         "st.global.u32 [%rd1], %r3;",
+         3},
+        {"decimal literals",
+         "add.f32 %f1, 1.5, 0f3F000000; cvt.rzi.u32.f32 %r1, %f1;"
+         "st.global.u32 [%rd1], %r1;",
+         2},
+        {"vectors of halves",
+         "mov.b32 {%h1, %h2}, 0x00020001; mov.b32 %r1, {%h2, %h1};"
+         "st.global.u32 [%rd1], %r1;",
+         0x00010002},
+        {"quarters",
+         "mov.b64 %rd2, {%h1, 7, 8, 9}; mov.b64 {_, %h2, %h3, _}, %rd2;"
+         "mov.b32 %r1, {%h2, %h3}; st.global.u32 [%rd1], %r1;",
+         0x00080007},
+        {"saturating conversion",
+         "mov.u32 %r1, -5; cvt.sat.u8.s32 %r2, %r1; mov.u32 %r3, 300;"
+         "cvt.sat.u8.s32 %r4, %r3; shl.b32 %r4, %r4, 8;"
+         "or.b32 %r2, %r2, %r4; st.global.u32 [%rd1], %r2;",
+         0xff00},
+        {"signed bytes", "mov.u32 %r1, 0x1f0; cvt.s32.s8 %r2, %r1; st.global.u32 [%rd1], %r2;",
+         0xfffffff0},
+        {"labels of inner blocks",
+         "{ bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 1; }"
+         "{ bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 2; }"
+         "st.global.u32 [%rd1], %r1;",
+         3},
+        {"branch table",
+         "mov.u32 %r1, 1; T: .branchtargets A, B; brx.idx %r1, T;"
+         "A: mov.u32 %r2, 10; bra E; B: mov.u32 %r2, 20; E:"
+         "st.global.u32 [%rd1], %r2;",
+         20},
+        {"rounding modes",
+         "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f33000000; add.rp.f32 %f3, %f1,"
+         "%f2; add.rm.f32 %f4, %f1, %f2; mov.b32 %r1, %f3; mov.b32 %r2, %f4;"
+         "sub.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;",
+         1},
+        {"set", "set.lt.u32.f32 %r1, 0f3F800000, 0f40000000; st.global.u32 [%rd1], %r1;", ~0u},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct harness h;
+        struct arena *a = arena_new(1u << 20);
+        uint32_t out = 0x5a5a5a5a;
+        bool ok = harness_load_text(&h, harness_kernel(a, rows[i].body), "k");
+        CHECKF(ok, "%s: %s", rows[i].name, h.err.text);
+        uint64_t p = harness_buffer(&h, "out", &out, 4, false);
+        if (ok) {
+            struct sim_result r = harness_run(&h, 1, 48, &p, 8);
+            CHECKF(r.status == SIM_OK, "%s: %s", rows[i].name, r.fault.text);
+            CHECKF(out == rows[i].want, "%s: %#x", rows[i].name, out);
+        }
+        harness_free(&h);
+        arena_free(a);
+    }
+}
+
+static void test_list(void) {
+    struct buf b;
+    buf_init(&b, 1u << 20);
+    sim_supported(&b);
+    CHECK(!b.failed && b.n > 1000);
+    CHECK(str_find(buf_str(&b), S("\nfma.ftz.f32\n")) < b.n);
+    CHECK(str_find(buf_str(&b), S("%")) == b.n); /* steps are nobody's business */
+    buf_release(&b);
+}
+
+static const struct tap_case cases[] = {
+    {"refused at load, with the reason", test_refused},
+    {"the .cu line of what is refused", test_source_line},
+    {"small programs", test_programs},
+    {"the list of what is supported", test_list},
+};
+TAP_CASES(cases)
