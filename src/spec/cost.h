@@ -5,15 +5,27 @@
 #include "spec/task.h"
 
 struct cost {
-    double flops_add_mul; /* additions, multiplications, comparisons of reals, divisions */
-    double flops_special; /* exp, log, sqrt, tanh, … */
-    double flops;         /* both */
+    double flops_add_mul;     /* additions, multiplications, comparisons of reals, divisions */
+    double flops_special;     /* exp, log, sqrt, tanh, … */
+    double flops;             /* both */
+    double flops_contraction; /* of flops: products summed, what tensor cores can do */
     double read_bytes, write_bytes, compulsory_bytes; /* each touched element once */
     double intensity;                                 /* flops / compulsory byte */
 };
 void cost_of(const struct inst *in, struct cost *out);
 
-enum workload { WORKLOAD_POINTWISE, WORKLOAD_COUNT };
+enum workload {
+    WORKLOAD_POINTWISE,
+    WORKLOAD_REDUCTION,
+    WORKLOAD_NORMALISATION, /* pointwise in its input and reductions of it */
+    WORKLOAD_SCAN,
+    WORKLOAD_WINDOW,      /* pooling: reductions over a small stated range beside the index */
+    WORKLOAD_CONTRACTION, /* products summed: matmul, convolution */
+    WORKLOAD_ATTENTION,   /* contraction, normalisation, contraction */
+    WORKLOAD_LOSS,        /* everything to one number */
+    WORKLOAD_GATHER,      /* reads at places that data say */
+    WORKLOAD_COUNT
+};
 const char *workload_name(enum workload w);
 
 /* For retrieval of history and for the planners. */
@@ -24,8 +36,10 @@ struct features {
     double intensity;
     double special_share; /* of flops */
     size_t inputs, outputs, rank;
-    enum dtype dtype; /* of the first output */
-    bool broadcast;   /* some input has fewer elements than the output */
+    enum dtype dtype;    /* of the first output */
+    double log2_reduced; /* terms of the longest reduction; 0: none */
+    double reuse;        /* reads of elements / distinct elements read */
+    bool broadcast;      /* some input has fewer elements than the output */
 };
 void features_of(const struct inst *in, struct features *out);
 

@@ -13,6 +13,7 @@
 
 #define TASK_MAX_BYTES   (1u << 20)
 #define TASK_MAX_RANK    8
+#define TASK_MAX_VARS    32 /* index and reduction variables of one statement */
 #define TASK_MAX_TENSORS 64
 #define TASK_MAX_DIMS    64
 #define TASK_MAX_DEPTH   200 /* nesting of an expression */
@@ -67,10 +68,39 @@ enum expr_kind {
     EXPR_GE,
     EXPR_AND,
     EXPR_OR,
-    EXPR_CALL, /* function(args…) */
-    EXPR_IF,   /* args: condition, then, else; reads only the taken side */
+    EXPR_CALL,
+    /* function(args…) */ EXPR_IF, /* args: condition, then, else; reads only the taken side */
+    EXPR_PAD,    /* args: a READ, the value where one of its indices leaves the tensor */
+    EXPR_REDUCE, /* args: body; over `reduce` */
 };
 
+enum reduction {
+    REDUCTION_SUM,
+    REDUCTION_PROD,
+    REDUCTION_MAX,
+    REDUCTION_MIN,
+    REDUCTION_MEAN,   /* divides by the number of terms selected */
+    REDUCTION_ARGMAX, /* of one variable: its value at the first maximum; integer */
+    REDUCTION_ARGMIN,
+    REDUCTION_COUNT
+};
+const char *reduction_name(enum reduction r);
+
+/* A reduction variable runs over lo <= v < hi. The bounds may use dimensions and every variable
+ * declared further out (of the statement, of enclosing reductions, and earlier ones of the same
+ * reduction): sum(k <= j) has hi = j + 1. Inferred ranges have the extent of what they index. */
+struct reduce_var {
+    str name;
+    size_t var; /* its number among the variables of the statement, from nindex on */
+    struct expr *lo, *hi;
+    bool inferred;
+};
+struct reduce {
+    enum reduction op;
+    struct reduce_var *vars;
+    size_t nvars;
+    struct expr *guard; /* NULL: all terms */
+};
 /* What an expression yields, settled by the parser. */
 enum value_kind { VALUE_INT, VALUE_REAL, VALUE_BOOL };
 
@@ -83,24 +113,40 @@ struct expr {
     bool integral;
     size_t ref; /* DIM: dimension; INDEX: variable; READ: tensor */
     enum function function;
-    struct expr **args; /* operands, indices or arguments */
+    const struct reduce *reduce; /* REDUCE */
+    struct expr **args;          /* operands, indices or arguments */
     size_t nargs;
 };
 
-enum dist_kind { DIST_UNIFORM, DIST_NORMAL, DIST_RANDINT, DIST_BERNOULLI, DIST_ONES, DIST_ZEROS };
+enum dist_kind {
+    DIST_UNIFORM,
+    DIST_NORMAL,
+    DIST_RANDINT,
+    DIST_BERNOULLI,
+    DIST_ONES,
+    DIST_ZEROS,
+    DIST_DEFINED
+};
 struct dist {
     enum dist_kind kind;
     struct expr *a, *b; /* bounds, or mean and deviation; over dimensions; NULL when unused */
 };
 
-enum tensor_role { TENSOR_IN, TENSOR_PARAM, TENSOR_OUT, TENSOR_LET };
+enum tensor_role {
+    TENSOR_IN,
+    TENSOR_PARAM,
+    TENSOR_OUT,
+    TENSOR_LET,
+    TENSOR_RAND,  /* random numbers that inputs are defined from; no kernel sees it */
+    TENSOR_INOUT, /* an input whose memory is written: read as it was before */
+};
 struct tensor {
     str name;
     enum tensor_role role;
     enum dtype dtype; /* LET without a type: F64, never rounded */
     size_t rank;
     struct expr *extent[TASK_MAX_RANK];
-    struct dist dist; /* IN, PARAM */
+    struct dist dist; /* IN, PARAM, RAND, INOUT; DIST_DEFINED: by a statement of `definitions` */
     size_t at, len;
 };
 
@@ -111,12 +157,32 @@ struct dim {
     size_t at, len;
 };
 
-/* tensor[index variables] = body, for every index of the tensor. */
+/* tensor[left side] = body. A position of the left side is an index variable, which runs over the
+ * extent there, or a constant over dimensions (`y[i,0]`). Variables are numbered: those of the left
+ * side from 0, in order, then reduction variables in order of appearance. */
 struct statement {
     size_t tensor;
-    size_t nindex;
-    str index[TASK_MAX_RANK];
+    size_t nindex;                        /* variables of the left side */
+    str index[TASK_MAX_RANK];             /* their names */
+    int position[TASK_MAX_RANK];          /* of each dimension of the tensor: its variable, or -1 */
+    struct expr *constant[TASK_MAX_RANK]; /* where position is -1 */
+    size_t nvars;                         /* with reduction variables */
     struct expr *body;
+    size_t at, len;
+};
+
+/* What a kernel may rely on; every generated distribution respects it. */
+enum assumption_kind {
+    ASSUME_SYMMETRIC, /* tensor: square in its last two dimensions, equal across the diagonal */
+    ASSUME_ZERO,      /* tensor[index] == 0 | condition */
+    ASSUME_COMPARE,   /* tensor[index] OP number, OP one of < <= > >= */
+};
+struct assumption {
+    enum assumption_kind kind;
+    size_t tensor;
+    struct statement s; /* ZERO: body is the condition; COMPARE: index variables only */
+    enum expr_kind op;  /* COMPARE */
+    struct expr *number;
     size_t at, len;
 };
 
@@ -139,6 +205,10 @@ struct task {
     size_t ntensors;
     struct statement *statements; /* in an order in which all reads are defined */
     size_t nstatements;
+    struct statement *definitions; /* of inputs defined from RAND tensors and other inputs */
+    size_t ndefinitions;
+    struct assumption *assumptions;
+    size_t nassumptions;
     struct check_line *checks;
     size_t nchecks;
     str torch; /* empty: none */
@@ -174,7 +244,9 @@ bool expr_eval_dims(const struct expr *e, const int64_t *dims, int64_t *out);
 /* "B=3 D=257": the settable dimensions of an instance. */
 str inst_label(const struct inst *in, struct arena *a);
 int tensor_find(const struct task *t, str name); /* -1: none */
-bool tensor_is_input(const struct tensor *t);    /* IN or PARAM */
+bool tensor_is_input(const struct tensor *t);    /* IN, PARAM or INOUT: has given content */
+bool tensor_is_output(const struct tensor *t);   /* OUT or INOUT: is written */
+bool tensor_has_memory(const struct tensor *t);  /* a kernel is passed it: neither LET nor RAND */
 
 /* The mathematics of the task, for people. */
 void task_show(const struct inst *in, struct buf *out);
