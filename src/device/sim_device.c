@@ -208,7 +208,7 @@ static bool add_lazy(struct server *s, const struct inst *in, const struct data_
     for (size_t i = 0; i < in->task->ntensors; i++) {
         const struct tensor *t = &in->task->tensors[i];
         size_t bytes = in->tensors[i].bytes;
-        if (t->role == TENSOR_LET)
+        if (!tensor_has_memory(t))
             continue;
         void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -219,7 +219,7 @@ static bool add_lazy(struct server *s, const struct inst *in, const struct data_
         if (tensor_is_input(t)) {
             struct lazy_input *lazy = arena_new_of(a, struct lazy_input);
             *lazy = (struct lazy_input){in, scale, i};
-            b.read_only = true;
+            b.read_only = !tensor_is_output(t);
             b.touch = touch_input;
             b.touch_ctx = lazy;
         }

@@ -78,10 +78,6 @@ static void drop_oldest(struct judge *j) {
     j->cases[old] = j->cases[--j->ncases];
 }
 
-static bool has_memory(const struct tensor *t) {
-    return t->role != TENSOR_LET;
-}
-
 static size_t pages(size_t bytes) {
     return (bytes + CANARY - 1) / CANARY * CANARY;
 }
@@ -90,7 +86,7 @@ static bool map_case(struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     size_t at = CANARY;
     for (size_t i = 0; i < t->ntensors; i++) {
-        if (!has_memory(&t->tensors[i]))
+        if (!tensor_has_memory(&t->tensors[i]))
             continue;
         c->offset[i] = at;
         at += pages(c->inst->tensors[i].bytes) + CANARY;
@@ -196,13 +192,15 @@ static bool poison_case(struct judge *j, struct test_case *c, struct err *err) {
         return err_set(err, ERR_ENV, "no random numbers from the operating system");
     canary_fill(j->key, c->map, CANARY);
     for (size_t i = 0; i < t->ntensors; i++) {
-        if (!has_memory(&t->tensors[i]))
+        if (!tensor_has_memory(&t->tensors[i]))
             continue;
         size_t start = canary_start(c, i);
         canary_fill(j->key + 1 + i, c->map + start, canary_end(c, i) - start);
         if (t->tensors[i].role == TENSOR_OUT)
             poison_fill(t->tensors[i].dtype, j->key, (size_t)c->inst->tensors[i].count,
                         c->map + c->offset[i]);
+        else if (tensor_is_output(&t->tensors[i])) /* as it was before the run before */
+            memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
     }
     return true;
 }
@@ -236,14 +234,14 @@ static bool prepare(struct judge *j, const json *head, json *out, struct err *er
     json *tensors = json_array();
     for (size_t i = 0; i < j->task->ntensors; i++) {
         const struct tensor *t = &j->task->tensors[i];
-        if (!has_memory(t)) {
+        if (!tensor_has_memory(t)) {
             json_push_i64(tensors, 0);
             continue;
         }
         json *o = json_object();
         json_set_i64(o, "offset", (int64_t)c->offset[i]);
         json_set_i64(o, "bytes", (int64_t)c->inst->tensors[i].bytes);
-        json_set_bool(o, "writable", t->role == TENSOR_OUT);
+        json_set_bool(o, "writable", tensor_is_output(t));
         json_push(tensors, o);
     }
     json_set(out, "tensors", tensors);
@@ -266,7 +264,7 @@ static bool check_canaries(struct judge *j, const struct test_case *c, struct ru
     if (!ok)
         snprintf(r->why, sizeof r->why, "wrote before its first buffer");
     for (size_t i = 0; ok && i < t->ntensors; i++) {
-        size_t start = has_memory(&t->tensors[i]) ? canary_start(c, i) : 0;
+        size_t start = tensor_has_memory(&t->tensors[i]) ? canary_start(c, i) : 0;
         if (start &&
             !canary_holds(j->key + 1 + i, c->map + start, canary_end(c, i) - start, &first)) {
             snprintf(r->why, sizeof r->why, "wrote %zu bytes past the end of %.*s", first,
@@ -283,7 +281,7 @@ static bool check_inputs(const struct test_case *c, struct ruling *r) {
     const struct task *t = c->inst->task;
     for (size_t i = 0; i < t->ntensors; i++) {
         size_t bytes = c->inst->tensors[i].bytes;
-        if (!tensor_is_input(&t->tensors[i]) ||
+        if (!tensor_is_input(&t->tensors[i]) || tensor_is_output(&t->tensors[i]) ||
             memcmp(c->map + c->offset[i], c->inputs + c->offset[i], bytes) == 0)
             continue;
         memcpy(c->map + c->offset[i], c->inputs + c->offset[i], bytes); /* for the next one */
@@ -297,6 +295,8 @@ static bool check_inputs(const struct test_case *c, struct ruling *r) {
 static bool check_written(struct judge *j, const struct test_case *c, const struct reference *ref,
                           struct arena *a, struct ruling *r) {
     size_t first = 0;
+    if (c->inst->task->tensors[ref->tensor].role != TENSOR_OUT)
+        return true; /* written in place: it never held poison */
     uint64_t n = poison_count(c->inst->task->tensors[ref->tensor].dtype, j->key,
                               c->map + c->offset[ref->tensor], ref->value, ref->count, &first);
     if (!n)

@@ -12,7 +12,7 @@
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
     for (size_t i = 0; i < in->task->ntensors; i++)
-        if (in->task->tensors[i].role != TENSOR_LET)
+        if (tensor_has_memory(&in->task->tensors[i]))
             sum += in->tensors[i].bytes;
     return sum;
 }

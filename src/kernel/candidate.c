@@ -110,7 +110,7 @@ static bool parse_argument(struct plan_reader *r, struct plan_arg *out) {
     int tensor = t.kind == TOKEN_NAME ? tensor_find(r->task, t.text) : -1;
     if (tensor < 0)
         return (out->value = plan_expr_parse(r)) != NULL;
-    if (r->task->tensors[tensor].role == TENSOR_LET)
+    if (!tensor_has_memory(&r->task->tensors[tensor]))
         return PLAN_FAIL(r, t.at, t.text.n, "a launch is given inputs, parameters and outputs",
                          "'%.*s' is an intermediate of the task: it has no memory",
                          STR_ARG(t.text));
@@ -223,7 +223,7 @@ static bool check_launches(struct candidate *c, struct err *err) {
     for (size_t t = 0; t < c->task->ntensors; t++) {
         const struct tensor *tensor = &c->task->tensors[t];
         const struct plan_launch *last = &c->launches[c->nlaunches - 1];
-        if (tensor->role == TENSOR_OUT && !launches_take(c, t))
+        if (tensor_is_output(tensor) && !launches_take(c, t))
             return err_at(err, c->file, c->source, last->at, last->len,
                           "every output is an argument of some launch",
                           "output %.*s is never passed to a launch", STR_ARG(tensor->name));

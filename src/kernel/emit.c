@@ -32,6 +32,7 @@ enum level {
     HELPER(MAXIMUM, "maximum")                                                                     \
     HELPER(MINIMUM, "minimum")                                                                     \
     HELPER(SIGMOID, "sigmoid")                                                                     \
+    HELPER(SIGN, "sign")                                                                           \
     HELPER(SQUARE, "square")                                                                       \
     HELPER(CUBE, "cube")                                                                           \
     HELPER(FLOORDIV, "floordiv")                                                                   \
@@ -56,6 +57,7 @@ struct emit {
     unsigned helpers; /* bits: those that the text calls */
     unsigned depth;
     bool too_deep;
+    const struct expr *refused; /* what has no text for one element */
 };
 
 static void put(struct emit *m, const struct expr *e, enum level need, enum value_kind want);
@@ -145,14 +147,15 @@ static void put_clamp(struct emit *m, const struct expr *e, bool real) {
 
 /* Functions of reals that CUDA has under a name of its own. */
 static const char *const real_names[FUNCTION_COUNT] = {
-    [FUNCTION_EXP] = "expf",     [FUNCTION_LOG] = "logf",   [FUNCTION_SQRT] = "sqrtf",
-    [FUNCTION_RSQRT] = "rsqrtf", [FUNCTION_TANH] = "tanhf", [FUNCTION_ERF] = "erff",
-    [FUNCTION_SIN] = "sinf",     [FUNCTION_COS] = "cosf",   [FUNCTION_FLOOR] = "floorf",
-    [FUNCTION_POW] = "powf",
+    [FUNCTION_EXP] = "expf",     [FUNCTION_LOG] = "logf",    [FUNCTION_SQRT] = "sqrtf",
+    [FUNCTION_RSQRT] = "rsqrtf", [FUNCTION_TANH] = "tanhf",  [FUNCTION_ERF] = "erff",
+    [FUNCTION_SIN] = "sinf",     [FUNCTION_COS] = "cosf",    [FUNCTION_FLOOR] = "floorf",
+    [FUNCTION_CEIL] = "ceilf",   [FUNCTION_ROUND] = "rintf", [FUNCTION_EXPM1] = "expm1f",
+    [FUNCTION_LOG1P] = "log1pf", [FUNCTION_POW] = "powf",
 };
 
 static void put_call(struct emit *m, const struct expr *e) {
-    bool real = e->value_kind == VALUE_REAL || real_names[e->function];
+    bool real = e->value_kind == VALUE_REAL;
     if (e->function == FUNCTION_POW && put_small_power(m, e))
         return;
     if (e->function == FUNCTION_CLAMP) {
@@ -165,6 +168,8 @@ static void put_call(struct emit *m, const struct expr *e) {
         call_begin(m, real ? "fabsf" : "llabs");
     else if (e->function == FUNCTION_SIGMOID)
         helper_begin(m, HELPER_SIGMOID);
+    else if (e->function == FUNCTION_SIGN)
+        helper_begin(m, HELPER_SIGN);
     else if (e->function == FUNCTION_MAXIMUM)
         helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
     else if (e->function == FUNCTION_MINIMUM)
@@ -318,6 +323,8 @@ static void put_converted(struct emit *m, const struct expr *e, enum value_kind 
 static void put(struct emit *m, const struct expr *e, enum level need, enum value_kind want) {
     if (++m->depth > TASK_MAX_DEPTH + 8)
         m->too_deep = true;
+    else if (e->kind == EXPR_PAD || e->kind == EXPR_REDUCE)
+        m->refused = e;
     else if (e->kind == EXPR_NUMBER && want != VALUE_BOOL)
         put_number(m, e, want);
     else if (e->value_kind == want)
@@ -336,6 +343,10 @@ bool emit_expr(const struct task *t, const struct expr *e, const struct emit_nam
     if (m.too_deep)
         return err_at(err, t->file, t->text, e->at, e->len, NULL,
                       "nested too deep for a generated kernel");
+    if (m.refused)
+        return err_at(err, t->file, t->text, m.refused->at, m.refused->len, NULL,
+                      "a %s is not an expression of one element",
+                      m.refused->kind == EXPR_PAD ? "padded read" : "reduction");
     if (out->failed)
         return err_set(err, ERR_ENV, "a generated kernel is too long");
     return true;

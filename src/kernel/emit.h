@@ -1,6 +1,7 @@
 /* Expressions as CUDA text, for the generators: one statement's body, for one element. Functions
  * are spelled so that the class fp32 accepts the result; NaN goes through maximum and minimum as
- * PyTorch has it. Literals carry all the digits that fp32 needs. */
+ * PyTorch has it. Literals carry all the digits that fp32 needs. Reductions and padded reads are
+ * loops and branches of the generator's own making and are refused. */
 #ifndef KERNEL_EMIT_H
 #define KERNEL_EMIT_H
 

@@ -70,6 +70,7 @@ static void put_argument_check(const struct candidate *c, size_t launch, size_t 
     }
     const struct tensor *t = &c->task->tensors[a->tensor];
     const struct dtype_info *type = dtype_info(t->dtype);
+    /* What is written in place may be read by a step before. */
     bool writes = t->role == TENSOR_OUT && !taken_before(c, launch, arg);
     buf_printf(out,
                "static_assert(%s<%s%s, argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument "

@@ -32,6 +32,8 @@ static double real_call(enum function f, const double *a) {
         return fabs(a[0]);
     case FUNCTION_FLOOR:
         return floor(a[0]);
+    case FUNCTION_CEIL:
+        return ceil(a[0]);
     case FUNCTION_POW:
         return pow(a[0], a[1]);
     case FUNCTION_MAXIMUM:
@@ -215,21 +217,134 @@ static bool check_dist(const struct task *t, const struct tensor *x, const int64
     return !fault || fail_at(t, args[0]->at, args[0]->len, err, NULL, fault);
 }
 
+static void narrow(struct bound_tensor *b, double lo, double hi) {
+    if (lo > (double)b->lo)
+        b->lo = (int64_t)lo;
+    if (hi < (double)b->hi)
+        b->hi = (int64_t)hi;
+}
+
+/* What the elements of an integer input can be. Only where places are computed from them is that
+ * more than its type says: other integers are varied beyond their distribution. */
+static void range_of_input(struct inst *in, size_t i) {
+    const struct task *t = in->task;
+    const struct tensor *x = &t->tensors[i];
+    double a, b;
+    if (!x->indexes || x->dist.kind == DIST_DEFINED)
+        return;
+    dist_numbers(in, i, &a, &b);
+    if (x->dist.kind == DIST_RANDINT)
+        narrow(&in->tensors[i], a, b - 1);
+    else
+        narrow(&in->tensors[i], x->dist.kind == DIST_ONES, x->dist.kind != DIST_ZEROS);
+}
+
+/* `assume t[i] >= 0`, on top of that. */
+static void range_by_assumptions(struct inst *in, size_t i) {
+    const struct task *t = in->task;
+    for (size_t k = 0; t->tensors[i].indexes && k < t->nassumptions; k++) {
+        const struct assumption *x = &t->assumptions[k];
+        double v;
+        if (x->tensor != i || x->kind != ASSUME_COMPARE || !expr_eval_real(x->number, in->dims, &v))
+            continue;
+        bool less = x->op == EXPR_LT || x->op == EXPR_LE;
+        double end = x->op == EXPR_LT   ? ceil(v) - 1
+                     : x->op == EXPR_LE ? floor(v)
+                     : x->op == EXPR_GT ? floor(v) + 1
+                                        : ceil(v);
+        narrow(&in->tensors[i], less ? -INFINITY : end, less ? end : INFINITY);
+    }
+}
+
+/* The range of a let or a defined input is that of its expression. */
+static void range_of_body(struct inst *in, const struct statement *s) {
+    struct bound_tensor *b = &in->tensors[s->tensor];
+    struct ranges r = ranges_of(in, s);
+    struct range v;
+    if (in->task->tensors[s->tensor].indexes && range_of(&r, s->body, &v) == RANGE_OK &&
+        v.lo >= b->lo && v.hi <= b->hi) {
+        b->lo = v.lo;
+        b->hi = v.hi;
+    }
+}
+
+static bool is_integer(const struct tensor *x) {
+    char kind = dtype_info(x->dtype)->kind;
+    return kind == 'i' || kind == 'u';
+}
+
+static void range_of_type(const struct tensor *x, struct bound_tensor *b) {
+    double lo, hi;
+    dtype_limits(x->dtype, &lo, &hi);
+    b->lo = lo <= -0x1p63 ? INT64_MIN : (int64_t)lo;
+    b->hi = hi >= 0x1p63 ? INT64_MAX : (int64_t)hi;
+}
+
+static bool bind_tensors(struct inst *in, struct err *err) {
+    const struct task *t = in->task;
+    size_t total = 0;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        const struct tensor *x = &t->tensors[i];
+        bool given = tensor_is_input(x) || x->role == TENSOR_RAND;
+        if (!bind_tensor(t, i, in->dims, &in->tensors[i], &total, err) ||
+            (given && !check_dist(t, x, in->dims, err)))
+            return false;
+        if (!is_integer(x))
+            continue;
+        range_of_type(x, &in->tensors[i]);
+        if (given)
+            range_of_input(in, i);
+        range_by_assumptions(in, i);
+        if (in->tensors[i].lo > in->tensors[i].hi)
+            return fail_at(t, x->at, x->len, err, NULL,
+                           "the assumptions leave no value for the elements of this tensor");
+    }
+    return true;
+}
+
+static bool check_statements(struct inst *in, const struct statement *list, size_t n,
+                             struct arena *a, struct err *err) {
+    for (size_t i = 0; i < n; i++) {
+        const struct tensor *x = &in->task->tensors[list[i].tensor];
+        if (!bounds_check(in, &list[i], a, err))
+            return false;
+        if (is_integer(x) && (x->role == TENSOR_LET || x->dist.kind == DIST_DEFINED))
+            range_of_body(in, &list[i]);
+    }
+    return true;
+}
+
+static bool check_assumption(const struct inst *in, const struct assumption *x, struct arena *a,
+                             struct err *err) {
+    const struct task *t = in->task;
+    const struct bound_tensor *b = &in->tensors[x->tensor];
+    size_t rank = t->tensors[x->tensor].rank;
+    double v;
+    if (x->kind == ASSUME_ZERO)
+        return bounds_check(in, &x->s, a, err);
+    if (x->kind == ASSUME_COMPARE)
+        return expr_eval_real(x->number, in->dims, &v) ||
+               fail_at(t, x->number->at, x->number->len, err, NULL,
+                       "the number cannot be evaluated or is not finite");
+    return b->extent[rank - 2] == b->extent[rank - 1] ||
+           err_at(err, t->file, t->text, x->at, x->len, NULL,
+                  "a matrix of %lld by %lld cannot be symmetric", (long long)b->extent[rank - 2],
+                  (long long)b->extent[rank - 1]);
+}
+
 bool task_bind(const struct task *t, const struct binding *set, size_t n, struct arena *a,
                struct inst **out, struct err *err) {
     struct inst *in = arena_new_of(a, struct inst);
-    size_t total = 0;
     in->task = t;
     in->dims = arena_array(a, int64_t, t->ndims + 1);
     in->tensors = arena_array(a, struct bound_tensor, t->ntensors);
-    if (!check_settings(t, set, n, err) || !bind_dims(t, set, n, in->dims, err))
+    if (!check_settings(t, set, n, err) || !bind_dims(t, set, n, in->dims, err) ||
+        !bind_tensors(in, err) || !coverage_check(in, a, err) ||
+        !check_statements(in, t->definitions, t->ndefinitions, a, err) ||
+        !check_statements(in, t->statements, t->nstatements, a, err))
         return false;
-    for (size_t i = 0; i < t->ntensors; i++)
-        if (!bind_tensor(t, i, in->dims, &in->tensors[i], &total, err) ||
-            (tensor_is_input(&t->tensors[i]) && !check_dist(t, &t->tensors[i], in->dims, err)))
-            return false;
-    for (size_t i = 0; i < t->nstatements; i++)
-        if (!bounds_check(in, &t->statements[i], a, err))
+    for (size_t i = 0; i < t->nassumptions; i++)
+        if (!check_assumption(in, &t->assumptions[i], a, err))
             return false;
     *out = in;
     return true;
@@ -253,5 +368,13 @@ str inst_label(const struct inst *in, struct arena *a) {
 }
 
 bool tensor_is_input(const struct tensor *t) {
-    return t->role == TENSOR_IN || t->role == TENSOR_PARAM;
+    return t->role == TENSOR_IN || t->role == TENSOR_PARAM || t->role == TENSOR_INOUT;
+}
+
+bool tensor_is_output(const struct tensor *t) {
+    return t->role == TENSOR_OUT || t->role == TENSOR_INOUT;
+}
+
+bool tensor_has_memory(const struct tensor *t) {
+    return t->role != TENSOR_LET && t->role != TENSOR_RAND;
 }

@@ -8,31 +8,31 @@
 #include <math.h>
 #include <stdio.h>
 
-struct node {
-    struct expr *e;
-    int height;
-};
-
-enum { COMPARISON = 3 };
-
 static const struct binary {
     const char *symbol;
     enum expr_kind kind;
     int level;
 } binaries[] = {
-    {"||", EXPR_OR, 1},          {"&&", EXPR_AND, 2},         {"==", EXPR_EQ, COMPARISON},
-    {"!=", EXPR_NE, COMPARISON}, {"<", EXPR_LT, COMPARISON},  {"<=", EXPR_LE, COMPARISON},
-    {">", EXPR_GT, COMPARISON},  {">=", EXPR_GE, COMPARISON}, {"+", EXPR_ADD, 4},
-    {"-", EXPR_SUB, 4},          {"*", EXPR_MUL, 5},          {"/", EXPR_DIV, 5},
-    {"%", EXPR_MOD, 5},          {"//", EXPR_FLOORDIV, 5},
+    {"||", EXPR_OR, LEVEL_ANY},     {"&&", EXPR_AND, LEVEL_AND},
+    {"==", EXPR_EQ, LEVEL_COMPARE}, {"!=", EXPR_NE, LEVEL_COMPARE},
+    {"<", EXPR_LT, LEVEL_COMPARE},  {"<=", EXPR_LE, LEVEL_COMPARE},
+    {">", EXPR_GT, LEVEL_COMPARE},  {">=", EXPR_GE, LEVEL_COMPARE},
+    {"+", EXPR_ADD, LEVEL_SUM},     {"-", EXPR_SUB, LEVEL_SUM},
+    {"*", EXPR_MUL, LEVEL_PRODUCT}, {"/", EXPR_DIV, LEVEL_PRODUCT},
+    {"%", EXPR_MOD, LEVEL_PRODUCT}, {"//", EXPR_FLOORDIV, LEVEL_PRODUCT},
 };
 
 static const char *const kind_names[] = {"an integer", "a real number", "a truth value"};
 
-static bool parse_binary(struct parser *p, int level, struct node *out);
+bool node_raise(struct parser *p, struct node *n, int height) {
+    n->height = height > n->height ? height : n->height;
+    return n->height <= TASK_MAX_DEPTH ||
+           parse_fail(p, n->e->at, 1, "split it with a let",
+                      "the expression nests more than %d levels", TASK_MAX_DEPTH);
+}
 
-static bool make(struct parser *p, enum expr_kind kind, size_t at, const struct node *args,
-                 size_t n, struct node *out) {
+bool node_make(struct parser *p, enum expr_kind kind, size_t at, const struct node *args, size_t n,
+               struct node *out) {
     struct expr *e = arena_new_of(p->arena, struct expr);
     int height = 0;
     e->kind = kind;
@@ -44,14 +44,11 @@ static bool make(struct parser *p, enum expr_kind kind, size_t at, const struct 
         e->args[i] = args[i].e;
         height = args[i].height > height ? args[i].height : height;
     }
-    *out = (struct node){e, height + 1};
-    if (out->height > TASK_MAX_DEPTH)
-        return parse_fail(p, e->at, 1, "split it with a let",
-                          "the expression nests more than %d levels", TASK_MAX_DEPTH);
-    return true;
+    *out = (struct node){e, 0};
+    return node_raise(p, out, height + 1);
 }
 
-static bool need_number(struct parser *p, const struct expr *e) {
+bool need_number(struct parser *p, const struct expr *e) {
     return e->value_kind != VALUE_BOOL ||
            parse_fail(p, e->at, e->len, "if(condition, 1, 0) makes it one",
                       "a truth value where a number is needed");
@@ -63,7 +60,7 @@ static bool need_integer(struct parser *p, const struct expr *e, const char *wha
                       kind_names[e->value_kind]);
 }
 
-static bool need_truth(struct parser *p, const struct expr *e) {
+bool need_truth(struct parser *p, const struct expr *e) {
     return e->value_kind == VALUE_BOOL ||
            parse_fail(p, e->at, e->len, "compare it: x != 0", "%s where a truth value is needed",
                       kind_names[e->value_kind]);
@@ -118,26 +115,30 @@ static bool keeps_integers(enum function f) {
            f == FUNCTION_CLAMP;
 }
 
+static bool not_closed(struct parser *p, size_t open, const char *close) {
+    char hint[96];
+    size_t line, col;
+    text_position(p->lx.text, open, &line, &col);
+    snprintf(hint, sizeof hint, "the bracket opened at %zu:%zu ends with %s", line, col, close);
+    return parse_expected(p, close, hint);
+}
+
 /* The arguments after an opening bracket, up to and with `close`; at most `most`. */
 static bool parse_list(struct parser *p, const char *close, size_t most, struct node *args,
                        size_t *n) {
-    struct token open = p->tok;
-    char hint[96];
-    size_t line, col;
-    text_position(p->lx.text, open.at, &line, &col);
-    snprintf(hint, sizeof hint, "the bracket opened at %zu:%zu ends with %s", line, col, close);
+    size_t open = p->tok.at;
     *n = 0;
     if (!parse_next(p))
         return false;
     while (!token_is(&p->tok, close)) {
         struct node extra;
-        if (*n && !parse_symbol(p, ",", hint))
+        if (*n && !parse_next(p)) /* the comma */
             return false;
-        if (!parse_binary(p, 1, *n < most ? &args[*n] : &extra))
+        if (!parse_level(p, LEVEL_ANY, *n < most ? &args[*n] : &extra))
             return false;
         *n += 1;
         if (!token_is(&p->tok, ",") && !token_is(&p->tok, close))
-            return parse_expected(p, close, hint);
+            return not_closed(p, open, close);
     }
     return parse_next(p);
 }
@@ -155,7 +156,7 @@ static bool parse_if(struct parser *p, const struct token *name, struct node *ou
     if (n != 3)
         return wrong_count(p, name, n, 3);
     struct expr *c = args[0].e, *a = args[1].e, *b = args[2].e;
-    if (!need_truth(p, c) || !make(p, EXPR_IF, name->at, args, 3, out))
+    if (!need_truth(p, c) || !node_make(p, EXPR_IF, name->at, args, 3, out))
         return false;
     if ((a->value_kind == VALUE_BOOL) != (b->value_kind == VALUE_BOOL))
         return parse_fail(p, b->at, b->len, NULL, "the sides of if differ: %s and %s",
@@ -164,24 +165,50 @@ static bool parse_if(struct parser *p, const struct token *name, struct node *ou
     return true;
 }
 
+/* pad(x[i+1], 0): the read may leave its tensor and is the value then. */
+static bool parse_pad(struct parser *p, const struct token *name, struct node *out) {
+    struct node args[2];
+    size_t n;
+    if (!parse_list(p, ")", 2, args, &n))
+        return false;
+    if (n != 2)
+        return wrong_count(p, name, n, 2);
+    const struct expr *read = args[0].e, *value = args[1].e;
+    if (read->kind != EXPR_READ || read->nargs == 0)
+        return parse_fail(p, read->at, read->len, "pad(x[i-1], 0)",
+                          "pad takes a single read of a tensor with indices");
+    if ((read->value_kind == VALUE_BOOL) != (value->value_kind == VALUE_BOOL))
+        return parse_fail(p, value->at, value->len, NULL, "the tensor holds %s, the padding is %s",
+                          kind_names[read->value_kind], kind_names[value->value_kind]);
+    if (!node_make(p, EXPR_PAD, name->at, args, 2, out))
+        return false;
+    out->e->value_kind = read->value_kind == VALUE_BOOL ? VALUE_BOOL : wider(read, value);
+    return true;
+}
+
+static bool unknown_function(struct parser *p, const struct token *name) {
+    char hint[512];
+    size_t n = (size_t)snprintf(hint, sizeof hint, "functions are");
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        n += (size_t)snprintf(hint + n, sizeof hint - n, " %s", function_name((enum function)i));
+    snprintf(hint + n, sizeof hint - n, ", and if and pad; tensors take [ ]");
+    return parse_fail(p, name->at, name->len, hint, "there is no function '%.*s'",
+                      STR_ARG(name->text));
+}
+
 static bool parse_call(struct parser *p, const struct token *name, struct node *out) {
+    enum reduction op;
     enum function f;
     struct node args[3];
     size_t n;
-    if (word_missing(name->text))
-        return parse_fail(p, name->at, name->len,
-                          str_is(name->text, "max")   ? "the larger of two values: maximum(a, b)"
-                          : str_is(name->text, "min") ? "the smaller of two values: minimum(a, b)"
-                                                      : NULL,
-                          "'%.*s' is %s; this version's language covers pointwise expressions",
-                          STR_ARG(name->text), word_missing(name->text));
+    if (reduction_find(name->text, &op))
+        return parse_reduce(p, name, op, out);
     if (str_is(name->text, "if"))
         return parse_if(p, name, out);
+    if (str_is(name->text, "pad"))
+        return parse_pad(p, name, out);
     if (!function_find(name->text, &f))
-        return parse_fail(p, name->at, name->len,
-                          "functions are exp log sqrt rsqrt tanh erf sigmoid sin cos abs floor pow "
-                          "maximum minimum clamp, and if; tensors take [ ]",
-                          "there is no function '%.*s'", STR_ARG(name->text));
+        return unknown_function(p, name);
     if (!parse_list(p, ")", 3, args, &n))
         return false;
     if (n != (size_t)function_args(f))
@@ -192,32 +219,31 @@ static bool parse_call(struct parser *p, const struct token *name, struct node *
             return false;
         integers = integers && args[i].e->value_kind == VALUE_INT;
     }
-    if (!make(p, EXPR_CALL, name->at, args, n, out))
+    if (!node_make(p, EXPR_CALL, name->at, args, n, out))
         return false;
     out->e->function = f;
     out->e->value_kind = integers ? VALUE_INT : VALUE_REAL;
     return true;
 }
 
-static const struct expr *find_read(const struct expr *e) {
-    if (e->kind == EXPR_READ)
+const struct expr *expr_find(const struct expr *e, enum expr_kind kind) {
+    if (e->kind == kind)
         return e;
-    for (size_t i = 0; i < e->nargs; i++) {
-        const struct expr *r = find_read(e->args[i]);
-        if (r)
-            return r;
+    for (size_t i = 0; i < expr_nparts(e); i++) {
+        const struct expr *part = expr_part(e, i);
+        const struct expr *found = part ? expr_find(part, kind) : NULL;
+        if (found)
+            return found;
     }
     return NULL;
 }
 
 static bool check_index(struct parser *p, const struct expr *e) {
-    const struct expr *r = find_read(e);
-    if (r)
-        return parse_fail(p, r->at, r->len, NULL,
-                          "an index read from a tensor; this version's language covers pointwise "
-                          "expressions, whose indices come from index variables and dimensions");
+    bool let = e->kind == EXPR_READ && p->task->tensors[e->ref].role == TENSOR_LET;
     return e->value_kind == VALUE_INT ||
-           parse_fail(p, e->at, e->len, "// divides integers",
+           parse_fail(p, e->at, e->len,
+                      let ? "give the let an integer type: let t[i] : i32 = …"
+                          : "// divides integers",
                       "an index must be an integer, this is %s", kind_names[e->value_kind]);
 }
 
@@ -226,13 +252,30 @@ static enum value_kind kind_of_dtype(enum dtype t) {
     return k == 'f' ? VALUE_REAL : k == 'b' ? VALUE_BOOL : VALUE_INT;
 }
 
+/* Whether this expression may read that tensor. */
+static bool check_access(struct parser *p, const struct token *name, const struct tensor *t) {
+    const char *fault = NULL, *hint = NULL;
+    if (p->reading == READING_NOTHING) {
+        fault = "is a tensor; only indices and dimensions may stand here";
+    } else if (t->role == TENSOR_OUT) {
+        fault = "is an output and cannot be read";
+        hint = "name the value with a let and read that";
+    } else if (t->role == TENSOR_RAND && p->reading == READING_TASK) {
+        fault = "is random numbers that no kernel sees";
+        hint = "read an input defined from it: in a[N] : f32 = 2*r[i]";
+    } else if (t->role == TENSOR_LET && p->reading == READING_GIVEN) {
+        fault = "is a let; an input is defined from random numbers and other inputs";
+    }
+    return !fault ||
+           parse_fail(p, name->at, name->len, hint, "'%.*s' %s", STR_ARG(name->text), fault);
+}
+
 static bool parse_read(struct parser *p, const struct token *name, size_t ref, struct node *out) {
     const struct tensor *t = &p->task->tensors[ref];
     struct node args[TASK_MAX_RANK];
     size_t n = 0;
-    if (t->role == TENSOR_OUT)
-        return parse_fail(p, name->at, name->len, "name the value with a let and read that",
-                          "'%.*s' is an output and cannot be read", STR_ARG(name->text));
+    if (!check_access(p, name, t))
+        return false;
     if (token_is(&p->tok, "[") && !parse_list(p, "]", TASK_MAX_RANK, args, &n))
         return false;
     if (n != t->rank)
@@ -242,7 +285,7 @@ static bool parse_read(struct parser *p, const struct token *name, size_t ref, s
     for (size_t i = 0; i < n; i++)
         if (!check_index(p, args[i].e))
             return false;
-    if (!make(p, EXPR_READ, name->at, args, n, out))
+    if (!node_make(p, EXPR_READ, name->at, args, n, out))
         return false;
     out->e->ref = ref;
     out->e->value_kind = kind_of_dtype(t->dtype);
@@ -251,7 +294,7 @@ static bool parse_read(struct parser *p, const struct token *name, size_t ref, s
 
 static bool leaf(struct parser *p, enum expr_kind kind, const struct token *name, size_t ref,
                  struct node *out) {
-    if (!make(p, kind, name->at, NULL, 0, out))
+    if (!node_make(p, kind, name->at, NULL, 0, out))
         return false;
     out->e->ref = ref;
     out->e->value_kind = VALUE_INT;
@@ -266,9 +309,23 @@ static bool unknown_name(struct parser *p, const struct token *name) {
         return parse_fail(p, name->at, name->len, "only dimensions declared above may stand here",
                           "'%.*s' is not a dimension", STR_ARG(name->text));
     return parse_fail(p, name->at, name->len,
-                      "an index variable is introduced on the left of '='; tensors and dimensions "
-                      "by in, param, let and dim",
+                      "an index variable is introduced on the left of '=' or by a reduction; "
+                      "tensors and dimensions by in, param, let and dim",
                       "'%.*s' is not known here", STR_ARG(name->text));
+}
+
+static bool parse_infinity(struct parser *p, const struct token *name, struct node *out) {
+    if (!node_make(p, EXPR_NUMBER, name->at, NULL, 0, out))
+        return false;
+    out->e->number = INFINITY;
+    out->e->value_kind = VALUE_REAL;
+    return true;
+}
+
+/* The definition of an input names its indices by using them. */
+static bool is_new_index(const struct parser *p, const struct token *name) {
+    return p->scope && p->scope->nindex < p->implicit && !word_is_reserved(name->text) &&
+           !token_is(&p->tok, "[");
 }
 
 static bool parse_name(struct parser *p, struct node *out) {
@@ -277,27 +334,25 @@ static bool parse_name(struct parser *p, struct node *out) {
         return false;
     if (token_is(&p->tok, "("))
         return parse_call(p, &name, out);
-    if (str_is(name.text, "inf")) {
-        if (!make(p, EXPR_NUMBER, name.at, NULL, 0, out))
-            return false;
-        out->e->number = INFINITY;
-        out->e->value_kind = VALUE_REAL;
-        return true;
-    }
-    const struct statement *s = p->scope;
-    for (size_t i = 0; s && i < s->nindex; i++)
-        if (str_eq(s->index[i], name.text))
-            return leaf(p, EXPR_INDEX, &name, i, out);
-    for (size_t i = 0; i < p->task->ndims; i++)
-        if (str_eq(p->task->dims[i].name, name.text))
-            return leaf(p, EXPR_DIM, &name, i, out);
-    int t = s ? tensor_find(p->task, name.text) : -1;
-    return t < 0 ? unknown_name(p, &name) : parse_read(p, &name, (size_t)t, out);
+    if (str_is(name.text, "inf"))
+        return parse_infinity(p, &name, out);
+    int var = local_find(p, name.text), dim = dim_find(p->task, name.text);
+    if (var >= 0)
+        return leaf(p, EXPR_INDEX, &name, (size_t)var, out);
+    if (dim >= 0)
+        return leaf(p, EXPR_DIM, &name, (size_t)dim, out);
+    int t = p->scope ? tensor_find(p->task, name.text) : -1;
+    if (t >= 0)
+        return parse_read(p, &name, (size_t)t, out);
+    if (!is_new_index(p, &name))
+        return unknown_name(p, &name);
+    p->scope->index[p->scope->nindex] = name.text;
+    return leaf(p, EXPR_INDEX, &name, p->scope->nindex++, out);
 }
 
 static bool parse_number(struct parser *p, struct node *out) {
     struct token t = p->tok;
-    if (!parse_next(p) || !make(p, EXPR_NUMBER, t.at, NULL, 0, out))
+    if (!parse_next(p) || !node_make(p, EXPR_NUMBER, t.at, NULL, 0, out))
         return false;
     out->e->number = t.number;
     out->e->integer = t.integer;
@@ -307,18 +362,16 @@ static bool parse_number(struct parser *p, struct node *out) {
 }
 
 static bool parse_primary(struct parser *p, struct node *out) {
-    struct token open = p->tok;
+    size_t open = p->tok.at;
     if (p->tok.kind == TOKEN_NUMBER)
         return parse_number(p, out);
     if (p->tok.kind == TOKEN_NAME)
         return parse_name(p, out);
     if (!token_is(&p->tok, "("))
         return parse_expected(p, "an expression", NULL);
-    size_t line, col;
-    char hint[96];
-    text_position(p->lx.text, open.at, &line, &col);
-    snprintf(hint, sizeof hint, "the bracket opened at %zu:%zu ends with )", line, col);
-    return parse_next(p) && parse_binary(p, 1, out) && parse_symbol(p, ")", hint);
+    if (!parse_next(p) || !parse_level(p, LEVEL_ANY, out))
+        return false;
+    return token_is(&p->tok, ")") ? parse_next(p) : not_closed(p, open, ")");
 }
 
 static bool parse_prefix(struct parser *p, struct node *out) {
@@ -335,7 +388,7 @@ static bool parse_prefix(struct parser *p, struct node *out) {
     p->depth--;
     if (minus ? !need_number(p, arg.e) : !need_truth(p, arg.e))
         return false;
-    if (!make(p, minus ? EXPR_NEG : EXPR_NOT, op.at, &arg, 1, out))
+    if (!node_make(p, minus ? EXPR_NEG : EXPR_NOT, op.at, &arg, 1, out))
         return false;
     out->e->value_kind = arg.e->value_kind;
     return true;
@@ -353,10 +406,6 @@ static bool refuse_operator(struct parser *p) {
     if (token_is(t, "**") || token_is(t, "^"))
         return parse_fail(p, t->at, t->len, "powers are pow(x, y)", "there is no operator '%.*s'",
                           STR_ARG(t->text));
-    if (token_is(t, "|"))
-        return parse_fail(p, t->at, t->len, "'or' is ||",
-                          "'|' begins a guard; this version's language covers pointwise "
-                          "expressions, without guards");
     if (token_is(t, "&"))
         return parse_fail(p, t->at, t->len, "'and' is &&", "there is no operator '&'");
     if (token_is(t, "?"))
@@ -365,29 +414,30 @@ static bool refuse_operator(struct parser *p) {
     return true;
 }
 
-static bool parse_operators(struct parser *p, int level, struct node *out) {
+/* `at`: where the first operand begins, with its brackets. */
+static bool parse_operators(struct parser *p, int level, size_t at, struct node *out) {
     const struct binary *op, *last = NULL;
     while ((op = binary_find(&p->tok)) && op->level >= level) {
         struct token sign = p->tok;
         struct node args[2] = {*out};
-        if (op->level == COMPARISON && last && last->level == COMPARISON)
+        if (op->level == LEVEL_COMPARE && last && last->level == LEVEL_COMPARE)
             return parse_fail(p, sign.at, sign.len, "join them: a < b && b < c",
                               "comparisons do not chain");
-        if (!parse_next(p) || !parse_binary(p, op->level + 1, &args[1]))
+        if (!parse_next(p) || !parse_level(p, op->level + 1, &args[1]))
             return false;
-        if (!make(p, op->kind, args[0].e->at, args, 2, out) ||
-            !settle_binary(p, out->e, op->symbol))
+        if (!node_make(p, op->kind, at, args, 2, out) || !settle_binary(p, out->e, op->symbol))
             return false;
         last = op;
     }
     return refuse_operator(p);
 }
 
-static bool parse_binary(struct parser *p, int level, struct node *out) {
+bool parse_level(struct parser *p, int level, struct node *out) {
     if (++p->depth > TASK_MAX_DEPTH)
         return parse_fail(p, p->tok.at, p->tok.len, "split it with a let",
                           "the expression nests more than %d levels", TASK_MAX_DEPTH);
-    if (!parse_prefix(p, out) || !parse_operators(p, level, out))
+    size_t at = p->tok.at;
+    if (!parse_prefix(p, out) || !parse_operators(p, level, at, out))
         return false;
     p->depth--;
     return true;
@@ -396,7 +446,8 @@ static bool parse_binary(struct parser *p, int level, struct node *out) {
 bool parse_expression(struct parser *p, struct expr **out) {
     struct node n;
     p->depth = 0;
-    if (!parse_binary(p, 1, &n))
+    p->nlocals = 0;
+    if (!parse_level(p, LEVEL_ANY, &n))
         return false;
     *out = n.e;
     return true;

@@ -1,10 +1,8 @@
-/* Compiles a statement into instructions and runs them. What each instruction computes is in
- * vector.c; here is everything about where values come from and which lanes count. */
+/* Compiles expressions into instructions and gives them levels and registers. */
 #include "spec/program.h"
 
 #include "base/checked.h"
-#include "spec/data.h"
-#include <float.h>
+#include "spec/scalar.h"
 #include <math.h>
 #include <string.h>
 
@@ -12,372 +10,434 @@ struct limits accuracy_limits(enum accuracy a) {
     return a == ACCURACY_FP32 ? (struct limits){32, 8} : (struct limits){8, 2};
 }
 
-static struct instr *emit(struct program *p, enum op op, const struct expr *e, size_t dst,
-                          int mask) {
-    p->code = mem_grow(p->code, &p->cap, p->n + 1, sizeof *p->code);
-    struct instr *i = &p->code[p->n++];
-    *i = (struct instr){.op = op, .e = e, .dst = dst, .mask = mask};
-    i->limits = accuracy_limits(p->in->task->accuracy);
-    if (dst + 1 > p->nregs)
-        p->nregs = dst + 1;
-    return i;
+struct rules rules_of(enum accuracy a) {
+    struct limits limits = accuracy_limits(a);
+    double widen = accuracy_limits(ACCURACY_FP32).worst / limits.worst;
+    struct rules r = {limits, 0x1p-48 * widen * widen, 0x1p-300 * widen * widen, 0, 0};
+    if (a == ACCURACY_FP32)
+        return r;
+    /* Rounding to nearest is uniform over half an ulp either way. The accumulator's bias was
+     * measured at up to 0.034·K units of 2^-24 of a positive sum, where running sums are half of
+     * the whole on average. */
+    r.operand2 = accuracy_unit(a) * accuracy_unit(a) / 3;
+    r.truncation = 2 * 0.034 * 0x1p-24;
+    return r;
 }
 
-static bool uses_index(const struct expr *e) {
-    if (e->kind == EXPR_INDEX)
-        return true;
-    for (size_t i = 0; i < e->nargs; i++)
-        if (uses_index(e->args[i]))
-            return true;
-    return false;
-}
-
-/* e = base + Σ coef·variable, by structure. */
-static bool affine_of(const struct inst *in, const struct expr *e, int64_t *base, int64_t *coef) {
-    int64_t b[2], c[2][TASK_MAX_RANK] = {{0}};
-    bool constant[2] = {true, true};
-    if (!uses_index(e))
-        return expr_eval_dims(e, in->dims, base);
-    if (e->kind == EXPR_INDEX) {
-        *base = 0;
-        coef[e->ref] = 1;
-        return true;
-    }
-    if (e->kind != EXPR_ADD && e->kind != EXPR_SUB && e->kind != EXPR_MUL)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        if (!affine_of(in, e->args[i], &b[i], c[i]))
+bool affine_at(const struct affine *a, const int64_t *at, int64_t *out) {
+    int64_t part;
+    *out = a->c;
+    for (uint32_t left = a->vars; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        if (!mul_i64(a->coef[k], at[k], &part) || !add_i64(*out, part, out))
             return false;
-        for (int k = 0; k < TASK_MAX_RANK; k++)
-            constant[i] &= c[i][k] == 0;
     }
-    if (e->kind == EXPR_MUL) {
-        int by = constant[0] ? 0 : 1, of = 1 - by;
-        bool ok = constant[by] && mul_i64(b[0], b[1], base);
-        for (int k = 0; k < TASK_MAX_RANK && ok; k++)
-            ok = mul_i64(b[by], c[of][k], &coef[k]);
-        return ok;
-    }
-    bool add = e->kind == EXPR_ADD;
-    bool ok = add ? add_i64(b[0], b[1], base) : sub_i64(b[0], b[1], base);
-    for (int k = 0; k < TASK_MAX_RANK && ok; k++)
-        ok = add ? add_i64(c[0][k], c[1][k], &coef[k]) : sub_i64(c[0][k], c[1][k], &coef[k]);
-    return ok;
+    return true;
 }
 
-/* Offsets fit 64 bits where the reads were proved to stay inside; a read that never happens, in a
- * branch that is never taken, may be anywhere, and then it is left to the registers. */
-static struct access access_of(const struct program *p, const struct expr *e) {
-    struct access a = {.tensor = e->ref, .affine = true};
-    const struct bound_tensor *from = &p->in->tensors[e->ref], *to = &p->in->tensors[p->s->tensor];
-    for (size_t k = 0; k < e->nargs && a.affine; k++) {
-        int64_t base, part, coef[TASK_MAX_RANK] = {0};
-        a.affine = affine_of(p->in, e->args[k], &base, coef) &&
-                   mul_i64(base, from->stride[k], &part) && add_i64(a.base, part, &a.base);
-        for (size_t v = 0; v < p->s->nindex && a.affine; v++)
-            a.affine =
-                mul_i64(coef[v], from->stride[k], &part) && add_i64(a.coef[v], part, &a.coef[v]);
-    }
-    a.contiguous = a.affine && a.base == 0 && from->count >= to->count;
-    for (size_t v = 0; v < p->s->nindex; v++)
-        a.contiguous = a.contiguous && (to->extent[v] == 1 || a.coef[v] == to->stride[v]);
-    return a;
-}
-
-static void compile(struct program *p, const struct expr *e, size_t dst, int mask);
-
-static void compile_read(struct program *p, const struct expr *e, size_t dst, int mask) {
-    struct access a = access_of(p, e);
-    for (size_t k = 0; k < e->nargs && !a.affine; k++)
-        compile(p, e->args[k], dst + 1 + k, mask);
-    struct instr *i = emit(p, OP_READ, e, dst, mask);
-    i->access = a;
-    i->nargs = a.affine ? 0 : e->nargs;
-    p->needs_index |= !a.contiguous;
-}
-
-/* An operand of a real operation that is an integer is converted first: computed one register
- * higher, then brought down. */
-static void compile_operand(struct program *p, const struct expr *e, const struct expr *arg,
-                            size_t dst, int mask) {
-    bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
-    bool real = compares
-                    ? e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL
-                    : e->value_kind == VALUE_REAL;
-    if (!real || arg->value_kind != VALUE_INT) {
-        compile(p, arg, dst, mask);
-        return;
-    }
-    compile(p, arg, dst + 1, mask);
-    emit(p, OP_TO_REAL, arg, dst, mask)->nargs = 1;
-}
-
-/* The sides of an if run under the mask that follows the enclosing one. */
-static void compile_if(struct program *p, const struct expr *e, size_t dst, int mask) {
-    int inner = mask + 1;
-    if ((size_t)inner + 1 > p->nmasks)
-        p->nmasks = (size_t)inner + 1;
-    compile(p, e->args[0], dst + 1, mask);
-    for (size_t side = 1; side <= 2; side++) {
-        emit(p, side == 1 ? OP_MASK_THEN : OP_MASK_ELSE, e, dst, mask)->nargs = 1;
-        compile_operand(p, e, e->args[side], dst + 1 + side, inner);
-    }
-    emit(p, OP_SELECT, e, dst, mask)->nargs = 3;
-}
-
-/* As deep as the tree, TASK_MAX_DEPTH at the most. */
-static void compile(struct program *p, const struct expr *e, size_t dst, int mask) {
-    switch (e->kind) {
-    case EXPR_NUMBER:
-    case EXPR_DIM:
-        emit(p, OP_LITERAL, e, dst, mask);
-        return;
-    case EXPR_INDEX:
-        p->needs_index = true;
-        emit(p, OP_INDEX, e, dst, mask);
-        return;
-    case EXPR_READ:
-        compile_read(p, e, dst, mask);
-        return;
-    case EXPR_IF:
-        compile_if(p, e, dst, mask);
-        return;
-    default:
-        for (size_t k = 0; k < e->nargs; k++)
-            compile_operand(p, e, e->args[k], dst + 1 + k, mask);
-        emit(p, OP_NODE, e, dst, mask)->nargs = e->nargs;
-    }
-}
-
-void program_compile(const struct inst *in, const struct statement *s, struct program *out) {
-    *out = (struct program){.in = in, .s = s};
-    compile(out, s->body, 0, -1);
-    out->nregs += 3; /* operands of the topmost instruction may be named without being used */
-    out->code[out->n - 1].root = true;
+void program_init(struct program *p, const struct inst *in, const struct statement *s,
+                  const struct stage *stages, size_t nstages, const struct ranges *ranges,
+                  bool track_peak) {
+    *p = (struct program){.in = in,
+                          .s = s,
+                          .stages = stages,
+                          .nstages = nstages,
+                          .ranges = ranges,
+                          .rules = rules_of(in->task->accuracy),
+                          .track_peak = track_peak,
+                          .guard = -1,
+                          .product = SIZE_MAX,
+                          .lane = -1};
 }
 
 void program_release(struct program *p) {
     mem_free(p->code);
+    mem_free(p->edges);
     *p = (struct program){0};
 }
 
-bool machine_init(struct machine *m, const struct program *p, const struct memory *mem,
-                  bool track_peak) {
-    size_t rank = p->s->nindex ? p->s->nindex : 1;
-    *m = (struct machine){.p = p, .mem = mem, .track_peak = track_peak};
-    m->regs = mem_try_resize(NULL, p->nregs * sizeof *m->regs);
-    m->masks = mem_try_resize(NULL, (p->nmasks + 1) * sizeof *m->masks);
-    m->index = mem_try_resize(NULL, rank * sizeof *m->index);
-    if (!m->regs || !m->masks || !m->index) {
-        machine_release(m);
-        return false;
-    }
-    memset(m->regs, 0, p->nregs * sizeof *m->regs);
-    memset(m->index, 0, rank * sizeof *m->index);
+static bool same_edges(const struct program *p, const struct instr *a, const struct instr *b) {
+    return a->nedges == b->nedges && (!a->nedges || memcmp(p->edges + a->edge, p->edges + b->edge,
+                                                           a->nedges * sizeof *p->edges) == 0);
+}
+
+static bool same(const struct program *p, const struct instr *a, const struct instr *b) {
+    return a->op == b->op && a->kind == b->kind && a->function == b->function &&
+           a->type == b->type && memcmp(&a->number, &b->number, sizeof a->number) == 0 &&
+           a->ref == b->ref && a->mask == b->mask && a->nargs == b->nargs &&
+           memcmp(a->src, b->src, sizeof a->src) == 0 && a->padded == b->padded &&
+           memcmp(&a->place, &b->place, sizeof a->place) == 0 &&
+           memcmp(a->stride, b->stride, sizeof a->stride) == 0 && same_edges(p, a, b);
+}
+
+static bool args_exact(const struct program *p, const struct instr *i) {
+    for (size_t k = 0; k < i->nargs; k++)
+        if (!p->code[i->src[k]].exact)
+            return false;
     return true;
 }
 
-void machine_release(struct machine *m) {
-    mem_free(m->regs);
-    mem_free(m->masks);
-    mem_free(m->index);
-    *m = (struct machine){0};
+static bool call_keeps(enum function f) {
+    return f == FUNCTION_ABS || f == FUNCTION_MAXIMUM || f == FUNCTION_MINIMUM ||
+           f == FUNCTION_CLAMP || f == FUNCTION_FLOOR || f == FUNCTION_CEIL ||
+           f == FUNCTION_ROUND || f == FUNCTION_SIGN;
 }
 
-/* The index variables of every lane, counted up like an odometer. */
-static void set_index(struct machine *m, int64_t first, size_t n) {
-    const struct bound_tensor *t = &m->p->in->tensors[m->p->s->tensor];
-    size_t rank = m->p->s->nindex;
-    int64_t at[TASK_MAX_RANK];
-    for (size_t k = 0; k < rank; k++)
-        at[k] = first / t->stride[k] % t->extent[k];
-    for (size_t l = 0; l < n; l++) {
-        for (size_t k = 0; k < rank; k++)
-            m->index[k][l] = at[k];
-        for (size_t k = rank; k-- > 0 && ++at[k] == t->extent[k];)
-            at[k] = 0;
+/* Integers of data may leave what a double holds; of variables they have been proved not to. */
+static bool node_exact(const struct program *p, const struct instr *i) {
+    switch (i->kind) {
+    case EXPR_ADD:
+    case EXPR_SUB:
+    case EXPR_MUL:
+        return i->type == VALUE_INT && i->pure;
+    case EXPR_FLOORDIV:
+    case EXPR_MOD:
+        return i->pure && p->code[i->src[1]].op == OP_LITERAL && p->code[i->src[1]].number != 0;
+    case EXPR_DIV:
+        return false;
+    case EXPR_CALL:
+        return call_keeps(i->function);
+    default:
+        return true;
     }
 }
 
-static void run_literal(const struct program *p, const struct instr *i, struct reg *d) {
-    bool dim = i->e->kind == EXPR_DIM;
-    double v = dim ? (double)p->in->dims[i->e->ref] : i->e->number;
-    bool exact = i->e->value_kind == VALUE_INT || (double)(float)v == v;
-    double e = exact ? 0 : v * v * (0x1p-48 / 3);
-    for (size_t l = 0; l < LANES; l++) {
-        d->v[l] = v;
-        d->e[l] = e;
-    }
-}
-
-/* Offsets of all lanes, -1 for those that do not read. */
-static void offsets_of(const struct machine *m, const struct instr *i, const struct reg *args,
-                       size_t n, int64_t *offset) {
-    const struct bound_tensor *t = &m->p->in->tensors[i->access.tensor];
-    const unsigned char *mask = i->mask < 0 ? NULL : m->masks[i->mask];
-    for (size_t l = 0; l < n; l++)
-        offset[l] = i->access.base;
-    for (size_t k = 0; i->access.affine && k < m->p->s->nindex; k++)
-        for (size_t l = 0; l < n && i->access.coef[k]; l++)
-            offset[l] += i->access.coef[k] * m->index[k][l];
-    for (size_t l = 0; l < n && mask; l++)
-        if (!mask[l])
-            offset[l] = -1;
-    for (size_t k = 0; k < i->nargs; k++)
-        for (size_t l = 0; l < n; l++)
-            if (!mask || mask[l])
-                offset[l] += t->stride[k] * (int64_t)args[k].v[l];
-}
-
-static void gather(const void *from, size_t size, const int64_t *offset, size_t n, void *to) {
-    for (size_t l = 0; l < n; l++) {
-        if (offset[l] < 0)
-            memset((char *)to + l * size, 0, size);
-        else
-            memcpy((char *)to + l * size, (const char *)from + (size_t)offset[l] * size, size);
-    }
-}
-
-/* Lets and fp64 inputs are the reads that are not exact in fp32. */
-static void read_error(const struct machine *m, const struct instr *i, const int64_t *offset,
-                       int64_t first, size_t n, struct reg *d) {
-    const struct tensor *t = &m->p->in->task->tensors[i->access.tensor];
-    const double *variance = m->mem->let_variance[i->access.tensor];
-    if (t->role == TENSOR_LET && !offset)
-        memcpy(d->e, variance + first, n * sizeof *d->e);
-    else if (t->role == TENSOR_LET)
-        gather(variance, sizeof *variance, offset, n, d->e);
-    else
-        for (size_t l = 0; l < n; l++) {
-            bool exact =
-                t->dtype != DTYPE_F64 || !isfinite(d->v[l]) || (double)(float)d->v[l] == d->v[l];
-            d->e[l] = exact ? 0 : d->v[l] * d->v[l] * 0x1p-48;
-        }
-}
-
-static void run_read(const struct machine *m, const struct instr *i, struct reg *d, int64_t first,
-                     size_t n) {
-    const struct tensor *t = &m->p->in->task->tensors[i->access.tensor];
-    bool let = t->role == TENSOR_LET;
-    enum dtype type = let ? DTYPE_F64 : t->dtype;
-    size_t size = dtype_info(type)->bytes;
-    const char *from = let ? (const char *)m->mem->let_value[i->access.tensor]
-                           : (const char *)m->mem->inputs[i->access.tensor];
-    if (i->access.contiguous) {
-        data_load(type, from + (size_t)first * size, n, d->v);
-        read_error(m, i, NULL, first, n, d);
-        return;
-    }
-    int64_t offset[LANES];
-    uint64_t raw[LANES];
-    offsets_of(m, i, d + 1, n, offset);
-    gather(from, size, offset, n, raw);
-    data_load(type, raw, n, d->v);
-    read_error(m, i, offset, first, n, d);
-}
-
-static void run_mask(struct machine *m, const struct instr *i, const struct reg *cond, size_t n) {
-    const unsigned char *outer = i->mask < 0 ? NULL : m->masks[i->mask];
-    unsigned char *inner = m->masks[i->mask + 1];
-    bool wanted = i->op == OP_MASK_THEN;
-    for (size_t l = 0; l < n; l++)
-        inner[l] = (!outer || outer[l]) && ((cond->v[l] != 0) == wanted || cond->e[l] > 0);
-}
-
-/* The largest magnitude that counts: beyond it fp32, or an exact integer in a double, ends. */
-static double magnitude_most(const struct instr *i) {
-    if (i->e->value_kind == VALUE_INT)
-        return 0x1p53;
-    return i->root ? DBL_MAX : (double)FLT_MAX;
-}
-
-/* What became of lane l, when its value or its variance is out of the ordinary. */
-static double settled_error(const struct instr *i, const struct reg *d, size_t l) {
-    bool undefined = false, nan = false, infinite = false;
-    double v = d->v[l];
-    for (size_t k = 1; k <= i->nargs; k++) {
-        undefined |= isinf(d[k].e[l]);
-        nan |= isnan(d[k].v[l]) && !isinf(d[k].e[l]);
-        infinite |= isinf(d[k].v[l]);
-    }
-    if (isnan(v))
-        return nan ? 0 : INFINITY;
-    if (undefined)
-        return INFINITY;
-    if (isinf(v))
-        return infinite || i->root || vector_is_pole(i, d + 1, l) ? 0 : INFINITY;
-    if (infinite || nan)
-        return v * v * 0x1p-46;
-    return INFINITY;
-}
-
-static void settle(const struct instr *i, struct reg *d, size_t n) {
-    double most = magnitude_most(i);
-    for (size_t l = 0; l < n; l++)
-        if (!(fabs(d->v[l]) <= most) || !(d->e[l] <= DBL_MAX))
-            d->e[l] = settled_error(i, d, l);
-}
-
-static double lane_peak(const struct instr *i, const struct reg *d, size_t l) {
-    double v = fabs(d->v[l]);
-    bool operands_finite = true;
-    for (size_t k = 1; k <= i->nargs; k++)
-        operands_finite &= isfinite(d[k].v[l]);
-    if (isnan(v))
-        return 0;
-    if (isinf(v))
-        return operands_finite && i->op != OP_LITERAL && !vector_is_pole(i, d + 1, l) ? v : 0;
-    bool computed = i->op == OP_NODE && i->e->value_kind == VALUE_INT;
-    return computed && v > INT32_MAX ? INFINITY : v;
-}
-
-static void note_peak(struct machine *m, const struct instr *i, const struct reg *d, size_t n) {
-    const unsigned char *mask = i->mask < 0 ? NULL : m->masks[i->mask];
-    for (size_t l = 0; l < n; l++) {
-        double v = !mask || mask[l] ? lane_peak(i, d, l) : 0;
-        m->peak = v > m->peak ? v : m->peak;
-    }
-}
-
-static void run_one(struct machine *m, const struct instr *i, int64_t first, size_t n) {
-    struct reg *d = &m->regs[i->dst];
+static bool exact(const struct program *p, const struct instr *i) {
+    const struct task *t = p->in->task;
+    if (!args_exact(p, i))
+        return false;
     switch (i->op) {
     case OP_LITERAL:
-        run_literal(m->p, i, d);
-        return;
-    case OP_INDEX:
-        for (size_t l = 0; l < n; l++) {
-            d->v[l] = (double)m->index[i->e->ref][l];
-            d->e[l] = 0;
-        }
-        return;
+        return i->type == VALUE_INT || (double)(float)i->number == i->number;
     case OP_READ:
-        run_read(m, i, d, first, n);
-        break;
+        return i->ref < t->ntensors && t->tensors[i->ref].role != TENSOR_LET &&
+               t->tensors[i->ref].dtype != DTYPE_F64;
     case OP_TO_REAL:
-        vector_to_real(d, d + 1, n);
-        break;
-    case OP_MASK_THEN:
-    case OP_MASK_ELSE:
-        run_mask(m, i, d + 1, n);
-        return;
-    case OP_SELECT:
-        vector_select(d, d + 1, n);
-        return;
+        return p->code[i->src[0]].op == OP_LITERAL && fabs(p->code[i->src[0]].number) <= 0x1p24;
     case OP_NODE:
-        vector_node(i, d, d + 1, n);
-        if (i->e->value_kind != VALUE_BOOL)
-            settle(i, d, n);
-        break;
+        return node_exact(p, i);
+    default:
+        return true;
     }
-    bool known = i->op == OP_READ && m->p->in->task->tensors[i->e->ref].role == TENSOR_LET;
-    if (m->track_peak && !known && i->e->value_kind != VALUE_BOOL)
-        note_peak(m, i, d, n);
 }
 
-void machine_run(struct machine *m, int64_t first, size_t n) {
-    if (m->p->needs_index)
-        set_index(m, first, n);
-    for (size_t k = 0; k < m->p->n; k++)
-        run_one(m, &m->p->code[k], first, n);
+/* A difference, or what may hide one. */
+static bool is_difference(const struct program *p, const struct instr *i) {
+    if (i->op == OP_NODE)
+        return i->kind == EXPR_SUB && i->type == VALUE_REAL;
+    return i->op == OP_READ &&
+           (i->ref >= p->in->task->ntensors || p->in->task->tensors[i->ref].role == TENSOR_LET);
+}
+
+/* The number of the instruction, or of an equal one not long before it. */
+static size_t emit(struct program *p, struct instr i) {
+    enum { LOOK_BACK = 64 };
+    for (size_t k = 0; k < i.nargs; k++) {
+        i.vars |= p->code[i.src[k]].vars;
+        i.pure = i.pure && p->code[i.src[k]].pure;
+    }
+    if (i.mask >= 0)
+        i.vars |= p->code[i.mask].vars;
+    for (size_t k = p->n, seen = 0; k-- > 0 && seen < LOOK_BACK; seen++)
+        if (same(p, &p->code[k], &i))
+            return k;
+    i.exact = exact(p, &i);
+    for (size_t k = 0; k < i.nargs && i.op == OP_NODE && i.kind == EXPR_MUL; k++)
+        i.regroups |= is_difference(p, &p->code[i.src[k]]);
+    p->code = mem_grow(p->code, &p->cap, p->n + 1, sizeof *p->code);
+    i.dst = p->n;
+    p->code[p->n] = i;
+    return p->n++;
+}
+
+static size_t compile(struct program *p, const struct expr *e, int mask);
+
+static size_t emit_unary(struct program *p, enum op op, enum value_kind type, size_t arg,
+                         int mask) {
+    return emit(p,
+                (struct instr){
+                    .op = op, .type = type, .pure = true, .mask = mask, .nargs = 1, .src = {arg}});
+}
+
+static size_t compile_as(struct program *p, const struct expr *e, bool real, int mask) {
+    size_t id = compile(p, e, mask);
+    if (!real || e->value_kind != VALUE_INT)
+        return id;
+    return emit_unary(p, OP_TO_REAL, VALUE_REAL, id, mask);
+}
+
+/* An operand of a real operation that is an integer is converted first. */
+static size_t compile_operand(struct program *p, const struct expr *e, const struct expr *arg,
+                              int mask) {
+    bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
+    bool real = compares
+                    ? e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL
+                    : e->value_kind == VALUE_REAL;
+    return compile_as(p, arg, real, mask);
+}
+
+/* It never leaves 0 <= index < extent. */
+static bool stays_inside(const struct program *p, const struct expr *e, int64_t extent) {
+    struct range v;
+    return range_of(p->ranges, e, &v) == RANGE_OK && v.lo >= 0 && v.hi < extent;
+}
+
+static void watch_edge(struct program *p, struct instr *i, const struct affine *at,
+                       int64_t extent) {
+    p->edges = mem_grow(p->edges, &p->edge_cap, p->nedges + 1, sizeof *p->edges);
+    p->edges[p->nedges++] = (struct edge){*at, extent};
+    i->nedges++;
+}
+
+static bool place_add(struct affine *place, const struct affine *index, int64_t stride) {
+    struct affine sum = *place;
+    int64_t part;
+    bool ok = mul_i64(index->c, stride, &part) && add_i64(sum.c, part, &sum.c);
+    for (size_t k = 0; k < TASK_MAX_VARS && ok; k++)
+        ok = mul_i64(index->coef[k], stride, &part) && add_i64(sum.coef[k], part, &sum.coef[k]);
+    sum.vars |= index->vars;
+    if (ok)
+        *place = sum;
+    return ok;
+}
+
+/* e: a READ; pad: the value beyond its edges, or NULL. */
+static size_t compile_read(struct program *p, const struct expr *e, const struct expr *pad,
+                           int mask) {
+    const struct bound_tensor *from = &p->in->tensors[e->ref];
+    size_t in_register[TASK_MAX_RANK], dim[TASK_MAX_RANK], n = 0;
+    struct instr i = {.op = OP_READ,
+                      .type = e->value_kind,
+                      .ref = e->ref,
+                      .padded = pad != NULL,
+                      .mask = mask,
+                      .edge = p->nedges};
+    struct affine index[TASK_MAX_RANK];
+    bool affine[TASK_MAX_RANK];
+    for (size_t k = 0; k < e->nargs; k++) {
+        affine[k] = affine_of(p->in, e->args[k], &index[k]) &&
+                    place_add(&i.place, &index[k], from->stride[k]);
+        if (!affine[k]) {
+            dim[n] = k;
+            in_register[n++] = compile(p, e->args[k], mask);
+        }
+    }
+    i.edge = p->nedges; /* after the indices, which may pad themselves */
+    for (size_t k = 0; k < e->nargs; k++)
+        if (affine[k]) {
+            i.vars |= index[k].vars;
+            if (pad && !stays_inside(p, e->args[k], from->extent[k]))
+                watch_edge(p, &i, &index[k], from->extent[k]);
+        }
+    for (size_t k = 0; k < n; k++) {
+        i.src[k] = in_register[k];
+        i.stride[k] = from->stride[dim[k]];
+        i.extent[k] = from->extent[dim[k]];
+    }
+    i.nplaces = i.nargs = n;
+    if (pad)
+        i.src[i.nargs++] = compile_as(p, pad, e->value_kind == VALUE_REAL, mask);
+    return emit(p, i);
+}
+
+static size_t compile_stage(struct program *p, const struct expr *e, int mask) {
+    size_t k = 0;
+    while (k < p->nstages && p->stages[k].e != e)
+        k++;
+    BUG_IF(k == p->nstages);
+    return emit(p, (struct instr){.op = OP_READ,
+                                  .type = e->value_kind,
+                                  .ref = p->stages[k].content,
+                                  .vars = expr_vars(e),
+                                  .place = p->stages[k].place,
+                                  .mask = mask});
+}
+
+/* The sides of an if count where their side may be taken. */
+static size_t compile_if(struct program *p, const struct expr *e, int mask) {
+    struct instr i = {.op = OP_SELECT, .type = e->value_kind, .pure = true, .mask = mask};
+    i.nargs = 3;
+    i.src[0] = compile(p, e->args[0], mask);
+    for (size_t side = 1; side <= 2; side++) {
+        int inner = mask;
+        if (p->track_peak)
+            inner = (int)emit_unary(p, side == 1 ? OP_MASK_THEN : OP_MASK_ELSE, VALUE_BOOL,
+                                    i.src[0], mask);
+        i.src[side] = compile_operand(p, e, e->args[side], inner);
+    }
+    return emit(p, i);
+}
+
+static size_t compile_literal(struct program *p, const struct expr *e) {
+    double v = e->kind == EXPR_DIM ? (double)p->in->dims[e->ref] : e->number;
+    return emit(
+        p, (struct instr){
+               .op = OP_LITERAL, .type = e->value_kind, .number = v, .pure = true, .mask = -1});
+}
+
+/* As deep as the tree, TASK_MAX_DEPTH at the most. */
+static size_t compile(struct program *p, const struct expr *e, int mask) {
+    struct instr i = {.op = OP_NODE,
+                      .kind = e->kind,
+                      .function = e->function,
+                      .type = e->value_kind,
+                      .pure = true,
+                      .mask = mask};
+    i.truths = e->nargs && e->args[0]->value_kind == VALUE_BOOL;
+    switch (e->kind) {
+    case EXPR_NUMBER:
+    case EXPR_DIM:
+        return compile_literal(p, e);
+    case EXPR_INDEX:
+        i.op = OP_INDEX;
+        i.ref = e->ref;
+        i.vars = UINT32_C(1) << e->ref;
+        return emit(p, i);
+    case EXPR_READ:
+        return compile_read(p, e, NULL, mask);
+    case EXPR_PAD:
+        return compile_read(p, e->args[0], e->args[1], mask);
+    case EXPR_IF:
+        return compile_if(p, e, mask);
+    case EXPR_REDUCE:
+        return compile_stage(p, e, mask);
+    default:
+        for (size_t k = 0; k < e->nargs; k++)
+            i.src[i.nargs++] = compile_operand(p, e, e->args[k], mask);
+        return emit(p, i);
+    }
+}
+
+static void guard_and(struct program *p, size_t condition) {
+    if (p->guard >= 0)
+        condition = emit(p, (struct instr){.op = OP_NODE,
+                                           .kind = EXPR_AND,
+                                           .type = VALUE_BOOL,
+                                           .pure = true,
+                                           .mask = -1,
+                                           .nargs = 2,
+                                           .src = {(size_t)p->guard, condition}});
+    p->guard = (int)condition;
+    p->guard_end = p->n;
+}
+
+void program_guard(struct program *p, const struct expr *condition) {
+    guard_and(p, compile(p, condition, -1));
+}
+
+void program_guard_bounds(struct program *p, size_t var, const struct expr *lo,
+                          const struct expr *hi) {
+    const struct expr index = {.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = var};
+    const struct {
+        const struct expr *e;
+        enum expr_kind kind;
+    } sides[2] = {{lo, EXPR_GE}, {hi, EXPR_LT}};
+    for (int k = 0; k < 2; k++) {
+        if (!sides[k].e)
+            continue;
+        size_t v = compile(p, &index, -1), by = compile(p, sides[k].e, -1);
+        guard_and(p, emit(p, (struct instr){.op = OP_NODE,
+                                            .kind = sides[k].kind,
+                                            .type = VALUE_BOOL,
+                                            .pure = true,
+                                            .mask = -1,
+                                            .nargs = 2,
+                                            .src = {v, by}}));
+    }
+}
+
+void program_body(struct program *p, const struct expr *e, bool real) {
+    int mask = -1;
+    if (p->guard >= 0 && p->track_peak)
+        mask = (int)emit_unary(p, OP_MASK_THEN, VALUE_BOOL, (size_t)p->guard, -1);
+    p->result = compile_as(p, e, real, mask);
+}
+
+/* Number of the last instruction that uses each one's result; results of the guard and the body,
+ * and all that outlives a run of the innermost loop, are never given up. */
+static void find_last_uses(const struct program *p, unsigned inner, size_t *last) {
+    for (size_t k = 0; k < p->n; k++) {
+        const struct instr *i = &p->code[k];
+        bool kept = i->level < inner || k == p->result || (int)k == p->guard;
+        last[k] = kept ? SIZE_MAX : k;
+        for (size_t a = 0; a < i->nargs; a++)
+            if (last[i->src[a]] != SIZE_MAX)
+                last[i->src[a]] = k;
+        if (i->mask >= 0 && last[i->mask] != SIZE_MAX)
+            last[i->mask] = k;
+    }
+}
+
+/* Two kinds of registers, so that invariant 2 holds; dst is numbered within its kind first. What is
+ * kept gets a register that nothing else ever writes. */
+static void allocate(struct program *p, unsigned inner) {
+    size_t *last = mem_alloc((p->n + 1) * sizeof *last);
+    size_t *spare[2] = {mem_alloc((p->n + 1) * sizeof(size_t)),
+                        mem_alloc((p->n + 1) * sizeof(size_t))};
+    size_t nspare[2] = {0}, count[2] = {0};
+    size_t *dying = mem_alloc((p->n + 1) * sizeof *dying); /* by last use: a list each */
+    size_t *next = mem_alloc((p->n + 1) * sizeof *next);
+    find_last_uses(p, inner, last);
+    for (size_t k = 0; k < p->n; k++) {
+        bool kind = !p->code[k].exact, used = last[k] != SIZE_MAX && nspare[kind];
+        p->code[k].dst = used ? spare[kind][--nspare[kind]] : count[kind]++;
+        if (last[k] != SIZE_MAX) {
+            next[k] = dying[last[k]];
+            dying[last[k]] = k + 1;
+        }
+        for (size_t d = dying[k]; d; d = next[d - 1]) {
+            bool of = !p->code[d - 1].exact;
+            spare[of][nspare[of]++] = p->code[d - 1].dst;
+        }
+    }
+    for (size_t k = 0; k < p->n; k++)
+        p->code[k].dst += p->code[k].exact ? 0 : count[0];
+    p->nexact = count[0];
+    p->nregs = count[0] + count[1];
+    mem_free(last);
+    mem_free(dying);
+    mem_free(next);
+    mem_free(spare[0]);
+    mem_free(spare[1]);
+}
+
+static void set_levels(struct program *p, const unsigned *order) {
+    for (size_t k = 0; k < p->n; k++) {
+        struct instr *i = &p->code[k];
+        i->level = i->pure ? 0 : 1;
+        for (size_t v = 0; v < TASK_MAX_VARS; v++)
+            if (i->vars >> v & 1 && order[v] > i->level)
+                i->level = order[v];
+        i->uniform = p->lane < 0 || !(i->vars >> p->lane & 1);
+        for (size_t a = 0; a < i->nargs && !i->uniform; a++) {
+            if (i->summed)
+                i->lone[a] = p->code[i->src[a]].uniform;
+            else
+                p->code[i->src[a]].spread = true;
+        }
+        if (i->mask >= 0)
+            p->code[i->mask].spread = true;
+    }
+    p->code[p->result].spread = true;
+    if (p->guard >= 0)
+        p->code[p->guard].spread = true;
+}
+
+void program_schedule(struct program *p, int lane, const unsigned *order, unsigned inner) {
+    p->lane = lane;
+    p->inner = inner;
+    set_levels(p, order);
+    allocate(p, inner);
+    for (size_t k = 0; k < p->n; k++) {
+        struct instr *i = &p->code[k];
+        for (size_t a = 0; a < i->nargs; a++)
+            i->src[a] = p->code[i->src[a]].dst;
+        if (i->mask >= 0)
+            i->mask = (int)p->code[i->mask].dst;
+    }
+    p->result = p->code[p->result].dst;
+    if (p->guard >= 0) {
+        p->guard_uniform = p->code[p->guard].uniform;
+        p->guard = (int)p->code[p->guard].dst;
+    }
 }

@@ -1,16 +1,23 @@
-/* A statement as a linear program over blocks of LANES consecutive output elements. Private to the
- * room.
+/* An expression as a linear program over blocks of lanes. Private to the room.
  *
- * A register holds, for every lane, a value in fp64 and the variance of the error that an honest
- * evaluation has made so far (for truth values: 0 certain, 1 may go either way). The variance is
- * infinite where the mathematics leaves the value undefined. Registers are used as a stack: the
- * result of an expression lies below its operands, so no instruction works in place. Under an `if`
- * an instruction runs with a mask; lanes outside read nothing, count for nothing and are never
- * selected. */
+ * A block is up to LANES consecutive values of one variable, the lane variable, with all other
+ * variables held; which one that is, and in what order the others run, is chosen by the loops
+ * around it (nest.h). A register holds, for every lane, a value in fp64 and the variance of the
+ * error that an honest evaluation has made so far (for truth values: 0 certain, 1 may go either
+ * way). The variance is infinite where the mathematics leaves the value undefined; of an infinite
+ * value it is 0, or 1 where an honest kernel may as well arrive at NaN.
+ *
+ * Invariants:
+ * 1. An instruction only runs again when a variable it depends on has changed (`level`); what does
+ *    not depend on the lane variable is computed in lane 0 and spread.
+ * 2. The variance of an `exact` register is 0 in all lanes and is never written.
+ * 3. No read leaves its tensor, whatever was proved about it: a lane that would gets an undefined
+ *    value. So both sides of an `if`, and terms that a guard rejects, may be computed for nothing;
+ *    masks only say whose magnitudes count. */
 #ifndef SPEC_PROGRAM_H
 #define SPEC_PROGRAM_H
 
-#include "spec/task.h"
+#include "spec/domain.h"
 
 enum { LANES = 256 };
 
@@ -21,9 +28,33 @@ struct limits {
 };
 struct limits accuracy_limits(enum accuracy a);
 
+/* What roundings cost in a class, as variances. The limits of the tensor-core classes are a quarter
+ * of fp32's, so that fp32 arithmetic, which they also contain, counts four times there. */
+struct rules {
+    struct limits limits;
+    double unit2;  /* one fp32 rounding of 1 */
+    double least2; /* half the smallest subnormal number of fp32 */
+    /* Of products that are summed: rounding one operand to the class's format, and the accumulator
+     * truncated, in units of the running sum, after each term on average. Both 0 in fp32. */
+    double operand2, truncation;
+};
+struct rules rules_of(enum accuracy a);
+
+/* Padded, so that lanes of different registers do not fall on the same lines of a cache: accesses a
+ * multiple of 4096 bytes apart wait for each other. */
+enum { LANES_PAD = 24 };
 struct reg {
     double v[LANES];
-    double e[LANES];
+    double e[LANES + LANES_PAD];
+};
+
+/* False: does not fit. */
+bool affine_at(const struct affine *a, const int64_t *at, int64_t *out);
+
+/* An index that a pad watches. */
+struct edge {
+    struct affine at;
+    int64_t extent;
 };
 
 enum op {
@@ -31,73 +62,130 @@ enum op {
     OP_INDEX,
     OP_READ,
     OP_TO_REAL, /* integer to real: rounds where fp32 would */
-    OP_NODE,    /* the expression's own kind says what */
+    OP_NODE,    /* `kind` and `function` say what */
     OP_MASK_THEN,
     OP_MASK_ELSE,
     OP_SELECT,
 };
 
-/* Where a read finds its elements: base + Σ coef·variable, or, when that does not describe it,
- * Σ stride·argument with the arguments in registers. */
-struct access {
-    size_t tensor;
-    bool affine;
-    bool contiguous; /* the same linear index as the element being computed */
-    int64_t base, coef[TASK_MAX_RANK];
-};
-
 struct instr {
     enum op op;
+    enum expr_kind kind;
+    enum function function;
+    enum value_kind type;
+    double number;  /* LITERAL */
+    size_t ref;     /* INDEX: the variable; READ: the content */
+    uint32_t vars;  /* it depends on */
+    bool pure;      /* it depends on variables alone, not on data */
+    bool exact;     /* invariant 2 */
+    bool root;      /* its result is stored */
+    bool truths;    /* compares truth values */
+    bool regroups;  /* a product with a difference, which a kernel may multiply out */
+    bool summed;    /* a product of exact operands that the sum makes itself */
+    bool lone[2];   /* … of which this operand is uniform, and not spread */
+    bool uniform;   /* invariant 1 */
+    bool spread;    /* … and somebody reads all lanes */
+    unsigned level; /* the loop that makes it run again; 0: none */
+    int mask;       /* a register; -1: all lanes count */
+    size_t dst;     /* before program_schedule: its own number */
+    size_t nargs, src[TASK_MAX_RANK + 1];
+    /* READ: the element at `place` plus stride·register for the indices in registers (src), which
+     * must each lie below `extent` under a pad. The pad's value is the last of src. */
+    bool padded;
+    size_t nplaces;
+    struct affine place;
+    int64_t stride[TASK_MAX_RANK], extent[TASK_MAX_RANK];
+    size_t edge, nedges;
+};
+
+/* Where reads find data. Inputs in their dtype; lets and the results of reductions as value and
+ * variance. Numbered: the tensors of the task, then reductions. */
+struct content {
+    bool finite; /* no element is NaN or infinite */
+    enum dtype dtype;
+    const void *value;
+    const double *variance; /* NULL: exact where fp32 is */
+    const double *peak;     /* largest magnitude on the way to each element, or NULL */
+    int64_t count;
+};
+
+/* A reduction that has been evaluated, as a tensor over the variables it depends on. */
+struct stage {
     const struct expr *e;
-    size_t dst; /* operands at dst+1, dst+2, dst+3 */
-    size_t nargs;
-    int mask;  /* -1: all lanes */
-    bool root; /* its result is stored */
-    struct limits limits;
-    struct access access; /* READ */
+    size_t content;
+    struct affine place;
 };
 
 struct program {
     const struct inst *in;
     const struct statement *s;
+    const struct stage *stages;
+    size_t nstages;
+    const struct ranges *ranges; /* of all variables, where terms count */
+    struct rules rules;
+    bool track_peak;
     struct instr *code;
     size_t n, cap;
-    size_t nregs, nmasks;
-    size_t result; /* register */
-    bool needs_index;
+    struct edge *edges;
+    size_t nedges, edge_cap;
+    size_t guard_end; /* instructions of the guard come first */
+    int guard;        /* register of the guard, -1: none */
+    bool guard_uniform;
+    size_t result;  /* register */
+    size_t product; /* instruction that is `summed`; SIZE_MAX: none */
+    size_t nexact, nregs;
+    int lane;       /* variable, -1: none */
+    unsigned inner; /* level of the innermost loop */
 };
 
-void program_compile(const struct inst *in, const struct statement *s, struct program *out);
+void program_init(struct program *p, const struct inst *in, const struct statement *s,
+                  const struct stage *stages, size_t nstages, const struct ranges *ranges,
+                  bool track_peak);
 void program_release(struct program *p);
-
-/* Where reads find data. Inputs in their dtype, lets as value and variance. */
-struct memory {
-    const void *const *inputs;
-    double *const *let_value;
-    double *const *let_variance;
-};
+/* Appends code for a condition that every term must satisfy (NULL: the variable's own bounds
+ * lo <= var < hi, either of which may be NULL). All guards before the body. */
+void program_guard(struct program *p, const struct expr *condition);
+void program_guard_bounds(struct program *p, size_t var, const struct expr *lo,
+                          const struct expr *hi);
+/* The value; `real`: converted when it is an integer. */
+void program_body(struct program *p, const struct expr *e, bool real);
+/* Levels, lanes and registers. order[v]: the level of variable v's loop, from 1; `inner` the
+ * deepest. */
+void program_schedule(struct program *p, int lane, const unsigned *order, unsigned inner);
 
 /* One thread's registers. */
 struct machine {
     const struct program *p;
-    const struct memory *mem;
+    const struct content *contents;
     struct reg *regs;
-    unsigned char (*masks)[LANES];
-    int64_t (*index)[LANES]; /* [rank] */
-    bool track_peak;
-    double peak;
+    int64_t at[TASK_MAX_VARS]; /* the lane variable: in lane 0 */
+    size_t n;                  /* lanes in use */
+    bool careful;              /* make and settle products that sums make themselves, too */
+    double peak[LANES];
 };
-bool machine_init(struct machine *m, const struct program *p, const struct memory *mem,
-                  bool track_peak);
+bool machine_init(struct machine *m, const struct program *p, const struct content *contents);
 void machine_release(struct machine *m);
-/* Elements [first, first+n), n ≤ LANES; the result is in p->result. */
-void machine_run(struct machine *m, int64_t first, size_t n);
+/* Instructions [first, last) whose level is at least `level`. */
+void machine_run(struct machine *m, size_t first, size_t last, unsigned level);
+void machine_note_peak(struct machine *m, size_t lane, double v);
+
+/* read.c */
+void machine_read(struct machine *m, const struct instr *i, struct reg *d, size_t n);
 
 /* vector.c: one instruction of kind OP_NODE, OP_TO_REAL or OP_SELECT, for n lanes. */
-void vector_node(const struct instr *i, struct reg *d, const struct reg *a, size_t n);
-void vector_to_real(struct reg *d, const struct reg *a, size_t n);
-void vector_select(struct reg *d, const struct reg *a, size_t n);
+void vector_node(const struct instr *i, const struct rules *r, struct reg *d,
+                 const struct reg *const *a, size_t n);
+void vector_to_real(const struct instr *i, const struct rules *r, struct reg *d,
+                    const struct reg *a, size_t n);
+void vector_select(const struct instr *i, struct reg *d, const struct reg *const *a, size_t n);
 /* The result is infinite because the function is, there; not because it overflowed. */
-bool vector_is_pole(const struct instr *i, const struct reg *a, size_t lane);
+bool vector_is_pole(const struct instr *i, const struct reg *const *a, size_t lane);
+/* No value beyond `most` and, where asked for, no variance without end. */
+bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n);
+/* An uncertain operand on the edge of a domain, or of a decision: within the factor that one
+ * element may be off. */
+static inline bool vector_within(double distance, double variance, double worst) {
+    return variance > 0 && distance * distance <= worst * worst * variance;
+}
 
 #endif

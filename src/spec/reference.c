@@ -1,15 +1,27 @@
-/* Evaluates the statements of an instance in order, block by block, on several threads.
+/* Evaluates the statements of an instance in order.
  *
- * A let keeps its values and variances in heap arrays until the end; a typed let is rounded to its
+ * Every reduction of a statement becomes a stage: a tensor over the variables it depends on,
+ * evaluated before the statement, inner ones first. So a reduction that does not depend on all of
+ * the statement's variables is evaluated once for those it does, and one inside another is
+ * evaluated once, not once a term. A stage is also evaluated at points that the statement then does
+ * not use (on the other side of an `if`, outside a triangle): program.h says why that does no harm.
+ *
+ * Lets keep their values and variances in heap arrays until the end; a typed let is rounded to its
  * type. An output's value stays the fp64 one; what storing it in its type costs goes into the
  * estimate. */
 #include "spec/reference.h"
 
+#include "base/checked.h"
 #include "spec/bind.h"
+#include "spec/bounds.h"
 #include "spec/convert.h"
-#include "spec/parallel.h"
-#include "spec/program.h"
+#include "spec/data.h"
+#include "spec/nest.h"
+#include "spec/scalar.h"
 #include <math.h>
+#include <string.h>
+
+enum { STAGES_MOST = 256 };
 
 struct evaluation {
     const struct inst *in;
@@ -19,18 +31,23 @@ struct evaluation {
     /* Of every let and output: value, and variance (let) or estimate (output). */
     double *value[TASK_MAX_TENSORS];
     double *error[TASK_MAX_TENSORS];
-    struct memory mem;
+    uint64_t *ties[TASK_MAX_TENSORS];
+    int64_t tie_lo[TASK_MAX_TENSORS];
+    size_t tie_words[TASK_MAX_TENSORS];
+    struct content contents[TASK_MAX_TENSORS + STAGES_MOST];
+    /* Of the statement at hand. */
+    const struct statement *s;
+    struct stage stages[STAGES_MOST];
+    double *stage_data[STAGES_MOST];
+    size_t nstages;
+    struct err *err;
 };
 
-/* One statement being run. */
-struct run {
-    struct evaluation *ev;
-    const struct program *p;
+/* How results of a statement are stored. */
+struct storing {
     enum dtype dtype;
     bool typed_let, output;
     struct limits limits;
-    double peak[PARALLEL_MOST];
-    bool failed[PARALLEL_MOST];
 };
 
 /* A stored integer is exact or, outside its type, undefined. */
@@ -42,10 +59,10 @@ static double integer_estimate(enum dtype t, double v, double variance) {
 
 /* Storing must not eat up the allowance of the arithmetic, nor be multiplied by it: its share is
  * set so that rms_limit shares are half an ulp. */
-static double float_estimate(const struct run *r, double *v, double variance) {
+static double float_estimate(const struct storing *r, double *v, double variance) {
     double s = sqrt(variance), edge = dtype_overflow(r->dtype), room = r->limits.worst * s;
     if (isinf(*v))
-        return 0;
+        return variance > 0; /* NaN will do */
     if (fabs(*v) >= edge + room) {
         *v = copysign(INFINITY, *v);
         return 0;
@@ -58,7 +75,7 @@ static double float_estimate(const struct run *r, double *v, double variance) {
     return sqrt(variance + share * share);
 }
 
-static double output_estimate(const struct run *r, double *v, double variance) {
+static double output_estimate(const struct storing *r, double *v, double variance) {
     char kind = dtype_info(r->dtype)->kind;
     if (isinf(variance) || (isnan(*v) && kind != 'f'))
         return INFINITY;
@@ -69,7 +86,7 @@ static double output_estimate(const struct run *r, double *v, double variance) {
 
 /* A typed let rounds. Away from a rounding boundary every honest evaluation rounds to the same
  * number and its error is gone; near one it may be off by a whole step. */
-static double let_variance(const struct run *r, double *v, double variance) {
+static double let_variance(const struct storing *r, double *v, double variance) {
     char kind = dtype_info(r->dtype)->kind;
     double exact = *v;
     if (!r->typed_let || isinf(variance) || !isfinite(exact))
@@ -85,62 +102,223 @@ static double let_variance(const struct run *r, double *v, double variance) {
     return near ? variance + 4 * half * half : 0;
 }
 
-static void store_block(const struct run *r, const struct reg *result, int64_t first, size_t n) {
-    double *value = r->ev->value[r->p->s->tensor] + first;
-    double *error = r->ev->error[r->p->s->tensor] + first;
-    for (size_t l = 0; l < n; l++) {
-        double v = result->v[l];
-        error[l] =
-            r->output ? output_estimate(r, &v, result->e[l]) : let_variance(r, &v, result->e[l]);
-        value[l] = v;
-    }
+static double finish_result(const void *ctx, double *v, double variance) {
+    const struct storing *r = ctx;
+    return r->output ? output_estimate(r, v, variance) : let_variance(r, v, variance);
 }
 
-static void run_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
-    struct run *r = ctx;
-    struct machine m;
-    int64_t count = r->ev->in->tensors[r->p->s->tensor].count;
-    r->failed[part] = !machine_init(&m, r->p, &r->ev->mem, r->ev->track_peak);
-    for (int64_t block = first; block < last && !r->failed[part]; block++) {
-        int64_t at = block * LANES;
-        size_t n = count - at < LANES ? (size_t)(count - at) : LANES;
-        machine_run(&m, at, n);
-        store_block(r, &m.regs[r->p->result], at, n);
+static bool all_finite(enum dtype t, const void *data, int64_t count) {
+    enum { CHUNK = 1024 };
+    size_t size = dtype_info(t)->bytes;
+    double v[CHUNK], odd = 0;
+    for (int64_t at = 0; at < count && dtype_info(t)->kind == 'f'; at += CHUNK) {
+        size_t n = count - at < CHUNK ? (size_t)(count - at) : CHUNK;
+        data_load(t, (const char *)data + (size_t)at * size, n, v);
+        for (size_t k = 0; k < n; k++)
+            odd += v[k] - v[k]; /* 0, or NaN */
     }
-    r->peak[part] = m.peak;
-    machine_release(&m);
+    return odd == 0;
 }
 
-static double *array_for(int64_t count, struct err *err) {
-    double *p = mem_try_resize(NULL, (size_t)count * sizeof *p);
+static struct content content_of(enum dtype t, const void *value, const double *variance,
+                                 const double *peak, int64_t count) {
+    return (struct content){all_finite(t, value, count), t, value, variance, peak, count};
+}
+
+static double *array_for(struct evaluation *ev, int64_t count) {
+    size_t bytes;
+    double *p = NULL;
+    if (mul_size((size_t)count, sizeof *p, &bytes))
+        p = mem_try_resize(NULL, bytes ? bytes : sizeof *p);
     if (!p)
-        err_set(err, ERR_ENV, "no memory for the reference of %lld elements", (long long)count);
+        err_set(ev->err, ERR_ENV, "no memory for the reference of %lld elements", (long long)count);
     return p;
 }
 
-static bool run_statement(struct evaluation *ev, const struct statement *s, struct err *err) {
-    const struct tensor *t = &ev->in->task->tensors[s->tensor];
-    int64_t count = ev->in->tensors[s->tensor].count;
-    struct program p;
-    struct run r = {.ev = ev,
-                    .p = &p,
-                    .dtype = t->dtype,
-                    .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
-                    .output = t->role == TENSOR_OUT,
-                    .limits = accuracy_limits(ev->in->task->accuracy)};
-    ev->value[s->tensor] = array_for(count, err);
-    ev->error[s->tensor] = array_for(count, err);
-    if (!ev->value[s->tensor] || !ev->error[s->tensor])
-        return false;
-    program_compile(ev->in, s, &p);
-    unsigned parts = parallel_for(ev->threads, (count + LANES - 1) / LANES, run_piece, &r);
-    bool ok = true;
-    for (unsigned i = 0; i < parts; i++) {
-        ok &= !r.failed[i];
-        ev->peak = r.peak[i] > ev->peak ? r.peak[i] : ev->peak;
+static bool run_nest(struct evaluation *ev, struct nest *n) {
+    nest_meet(n, ev->contents);
+    bool ok = nest_run(n, ev->contents, ev->threads, &ev->peak);
+    nest_release(n);
+    return ok || err_set(ev->err, ERR_ENV, "no memory for the registers of the reference");
+}
+
+/* The axes of a stage: the variables it depends on, at the ranges they have where it stands.
+ * Returns the number of elements, -1 where that does not fit. */
+static int64_t stage_axes(const struct ranges *r, uint32_t vars, struct axis *axes, size_t *naxes,
+                          struct affine *place) {
+    int64_t count = 1, part;
+    *naxes = 0;
+    *place = (struct affine){0};
+    for (size_t v = TASK_MAX_VARS; v-- > 0;) {
+        if (!(vars >> v & 1))
+            continue;
+        int64_t lo = r->index[v].lo, n;
+        if (r->index[v].hi < lo)
+            n = 0;
+        else if (!sub_i64(r->index[v].hi, lo, &n) || !add_i64(n, 1, &n))
+            return -1;
+        if (!mul_i64(lo, count, &part) || !sub_i64(place->c, part, &place->c))
+            return -1;
+        place->coef[v] = count;
+        place->vars |= UINT32_C(1) << v;
+        axes[(*naxes)++] = (struct axis){v, lo, n};
+        if (!mul_i64(count, n, &count))
+            return -1;
     }
-    program_release(&p);
-    return ok || err_set(err, ERR_ENV, "no memory for the registers of the reference");
+    for (size_t k = 0; k < *naxes / 2; k++) {
+        struct axis swap = axes[k];
+        axes[k] = axes[*naxes - 1 - k];
+        axes[*naxes - 1 - k] = swap;
+    }
+    return count;
+}
+
+/* Value, variance and, where they are tracked, peaks in one allocation. */
+static bool stage_run(struct evaluation *ev, const struct expr *e, const struct ranges *r) {
+    struct axis axes[TASK_MAX_VARS];
+    struct affine place;
+    struct nest n;
+    size_t naxes;
+    int64_t count = stage_axes(r, expr_vars(e), axes, &naxes, &place), total;
+    if (ev->nstages == STAGES_MOST)
+        return err_set(ev->err, ERR_INPUT, "a statement has more than %d reductions", STAGES_MOST);
+    if (count < 0 || !mul_i64(count, ev->track_peak ? 3 : 2, &total))
+        return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
+    double *data = array_for(ev, total);
+    if (!data)
+        return false;
+    nest_init(&n, ev->in, ev->s, e, axes, naxes, ev->stages, ev->nstages, ev->track_peak);
+    n.target = (struct target){.value = data,
+                               .error = data + count,
+                               .peak = ev->track_peak ? data + 2 * count : NULL,
+                               .place = place};
+    size_t content = ev->in->task->ntensors + ev->nstages;
+    ev->stage_data[ev->nstages] = data;
+    ev->stages[ev->nstages++] = (struct stage){e, content, place};
+    double peak = ev->peak;
+    bool ok = run_nest(ev, &n);
+    ev->peak = peak; /* what counts of it is counted where the stage is read */
+    if (ok)
+        ev->contents[content] = content_of(DTYPE_F64, data, data + count,
+                                           ev->track_peak ? data + 2 * count : NULL, count);
+    return ok;
+}
+
+/* All reductions of an expression, inner ones first. */
+static bool run_stages(struct evaluation *ev, const struct expr *e, const struct ranges *r,
+                       bool itself) {
+    struct ranges inside = *r;
+    if (e->kind == EXPR_REDUCE && !ranges_enter(&inside, e->reduce))
+        inside = *r;
+    for (size_t k = 0; k < e->nargs; k++)
+        if (!run_stages(ev, e->args[k], &inside, true))
+            return false;
+    if (e->kind == EXPR_REDUCE && e->reduce->guard &&
+        !run_stages(ev, e->reduce->guard, &inside, true))
+        return false;
+    return e->kind != EXPR_REDUCE || !itself || stage_run(ev, e, r);
+}
+
+/* The left side: its axes, and where its elements lie. */
+static void left_side(const struct inst *in, const struct statement *s, struct axis *axes,
+                      struct affine *place) {
+    const struct bound_tensor *t = &in->tensors[s->tensor];
+    *place = (struct affine){0};
+    for (size_t k = 0; k < in->task->tensors[s->tensor].rank; k++) {
+        int v = s->position[k];
+        int64_t at = 0;
+        if (v >= 0) {
+            axes[v] = (struct axis){(size_t)v, 0, t->extent[k]};
+            place->coef[v] += t->stride[k];
+            place->vars |= UINT32_C(1) << v;
+        } else {
+            BUG_IF(!expr_eval_dims(s->constant[k], in->dims, &at));
+            place->c += at * t->stride[k];
+        }
+    }
+}
+
+static bool is_index(const struct evaluation *ev, const struct statement *s) {
+    const struct tensor *t = &ev->in->task->tensors[s->tensor];
+    return tensor_is_output(t) && s->body->kind == EXPR_REDUCE &&
+           (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
+}
+
+/* The table of near-ties covers the widest range of the statements that define the tensor. */
+static bool ties_alloc(struct evaluation *ev, size_t tensor) {
+    const struct task *t = ev->in->task;
+    int64_t lo = INT64_MAX, hi = INT64_MIN, span;
+    size_t bytes;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        struct ranges r = ranges_of(ev->in, s);
+        if (s->tensor != tensor || !is_index(ev, s) || !ranges_enter(&r, s->body->reduce))
+            continue;
+        struct range v = r.index[s->body->reduce->vars[0].var];
+        lo = v.lo < lo ? v.lo : lo;
+        hi = v.hi > hi ? v.hi : hi;
+    }
+    if (hi < lo || !sub_i64(hi, lo, &span))
+        return true;
+    ev->tie_lo[tensor] = lo;
+    ev->tie_words[tensor] = (size_t)span / 64 + 1;
+    if (!mul_size((size_t)ev->in->tensors[tensor].count, ev->tie_words[tensor], &bytes) ||
+        !mul_size(bytes, sizeof(uint64_t), &bytes) ||
+        !(ev->ties[tensor] = mem_try_resize(NULL, bytes)))
+        return err_set(ev->err, ERR_ENV, "no memory for the near-ties of the reference");
+    memset(ev->ties[tensor], 0, bytes);
+    return true;
+}
+
+/* Several statements may define one tensor: the first makes room. */
+static bool tensor_alloc(struct evaluation *ev, size_t tensor) {
+    int64_t count = ev->in->tensors[tensor].count;
+    if (ev->value[tensor])
+        return true;
+    ev->value[tensor] = array_for(ev, count);
+    ev->error[tensor] = ev->value[tensor] ? array_for(ev, count) : NULL;
+    return ev->error[tensor] && ties_alloc(ev, tensor);
+}
+
+static void stages_release(struct evaluation *ev) {
+    for (size_t i = 0; i < ev->nstages; i++)
+        mem_free(ev->stage_data[i]);
+    ev->nstages = 0;
+}
+
+static bool run_statement(struct evaluation *ev, const struct statement *s) {
+    const struct tensor *t = &ev->in->task->tensors[s->tensor];
+    struct storing storing = {.dtype = t->dtype,
+                              .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
+                              .output = tensor_is_output(t),
+                              .limits = accuracy_limits(ev->in->task->accuracy)};
+    struct ranges r = ranges_of(ev->in, s);
+    struct axis axes[TASK_MAX_RANK];
+    struct nest n;
+    bool index = is_index(ev, s);
+    ev->s = s;
+    if (!tensor_alloc(ev, s->tensor))
+        return false;
+    bool ok = run_stages(ev, s->body, &r, !index);
+    if (ok) {
+        struct affine place;
+        left_side(ev->in, s, axes, &place);
+        nest_init(&n, ev->in, s, s->body, axes, s->nindex, ev->stages, ev->nstages, ev->track_peak);
+        n.target = (struct target){.value = ev->value[s->tensor],
+                                   .error = ev->error[s->tensor],
+                                   .place = place,
+                                   .finish = finish_result,
+                                   .ctx = &storing,
+                                   .ties = ev->ties[s->tensor],
+                                   .tie_lo = ev->tie_lo[s->tensor],
+                                   .tie_words = ev->tie_words[s->tensor]};
+        ok = run_nest(ev, &n);
+    }
+    stages_release(ev);
+    if (ok && t->role == TENSOR_LET)
+        ev->contents[s->tensor] = content_of(DTYPE_F64, ev->value[s->tensor], ev->error[s->tensor],
+                                             NULL, ev->in->tensors[s->tensor].count);
+    return ok;
 }
 
 static void hand_out(struct evaluation *ev, struct reference **out, size_t *n) {
@@ -148,31 +326,51 @@ static void hand_out(struct evaluation *ev, struct reference **out, size_t *n) {
     struct reference *refs = mem_alloc(t->ntensors * sizeof *refs);
     *n = 0;
     for (size_t i = 0; i < t->ntensors; i++) {
-        if (t->tensors[i].role != TENSOR_OUT)
+        if (!tensor_is_output(&t->tensors[i]))
             continue;
-        refs[(*n)++] =
-            (struct reference){i, (size_t)ev->in->tensors[i].count, ev->value[i], ev->error[i]};
+        refs[(*n)++] = (struct reference){.tensor = i,
+                                          .count = (size_t)ev->in->tensors[i].count,
+                                          .value = ev->value[i],
+                                          .estimate = ev->error[i],
+                                          .ties = ev->ties[i],
+                                          .tie_lo = ev->tie_lo[i],
+                                          .tie_words = ev->tie_words[i]};
         ev->value[i] = ev->error[i] = NULL;
+        ev->ties[i] = NULL;
     }
     *out = refs;
 }
 
+static void evaluation_release(struct evaluation *ev) {
+    stages_release(ev);
+    for (size_t i = 0; i < ev->in->task->ntensors; i++) {
+        mem_free(ev->value[i]);
+        mem_free(ev->error[i]);
+        mem_free(ev->ties[i]);
+    }
+    mem_free(ev);
+}
+
 bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
                     struct reference **out, size_t *n, double *peak, struct err *err) {
-    struct evaluation ev = {.in = in, .threads = threads, .track_peak = peak != NULL};
+    struct evaluation *ev = mem_alloc(sizeof *ev);
     const struct task *t = in->task;
     bool ok = true;
-    ev.mem = (struct memory){inputs, ev.value, ev.error};
+    ev->in = in;
+    ev->threads = threads;
+    ev->track_peak = peak != NULL;
+    ev->err = err;
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (tensor_is_input(&t->tensors[i]))
+            ev->contents[i] =
+                content_of(t->tensors[i].dtype, inputs[i], NULL, NULL, in->tensors[i].count);
     for (size_t i = 0; i < t->nstatements && ok; i++)
-        ok = run_statement(&ev, &t->statements[i], err);
+        ok = run_statement(ev, &t->statements[i]);
     if (ok)
-        hand_out(&ev, out, n);
+        hand_out(ev, out, n);
     if (ok && peak)
-        *peak = ev.peak;
-    for (size_t i = 0; i < t->ntensors; i++) {
-        mem_free(ev.value[i]);
-        mem_free(ev.error[i]);
-    }
+        *peak = ev->peak;
+    evaluation_release(ev);
     return ok;
 }
 
@@ -180,6 +378,7 @@ void reference_release(struct reference *refs, size_t n) {
     for (size_t i = 0; i < n; i++) {
         mem_free(refs[i].value);
         mem_free(refs[i].estimate);
+        mem_free(refs[i].ties);
     }
     mem_free(refs);
 }

@@ -5,7 +5,8 @@
  * derivative of each operation, with an absolute floor for subnormals. An element's error is judged
  * in units of it; a tensor by the worst element and by the root mean square. An estimate of
  * infinity says that the element is not judged: its value came from an operation the mathematics
- * leaves undefined (inf - inf), not from a NaN that was put in. */
+ * leaves undefined (inf - inf), not from a NaN that was put in. Where the value is infinite an
+ * estimate above 0 says that NaN is as good. */
 #ifndef SPEC_REFERENCE_H
 #define SPEC_REFERENCE_H
 
@@ -16,6 +17,11 @@ struct reference {
     size_t count;
     double *value;
     double *estimate; /* absolute, in the output's own unit, for the task's class */
+    /* Of an output that is an argmax or argmin: other indices of an element that are as good within
+     * the errors, a bit each from tie_lo on, tie_words words an element. NULL: there are none. */
+    uint64_t *ties;
+    int64_t tie_lo;
+    size_t tie_words;
 };
 
 /* One reference per output tensor, in order of declaration; inputs[i] for tensor i (NULL for those

@@ -16,11 +16,11 @@ static const struct {
     {EXPR_ADD, " + ", 4}, {EXPR_SUB, " - ", 4},     {EXPR_MUL, "*", 5},   {EXPR_DIV, "/", 5},
     {EXPR_MOD, " % ", 5}, {EXPR_FLOORDIV, "//", 5},
 };
-enum { LEVEL_COMPARE = 3, LEVEL_PREFIX = 6, LEVEL_LEAF = 7 };
+enum { LEVEL_COMPARE = 3, LEVEL_SUM = 4, LEVEL_PRODUCT = 5, LEVEL_PREFIX = 6, LEVEL_LEAF = 7 };
 
 struct writer {
     const struct task *t;
-    const struct statement *s; /* NULL: no index variables */
+    str names[TASK_MAX_VARS]; /* of the variables in sight */
     struct buf *out;
 };
 
@@ -35,12 +35,14 @@ static int level_of(const struct expr *e) {
     int op = operator_of(e);
     if (e->kind == EXPR_NEG || e->kind == EXPR_NOT)
         return LEVEL_PREFIX;
+    if (e->kind == EXPR_REDUCE)
+        return LEVEL_PRODUCT;
     return op < 0 ? LEVEL_LEAF : operators[op].level;
 }
 
-static void show_expr(const struct writer *w, const struct expr *e, int level);
+static void show_expr(struct writer *w, const struct expr *e, int level);
 
-static void show_args(const struct writer *w, const struct expr *e, char open, char close) {
+static void show_args(struct writer *w, const struct expr *e, char open, char close) {
     buf_putc(w->out, open);
     for (size_t i = 0; i < e->nargs; i++) {
         if (i)
@@ -71,7 +73,7 @@ static void show_number(struct buf *out, const struct expr *e) {
         buf_puts(out, S(".0"));
 }
 
-static void show_leaf(const struct writer *w, const struct expr *e) {
+static void show_leaf(struct writer *w, const struct expr *e) {
     switch (e->kind) {
     case EXPR_NUMBER:
         show_number(w->out, e);
@@ -80,7 +82,7 @@ static void show_leaf(const struct writer *w, const struct expr *e) {
         buf_puts(w->out, w->t->dims[e->ref].name);
         return;
     case EXPR_INDEX:
-        buf_puts(w->out, w->s->index[e->ref]);
+        buf_puts(w->out, w->names[e->ref]);
         return;
     case EXPR_READ:
         buf_puts(w->out, w->t->tensors[e->ref].name);
@@ -88,23 +90,66 @@ static void show_leaf(const struct writer *w, const struct expr *e) {
             show_args(w, e, '[', ']');
         return;
     default:
-        buf_puts(w->out, e->kind == EXPR_IF ? S("if") : str_view(function_name(e->function)));
+        buf_puts(w->out, e->kind == EXPR_IF    ? S("if")
+                         : e->kind == EXPR_PAD ? S("pad")
+                                               : str_view(function_name(e->function)));
         show_args(w, e, '(', ')');
     }
 }
 
+static bool is_number(const struct expr *e, int64_t v) {
+    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
+}
+
+/* k < N, k <= j, j <= k < N */
+static void show_range(struct writer *w, const struct reduce_var *v) {
+    bool with = v->hi->kind == EXPR_ADD && is_number(v->hi->args[1], 1);
+    if (!is_number(v->lo, 0)) {
+        show_expr(w, v->lo, LEVEL_SUM);
+        buf_puts(w->out, S(" <= "));
+    }
+    w->names[v->var] = v->name;
+    buf_puts(w->out, v->name);
+    buf_puts(w->out, with ? S(" <= ") : S(" < "));
+    show_expr(w, with ? v->hi->args[0] : v->hi, LEVEL_SUM);
+}
+
+static void show_reduce(struct writer *w, const struct expr *e) {
+    const struct reduce *r = e->reduce;
+    buf_printf(w->out, "%s(", reduction_name(r->op));
+    for (size_t i = 0; i < r->nvars; i++) {
+        if (i)
+            buf_puts(w->out, S(", "));
+        show_range(w, &r->vars[i]);
+    }
+    if (r->guard) {
+        buf_puts(w->out, S(" | "));
+        show_expr(w, r->guard, 0);
+    }
+    buf_puts(w->out, S(") "));
+    show_expr(w, e->args[0], LEVEL_PRODUCT);
+}
+
+/* A reduction takes every factor that follows it, so it is bracketed where it is one. */
+static void show_operand(struct writer *w, const struct expr *e, int level, bool factor) {
+    show_expr(w, e, factor && e->kind == EXPR_REDUCE ? LEVEL_LEAF : level);
+}
+
 /* `level`: what stands around binds so tightly. */
-static void show_expr(const struct writer *w, const struct expr *e, int level) {
+static void show_expr(struct writer *w, const struct expr *e, int level) {
     int own = level_of(e), op = operator_of(e);
     if (own < level)
         buf_putc(w->out, '(');
     if (op >= 0) {
-        show_expr(w, e->args[0], own == LEVEL_COMPARE ? own + 1 : own);
+        bool factors = own == LEVEL_PRODUCT;
+        show_operand(w, e->args[0], own == LEVEL_COMPARE ? own + 1 : own, factors);
         buf_puts(w->out, str_view(operators[op].symbol));
-        show_expr(w, e->args[1], own + 1);
+        show_operand(w, e->args[1], own + 1, factors);
     } else if (own == LEVEL_PREFIX) {
         buf_putc(w->out, e->kind == EXPR_NEG ? '-' : '!');
         show_expr(w, e->args[0], LEVEL_PREFIX);
+    } else if (e->kind == EXPR_REDUCE) {
+        show_reduce(w, e);
     } else {
         show_leaf(w, e);
     }
@@ -121,7 +166,7 @@ static void show_bytes(struct buf *out, size_t bytes) {
     buf_printf(out, u ? "%.1f %s" : "%.0f %s", v, units[u]);
 }
 
-static void show_dist(const struct writer *w, const struct dist *d) {
+static void show_dist(struct writer *w, const struct dist *d) {
     static const char *const names[] = {
         [DIST_UNIFORM] = "uniform",     [DIST_NORMAL] = "normal", [DIST_RANDINT] = "randint",
         [DIST_BERNOULLI] = "bernoulli", [DIST_ONES] = "ones",     [DIST_ZEROS] = "zeros"};
@@ -137,38 +182,86 @@ static void show_dist(const struct writer *w, const struct dist *d) {
     }
 }
 
-static void show_tensor(const struct writer *w, const struct inst *in, size_t i) {
-    static const char *const roles[] = {"in   ", "param", "out  "};
+static void show_body(struct writer *w, const struct statement *s) {
+    for (size_t i = 0; i < s->nindex; i++)
+        w->names[i] = s->index[i];
+    buf_puts(w->out, S(" = "));
+    show_expr(w, s->body, 0);
+}
+
+static void show_content(struct writer *w, size_t i) {
+    const struct task *t = w->t;
+    if (t->tensors[i].dist.kind != DIST_DEFINED)
+        show_dist(w, &t->tensors[i].dist);
+    for (size_t k = 0; k < t->ndefinitions; k++)
+        if (t->definitions[k].tensor == i)
+            show_body(w, &t->definitions[k]);
+}
+
+static void show_tensor(struct writer *w, const struct inst *in, size_t i) {
+    static const char *const roles[] = {[TENSOR_IN] = "in   ",
+                                        [TENSOR_PARAM] = "param",
+                                        [TENSOR_OUT] = "out  ",
+                                        [TENSOR_RAND] = "rand ",
+                                        [TENSOR_INOUT] = "inout"};
     const struct tensor *t = &w->t->tensors[i];
     buf_printf(w->out, "  %s %.*s", roles[t->role], STR_ARG(t->name));
     for (size_t k = 0; k < t->rank; k++)
         buf_printf(w->out, "%c%lld", k ? ',' : '[', (long long)in->tensors[i].extent[k]);
     buf_printf(w->out, "%s : %s", t->rank ? "]" : "", dtype_info(t->dtype)->name);
     if (t->role != TENSOR_OUT)
-        show_dist(w, &t->dist);
+        show_content(w, i);
     buf_puts(w->out, S("  ("));
     show_bytes(w->out, in->tensors[i].bytes);
     buf_puts(w->out, S(")\n"));
 }
 
-static void show_statement(const struct writer *w, const struct statement *s) {
+/* name[i,0,j], with the ranges of a let. */
+static void show_left(struct writer *w, const struct statement *s) {
     const struct tensor *t = &w->t->tensors[s->tensor];
-    bool let = t->role == TENSOR_LET;
-    struct writer inner = {w->t, s, w->out};
-    buf_printf(w->out, "  %s%.*s", let ? "let " : "", STR_ARG(t->name));
-    for (size_t k = 0; k < s->nindex; k++) {
-        buf_printf(w->out, "%c%.*s", k ? ',' : '[', STR_ARG(s->index[k]));
-        if (let) {
+    buf_puts(w->out, t->name);
+    for (size_t k = 0; k < t->rank; k++) {
+        buf_puts(w->out, k == 0 ? S("[") : t->role == TENSOR_LET ? S(", ") : S(","));
+        if (s->position[k] >= 0)
+            buf_puts(w->out, s->index[s->position[k]]);
+        else
+            show_expr(w, s->constant[k], 0);
+        if (t->role == TENSOR_LET) {
             buf_puts(w->out, S(" < "));
             show_expr(w, t->extent[k], 0);
         }
     }
-    if (s->nindex)
+    if (t->rank)
         buf_putc(w->out, ']');
+}
+
+static void show_statement(struct writer *w, const struct statement *s) {
+    const struct tensor *t = &w->t->tensors[s->tensor];
+    bool let = t->role == TENSOR_LET;
+    buf_puts(w->out, let ? S("  let ") : S("  "));
+    show_left(w, s);
     if (let && t->dtype != DTYPE_F64)
         buf_printf(w->out, " : %s", dtype_info(t->dtype)->name);
-    buf_puts(w->out, S(" = "));
-    show_expr(&inner, s->body, 0);
+    show_body(w, s);
+    buf_putc(w->out, '\n');
+}
+
+static void show_assumption(struct writer *w, const struct assumption *x) {
+    buf_puts(w->out, S("  assume "));
+    if (x->kind == ASSUME_SYMMETRIC) {
+        buf_printf(w->out, "symmetric(%.*s)\n", STR_ARG(w->t->tensors[x->tensor].name));
+        return;
+    }
+    for (size_t i = 0; i < x->s.nindex; i++)
+        w->names[i] = x->s.index[i];
+    show_left(w, &x->s);
+    struct expr compare = {.kind = x->kind == ASSUME_ZERO ? EXPR_EQ : x->op};
+    buf_puts(w->out, str_view(operators[operator_of(&compare)].symbol));
+    show_expr(w, x->number, LEVEL_SUM);
+    if (x->kind == ASSUME_ZERO) {
+        buf_puts(w->out, S(" | "));
+        show_expr(w, x->s.body, 0);
+    }
     buf_putc(w->out, '\n');
 }
 
@@ -185,7 +278,7 @@ static void show_checks(const struct task *t, struct buf *out) {
 
 void task_show(const struct inst *in, struct buf *out) {
     const struct task *t = in->task;
-    struct writer w = {t, NULL, out};
+    struct writer w = {.t = t, .out = out};
     buf_printf(out, "%.*s: %.*s\n", STR_ARG(t->name), STR_ARG(t->title));
     for (size_t i = 0; i < t->ndims; i++) {
         buf_printf(out, "%s%.*s = %lld", i ? ", " : "  ", STR_ARG(t->dims[i].name),
@@ -196,6 +289,8 @@ void task_show(const struct inst *in, struct buf *out) {
     for (size_t i = 0; i < t->ntensors; i++)
         if (t->tensors[i].role != TENSOR_LET)
             show_tensor(&w, in, i);
+    for (size_t i = 0; i < t->nassumptions; i++)
+        show_assumption(&w, &t->assumptions[i]);
     for (size_t i = 0; i < t->nstatements; i++)
         show_statement(&w, &t->statements[i]);
     buf_printf(out, "  accuracy %s\n", accuracy_name(t->accuracy));

@@ -11,12 +11,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#define TASK_MAX_BYTES   (1u << 20)
-#define TASK_MAX_RANK    8
-#define TASK_MAX_VARS    32 /* index and reduction variables of one statement */
-#define TASK_MAX_TENSORS 64
-#define TASK_MAX_DIMS    64
-#define TASK_MAX_DEPTH   200 /* nesting of an expression */
+#define TASK_MAX_BYTES      (1u << 20)
+#define TASK_MAX_RANK       8
+#define TASK_MAX_VARS       32 /* index and reduction variables of one statement */
+#define TASK_MAX_TENSORS    64
+#define TASK_MAX_DIMS       64
+#define TASK_MAX_DEPTH      200 /* nesting of an expression */
+#define TASK_MAX_STATEMENTS 128
 
 enum dtype {
 #define DTYPE(id, name, bytes, cuda, npy, kind) DTYPE_##id,
@@ -68,8 +69,8 @@ enum expr_kind {
     EXPR_GE,
     EXPR_AND,
     EXPR_OR,
-    EXPR_CALL,
-    /* function(args…) */ EXPR_IF, /* args: condition, then, else; reads only the taken side */
+    EXPR_CALL,   /* function(args…) */
+    EXPR_IF,     /* args: condition, then, else; reads only the taken side */
     EXPR_PAD,    /* args: a READ, the value where one of its indices leaves the tensor */
     EXPR_REDUCE, /* args: body; over `reduce` */
 };
@@ -117,6 +118,9 @@ struct expr {
     struct expr **args;          /* operands, indices or arguments */
     size_t nargs;
 };
+/* All parts of an expression: its args, then the guard and the bounds of a reduction. */
+size_t expr_nparts(const struct expr *e);
+const struct expr *expr_part(const struct expr *e, size_t i);
 
 enum dist_kind {
     DIST_UNIFORM,
@@ -147,6 +151,7 @@ struct tensor {
     size_t rank;
     struct expr *extent[TASK_MAX_RANK];
     struct dist dist; /* IN, PARAM, RAND, INOUT; DIST_DEFINED: by a statement of `definitions` */
+    bool indexes;     /* places are computed from its elements: all data stay in its range */
     size_t at, len;
 };
 
@@ -221,6 +226,9 @@ struct bound_tensor {
     int64_t stride[TASK_MAX_RANK]; /* elements, C order */
     int64_t count;                 /* elements */
     size_t bytes;
+    /* What the elements of an integer tensor can be, both ends included: of its type, or, where
+     * places are computed from them, of its distribution or definition. */
+    int64_t lo, hi;
 };
 struct inst {
     const struct task *task;

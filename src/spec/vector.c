@@ -6,107 +6,132 @@
  * not finite here is settled by the caller. */
 #include "spec/program.h"
 
+#include <float.h>
 #include <math.h>
 
-#define U2     0x1p-48  /* u squared */
-#define FLOOR2 0x1p-300 /* half the smallest subnormal of fp32, squared */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
+#endif
 
-/* An uncertain operand on the edge of a domain, or of a decision: within the factor that one
- * element may be off. */
-static bool within(double distance, double variance, double worst) {
-    return variance > 0 && distance * distance <= worst * worst * variance;
+typedef const struct reg *const *operands;
+
+static void vector_add(const struct instr *i, const struct rules *r, struct reg *restrict d,
+                       operands a, double sign, size_t n) {
+    double unit = i->type == VALUE_INT ? 0 : r->unit2;
+    const struct reg *x = a[0], *y = a[1];
+    for (size_t l = 0; l < n; l++)
+        d->v[l] = x->v[l] + sign * y->v[l];
+    if (!i->exact)
+        for (size_t l = 0; l < n; l++)
+            d->e[l] = x->e[l] + y->e[l] + unit * d->v[l] * d->v[l];
 }
 
-static void vector_add(const struct instr *i, struct reg *d, const struct reg *a, double sign) {
-    double unit = i->e->value_kind == VALUE_INT ? 0 : U2;
-    for (int l = 0; l < LANES; l++) {
-        double v = a[0].v[l] + sign * a[1].v[l];
-        d->v[l] = v;
-        d->e[l] = a[0].e[l] + a[1].e[l] + unit * v * v;
+static void vector_mul(const struct instr *i, const struct rules *r, struct reg *restrict d,
+                       operands a, size_t n) {
+    bool integer = i->type == VALUE_INT;
+    double unit = integer ? 0 : r->unit2, least = integer ? 0 : r->least2;
+    const struct reg *x = a[0], *y = a[1];
+    for (size_t l = 0; l < n; l++)
+        d->v[l] = x->v[l] * y->v[l];
+    if (i->exact)
+        return;
+    for (size_t l = 0; l < n; l++) {
+        double exact = d->v[l] == 0 ? 0 : least;
+        d->e[l] = x->v[l] * x->v[l] * y->e[l] + y->v[l] * y->v[l] * x->e[l] +
+                  unit * d->v[l] * d->v[l] + exact;
     }
 }
 
-static void vector_mul(const struct instr *i, struct reg *d, const struct reg *a) {
-    bool integer = i->e->value_kind == VALUE_INT;
-    double unit = integer ? 0 : U2, least = integer ? 0 : FLOOR2;
-    for (int l = 0; l < LANES; l++) {
-        double x = a[0].v[l], y = a[1].v[l], v = x * y;
-        double exact = x == 0 || y == 0 ? 0 : least;
+static void vector_div(const struct rules *r, struct reg *d, operands a, size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        double x = a[0]->v[l], y = a[1]->v[l], v = x / y;
+        double own = r->unit2 * v * v + (x == 0 ? 0 : r->least2);
+        double through = a[0]->e[l] + v * v * a[1]->e[l];
         d->v[l] = v;
-        d->e[l] = x * x * a[1].e[l] + y * y * a[0].e[l] + unit * v * v + exact;
-    }
-}
-
-static void vector_div(const struct instr *i, struct reg *d, const struct reg *a) {
-    for (int l = 0; l < LANES; l++) {
-        double x = a[0].v[l], y = a[1].v[l], v = x / y;
-        double least = x == 0 ? 0 : FLOOR2;
-        double through = a[0].e[l] + v * v * a[1].e[l];
-        d->v[l] = v;
-        d->e[l] = through == 0 ? U2 * v * v + least : through / (y * y) + U2 * v * v + least;
-        if (within(y, a[1].e[l], i->limits.worst))
+        d->e[l] = through == 0 ? own : through / (y * y) + own;
+        if (vector_within(y, a[1]->e[l], r->limits.worst))
             d->e[l] = INFINITY;
     }
 }
 
-/* Integers as doubles: exact up to 2^53, and beyond that the caller gives up. */
-static void vector_floordiv(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
+/* Integers as doubles: exact up to 2^53, and beyond that the caller gives up. The quotient is
+ * rounded to a whole number by adding and taking away what leaves no bits for a fraction. */
+static void floordiv_small(bool modulo, double *restrict d, const double *x, const double *y,
+                           size_t n) {
+    const double whole = 0x1.8p52;
     for (size_t l = 0; l < n; l++) {
-        double x = a[0].v[l], y = a[1].v[l], r = fmod(x, y);
+        double q = x[l] / y[l] + whole - whole, rest = x[l] - q * y[l];
+        double less = rest * y[l] < 0 ? 1 : 0;
+        d[l] = modulo ? rest + less * y[l] : q - less;
+    }
+}
+
+static void vector_floordiv(const struct instr *i, struct reg *d, operands a, size_t n) {
+    bool modulo = i->kind == EXPR_MOD, small = true;
+    for (size_t l = 0; l < n; l++)
+        small &= fabs(a[0]->v[l]) < 0x1p50 && fabs(a[1]->v[l]) >= 1;
+    if (small)
+        floordiv_small(modulo, d->v, a[0]->v, a[1]->v, n);
+    for (size_t l = 0; l < n && !small; l++) {
+        double x = a[0]->v[l], y = a[1]->v[l], r = fmod(x, y);
         if (r != 0 && (r < 0) != (y < 0))
             r += y;
-        d->v[l] = i->e->kind == EXPR_MOD ? r : (x - r) / y;
-        if (y == 0)
-            d->v[l] = NAN;
-        d->e[l] = a[0].e[l] + a[1].e[l] > 0 ? INFINITY : 0;
+        d->v[l] = y == 0 ? NAN : modulo ? r : (x - r) / y;
     }
+    for (size_t l = 0; l < n && !i->exact; l++)
+        d->e[l] = a[0]->e[l] + a[1]->e[l] > 0 ? INFINITY : 0;
 }
 
-static bool compare(enum expr_kind kind, double x, double y) {
+static void compare_values(enum expr_kind kind, double *restrict d, const double *x,
+                           const double *y, size_t n) {
+#define COMPARE(op)                                                                                \
+    for (size_t l = 0; l < n; l++)                                                                 \
+        d[l] = x[l] op y[l] ? 1.0 : 0.0;                                                           \
+    return
     switch (kind) {
     case EXPR_EQ:
-        return x == y;
+        COMPARE(==);
     case EXPR_NE:
-        return x != y;
+        COMPARE(!=);
     case EXPR_LT:
-        return x < y;
+        COMPARE(<);
     case EXPR_LE:
-        return x <= y;
+        COMPARE(<=);
     case EXPR_GT:
-        return x > y;
+        COMPARE(>);
     default:
-        return x >= y;
+        COMPARE(>=);
     }
+#undef COMPARE
 }
 
-static void vector_compare(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
-    bool truths = i->e->args[0]->value_kind == VALUE_BOOL;
-    for (size_t l = 0; l < n; l++) {
-        double x = a[0].v[l], y = a[1].v[l], e = a[0].e[l] + a[1].e[l];
-        bool open = isinf(e) || (truths ? e > 0 : within(x - y, e, i->limits.worst));
-        d->v[l] = compare(i->e->kind, x, y);
-        d->e[l] = open;
+static void vector_compare(const struct instr *i, const struct rules *r, struct reg *d, operands a,
+                           bool truths, size_t n) {
+    compare_values(i->kind, d->v, a[0]->v, a[1]->v, n);
+    for (size_t l = 0; l < n && !i->exact; l++) {
+        double e = a[0]->e[l] + a[1]->e[l];
+        d->e[l] = isinf(e) ||
+                  (truths ? e > 0 : vector_within(a[0]->v[l] - a[1]->v[l], e, r->limits.worst));
     }
 }
 
 /* Certain as soon as one certain side decides. */
-static void vector_logic(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
-    double decides = i->e->kind == EXPR_OR;
+static void vector_logic(const struct instr *i, struct reg *d, operands a, size_t n) {
+    double decides = i->kind == EXPR_OR;
     for (size_t l = 0; l < n; l++) {
-        bool x = a[0].v[l] != 0, y = a[1].v[l] != 0;
-        bool decided =
-            (a[0].v[l] == decides && a[0].e[l] == 0) || (a[1].v[l] == decides && a[1].e[l] == 0);
-        d->v[l] = i->e->kind == EXPR_OR ? x || y : x && y;
-        d->e[l] = !decided && a[0].e[l] + a[1].e[l] > 0;
+        bool x = a[0]->v[l] != 0, y = a[1]->v[l] != 0;
+        d->v[l] = decides ? x | y : x & y;
+    }
+    for (size_t l = 0; l < n && !i->exact; l++) {
+        bool decided = (a[0]->v[l] == decides && a[0]->e[l] == 0) ||
+                       (a[1]->v[l] == decides && a[1]->e[l] == 0);
+        d->e[l] = !decided && a[0]->e[l] + a[1]->e[l] > 0;
     }
 }
 
-static void vector_sign(const struct instr *i, struct reg *d, const struct reg *a) {
-    bool negate = i->e->kind == EXPR_NEG;
-    for (int l = 0; l < LANES; l++) {
-        d->v[l] = negate ? -a->v[l] : fabs(a->v[l]);
+static void copy_error(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
+    for (size_t l = 0; l < n && !i->exact; l++)
         d->e[l] = a->e[l];
-    }
 }
 
 static double sigmoid(double x) {
@@ -124,11 +149,13 @@ static double sigmoid(double x) {
         if ((of_argument) != 0)                                                                    \
             ours += (of_argument) * (of_argument)*x * x * s * s;                                   \
         d->v[l] = v;                                                                               \
-        d->e[l] = (a->e[l] > 0 ? s * s * a->e[l] : 0) + U2 * ours + (least) * (least);             \
+        d->e[l] =                                                                                  \
+            (a->e[l] > 0 ? s * s * a->e[l] : 0) + r->unit2 * (ours + (least) * (least)*0x1p48);    \
     }                                                                                              \
     return
 
-static void vector_unary(enum function f, struct reg *d, const struct reg *a, size_t n) {
+static void vector_unary(enum function f, const struct rules *r, struct reg *d, const struct reg *a,
+                         size_t n) {
     switch (f) {
     case FUNCTION_EXP:
         UNARY(exp(x), v, 2.0, 1.0, 0.0, 0x1p-148);
@@ -148,114 +175,148 @@ static void vector_unary(enum function f, struct reg *d, const struct reg *a, si
         UNARY(sin(x), cos(x), 2.0, 0.0, 0.5, 0x1p-149);
     case FUNCTION_COS:
         UNARY(cos(x), sin(x), 2.0, 0.0, 0.5, 0x1p-149);
+    case FUNCTION_EXPM1:
+        UNARY(expm1(x), v + 1, 2.0, 1.0, 1.0, 0x1p-149);
+    case FUNCTION_LOG1P:
+        UNARY(log1p(x), 1 / (1 + x), 2.0, 1.0, 1.0, 0x1p-149);
     default:
         BUG_IF(true);
     }
 }
 
 /* Where an uncertain argument may lie on the other side of the domain's edge, nothing is known. */
-static void close_domain(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
+static void close_domain(const struct rules *r, struct reg *d, const struct reg *a, double edge,
+                         size_t n) {
     for (size_t l = 0; l < n; l++)
-        if (within(a->v[l], a->e[l], i->limits.worst))
+        if (vector_within(a->v[l] - edge, a->e[l], r->limits.worst))
             d->e[l] = INFINITY;
 }
 
-/* A step of one, where the argument may lie on either side of a whole number. */
-static void vector_floor(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
+/* A step where the argument may lie on either side of one: of `jump`, at whole numbers plus
+ * `offset`, or, for the sign, at zero. */
+static void vector_step(const struct instr *i, const struct rules *r, struct reg *d,
+                        const struct reg *a, size_t n) {
+    enum function f = i->function;
     for (size_t l = 0; l < n; l++) {
-        double x = a->v[l], e = a->e[l];
-        d->v[l] = floor(x);
-        d->e[l] = within(x - rint(x), e, i->limits.worst) ? 1 + e : 0;
+        double x = a->v[l];
+        d->v[l] = f == FUNCTION_FLOOR   ? floor(x)
+                  : f == FUNCTION_CEIL  ? ceil(x)
+                  : f == FUNCTION_ROUND ? rint(x)
+                                        : (double)((x > 0) - (x < 0));
+    }
+    for (size_t l = 0; l < n && !i->exact; l++) {
+        double x = a->v[l], e = a->e[l], offset = f == FUNCTION_ROUND ? 0.5 : 0;
+        double distance = f == FUNCTION_SIGN ? x : x + offset - rint(x + offset);
+        double jump2 = f == FUNCTION_SIGN ? 4 : 1 + e;
+        d->e[l] = isinf(e) || vector_within(distance, e, r->limits.worst) ? jump2 : 0;
+        if (isinf(e))
+            d->e[l] = INFINITY;
     }
 }
 
-static void vector_pow(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
+static void vector_pow(const struct rules *r, struct reg *d, operands a, size_t n) {
     for (size_t l = 0; l < n; l++) {
-        double x = a[0].v[l], y = a[1].v[l], v = pow(x, y);
+        double x = a[0]->v[l], y = a[1]->v[l], v = pow(x, y);
         double logarithm = x == 0 ? 0 : log(fabs(x));
-        double by_x = a[0].e[l] > 0 ? y * v / x : 0, by_y = a[1].e[l] > 0 ? v * logarithm : 0;
+        double by_x = a[0]->e[l] > 0 ? y * v / x : 0, by_y = a[1]->e[l] > 0 ? v * logarithm : 0;
         double scaled = y * logarithm * v;
         bool edge = y != floor(y) || y < 1;
         d->v[l] = v;
-        d->e[l] = by_x * by_x * a[0].e[l] + by_y * by_y * a[1].e[l] +
-                  U2 * (16 * v * v + scaled * scaled) + (v == 0 && x == 0 ? 0 : FLOOR2);
+        d->e[l] = by_x * by_x * a[0]->e[l] + by_y * by_y * a[1]->e[l] +
+                  r->unit2 * (16 * v * v + scaled * scaled) + (v == 0 && x == 0 ? 0 : r->least2);
         if (x == 0 && !edge && isfinite(y))
-            d->e[l] = a[0].e[l];
-        if (edge && within(x, a[0].e[l], i->limits.worst))
+            d->e[l] = a[0]->e[l];
+        if (edge && vector_within(x, a[0]->e[l], r->limits.worst))
             d->e[l] = INFINITY;
     }
 }
 
 /* The larger (want = 1) or the smaller (-1) of two; NaN wins, as in PyTorch. Where either may be
  * the one, the less certain counts. */
-static void pick(const struct instr *i, struct reg *d, const struct reg *x, const struct reg *y,
-                 double want, size_t n) {
+static void pick(const struct instr *i, const struct rules *r, struct reg *d, const struct reg *x,
+                 const struct reg *y, double want, size_t n) {
     for (size_t l = 0; l < n; l++) {
-        double a = x->v[l], b = y->v[l], ea = x->e[l], eb = y->e[l];
+        double a = x->v[l], b = y->v[l];
         bool first = isnan(a) || (!isnan(b) && want * a >= want * b);
-        double e = first ? ea : eb, other = first ? eb : ea;
-        if (other > e && (isinf(other) || within(a - b, ea + eb, i->limits.worst)))
-            e = other;
         d->v[l] = first ? a : b;
+        if (i->exact)
+            continue;
+        double ea = x->e[l], eb = y->e[l], e = first ? ea : eb, other = first ? eb : ea;
+        if (other > e && (isinf(other) || vector_within(a - b, ea + eb, r->limits.worst)))
+            e = other;
         d->e[l] = e;
     }
 }
 
-static void vector_call(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
+static void vector_clamp(const struct instr *i, const struct rules *r, struct reg *d, operands a,
+                         size_t n) {
     struct reg t;
-    switch (i->e->function) {
-    case FUNCTION_ABS:
-        vector_sign(i, d, a);
-        return;
-    case FUNCTION_FLOOR:
-        vector_floor(i, d, a, n);
-        return;
-    case FUNCTION_POW:
-        vector_pow(i, d, a, n);
-        return;
-    case FUNCTION_MAXIMUM:
-        pick(i, d, &a[0], &a[1], 1, n);
-        return;
-    case FUNCTION_MINIMUM:
-        pick(i, d, &a[0], &a[1], -1, n);
-        return;
-    case FUNCTION_CLAMP:
-        pick(i, &t, &a[0], &a[1], 1, n);
-        pick(i, d, &t, &a[2], -1, n);
-        return;
-    case FUNCTION_LOG:
-    case FUNCTION_SQRT:
-    case FUNCTION_RSQRT:
-        vector_unary(i->e->function, d, a, n);
-        close_domain(i, d, a, n);
-        return;
-    default:
-        vector_unary(i->e->function, d, a, n);
-    }
+    for (size_t l = 0; l < n; l++)
+        t.e[l] = 0;
+    pick(i, r, &t, a[0], a[1], 1, n);
+    pick(i, r, d, &t, a[2], -1, n);
 }
 
-void vector_node(const struct instr *i, struct reg *d, const struct reg *a, size_t n) {
-    switch (i->e->kind) {
+static void vector_call(const struct instr *i, const struct rules *r, struct reg *d, operands a,
+                        size_t n) {
+    switch (i->function) {
+    case FUNCTION_ABS:
+        for (size_t l = 0; l < n; l++)
+            d->v[l] = fabs(a[0]->v[l]);
+        copy_error(i, d, a[0], n);
+        return;
+    case FUNCTION_FLOOR:
+    case FUNCTION_CEIL:
+    case FUNCTION_ROUND:
+    case FUNCTION_SIGN:
+        vector_step(i, r, d, a[0], n);
+        return;
+    case FUNCTION_POW:
+        vector_pow(r, d, a, n);
+        return;
+    case FUNCTION_MAXIMUM:
+        pick(i, r, d, a[0], a[1], 1, n);
+        return;
+    case FUNCTION_MINIMUM:
+        pick(i, r, d, a[0], a[1], -1, n);
+        return;
+    case FUNCTION_CLAMP:
+        vector_clamp(i, r, d, a, n);
+        return;
+    default:
+        vector_unary(i->function, r, d, a[0], n);
+    }
+    if (i->function == FUNCTION_LOG || i->function == FUNCTION_SQRT ||
+        i->function == FUNCTION_RSQRT)
+        close_domain(r, d, a[0], 0, n);
+    if (i->function == FUNCTION_LOG1P)
+        close_domain(r, d, a[0], -1, n);
+}
+
+void vector_node(const struct instr *i, const struct rules *r, struct reg *d,
+                 const struct reg *const *a, size_t n) {
+    switch (i->kind) {
     case EXPR_NEG:
-        vector_sign(i, d, a);
+        for (size_t l = 0; l < n; l++)
+            d->v[l] = -a[0]->v[l];
+        copy_error(i, d, a[0], n);
         return;
     case EXPR_NOT:
-        for (size_t l = 0; l < n; l++) {
-            d->v[l] = a->v[l] == 0;
-            d->e[l] = a->e[l];
-        }
+        for (size_t l = 0; l < n; l++)
+            d->v[l] = a[0]->v[l] == 0;
+        copy_error(i, d, a[0], n);
         return;
     case EXPR_ADD:
-        vector_add(i, d, a, 1);
+        vector_add(i, r, d, a, 1, n);
         return;
     case EXPR_SUB:
-        vector_add(i, d, a, -1);
+        vector_add(i, r, d, a, -1, n);
         return;
     case EXPR_MUL:
-        vector_mul(i, d, a);
+        vector_mul(i, r, d, a, n);
         return;
     case EXPR_DIV:
-        vector_div(i, d, a);
+        vector_div(r, d, a, n);
         return;
     case EXPR_FLOORDIV:
     case EXPR_MOD:
@@ -266,20 +327,20 @@ void vector_node(const struct instr *i, struct reg *d, const struct reg *a, size
         vector_logic(i, d, a, n);
         return;
     case EXPR_CALL:
-        vector_call(i, d, a, n);
+        vector_call(i, r, d, a, n);
         return;
     default:
-        vector_compare(i, d, a, n);
+        vector_compare(i, r, d, a, i->truths, n);
     }
 }
 
 /* Integers up to 2^24 are exact in fp32. */
-void vector_to_real(struct reg *d, const struct reg *a, size_t n) {
-    for (size_t l = 0; l < n; l++) {
-        double v = a->v[l];
-        d->v[l] = v;
-        d->e[l] = a->e[l] + (fabs(v) > 0x1p24 ? U2 * v * v : 0);
-    }
+void vector_to_real(const struct instr *i, const struct rules *r, struct reg *d,
+                    const struct reg *a, size_t n) {
+    for (size_t l = 0; l < n; l++)
+        d->v[l] = a->v[l];
+    for (size_t l = 0; l < n && !i->exact; l++)
+        d->e[l] = a->e[l] + (fabs(d->v[l]) > 0x1p24 ? r->unit2 * d->v[l] * d->v[l] : 0);
 }
 
 /* What lies between two sides that may both be taken. */
@@ -289,23 +350,48 @@ static double gap(double x, double y) {
     return isfinite(x) && isfinite(y) ? (x - y) * (x - y) : INFINITY;
 }
 
-void vector_select(struct reg *d, const struct reg *a, size_t n) {
+void vector_select(const struct instr *i, struct reg *d, const struct reg *const *a, size_t n) {
     for (size_t l = 0; l < n; l++) {
-        const struct reg *taken = a->v[l] != 0 ? &a[1] : &a[2];
+        const struct reg *taken = a[0]->v[l] != 0 ? a[1] : a[2];
         d->v[l] = taken->v[l];
+        if (i->exact)
+            continue;
         d->e[l] = taken->e[l];
-        if (a->e[l] > 0)
-            d->e[l] = fmax(a[1].e[l], a[2].e[l]) + gap(a[1].v[l], a[2].v[l]);
+        if (a[0]->e[l] > 0)
+            d->e[l] = fmax(a[1]->e[l], a[2]->e[l]) + gap(a[1]->v[l], a[2]->v[l]);
     }
 }
 
-bool vector_is_pole(const struct instr *i, const struct reg *a, size_t lane) {
+bool vector_is_pole(const struct instr *i, const struct reg *const *a, size_t lane) {
     if (i->op != OP_NODE)
         return false;
-    if (i->e->kind == EXPR_DIV)
-        return a[1].v[lane] == 0;
-    bool at_zero = i->e->kind == EXPR_CALL &&
-                   (i->e->function == FUNCTION_LOG || i->e->function == FUNCTION_RSQRT ||
-                    i->e->function == FUNCTION_POW);
-    return at_zero && a[0].v[lane] == 0;
+    if (i->kind == EXPR_DIV)
+        return a[1]->v[lane] == 0;
+    if (i->kind != EXPR_CALL)
+        return false;
+    if (i->function == FUNCTION_LOG1P)
+        return a[0]->v[lane] == -1;
+    return (i->function == FUNCTION_LOG || i->function == FUNCTION_RSQRT ||
+            i->function == FUNCTION_POW) &&
+           a[0]->v[lane] == 0;
+}
+
+/* In groups, so that the search for what is rare is vector arithmetic. */
+bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n) {
+    enum { GROUP = 8 };
+    double odd[GROUP] = {0};
+    size_t l = 0;
+    for (; l + GROUP <= n; l += GROUP)
+        for (size_t k = 0; k < GROUP; k++)
+            odd[k] += fabs(d->v[l + k]) <= most ? 0.0 : 1.0;
+    for (; l < n; l++)
+        odd[0] += fabs(d->v[l]) <= most ? 0.0 : 1.0;
+    for (l = 0; errors && l + GROUP <= n; l += GROUP)
+        for (size_t k = 0; k < GROUP; k++)
+            odd[k] += d->e[l + k] <= DBL_MAX ? 0.0 : 1.0;
+    for (; errors && l < n; l++)
+        odd[0] += d->e[l] <= DBL_MAX ? 0.0 : 1.0;
+    for (size_t k = 1; k < GROUP; k++)
+        odd[0] += odd[k];
+    return odd[0] == 0;
 }

@@ -52,6 +52,7 @@ int cmd_task_cost(struct ui *ui) {
                c.read_bytes, c.write_bytes);
         printf("%-18s %.0f (%.0f add/mul, %.0f special)\n", "flops", c.flops, c.flops_add_mul,
                c.flops_special);
+        printf("%-18s %.0f\n", "contractions", c.flops_contraction);
         printf("%-18s %.3f flops a byte\n", "intensity", c.intensity);
         return 0;
     }
@@ -63,6 +64,7 @@ int cmd_task_cost(struct ui *ui) {
     json_set_f64(j, "flops", c.flops);
     json_set_f64(j, "flops_add_mul", c.flops_add_mul);
     json_set_f64(j, "flops_special", c.flops_special);
+    json_set_f64(j, "flops_contraction", c.flops_contraction);
     json_set_f64(j, "intensity", c.intensity);
     return ui_print_json(j) ? 0 : 3;
 }
@@ -79,6 +81,13 @@ struct evaluation {
 
 static const char *tensor_path(struct ui *ui, const char *dir, const struct tensor *t) {
     return arena_printf(ui->arena, "%s/%.*s.npy", dir, STR_ARG(t->name)).p;
+}
+
+/* An inout tensor has two contents: NAME.npy is the one before, as --in reads it. */
+static const char *result_path(struct ui *ui, const char *dir, const struct tensor *t) {
+    if (t->role != TENSOR_INOUT)
+        return tensor_path(ui, dir, t);
+    return arena_printf(ui->arena, "%s/%.*s.out.npy", dir, STR_ARG(t->name)).p;
 }
 
 static bool read_input(struct ui *ui, struct evaluation *e, size_t i, struct err *err) {
@@ -128,7 +137,7 @@ static bool make_inputs(struct ui *ui, struct evaluation *e, struct err *err) {
     return true;
 }
 
-static bool write_tensor(struct ui *ui, const struct evaluation *e, size_t i, const char *descr,
+static bool write_tensor(const char *path, const struct evaluation *e, size_t i, const char *descr,
                          size_t item, const void *data, struct err *err) {
     const struct tensor *t = &e->in->task->tensors[i];
     struct npy npy = {.item = item,
@@ -137,7 +146,7 @@ static bool write_tensor(struct ui *ui, const struct evaluation *e, size_t i, co
                       .bytes = (size_t)e->in->tensors[i].count * item};
     snprintf(npy.descr, sizeof npy.descr, "%s", descr);
     memcpy(npy.shape, e->in->tensors[i].extent, sizeof *npy.shape * t->rank);
-    return npy_write(tensor_path(ui, e->to, t), &npy, err);
+    return npy_write(path, &npy, err);
 }
 
 /* Inputs in their own types, outputs as the fp64 reference. */
@@ -145,13 +154,18 @@ static bool write_all(struct ui *ui, const struct evaluation *e, struct err *err
     if (!dir_make(e->to, err))
         return false;
     for (size_t i = 0; i < e->in->task->ntensors; i++) {
-        const struct dtype_info *d = dtype_info(e->in->task->tensors[i].dtype);
-        if (e->data[i] && !write_tensor(ui, e, i, d->npy, d->bytes, e->data[i], err))
+        const struct tensor *t = &e->in->task->tensors[i];
+        const struct dtype_info *d = dtype_info(t->dtype);
+        if (e->data[i] &&
+            !write_tensor(tensor_path(ui, e->to, t), e, i, d->npy, d->bytes, e->data[i], err))
             return false;
     }
-    for (size_t r = 0; r < e->nrefs; r++)
-        if (!write_tensor(ui, e, e->refs[r].tensor, "<f8", 8, e->refs[r].value, err))
+    for (size_t r = 0; r < e->nrefs; r++) {
+        const struct tensor *t = &e->in->task->tensors[e->refs[r].tensor];
+        if (!write_tensor(result_path(ui, e->to, t), e, e->refs[r].tensor, "<f8", 8,
+                          e->refs[r].value, err))
             return false;
+    }
     return true;
 }
 

@@ -184,6 +184,16 @@ static void test_refusals(void) {
     CHECK(
         brief("f64", "dim N = 8\nin x[N] : f64 ~ normal(0,1)\nout y[N] : f64\ny[i] = x[i]\n", &b));
     CHECK(!code(&b, &s).ok && strstr(err.text, "f64 is not supported"));
+    CHECK(
+        brief("sum", "dim N = 8\nin x[N] : f32 ~ normal(0,1)\nout y : f32\ny = sum(i) x[i]\n", &b));
+    CHECK(!code(&b, &s).ok && strstr(err.text, "writes pointwise kernels, this is "));
+    CHECK(brief("place", "dim N = 8\ninout x[N] : f32 ~ normal(0,1)\nx[i] = 2*x[i]\n", &b));
+    CHECK(!code(&b, &s).ok && strstr(err.text, "tensors written in place are not supported"));
+    CHECK(brief("pieces",
+                "dim N = 8\nin x[N] : f32 ~ normal(0,1)\nout y[N,2] : f32\n"
+                "y[i,0] = x[i]\ny[i,1] = 2*x[i]\n",
+                &b));
+    CHECK(!code(&b, &s).ok && strstr(err.text, "definitions in pieces are not supported"));
 
     /* Each let reads the one before twice, at other indices: 2^30 reads when written out. */
     struct buf text;

@@ -77,6 +77,9 @@ static void texts(void) {
         {"tanh(x[i]) + erf(z[i])", "tanhf(x[i]) + erff(z[i])"},
         {"sin(x[i]) + cos(z[i])", "sinf(x[i]) + cosf(z[i])"},
         {"abs(x[i]) + floor(z[i])", "fabsf(x[i]) + floorf(z[i])"},
+        {"ceil(x[i]) - round(z[i])", "ceilf(x[i]) - rintf(z[i])"},
+        {"expm1(x[i]) * log1p(z[i])", "expm1f(x[i]) * log1pf(z[i])"},
+        {"sign(x[i]) + sign(2)", "cp_sign(x[i]) + cp_sign(2.0f)"},
         {"x[i] * sigmoid(x[i])", "x[i] * cp_sigmoid(x[i])"},
         {"pow(x[i], 2)", "cp_square(x[i])"},
         {"pow(x[i], 3)", "cp_cube(x[i])"},
@@ -116,6 +119,28 @@ static void helpers_used(void) {
           str_find(h, S("cp_sigmoid(")) < h.n && str_find(h, S("cp_square(")) < h.n);
 }
 
+/* Loops are the generator's. */
+static void refusals(void) {
+    static const char *const rows[][2] = {{"1 + sum(k) x[k]", "k.task:6:12: a reduction is not"},
+                                          {"exp(pad(x[i-1], 0))", "k.task:6:12: a padded read is"}};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        struct err err = {0};
+        struct buf out, helpers;
+        snprintf(text, sizeof text, HEAD "%s\n", rows[i][0]);
+        const struct task *t = fixture_task(text, arena);
+        struct emit_names names = {(void *)t, read_name, index_name, dim_name};
+        buf_init(&out, 1u << 16);
+        buf_init(&helpers, 1u << 16);
+        CHECKF(!emit_expr(t, t->statements[0].body, &names, &out, &err) &&
+                   strstr(err.text, strchr(rows[i][1], ':')),
+               "%s", err.text);
+        emit_helpers(t, t->statements[0].body, &helpers);
+        buf_release(&out);
+        buf_release(&helpers);
+    }
+}
+
 /* A full buffer is an error, and so is what no task can hold. */
 static void failures(void) {
     struct err err = {0};
@@ -141,6 +166,7 @@ static void failures(void) {
 static const struct tap_case cases[] = {
     {"texts", texts},
     {"helpers", helpers_used},
+    {"refusals", refusals},
     {"failures", failures},
 };
 

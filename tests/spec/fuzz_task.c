@@ -1,19 +1,48 @@
 /* Any bytes as a task file: parsed, bound at its own sizes and at its checks, shown, costed, and,
  * where it is small, filled with every kind of data and evaluated. */
+#include "spec/bounds.h"
 #include "spec/cost.h"
 #include "spec/data.h"
 #include "spec/reference.h"
 
-enum { ELEMENTS_MOST = 4096 };
+enum { ELEMENTS_MOST = 4096, WORK_MOST = 1 << 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Nodes that `times` evaluations of the expression visit, at the most. */
+static double work(const struct ranges *r, const struct expr *e, double times) {
+    struct ranges inner = *r;
+    double sum = times;
+    for (size_t i = 0; e->reduce && i < e->reduce->nvars; i++) {
+        bool some = false;
+        if (ranges_enter_var(&inner, &e->reduce->vars[i], &some) == RANGE_OK && some) {
+            struct range v = inner.index[e->reduce->vars[i].var];
+            times *= (double)v.hi - (double)v.lo + 1;
+        }
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        sum += work(&inner, expr_part(e, i), times);
+    return sum;
+}
+
+static double work_of(const struct inst *in, const struct statement *list, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct ranges r = ranges_of(in, &list[i]);
+        sum += work(&r, list[i].body, (double)in->tensors[list[i].tensor].count);
+    }
+    return sum;
+}
+
 static bool is_small(const struct inst *in) {
+    const struct task *t = in->task;
     int64_t total = 0;
-    for (size_t i = 0; i < in->task->ntensors; i++)
+    for (size_t i = 0; i < t->ntensors; i++)
         if (in->tensors[i].count > ELEMENTS_MOST || (total += in->tensors[i].count) > ELEMENTS_MOST)
             return false;
-    return true;
+    return work_of(in, t->statements, t->nstatements) +
+               work_of(in, t->definitions, t->ndefinitions) <=
+           WORK_MOST;
 }
 
 static void evaluate(const struct inst *in, enum data_kind kind) {

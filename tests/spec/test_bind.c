@@ -45,10 +45,121 @@ static void bounds_are_proved(void) {
         {TASK("out y[N] : f32\ny[i] = x[i // (i-3), 0]"),
          "t.task:5:10: an integer division by zero"},
         {TASK("out y[N] : f32\ny[i] = 3 % i"), "t.task:5:8: an integer division by zero"},
-        {TASK("out y[N] : f32\ny[i] = x[i*9223372036854775807, 0]"), "t.task:5:10: the index does"},
+        {TASK("out y[N] : f32\ny[i] = x[i*9223372036854775807, 0]"),
+         "t.task:5:10: this does not fit"},
         {TASK("out y[N] : f32\nlet d[i] = x[i+1,0] - x[i,0]\ny[i] = d[i]"),
          "t.task:5:14: the read can leave 'x'"},
         {TASK("out y[N-1] : f32\nlet d[i < N-1] = x[i+1,0] - x[i,0]\ny[i] = d[i]"), NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct err err = {0};
+        bool ok = bind_text(rows[i].text, NULL, 0, &err);
+        CHECKF(ok == !rows[i].expected, "row %zu: %s", i, err.text);
+        if (rows[i].expected)
+            CHECKF(strncmp(err.text, rows[i].expected, strlen(rows[i].expected)) == 0,
+                   "row %zu: %s", i, err.text);
+    }
+}
+
+#define MORE(rest)                                                                                 \
+    TASK("in t[N] : i32 ~ randint(0,6)\nin u[N] : i64 ~ randint(-1,6)\nin g[N] : u8 ~ "            \
+         "randint(0,2)\nin h[256] : f32 ~ ones\nout y[N] : f32\n" rest)
+
+/* Reductions, padding and places from data. The line of `rest` is 9. */
+static void bounds_of_reductions_are_proved(void) {
+    static const struct {
+        const char *text, *expected; /* NULL: fine */
+    } rows[] = {
+        {MORE("y[i] = sum(k) x[i,k]"), NULL},
+        {MORE("y[i] = sum(k < M) x[i,k]"), NULL},
+        {MORE("y[i] = sum(k <= M) x[i,k]"),
+         "t.task:9:24: the read can leave 'x': this index goes from 0 to 6, the dimension has 6"},
+        {MORE("y[i] = sum(k <= i) x[k,0]"), NULL},
+        {MORE("y[i] = sum(k <= i + 1) x[k,0]"), "t.task:9:26: the read can leave 'x'"},
+        {MORE("y[i] = sum(i <= k < N) x[k,0]"), NULL},
+        {MORE("y[i] = sum(k < i) x[i-1-k,0]"), NULL},
+        {MORE("y[i] = sum(k <= i) x[i-1-k,0]"), "t.task:9:22: the read can leave 'x'"},
+        {MORE("y[i] = sum(i <= k < N) x[k-i,0]"), NULL},
+        {MORE("y[i] = sum(i < k < N) x[k-i-1,0]"), NULL},
+        {MORE("y[i] = sum(i < k < N) x[k-i-2,0]"), "t.task:9:25: the read can leave 'x'"},
+        {MORE("y[i] = sum(k < i, q < i - k) x[k+q,0]"), NULL},
+        {MORE("y[i] = sum(k < 3) x[i+k,0]"), "t.task:9:21: the read can leave 'x'"},
+        {MORE("y[i] = sum(k < 3 | i + k < N) x[i+k,0]"), NULL},
+        {MORE("y[i] = sum(k < 3 | i + k - 1 >= 0 && i + k <= N) x[i+k-1,0]"), NULL},
+        {MORE("y[i] = sum(k < 3 | i + k - 1 >= 0 || i + k <= N) x[i+k-1,0]"),
+         "t.task:9:52: the read can"},
+        {MORE("y[i] = sum(k < 3 | (i+1-k) % 2 == 0 && (i+1-k)//2 >= 0 && (i+1-k)//2 < M) "
+              "x[0,(i+1-k)//2]"),
+         NULL},
+        {MORE("y[i] = sum(k < 3 | i+1-k >= 0 && i+1-k < 2*M) x[0,(i+1-k)//2]"), NULL},
+        {MORE("y[i] = sum(k < 3 | i+1-k >= 0) x[0,(2 + i - k - 1)//2]"), NULL},
+        {MORE("y[i] = sum(k < 3 | (i+1-k)//2 < M) x[0,(i+1-k)//2]"), "t.task:9:40: the read can"},
+        {MORE("y[i] = sum(k < 3 | !(i+k >= N)) x[i+k,0]"), NULL},
+        {MORE("y[i] = if(i + 2 < N, sum(k < 3) x[i+k,0], 0)"), NULL},
+        {MORE("y[i] = sum(k < 3) pad(x[i+k-1,0], 0)"), NULL},
+        {MORE("y[i] = sum(k < 3) pad(x[i+k-1,k//(k-1)], 0)"), "t.task:9:31: an integer division"},
+        {MORE("y[i] = pad(x[u[i],u[i+1]], 0)"), "t.task:9:21: the read can leave 'u'"},
+        {MORE("y[i] = pad(x[u[i],u[i]*2], 0)"), NULL},
+        {MORE("y[i] = x[i,t[i]]"), NULL},
+        {MORE("y[i] = x[t[i],t[i]]"), NULL},
+        {MORE("y[i] = x[i,t[i]+1]"),
+         "t.task:9:12: the read can leave 'x': this index goes from 1 to 6"},
+        {MORE("y[i] = x[i,u[i]]"),
+         "t.task:9:12: the read can leave 'x': this index goes from -1 to 5"},
+        {MORE("y[i] = if(u[i] >= 0, x[i,u[i]], 0)"), NULL},
+        {MORE("y[i] = x[i,clamp(u[i],0,M-1)] + x[i,maximum(u[i],0)]"), NULL},
+        {MORE("y[i] = x[i,(u[i]+7) % M]"), NULL},
+        {MORE("y[i] = x[i,u[i]//u[i]]"), "t.task:9:12: an integer division by zero"},
+        {MORE("y[i] = 3//u[i]"), NULL},
+        {MORE("y[i] = h[g[i]*128]"), NULL},
+        {MORE("y[i] = x[i,argmax(k) x[i,k]] + x[argmin(k) x[k,0],0]"), NULL},
+        {MORE("y[i] = x[argmax(k) x[i,k],0] + x[i,argmin(k) x[k,0]]"), "t.task:9:36: the read can"},
+        {MORE("y[i] = x[i,max(k) t[k]]"), NULL},
+        {MORE("y[i] = x[i,sum(k) t[k]]"), "t.task:9:12: nothing is known about where this index"},
+        {MORE("y[i] = x[w[i],w[i]]\nlet w[i] : i32 = t[i]//2 + if(i > 2, 1, 0)"), NULL},
+        {MORE("y[i] = x[w[i],w[i]]\nlet w[i] : i32 = t[i] + 3"), "t.task:9:10: the read can"},
+        {MORE("y[i] = x[w[i],0]\nin w[N] : i64 = minimum(2*t[i], 7)"), NULL},
+        {MORE("y[i] = x[0,u[i]]\nassume u[i] >= 0"), NULL},
+        {MORE("y[i] = x[0,u[i]]\nassume u[i] >= 6"), "t.task:5:4: the assumptions leave no value"},
+        {MORE("y[i] = sum(k) x[i,k]*x[k,0]"),
+         "t.task:9:24: 'k' runs over 6 elements elsewhere, here over 8 (with N=8 M=6)"},
+        {MORE("y[i] = sum(k < M) x[i,k]*x[k,0]"), NULL},
+        {MORE("y[i] = sum(k < M//(i-2)) 1"), "t.task:9:16: an integer division by zero"},
+        {MORE("y[i] = sum(k < 9223372036854775807) sum(q < 9) 1"),
+         "t.task:9:8: a reduction of more than 2^60 terms"},
+        {MORE("y[i] = sum(k <= 9223372036854775807) 1"), "t.task:9:17: this does not fit"},
+        {MORE("y[i] = sum(k < 0-3) x[99,k]"), NULL},
+        {MORE("in a[N] : f32 = r[i+1]\nrand r[N] ~ ones\ny[i] = a[i]"),
+         "t.task:9:19: the read can leave 'r'"},
+        {MORE("assume symmetric(x)\ny[i] = 0"), "t.task:9:1: a matrix of 8 by 6 cannot be"},
+        {MORE("assume x[i,j] > 1/(N-8)\ny[i] = 0"), "t.task:9:17: the number cannot be evaluated"},
+        {MORE("assume x[i,j] == 0 | 3 % i == 0\ny[i] = 0"), "t.task:9:22: an integer division"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct err err = {0};
+        bool ok = bind_text(rows[i].text, NULL, 0, &err);
+        CHECKF(ok == !rows[i].expected, "row %zu: %s", i, err.text);
+        if (rows[i].expected)
+            CHECKF(strncmp(err.text, rows[i].expected, strlen(rows[i].expected)) == 0,
+                   "row %zu: %s", i, err.text);
+    }
+}
+
+static void outputs_are_covered_once(void) {
+    static const struct {
+        const char *text, *expected;
+    } rows[] = {
+        {TASK("out y[N,2] : f32\ny[i,0] = 1\ny[i,1] = 2"), NULL},
+        {TASK("out y[2,2] : f32\ny[0,i] = 1\ny[1,N-8] = 2\ny[M-5,1] = 3"), NULL},
+        {TASK("out y[N,2] : f32\ny[i,0] = 1"),
+         "t.task:4:5: 8 of the 16 elements of 'y' are not defined (with N=8 M=6)"},
+        {TASK("out y[N,2] : f32\ny[i,0] = 1\ny[i,N-8] = 2"),
+         "t.task:6:1: some elements of 'y' are defined twice (with N=8 M=6)"},
+        {TASK("out y[N,2] : f32\ny[i,0] = 1\ny[i,2] = 2"),
+         "t.task:6:5: the index is 2, the dimension has 2 elements"},
+        {TASK("out y[N,2] : f32\ny[i,0] = 1\ny[i,-1] = 2"), "t.task:6:5: the index is -1"},
+        {TASK("out y[N,2] : f32\ny[i,0] = 1\ny[i,1//(N-8)] = 2"), "t.task:6:5: the index divides"},
+        {TASK("inout y[N,2] : f32 ~ ones\ny[i,0] = y[i,1]"), "t.task:4:7: 8 of the 16 elements"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err err = {0};
@@ -157,6 +268,8 @@ static void dims_evaluate(void) {
 
 static const struct tap_case cases[] = {
     {"bounds are proved", bounds_are_proved},
+    {"bounds of reductions are proved", bounds_of_reductions_are_proved},
+    {"outputs are covered once", outputs_are_covered_once},
     {"sizes are checked", sizes_are_checked},
     {"distributions are checked", distributions_are_checked},
     {"settings apply", settings_apply},

@@ -27,7 +27,8 @@ static void honest_passes(void) {
     if (start(&f, y)) {
         struct comparison c = compare(&f, y, 2);
         CHECK(c.pass && c.pass_looser && c.judged == N && c.wrong == 0 && c.nfirst == 0);
-        CHECK(c.worst_limit == 32 && c.rms_limit == 8 && c.rms > 0 && c.rms < 1 && c.worst < 2);
+        CHECK(c.worst_limit == 32 && fabs(c.rms_limit - 8) < 0.01 && c.rms > 0 && c.rms < 1 &&
+              c.worst < 2);
     }
     fixture_end(&f);
 }
@@ -159,7 +160,7 @@ static void limits_follow_the_class(void) {
     if (fixture_text(&f, "task t \"T\"\nout y : f32\ny = 1\naccuracy tf32\n") &&
         fixture_eval(&f, 1)) {
         reference_compare(f.in, &f.refs[0], &y, 1, &c);
-        CHECK(c.pass && c.worst_limit == 8 && c.rms_limit == 2);
+        CHECK(c.pass && c.worst_limit == 8 && c.rms_limit == 6); /* of one element */
     }
     fixture_end(&f);
 }

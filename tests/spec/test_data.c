@@ -118,7 +118,7 @@ static void float_kinds(void) {
     s = shape_of(v, load(&f, "x", DATA_SUBNORMAL, 3, v), 257);
     CHECK(s.subnormal + s.zero == n && s.subnormal > n * 4 / 5 && s.negative > n / 3);
     s = shape_of(v, load(&f, "x", DATA_LARGE, 3, v), 257);
-    CHECK(s.most > 1e35 && s.most < 1e37 && s.least < -1e35 && s.inf == 0);
+    CHECK(s.most > 2.9e38 && s.most <= 3e38 && s.least < -2.9e38 && s.inf == 0);
     s = shape_of(v, load(&f, "x", DATA_ONEHOT, 3, v), 257);
     CHECK(s.ones == 9 && s.zero == n - 9);
     s = shape_of(v, load(&f, "x", DATA_SORTED, 3, v), 257);
@@ -148,13 +148,21 @@ static void other_types(void) {
             size_t n = load(&f, names[k], (enum data_kind)kind, 5, v);
             dtype_limits(f.task->tensors[t].dtype, &lo, &hi);
             for (size_t i = 0; i < n; i++)
-                CHECKF(v[i] == floor(v[i]) && v[i] >= lo && v[i] <= hi && fabs(v[i]) <= 0x1p30,
+                CHECKF(v[i] == floor(v[i]) && v[i] >= lo && v[i] <= hi && fabs(v[i]) <= 0x1p52,
                        "%s %s: %g", names[k], data_name((enum data_kind)kind), v[i]);
         }
     struct shape s = shape_of(v, load(&f, "n", DATA_STATED, 5, v), 257);
     CHECK(s.least == -5 && s.most == 4);
     s = shape_of(v, load(&f, "n", DATA_LARGE, 5, v), 257);
-    CHECK(s.most == 0x1p30 && s.least == -0x1p30);
+    CHECK(s.most == 0x1p31 - 1 && s.least == -0x1p31);
+    s = shape_of(v, load(&f, "c", DATA_LARGE, 5, v), 257);
+    CHECK(s.most == 127 && s.least == -128);
+    s = shape_of(v, load(&f, "u", DATA_LARGE, 5, v), 257);
+    CHECK(s.most == 255 && s.least >= 0);
+    s = shape_of(v, load(&f, "l", DATA_LARGE, 5, v), 257);
+    CHECK(s.most == 0x1p52 && s.least == -0x1p52);
+    s = shape_of(v, load(&f, "l", DATA_WIDE, 5, v), 257);
+    CHECK(s.most > 0x1p45 && s.least < -0x1p45 && s.huge < MOST);
     s = shape_of(v, load(&f, "m", DATA_STATED, 5, v), 257);
     CHECK(fabs(s.mean - 0.25) < 0.05);
     s = shape_of(v, load(&f, "m", DATA_SORTED, 5, v), 257);
@@ -209,9 +217,14 @@ static void scale_holds_back(void) {
         const char *body;
         double least, most; /* of the large kind's magnitude */
     } rows[] = {
-        {"x[i]", 1e35, 1e37},        {"x[i]*x[i]", 1e17, 3e18},
-        {"pow(x[i], 3)", 1e8, 1e12}, {"exp(x[i])", 4, 85},
-        {"1/x[i]", 1e35, 1e37},      {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", 1e35, 1e37},
+        {"x[i]", 2.9e38, 3e38},
+        {"x[i]*x[i]", 4e18, 1.8e19},
+        {"pow(x[i], 3)", 1e12, 6.9e12},
+        {"exp(x[i])", 30, 88},
+        {"1/x[i]", 2.9e38, 3e38},
+        {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", 2.9e38, 3e38},
+        {"sum(j) x[j]*x[i]", 1e16, 1.8e19},
+        {"x[i] - mean(j) x[j]", 1e34, 3e38},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
@@ -231,6 +244,169 @@ static void scale_holds_back(void) {
         }
         fixture_end(&f);
     }
+}
+
+/* ---- definitions and assumptions ---- */
+
+#define DEFINED                                                                                    \
+    "task t \"T\"\ndim N = 31, C = 11\n"                                                           \
+    "rand r[N,N] ~ uniform(0,1)\nrand u[N,C] ~ uniform(0,1)\nrand k ~ uniform(0,1)\n"              \
+    "rand c[N] ~ bernoulli(0.5)\nrand d[N] : i32 ~ randint(0,C)\n"                                 \
+    "in a[N,N] : f32 = (r[i,j] + r[j,i]) / 2\n"                                                    \
+    "in p[N,C] : f32 = exp(k*u[i,j]) / (sum(m) exp(k*u[i,m]))\n"                                   \
+    "in h[N] : f32 = 2*c[i] - 1\nin e[N] : i32 = d[i]\nin w[N,C] : bf16 = u[i,j]*p[i,j]\n"         \
+    "in q[N,N] : f32 ~ normal(0,1)\nin z[N,N] : f32 ~ normal(0,1)\n"                               \
+    "in g[N,C] : f32 ~ uniform(0,1)\nin o[N,C] : f32 ~ normal(0,1)\n"                              \
+    "in n[N] : i32 ~ randint(-9,9)\nin f[N,C] : f16 ~ normal(0,1)\n"                               \
+    "in t[N] : i64 ~ randint(0,C)\nin b[2,N,N] : f32 ~ uniform(0,1)\n"                             \
+    "assume symmetric(a)\nassume symmetric(q)\nassume symmetric(b)\n"                              \
+    "assume z[i,j] == 0 | i > j\nassume g[i,j] > 0\nassume o[i,j] >= -0.25\n"                      \
+    "assume o[i,j] < 1\nassume n[i] >= 1\nassume f[i,j] <= 0\n"                                    \
+    "out y[N] : f32\ny[i] = g[i,t[i]]\n"
+
+/* All elements of a tensor that a promise holds for, under every kind. */
+static void promises_hold(void) {
+    enum { N = 31, C = 11 };
+    struct fixture f;
+    double v[MOST];
+    if (!fixture_text(&f, DEFINED))
+        return fixture_end(&f);
+    for (int kind = 0; kind < DATA_COUNT; kind++) {
+        const char *name = data_name((enum data_kind)kind);
+        static const char *const square[] = {"a", "q"};
+        for (size_t k = 0; k < 2; k++) {
+            load(&f, square[k], (enum data_kind)kind, 3, v);
+            for (int i = 0; i < N * N; i++)
+                CHECKF(memcmp(&v[i], &v[i % N * N + i / N], sizeof *v) == 0, "%s %s: not symmetric",
+                       square[k], name);
+        }
+        load(&f, "b", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N * N; i++)
+            CHECKF(memcmp(&v[N * N + i], &v[N * N + i % N * N + i / N], sizeof *v) == 0, "b %s",
+                   name);
+        load(&f, "z", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < i; j++)
+                CHECKF(v[i * N + j] == 0, "z %s: %g", name, v[i * N + j]);
+        load(&f, "h", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N; i++)
+            CHECKF(fabs(v[i]) == 1, "h %s: %g", name, v[i]);
+        load(&f, "g", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N * C; i++)
+            CHECKF(v[i] > 0, "g %s: %g", name, v[i]);
+        load(&f, "o", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N * C; i++)
+            CHECKF(v[i] >= -0.25 && v[i] < 1, "o %s: %g", name, v[i]);
+        load(&f, "f", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N * C; i++)
+            CHECKF(v[i] <= 0, "f %s: %g", name, v[i]);
+        load(&f, "n", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < N; i++)
+            CHECKF(v[i] >= 1 && v[i] == floor(v[i]), "n %s: %g", name, v[i]);
+        static const char *const places[] = {"t", "e"};
+        for (size_t k = 0; k < 2; k++) {
+            load(&f, places[k], (enum data_kind)kind, 3, v);
+            for (int i = 0; i < N; i++)
+                CHECKF(v[i] >= 0 && v[i] < C && v[i] == floor(v[i]), "%s %s: %g", places[k], name,
+                       v[i]);
+        }
+    }
+    fixture_end(&f);
+}
+
+/* Respecting an assumption must not make all kinds alike. */
+static void promises_leave_variety(void) {
+    enum { N = 31, C = 11 };
+    struct fixture f;
+    double v[MOST];
+    struct shape s;
+    if (!fixture_text(&f, DEFINED))
+        return fixture_end(&f);
+    s = shape_of(v, load(&f, "q", DATA_SIGNED, 3, v), N);
+    CHECK(s.negative > N * N / 3 && s.negative < N * N * 2 / 3);
+    s = shape_of(v, load(&f, "z", DATA_STATED, 3, v), N);
+    CHECK(s.zero == N * (N - 1) / 2);
+    s = shape_of(v, load(&f, "g", DATA_LARGE, 3, v), C);
+    CHECK(s.most > 1e38);
+    s = shape_of(v, load(&f, "g", DATA_NONFINITE, 3, v), C);
+    CHECK(s.inf > 0 && s.nan == 0);
+    s = shape_of(v, load(&f, "o", DATA_WIDE, 3, v), C);
+    CHECK(s.least < -0.2 && s.most > 0.8 && s.distinct_rows > N * C / 2);
+    s = shape_of(v, load(&f, "t", DATA_SORTED, 3, v), N);
+    CHECK(s.ascending && s.least == 0 && s.most == C - 1);
+    s = shape_of(v, load(&f, "t", DATA_SIGNED, 3, v), N);
+    CHECK(s.least == 0 && s.most == C - 1);
+    s = shape_of(v, load(&f, "h", DATA_STATED, 3, v), N);
+    CHECK(s.negative > 5 && s.negative < N - 5);
+    fixture_end(&f);
+}
+
+static void definitions_are_evaluated(void) {
+    enum { N = 31, C = 11 };
+    struct fixture f;
+    double p[MOST], w[MOST], a[MOST];
+    if (!fixture_text(&f, DEFINED))
+        return fixture_end(&f);
+    load(&f, "p", DATA_STATED, 9, p);
+    load(&f, "w", DATA_STATED, 9, w);
+    load(&f, "a", DATA_STATED, 9, a);
+    double least = 1, most = 0, mean = 0;
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        for (int j = 0; j < C; j++) {
+            sum += p[i * C + j];
+            least = fmin(least, p[i * C + j]);
+            most = fmax(most, p[i * C + j]);
+            CHECK(w[i * C + j] >= 0 && w[i * C + j] <= p[i * C + j] * 1.01);
+        }
+        CHECKF(fabs(sum - 1) < 1e-6, "row %d sums to %.9g", i, sum);
+    }
+    CHECKF(least < 0.98 * most && least > 0, "%g to %g", least, most);
+    for (int i = 0; i < N * N; i++)
+        mean += a[i] / (N * N);
+    CHECKF(fabs(mean - 0.5) < 0.02, "%g", mean);
+    load(&f, "p", DATA_CONSTANT, 9, p);
+    for (int i = 0; i < N * C; i++)
+        CHECKF(fabs(p[i] * C - 1) < 1e-6, "constant rows: %g", p[i]);
+    fixture_end(&f);
+}
+
+static void defined_ranges_can_be_made_alone(void) {
+    struct fixture f;
+    unsigned char whole[MOST * 8], part[MOST * 8];
+    if (!fixture_text(&f, DEFINED))
+        return fixture_end(&f);
+    for (size_t t = 0; t < f.task->ntensors; t++) {
+        const struct bound_tensor *b = &f.in->tensors[t];
+        size_t size = dtype_info(f.task->tensors[t].dtype)->bytes;
+        for (int k = 0; tensor_is_input(&f.task->tensors[t]) && k < DATA_COUNT; k++) {
+            data_fill(f.in, &f.scale, t, (enum data_kind)k, 7, 0, b->count, whole);
+            for (int64_t first = b->count / 3; first < b->count; first += b->count / 3) {
+                int64_t n = b->count - first < 13 ? b->count - first : 13;
+                data_fill(f.in, &f.scale, t, (enum data_kind)k, 7, first, n, part);
+                CHECKF(memcmp(whole + (size_t)first * size, part, (size_t)n * size) == 0,
+                       "tensor %zu kind %s", t, data_name((enum data_kind)k));
+            }
+        }
+    }
+    fixture_end(&f);
+}
+
+/* Definitions must not overflow either: rows of a softmax stay finite under every finite kind. */
+static void scale_holds_definitions_back(void) {
+    struct fixture f;
+    double v[MOST];
+    if (fixture_text(&f, "task t \"T\"\ndim N = 16, C = 33\nrand u[N,C] ~ uniform(0,1)\n"
+                         "in p[N,C] : f32 = exp(u[i,j]) / (sum(m) exp(u[i,m]))\n"
+                         "out y[N] : f32\ny[i] = max(j) p[i,j]\n") &&
+        data_scale_find(f.in, 5, &f.scale, &f.err))
+        for (int kind = 0; kind < DATA_NONFINITE; kind++) {
+            size_t n = load(&f, "p", (enum data_kind)kind, 6, v), finite = 0;
+            for (size_t i = 0; i < n; i++)
+                finite += isfinite(v[i]) != 0;
+            CHECKF(finite == n, "%s: %zu of %zu", data_name((enum data_kind)kind), finite, n);
+        }
+    fixture_end(&f);
 }
 
 static void conversions(void) {
@@ -309,6 +485,11 @@ static const struct tap_case cases[] = {
     {"parameters are varied", parameters_are_varied},
     {"tiny tensors still show everything", tiny_tensors_still_show_everything},
     {"scale holds large values back", scale_holds_back},
+    {"assumptions hold under every kind", promises_hold},
+    {"assumptions leave variety", promises_leave_variety},
+    {"definitions are evaluated", definitions_are_evaluated},
+    {"ranges of defined inputs can be made alone", defined_ranges_can_be_made_alone},
+    {"scale holds definitions back", scale_holds_definitions_back},
     {"conversions", conversions},
     {"names are found", names_are_found},
 };

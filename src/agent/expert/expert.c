@@ -40,7 +40,12 @@ static void expert_code(void *self, const struct briefing *b, const struct strat
     struct buf source;
     struct err err = {0};
     buf_init(&source, EXPERT_SOURCE_MAX);
-    bool ok = generators[b->features.workload](x->assets, b, s, &source, &err);
+    generator_fn *write = generators[b->features.workload];
+    bool ok = write ? write(x->assets, b, s, &source, &err)
+                    : err_set(&err, ERR_INPUT,
+                              "the expert of this version writes pointwise kernels, "
+                              "this is %s",
+                              workload_name(b->features.workload));
     done(ctx, buf_str(&source), ok ? NULL : &err);
     buf_release(&source);
 }

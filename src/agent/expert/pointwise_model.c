@@ -418,12 +418,23 @@ static bool same_shape(const struct tensor *a, const struct tensor *b) {
     return true;
 }
 
-static bool check_types(struct pw *p) {
+static bool check_task(struct pw *p) {
     for (size_t i = 0; i < p->task->ntensors; i++) {
         const struct tensor *t = &p->task->tensors[i];
-        if (t->role != TENSOR_LET && t->dtype == DTYPE_F64)
+        const char *fault = tensor_has_memory(t) && t->dtype == DTYPE_F64 ? "f64 is"
+                            : t->role == TENSOR_INOUT ? "tensors written in place are"
+                                                      : NULL;
+        if (fault)
             return err_set(p->err, ERR_INPUT,
-                           "tensor %.*s: f64 is not supported by the pointwise generator",
+                           "tensor %.*s: %s not supported by the pointwise generator",
+                           STR_ARG(t->name), fault);
+    }
+    for (size_t i = 0; i < p->task->nstatements; i++) {
+        const struct tensor *t = &p->task->tensors[p->task->statements[i].tensor];
+        if (p->task->statements[i].nindex != t->rank)
+            return err_set(p->err, ERR_INPUT,
+                           "tensor %.*s: definitions in pieces are not supported by the pointwise "
+                           "generator",
                            STR_ARG(t->name));
     }
     return true;
@@ -484,7 +495,7 @@ static bool build_group(struct pw *p, struct pw_group *g) {
 bool pw_build(struct pw *p) {
     p->task = p->briefing->inst->task;
     take_task_names(p);
-    if (!check_types(p))
+    if (!check_task(p))
         return false;
     make_groups(p);
     for (size_t i = 0; i < p->ngroups; i++)

@@ -1,0 +1,347 @@
+/* Chooses how a tensor of results is evaluated, and compiles it for that. */
+#include "spec/nest.h"
+
+#include "spec/bounds.h"
+#include "spec/scalar.h"
+#include <float.h>
+#include <math.h>
+
+static struct bound bound_of(const struct inst *in, const struct expr *e) {
+    struct bound b = {.e = e, .vars = expr_vars(e)};
+    b.affine = affine_of(in, e, &b.a);
+    return b;
+}
+
+/* A bound that does not fit 64 bits has been refused when the task was bound; 0 leaves no crash. */
+int64_t bound_at(const struct nest *n, const struct bound *b, const int64_t *at) {
+    struct ranges r = {.in = n->in};
+    struct range got;
+    int64_t v;
+    if (b->affine)
+        return affine_at(&b->a, at, &v) ? v : 0;
+    for (size_t k = 0; k < n->s->nvars; k++)
+        r.index[k] = (struct range){at[k], at[k]};
+    return range_of(&r, b->e, &got) == RANGE_OK ? got.lo : 0;
+}
+
+static uint32_t bit(size_t var) {
+    return UINT32_C(1) << var;
+}
+
+static bool mentions(const struct loop *l, size_t var) {
+    return (l->lo.vars | l->hi.vars) & bit(var);
+}
+
+/* The class's format holds every element of what is read. */
+static bool fits_format(const struct task *t, const struct expr *e) {
+    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : e;
+    if (read->kind != EXPR_READ || t->tensors[read->ref].role == TENSOR_LET)
+        return false;
+    switch (t->tensors[read->ref].dtype) {
+    case DTYPE_F16:
+        return t->accuracy != ACCURACY_BF16;
+    case DTYPE_BF16:
+    case DTYPE_I8:
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The factors of a product that depend on the reduction, and those of them that a kernel of the
+ * class rounds to its format. */
+static void count_factors(const struct task *t, const struct expr *e, uint32_t over,
+                          size_t *factors, size_t *rounded) {
+    if (e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV) {
+        size_t n = e->kind == EXPR_MUL ? 2 : 1;
+        for (size_t k = 0; k < n; k++)
+            count_factors(t, e->args[k], over, factors, rounded);
+        return;
+    }
+    if (!(expr_vars(e) & over))
+        return;
+    ++*factors;
+    *rounded += !fits_format(t, e);
+}
+
+static bool is_sum(const struct nest *n) {
+    return n->reduce && (n->reduce->op == REDUCTION_SUM || n->reduce->op == REDUCTION_MEAN);
+}
+
+static struct fold fold_of(const struct nest *n, const struct rules *r) {
+    const struct task *t = n->in->task;
+    uint32_t over = 0;
+    size_t factors = 0, rounded = 0;
+    struct fold f = {.op = n->reduce->op,
+                     .unit2 = n->integer ? 0 : r->unit2,
+                     .least2 = r->least2,
+                     .worst = r->limits.worst,
+                     .most = n->integer ? 0x1p53 : (double)FLT_MAX};
+    for (size_t k = 0; k < n->reduce->nvars; k++)
+        over |= bit(n->reduce->vars[k].var);
+    count_factors(t, n->body, over, &factors, &rounded);
+    if (is_sum(n) && factors >= 2) {
+        f.product = true;
+        f.relative2 = r->operand2 * (double)rounded;
+        f.truncation = r->truncation;
+    }
+    return f;
+}
+
+/* What all variables can be where a term counts. */
+static struct ranges ranges_inside(const struct nest *n) {
+    struct ranges r = ranges_of(n->in, n->s), inside;
+    for (size_t k = 0; k < n->naxes; k++)
+        r.index[n->axes[k].var] = (struct range){n->axes[k].lo, n->axes[k].lo + n->axes[k].n - 1};
+    inside = r;
+    return n->reduce && ranges_enter(&inside, n->reduce) ? inside : r;
+}
+
+/* The body, with the guard, and with the bounds that vary over the lanes of axis `lane`. */
+static void compile(struct nest *n, int lane, const struct stage *stages, size_t nstages,
+                    const struct ranges *r, bool track_peak) {
+    program_init(&n->p, n->in, n->s, stages, nstages, r, track_peak);
+    for (size_t k = 0; k < n->nloops && lane >= 0 && n->mode == NEST_COLUMNS; k++) {
+        const struct loop *l = &n->loops[k];
+        program_guard_bounds(&n->p, l->var, l->lo.vars & bit((size_t)lane) ? l->lo.e : NULL,
+                             l->hi.vars & bit((size_t)lane) ? l->hi.e : NULL);
+    }
+    if (n->reduce && n->reduce->guard)
+        program_guard(&n->p, n->reduce->guard);
+    program_body(&n->p, n->body, n->reduce && !n->integer);
+}
+
+/* Nanoseconds, roughly: to start an instruction, and for one lane of it. */
+#define COST_START 15.0
+
+static double read_cost(const struct nest *n, const struct instr *i, size_t var) {
+    size_t size = i->ref < n->in->task->ntensors ? 4 : 8;
+    int64_t step = i->place.coef[var];
+    uint64_t bytes = (uint64_t)(step < 0 ? -step : step) * size;
+    if (i->nplaces)
+        return 4;
+    return step == 1 || step == -1 ? 0.3 : bytes < 64 ? 0.6 : 2.5;
+}
+
+static double lane_cost(const struct nest *n, const struct instr *i, size_t var) {
+    if (i->op == OP_READ)
+        return read_cost(n, i, var);
+    if (i->op != OP_NODE)
+        return 0.4;
+    switch (i->kind) {
+    case EXPR_CALL:
+        return 8;
+    case EXPR_DIV:
+    case EXPR_FLOORDIV:
+    case EXPR_MOD:
+        return 2;
+    default:
+        return i->exact ? 0.3 : 0.8;
+    }
+}
+
+/* One term, or one point, with lanes along `var`. */
+static double cost_along(const struct nest *n, size_t var, double length, uint32_t over) {
+    double lanes = length < LANES ? length : LANES, cost = 0;
+    bool skips = n->p.guard >= 0 && !(n->p.code[n->p.guard].vars & bit(var));
+    for (size_t k = 0; k < n->p.n; k++) {
+        const struct instr *i = &n->p.code[k];
+        if (over && !(i->vars & over))
+            continue;
+        double each = COST_START / lanes + (i->vars & bit(var) ? lane_cost(n, i, var) : 0);
+        cost += skips && k >= n->p.guard_end ? each / 2 : each;
+    }
+    return cost;
+}
+
+static double extent_of(const struct ranges *r, size_t var) {
+    struct range v = r->index[var];
+    return v.hi < v.lo ? 1 : (double)v.hi - (double)v.lo + 1;
+}
+
+/* Bounds of other variables must not depend on the one that runs in lanes. */
+static bool may_be_last(const struct nest *n, size_t loop) {
+    for (size_t k = 0; k < n->nloops; k++)
+        if (mentions(&n->loops[k], n->loops[loop].var))
+            return false;
+    return true;
+}
+
+static void move_last(struct nest *n, size_t loop) {
+    struct loop l = n->loops[loop];
+    for (size_t k = loop; k + 1 < n->nloops; k++)
+        n->loops[k] = n->loops[k + 1];
+    n->loops[n->nloops - 1] = l;
+}
+
+/* Sets the mode and the lane axis; n->p holds a trial compilation. */
+static void choose(struct nest *n, const struct ranges *r) {
+    enum { FOLD_COLUMNS = 1, FOLD_ROW = 2, START_RESULT = 300 };
+    uint32_t over = 0;
+    double terms = 1, best = INFINITY;
+    size_t last = 0;
+    for (size_t k = 0; k < n->nloops; k++) {
+        over |= bit(n->loops[k].var);
+        terms *= extent_of(r, n->loops[k].var);
+    }
+    n->mode = n->reduce ? NEST_COLUMNS : NEST_POINTS;
+    for (size_t k = 0; k < n->naxes; k++) {
+        size_t var = n->axes[k].var;
+        double length = (double)(n->axes[k].n < LANES ? n->axes[k].n : LANES);
+        double cost = cost_along(n, var, (double)n->axes[k].n, over) +
+                      START_RESULT / (length * terms) +
+                      (n->reduce ? FOLD_COLUMNS + COST_START / length : 0);
+        for (size_t l = 0; l < n->nloops; l++)
+            cost *= mentions(&n->loops[l], var) ? 2 : 1;
+        if (cost <= best) { /* the innermost of equals */
+            best = cost;
+            n->lane_axis = (int)k;
+        }
+    }
+    for (size_t l = 0; l < n->nloops; l++) {
+        double cost = cost_along(n, n->loops[l].var, extent_of(r, n->loops[l].var), over) +
+                      START_RESULT / terms + FOLD_ROW;
+        if (cost < best && may_be_last(n, l)) {
+            best = cost;
+            last = l;
+            n->mode = NEST_ROWS;
+        }
+    }
+    if (n->mode == NEST_ROWS) {
+        move_last(n, last);
+        n->lane_axis = -1;
+    }
+}
+
+/* The bound is axis + constant. */
+static int scanned_axis(const struct nest *n, const struct bound *b) {
+    for (size_t k = 0; k < n->naxes; k++)
+        if (b->affine && b->a.coef[n->axes[k].var] == 1)
+            return (int)k;
+    return -1;
+}
+
+static bool is_scan(struct nest *n) {
+    const struct reduce *r = n->reduce;
+    if (!r || r->nvars != 1 || r->op == REDUCTION_ARGMAX || r->op == REDUCTION_ARGMIN)
+        return false;
+    uint32_t used = expr_vars(n->body) | (r->guard ? expr_vars(r->guard) : 0);
+    const struct bound *sides[2] = {&n->loops[0].hi, &n->loops[0].lo};
+    for (int k = 0; k < 2; k++) {
+        int axis = scanned_axis(n, sides[k]);
+        if (axis < 0)
+            continue;
+        uint32_t var = bit(n->axes[axis].var);
+        if (used & var || sides[1 - k]->vars & var)
+            continue;
+        n->mode = NEST_SCAN;
+        n->lane_axis = axis;
+        n->backwards = k == 1;
+        return true;
+    }
+    return false;
+}
+
+/* A product of exact operands in every lane: the sum makes it and adds its rounding, which saves
+ * passes over the lanes in the case that matters most. */
+static void fuse_product(struct nest *n, int lane) {
+    struct instr *i = &n->p.code[n->p.result];
+    bool product = i->op == OP_NODE && i->kind == EXPR_MUL && i->type == VALUE_REAL &&
+                   n->p.code[i->src[0]].exact && n->p.code[i->src[1]].exact;
+    bool varies = lane < 0 || i->vars & bit((size_t)lane);
+    bool blocks = n->mode == NEST_COLUMNS || n->mode == NEST_ROWS;
+    if (!blocks || !is_sum(n) || !product || !varies || n->p.guard >= 0 || n->p.track_peak)
+        return;
+    i->summed = true;
+    n->p.product = n->p.result;
+    n->fold.exact = true;
+    n->fold.relative2 += n->p.rules.unit2;
+}
+
+static void schedule(struct nest *n) {
+    unsigned order[TASK_MAX_VARS] = {0}, inner = 1;
+    int lane = n->lane_axis < 0 ? -1 : (int)n->axes[n->lane_axis].var;
+    for (size_t k = 0; k < n->naxes; k++)
+        order[n->axes[k].var] = 1;
+    for (size_t k = 0; k < n->nloops; k++)
+        order[n->loops[k].var] = inner = 2 + (unsigned)k;
+    if (n->mode == NEST_ROWS || n->mode == NEST_SCAN)
+        lane = (int)n->loops[n->nloops - 1].var;
+    if (n->reduce) {
+        n->fold.exact = n->p.code[n->p.result].exact;
+        n->fold.masked = n->p.guard >= 0;
+        n->fold.track_peak = n->p.track_peak;
+        fuse_product(n, lane);
+    } else {
+        n->p.code[n->p.result].root = true;
+    }
+    program_schedule(&n->p, lane, order, inner);
+}
+
+static void set_chunk(struct nest *n) {
+    int64_t length = n->lane_axis < 0 ? 1 : n->axes[n->lane_axis].n;
+    int64_t chunks = (length + LANES - 1) / LANES;
+    n->chunk = chunks ? (length + chunks - 1) / chunks : 1;
+}
+
+void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
+               const struct expr *e, const struct axis *axes, size_t naxes,
+               const struct stage *stages, size_t nstages, bool track_peak) {
+    *n = (struct nest){.in = in, .s = s, .body = e, .naxes = naxes, .lane_axis = -1};
+    for (size_t k = 0; k < naxes; k++)
+        n->axes[k] = axes[k];
+    if (e->kind == EXPR_REDUCE) {
+        n->reduce = e->reduce;
+        n->body = e->args[0];
+        n->integer = n->body->value_kind != VALUE_REAL && n->reduce->op != REDUCTION_MEAN;
+        n->nloops = e->reduce->nvars;
+        for (size_t k = 0; k < n->nloops; k++)
+            n->loops[k] = (struct loop){.var = e->reduce->vars[k].var,
+                                        .lo = bound_of(in, e->reduce->vars[k].lo),
+                                        .hi = bound_of(in, e->reduce->vars[k].hi)};
+    }
+    struct ranges r = ranges_inside(n);
+    compile(n, -1, stages, nstages, &r, track_peak);
+    if (!is_scan(n)) {
+        choose(n, &r);
+        program_release(&n->p);
+        compile(n, n->lane_axis < 0 ? -1 : (int)n->axes[n->lane_axis].var, stages, nstages, &r,
+                track_peak);
+    }
+    n->p.ranges = NULL;
+    if (n->reduce)
+        n->fold = fold_of(n, &n->p.rules);
+    schedule(n);
+    set_chunk(n);
+}
+
+static bool holds_pad(const struct expr *e) {
+    if (e->kind == EXPR_PAD)
+        return true;
+    for (size_t k = 0; k < e->nargs; k++)
+        if (holds_pad(e->args[k]))
+            return true;
+    return false;
+}
+
+/* Some terms of a sum of products are left out: one kernel skips them, another multiplies by 0. */
+static bool is_partial(const struct nest *n) {
+    bool partial = n->reduce->guard || holds_pad(n->body);
+    for (size_t k = 0; k < n->nloops; k++)
+        partial = partial || n->loops[k].lo.vars || n->loops[k].hi.vars;
+    return n->fold.product && partial;
+}
+
+void nest_meet(struct nest *n, const struct content *contents) {
+    if (!n->reduce || !is_partial(n))
+        return;
+    for (size_t k = 0; k < n->p.n; k++)
+        if (n->p.code[k].op == OP_READ && !contents[n->p.code[k].ref].finite)
+            n->fold.unjudged = true;
+}
+
+void nest_release(struct nest *n) {
+    program_release(&n->p);
+}

@@ -1,0 +1,97 @@
+/* Recognition by structure alone; sizes do not matter here. */
+#include "spec/pattern.h"
+
+#include "spec/bounds.h"
+#include "spec/scalar.h"
+
+uint32_t reduce_vars(const struct reduce *r) {
+    uint32_t vars = 0;
+    for (size_t i = 0; i < r->nvars; i++)
+        vars |= UINT32_C(1) << r->vars[i].var;
+    return vars;
+}
+
+/* `held`: places kept for right operands of products further out, so that every leaf has room. */
+static void collect(const struct expr *e, bool below, size_t held, struct factors *out) {
+    bool splits = e->kind == EXPR_NEG || e->kind == EXPR_MUL || e->kind == EXPR_DIV;
+    if (!splits || out->n + held + 2 > FACTORS_MOST) {
+        out->e[out->n] = e;
+        out->below[out->n++] = below;
+        return;
+    }
+    collect(e->args[0], below, held + (e->kind != EXPR_NEG), out);
+    if (e->kind != EXPR_NEG)
+        collect(e->args[1], below != (e->kind == EXPR_DIV), held, out);
+}
+
+void pattern_factors(const struct expr *e, struct factors *out) {
+    out->n = 0;
+    collect(e, false, 0, out);
+}
+
+bool pattern_is_constant(const struct expr *e) {
+    if (e->kind == EXPR_READ || e->kind == EXPR_INDEX || e->kind == EXPR_REDUCE)
+        return false;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (!pattern_is_constant(e->args[i]))
+            return false;
+    return true;
+}
+
+bool pattern_constant_is(const struct inst *in, const struct expr *e, double value) {
+    struct scalar s = {.in = in};
+    return pattern_is_constant(e) && scalar_eval(&s, e) == value;
+}
+
+static bool compares_one(const struct expr *guard, uint32_t outer) {
+    return guard->kind >= EXPR_LT && guard->kind <= EXPR_GE && !expr_reads(guard) &&
+           __builtin_popcount(outer) == 1;
+}
+
+bool pattern_is_prefix(const struct expr *e) {
+    const struct reduce *r = e->reduce;
+    if (r->nvars != 1 || r->op >= REDUCTION_ARGMAX)
+        return false;
+    uint32_t shared = expr_vars(e->args[0]) | reduce_vars(r);
+    uint32_t lo = expr_vars(r->vars[0].lo) & ~shared, hi = expr_vars(r->vars[0].hi) & ~shared;
+    uint32_t guard = r->guard ? expr_vars(r->guard) & ~shared : 0;
+    if (guard)
+        return !lo && !hi && compares_one(r->guard, guard);
+    return (lo == 0) != (hi == 0) && __builtin_popcount(lo | hi) == 1;
+}
+
+bool pattern_is_contraction(const struct expr *e) {
+    struct factors f;
+    uint32_t all = 0, reduced = reduce_vars(e->reduce);
+    size_t reading = 0;
+    bool reused = false;
+    if ((e->reduce->op != REDUCTION_SUM && e->reduce->op != REDUCTION_MEAN) || pattern_is_prefix(e))
+        return false;
+    pattern_factors(e->args[0], &f);
+    for (size_t i = 0; i < f.n; i++)
+        all |= expr_vars(f.e[i]);
+    for (size_t i = 0; i < f.n; i++) {
+        uint32_t vars = expr_vars(f.e[i]);
+        if (!expr_reads(f.e[i]) || !(vars & reduced) || f.below[i])
+            continue;
+        reading++;
+        reused |= vars != all;
+    }
+    return reading >= 2 && reused;
+}
+
+bool pattern_is_gather(const struct expr *read) {
+    for (size_t k = 0; k < read->nargs; k++)
+        if (expr_reads(read->args[k]))
+            return true;
+    return false;
+}
+
+static bool pins(const struct expr *index, const struct expr *number) {
+    return index->kind == EXPR_INDEX && expr_reads(number) &&
+           !(expr_vars(number) >> index->ref & 1);
+}
+
+bool pattern_pins(const struct expr *e) {
+    return e->kind == EXPR_EQ && (pins(e->args[0], e->args[1]) || pins(e->args[1], e->args[0]));
+}

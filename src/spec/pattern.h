@@ -1,0 +1,37 @@
+/* Shapes of expressions that costs and features look for. Private to the room. */
+#ifndef SPEC_PATTERN_H
+#define SPEC_PATTERN_H
+
+#include "spec/task.h"
+
+/* The factors of a product, divisors included. */
+enum { FACTORS_MOST = 16 };
+struct factors {
+    const struct expr *e[FACTORS_MOST];
+    bool below[FACTORS_MOST]; /* divides */
+    size_t n;
+};
+/* What does not fit is kept whole. */
+void pattern_factors(const struct expr *e, struct factors *out);
+
+/* A reduction over a range that grows with an index which its terms do not depend on: the results
+ * along that index share their terms, and each takes one operation. */
+bool pattern_is_prefix(const struct expr *reduce);
+
+/* A sum of products of tensors' elements in which some factor is used again for many results: what
+ * tensor cores do. A sum of squares is none. */
+bool pattern_is_contraction(const struct expr *reduce);
+
+/* Read at a place computed from data. */
+bool pattern_is_gather(const struct expr *read);
+
+/* A condition that some index equals a number from the data. */
+bool pattern_pins(const struct expr *condition);
+
+/* Neither index nor element: a compiler folds it. Its value, where it has one. */
+bool pattern_is_constant(const struct expr *e);
+bool pattern_constant_is(const struct inst *in, const struct expr *e, double value);
+
+uint32_t reduce_vars(const struct reduce *r);
+
+#endif

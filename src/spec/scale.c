@@ -1,0 +1,186 @@
+/* How large data may be.
+ *
+ * The exponents of the wide, large and spiked kinds are held back until no intermediate value of
+ * the reference leaves fp32 (integers: what fp64 holds exactly), found by evaluating a small
+ * instance that stands in for a large one. Sums grow with their length, so the stand-in must leave
+ * room for as much as its reductions are shorter. */
+#include "spec/data.h"
+
+#include "spec/bounds.h"
+#include "spec/reference.h"
+#include "spec/tally.h"
+#include <math.h>
+
+/* fp32 ends at 3.4e38; float data at 3e38. */
+#define FLOAT_PEAK   3.2e38
+#define INTEGER_PEAK 0x1p53
+
+enum {
+    SAMPLE_ELEMENTS = 1 << 16,
+    SAMPLE_POINTS = 1 << 18,
+    STEPS = 128, /* a factor is a multiple of 1/128: of one power of two, for fp32 */
+    CHUNK = 1024,
+};
+
+/* How many points an evaluation visits: those that a guard rejects, too. */
+static double points_of(const struct ranges *r, const struct expr *e, double points) {
+    struct ranges inner = *r;
+    double sum = points;
+    if (e->kind == EXPR_REDUCE) {
+        if (!ranges_enter(&inner, e->reduce))
+            return points;
+        for (size_t i = 0; i < e->reduce->nvars; i++) {
+            struct range v = inner.index[e->reduce->vars[i].var];
+            points *= (double)(v.hi - v.lo) + 1;
+        }
+    }
+    for (size_t i = 0; i < e->nargs; i++)
+        if (expr_reads(e->args[i]) && e->kind != EXPR_READ)
+            sum += points_of(&inner, e->args[i], points);
+    return sum;
+}
+
+static bool is_small(const struct inst *in) {
+    const struct task *t = in->task;
+    int64_t elements = 0;
+    double points = 0;
+    for (size_t i = 0; i < t->ntensors; i++)
+        elements += in->tensors[i].count;
+    for (size_t i = 0; i < t->nstatements && elements <= SAMPLE_ELEMENTS; i++) {
+        struct ranges r = ranges_of(in, &t->statements[i]);
+        double count = (double)in->tensors[t->statements[i].tensor].count;
+        points += points_of(&r, t->statements[i].body, count) / 4;
+    }
+    return elements <= SAMPLE_ELEMENTS && points <= SAMPLE_POINTS;
+}
+
+static struct inst *cut_to(const struct inst *in, int64_t most, struct arena *a) {
+    const struct task *t = in->task;
+    struct binding set[TASK_MAX_DIMS];
+    struct inst *small;
+    size_t n = 0;
+    for (size_t i = 0; i < t->ndims; i++)
+        if (!t->dims[i].derived)
+            set[n++] = (struct binding){t->dims[i].name, in->dims[i] < most ? in->dims[i] : most};
+    return task_bind(t, set, n, a, &small, NULL) ? small : NULL;
+}
+
+/* The instance itself, its dimensions cut, or a `check` shape: the first that is small. Where none
+ * is, the check shape of fewest elements. */
+static const struct inst *sample_of(const struct inst *in, struct arena *a) {
+    const struct inst *least = in;
+    int64_t fewest = INT64_MAX;
+    if (is_small(in))
+        return in;
+    for (int64_t cut = 512; cut >= 4; cut /= 2) {
+        const struct inst *small = cut_to(in, cut, a);
+        if (small && is_small(small))
+            return small;
+    }
+    for (size_t i = 0; i < in->task->nchecks; i++) {
+        struct inst *small;
+        int64_t total = 0;
+        if (!task_bind_check(in->task, i, a, &small, NULL))
+            continue;
+        for (size_t k = 0; k < in->task->ntensors; k++)
+            total += small->tensors[k].count;
+        if (total < fewest) {
+            fewest = total;
+            least = small;
+        }
+    }
+    return least;
+}
+
+static bool all_finite(enum dtype t, const void *data, size_t n) {
+    double chunk[CHUNK];
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t some = n - at < CHUNK ? n - at : CHUNK;
+        data_load(t, (const char *)data + at * dtype_info(t)->bytes, some, chunk);
+        for (size_t i = 0; i < some; i++)
+            if (!isfinite(chunk[i]))
+                return false;
+    }
+    return true;
+}
+
+static bool peak_of(const struct inst *in, const struct data_scale *scale, enum data_kind kind,
+                    uint64_t seed, double *peak, struct err *err) {
+    const struct task *t = in->task;
+    void *inputs[TASK_MAX_TENSORS] = {0};
+    struct reference *refs = NULL;
+    size_t n = 0;
+    bool ok = true, finite = true;
+    for (size_t i = 0; i < t->ntensors && ok; i++) {
+        if (!tensor_is_input(&t->tensors[i]))
+            continue;
+        inputs[i] = mem_try_resize(NULL, in->tensors[i].bytes);
+        ok = inputs[i] || err_set(err, ERR_ENV, "no memory for %zu bytes of '%.*s'",
+                                  in->tensors[i].bytes, STR_ARG(t->tensors[i].name));
+        if (!ok)
+            break;
+        data_fill(in, scale, i, kind, seed, 0, in->tensors[i].count, inputs[i]);
+        finite = finite && all_finite(t->tensors[i].dtype, inputs[i], (size_t)in->tensors[i].count);
+    }
+    if (ok && finite)
+        ok = reference_eval(in, (const void *const *)inputs, 1, &refs, &n, peak, err);
+    else
+        *peak = INFINITY;
+    reference_release(refs, n);
+    for (size_t i = 0; i < t->ntensors; i++)
+        mem_free(inputs[i]);
+    return ok;
+}
+
+/* Bisection: data at `low` steps fit, at `high` they do not. At 0 they are of the stated size. */
+static bool scale_kind(const struct inst *sample, enum data_kind kind, uint64_t seed, double most,
+                       struct data_scale *out, struct err *err) {
+    int low = 0, high = STEPS + 1;
+    for (int at = STEPS; high - low > 1; at = (low + high) / 2) {
+        double peak;
+        out->factor[kind] = (double)at / STEPS;
+        if (!peak_of(sample, out, kind, seed, &peak, err))
+            return false;
+        if (peak < most)
+            low = at;
+        else
+            high = at;
+    }
+    out->factor[kind] = (double)low / STEPS;
+    return true;
+}
+
+/* Integers are computed from integers: they have no rounding to hide in. */
+static bool is_integral(const struct task *t) {
+    bool in = false, out = false;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        char kind = dtype_info(t->tensors[i].dtype)->kind;
+        bool whole = kind == 'i' || kind == 'u';
+        in |= whole && tensor_is_input(&t->tensors[i]) && !t->tensors[i].indexes;
+        out |= whole && tensor_is_output(&t->tensors[i]);
+    }
+    return in && out;
+}
+
+static double most_allowed(const struct inst *in, const struct inst *sample) {
+    struct tally all, some;
+    tally_of(in, &all);
+    tally_of(sample, &some);
+    double most = is_integral(in->task) ? INTEGER_PEAK : FLOAT_PEAK;
+    return most / fmax(1, all.longest_sum / fmax(1, some.longest_sum));
+}
+
+bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,
+                     struct err *err) {
+    static const enum data_kind kinds[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES};
+    struct arena *a = arena_new((size_t)64 << 20);
+    const struct inst *sample = sample_of(in, a);
+    double most = most_allowed(in, sample);
+    bool ok = true;
+    for (int i = 0; i < DATA_COUNT; i++)
+        out->factor[i] = 1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && ok; i++)
+        ok = scale_kind(sample, kinds[i], seed, most, out, err);
+    arena_free(a);
+    return ok;
+}

@@ -1,0 +1,17 @@
+/* Everything counted of an instance, for costs and features. Private to the room. */
+#ifndef SPEC_TALLY_H
+#define SPEC_TALLY_H
+
+#include "spec/cost.h"
+
+struct tally {
+    double plain, special, contraction; /* operations */
+    double longest;                     /* terms of the longest reduction, on average */
+    double longest_sum;                 /* the same, of those whose results grow with length */
+    double read_bytes, write_bytes;
+    double elements, reads; /* of inputs: different ones, and as often as they are named */
+};
+void tally_of(const struct inst *in, struct tally *out);
+void tally_cost(const struct tally *t, struct cost *out);
+
+#endif
