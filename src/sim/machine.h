@@ -1,7 +1,8 @@
 /* Private to the sim room: buffers, the state of a launch, and what its files call each other for.
  *
  * A launch is shared by its threads and changed only through atomics; a worker belongs to one
- * thread. Counts are kept per instruction and worker, and added up at the end. */
+ * thread. Blocks of a kernel that write the same bytes race in here as they do on a GPU: that is
+ * the kernel's, not ours. Counts are kept per instruction and worker, and added up at the end. */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 

@@ -59,6 +59,10 @@ struct mapped *memory_find(struct worker *w, uint64_t address) {
     return &m->maps[lo];
 }
 
+/* Blocks that write one place race with each other, as on hardware; that is the simulated kernel's
+ * doing and must not be taken for ours. */
+#define KERNELS_OWN_RACES __attribute__((no_sanitize("thread")))
+
 /* Between registers and memory, element by element; lanes in order, so that the highest lane wins
  * where several write one place. */
 #define MOVE_IN(T, R)                                                                              \
@@ -75,7 +79,7 @@ struct mapped *memory_find(struct worker *w, uint64_t address) {
         memcpy(at[i] + k * sizeof v, &v, sizeof v);                                                \
     }
 
-static void move_in(const struct access *a, unsigned k, uint8_t *reg, uint32_t mask,
+KERNELS_OWN_RACES static void move_in(const struct access *a, unsigned k, uint8_t *reg, uint32_t mask,
                     uint8_t *const *at) {
     bool wide = a->reg_bytes == 8;
     if (a->width == 8)
@@ -107,7 +111,7 @@ static void move_in(const struct access *a, unsigned k, uint8_t *reg, uint32_t m
             ((u32_lane *)reg)[i] &= 0xffff;
 }
 
-static void move_out(const struct access *a, unsigned k, const uint8_t *reg, uint32_t mask,
+KERNELS_OWN_RACES static void move_out(const struct access *a, unsigned k, const uint8_t *reg, uint32_t mask,
                      uint8_t *const *at) {
     if (a->width == 8)
         MOVE_OUT(uint64_t, u64_lane)
