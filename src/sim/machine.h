@@ -23,7 +23,7 @@ enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
 struct sim_machine {
     struct mapped *maps; /* by address */
     size_t n, cap;
-    uint64_t next;
+    uint64_t start, next; /* addresses: of the first buffer, of the next one */
 };
 
 struct touched { /* of one buffer, a bit a sector */

@@ -1,5 +1,5 @@
 // expect: accepted
-// scope: 0 check shapes and the task's own shape
+// scope: 0 check shapes, 0 made at random and the task's own shape
 //! require C == 4096 && R == 1024
 //! launch relu<<<R*C // 256, 256>>>(x, y)
 extern "C" __global__ void relu(const float *x, float *y) {
