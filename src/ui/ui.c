@@ -154,6 +154,7 @@ bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst
         .inst = in,
         .workers = (unsigned)option_int(ui->options, "workers"),
         .compilers = (unsigned)option_int(ui->options, "compile-jobs"),
+        .run_limit_ms = (unsigned)option_int(ui->options, "run-limit") * 1000,
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
         .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
         .worker_command = prefix ? split_words(ui->arena, prefix) : NULL,
