@@ -17,6 +17,7 @@
 
 #define APPLICATION_ID 0x43507272 /* "CPrr", in the file's header: a cutepilot run */
 #define BEGIN_WRITE    "BEGIN IMMEDIATE"
+#define SHOWN_MOST     48 /* bytes of a fingerprint's value in a message */
 
 struct archive {
     sqlite3 *db;
@@ -167,9 +168,14 @@ static void value_text(const json *j, struct buf *out) {
     if (!j)
         buf_puts(out, S("not set"));
     else if (json_to_str(j, &s))
-        buf_puts(out, str_cut(s, 0, 80));
+        buf_puts(out, s);
     else
         json_write(j, out);
+}
+
+static bool is_long(const json *j) {
+    str s;
+    return j && json_to_str(j, &s) && s.n > SHOWN_MOST;
 }
 
 static bool json_same(const json *x, const json *y) {
@@ -190,7 +196,13 @@ static void note_difference(void *ctx, const char *key, const json *value) {
     const json *other = json_get(d->other, key);
     if (d->reverse ? other != NULL : (other && json_same(value, other)))
         return;
-    buf_printf(&d->text, "%s%s was ", d->text.n ? ", " : "", key);
+    if (d->text.n)
+        buf_puts(&d->text, S(", "));
+    if (is_long(value) || is_long(other)) { /* a hash, say: no reader compares two */
+        buf_printf(&d->text, "%s differs", strcmp(key, "task") == 0 ? "the task file" : key);
+        return;
+    }
+    buf_printf(&d->text, "%s was ", key);
     value_text(d->reverse ? NULL : value, &d->text);
     buf_puts(&d->text, S(", is "));
     value_text(d->reverse ? value : other, &d->text);

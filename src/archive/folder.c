@@ -8,6 +8,9 @@ static const char lock_name[] = "run.lock";
 static const char *const own_names[] = {"run.db",         "run.db-wal", "run.db-shm",
                                         "run.db-journal", "kernel.cu",  "outcome.json",
                                         "events.jsonl"};
+/* These come after run.db and go before it (names are sorted), so that whatever ends a run, what it
+ * leaves is known for a run's. */
+static const char *const result_names[] = {"kernel.cu", "outcome.json", "events.jsonl"};
 
 /* What file_replace leaves behind when it is killed: .NAME.tmp.SUFFIX. */
 static bool is_temporary(str name) {
@@ -33,11 +36,24 @@ static bool check_place(const char *dir, struct err *err) {
     return true;
 }
 
+static bool listed(const str *names, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (str_is(names[i], name))
+            return true;
+    return false;
+}
+
 static bool check_content(const char *dir, const str *names, size_t n, struct err *err) {
     for (size_t i = 0; i < n; i++)
         if (!is_ours(names[i]) && !str_is(names[i], lock_name))
             return err_set(err, ERR_INPUT, "%s holds other files (%.*s); choose another --out", dir,
                            STR_ARG(names[i]));
+    for (size_t i = 0; i < sizeof result_names / sizeof *result_names; i++)
+        if (listed(names, n, result_names[i]) && !listed(names, n, own_names[0]))
+            return err_set(
+                err, ERR_INPUT,
+                "%s holds %s but no %s: it is not the folder of a run; choose another --out", dir,
+                result_names[i], own_names[0]);
     return true;
 }
 

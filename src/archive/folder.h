@@ -6,8 +6,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* Makes the folder if it is absent, refuses it when it holds other things than a run, locks it
- * (*lock: a descriptor whose closing unlocks), and with `fresh` removes an earlier run's files. */
+/* Makes the folder if it is absent, refuses it when it holds other things than a run (results
+ * without an archive are somebody else's), locks it (*lock: a descriptor whose closing unlocks),
+ * and with `fresh` removes an earlier run's files. */
 bool folder_open(const char *dir, bool fresh, struct arena *a, int *lock, struct err *err);
 
 #endif

@@ -55,6 +55,13 @@ void *mem_try_resize(void *p, size_t size) {
     return fault_hit(FAULT_ALLOC) ? NULL : realloc(p, size ? size : 1);
 }
 
+void *mem_resize(void *p, size_t size) {
+    void *resized = mem_try_resize(p, size);
+    if (!resized)
+        give_up("could not allocate", size);
+    return resized;
+}
+
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size) {
     if (need <= *cap)
         return p;
@@ -64,9 +71,7 @@ void *mem_grow(void *p, size_t *cap, size_t need, size_t size) {
     count = count < need ? need : count;
     if (!mul_size(count, size, &bytes))
         give_up("an array is over the largest size of", SIZE_MAX);
-    char *grown = mem_try_resize(p, bytes);
-    if (!grown)
-        give_up("could not allocate", bytes);
+    char *grown = mem_resize(p, bytes);
     memset(grown + *cap * size, 0, (count - *cap) * size);
     *cap = count;
     return grown;

@@ -29,8 +29,10 @@ void *arena_array_bytes(struct arena *a, size_t count, size_t size, size_t align
 /* The same rule for the few things that live on the heap (handles, growing arrays). */
 void *mem_alloc(size_t size);                                   /* zeroed, never NULL */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size); /* doubles; elements of `size` */
+void *mem_resize(void *p, size_t size);                         /* what is added is not zeroed */
 void mem_free(void *p);
-/* For what is allowed to fail: NULL when there is no memory, and p stays as it was (struct buf). */
+/* For what is allowed to fail, arrays as large as a task asks for: NULL when there is no memory,
+ * and p stays as it was. */
 void *mem_try_resize(void *p, size_t size);
 /* The end of the process described above, for libraries that report it to us. */
 _Noreturn void mem_exhausted(void);

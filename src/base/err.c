@@ -131,8 +131,10 @@ static void page_put_quote(struct page *p, str text, size_t at, size_t n, size_t
         first++;
     while (last < end && last > at && !starts_character(text.p[last]))
         last--;
-    str more_before = first > from ? S("...") : S(""), more_after = last < end ? S("...") : S("");
     size_t marked = n < last - at ? n : last - at;
+    while (marked && at + marked < last && !starts_character(text.p[at + marked]))
+        marked++;
+    str more_before = first > from ? S("...") : S(""), more_after = last < end ? S("...") : S("");
 
     char gutter[32];
     int width = snprintf(gutter, sizeof gutter, "%3zu", line);

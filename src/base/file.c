@@ -52,9 +52,7 @@ static const char *remedy(int number) {
 }
 
 static bool write_error(struct err *err, const char *step) {
-    int number = errno;
-    const char *what = remedy(number);
-    errno = number;
+    const char *what = remedy(errno);
     err_errno(err, ERR_ENV, "%s", step);
     return *what && err ? err_set(err, ERR_ENV, "%s%s", err->text, what) : false;
 }
@@ -98,12 +96,7 @@ bool file_read_fd(int fd, size_t max, struct arena *a, str *out, struct err *err
     bool ok = false;
     for (;;) {
         size_t want = b.max - b.n < 65536 ? b.max - b.n : 65536;
-        char *to = buf_reserve(&b, want);
-        ssize_t got = to ? read_up_to(fd, to, want) : -1;
-        if (!to) {
-            err_set(err, ERR_ENV, "read: out of memory after %zu bytes", b.n);
-            break;
-        }
+        ssize_t got = read_up_to(fd, buf_reserve(&b, want), want);
         if (got < 0) {
             err_errno(err, kind_of_errno(errno), "read");
             break;
@@ -150,11 +143,12 @@ bool file_read(const char *path, size_t max, struct arena *a, str *out, struct e
     return ok || err_wrap(err, "%s", path);
 }
 
+/* What the descriptor is, and so what to do, the caller knows. */
 bool file_write_all(int fd, const void *p, size_t n, struct err *err) {
     const char *from = p;
     if (fault_hit(FAULT_WRITE)) {
         errno = ENOSPC;
-        return write_error(err, "write");
+        return err_errno(err, ERR_ENV, "write");
     }
     while (n > 0) {
         ssize_t put = write(fd, from, n);
@@ -166,7 +160,7 @@ bool file_write_all(int fd, const void *p, size_t n, struct err *err) {
             continue;
         }
         if (put < 0)
-            return write_error(err, "write");
+            return err_errno(err, ERR_ENV, "write");
         from += put;
         n -= (size_t)put;
     }
@@ -207,7 +201,7 @@ static int temp_open(int dir, const char *base, char name[NAME_MAX + 1], struct 
 static bool temp_fill(int fd, const str *parts, size_t n, struct err *err) {
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
-        ok = file_write_all(fd, parts[i].p, parts[i].n, err);
+        ok = file_write_all(fd, parts[i].p, parts[i].n, NULL) || write_error(err, "write");
     if (ok && fsync(fd) != 0)
         ok = write_error(err, "flush");
     /* Network file systems report a full disk as late as here. */
@@ -380,6 +374,8 @@ bool dir_list(const char *path, struct arena *a, str **names, size_t *n, struct 
     return ok;
 }
 
+#define WAIT "; wait for it to end, or choose another --out"
+
 /* The holder wrote its process id and host into the file. */
 static void lock_refused(int fd, const char *path, struct err *err) {
     char who[256];
@@ -390,9 +386,9 @@ static void lock_refused(int fd, const char *path, struct err *err) {
     ssize_t n = pread(fd, who, sizeof who, 0);
     str line = str_trim((str){who, n > 0 ? (size_t)n : 0});
     if (line.n)
-        err_set(err, ERR_ENV, "lock %s: held by process %.*s", path, STR_ARG(line));
+        err_set(err, ERR_ENV, "lock %s: held by process %.*s" WAIT, path, STR_ARG(line));
     else
-        err_set(err, ERR_ENV, "lock %s: held by another process", path);
+        err_set(err, ERR_ENV, "lock %s: held by another process" WAIT, path);
 }
 
 int file_lock(const char *path, struct err *err) {

@@ -191,12 +191,12 @@ bool npy_write(const char *path, const struct npy *in, struct err *err) {
     BUG_IF(in->rank > NPY_MAX_RANK || !array_bytes(in, &bytes) || bytes != in->bytes);
     buf_init(&header, 4096);
     put_header(&header, in);
+    BUG_IF(header.failed); /* the rank bounds it */
     char preamble[PREAMBLE] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
     preamble[8] = (char)(header.n & 0xff);
     preamble[9] = (char)(header.n >> 8);
     str parts[] = {{preamble, PREAMBLE}, buf_str(&header), {in->data, in->bytes}};
-    bool ok = header.failed ? err_set(err, ERR_ENV, "%s: out of memory", path)
-                            : file_replace_parts(path, parts, 3, err);
+    bool ok = file_replace_parts(path, parts, 3, err);
     buf_release(&header);
     return ok;
 }

@@ -196,12 +196,7 @@ char *buf_reserve(struct buf *b, size_t n) {
         cap = b->max + 1 ? b->max + 1 : b->max;
     if (cap < need)
         cap = need;
-    char *p = mem_try_resize(b->cap ? b->p : NULL, cap);
-    if (!p) {
-        b->failed = true;
-        return NULL;
-    }
-    b->p = p;
+    b->p = mem_resize(b->cap ? b->p : NULL, cap);
     b->cap = cap;
     b->p[b->n] = 0;
     return b->p + b->n;

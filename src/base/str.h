@@ -2,8 +2,9 @@
  *
  * A `str` borrows bytes that somebody else owns; it is not NUL-terminated. A `struct buf` owns heap
  * bytes, is born with a maximum size and never grows past it: what does not fit sets `failed`,
- * which sticks, so that a caller appends freely and checks once at the end. The content of a buf is
- * always followed by a NUL that is not counted in `n`. */
+ * which sticks, so that a caller appends freely and checks once at the end. `failed` says "too
+ * large" and nothing else: running out of memory ends the process, as in an arena. The content of a
+ * buf is always followed by a NUL that is not counted in `n`. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 

@@ -1,5 +1,5 @@
 /* The roles around a device, each the main function of a process of its own. They sandbox
- * themselves, say hello, serve until end of file, and return the process's exit code. */
+ * themselves, say hello, serve until end of file, and end the process with its exit code. */
 #ifndef DEVICE_ROLE_H
 #define DEVICE_ROLE_H
 

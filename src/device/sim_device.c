@@ -3,6 +3,7 @@
  * network, no expected values, no seeds of verification. Synchronous: one request, one answer; the
  * worker holds the clock. */
 #include "base/frame.h"
+#include "base/rng.h"
 #include "device/job.h"
 #include "device/role.h"
 #include "device/wire.h"
@@ -18,12 +19,11 @@
 #include <unistd.h>
 
 #define MODULE_ARENA (2ull << 30)
-#define COUNTER_SEED 0 /* public: counters are the same in every run */
-
-/* Warp instructions before a launch counts as one without end: seconds of spinning, and far more
- * than a single warp needs to walk through all that is simulated whole. */
-#define BUDGET_LAUNCH (UINT64_C(64) << 20)
+/* Warp instructions before a launch counts as one without end: seconds of spinning at small shapes,
+ * and more than a single warp needs to walk through all the memory there is. */
+#define BUDGET_LAUNCH (UINT64_C(16) << 20)
 #define BUDGET_WARP   (UINT64_C(1) << 18)
+#define BUDGET_BYTE   2
 
 struct server {
     unsigned threads;
@@ -32,6 +32,7 @@ struct server {
     struct task *task;
     struct ptx_module *module;
     struct sim_program **programs; /* by entry; NULL until first launched */
+    uint64_t bytes;                /* of the buffers at hand */
 };
 
 struct answer {
@@ -94,11 +95,12 @@ static enum verdict verdict_of(enum sim_status s) {
     return VERDICT_CRASH;
 }
 
-static uint64_t budget_of(const struct bound_launch *l) {
+static uint64_t budget_of(const struct server *s, const struct bound_launch *l) {
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
     uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     uint64_t warps = (threads + 31) / 32 * blocks;
-    return BUDGET_LAUNCH + BUDGET_WARP * (warps < (1u << 30) ? warps : 1u << 30);
+    return BUDGET_LAUNCH + BUDGET_WARP * (warps < (1u << 30) ? warps : 1u << 30) +
+           BUDGET_BYTE * s->bytes;
 }
 
 static bool run_launch(struct server *s, const struct bound_launch *l, const uint64_t *addresses,
@@ -121,7 +123,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l, const uin
                                 .dynamic_shared = l->shared,
                                 .threads = s->threads,
                                 .sample_ctas = sample,
-                                .max_warp_instrs = budget_of(l)};
+                                .max_warp_instrs = budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     struct sim_result result;
@@ -177,6 +179,11 @@ static bool run_case(struct server *s, const struct frame *f, struct arena *a, s
     if (!launches_from_json(json_get(f->head, "launches"), a, &plan, &out->why))
         return false;
     size_t size = (size_t)st.st_size;
+    bool counted = false;
+    json_get_bool(f->head, "counted", &counted);
+    if (counted)
+        out->counters = json_array();
+    s->bytes = size;
     char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fds[0], 0);
     if (map == MAP_FAILED)
         return err_errno(&out->why, ERR_ENV, "map %zu bytes of a case", size);
@@ -197,7 +204,7 @@ struct lazy_input {
 static void touch_input(void *ctx, size_t offset, size_t n, void *dst) {
     const struct lazy_input *in = ctx;
     size_t item = dtype_info(in->inst->task->tensors[in->tensor].dtype)->bytes;
-    data_fill(in->inst, in->scale, in->tensor, DATA_STATED, COUNTER_SEED, (int64_t)(offset / item),
+    data_fill(in->inst, in->scale, in->tensor, DATA_STATED, 0, (int64_t)(offset / item),
               (int64_t)(n / item), dst);
 }
 
@@ -215,6 +222,7 @@ static bool add_lazy(struct server *s, const struct inst *in, const struct data_
         if (p == MAP_FAILED)
             return err_errno(err, ERR_ENV, "reserve %zu bytes for %.*s", bytes, STR_ARG(t->name));
         maps[i] = p;
+        s->bytes += bytes;
         struct sim_buffer b = {.name = t->name, .host = p, .size = bytes};
         if (tensor_is_input(t)) {
             struct lazy_input *lazy = arena_new_of(a, struct lazy_input);
@@ -247,6 +255,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     for (size_t i = 0; i < DATA_COUNT; i++)
         scale.factor[i] = 1;
     out->counters = json_array();
+    s->bytes = 0;
     sim_machine_clear(s->machine);
     bool ok = add_lazy(s, in, &scale, a, maps, addresses, &out->why) &&
               run_plan(s, &plan, addresses, (uint64_t)sample, out);
@@ -263,8 +272,10 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
     bool trouble = !ok && ans->verdict == VERDICT_ACCEPTED;
     json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
     json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
-    if (ans->counters)
+    if (ok && ans->counters)
         json_set(head, "counters", ans->counters);
+    else
+        json_free(ans->counters);
     ans->counters = NULL;
     bool sent = frame_write(fd, trouble ? WIRE_ERROR : type, head, (str){0}, NULL, 0, err);
     json_free(head);
@@ -301,7 +312,9 @@ int device_main(const struct device_name *d, unsigned threads) {
     int got = -1;
     (void)d; /* the simulator runs every architecture's PTX alike; the model is the coordinator's */
     if (role_enter(ROLE_FD, "device", &err)) {
-        s.machine = sim_machine_new();
+        uint64_t secret = 0;
+        rng_secret(&secret); /* without one the addresses are merely known */
+        s.machine = sim_machine_new(secret);
         struct frame f = {0};
         while ((got = frame_read(ROLE_FD, 0, &f, &err)) > 0) {
             bool ok = serve(&s, ROLE_FD, &f, &err);
@@ -316,5 +329,5 @@ int device_main(const struct device_name *d, unsigned threads) {
     }
     if (got < 0)
         fprintf(stderr, "cutepilot device: %s\n", err.text);
-    return got < 0 ? 3 : 0;
+    _exit(got < 0 ? 3 : 0); /* without exit handlers, which the sandbox may not allow their work */
 }

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define JUDGE_LIMIT_MS 300000
+#define JUDGE_LIMIT_MS 120000
 #define MAX_TRIES      2 /* of a trial on the device */
 #define MAX_JUDGES     4 /* in one job */
 #define MAX_STARTS     3 /* in a row without a hello */
@@ -66,7 +66,10 @@ struct worker {
     bool loaded, case_valid, timed_out;
     unsigned tries, judges;
     uint64_t timer;
-    json *runs; /* evidence so far */
+    json *runs;     /* evidence so far */
+    json *counters; /* of the counted run, once it was judged right; NULL: none */
+    json *counted;  /* … of the run being judged */
+    uint64_t alive; /* timer */
 };
 
 static void next_step(struct worker *w);
@@ -78,9 +81,17 @@ static void stop(struct worker *w, int code) {
 
 /* ---- the job's end ---- */
 
+static void forget_counters(struct worker *w) {
+    json_free(w->counters);
+    json_free(w->counted);
+    w->counters = w->counted = NULL;
+}
+
 static void end_job(struct worker *w, uint32_t type, json *head) {
     loop_timer_cancel(w->loop, w->timer);
-    w->timer = 0;
+    loop_timer_cancel(w->loop, w->alive);
+    w->timer = w->alive = 0;
+    forget_counters(w);
     json_set_i64(head, "job", w->id);
     if (w->runs)
         json_set(head, "runs", w->runs);
@@ -108,10 +119,18 @@ static void finish(struct worker *w, str verdict, str why, const json *details) 
     json *head = json_object();
     json_set_str(head, "verdict", verdict);
     json_set_str(head, "why", why);
-    if (!str_is(verdict, verdict_name(VERDICT_ACCEPTED)))
-        set_place(w, head);
+    set_place(w, head);
     if (details)
         json_set(head, "details", json_copy(details));
+    end_job(w, WIRE_RESULT, head);
+}
+
+static void finish_accepted(struct worker *w, const json *counters) {
+    json *head = json_object();
+    json_set_str(head, "verdict", str_view(verdict_name(VERDICT_ACCEPTED)));
+    json_set_str(head, "why", (str){0});
+    if (counters)
+        json_set(head, "counters", json_copy(counters));
     end_job(w, WIRE_RESULT, head);
 }
 
@@ -300,11 +319,19 @@ static void ask_load(struct worker *w) {
     json_free(head);
 }
 
+static bool counted_shape(const json *shape) {
+    bool counted = false;
+    json_get_bool(shape, "counted", &counted);
+    return counted;
+}
+
 static void ask_prepare(struct worker *w, const json *shape) {
     json *head = json_object();
     json_set(head, "task", json_copy(json_get(w->job.head, "task")));
     json_set(head, "file", json_copy(json_get(w->job.head, "file")));
-    json_set(head, "seed", json_copy(json_get(w->job.head, "seed")));
+    json_set(head, "seed",
+             counted_shape(shape) ? json_string(S(COUNTER_SEED))
+                                  : json_copy(json_get(w->job.head, "seed")));
     json_set(head, "set", json_copy(json_get(shape, "set")));
     json_set(head, "data", json_copy(json_at(json_get(shape, "data"), w->data)));
     w->case_valid = true;
@@ -330,7 +357,7 @@ static void next_step(struct worker *w) {
     else if (json_is_object(measure))
         ask(w, STEP_MEASURE, &w->device, WIRE_MEASURE, measure, (str){0}, NULL, 0);
     else
-        finish(w, str_view(verdict_name(VERDICT_ACCEPTED)), (str){0}, NULL);
+        finish_accepted(w, w->counters);
 }
 
 static void got_case(struct worker *w, struct frame *f) {
@@ -338,6 +365,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json *head = json_object();
     json_set(head, "launches", json_copy(json_get(shape, "launches")));
     json_set(head, "tensors", json_copy(json_get(f->head, "tensors")));
+    json_set_bool(head, "counted", counted_shape(shape));
     ask(w, STEP_RUN, &w->device, WIRE_RUN, head, (str){0}, f->fds, f->nfds);
     json_free(head);
 }
@@ -363,17 +391,24 @@ static void got_judged(struct worker *w, const struct frame *f) {
     json_set(run, "worst", json_copy(json_get(f->head, "worst")));
     json_set(run, "rms", json_copy(json_get(f->head, "rms")));
     json_push(w->runs, run);
+    if (w->counted) {
+        json_free(w->counters);
+        w->counters = w->counted;
+        w->counted = NULL;
+    }
     w->data++;
     w->tries = 0;
     next_step(w);
 }
 
-static void got_measured(struct worker *w, const struct frame *f) {
-    json *head = json_object();
-    json_set_str(head, "verdict", str_view(verdict_name(VERDICT_ACCEPTED)));
-    json_set_str(head, "why", (str){0});
-    json_set(head, "counters", json_copy(json_get(f->head, "counters")));
-    end_job(w, WIRE_RESULT, head);
+static void got_ran(struct worker *w, const struct frame *f) {
+    const json *counters = json_get(f->head, "counters");
+    json_free(w->counted);
+    w->counted = counters ? json_copy(counters) : NULL;
+    if (w->case_valid && w->judge.ready)
+        ask(w, STEP_COMPARE, &w->judge, WIRE_COMPARE, NULL, (str){0}, NULL, 0);
+    else
+        next_step(w); /* the judge that knew the answer is gone */
 }
 
 /* An answer is expected from one role at a time; anything else is stale or broken. */
@@ -398,13 +433,11 @@ static void role_answer(struct worker *w, struct role *r, struct frame *f) {
     } else if (f->type == WIRE_RAN && w->step == STEP_RUN) {
         if (!accepted(f, &verdict, &why))
             finish(w, verdict, why, NULL);
-        else if (w->case_valid && w->judge.ready)
-            ask(w, STEP_COMPARE, &w->judge, WIRE_COMPARE, NULL, (str){0}, NULL, 0);
         else
-            next_step(w); /* the judge that knew the answer is gone */
+            got_ran(w, f);
     } else if (f->type == WIRE_MEASURED && w->step == STEP_MEASURE) {
         if (accepted(f, &verdict, &why))
-            got_measured(w, f);
+            finish_accepted(w, json_get(f->head, "counters"));
         else
             finish(w, verdict, why, NULL);
     } else {
@@ -424,6 +457,13 @@ static void role_frame(void *ctx, struct frame *f) {
 
 /* ---- the coordinator's side ---- */
 
+/* Silence for long means a worker that is stopped or a connection that is gone. */
+static void say_alive(void *ctx) {
+    struct worker *w = ctx;
+    conn_send(w->up, WIRE_ALIVE, NULL, (str){0}, NULL, 0);
+    w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
+}
+
 static void got_job(struct worker *w, struct frame *f) {
     w->job = *f;
     w->id = -1;
@@ -434,6 +474,7 @@ static void got_job(struct worker *w, struct frame *f) {
     w->tries = w->judges = 0;
     w->loaded = w->timed_out = false;
     w->runs = json_array();
+    w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
     next_step(w);
 }
 
@@ -498,5 +539,5 @@ int worker_main(const struct device_name *d, unsigned threads) {
         child_kill(w.device.pid);
     if (w.judge.pid)
         child_kill(w.judge.pid);
-    return w.exit_code; /* the process ends here; the kernel takes the rest */
+    _exit(w.exit_code); /* the kernel takes the rest; nothing is left to flush */
 }

@@ -48,6 +48,7 @@ struct evaluator {
     struct work *head, *tail; /* the queue for workers */
     struct work *newest;      /* all under way */
     struct roofline limit;
+    double floor_s;
     uint64_t seed;
     unsigned workers;
     bool dead;
@@ -82,6 +83,7 @@ static struct record_input record_input(const struct work *w) {
     return (struct record_input){
         .options = &w->e->o,
         .limit = &w->e->limit,
+        .floor_s = w->e->floor_s,
         .source = w->source,
         .trials = w->planned ? &w->trials : NULL,
         .kernels = w->build.kernels,
@@ -127,6 +129,8 @@ static json *shape_json(const struct trial_shape *s) {
     json_set_str(j, "label", s->label);
     json_set(j, "set", set_to_json(s->inst));
     json_set(j, "data", data);
+    if (s->counted)
+        json_set_bool(j, "counted", true);
     json_set(j, "launches", launches_to_json(&s->plan));
     return j;
 }
@@ -143,11 +147,11 @@ static json *job_json(const struct work *w) {
     for (size_t i = 0; i < w->trials.n; i++)
         json_push(shapes, shape_json(&w->trials.shapes[i]));
     json_set(j, "shapes", shapes);
-    if (!e->o.verify_only) {
+    if (!e->o.verify_only && !w->trials.task_shape_run) {
         json *m = json_object();
         json_set(m, "set", set_to_json(e->o.inst));
         json_set(m, "launches", launches_to_json(&w->trials.task_plan));
-        json_set_i64(m, "sample_ctas", w->trials.task_shape_run ? 0 : SAMPLED_CTAS);
+        json_set_i64(m, "sample_ctas", SAMPLED_CTAS);
         json_set(j, "measure", m);
     }
     return j;
@@ -225,6 +229,29 @@ static void keep_build(struct work *w, const struct build *b) {
     w->built = true;
 }
 
+/* Registers and shared memory are known now: does a block fit an SM at all? */
+static bool launches_fit(const struct work *w, const struct bound_plan *p, struct err *why) {
+    const struct gpu *g = w->e->o.device.gpu;
+    for (size_t i = 0; i < p->nlaunches; i++) {
+        const struct bound_launch *l = &p->launches[i];
+        const struct kernel_facts *f = NULL;
+        for (size_t k = 0; k < w->build.nkernels; k++)
+            if (str_eq(w->build.kernels[k].name, l->kernel))
+                f = &w->build.kernels[k];
+        size_t shared = (f ? f->shared_static : 0) + l->shared;
+        int threads = (int)(l->block[0] * l->block[1] * l->block[2]),
+            registers = f ? f->registers : 0;
+        struct occupancy o = gpu_occupancy(g, threads, registers, shared);
+        if (o.blocks_sm < 1 || shared > g->shared_block)
+            return err_set(
+                why, ERR_NO,
+                "kernel %.*s: a block of %d threads with %d registers each and %zu bytes "
+                "of shared memory does not fit an SM of the %s",
+                STR_ARG(l->kernel), threads, registers, shared, g->title);
+    }
+    return true;
+}
+
 static void built(void *ctx, const struct build *b) {
     struct work *w = ctx;
     struct ptx_module *m;
@@ -245,10 +272,13 @@ static void built(void *ctx, const struct build *b) {
         return;
     }
     enum verdict v = ptx_inspect(w->candidate, m, &why);
-    if (v != VERDICT_ACCEPTED)
-        end_with(w, v, str_view(why.text));
-    else
+    bool fits = v == VERDICT_ACCEPTED && launches_fit(w, &w->trials.task_plan, &why);
+    for (size_t i = 0; fits && i < w->trials.n; i++)
+        fits = launches_fit(w, &w->trials.shapes[i].plan, &why);
+    if (fits)
         enqueue(w->e, w);
+    else
+        end_with(w, v == VERDICT_ACCEPTED ? VERDICT_LAUNCH_ERROR : v, str_view(why.text));
 }
 
 static void end_early(void *ctx) {
@@ -263,7 +293,8 @@ static bool plan_work(struct work *w, struct buf *unit) {
     w->early = VERDICT_BAD_PLAN;
     if (!candidate_parse(w->file, w->source, e->o.task, w->arena, &w->candidate, &w->why))
         return false;
-    if (!trials_make(w->candidate, e->o.inst, w->arena, &w->trials, &launch, &w->why)) {
+    struct trials_options to = {e->seed, !e->o.verify_only, e->o.thorough || e->o.verify_only};
+    if (!trials_make(w->candidate, e->o.inst, &to, w->arena, &w->trials, &launch, &w->why)) {
         w->early = launch ? VERDICT_LAUNCH_ERROR : VERDICT_BAD_PLAN;
         return false;
     }
@@ -301,6 +332,7 @@ static void find_limit(struct evaluator *e) {
     const struct gpu *g = e->o.device.gpu;
     struct cost c;
     cost_of(e->o.inst, &c);
+    e->floor_s = c.compulsory_bytes / g->dram_bytes_s;
     e->limit = gpu_roofline(g, c.read_bytes, c.write_bytes, c.flops, g->fp32_flops);
 }
 

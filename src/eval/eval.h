@@ -26,6 +26,7 @@ struct evaluator_options {
     const char *const *worker_command; /* prefix before `worker …`; NULL: ourselves */
     bool seed_given;
     uint64_t seed;         /* of verification; drawn fresh unless given */
+    bool thorough;         /* more kinds of data at the task's own shape */
     bool verify_only;      /* no counters, no estimate */
     unsigned run_limit_ms; /* one run on the device; 0: 20 s */
 };

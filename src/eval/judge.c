@@ -308,6 +308,23 @@ static bool check_written(struct judge *j, const struct test_case *c, const stru
     return false;
 }
 
+/* A byte that is neither 0 nor 1 is no truth value, though C would take it for one. */
+static bool check_bools(const struct test_case *c, const struct reference *ref, struct arena *a,
+                        struct ruling *r) {
+    const uint8_t *got = (const uint8_t *)c->map + c->offset[ref->tensor];
+    if (c->inst->task->tensors[ref->tensor].dtype != DTYPE_BOOL)
+        return true;
+    for (size_t i = 0; i < ref->count; i++)
+        if (got[i] > 1) {
+            str name = element_name(c->inst, ref->tensor, (int64_t)i, a);
+            snprintf(r->why, sizeof r->why, "%.*s is the byte %u, a bool is 0 or 1", STR_ARG(name),
+                     got[i]);
+            r->verdict = VERDICT_WRONG;
+            return false;
+        }
+    return true;
+}
+
 static void describe(const struct test_case *c, const struct reference *ref,
                      const struct comparison *cmp, struct arena *a, struct ruling *r) {
     str name = cmp->nfirst ? element_name(c->inst, ref->tensor, cmp->first[0].index, a) : S("?");
@@ -364,6 +381,8 @@ static bool compare(struct judge *j, json *out, struct err *err) {
     for (size_t i = 0; ok && i < c->nrefs; i++)
         ok = check_written(j, c, &c->refs[i], a, &r);
     for (size_t i = 0; ok && i < c->nrefs; i++)
+        ok = check_bools(c, &c->refs[i], a, &r);
+    for (size_t i = 0; ok && i < c->nrefs; i++)
         ok = check_values(j, c, &c->refs[i], a, &r);
     json_set_str(out, "verdict", str_view(verdict_name(r.verdict)));
     json_set_str(out, "why", str_view(r.why));
@@ -415,5 +434,5 @@ int judge_main(unsigned threads) {
     }
     if (got < 0)
         fprintf(stderr, "cutepilot judge: %s\n", err.text);
-    return got < 0 ? 3 : 0;
+    _exit(got < 0 ? 3 : 0); /* without exit handlers, which the sandbox may not allow their work */
 }

@@ -18,7 +18,8 @@ struct link {
     bool ready;
     unsigned fails;
     void *job;
-    int64_t serial; /* of the job, to tell its answer */
+    int64_t serial;   /* of the job, to tell its answer */
+    uint64_t silence; /* timer: gives the worker up */
 };
 
 struct links {
@@ -70,9 +71,24 @@ static bool link_start(struct link *k, struct err *err) {
     return k->conn && loop_watch_pid(s->loop, child.pid, child.pidfd, link_ended, k, err);
 }
 
+static void link_silent(void *ctx) {
+    struct link *k = ctx;
+    k->silence = 0;
+    fprintf(stderr, "cutepilot: a worker was silent for %d s and is replaced\n",
+            WIRE_DEAD_MS / 1000);
+    child_kill(k->pid); /* link_ended follows */
+}
+
+static void link_heard(struct link *k) {
+    loop_timer_cancel(k->s->loop, k->silence);
+    k->silence = k->job ? loop_timer(k->s->loop, WIRE_DEAD_MS, link_silent, k) : 0;
+}
+
 static void link_ended(void *ctx, pid_t pid, int status) {
     struct link *k = ctx;
     struct links *s = k->s;
+    loop_timer_cancel(s->loop, k->silence);
+    k->silence = 0;
     struct err err = {0};
     char space[64];
     void *job = k->job;
@@ -121,6 +137,7 @@ static void link_answer(struct link *k, const struct frame *f) {
     if (!job || serial != k->serial)
         return;
     k->job = NULL;
+    link_heard(k);
     if (f->type == WIRE_RESULT) {
         s->ev.result(s->ev.ctx, job, f->head);
     } else {
@@ -136,6 +153,8 @@ static void link_frame(void *ctx, struct frame *f) {
         link_hello(k, f);
     else if (f->type == WIRE_RESULT || f->type == WIRE_FAILED)
         link_answer(k, f);
+    else if (f->type == WIRE_ALIVE)
+        link_heard(k);
     frame_release(f);
 }
 
@@ -148,6 +167,7 @@ bool links_send(struct links *s, void *job, json *head, str blob) {
         k->serial = ++s->serial;
         json_set_i64(head, "job", k->serial);
         conn_send(k->conn, WIRE_JOB, head, blob, NULL, 0);
+        link_heard(k);
         return true;
     }
     return false;
@@ -192,6 +212,7 @@ void links_free(struct links *s) {
         return;
     for (unsigned i = 0; i < s->n; i++) {
         struct link *k = &s->link[i];
+        loop_timer_cancel(s->loop, k->silence);
         if (k->pid) {
             loop_unwatch_pid(s->loop, k->pid);
             child_kill(k->pid);

@@ -25,9 +25,9 @@ static json *base_record(const struct record_input *in, str verdict, str why) {
 }
 
 static void add_build(json *r, const struct record_input *in) {
-    json *kernels = json_array();
     if (!in->build)
         return;
+    json *kernels = json_array();
     for (size_t i = 0; i < in->nkernels; i++) {
         json *k = json_object();
         json_set_str(k, "name", in->kernels[i].name);
@@ -82,43 +82,69 @@ static json *estimate_json(const struct sim_estimate *e) {
     return j;
 }
 
-/* The sum over the launches; the slowest names the bound. */
-static void add_estimate(json *r, const struct record_input *in, const json *counters) {
-    const struct gpu *g = in->options->device.gpu;
+struct estimate {
+    bool known;
+    double time_s, launch_s;
+    const char *bound; /* of the slowest launch */
+    json *launches;
+};
+
+/* The sum over the launches. */
+static void estimate(const struct record_input *in, const json *counters, struct estimate *out) {
     const struct bound_plan *plan = &in->trials->task_plan;
-    json *launches = json_array();
-    double time = 0, slowest = 0;
-    const char *bound = "";
-    for (size_t i = 0; i < plan->nlaunches && i < json_len(counters); i++) {
+    double slowest = 0;
+    *out = (struct estimate){.bound = "", .launches = json_array()};
+    out->known = plan->nlaunches == json_len(counters);
+    for (size_t i = 0; out->known && i < plan->nlaunches; i++) {
         const struct bound_launch *l = &plan->launches[i];
         const struct kernel_facts *f = facts_of(in, l->kernel);
         struct sim_counters c;
         struct sim_estimate e;
-        if (!counters_from_json(json_at(counters, i), &c))
-            continue;
-        sim_model(g, &c, l->block[0] * l->block[1] * l->block[2], f ? f->registers : 32,
-                  (f ? f->shared_static : 0) + l->shared, &e);
-        time += e.time_s;
+        out->known = counters_from_json(json_at(counters, i), &c);
+        if (!out->known)
+            break;
+        sim_model(in->options->device.gpu, &c, l->block[0] * l->block[1] * l->block[2],
+                  f ? f->registers : 32, (f ? f->shared_static : 0) + l->shared, &e);
+        out->time_s += e.time_s;
+        out->launch_s += e.launch_s;
         if (!(e.time_s <= slowest)) {
             slowest = e.time_s;
-            bound = e.bound;
+            out->bound = e.bound;
         }
-        json_push(launches, estimate_json(&e));
+        json_push(out->launches, estimate_json(&e));
     }
-    json_set_f64(r, "time_s", time);
+}
+
+static void add_estimate(json *r, const struct record_input *in, const struct estimate *e,
+                         const json *counters) {
+    json_set_f64(r, "time_s", e->time_s);
     json_set_bool(r, "estimated", true);
-    json_set_bool(r, "model_calibrated", g->calibrated);
-    json_set_str(r, "bound", str_view(bound));
+    json_set_bool(r, "model_calibrated", in->options->device.gpu->calibrated);
+    json_set_str(r, "bound", str_view(e->bound));
     json_set_f64(r, "limit_s", in->limit->limit_s);
-    json_set_f64(r, "limit_share", time > 0 ? in->limit->limit_s / time : 0);
-    json_set(r, "estimate", launches);
+    json_set_f64(r, "limit_share", e->time_s > 0 ? in->limit->limit_s / e->time_s : 0);
+    json_set(r, "estimate", e->launches);
     json_set(r, "counters", json_copy(counters));
+}
+
+/* Faster than the memory can be: some of the work was not done, whatever the values say. Launch
+ * overhead is no work; the datasheet's bandwidth is above every measured ceiling. */
+static bool impossible(const struct record_input *in, const struct estimate *e) {
+    return e->known && !(e->time_s - e->launch_s >= 0.999 * in->floor_s);
 }
 
 json *record_result(const struct record_input *in, const json *result) {
     str verdict = S("crash"), why = S(""), shape, data;
     json_get_str(result, "verdict", &verdict);
     json_get_str(result, "why", &why);
+    struct estimate e = {0};
+    if (json_get(result, "counters"))
+        estimate(in, json_get(result, "counters"), &e);
+    if (impossible(in, &e)) {
+        verdict = str_view(verdict_name(VERDICT_IMPOSSIBLE));
+        why = S("by what it was counted to do it would be faster than memory allows: part of the "
+                "work is missing");
+    }
     json *r = base_record(in, verdict, why);
     if (json_get_str(result, "shape", &shape))
         json_set_str(r, "shape", shape);
@@ -128,8 +154,10 @@ json *record_result(const struct record_input *in, const json *result) {
         json_set(r, "details", json_copy(json_get(result, "details")));
     add_scope(r, in);
     add_build(r, in);
-    if (json_get(result, "counters"))
-        add_estimate(r, in, json_get(result, "counters"));
+    if (e.known)
+        add_estimate(r, in, &e, json_get(result, "counters"));
+    else
+        json_free(e.launches);
     if (json_get(result, "runs"))
         json_set(r, "runs", json_copy(json_get(result, "runs")));
     return r;

@@ -8,6 +8,7 @@
 struct record_input {
     const struct evaluator_options *options;
     const struct roofline *limit;
+    double floor_s; /* compulsory bytes at the datasheet's bandwidth */
     str source;
     const struct trials *trials; /* NULL before there are any */
     const struct kernel_facts *kernels;

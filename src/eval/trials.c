@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define FULL_BYTES  (160ull << 20) /* of all tensors: what is simulated whole */
-#define SMALL_BYTES (4ull << 20)   /* of all tensors of a made shape */
-#define WANTED      2              /* small shapes */
+#define SMALL_BYTES (1ull << 20)   /* of all tensors of a made shape */
+#define MAX_SMALL   (TRIALS_MAX_SHAPES - 3)
 #define ATTEMPTS    4000
 
 static size_t inst_bytes(const struct inst *in) {
@@ -24,26 +24,35 @@ static bool seen(const struct trials *t, str label) {
     return false;
 }
 
-/* Adds the shape if the candidate admits it. False only with err: a plan whose arithmetic or limits
- * fail at a shape it claims to serve. */
-static bool add_shape(const struct candidate *c, const struct inst *in, bool all_kinds,
-                      struct arena *a, struct trials *t, struct err *err) {
+/* Adds a shape that the candidate admits. False with err: a plan whose arithmetic or limits fail at
+ * a shape it claims to serve. */
+static struct trial_shape *add_shape(const struct candidate *c, const struct inst *in,
+                                     struct arena *a, struct trials *t, struct err *err) {
+    BUG_IF(t->n == TRIALS_MAX_SHAPES);
+    struct trial_shape *s = &t->shapes[t->n];
+    *s = (struct trial_shape){.inst = in, .label = inst_label(in, a)};
+    if (!plan_bind(c, in, a, &s->plan, err)) {
+        err_wrap(err, "at %.*s", STR_ARG(s->label));
+        return NULL;
+    }
+    t->n++;
+    return s;
+}
+
+static bool add_small(const struct candidate *c, const struct inst *in, struct arena *a,
+                      struct trials *t, struct err *err) {
     str which, label = inst_label(in, a);
     bool fits;
-    if (t->n == TRIALS_MAX_SHAPES || seen(t, label))
+    if (t->n >= MAX_SMALL || seen(t, label))
         return true;
     if (!plan_fits(c, in, &fits, &which, err))
         return err_wrap(err, "at %.*s", STR_ARG(label));
     if (!fits)
         return true;
-    struct trial_shape *s = &t->shapes[t->n];
-    *s = (struct trial_shape){.inst = in, .label = label};
-    if (!plan_bind(c, in, a, &s->plan, err))
-        return err_wrap(err, "at %.*s", STR_ARG(label));
-    for (size_t k = 0; k < DATA_COUNT; k++)
-        s->kinds[k] = all_kinds || k == DATA_SIGNED || k == DATA_SPIKES;
-    t->n++;
-    return true;
+    struct trial_shape *s = add_shape(c, in, a, t, err);
+    for (size_t k = 0; s && k < DATA_COUNT; k++)
+        s->kinds[k] = true;
+    return s != NULL;
 }
 
 /* Sizes that divide, that are prime, that are tiny: whatever a require line asks for, some are
@@ -60,12 +69,12 @@ static bool same_dims(const struct inst *a, const struct inst *b) {
     return memcmp(a->dims, b->dims, a->task->ndims * sizeof *a->dims) == 0;
 }
 
-static bool make_shapes(const struct candidate *c, const struct inst *own, struct arena *a,
-                        struct trials *t, struct err *err) {
+static bool make_shapes(const struct candidate *c, const struct inst *own, uint64_t secret,
+                        size_t wanted, struct arena *a, struct trials *t, struct err *err) {
     const struct task *task = own->task;
-    struct rng r = rng_stream(1, task->name);
+    struct rng r = rng_stream(secret, S("shapes"));
     struct binding set[TASK_MAX_DIMS];
-    for (uint64_t attempt = 0; attempt < ATTEMPTS && t->n < WANTED; attempt++) {
+    for (uint64_t attempt = 0; attempt < ATTEMPTS && t->n < wanted; attempt++) {
         struct err ignored = {0};
         struct inst *in;
         bool fits;
@@ -80,7 +89,7 @@ static bool make_shapes(const struct candidate *c, const struct inst *own, struc
                       inst_bytes(in) <= SMALL_BYTES && plan_fits(c, in, &fits, &which, &ignored) &&
                       fits;
         arena_free(scratch);
-        if (usable && (!task_bind(task, set, n, a, &in, err) || !add_shape(c, in, true, a, t, err)))
+        if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, a, t, err)))
             return false;
     }
     return true;
@@ -101,31 +110,56 @@ static bool own_shape(const struct candidate *c, const struct inst *own, struct 
     return plan_bind(c, own, a, &t->task_plan, err);
 }
 
-bool trials_make(const struct candidate *c, const struct inst *own, struct arena *a,
-                 struct trials *t, bool *launch, struct err *err) {
+/* Twice where it counts: the counted run's seed is public, the other's is not. */
+static bool add_own(const struct candidate *c, const struct inst *own,
+                    const struct trials_options *o, size_t small, struct arena *a, struct trials *t,
+                    struct err *err) {
+    struct trial_shape *s = NULL;
+    if (o->count) {
+        s = add_shape(c, own, a, t, err);
+        if (!s)
+            return false;
+        s->kinds[DATA_STATED] = s->counted = true;
+    }
+    s = add_shape(c, own, a, t, err);
+    if (!s)
+        return false;
+    s->kinds[DATA_SIGNED] = s->kinds[DATA_SPIKES] = true;
+    if (o->thorough || small < 2)
+        s->kinds[DATA_NONFINITE] = s->kinds[DATA_WIDE] = s->kinds[DATA_LARGE] =
+            s->kinds[DATA_SUBNORMAL] = true;
+    return true;
+}
+
+static str scope_of(const struct trials *t, size_t checks, size_t small, struct arena *a) {
+    size_t made = small - checks;
+    return arena_printf(
+        a, "%zu check shape%s, %zu made at random%s", checks, checks == 1 ? "" : "s", made,
+        t->task_shape_run ? " and the task's own shape"
+                          : "; the task's own shape is too large to simulate whole");
+}
+
+bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
+                 struct arena *a, struct trials *t, bool *launch, struct err *err) {
     memset(t, 0, sizeof *t);
     if (!own_shape(c, own, a, t, launch, err))
         return false;
-    for (size_t i = 0; i < own->task->nchecks && t->n + 1 < TRIALS_MAX_SHAPES; i++) {
+    for (size_t i = 0; i < own->task->nchecks; i++) {
         struct inst *in;
-        if (!task_bind_check(own->task, i, a, &in, err) || !add_shape(c, in, true, a, t, err))
+        if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, a, t, err))
             return false;
     }
-    size_t checks = t->n;
-    if (checks < WANTED && !make_shapes(c, own, a, t, err))
+    size_t checks = t->n, wanted = checks ? checks + 1 : 2;
+    if (!make_shapes(c, own, o->secret, wanted, a, t, err))
         return false;
     size_t small = t->n;
-    bool whole = inst_bytes(own) <= FULL_BYTES;
-    if (whole && !add_shape(c, own, inst_bytes(own) <= SMALL_BYTES, a, t, err))
+    t->task_shape_run = inst_bytes(own) <= FULL_BYTES;
+    if (t->task_shape_run && !add_own(c, own, o, small, a, t, err))
         return false;
-    t->task_shape_run = whole;
     if (!t->n)
         return err_set(err, ERR_INPUT,
                        "no shape that the require lines admit is small enough to simulate: loosen "
                        "them, or verify on a GPU");
-    t->scope = arena_printf(a, "%zu check shape%s%s%s", small, small == 1 ? "" : "s",
-                            small > checks ? " (some made to satisfy its require lines)" : "",
-                            whole ? " and the task's own shape"
-                                  : "; the task's own shape is too large to simulate whole");
+    t->scope = scope_of(t, checks, small, a);
     return true;
 }

@@ -45,7 +45,7 @@ struct kernel_facts {
 
 struct build {
     enum verdict verdict; /* ACCEPTED (it compiled), COMPILE_ERROR, COMPILE_LIMIT, FORBIDDEN */
-    bool no_compiler; /* none could be had: the environment's failure, not the source's; see log */
+    bool no_compiler; /* none, or not the headers it needs: the environment's failure; see log */
     str log;          /* for people and models: bounded, our own paths folded */
     str ptx, cubin;
     struct kernel_facts *kernels;

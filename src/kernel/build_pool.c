@@ -132,6 +132,12 @@ static void job_say(struct job *j, enum verdict v, str log) {
     job_settle(j);
 }
 
+/* Nothing is said about the source. */
+static void job_unable(struct job *j, str why) {
+    j->b.no_compiler = true;
+    job_say(j, VERDICT_COMPILE_LIMIT, why);
+}
+
 /* ---- what a compiler answered ---- */
 
 static str fold_one(str text, const char *root, const char *as, struct arena *a) {
@@ -418,11 +424,9 @@ static size_t jobs_queued(const struct build_pool *p) {
 /* No compiler lives and none can be started: nothing that waits will ever be built. */
 static void give_up(struct build_pool *p) {
     for (struct job *j = p->jobs; j; j = j->next)
-        if (j->state == JOB_QUEUED) {
-            j->b.no_compiler = true;
-            job_say(j, VERDICT_COMPILE_LIMIT,
-                    arena_printf(j->a, "no compiler could be started: %s", p->start_err.text));
-        }
+        if (j->state == JOB_QUEUED)
+            job_unable(j,
+                       arena_printf(j->a, "no compiler could be started: %s", p->start_err.text));
 }
 
 static void pump(struct build_pool *p) {
@@ -465,9 +469,8 @@ static bool settle_early(struct job *j, const struct includes *inc) {
     else if (memchr(j->r.unit.p, 0, j->r.unit.n))
         job_say(j, VERDICT_FORBIDDEN, S("the source has a NUL byte\n"));
     else if (j->r.cute && !p->root.cutlass[0])
-        job_say(j, VERDICT_COMPILE_ERROR,
-                S("the headers of CUTLASS are not installed here\nhint: run tools/setup build, or "
-                  "set CUTEPILOT_CUTLASS to their folder\n"));
+        job_unable(j, S("the headers of CUTLASS are not installed here\nhint: run tools/setup "
+                        "build, or set CUTEPILOT_CUTLASS to their folder"));
     else if (job_cached(j))
         job_settle(j);
     return j->state == JOB_SETTLED;

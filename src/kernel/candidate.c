@@ -244,6 +244,8 @@ static bool check_text(str file, str source, struct err *err) {
 
 bool candidate_parse(str file, str source, const struct task *t, struct arena *a,
                      struct candidate **out, struct err *err) {
+    if (str_starts(source, S("\xef\xbb\xbf"))) /* a byte order mark, which some editors write */
+        source = str_from(source, 3);
     if (!check_text(file, source, err))
         return false;
     struct candidate *c = arena_new_of(a, struct candidate);

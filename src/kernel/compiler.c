@@ -124,7 +124,7 @@ static enum compile_status take_output(nvrtc_program p, size_fn *size_of, data_f
         return COMPILE_OUTPUT;
     char *space = buf_reserve(out, size);
     if (!space)
-        return COMPILE_MEMORY;
+        return COMPILE_OUTPUT;
     if (data_of(p, space) != NVRTC_SUCCESS)
         return COMPILE_BROKEN;
     buf_grown(out, size);

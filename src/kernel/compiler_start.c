@@ -81,13 +81,14 @@ bool compiler_hello(const json *hello, struct nvrtc_root *root, struct err *err)
                    root->major, root->minor, root->library, NVRTC_MIN_MAJOR, NVRTC_MIN_MINOR);
 }
 
-static bool probe_hello(int fd, struct nvrtc_root *root, struct err *err) {
+static bool probe_hello(int fd, struct nvrtc_root *root, bool *died, struct err *err) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     struct frame f = {0};
     if (poll(&p, 1, PROBE_MS) <= 0)
         return err_set(err, ERR_ENV, "compiler: no greeting within %d s", PROBE_MS / 1000);
     int got = frame_read(fd, 0, &f, err);
     bool ok = false;
+    *died = got <= 0;
     if (got == 0)
         err_set(err, ERR_ENV, "compiler: ended without a greeting");
     else if (got > 0 && f.type != FRAME_HELLO)
@@ -98,14 +99,21 @@ static bool probe_hello(int fd, struct nvrtc_root *root, struct err *err) {
     return ok;
 }
 
-bool nvrtc_probe(struct nvrtc_root *root, struct err *err) {
+static bool probe_once(struct nvrtc_root *root, bool *died, struct err *err) {
     struct child child;
     int fd;
+    *died = false;
     if (!compiler_start(root, NULL, 0, &child, &fd, err))
         return false;
-    bool ok = probe_hello(fd, root, err);
+    bool ok = probe_hello(fd, root, died, err);
     close(fd);
     child_kill(child.pid);
     child_wait(&child);
     return ok;
+}
+
+/* One that dies before it spoke may have been killed from outside: a second chance. */
+bool nvrtc_probe(struct nvrtc_root *root, struct err *err) {
+    bool died;
+    return probe_once(root, &died, err) || (died && probe_once(root, &died, err));
 }

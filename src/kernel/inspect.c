@@ -4,7 +4,7 @@
  * does not say which of it is constant; so a .global variable may only be read, by a load that
  * names it. Then its address never reaches a register and nothing can write it. Variables that no
  * instruction names (CuTe has such constants) are harmless. Tables belong in __constant__ memory.
- */
+ * The one exception is the tables of the compiler's own mathematics, which it indexes. */
 #include "kernel/inspect.h"
 
 #include <inttypes.h>
@@ -94,13 +94,33 @@ static enum verdict check_externs(const struct ptx_module *m, struct err *why) {
     return VERDICT_ACCEPTED;
 }
 
-static bool is_global(const struct ptx_module *m, const struct ptx_entry *e, str name) {
+/* What sin, cos and tan reduce large arguments with, as libdevice brings it along. A candidate that
+ * gives these names to tables of its own gains no memory: they must have initial values, which the
+ * simulator lays out read-only as all of .global, so that a store to one is a fault. */
+static const struct {
+    const char *name;
+    size_t size;
+} library_tables[] = {
+    {"__cudart_i2opi_f", 24},
+    {"__cudart_i2opi_d", 144},
+    {"__cudart_sin_cos_coeffs", 128},
+};
+
+static bool is_library_table(const struct ptx_var *v) {
+    for (size_t i = 0; i < sizeof library_tables / sizeof *library_tables; i++)
+        if (str_is(v->name, library_tables[i].name))
+            return v->init && v->size == library_tables[i].size;
+    return false;
+}
+
+/* A .global variable that the candidate, not the library, put there. */
+static bool is_own_global(const struct ptx_module *m, const struct ptx_entry *e, str name) {
     for (size_t i = 0; i < e->nvars; i++)
         if (str_eq(e->vars[i].name, name))
             return e->vars[i].space == PTX_GLOBAL; /* hides one of the module */
     for (size_t i = 0; i < m->nvars; i++)
         if (str_eq(m->vars[i].name, name))
-            return m->vars[i].space == PTX_GLOBAL;
+            return m->vars[i].space == PTX_GLOBAL && !is_library_table(&m->vars[i]);
     return false;
 }
 
@@ -110,12 +130,12 @@ static bool names_global(const struct ptx_module *m, const struct ptx_entry *e,
                          const struct ptx_operand *op, str *name) {
     for (size_t i = 0; i < op->nelem; i++)
         if (op->elem[i].kind != PTX_OP_REG && op->elem[i].name.n &&
-            is_global(m, e, op->elem[i].name)) {
+            is_own_global(m, e, op->elem[i].name)) {
             *name = op->elem[i].name;
             return true;
         }
     if ((op->kind != PTX_OP_SYMBOL && op->kind != PTX_OP_ADDRESS) || !op->name.n ||
-        !is_global(m, e, op->name))
+        !is_own_global(m, e, op->name))
         return false;
     *name = op->name;
     return true;
@@ -170,11 +190,11 @@ static bool argument_bytes(const struct bound_launch *l, size_t i, const struct 
     if (a->tensor >= 0 || p->size != 4)
         return err_set(err, ERR_INPUT, "kernel %.*s, argument %zu: a parameter of %zu bytes",
                        STR_ARG(l->kernel), i + 1, p->size);
-    /* PTX does not keep whether it is signed. */
-    if (a->value < INT32_MIN || a->value > (int64_t)UINT32_MAX)
+    /* PTX does not keep whether it is signed, and as an int it would turn negative. */
+    if (a->value < INT32_MIN || a->value > INT32_MAX)
         return err_set(err, ERR_INPUT,
-                       "kernel %.*s, argument %zu: %" PRId64 " does not fit its 4 bytes\n"
-                       "hint: make the parameter a long long",
+                       "kernel %.*s, argument %zu: %" PRId64 " does not fit an int of 4 bytes\n"
+                       "hint: make the parameter 64 bits",
                        STR_ARG(l->kernel), i + 1, a->value);
     return true;
 }

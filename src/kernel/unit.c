@@ -87,7 +87,8 @@ static void put_launch_checks(const struct candidate *c, size_t launch, struct b
     buf_puts(out, S("namespace cutepilot_checks {\n"));
     put_picker(launch, l->nargs, out);
     put_line(line, out);
-    buf_printf(out, "using of_%zu = decltype(pick_%zu(&%.*s));\n", launch, launch,
+    /* Qualified: the kernel may be called what a check is called. */
+    buf_printf(out, "using of_%zu = decltype(pick_%zu(&::%.*s));\n", launch, launch,
                STR_ARG(l->kernel));
     put_line(line, out);
     buf_printf(out,

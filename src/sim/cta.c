@@ -76,10 +76,11 @@ static void warp_start(struct worker *w, struct warp *wp, uint32_t index) {
     wp->nparked = 0;
     wp->meet = UINT32_MAX;
     wp->pass = false;
+    /* What nothing wrote is all ones: NaN, or an index far outside, so that it shows. */
     if (p->local_bytes)
-        memset(wp->local, 0, p->local_bytes * SIM_LANES);
-    for (size_t i = 0; i < p->nzeroed; i++)
-        memset(regs + p->zeroed[i], 0, 4 * SIM_LANES);
+        memset(wp->local, 0xff, p->local_bytes * SIM_LANES);
+    for (size_t i = 0; i < p->nunset; i++)
+        memset(regs + p->unset[i], 0xff, 4 * SIM_LANES);
     for (size_t i = 0; i < p->nspecials; i++)
         fill_special(w, wp, p->specials[i]);
 }
@@ -211,7 +212,7 @@ static bool run_apart(struct worker *w) {
 
 bool cta_run(struct worker *w) {
     if (w->la->shared_bytes)
-        memset(w->shared, 0, w->la->shared_bytes);
+        memset(w->shared, 0xff, w->la->shared_bytes);
     w->cta_used = 0;
     if (!(w->p->has_barrier ? run_together(w) : run_apart(w)))
         return false;

@@ -482,7 +482,7 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
     mem_free(d.specials);
     mem_free(d.params);
     if (ok) {
-        flow_find_zeroed(p, a);
+        flow_find_unset(p, a);
         flow_mark_waits(p);
     }
     *out = ok ? p : NULL;

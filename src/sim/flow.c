@@ -118,16 +118,16 @@ static void mark_fixed(const struct sim_program *p, uint64_t *fixed) {
 static void collect(struct sim_program *p, struct arena *a, const uint64_t *live, size_t units) {
     uint64_t *fixed = arena_array(a, uint64_t, units / 64 + 1);
     mark_fixed(p, fixed);
-    p->zeroed = arena_array(a, uint32_t, units);
+    p->unset = arena_array(a, uint32_t, units);
     for (size_t u = REGISTERS_START / UNIT; u < units; u++) {
         bool here = !live || live[u / 64] >> (u % 64) & 1;
         bool before = live && live[(u - 1) / 64] >> ((u - 1) % 64) & 1;
         if ((here || before) && !(fixed[u / 64] >> (u % 64) & 1))
-            p->zeroed[p->nzeroed++] = (uint32_t)(u * UNIT);
+            p->unset[p->nunset++] = (uint32_t)(u * UNIT);
     }
 }
 
-void flow_find_zeroed(struct sim_program *p, struct arena *a) {
+void flow_find_unset(struct sim_program *p, struct arena *a) {
     struct flow f = {.p = p};
     size_t units = p->register_bytes / UNIT;
     f.words = units / 64 + 1;

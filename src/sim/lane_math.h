@@ -148,14 +148,22 @@ static inline float f_lg2(float x) {
     r = x == 0.0f ? -INFINITY : x == INFINITY ? INFINITY : r;
     return x >= 0.0f ? r : float_of(0x7fffffffu);
 }
+/* Turns instead of radians, in single precision, as the hardware does it: what that loses on large
+ * arguments is lost here too. */
+static inline double f_turns(float x) {
+    float t = x * 0.15915494f;
+    return 2 * M_PI * ((double)t - rint((double)t));
+}
 static inline float f_sin(float x) {
-    return canon((float)sin((double)x));
+    return canon((float)sin(f_turns(x)));
 }
 static inline float f_cos(float x) {
-    return canon((float)cos((double)x));
+    return canon((float)cos(f_turns(x)));
 }
+/* 11 bits: the hardware promises no more, and a kernel must not be right here by more. */
 static inline float f_tanh(float x) {
-    return canon((float)tanh((double)x));
+    float r = (float)tanh((double)x);
+    return r == r ? float_of((bits_of(r) + 0x1000u) & ~0x1fffu) : canon(r);
 }
 
 /* Halves. To float is exact; from float rounds to nearest even in integer arithmetic. */

@@ -1,7 +1,8 @@
 /* Private to the sim room: buffers, the state of a launch, and what its files call each other for.
  *
  * A launch is shared by its threads and changed only through atomics; a worker belongs to one
- * thread. Counts are kept per instruction and worker, and added up at the end. */
+ * thread. Blocks of a kernel that write the same bytes race in here as they do on a GPU: that is
+ * the kernel's, not ours. Counts are kept per instruction and worker, and added up at the end. */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 
@@ -22,7 +23,7 @@ enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
 struct sim_machine {
     struct mapped *maps; /* by address */
     size_t n, cap;
-    uint64_t next;
+    uint64_t start, next; /* addresses: of the first buffer, of the next one */
 };
 
 struct touched { /* of one buffer, a bit a sector */

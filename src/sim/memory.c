@@ -9,11 +9,13 @@ typedef uint64_t u64_lane __attribute__((may_alias));
 
 #define BUFFERS_START (UINT64_C(0x7f) << 40)
 #define BUFFERS_GAP   (UINT64_C(2) << 20)
+#define BUFFERS_STEP  (UINT64_C(2) << 20) /* of the start, by the secret */
 #define BUFFERS_ALIGN 512u
 
-struct sim_machine *sim_machine_new(void) {
+struct sim_machine *sim_machine_new(uint64_t secret) {
     struct sim_machine *m = mem_alloc(sizeof *m);
-    m->next = BUFFERS_START;
+    m->start = BUFFERS_START + (secret & 0xffff) * BUFFERS_STEP;
+    m->next = m->start;
     return m;
 }
 
@@ -21,7 +23,7 @@ void sim_machine_clear(struct sim_machine *m) {
     for (size_t i = 0; i < m->n; i++)
         mem_free((void *)m->maps[i].pages);
     m->n = 0;
-    m->next = BUFFERS_START;
+    m->next = m->start;
 }
 
 void sim_machine_free(struct sim_machine *m) {
@@ -59,6 +61,10 @@ struct mapped *memory_find(struct worker *w, uint64_t address) {
     return &m->maps[lo];
 }
 
+/* Blocks that write one place race with each other, as on hardware; that is the simulated kernel's
+ * doing and must not be taken for ours. */
+#define KERNELS_OWN_RACES __attribute__((no_sanitize("thread")))
+
 /* Between registers and memory, element by element; lanes in order, so that the highest lane wins
  * where several write one place. */
 #define MOVE_IN(T, R)                                                                              \
@@ -75,8 +81,8 @@ struct mapped *memory_find(struct worker *w, uint64_t address) {
         memcpy(at[i] + k * sizeof v, &v, sizeof v);                                                \
     }
 
-static void move_in(const struct access *a, unsigned k, uint8_t *reg, uint32_t mask,
-                    uint8_t *const *at) {
+KERNELS_OWN_RACES static void move_in(const struct access *a, unsigned k, uint8_t *reg,
+                                      uint32_t mask, uint8_t *const *at) {
     bool wide = a->reg_bytes == 8;
     if (a->width == 8)
         MOVE_IN(uint64_t, u64_lane)
@@ -107,8 +113,8 @@ static void move_in(const struct access *a, unsigned k, uint8_t *reg, uint32_t m
             ((u32_lane *)reg)[i] &= 0xffff;
 }
 
-static void move_out(const struct access *a, unsigned k, const uint8_t *reg, uint32_t mask,
-                     uint8_t *const *at) {
+KERNELS_OWN_RACES static void move_out(const struct access *a, unsigned k, const uint8_t *reg,
+                                       uint32_t mask, uint8_t *const *at) {
     if (a->width == 8)
         MOVE_OUT(uint64_t, u64_lane)
     else if (a->reg_bytes == 8 && a->width == 4)

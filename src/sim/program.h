@@ -148,8 +148,8 @@ struct sim_program {
     size_t nspecials;
     struct param_use *params;
     size_t nparams;
-    uint32_t *zeroed; /* registers that may be read before they are written */
-    size_t nzeroed;
+    uint32_t *unset; /* registers that may be read before they are written */
+    size_t nunset;
     uint32_t register_bytes; /* of a warp's file; the first 256 stay zero */
     uint32_t carry;          /* the flag's place; 0: not used */
     size_t static_shared, dynamic_align, local_bytes, params_bytes;
@@ -163,8 +163,8 @@ struct sim_program {
 
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
-/* Fills `zeroed` by liveness at the entry. */
-void flow_find_zeroed(struct sim_program *p, struct arena *a);
+/* Fills `unset` by liveness at the entry. */
+void flow_find_unset(struct sim_program *p, struct arena *a);
 /* Sets `waits`: the instructions that use a value loaded from global memory first. */
 void flow_mark_waits(struct sim_program *p);
 

@@ -18,7 +18,8 @@ struct sim_machine;
 bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct arena *a,
               struct sim_program **out, struct err *err);
 
-struct sim_machine *sim_machine_new(void);
+/* `secret` moves the buffers: a kernel must not know the simulator by its addresses. */
+struct sim_machine *sim_machine_new(uint64_t secret);
 void sim_machine_free(struct sim_machine *m);
 
 struct sim_buffer {

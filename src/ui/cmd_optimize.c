@@ -18,6 +18,14 @@ static void on_signal(int sig) {
     interrupted = true;
 }
 
+static void catch_signals(void) {
+    struct sigaction act = {.sa_handler = on_signal}, old;
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* nohup ignores it */
+        sigaction(SIGHUP, &act, NULL);
+}
+
 struct run {
     struct ui *ui;
     struct task *task;
@@ -90,9 +98,7 @@ static bool search(struct run *r, struct err *err) {
         .emit = progress_event,
         .emit_ctx = &r->progress,
     };
-    struct sigaction act = {.sa_handler = on_signal};
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
+    catch_signals();
     progress_init(&r->progress, option_text(o, "progress"),
                   arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
     struct loop *l = loop_new(err);
@@ -113,6 +119,8 @@ static bool write_results(struct run *r, struct err *err) {
         file_replace(arena_printf(r->ui->arena, "%s/kernel.cu", r->dir).p, r->best.source, err) &&
         file_replace(arena_printf(r->ui->arena, "%s/outcome.json", r->dir).p, buf_str(&b), err);
     buf_release(&b);
+    if (!ok)
+        err->kind = ERR_ENV; /* the folder was there: it went away meanwhile */
     return ok;
 }
 
@@ -168,7 +176,7 @@ static void print_times(const struct run *r) {
 
 static void print_summary(const struct run *r) {
     const struct search_best *b = &r->best;
-    printf("%.*s: %zu candidates (%zu from the archive), stopped by %s\n", STR_ARG(r->task->name),
+    printf("%.*s: %zu candidates (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
            b->evaluated, b->replayed, b->stopped);
     if (!b->found) {
         printf("no kernel was accepted; %s/events.jsonl says why\n", r->dir);
@@ -185,7 +193,7 @@ static int finish(struct run *r, struct err *err) {
     if (r->ui->as_json)
         return ui_print_json(result_json(r)) ? code : 3;
     print_summary(r);
-    return fflush(stdout) == 0 ? code : 3;
+    return code;
 }
 
 int cmd_optimize(struct ui *ui) {

@@ -23,6 +23,12 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
            STR_ARG(time), o->bound, 100 * o->limit_share);
 }
 
+static bool verify(struct evaluator_options *eo, str file, str source, struct outcome **out,
+                   struct err *err) {
+    eo->thorough = true;
+    return evaluate_once(eo, file, source, out, err);
+}
+
 int cmd_verify(struct ui *ui) {
     struct evaluator_options eo;
     struct outcome *o;
@@ -35,7 +41,7 @@ int cmd_verify(struct ui *ui) {
     if (!ui_load_task(ui, 0, &task, &inst, &err) ||
         !file_read(args[1], CANDIDATE_MAX_BYTES, ui->arena, &source, &err) ||
         !ui_evaluator_options(ui, task, inst, &eo, &err) ||
-        !evaluate_once(&eo, str_view(args[1]), source, &o, &err))
+        !verify(&eo, str_view(args[1]), source, &o, &err))
         return ui_fail(ui, &err);
     int code = o->verdict == VERDICT_ACCEPTED ? 0 : 1;
     if (ui->as_json)

@@ -10,6 +10,7 @@
 #include "eval/judge.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,11 +48,19 @@ static const struct option_set set = {
 };
 
 bool ui_flush(const char *text, size_t n) {
-    struct err err = {0};
-    if (file_write_all(STDOUT_FILENO, text, n, &err))
+    if (file_write_all(STDOUT_FILENO, text, n, NULL))
         return true;
-    fprintf(stderr, "cutepilot: write to stdout: %s\n", err.text);
+    fprintf(stderr, "cutepilot: write to stdout: %s\n", strerror(errno));
     return false;
+}
+
+/* What a command printed with printf must have arrived, or its answer is worth nothing. */
+static int checked_stdout(int code) {
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || code >= ERR_INPUT)
+        return code;
+    fprintf(stderr, "cutepilot: write to stdout: %s\n", errno ? strerror(errno) : "failed");
+    return ERR_ENV;
 }
 
 bool ui_print_json(json *j) {
@@ -86,6 +95,14 @@ str ui_time(struct arena *a, double s) {
     return arena_printf(a, "%.4g us", s * 1e6);
 }
 
+static bool is_integer(str s) {
+    s = str_from(s, str_starts(s, S("-")));
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return s.n > 0;
+}
+
 static bool parse_set(struct ui *ui, struct binding **out, size_t *n, struct err *err) {
     const char *const *values;
     *n = option_list(ui->options, "set", &values);
@@ -94,8 +111,15 @@ static bool parse_set(struct ui *ui, struct binding **out, size_t *n, struct err
         str s = str_view(values[i]);
         size_t eq = str_find(s, S("="));
         (*out)[i].name = str_trim(str_cut(s, 0, eq));
-        if (eq == s.n || !str_to_i64(str_trim(str_from(s, eq + 1)), &(*out)[i].value))
+        str number = str_trim(str_from(s, eq + 1));
+        if (eq == s.n || !is_integer(number))
             return err_set(err, ERR_INPUT, "--set %s: expected NAME=NUMBER", values[i]);
+        if (!str_to_i64(number, &(*out)[i].value))
+            return err_set(err, ERR_INPUT, "--set %s: the number is too large", values[i]);
+        for (size_t k = 0; k < i; k++)
+            if (str_eq((*out)[k].name, (*out)[i].name))
+                return err_set(err, ERR_INPUT, "--set %s: %.*s is given twice", values[i],
+                               STR_ARG((*out)[i].name));
     }
     return true;
 }
@@ -130,6 +154,7 @@ bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst
         .inst = in,
         .workers = (unsigned)option_int(ui->options, "workers"),
         .compilers = (unsigned)option_int(ui->options, "compile-jobs"),
+        .run_limit_ms = (unsigned)option_int(ui->options, "run-limit") * 1000,
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
         .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
         .worker_command = prefix ? split_words(ui->arena, prefix) : NULL,
@@ -270,14 +295,23 @@ static int run_command(int which, int words, int argc, char **argv, char **env) 
     } else {
         ui.options = options;
         ui.as_json = option_bool(options, "json");
-        code = functions[which](&ui);
+        code = checked_stdout(functions[which](&ui));
     }
     arena_free(ui.arena);
     return code;
 }
 
+/* A descriptor closed at the start would be given to some file of ours, and what is printed land
+ * in it. Read-only: writing to a stdout that was closed stays an error. */
+static void open_standard(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd)
+            _exit(ERR_ENV);
+}
+
 int ui_main(int argc, char **argv, char **env) {
     int words = 0;
+    open_standard();
     fault_init(argc > 1 ? argv[1] : "");
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

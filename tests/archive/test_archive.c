@@ -118,6 +118,37 @@ static void test_fingerprint(void) {
     archive_close(a);
 }
 
+/* Hashes and the like are not read out. */
+static void test_long_values(void) {
+    char *dir = temp_dir();
+    struct archive *a = NULL;
+    json *j = json_object();
+    json_set_str(j, "task", S("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"));
+    json_set_i64(j, "seed", 1);
+    CHECK(archive_open(dir, j, false, &a, &err));
+    archive_close(a);
+    json_set_str(j, "task", S("ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"));
+    json_set_i64(j, "seed", 2);
+    CHECK(!archive_open(dir, j, false, &a, &err));
+    CHECKF(says("of another run: the task file differs, seed was 1, is 2; use --fresh"), "%s",
+           err.text);
+    json_free(j);
+}
+
+static void test_results_alone(void) {
+    static const char *const names[] = {"kernel.cu", "outcome.json", "events.jsonl"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *dir = temp_dir();
+        CHECK(file_replace(in_dir(dir, names[i]), S("mine"), &err));
+        for (int fresh = 0; fresh < 2; fresh++) {
+            CHECK(!opened(dir, 1, fresh));
+            CHECKF(err.kind == ERR_INPUT && says("but no run.db") && says(names[i]), "%s",
+                   err.text);
+        }
+        CHECK(file_exists(in_dir(dir, names[i])) && !file_exists(in_dir(dir, "run.lock")));
+    }
+}
+
 static void test_foreign_files(void) {
     char *dir = temp_dir();
     CHECK(file_replace(in_dir(dir, "thesis.tex"), S("years"), &err));
@@ -154,6 +185,7 @@ static void test_locked(void) {
     struct archive *a = opened(dir, 1, false);
     CHECK(a && add(a, 0));
     CHECK(!opened(dir, 1, false));
+    CHECKF(says("; wait for it to end, or choose another --out"), "%s", err.text);
     CHECK(!opened(dir, 1, true)); /* nothing removed under a holder */
     CHECK(a && archive_count(a) == 1);
     archive_close(a);
@@ -311,6 +343,8 @@ static void run_in_arena(void (*test)(void)) {
     }
 CASE(test_create_and_resume)
 CASE(test_fingerprint)
+CASE(test_long_values)
+CASE(test_results_alone)
 CASE(test_foreign_files)
 CASE(test_fresh)
 CASE(test_locked)
@@ -323,6 +357,8 @@ CASE(test_unwritable)
 static const struct tap_case cases[] = {
     {"created, resumed, looked up", test_create_and_resume_case},
     {"another fingerprint is refused by its keys", test_fingerprint_case},
+    {"long values are not read out", test_long_values_case},
+    {"results without an archive are refused", test_results_alone_case},
     {"a folder with other things is refused", test_foreign_files_case},
     {"fresh removes a run and nothing else", test_fresh_case},
     {"a held folder is refused", test_locked_case},

@@ -68,6 +68,11 @@ static void carets(void) {
          "gelu.task:1:8: unknown name 'foo'\n  1 | ?[31m? ?z\n    |         ^"},
         {"\xc3\xa4\xc3\xa4 foo", 5, 3, NULL,
          "gelu.task:1:4: unknown name 'foo'\n  1 | \xc3\xa4\xc3\xa4 foo\n    |    ^~~"},
+        /* One byte is marked, the whole character is shown. */
+        {"x = \xe2\x88\x91 y", 4, 1, NULL,
+         "gelu.task:1:5: unknown name 'foo'\n  1 | x = \xe2\x88\x91 y\n    |     ^"},
+        {"a \xc3\x96\xc3\x96", 2, 3, NULL,
+         "gelu.task:1:3: unknown name 'foo'\n  1 | a \xc3\x96\xc3\x96\n    |   ^~"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err e = {0};

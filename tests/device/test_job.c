@@ -28,8 +28,8 @@ static void broken_launches_are_refused(void) {
         "[{\"kernel\":\"k\",\"grid\":[0,1,1],\"block\":[1,1,1],\"shared\":0,\"args\":[]}]",
         "[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":-1,\"args\":[]}]",
         "[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":0,\"args\":[\"x\"]}]",
-        "[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":0,\"args\":[{\"tensor\":"
-        "64}]}]",
+        ("[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":0,"
+         "\"args\":[{\"tensor\":64}]}]"),
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct arena *a = arena_new(1 << 20);

@@ -19,7 +19,7 @@ struct made {
     struct err err;
 };
 
-static struct made make(const char *plan, int64_t rows) {
+static struct made make_with(const char *plan, int64_t rows, const struct trials_options *o) {
     struct made m = {.a = arena_new(256u << 20)};
     struct binding set = {S("R"), rows};
     struct candidate *c;
@@ -30,30 +30,59 @@ static struct made make(const char *plan, int64_t rows) {
                   task_bind(task, &set, 1, m.a, &in, &m.err) &&
                   candidate_parse(S("k.cu"), source, task, m.a, &c, &m.err);
     CHECKF(parsed, "%s", m.err.text);
-    m.ok = parsed && trials_make(c, in, m.a, &m.t, &m.launch, &m.err);
+    m.ok = parsed && trials_make(c, in, o, m.a, &m.t, &m.launch, &m.err);
     return m;
+}
+
+static struct made make(const char *plan, int64_t rows) {
+    struct trials_options o = {.secret = 7, .count = true};
+    return make_with(plan, rows, &o);
 }
 
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", 512);
-    CHECK(m.ok && m.t.n == 3 && m.t.task_shape_run);
-    for (size_t k = 0; m.ok && k < DATA_COUNT; k++)
-        CHECK(m.t.shapes[0].kinds[k] && m.t.shapes[1].kinds[k]);
-    CHECK(m.t.shapes[2].kinds[DATA_SIGNED] && m.t.shapes[2].kinds[DATA_SPIKES]);
-    CHECK(m.t.shapes[2].plan.launches[0].grid[0] == 512 * 1024 / 256);
+    /* two check shapes, one made, the own one counted and again with the secret seed */
+    CHECK(m.ok && m.t.n == 5 && m.t.task_shape_run);
+    for (size_t i = 0; m.ok && i < 3; i++)
+        for (size_t k = 0; k < DATA_COUNT; k++)
+            CHECK(m.t.shapes[i].kinds[k] && !m.t.shapes[i].counted);
+    CHECK(m.t.shapes[3].counted && m.t.shapes[3].kinds[DATA_STATED]);
+    CHECK(!m.t.shapes[4].counted && !m.t.shapes[4].kinds[DATA_NONFINITE]);
+    CHECK(m.t.shapes[4].kinds[DATA_SIGNED] && m.t.shapes[4].kinds[DATA_SPIKES]);
+    CHECK(m.t.shapes[4].plan.launches[0].grid[0] == 512 * 1024 / 256);
     arena_free(m.a);
+}
+
+static void thorough_means_more_data_at_the_own_shape(void) {
+    struct trials_options o = {.secret = 7, .thorough = true};
+    struct made m = make_with("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", 512, &o);
+    CHECK(m.ok && m.t.n == 4 && !m.t.shapes[3].counted);
+    CHECK(m.t.shapes[3].kinds[DATA_NONFINITE] && m.t.shapes[3].kinds[DATA_WIDE]);
+    arena_free(m.a);
+}
+
+static void another_secret_makes_another_shape(void) {
+    struct trials_options o = {.secret = 1}, p = {.secret = 2};
+    const char *plan = "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n";
+    struct made m = make_with(plan, 512, &o), n = make_with(plan, 512, &p);
+    struct made again = make_with(plan, 512, &o);
+    CHECK(m.ok && n.ok && !str_eq(m.t.shapes[2].label, n.t.shapes[2].label));
+    CHECK(str_eq(m.t.shapes[2].label, again.t.shapes[2].label));
+    arena_free(m.a);
+    arena_free(n.a);
+    arena_free(again.a);
 }
 
 static void shapes_are_made_for_a_require_that_admits_none(void) {
     struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECKF(m.ok && m.t.n >= 3, "%zu shapes", m.t.n);
+    CHECKF(m.ok && m.t.n == 4, "%zu shapes", m.t.n);
     for (size_t i = 0; m.ok && i < m.t.n; i++) {
         CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
         CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
     }
-    CHECK(str_find(m.t.scope, S("made to satisfy")) < m.t.scope.n);
+    CHECK(str_starts(m.t.scope, S("0 check shapes, 2 made")));
     arena_free(m.a);
 }
 
@@ -61,8 +90,9 @@ static void a_require_for_one_shape_alone_is_labelled(void) {
     struct made m = make("//! require C == 1024 && R == 512\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECK(m.ok && m.t.n == 1);
-    CHECK(str_starts(m.t.scope, S("0 check shapes")));
+    CHECK(m.ok && m.t.n == 2);
+    CHECK(str_starts(m.t.scope, S("0 check shapes, 0 made")));
+    CHECK(m.t.shapes[1].kinds[DATA_NONFINITE]); /* all there is: thorough */
     arena_free(m.a);
 }
 
@@ -80,7 +110,7 @@ static void a_limit_broken_at_a_check_shape_is_a_launch_error(void) {
 
 static void a_large_own_shape_is_not_run_whole(void) {
     struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", (int64_t)1 << 20);
-    CHECK(m.ok && m.t.n == 2 && !m.t.task_shape_run);
+    CHECK(m.ok && m.t.n == 3 && !m.t.task_shape_run);
     CHECK(str_find(m.t.scope, S("too large")) < m.t.scope.n);
     CHECK(m.t.task_plan.launches[0].grid[0] == 1u << 22);
     arena_free(m.a);
@@ -96,6 +126,8 @@ static void nothing_to_run_is_said(void) {
 
 static const struct tap_case cases[] = {
     {"all check shapes and the task's own", all_check_shapes_and_the_own_one},
+    {"thorough means more data at the own shape", thorough_means_more_data_at_the_own_shape},
+    {"another secret makes another shape", another_secret_makes_another_shape},
     {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
     {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},
     {"the task's own shape must fit", the_own_shape_must_fit},

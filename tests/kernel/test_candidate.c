@@ -37,6 +37,17 @@ static void example(void) {
     CHECK(l[1].nargs == 0 && l[1].shared == 0);
 }
 
+/* Editors put one at the start of a file; it is no part of the source. */
+static void byte_order_mark(void) {
+    struct err err = {0};
+    struct candidate *c = fixture_candidate(task, "\xef\xbb\xbf" LAUNCH "int i;\n", arena, &err);
+    CHECKF(c && str_is(c->source, LAUNCH "int i;\n"), "%s", err.text);
+    c = fixture_candidate(task, "\xef\xbb\xbf//! lunch k\n", arena, &err);
+    CHECKF(!c && strstr(err.text, ":1:5: a plan has no 'lunch'"), "%s", err.text);
+    c = fixture_candidate(task, " \xef\xbb\xbf" LAUNCH, arena, &err);
+    CHECK(!c && strstr(err.text, "no launch")); /* only there */
+}
+
 static void requires_hold(void) {
     static const struct {
         const char *plan;
@@ -217,6 +228,7 @@ static void unit_text(void) {
 
 static const struct tap_case cases[] = {
     {"an example", example},
+    {"a byte order mark", byte_order_mark},
     {"require lines", requires_hold},
     {"bad plans", bad_plans},
     {"errors point at the place", errors_point},

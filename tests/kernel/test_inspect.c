@@ -72,6 +72,10 @@ static void judge_rows(const char *task, const struct row *rows, size_t n) {
     }
 }
 
+#define CALLED(name)                                                                               \
+    "//! launch " name "<<<1, 32>>>(x, y, N)\nextern \"C\" __global__ void " name                  \
+    "(const float4 *x, float4 *y, int n) { y[0] = x[0]; }"
+
 static void type_checks(void) {
     static const struct row rows[] = {
         {K "(const float *x, float *y, int n) { y[0] = x[0]; }", VERDICT_ACCEPTED, ""},
@@ -100,6 +104,15 @@ static void type_checks(void) {
          "extern \"C\" __global__ void k(float *y) { *y = 1; }\n"
          "extern \"C\" __global__ void r(const float *y, int n) {}",
          VERDICT_ACCEPTED, ""},
+        /* Names of the checks themselves. */
+        {CALLED("element"), VERDICT_ACCEPTED, ""},
+        {CALLED("f32"), VERDICT_ACCEPTED, ""},
+        {CALLED("integer"), VERDICT_ACCEPTED, ""},
+        {CALLED("reads"), VERDICT_ACCEPTED, ""},
+        {CALLED("argument"), VERDICT_ACCEPTED, ""},
+        {CALLED("mismatch"), VERDICT_ACCEPTED, ""},
+        {CALLED("pick_0"), VERDICT_ACCEPTED, ""},
+        {CALLED("of_0"), VERDICT_ACCEPTED, ""},
         /* Macros and overloads of the same name. */
         {"__device__ float k(float x) { return x; }\n" K
          "(const float *x, float *y, int n) { y[0] = k(x[0]); }\n#define k(x) nonsense\n"
@@ -169,6 +182,15 @@ static void ptx_checks(void) {
         {"__constant__ float table[4] = {1, 2, 3, 4};\n" K BODY "{ *y = table[n & 3]; }",
          VERDICT_ACCEPTED, ""},
         {"__device__ const float one = 1;\n" K BODY "{ *y = one; }", VERDICT_ACCEPTED, ""},
+        /* Tables that the library's functions index, and what only has their names. */
+        {K BODY "{ *y = sinf(*x) + cosf(*x) + tanf(*x); }", VERDICT_ACCEPTED, ""},
+        {K BODY "{ double d = *x; *y = sin(d) + cos(d) + tan(d); }", VERDICT_ACCEPTED, ""},
+        {"__device__ int __cudart_x[6] = {1};\n" K BODY "{ __cudart_x[n] = *x; }",
+         VERDICT_FORBIDDEN, "'__cudart_x'"},
+        {"__device__ int __cudart_i2opi_f[6];\n" K BODY "{ __cudart_i2opi_f[n] = *x; }",
+         VERDICT_FORBIDDEN, "'__cudart_i2opi_f'"},
+        {"__device__ int __cudart_i2opi_f[7] = {1};\n" K BODY "{ __cudart_i2opi_f[n] = *x; }",
+         VERDICT_FORBIDDEN, "'__cudart_i2opi_f'"},
         {K BODY "{ printf(\"%d\", n); }", VERDICT_FORBIDDEN, "printf"},
         {K BODY "{ float *p = (float *)malloc(n); *y = (long)p; }", VERDICT_FORBIDDEN, "malloc"},
         {K BODY "{ extern __shared__ float s[]; s[threadIdx.x] = *x; __syncthreads(); *y = s[n]; }",
@@ -204,20 +226,22 @@ static void params(void) {
                             {.type = PTX_U64, .size = 8, .align = 8},
                             {.type = PTX_U32, .size = 4, .align = 4}};
     struct ptx_entry e = {.name = S("k"), .is_kernel = true, .params = p, .nparams = 4};
-    struct bound_arg args[] = {{1, 0}, {-1, -2}, {0, 0}, {-1, 4294967295}};
+    struct bound_arg args[] = {{1, 0}, {-1, -2}, {0, 0}, {-1, 2147483647}};
     struct bound_launch l = {.kernel = S("k"), .args = args, .nargs = 4};
     const uint64_t addresses[] = {0x1122334455667788, 0xaabbccddeeff0011};
     static const uint8_t expected[] = {0x11, 0x00, 0xff, 0xee, 0xdd, 0xcc, 0xbb, 0xaa, 0xfe, 0xff,
                                        0xff, 0xff, 0,    0,    0,    0,    0x88, 0x77, 0x66, 0x55,
-                                       0x44, 0x33, 0x22, 0x11, 0xff, 0xff, 0xff, 0xff};
+                                       0x44, 0x33, 0x22, 0x11, 0xff, 0xff, 0xff, 0x7f};
     uint8_t bytes[4096];
     size_t size = 0;
     struct err err = {0};
     CHECK(launch_params(&l, &e, addresses, bytes, &size, &err));
     CHECK(size == sizeof expected && memcmp(bytes, expected, sizeof expected) == 0);
-    args[3].value = 4294967296;
-    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err) &&
-          strstr(err.text, "does not fit"));
+    args[3].value = 2147483648; /* an unsigned would hold it, an int would be negative */
+    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err));
+    CHECKF(strstr(err.text, "argument 4: 2147483648 does not fit") &&
+               strstr(err.text, "make the parameter 64 bits"),
+           "%s", err.text);
     args[3].value = -2147483649;
     CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err));
     args[3].value = 1;

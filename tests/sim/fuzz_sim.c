@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (n > 64u << 10)
         return 0;
     struct arena *a = arena_new((size_t)1 << 30);
-    struct sim_machine *m = sim_machine_new();
+    struct sim_machine *m = sim_machine_new(0);
     struct ptx_module *module;
     struct err err;
     uint32_t x[256] = {1, 2, 3}, y[256] = {0};

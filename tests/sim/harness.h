@@ -26,7 +26,7 @@ static inline str harness_text(struct arena *a, const char *folder, const char *
 }
 
 static inline bool harness_load_text(struct harness *h, str text, const char *kernel) {
-    *h = (struct harness){.arena = arena_new(256u << 20), .machine = sim_machine_new()};
+    *h = (struct harness){.arena = arena_new(256u << 20), .machine = sim_machine_new(0)};
     if (!ptx_parse(text, h->arena, &h->module, &h->err))
         return false;
     const struct ptx_entry *e = ptx_find_entry(h->module, str_view(kernel));

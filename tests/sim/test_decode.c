@@ -51,9 +51,9 @@ static void test_programs(void) {
         const char *name, *body;
         uint32_t want;
     } rows[] = {
-        {"a register that was never written is zero", "st.global.u32 [%rd1], %r5;", 0},
+        {"a register that was never written is all ones", "st.global.u32 [%rd1], %r5;", ~0u},
         {"guards",
-         "setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r2, 3; @!%p1 mov.u32 %r2, 4;"
+         "mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r2, 3; @!%p1 mov.u32 %r2, 4;"
          "st.global.u32 [%rd1], %r2;",
          3},
         {"setp with and, negated",
@@ -90,7 +90,7 @@ static void test_programs(void) {
         {"signed bytes", "mov.u32 %r1, 0x1f0; cvt.s32.s8 %r2, %r1; st.global.u32 [%rd1], %r2;",
          0xfffffff0},
         {"labels of inner blocks",
-         "{ bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 1; }"
+         "mov.u32 %r1, 0; { bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 1; }"
          "{ bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 2; }"
          "st.global.u32 [%rd1], %r1;",
          3},

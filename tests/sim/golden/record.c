@@ -33,7 +33,7 @@ static char *read_text(const char *path) {
 int main(int argc, char **argv) {
     if (argc != 5)
         return 2;
-    int words = atoi(argv[3]), n = GOLDEN_N;
+    int words = (int)strtol(argv[3], NULL, 10), n = GOLDEN_N;
     CUdevice dev;
     CUcontext ctx;
     CUmodule mod;

@@ -1,4 +1,4 @@
 // expect: compile-error
-// why: "rleu" is undefined
+// why: "rleu"
 //! launch rleu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(const float *x, float *y, int n) {}

@@ -1,5 +1,5 @@
 // expect: inaccurate
-// task: matmul
+// task: tasks/matmul.task
 //! launch product<<<[ceil_div(N, 16), ceil_div(M, 16)], [16, 16]>>>(a, b, t, y, M, K, N)
 static __device__ float rounded(float x) { /* to TF32, nearest */
     return __int_as_float((__float_as_int(x) + 0x1000) & ~0x1fff);

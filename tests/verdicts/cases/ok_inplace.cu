@@ -1,5 +1,5 @@
 // expect: accepted
-// task: inplace
+// task: tasks/inplace.task
 //! launch total<<<1, 32>>>(x, s, N)
 //! launch reverse<<<ceil_div(N, 256), 256>>>(x, N)
 extern "C" __global__ void total(const float *x, float *s, int n) {

@@ -1,6 +1,6 @@
 // expect: accepted
-// scope: (some made to satisfy its require lines)
-//! require C % 192 == 0 || C == 4096
+// scope: 0 check shapes, 2 made at random
+//! require C % 192 == 0 || C == 1024 && R == 256
 //! launch relu<<<[ceil_div(C, 64), R], 64>>>(x, y, C)
 extern "C" __global__ void relu(const float *x, float *y, int cols) {
     int c = blockIdx.x * 64 + threadIdx.x;

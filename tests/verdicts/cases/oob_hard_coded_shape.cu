@@ -1,5 +1,5 @@
 // expect: out-of-bounds
-//! launch relu<<<16384, 256>>>(x, y)
+//! launch relu<<<1024, 256>>>(x, y)
 extern "C" __global__ void relu(const float *x, float *y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     y[i] = x[i] < 0.0f ? 0.0f : x[i];

@@ -1,5 +1,5 @@
 // expect: wrong
-// task: inplace
+// task: tasks/inplace.task
 //! launch total<<<1, 32>>>(x, s, N)
 extern "C" __global__ void total(const float *x, float *s, int n) {
     float sum = 0.0f, lost = 0.0f;

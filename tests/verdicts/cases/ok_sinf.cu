@@ -1,0 +1,8 @@
+// expect: accepted
+// task: tasks/sin.task
+//! launch sine<<<ceil_div(N, 256), 256>>>(x, y, N)
+extern "C" __global__ void sine(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = sinf(x[i]);
+}
