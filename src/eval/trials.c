@@ -1,11 +1,14 @@
 #include "eval/trials.h"
 
 #include "base/rng.h"
+#include "spec/cost.h"
 
 #include <string.h>
 
 #define FULL_BYTES  (160ull << 20) /* of all tensors: what is simulated whole */
-#define SMALL_BYTES (1ull << 20)   /* of all tensors of a made shape */
+#define FULL_FLOPS  4e8
+#define SMALL_BYTES (1ull << 20) /* of all tensors of a made shape */
+#define SMALL_FLOPS 2e7
 #define MAX_SMALL   (TRIALS_MAX_SHAPES - 3)
 #define ATTEMPTS    4000
 
@@ -15,6 +18,14 @@ static size_t inst_bytes(const struct inst *in) {
         if (tensor_has_memory(&in->task->tensors[i]))
             sum += in->tensors[i].bytes;
     return sum;
+}
+
+static bool within(const struct inst *in, size_t bytes, double flops) {
+    struct cost c;
+    if (inst_bytes(in) > bytes)
+        return false;
+    cost_of(in, &c);
+    return c.flops <= flops;
 }
 
 static bool seen(const struct trials *t, str label) {
@@ -55,12 +66,14 @@ static bool add_small(const struct candidate *c, const struct inst *in, struct a
     return s != NULL;
 }
 
-/* Sizes that divide, that are prime, that are tiny: whatever a require line asks for, some are
- * likely to satisfy it. */
-static int64_t draw_size(struct rng r, uint64_t at, int64_t own) {
+/* At first anything, so that no kernel can know the shape; then sizes that divide, that are prime,
+ * that are tiny: whatever a require line asks for, some are likely to satisfy it. */
+static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own) {
     static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,  16,  17,   31,   32,  48,
                                     64, 96, 97, 128, 192, 256, 257, 384, 512, 1024, 2048, 4096};
-    uint64_t n = sizeof sizes / sizeof *sizes;
+    uint64_t n = sizeof sizes / sizeof *sizes, at = attempt * TASK_MAX_DIMS + dim;
+    if (attempt % 2 == 0)
+        return 1 + (int64_t)rng_below(r, at, 1000 >> attempt / 2 % 8);
     uint64_t i = rng_below(r, at, n + 1);
     return i == n ? own : sizes[i];
 }
@@ -82,12 +95,12 @@ static bool make_shapes(const struct candidate *c, const struct inst *own, uint6
         size_t n = 0;
         for (size_t d = 0; d < task->ndims; d++)
             if (!task->dims[d].derived)
-                set[n++] = (struct binding){
-                    task->dims[d].name, draw_size(r, attempt * TASK_MAX_DIMS + d, own->dims[d])};
+                set[n++] =
+                    (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d])};
         struct arena *scratch = arena_new(16u << 20);
         bool usable = task_bind(task, set, n, scratch, &in, &ignored) && !same_dims(in, own) &&
-                      inst_bytes(in) <= SMALL_BYTES && plan_fits(c, in, &fits, &which, &ignored) &&
-                      fits;
+                      plan_fits(c, in, &fits, &which, &ignored) && fits &&
+                      within(in, SMALL_BYTES, SMALL_FLOPS);
         arena_free(scratch);
         if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, a, t, err)))
             return false;
@@ -153,7 +166,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     if (!make_shapes(c, own, o->secret, wanted, a, t, err))
         return false;
     size_t small = t->n;
-    t->task_shape_run = inst_bytes(own) <= FULL_BYTES;
+    t->task_shape_run = within(own, FULL_BYTES, FULL_FLOPS);
     if (t->task_shape_run && !add_own(c, own, o, small, a, t, err))
         return false;
     if (!t->n)

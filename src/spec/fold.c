@@ -269,16 +269,28 @@ static size_t row_sum_run(struct row *r, const struct reg *term, size_t from, si
 }
 
 /* Terms that are lost in the sum they come to, or round like the one before them: few enough not to
- * matter? */
+ * matter? In groups, which become vectors. */
 static bool terms_vary(const double *v, size_t n, double sum) {
-    enum { RARE = 16 };
-    double s = fabs(sum), odd = 0;
-    for (size_t l = 0; l < n; l++)
-        s += fabs(v[l]);
-    odd += fold_loses(v[0], s);
-    for (size_t l = 1; l < n; l++)
-        odd += fold_loses(v[l], s) | fold_repeats(v[l], v[l - 1], s) ? 1.0 : 0.0;
-    return odd * RARE <= (double)n;
+    enum { GROUP = 8, RARE = 16 };
+    double sums[GROUP] = {fabs(sum)}, odd[GROUP] = {0}, s = 0, all = 0;
+    size_t l = 0;
+    for (; l + GROUP <= n; l += GROUP)
+        for (size_t k = 0; k < GROUP; k++)
+            sums[k] += fabs(v[l + k]);
+    for (; l < n; l++)
+        sums[0] += fabs(v[l]);
+    for (size_t k = 0; k < GROUP; k++)
+        s += sums[k];
+    for (l = 1; l + GROUP <= n; l += GROUP)
+        for (size_t k = 0; k < GROUP; k++) {
+            double same = fabs(v[l + k] - v[l + k - 1]) * 4, least = fabs(v[l + k]);
+            odd[k] += (same < least ? same : least) <= 0x1p-22 * s ? 1.0 : 0.0;
+        }
+    for (; l < n; l++)
+        odd[0] += fold_loses(v[l], s) || fold_repeats(v[l], v[l - 1], s) ? 1.0 : 0.0;
+    for (size_t k = 0; k < GROUP; k++)
+        all += odd[k];
+    return all * RARE <= (double)n;
 }
 
 void row_add_all(struct row *r, const struct reg *term, const struct reg *guard, size_t n,

@@ -22,9 +22,9 @@ static void run_literal(const struct rules *r, const struct instr *i, struct reg
 }
 
 static void run_index(const struct machine *m, const struct instr *i, struct reg *d, size_t n) {
-    double first = (double)m->at[i->ref];
+    double first = (double)m->at[i->ref], step = (int)i->ref == m->p->lane;
     for (size_t l = 0; l < n; l++)
-        d->v[l] = first + (double)l;
+        d->v[l] = first + step * (double)l;
 }
 
 static void run_mask(const struct machine *m, const struct instr *i, struct reg *d,

@@ -290,6 +290,7 @@ static size_t compile(struct program *p, const struct expr *e, int mask) {
         return compile_literal(p, e);
     case EXPR_INDEX:
         i.op = OP_INDEX;
+        i.mask = -1;
         i.ref = e->ref;
         i.vars = UINT32_C(1) << e->ref;
         return emit(p, i);

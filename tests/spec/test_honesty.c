@@ -169,7 +169,8 @@ static bool is_contraction(const struct fixture *f) {
             f->task->tensors[i].dtype != DTYPE_F32)
             return false;
     }
-    return cost.flops_contraction > cost.flops / 2 && features.log2_reduced >= 6;
+    return cost.flops_contraction > cost.flops / 2 && features.log2_reduced >= 6 &&
+           features.log2_elements >= 6;
 }
 
 /* The kinds that tell most come first. */
@@ -194,7 +195,7 @@ static void try_class(struct fixture *f, const char *name, size_t c) {
 
 /* The smallest check shape whose sums are long enough. */
 static bool bind_contraction(struct fixture *f) {
-    double least = take_long() ? 1e7 : 4e5;
+    double least = take_long() ? 4e6 : 4e5;
     for (size_t c = 0; c < f->task->nchecks; c++) {
         struct fixture at = *f;
         struct cost cost;
@@ -251,7 +252,7 @@ static void every_contraction(void) {
     struct seen seen = {0};
     for_tasks(try_classes, &seen);
     printf("# %d tasks\n", seen.tasks);
-    CHECK(seen.tasks > 10);
+    CHECK(seen.tasks >= 5);
 }
 
 static const struct tap_case cases[] = {
