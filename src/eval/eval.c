@@ -328,12 +328,32 @@ static unsigned cores(void) {
     return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
+static double contraction_rate(const struct gpu *g, enum accuracy a) {
+    switch (a) {
+    case ACCURACY_TF32:
+        return g->tf32_flops;
+    case ACCURACY_F16:
+    case ACCURACY_BF16:
+        return g->bf16_flops;
+    default:
+        return g->fp32_tensor_flops;
+    }
+}
+
+struct roofline task_limit(const struct gpu *g, const struct inst *in) {
+    struct cost c;
+    cost_of(in, &c);
+    double rate = contraction_rate(g, in->task->accuracy), rest = c.flops - c.flops_contraction;
+    double seconds = c.flops_contraction / rate + rest / g->fp32_flops;
+    double mixed = seconds > 0 ? c.flops / seconds : g->fp32_flops;
+    return gpu_roofline(g, c.read_bytes, c.write_bytes, c.flops, mixed);
+}
+
 static void find_limit(struct evaluator *e) {
-    const struct gpu *g = e->o.device.gpu;
     struct cost c;
     cost_of(e->o.inst, &c);
-    e->floor_s = c.compulsory_bytes / g->dram_bytes_s;
-    e->limit = gpu_roofline(g, c.read_bytes, c.write_bytes, c.flops, g->fp32_flops);
+    e->floor_s = c.compulsory_bytes / e->o.device.gpu->dram_bytes_s;
+    e->limit = task_limit(e->o.device.gpu, e->o.inst);
 }
 
 struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,

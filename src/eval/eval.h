@@ -43,6 +43,10 @@ void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source);
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
 const struct roofline *evaluator_limit(const struct evaluator *e);
 
+/* What no kernel for the instance can undercut: compulsory bytes at the measured ceilings, or
+ * flops, contractions at the tensor cores' rate for the task's class and the rest at plain fp32. */
+struct roofline task_limit(const struct gpu *g, const struct inst *in);
+
 /* One candidate, start to end, on a loop of its own. */
 bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
                    struct err *err);

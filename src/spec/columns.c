@@ -202,8 +202,10 @@ static void add_product(struct columns *c, const struct reg *t, const struct reg
 
 static void extreme_exact(struct columns *restrict c, const double *restrict v, double want,
                           size_t n) {
-    for (size_t l = 0; l < n; l++)
-        c->s[l] = (want * v[l] > want * c->s[l]) | (v[l] != v[l]) ? v[l] : c->s[l];
+    for (size_t l = 0; l < n; l++) {
+        bool better = (want * v[l] > want * c->s[l]) | (v[l] != v[l]);
+        c->s[l] = better ? v[l] : c->s[l];
+    }
 }
 
 static void add_extreme(struct columns *c, const struct reg *t, const struct reg *guard, size_t n,

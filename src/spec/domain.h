@@ -61,7 +61,7 @@ struct domain *domain_copy(const struct domain *d);
 /* Each narrows the domain. Conditions that depend on data are left out, but for one that an index
  * equals a number from the data: it stands at its first value, for whichever it is. */
 void domain_enter(struct domain *d, const struct reduce *r);
-void domain_require(struct domain *d, const struct expr *condition, bool truth);
+void domain_require(struct domain *d, const struct expr *e, bool truth);
 void domain_require_inside(struct domain *d, const struct expr *read); /* all its indices */
 /* Where `condition`, stated over the indices of the tensor of `read`, is `truth` at the place that
  * is read; as far as the condition is affine. */

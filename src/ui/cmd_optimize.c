@@ -42,17 +42,14 @@ struct run {
 
 static bool describe(struct run *r, struct err *err) {
     const char *assets = option_text(r->ui->options, "assets");
-    struct cost c;
     if (!catalogue_load(assets, r->ui->arena, &r->catalogue, err) ||
         !expert_new(assets, &r->agent, err))
         return false;
-    cost_of(r->inst, &c);
     r->briefing = (struct briefing){
         .inst = r->inst,
         .catalogue = r->catalogue,
         .gpu = r->eo.device.gpu,
-        .roofline = gpu_roofline(r->eo.device.gpu, c.read_bytes, c.write_bytes, c.flops,
-                                 r->eo.device.gpu->fp32_flops),
+        .roofline = task_limit(r->eo.device.gpu, r->inst),
     };
     features_of(r->inst, &r->briefing.features);
     return true;

@@ -165,6 +165,118 @@ static void limits_follow_the_class(void) {
     fixture_end(&f);
 }
 
+/* x as rows of four; the index output of the body against what a kernel returned. */
+static void near_ties(void) {
+    static const struct {
+        const char *body;
+        double x[4];
+        int32_t got;
+        bool pass;
+    } rows[] = {
+        {"argmax(k) x[k]", {1, 3, 2, 0}, 1, true},
+        {"argmax(k) x[k]", {1, 3, 2, 0}, 2, false},
+        {"argmax(k) x[k]", {1, 3, 3, 0}, 2, false}, /* values are exact: the first counts */
+        {"argmin(k) x[k]", {1, 0, 3, 0}, 1, true},
+        {"argmax(k) x[k]*x[k]*0.1", {1, 3, 3, 0}, 2, true}, /* computed: either */
+        {"argmax(k) x[k]*x[k]*0.1", {1, 3, 3, 0}, 3, false},
+        {"argmax(k) x[k]*x[k]*0.1", {1, 3, 2.9999, 0}, 2, false},
+        {"argmax(k) x[k]*x[k]*0.1", {1, 3, 0x1.7ffffep1, 0}, 2, true},
+        {"argmax(k) x[k]*x[k]*0.1", {1, 3, 3, 0}, -7, false},
+        {"argmax(k) x[k]*x[k]*0.1", {1, 3, 3, 0}, 1 << 30, false},
+        {"argmax(k) x[k]", {1, 3, NAN, NAN}, 2, true},
+        {"argmax(k) x[k]", {1, 3, NAN, NAN}, 1, false},
+        {"argmax(k | k > 1) x[k]*0.1", {1, 3, 1, 1}, 3, true},
+        {"argmax(k | k > 1) x[k]*0.1", {1, 1, 1, 1}, 1, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[200];
+        struct comparison c;
+        snprintf(text, sizeof text, "task t \"T\"\nin x[4] : f32 ~ ones\nout y : i32\ny = %s\n",
+                 rows[k].body);
+        if (fixture_text(&f, text)) {
+            fixture_set(&f, "x", rows[k].x, 4);
+            if (fixture_eval(&f, 1)) {
+                reference_compare(f.in, &f.refs[0], &rows[k].got, 1, &c);
+                CHECKF(c.pass == rows[k].pass, "row %zu %s: %d", k, rows[k].body, rows[k].got);
+            }
+        }
+        fixture_end(&f);
+    }
+}
+
+static void truths_are_zero_or_one(void) {
+    struct fixture f;
+    double x[3] = {1, -1, 10};
+    static const struct {
+        unsigned char got[3];
+        bool pass;
+    } rows[] = {
+        {{1, 0, 1}, true},  {{1, 0, 0}, true}, /* 10*0.1 > 1 may go either way */
+        {{1, 1, 1}, false}, {{255, 0, 1}, false}, {{1, 0, 2}, false},
+    };
+    if (fixture_text(&f, "task t \"T\"\nin x[3] : f32 ~ ones\nout y[3] : bool\n"
+                         "y[i] = if(i < 2, x[i]*4, x[i]*0.1) > 1\n")) {
+        fixture_set(&f, "x", x, 3);
+        for (size_t k = 0; k < sizeof rows / sizeof *rows && fixture_eval(&f, 1); k++) {
+            struct comparison c;
+            reference_compare(f.in, &f.refs[0], rows[k].got, 1, &c);
+            CHECKF(c.pass == rows[k].pass, "row %zu", k);
+            CHECKF(c.pass == c.pass_looser, "row %zu", k);
+        }
+    }
+    fixture_end(&f);
+}
+
+/* Inaccurate is a property of all of an output; one wild element is wrong. */
+static void one_wild_element_is_wrong(void) {
+    struct fixture f;
+    static float y[N];
+    if (start(&f, y)) {
+        y[77] = -123.25f;
+        CHECK(!compare(&f, y, 1).pass && !compare(&f, y, 1).pass_looser);
+        y[77] = 3e30f;
+        CHECK(!compare(&f, y, 1).pass_looser);
+    }
+    fixture_end(&f);
+}
+
+static void infinities_and_regrouping(void) {
+    static const struct {
+        const char *body;
+        double x[3];
+        float got;
+        bool pass;
+    } rows[] = {
+        {"(x[0] - x[1])*x[2]", {3, 1, INFINITY}, INFINITY, true},
+        {"(x[0] - x[1])*x[2]", {3, 1, INFINITY}, NAN, true}, /* x0*x2 - x1*x2 */
+        {"(x[0] - x[1])*x[2]", {3, 1, INFINITY}, -INFINITY, false},
+        {"(x[0] - x[1])*x[2] + 1", {3, 1, INFINITY}, NAN, true},
+        {"(x[0] - x[1])*x[2]", {3, 1, 2}, NAN, false},
+        {"(x[0] + x[1])*x[2]", {3, 1, INFINITY}, NAN, false},
+        {"sum(k) x[k]*x[k]", {3, 1, INFINITY}, NAN, true}, /* split into parts */
+        {"sum(k) x[k]", {3, 1, INFINITY}, NAN, false},
+        {"max(k) x[k]", {3, 1, INFINITY}, NAN, false},
+        {"sum(k | k > 1) x[k]*x[k]", {NAN, 1, 2}, NAN, true}, /* 0 times what is left out */
+        {"sum(k | k > 1) x[k]*x[k]", {NAN, 1, 2}, 4, true},
+        {"sum(k | k > 1) x[k]", {NAN, 1, 2}, NAN, false},
+        {"sum(k | k > 1) x[k]*x[k]", {1, 1, 2}, 5, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[200];
+        snprintf(text, sizeof text, "task t \"T\"\nin x[3] : f32 ~ ones\nout y : f32\ny = %s\n",
+                 rows[k].body);
+        if (fixture_text(&f, text)) {
+            fixture_set(&f, "x", rows[k].x, 3);
+            if (fixture_eval(&f, 1))
+                CHECKF(compare(&f, &rows[k].got, 1).pass == rows[k].pass, "row %zu %s", k,
+                       rows[k].body);
+        }
+        fixture_end(&f);
+    }
+}
+
 static const struct tap_case cases[] = {
     {"an honest output passes", honest_passes},
     {"one bad element fails", one_element_fails},
@@ -174,5 +286,9 @@ static const struct tap_case cases[] = {
     {"classes of values", classes_of_values},
     {"integers are exact", integers_are_exact},
     {"limits follow the class", limits_follow_the_class},
+    {"near-ties of an index are as good", near_ties},
+    {"a truth value is 0 or 1", truths_are_zero_or_one},
+    {"one wild element is wrong", one_wild_element_is_wrong},
+    {"infinities and regrouping", infinities_and_regrouping},
 };
 TAP_CASES(cases)
