@@ -15,9 +15,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAX_LOSSES   4
-#define SAMPLED_CTAS 1024
-#define WORK_ARENA   (1ull << 30)
+#define MAX_LOSSES       4
+#define SAMPLED_CTAS     256       /* at most, and … */
+#define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor */
+#define WORK_ARENA       (1ull << 30)
 
 struct work {
     struct evaluator *e;
@@ -135,6 +136,20 @@ static json *shape_json(const struct trial_shape *s) {
     return j;
 }
 
+/* A block of a persistent grid may walk through millions of elements: few of those will do. */
+static int64_t sampled_ctas(const struct work *w) {
+    const struct inst *in = w->e->o.inst;
+    int64_t largest = 1, sample = SAMPLED_CTAS;
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        largest = in->tensors[i].count > largest ? in->tensors[i].count : largest;
+    for (size_t i = 0; i < w->trials.task_plan.nlaunches; i++) {
+        const uint32_t *grid = w->trials.task_plan.launches[i].grid;
+        int64_t each = largest / ((int64_t)grid[0] * grid[1] * grid[2]) + 1;
+        sample = SAMPLED_ELEMENTS / each < sample ? SAMPLED_ELEMENTS / each : sample;
+    }
+    return sample < 2 ? 2 : sample;
+}
+
 static json *job_json(const struct work *w) {
     const struct evaluator *e = w->e;
     char seed[32];
@@ -151,7 +166,7 @@ static json *job_json(const struct work *w) {
         json *m = json_object();
         json_set(m, "set", set_to_json(e->o.inst));
         json_set(m, "launches", launches_to_json(&w->trials.task_plan));
-        json_set_i64(m, "sample_ctas", SAMPLED_CTAS);
+        json_set_i64(m, "sample_ctas", sampled_ctas(w));
         json_set(j, "measure", m);
     }
     return j;
