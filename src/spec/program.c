@@ -56,17 +56,26 @@ void program_release(struct program *p) {
     *p = (struct program){0};
 }
 
+static bool same_affine(const struct affine *a, const struct affine *b) {
+    return a->c == b->c && a->vars == b->vars && memcmp(a->coef, b->coef, sizeof a->coef) == 0;
+}
+
 static bool same_edges(const struct program *p, const struct instr *a, const struct instr *b) {
-    return a->nedges == b->nedges && (!a->nedges || memcmp(p->edges + a->edge, p->edges + b->edge,
-                                                           a->nedges * sizeof *p->edges) == 0);
+    if (a->nedges != b->nedges)
+        return false;
+    for (size_t k = 0; k < a->nedges; k++) {
+        const struct edge *x = &p->edges[a->edge + k], *y = &p->edges[b->edge + k];
+        if (x->extent != y->extent || !same_affine(&x->at, &y->at))
+            return false;
+    }
+    return true;
 }
 
 static bool same(const struct program *p, const struct instr *a, const struct instr *b) {
     return a->op == b->op && a->kind == b->kind && a->function == b->function &&
-           a->type == b->type && memcmp(&a->number, &b->number, sizeof a->number) == 0 &&
-           a->ref == b->ref && a->mask == b->mask && a->nargs == b->nargs &&
-           memcmp(a->src, b->src, sizeof a->src) == 0 && a->padded == b->padded &&
-           memcmp(&a->place, &b->place, sizeof a->place) == 0 &&
+           a->type == b->type && a->number == b->number && a->ref == b->ref && a->mask == b->mask &&
+           a->nargs == b->nargs && memcmp(a->src, b->src, sizeof a->src) == 0 &&
+           a->padded == b->padded && same_affine(&a->place, &b->place) &&
            memcmp(a->stride, b->stride, sizeof a->stride) == 0 && same_edges(p, a, b);
 }
 
@@ -205,7 +214,7 @@ static bool place_add(struct affine *place, const struct affine *index, int64_t 
 static size_t compile_read(struct program *p, const struct expr *e, const struct expr *pad,
                            int mask) {
     const struct bound_tensor *from = &p->in->tensors[e->ref];
-    size_t in_register[TASK_MAX_RANK], dim[TASK_MAX_RANK], n = 0;
+    size_t in_register[TASK_MAX_RANK] = {0}, dim[TASK_MAX_RANK] = {0}, n = 0;
     struct instr i = {.op = OP_READ,
                       .type = e->value_kind,
                       .ref = e->ref,
@@ -213,7 +222,7 @@ static size_t compile_read(struct program *p, const struct expr *e, const struct
                       .mask = mask,
                       .edge = p->nedges};
     struct affine index[TASK_MAX_RANK];
-    bool affine[TASK_MAX_RANK];
+    bool affine[TASK_MAX_RANK] = {false};
     for (size_t k = 0; k < e->nargs; k++) {
         affine[k] = affine_of(p->in, e->args[k], &index[k]) &&
                     place_add(&i.place, &index[k], from->stride[k]);

@@ -82,18 +82,19 @@ static void load_doubles(const double *from, int64_t step, size_t n, double *to)
             to[l] = from[(int64_t)l * step];
 }
 
-static void load_strided(enum dtype t, const char *from, int64_t step, size_t n, double *to) {
+static void load_strided(enum dtype t, const void *from, int64_t step, size_t n, double *to) {
     size_t size = dtype_info(t)->bytes;
     uint64_t raw[LANES];
     if (t == DTYPE_F32)
-        load_floats((const float *)from, step, n, to);
+        load_floats(from, step, n, to);
     else if (t == DTYPE_F64)
-        load_doubles((const double *)from, step, n, to);
+        load_doubles(from, step, n, to);
     else if (step == 1)
         data_load(t, from, n, to);
     else {
         for (size_t l = 0; l < n; l++)
-            memcpy((char *)raw + l * size, from + (int64_t)l * step * (int64_t)size, size);
+            memcpy((char *)raw + l * size, (const char *)from + (int64_t)l * step * (int64_t)size,
+                   size);
         data_load(t, raw, n, to);
     }
 }
