@@ -60,16 +60,16 @@ unsigned fold_see(const struct fold *f, double v, double e) {
     return isnan(v) ? SEEN_NAN : isinf(v) ? SEEN_INFINITE : SEEN_OVERFLOW;
 }
 
-/* What the terms seen make of a result. A kernel that splits the operands of products into parts of
- * fewer bits makes inf - inf of an infinite one. */
-static void settle_result(const struct fold *f, unsigned seen, double *v, double *e) {
+/* What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by
+ * compensation, by splitting the operands of products, or times a product that underflowed. */
+static void settle_result(unsigned seen, double *v, double *e) {
     if (seen & SEEN_NAN) {
         *v = NAN;
         *e = 0;
     } else if (seen & SEEN_UNDEFINED || isnan(*v)) {
         *e = INFINITY;
     } else if (seen & SEEN_INFINITE) {
-        *e = f->product;
+        *e = 1;
     } else if (seen & SEEN_OVERFLOW) {
         *e = INFINITY;
     }
@@ -97,7 +97,7 @@ void fold_finish(const struct fold *f, double count, double doubts, double at, u
     /* Terms near the smallest numbers may all round the same way. */
     if (*e > 0 && *e <= DBL_MAX && f->unit2 > 0)
         *e += f->least2 * (f->op == REDUCTION_MEAN ? 1 : count * count);
-    settle_result(f, seen, v, e);
+    settle_result(seen, v, e);
     if (f->unjudged)
         *e = INFINITY;
 }

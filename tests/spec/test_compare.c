@@ -255,7 +255,9 @@ static void infinities_and_regrouping(void) {
         {"(x[0] - x[1])*x[2]", {3, 1, 2}, NAN, false},
         {"(x[0] + x[1])*x[2]", {3, 1, INFINITY}, NAN, false},
         {"sum(k) x[k]*x[k]", {3, 1, INFINITY}, NAN, true}, /* split into parts */
-        {"sum(k) x[k]", {3, 1, INFINITY}, NAN, false},
+        {"sum(k) x[k]", {3, 1, INFINITY}, NAN, true},      /* compensated */
+        {"sum(k) x[k]", {3, 1, INFINITY}, -INFINITY, false},
+        {"sum(k) x[k]", {3, 1, INFINITY}, 3e38f, false},
         {"max(k) x[k]", {3, 1, INFINITY}, NAN, false},
         {"sum(k | k > 1) x[k]*x[k]", {NAN, 1, 2}, NAN, true}, /* 0 times what is left out */
         {"sum(k | k > 1) x[k]*x[k]", {NAN, 1, 2}, 4, true},
