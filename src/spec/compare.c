@@ -36,6 +36,7 @@ struct comparing {
     double worst_limit;
     double looser_scale;    /* from the class's unit to bf16's */
     double looser_relative; /* bf16's own rounding of the result */
+    double looser_floor;    /* … where it is subnormal */
     struct tally *blocks;
 };
 
@@ -52,7 +53,8 @@ static double ratio(double error, double allowed) {
 static void judge_value(const struct comparing *c, struct tally *t, int64_t i, double v, double g,
                         double estimate) {
     double error = fabs(g - v), r = ratio(error, estimate);
-    double looser = ratio(error, estimate * c->looser_scale + fabs(v) * c->looser_relative);
+    double looser =
+        ratio(error, estimate * c->looser_scale + fabs(v) * c->looser_relative + c->looser_floor);
     t->judged++;
     t->squares += r * r;
     t->looser_squares += looser * looser;
@@ -178,6 +180,7 @@ void reference_compare(const struct inst *in, const struct reference *ref, const
                           .worst_limit = accuracy_limits(t->accuracy).worst,
                           .looser_scale = real ? bf16 / accuracy_unit(t->accuracy) : 1,
                           .looser_relative = real ? bf16 : 0,
+                          .looser_floor = real ? 0x1p-134 : 0,
                           .blocks = mem_alloc(nblocks * sizeof *c.blocks)};
     struct tally sum = {0};
     parallel_for(threads, (int64_t)nblocks, compare_piece, &c);
