@@ -180,7 +180,7 @@ void reference_compare(const struct inst *in, const struct reference *ref, const
                           .worst_limit = accuracy_limits(t->accuracy).worst,
                           .looser_scale = real ? bf16 / accuracy_unit(t->accuracy) : 1,
                           .looser_relative = real ? bf16 : 0,
-                          .looser_floor = real ? 0x1p-134 : 0,
+                          .looser_floor = real ? 0x1p-134 / accuracy_limits(t->accuracy).worst : 0,
                           .blocks = mem_alloc(nblocks * sizeof *c.blocks)};
     struct tally sum = {0};
     parallel_for(threads, (int64_t)nblocks, compare_piece, &c);
