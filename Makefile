@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 120
 FORMAT = git ls-files -co --exclude-standard -z -- 'src/**.[ch]' 'tests/**.[ch]'
 
-.PHONY: all demo check portable fuzz asan tsan coverage check-debian format clean help setup
+.PHONY: all demo check check-gpu portable fuzz asan tsan coverage check-debian format clean help setup
 
 all: setup ## set up and build build/cutepilot
 	@tools/configure build
@@ -19,6 +19,10 @@ demo: all ## build, then optimize a small kernel on the simulator (or on your GP
 check: ## every test, sanitizer, fuzzer and linter
 	@tools/setup check
 	@tools/check
+
+check-gpu: ## what only a GPU can show, from dist/ alone; STEPS="cheats honest" for some of it
+	@[ -x dist/cutepilot ] || $(MAKE) --no-print-directory portable
+	@tools/check-gpu $(STEPS)
 
 portable: setup ## dist/cutepilot: one file for GPU hosts, glibc 2.36 or newer
 	@tools/portable

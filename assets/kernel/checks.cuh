@@ -19,6 +19,15 @@
 #undef match
 #undef element
 #undef integer
+#undef tensormap
+#undef sizeof
+#undef alignof
+#undef __is_class
+#undef true
+#undef false
+#undef int
+#undef unsigned
+#undef long
 #undef reads
 #undef writes
 #undef type
@@ -140,4 +149,10 @@ template <> struct integer<long> { static constexpr bool ok = true; };
 template <> struct integer<unsigned long> { static constexpr bool ok = true; };
 template <> struct integer<long long> { static constexpr bool ok = true; };
 template <> struct integer<unsigned long long> { static constexpr bool ok = true; };
+
+// A CUtensorMap by value; CuTe has a type of its own for it. What counts is room and alignment.
+template <class T> struct tensormap {
+    static constexpr bool ok = __is_class(T) && sizeof(T) == 128 && alignof(T) >= 64;
+};
+template <> struct tensormap<mismatch> { static constexpr bool ok = true; };
 }

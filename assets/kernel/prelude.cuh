@@ -67,3 +67,8 @@ using uint32_t = unsigned int;
 using uint64_t = unsigned long long;
 using intptr_t = int64_t;
 using uintptr_t = uint64_t;
+
+// What cp.async.bulk.tensor takes the address of: <cuda.h> is not there for its type.
+struct alignas(128) CUtensorMap {
+    uint64_t opaque[16];
+};

@@ -6,8 +6,11 @@
 #include "kernel/candidate.h"
 #include "sim/sim.h"
 
-json *launches_to_json(const struct bound_plan *p);
-bool launches_from_json(const json *j, struct arena *a, struct bound_plan *out, struct err *err);
+/* A bound plan: {steps, launches, memsets, workspaces, maps, align}. Read back, every reference
+ * lies within its list and every number within the plan's limits; of tensors (are they the task's,
+ * does a memset stay within one?) the caller knows more and checks it. */
+json *plan_to_json(const struct bound_plan *p);
+bool plan_from_json(const json *j, struct arena *a, struct bound_plan *out, struct err *err);
 
 json *set_to_json(const struct inst *in); /* settable dimensions: {"R": 3, …} */
 bool set_from_json(const json *j, struct arena *a, struct binding **out, size_t *n,

@@ -1,86 +1,55 @@
 #include "device/probe.h"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PROBE_LIMIT_MS 20000
 
+/* ---- asking ---- */
+
 struct answer {
     bool ok;
-    struct gpu_found found;
-    char why[256];
+    struct cuda_facts facts;
+    struct err err;
 };
 
-/* The few entries of the driver API that are asked; CUresult is an int, 0 is success. */
-typedef int cu_init_fn(unsigned flags);
-typedef int cu_int_fn(int *out);
-typedef int cu_device_fn(int *device, int ordinal);
-typedef int cu_name_fn(char *name, int len, int device);
-typedef int cu_memory_fn(size_t *bytes, int device);
-typedef int cu_attribute_fn(int *value, int attribute, int device);
-enum { CU_CC_MAJOR = 75, CU_CC_MINOR = 76 };
-
-static void *entry(void *lib, const char *name, struct answer *a) {
-    void *p = dlsym(lib, name);
-    if (!p)
-        snprintf(a->why, sizeof a->why, "libcuda.so.1 has no %s", name);
-    return p;
-}
-
-static void ask_driver(struct answer *a) {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!lib) {
-        snprintf(a->why, sizeof a->why, "no NVIDIA driver: libcuda.so.1 cannot be loaded");
-        return;
+static bool write_all(int fd, const void *p, size_t n) {
+    for (size_t at = 0; at < n;) {
+        ssize_t k = write(fd, (const char *)p + at, n - at);
+        if (k <= 0)
+            return false;
+        at += (size_t)k;
     }
-    cu_init_fn *init = (cu_init_fn *)entry(lib, "cuInit", a);
-    cu_int_fn *version = (cu_int_fn *)entry(lib, "cuDriverGetVersion", a);
-    cu_int_fn *count = (cu_int_fn *)entry(lib, "cuDeviceGetCount", a);
-    cu_device_fn *get = (cu_device_fn *)entry(lib, "cuDeviceGet", a);
-    cu_name_fn *name = (cu_name_fn *)entry(lib, "cuDeviceGetName", a);
-    cu_memory_fn *memory = (cu_memory_fn *)entry(lib, "cuDeviceTotalMem_v2", a);
-    cu_attribute_fn *attribute = (cu_attribute_fn *)entry(lib, "cuDeviceGetAttribute", a);
-    if (!init || !version || !count || !get || !name || !memory || !attribute)
-        return;
-    struct gpu_found *f = &a->found;
-    size_t bytes = 0;
-    int device, rc = init(0);
-    if (rc || version(&f->driver) || count(&f->count)) {
-        snprintf(a->why, sizeof a->why, "the driver does not initialise (CUDA error %d)", rc);
-        return;
-    }
-    if (!f->count) {
-        snprintf(a->why, sizeof a->why, "a driver, but no GPU that it shows to this process");
-        return;
-    }
-    a->ok = !get(&device, 0) && !name(f->name, sizeof f->name, device) && !memory(&bytes, device) &&
-            !attribute(&f->cc_major, CU_CC_MAJOR, device) &&
-            !attribute(&f->cc_minor, CU_CC_MINOR, device);
-    f->memory_bytes = bytes;
-    if (!a->ok)
-        snprintf(a->why, sizeof a->why, "the driver does not answer for GPU 0");
+    return true;
 }
 
 static bool wait_answer(int fd, struct answer *a) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, PROBE_LIMIT_MS) == 1 && read(fd, a, sizeof *a) == (ssize_t)sizeof *a;
+    for (size_t at = 0; at < sizeof *a;) {
+        if (poll(&p, 1, PROBE_LIMIT_MS) != 1)
+            return false;
+        ssize_t k = read(fd, (char *)a + at, sizeof *a - at);
+        if (k <= 0)
+            return false;
+        at += (size_t)k;
+    }
+    return true;
 }
 
-bool gpu_probe(struct gpu_found *out, struct err *err) {
-    struct answer a;
+bool gpu_probe(int ordinal, struct cuda_facts *out, struct err *err) {
+    struct answer a = {0};
     int fds[2];
     if (pipe(fds) < 0)
         return err_errno(err, ERR_ENV, "pipe");
     pid_t pid = fork();
     if (pid == 0) {
-        memset(&a, 0, sizeof a);
-        ask_driver(&a);
-        _exit(write(fds[1], &a, sizeof a) != (ssize_t)sizeof a);
+        struct cuda c;
+        a.ok = cuda_load(&c, ordinal, &a.err);
+        a.facts = c.facts;
+        _exit(!write_all(fds[1], &a, sizeof a));
     }
     close(fds[1]);
     bool answered = pid > 0 && wait_answer(fds[0], &a);
@@ -93,7 +62,85 @@ bool gpu_probe(struct gpu_found *out, struct err *err) {
         return err_set(err, ERR_ENV, "the driver did not answer within %d s",
                        PROBE_LIMIT_MS / 1000);
     if (!a.ok)
-        return err_set(err, ERR_ENV, "%s", a.why);
-    *out = a.found;
+        return err_set(err, a.err.kind, "%s", a.err.text);
+    *out = a.facts;
+    return true;
+}
+
+/* ---- a row of the table ---- */
+
+/* What the driver does not say of an architecture: lanes and tensor-core FLOP of an SM in a clock,
+ * from NVIDIA's published figures. A capability takes the row of its own major and the highest
+ * minor that is not above it. */
+static const struct sm {
+    int major, minor;
+    const char *arch;
+    double fp32_lanes, tf32_flop, bf16_flop;
+} sms[] = {
+    {8, 0, "sm_80", 64, 1024, 2048},     {8, 6, "sm_86", 128, 256, 512},
+    {8, 7, "sm_87", 128, 512, 1024},     {8, 9, "sm_89", 128, 256, 1024},
+    {9, 0, "sm_90a", 128, 2048, 4096},   {10, 0, "sm_100a", 128, 4096, 8192},
+    {10, 3, "sm_103a", 128, 4096, 8192}, {12, 0, "sm_120a", 128, 512, 1024},
+    {12, 1, "sm_121a", 128, 512, 1024},
+};
+
+static const struct sm *sm_of(const struct cuda_facts *f) {
+    const struct sm *found = NULL;
+    for (size_t i = 0; i < sizeof sms / sizeof *sms; i++)
+        if (sms[i].major == f->cc_major && sms[i].minor <= f->cc_minor)
+            found = &sms[i];
+    return found;
+}
+
+static void set_rates(const struct cuda_facts *f, const struct sm *sm, struct gpu *g) {
+    double sm_clocks = f->sms * 1e3 * f->clock_khz;
+    /* Two transfers a clock; the driver's clock is that of the memory's command bus. */
+    g->dram_bytes_s = 2e3 * f->memory_clock_khz * f->memory_bus_bits / 8;
+    g->copy_bytes_s = g->read_bytes_s = g->write_bytes_s = 0.9 * g->dram_bytes_s;
+    g->l2_bytes_s = 1.5 * g->dram_bytes_s;
+    g->fp32_flops = 2 * sm->fp32_lanes * sm_clocks;
+    g->tf32_flops = sm->tf32_flop * sm_clocks;
+    g->bf16_flops = sm->bf16_flop * sm_clocks;
+    g->fp32_tensor_flops = g->tf32_flops / 3 > g->fp32_flops ? g->tf32_flops / 3 : g->fp32_flops;
+    g->fp32_lanes_clk = sm->fp32_lanes;
+    g->fp64_lanes_clk = f->fp32_to_fp64 ? sm->fp32_lanes / f->fp32_to_fp64 : 2;
+}
+
+static void set_limits(const struct cuda_facts *f, struct gpu *g) {
+    g->sms = f->sms;
+    g->l2_bytes = f->l2_bytes;
+    g->max_threads_sm = f->max_threads_sm;
+    g->max_warps_sm = f->max_threads_sm / 32;
+    g->max_blocks_sm = f->max_blocks_sm;
+    g->max_threads_block = f->max_threads_block;
+    g->registers_sm = f->registers_sm;
+    g->shared_sm = f->shared_sm;
+    g->shared_block = f->shared_block;
+}
+
+bool gpu_from_facts(const struct cuda_facts *f, struct gpu *out, struct err *err) {
+    const struct sm *sm = sm_of(f);
+    if (!sm)
+        return err_set(err, ERR_ENV,
+                       "%s has compute capability %d.%d, which this version does not compile for",
+                       f->name, f->cc_major, f->cc_minor);
+    for (size_t i = 0; i < gpu_count(); i++)
+        if (strcmp(gpu_at(i)->title, f->name) == 0) {
+            *out = *gpu_at(i);
+            set_limits(f, out);
+            return true;
+        }
+    *out = (struct gpu){.name = "cuda",
+                        .title = f->name,
+                        .arch = sm->arch,
+                        .clock_hz = 1e3 * f->clock_khz,
+                        .launch_s = 2.5e-6,
+                        .dram_latency_s = 550e-9,
+                        .issue_warps_clk = 4,
+                        .int_lanes_clk = 64,
+                        .sfu_lanes_clk = 16,
+                        .lsu_sectors_clk = 2};
+    set_rates(f, sm, out);
+    set_limits(f, out);
     return true;
 }

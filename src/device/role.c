@@ -6,18 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-bool device_name_parse(const char *text, struct device_name *out, struct err *err) {
-    str s = str_view(text), kind = s, gpu = S("h200");
-    size_t colon = str_find(s, S(":"));
-    if (colon < s.n) {
-        kind = str_cut(s, 0, colon);
-        gpu = str_from(s, colon + 1);
-    }
-    if (!str_is(kind, "sim"))
-        return err_set(err, ERR_INPUT,
-                       "--device %s: this version runs kernels on the simulator: "
-                       "use --device sim or sim:GPU",
-                       text);
+static bool parse_sim(const char *text, str gpu, struct device_name *out, struct err *err) {
     out->gpu = gpu_find(gpu);
     if (!out->gpu) {
         char known[256] = "";
@@ -30,6 +19,36 @@ bool device_name_parse(const char *text, struct device_name *out, struct err *er
     return true;
 }
 
+static bool parse_cuda(const char *text, str ordinal, struct device_name *out, struct err *err) {
+    uint64_t n;
+    if (!str_to_u64(ordinal, &n) || n > 255)
+        return err_set(err, ERR_INPUT, "--device %s: after 'cuda:' comes the number of a GPU",
+                       text);
+    out->ordinal = (int)n;
+    snprintf(out->text, sizeof out->text, "cuda:%d", out->ordinal);
+    return true;
+}
+
+bool device_name_parse(const char *text, struct device_name *out, struct err *err) {
+    str s = str_view(text), kind = s, which = {0};
+    size_t colon = str_find(s, S(":"));
+    bool named = colon < s.n;
+    *out = (struct device_name){0};
+    if (named) {
+        kind = str_cut(s, 0, colon);
+        which = str_from(s, colon + 1);
+    }
+    out->kind = str_is(kind, "cuda") ? DEVICE_CUDA : DEVICE_SIM;
+    if (out->kind == DEVICE_CUDA)
+        return parse_cuda(text, named ? which : S("0"), out, err);
+    if (str_is(kind, "sim"))
+        return parse_sim(text, named ? which : S("h200"), out, err);
+    return err_set(err, ERR_INPUT,
+                   "--device %s: expected cuda or cuda:N, a GPU here, or sim or sim:GPU, the "
+                   "simulator",
+                   text);
+}
+
 json *sandbox_to_json(const struct sandbox_report *s) {
     json *j = json_object();
     json_set_bool(j, "no_new_privs", s->active & SANDBOX_NO_NEW_PRIVS);
@@ -40,21 +59,47 @@ json *sandbox_to_json(const struct sandbox_report *s) {
     return j;
 }
 
-bool role_enter(int fd, const char *role, struct err *err) {
-    static const char *const nothing[] = {NULL};
-    struct sandbox_policy policy = {.read_only = nothing, .read_write = nothing};
-    struct sandbox_report report;
-    if (!sandbox_enter(&policy, &report, err))
-        return err_wrap(err, "%s: sandbox", role);
+const char *const role_gpu_paths[] = {"/proc/self",      "/dev/nvidiactl",
+                                      "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
+                                      "/dev/nvidia0",    "/dev/nvidia1",
+                                      "/dev/nvidia2",    "/dev/nvidia3",
+                                      "/dev/nvidia4",    "/dev/nvidia5",
+                                      "/dev/nvidia6",    "/dev/nvidia7",
+                                      "/dev/null",       NULL};
+
+bool role_sandbox(bool gpu, struct sandbox_report *out, struct err *err) {
+    static const char *const nothing[] = {NULL}, *const all[] = {"/", NULL};
+    struct sandbox_policy policy = {.read_only = gpu ? all : nothing,
+                                    .read_write = gpu ? role_gpu_paths : nothing,
+                                    .unix_sockets = gpu,
+                                    .devices = gpu};
+    return sandbox_enter(&policy, out, err);
+}
+
+bool role_hello(int fd, const char *role, const struct sandbox_report *sandbox, json *device,
+                struct err *err) {
     json *hello = json_object();
     json_set_str(hello, "role", str_view(role));
     json_set_i64(hello, "protocol", WIRE_VERSION);
     json_set_str(hello, "build", S(CUTEPILOT_VERSION));
     json_set_i64(hello, "pid", getpid());
-    json_set(hello, "sandbox", sandbox_to_json(&report));
+    json_set(hello, "sandbox", sandbox_to_json(sandbox));
+    if (device)
+        json_set(hello, "device", device);
     bool ok = frame_write(fd, WIRE_HELLO, hello, (str){0}, NULL, 0, err);
     json_free(hello);
     return ok || err_wrap(err, "%s: hello", role);
+}
+
+bool role_enter(int fd, const char *role, struct err *err) {
+    struct sandbox_report report;
+    if (!role_sandbox(false, &report, err))
+        return err_wrap(err, "%s: sandbox", role);
+    return role_hello(fd, role, &report, NULL, err);
+}
+
+int device_main(const struct device_name *d, unsigned threads) {
+    return d->kind == DEVICE_CUDA ? cuda_device_main(d->ordinal) : sim_device_main(threads);
 }
 
 bool role_check_hello(const json *head, const char *role, struct err *err) {

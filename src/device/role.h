@@ -7,19 +7,32 @@
 #include "base/sandbox.h"
 #include "target/gpu.h"
 
-/* What --device names: "sim", "sim:h200". */
+enum device_kind { DEVICE_SIM, DEVICE_CUDA };
+
+/* What --device names: "sim", "sim:h200", "cuda", "cuda:1". */
 struct device_name {
     char text[64]; /* canonical */
-    const struct gpu *gpu;
+    enum device_kind kind;
+    int ordinal;           /* CUDA: which GPU */
+    const struct gpu *gpu; /* CUDA: NULL until somebody has asked the driver (device/probe.h) */
 };
 bool device_name_parse(const char *text, struct device_name *out, struct err *err);
 
 /* Frames on stdin and stdout, which are moved away first. */
 int worker_main(const struct device_name *d, unsigned threads);
 /* Socket on ROLE_FD. */
-int device_main(const struct device_name *d, unsigned threads);
+int device_main(const struct device_name *d, unsigned threads); /* the one of its kind below */
+int sim_device_main(unsigned threads);
+int cuda_device_main(int ordinal);
 
-/* Shared by the roles: sandboxed to nothing but the descriptors at hand, hello said on fd. */
+/* Sandboxed to nothing but the descriptors at hand; with a GPU, to what the driver needs: it reads
+ * files, opens /dev/nvidia* and local sockets, and starts nothing. */
+bool role_sandbox(bool gpu, struct sandbox_report *out, struct err *err);
+extern const char *const role_gpu_paths[]; /* what the driver writes to; NULL-terminated */
+/* The first frame. `device` says what a GPU is; taken, may be NULL. */
+bool role_hello(int fd, const char *role, const struct sandbox_report *sandbox, json *device,
+                struct err *err);
+/* Both, for roles without a GPU. */
 bool role_enter(int fd, const char *role, struct err *err);
 json *sandbox_to_json(const struct sandbox_report *s);
 /* Checks a peer's first frame: its role, protocol and build. */

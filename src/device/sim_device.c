@@ -18,27 +18,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODULE_ARENA (2ull << 30)
+#define MODULE_ARENA  (2ull << 30)
+#define TASK_ARENA    (64u << 20)
+#define WORKSPACE_MAX (4ull << 30)
 /* Warp instructions before a launch counts as one without end: seconds of spinning at small shapes,
  * and more than a single warp needs to walk through all the memory there is. */
 #define BUDGET_LAUNCH (UINT64_C(16) << 20)
 #define BUDGET_WARP   (UINT64_C(1) << 18)
 #define BUDGET_BYTE   2
 
+enum { MAX_BUFFERS = 1024 };
+
+/* Memory of the judge's, mapped since it first came. */
+struct buffer {
+    int64_t id;
+    char *map;
+    size_t size;
+};
+
 struct server {
     unsigned threads;
     struct sim_machine *machine;
-    struct arena *module_arena; /* of the loaded candidate */
+    struct arena *task_arena;
     struct task *task;
+    struct arena *module_arena; /* of the loaded candidate */
     struct ptx_module *module;
     struct sim_program **programs; /* by entry; NULL until first launched */
     uint64_t bytes;                /* of the buffers at hand */
+    struct buffer buffers[MAX_BUFFERS];
+    size_t nbuffers;
 };
 
 struct answer {
     enum verdict verdict;
     struct err why;
     json *counters; /* array, or NULL */
+    size_t at;      /* the run it is about */
 };
 
 static bool refuse(struct answer *out, enum verdict v) {
@@ -46,22 +61,83 @@ static bool refuse(struct answer *out, enum verdict v) {
     return false;
 }
 
-static bool load_module(struct server *s, const struct frame *f, struct answer *out) {
+static bool take_task(struct server *s, const struct frame *f, struct err *err) {
     str task, file;
+    if (!json_get_str(f->head, "task", &task) || !json_get_str(f->head, "file", &file))
+        return err_set(err, ERR_ENV, "bad message: task");
+    if (!task.n)
+        return true;
+    arena_free(s->task_arena);
+    s->task_arena = arena_new(TASK_ARENA);
+    s->task = NULL;
+    return task_parse(arena_str(s->task_arena, file), arena_str(s->task_arena, task), s->task_arena,
+                      &s->task, err);
+}
+
+static bool load_module(struct server *s, const struct frame *f, struct answer *out) {
     arena_free(s->module_arena);
     s->module_arena = arena_new(MODULE_ARENA);
     s->module = NULL;
-    s->task = NULL;
-    if (!json_get_str(f->head, "task", &task) || !json_get_str(f->head, "file", &file))
+    if (!s->task || json_len(json_get(f->head, "modules")) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: load");
-    if (!task_parse(arena_str(s->module_arena, file), arena_str(s->module_arena, task),
-                    s->module_arena, &s->task, &out->why))
-        return false;
-    if (!ptx_parse(f->blob, s->module_arena, &s->module, &out->why))
+    if (!ptx_parse(arena_str(s->module_arena, f->blob), s->module_arena, &s->module, &out->why))
         return refuse(out, VERDICT_UNSUPPORTED);
     s->programs = arena_array(s->module_arena, struct sim_program *, s->module->nentries);
     return true;
 }
+
+/* ---- memory of the judge's ---- */
+
+static struct buffer *find_buffer(struct server *s, int64_t id) {
+    for (size_t i = 0; i < s->nbuffers; i++)
+        if (s->buffers[i].id == id)
+            return &s->buffers[i];
+    return NULL;
+}
+
+static void drop_buffer(struct server *s, int64_t id) {
+    struct buffer *b = find_buffer(s, id);
+    if (!b)
+        return;
+    munmap(b->map, b->size);
+    *b = s->buffers[--s->nbuffers];
+}
+
+static bool add_buffer(struct server *s, int64_t id, int fd, struct err *err) {
+    struct stat st;
+    drop_buffer(s, id);
+    if (s->nbuffers == MAX_BUFFERS || fstat(fd, &st) < 0)
+        return err_set(err, ERR_ENV, "bad message: buffer");
+    size_t size = (size_t)st.st_size;
+    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return err_errno(err, ERR_ENV, "map %zu bytes of a case", size);
+    s->buffers[s->nbuffers++] = (struct buffer){id, map, size};
+    return true;
+}
+
+static bool take_buffers(struct server *s, const struct frame *f, struct err *err) {
+    const json *add = json_get(f->head, "buffers"), *drop = json_get(f->head, "drop");
+    bool reset = false;
+    json_get_bool(f->head, "reset", &reset);
+    while (reset && s->nbuffers)
+        drop_buffer(s, s->buffers[0].id);
+    for (size_t i = 0; i < json_len(drop); i++) {
+        int64_t id;
+        if (json_to_i64(json_at(drop, i), &id))
+            drop_buffer(s, id);
+    }
+    if (json_len(add) != f->nfds)
+        return err_set(err, ERR_ENV, "bad message: buffers");
+    for (size_t i = 0; i < f->nfds; i++) {
+        int64_t id;
+        if (!json_get_i64(json_at(add, i), "id", &id) || !add_buffer(s, id, f->fds[i], err))
+            return err->kind ? false : err_set(err, ERR_ENV, "bad message: buffer %zu", i);
+    }
+    return true;
+}
+
+/* ---- launches ---- */
 
 static const struct sim_program *find_program(struct server *s, const struct ptx_entry *e,
                                               struct answer *out) {
@@ -103,19 +179,28 @@ static uint64_t budget_of(const struct server *s, const struct bound_launch *l) 
            BUDGET_BYTE * s->bytes;
 }
 
-static bool run_launch(struct server *s, const struct bound_launch *l, const uint64_t *addresses,
-                       uint64_t sample, struct answer *out) {
+static bool can_launch(const struct bound_launch *l, struct answer *out) {
+    bool cluster = l->cluster[0] * l->cluster[1] * l->cluster[2] > 1;
+    if (!cluster && !l->cooperative)
+        return true;
+    err_set(&out->why, ERR_NO, "kernel %.*s: the simulator of this version runs no %s launches",
+            STR_ARG(l->kernel), cluster ? "cluster" : "cooperative");
+    return refuse(out, VERDICT_UNSUPPORTED);
+}
+
+static bool run_launch(struct server *s, const struct bound_launch *l,
+                       const struct launch_memory *memory, uint64_t sample, struct answer *out) {
     const struct ptx_entry *e = ptx_find_entry(s->module, l->kernel);
     if (!e) {
         err_set(&out->why, ERR_NO, "kernel '%.*s' is not in the module", STR_ARG(l->kernel));
         return refuse(out, VERDICT_BAD_PLAN);
     }
-    const struct sim_program *program = find_program(s, e, out);
-    uint8_t params[4096];
+    const struct sim_program *program = can_launch(l, out) ? find_program(s, e, out) : NULL;
+    uint8_t params[PARAMS_MAX];
     size_t size;
     if (!program)
         return false;
-    if (!launch_params(l, e, addresses, params, &size, &out->why))
+    if (!launch_params(l, e, memory, params, &size, &out->why))
         return refuse(out, VERDICT_LAUNCH_ERROR);
     struct sim_launch launch = {.program = program,
                                 .params = params,
@@ -137,61 +222,144 @@ static bool run_launch(struct server *s, const struct bound_launch *l, const uin
     return true;
 }
 
-static bool run_plan(struct server *s, const struct bound_plan *p, const uint64_t *addresses,
-                     uint64_t sample, struct answer *out) {
-    for (size_t i = 0; i < p->nlaunches; i++)
-        if (!run_launch(s, &p->launches[i], addresses, sample, out))
-            return false;
+/* Where the plan's memory is: tensors by the case, workspaces made here for each run. */
+struct places {
+    uint64_t tensors[TASK_MAX_TENSORS], workspaces[PLAN_MAX_WORKSPACES];
+    char *tensor_host[TASK_MAX_TENSORS], *workspace_host[PLAN_MAX_WORKSPACES];
+    size_t tensor_bytes[TASK_MAX_TENSORS];
+};
+
+static bool run_memset(const struct bound_memset *m, const struct bound_plan *p,
+                       const struct places *at, struct answer *out) {
+    bool tensor = m->of == ARG_TENSOR;
+    char *dst = tensor ? at->tensor_host[m->ref] : at->workspace_host[m->ref];
+    size_t bytes = tensor ? at->tensor_bytes[m->ref] : p->workspaces[m->ref].bytes;
+    if (!dst || m->count > bytes / m->size)
+        return err_set(&out->why, ERR_ENV, "bad message: memset");
+    for (uint64_t i = 0; i < m->count; i++)
+        memcpy(dst + i * m->size, &m->pattern, m->size);
     return true;
 }
 
-/* The tensors of the message, as buffers over the judge's memory. */
-static bool add_case(struct server *s, const json *tensors, char *map, size_t size,
-                     uint64_t *addresses, struct err *err) {
-    if (json_len(tensors) != s->task->ntensors)
-        return err_set(err, ERR_ENV, "bad message: tensors");
-    for (size_t i = 0; i < s->task->ntensors; i++) {
-        int64_t offset, bytes;
-        bool writable = false;
-        const json *t = json_at(tensors, i);
-        if (!json_is_object(t))
-            continue; /* a let has no memory */
-        json_get_bool(t, "writable", &writable);
-        if (!json_get_i64(t, "offset", &offset) || !json_get_i64(t, "bytes", &bytes) ||
-            offset < 0 || bytes < 0 || (uint64_t)offset > size ||
-            (uint64_t)bytes > size - (uint64_t)offset)
-            return err_set(err, ERR_ENV, "bad message: tensor %zu", i);
-        struct sim_buffer b = {.name = s->task->tensors[i].name,
-                               .host = map + offset,
-                               .size = (size_t)bytes,
-                               .read_only = !writable};
-        addresses[i] = sim_machine_add(s->machine, &b);
+static bool run_plan(struct server *s, const struct bound_plan *p, const struct places *at,
+                     uint64_t sample, struct answer *out) {
+    struct launch_memory memory = {at->tensors, at->workspaces, NULL};
+    if (p->nmaps) {
+        err_set(&out->why, ERR_NO, "the simulator of this version has no tensor maps");
+        return refuse(out, VERDICT_UNSUPPORTED);
+    }
+    for (size_t i = 0; i < p->nsteps; i++) {
+        size_t k = p->steps[i].index;
+        if (p->steps[i].kind == PLAN_LAUNCH ? !run_launch(s, &p->launches[k], &memory, sample, out)
+                                            : !run_memset(&p->memsets[k], p, at, out))
+            return false;
     }
     return true;
 }
 
-static bool run_case(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
-    uint64_t addresses[TASK_MAX_TENSORS] = {0};
+/* Filled with what nobody expects; without memory behind it until it is touched. */
+static bool add_workspaces(struct server *s, const struct bound_plan *p, struct places *at,
+                           bool poison, struct answer *out) {
+    struct rng r = {{0, 0}};
+    uint64_t key = 0;
+    rng_secret(&key);
+    r = rng_stream(key, S("workspace"));
+    for (size_t i = 0; i < p->nworkspaces; i++) {
+        size_t bytes = p->workspaces[i].bytes;
+        if (bytes > WORKSPACE_MAX) {
+            err_set(&out->why, ERR_NO,
+                    "workspace %.*s of %zu bytes: the simulator has room for %llu",
+                    STR_ARG(p->workspaces[i].name), bytes, WORKSPACE_MAX);
+            return refuse(out, VERDICT_OUT_OF_MEMORY);
+        }
+        char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (map == MAP_FAILED)
+            return err_errno(&out->why, ERR_ENV, "reserve %zu bytes of workspace", bytes);
+        at->workspace_host[i] = map;
+        for (size_t k = 0; poison && k < bytes; k += 8) {
+            uint64_t v = rng_u64(r, k);
+            memcpy(map + k, &v, bytes - k < 8 ? bytes - k : 8);
+        }
+        s->bytes += bytes;
+        at->workspaces[i] = sim_machine_add(
+            s->machine,
+            &(struct sim_buffer){.name = p->workspaces[i].name, .host = map, .size = bytes});
+    }
+    return true;
+}
+
+static void free_workspaces(const struct bound_plan *p, struct places *at) {
+    for (size_t i = 0; i < p->nworkspaces; i++)
+        if (at->workspace_host[i])
+            munmap(at->workspace_host[i], p->workspaces[i].bytes);
+}
+
+static bool add_tensor(struct server *s, const json *t, size_t i, struct places *at,
+                       struct err *err) {
+    int64_t id, offset, bytes;
+    bool writable = false;
+    json_get_bool(t, "writable", &writable);
+    if (!json_get_i64(t, "buffer", &id) || !json_get_i64(t, "offset", &offset) ||
+        !json_get_i64(t, "bytes", &bytes) || offset < 0 || bytes < 0)
+        return err_set(err, ERR_ENV, "bad message: tensor %zu", i);
+    const struct buffer *b = find_buffer(s, id);
+    if (!b || (uint64_t)offset > b->size || (uint64_t)bytes > b->size - (uint64_t)offset)
+        return err_set(err, ERR_ENV, "bad message: tensor %zu lies in no buffer", i);
+    at->tensor_host[i] = writable ? b->map + offset : NULL;
+    at->tensor_bytes[i] = (size_t)bytes;
+    s->bytes += (uint64_t)bytes;
+    at->tensors[i] =
+        sim_machine_add(s->machine, &(struct sim_buffer){.name = s->task->tensors[i].name,
+                                                         .host = b->map + offset,
+                                                         .size = (size_t)bytes,
+                                                         .read_only = !writable});
+    return true;
+}
+
+/* The tensors of the message, as buffers over the judge's memory. */
+static bool add_case(struct server *s, const json *tensors, struct places *at, struct err *err) {
+    if (json_len(tensors) != s->task->ntensors)
+        return err_set(err, ERR_ENV, "bad message: tensors");
+    for (size_t i = 0; i < s->task->ntensors; i++)
+        if (json_is_object(json_at(tensors, i)) && /* a let has no memory */
+            !add_tensor(s, json_at(tensors, i), i, at, err))
+            return false;
+    return true;
+}
+
+static bool run_case(struct server *s, const json *tensors, const struct bound_plan *plan,
+                     struct answer *out) {
+    struct places at = {0};
+    s->bytes = 0;
+    sim_machine_clear(s->machine);
+    bool ok = add_case(s, tensors, &at, &out->why) && add_workspaces(s, plan, &at, true, out) &&
+              run_plan(s, plan, &at, 0, out);
+    sim_machine_clear(s->machine);
+    free_workspaces(plan, &at);
+    return ok;
+}
+
+static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
+                      struct answer *out) {
+    const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
+    const json *plans = json_get(f->head, "plans");
     struct bound_plan plan;
-    struct stat st;
-    if (!s->module || f->nfds != 1 || fstat(f->fds[0], &st) < 0)
+    bool counted = false, ok = true;
+    if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
-    if (!launches_from_json(json_get(f->head, "launches"), a, &plan, &out->why))
+    if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
         return false;
-    size_t size = (size_t)st.st_size;
-    bool counted = false;
     json_get_bool(f->head, "counted", &counted);
     if (counted)
         out->counters = json_array();
-    s->bytes = size;
-    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fds[0], 0);
-    if (map == MAP_FAILED)
-        return err_errno(&out->why, ERR_ENV, "map %zu bytes of a case", size);
-    sim_machine_clear(s->machine);
-    bool ok = add_case(s, json_get(f->head, "tensors"), map, size, addresses, &out->why) &&
-              run_plan(s, &plan, addresses, 0, out);
-    sim_machine_clear(s->machine);
-    munmap(map, size);
+    for (size_t i = 0; ok && i < json_len(runs); i++) {
+        int64_t at = -1;
+        json_to_i64(json_at(json_at(runs, i), 0), &at);
+        const json *tensors = at < 0 ? NULL : json_get(json_at(cases, (size_t)at), "tensors");
+        out->at = i;
+        ok = run_case(s, tensors, &plan, out);
+    }
     return ok;
 }
 
@@ -237,8 +405,8 @@ static bool add_lazy(struct server *s, const struct inst *in, const struct data_
 }
 
 static bool measure(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
-    uint64_t addresses[TASK_MAX_TENSORS] = {0};
     void *maps[TASK_MAX_TENSORS] = {0};
+    struct places at = {0};
     struct data_scale scale;
     struct bound_plan plan;
     struct binding *set;
@@ -246,20 +414,26 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     size_t nset;
     int64_t sample = 0;
     json_get_i64(f->head, "sample_ctas", &sample);
-    if (!s->module)
+    if (!s->task || !s->module)
         return err_set(&out->why, ERR_ENV, "bad message: measure");
-    if (!launches_from_json(json_get(f->head, "launches"), a, &plan, &out->why) ||
+    if (!plan_from_json(json_get(f->head, "plan"), a, &plan, &out->why) ||
         !set_from_json(json_get(f->head, "set"), a, &set, &nset, &out->why) ||
         !task_bind(s->task, set, nset, a, &in, &out->why))
         return false;
     for (size_t i = 0; i < DATA_COUNT; i++)
         scale.factor[i] = 1;
+    for (size_t i = 0; i < plan.nmemsets; i++)
+        plan.memsets[i].count = 0; /* nothing of it is looked at */
     out->counters = json_array();
     s->bytes = 0;
     sim_machine_clear(s->machine);
-    bool ok = add_lazy(s, in, &scale, a, maps, addresses, &out->why) &&
-              run_plan(s, &plan, addresses, (uint64_t)sample, out);
+    bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
+              add_workspaces(s, &plan, &at, false, out);
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        at.tensor_host[i] = maps[i];
+    ok = ok && run_plan(s, &plan, &at, (uint64_t)sample, out);
     sim_machine_clear(s->machine);
+    free_workspaces(&plan, &at);
     for (size_t i = 0; i < in->task->ntensors; i++)
         if (maps[i])
             munmap(maps[i], in->tensors[i].bytes);
@@ -272,6 +446,7 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
     bool trouble = !ok && ans->verdict == VERDICT_ACCEPTED;
     json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
     json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
+    json_set_i64(head, "at", (int64_t)ans->at);
     if (ok && ans->counters)
         json_set(head, "counters", ans->counters);
     else
@@ -285,14 +460,20 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
 static bool serve(struct server *s, int fd, const struct frame *f, struct err *err) {
     struct answer ans = {.verdict = VERDICT_ACCEPTED};
     struct arena *a = arena_new(256u << 20);
-    bool ok, sent;
+    bool ok, sent = true;
     switch (f->type) {
+    case WIRE_TASK:
+        sent = take_task(s, f, err);
+        break;
+    case WIRE_BUFFERS:
+        sent = take_buffers(s, f, err);
+        break;
     case WIRE_LOAD:
         ok = load_module(s, f, &ans);
         sent = reply(fd, WIRE_LOADED, &ans, ok, err);
         break;
     case WIRE_RUN:
-        ok = run_case(s, f, a, &ans);
+        ok = run_batch(s, f, a, &ans);
         sent = reply(fd, WIRE_RAN, &ans, ok, err);
         break;
     case WIRE_MEASURE:
@@ -306,11 +487,10 @@ static bool serve(struct server *s, int fd, const struct frame *f, struct err *e
     return sent;
 }
 
-int device_main(const struct device_name *d, unsigned threads) {
+int sim_device_main(unsigned threads) {
     struct server s = {.threads = threads};
     struct err err = {0};
     int got = -1;
-    (void)d; /* the simulator runs every architecture's PTX alike; the model is the coordinator's */
     if (role_enter(ROLE_FD, "device", &err)) {
         uint64_t secret = 0;
         rng_secret(&secret); /* without one the addresses are merely known */
@@ -325,6 +505,7 @@ int device_main(const struct device_name *d, unsigned threads) {
             }
         }
         arena_free(s.module_arena);
+        arena_free(s.task_arena);
         sim_machine_free(s.machine);
     }
     if (got < 0)

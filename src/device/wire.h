@@ -1,44 +1,71 @@
 /* What coordinator, worker, device and judge say to each other. All of it is frames (base/frame.h):
  * JSON for what is said, a blob for bulk, descriptors for shared memory between device and judge.
  *
- *   coordinator ⇄ worker    pipes, possibly through ssh or srun: no descriptors, end of file ends
- * it worker ⇄ device, judge  AF_UNIX sockets on descriptor 3; memory travels as descriptors
+ *   coordinator ⇄ worker      pipes, possibly through ssh or srun: no descriptors, end of file ends
+ * it worker ⇄ device, judge    AF_UNIX sockets on descriptor 3; memory travels as descriptors
  *
- * A job is one candidate: its PTX, and the shapes and data it is to be tried on. The worker walks
- * through them with the judge (inputs, poison, comparison) and the device (runs), stops at the
- * first verdict, and reports. Expected values and verification seeds never reach the device. */
+ * A job is one candidate, and perhaps rivals that are timed beside it: its modules (PTX for the
+ * simulator, cubins for CUDA), and batches. A batch is one shape with one or more cases, a case is
+ * a kind of data from a seed. The worker walks through the batches with the judge (inputs, poison,
+ * comparison) and the device (runs), stops at the first verdict, and reports. Expected values and
+ * verification seeds never reach the device.
+ *
+ * Memory has numbers: the judge makes a buffer once and sends its descriptor once to each device
+ * process; cases name buffers. */
 #ifndef DEVICE_WIRE_H
 #define DEVICE_WIRE_H
 
 #include "base/json.h"
 
-#define WIRE_VERSION  1
+#define WIRE_VERSION  2
 #define WIRE_NOISE    65536 /* bytes of login banner skipped before a worker's first frame */
 #define WIRE_ALIVE_MS 5000  /* between a busy worker's signs of life */
 #define WIRE_DEAD_MS  60000 /* of silence on a job: the worker is given up */
 #define ROLE_FD       3     /* a role's socket */
 
-/* Public: counts are the same in every run. The counted trial is judged all the same. */
-#define COUNTER_SEED "0"
-
 enum wire {
-    WIRE_HELLO = 1,   /* role → parent, first: {role, protocol, build, pid, sandbox, device} */
-    WIRE_JOB = 10,    /* coordinator → worker: struct job; blob: PTX */
-    WIRE_RESULT = 11, /* worker → coordinator: {job, verdict, why, runs: […], counters: […]} */
+    WIRE_HELLO = 1, /* role → parent, first: {role, protocol, build, pid, sandbox, device} */
+    /* coordinator → worker → device and judge, before the first job; no answer: {task, file,
+     * oracle, harness: bytes}; blob: the oracle's cubin, the harness's cubin (none for sim) */
+    WIRE_TASK = 9,
+    /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, plans: [one a
+     * module]}], batches: [{shape, cases: [{data, seed}], counted, timed, rounds}], time:
+     * {samples, budget_ms}, measure}; blob: the modules one after the other */
+    WIRE_JOB = 10,
+    /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], times: [one
+     * a module: {samples_s, host_s}], rival: {module, verdict, why} where one failed, clocks,
+     * verify_ms, time_ms} */
+    WIRE_RESULT = 11,
     WIRE_FAILED = 12, /* worker → coordinator: {job, why}: the worker's own trouble, no verdict */
     WIRE_ALIVE = 13,  /* worker → coordinator: {}: now and then while it works on a job */
-    WIRE_PREPARE = 20, /* worker → judge: {task, file, set, data, seed}; inputs and poison made */
-    WIRE_CASE = 21,    /* judge → worker: {tensors: [{offset, bytes, writable}]}; fd: memory */
-    WIRE_COMPARE = 22, /* worker → judge: {} about the last case */
-    WIRE_JUDGED = 23,  /* judge → worker: {verdict, why, worst, rms, mismatches} */
-    WIRE_LOAD = 30,    /* worker → device: {task, file}; blob: PTX */
-    WIRE_LOADED = 31,  /* device → worker: {verdict, why} */
-    WIRE_RUN = 32,     /* worker → device: {set, launches, tensors, counted}; fd: the case */
-    WIRE_RAN = 33,     /* device → worker: {verdict, why, counters where asked for} */
-    WIRE_MEASURE = 34, /* worker → device: {set, launches, sample_ctas}: of shapes too large to
-                          judge, counters of a few blocks */
+    /* worker → judge: {set, cases: [{data, seed}], align: [a tensor], workspaces: [bytes], device:
+     * number of the device process}; inputs and poison are made */
+    WIRE_PREPARE = 20,
+    /* judge → worker: {cases: [{tensors: [0 | {buffer, offset, bytes, writable}]}], workspaces:
+     * [{buffer, offset, bytes}]}, or {verdict, why} where the candidate asks for too much */
+    WIRE_CASE = 21,
+    WIRE_COMPARE = 22, /* worker → judge: {} about the last batch */
+    /* judge → worker: {verdict, why, at: case, worst: […], rms: […], mismatches} */
+    WIRE_JUDGED = 23,
+    /* judge → worker → device, before the CASE that names them; no answer: {reset, buffers: [{id,
+     * bytes}], drop: [id]}; one descriptor a buffer */
+    WIRE_BUFFERS = 24,
+    WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
+    WIRE_LOADED = 31, /* device → worker: {verdict, why} */
+    /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
+     * module]], timed, counted} */
+    WIRE_RUN = 32,
+    /* device → worker: {verdict, why, at: run, counters where asked for, times_s, host_s, clocks
+     * where timed} */
+    WIRE_RAN = 33,
+    WIRE_MEASURE = 34,  /* worker → device: {set, plan, sample_ctas}: of shapes too large to
+                           judge, counters of a few blocks */
     WIRE_MEASURED = 35, /* device → worker: {verdict, why, counters: one object a launch} */
-    WIRE_ERROR = 40, /* judge or device → worker: {why}: cannot do that (memory, bad message) */
+    WIRE_CEILINGS = 36, /* coordinator → worker → device: {}: what this GPU can do at most */
+    WIRE_CEILED = 37,   /* device → worker → coordinator: {copy_bytes_s, …} or {why} */
+    WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */
+    WIRE_DUMPED = 39, /* judge → worker: {tensors: [[bytes a tensor] a case]}; blob: all of them */
+    WIRE_ERROR = 40,  /* judge or device → worker: {why}: cannot do that (memory, bad message) */
 };
 
 #endif

@@ -3,39 +3,57 @@
  * lost goes back to the front of the queue, a few times. */
 #include "eval/eval.h"
 
+#include "base/asset.h"
 #include "base/rng.h"
-#include "device/job.h"
+#include "base/spread.h"
 #include "device/wire.h"
+#include "eval/dump.h"
+#include "eval/job_text.h"
 #include "eval/links.h"
 #include "eval/record.h"
 #include "eval/trials.h"
 #include "kernel/inspect.h"
+#include "kernel/oracle.h"
 #include "spec/cost.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAX_LOSSES       4
-#define SAMPLED_CTAS     256       /* at most, and … */
-#define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor */
-#define WORK_ARENA       (1ull << 30)
+#define MAX_LOSSES 4
+#define WORK_ARENA (1ull << 30)
+#define NEAR_BEST  1.03 /* times the fastest so far: worth a duel with it */
 
 struct work {
     struct evaluator *e;
     struct work *next;          /* in the queue for workers */
     struct work *older, *newer; /* among all that are under way */
     uint64_t timer;
-    uint64_t id, started_us;
+    uint64_t id, seed;
+    uint64_t started_us, queued_us, sent_us;
     struct arena *arena;
-    str file, source, ptx;
+    str file, source;
+    str module; /* what the device is given: PTX or cubin */
     struct candidate *candidate;
     struct trials trials;
     bool planned;
     struct build build; /* facts; strings in the arena */
+    const struct ptx_module *ptx;
     bool built;
     unsigned losses;
     enum verdict early; /* reached before compilation */
     struct err why;
+    json *result; /* of the worker; while the duel is on, and as long as it is kept */
+    double time_s;
+    bool kept;
+    struct duel *duel; /* several candidates in one job; this is only its handle */
+};
+
+/* Candidates that are timed interleaved. */
+struct duel {
+    struct work *of[EVALUATOR_MAX_DUEL];
+    size_t n;
+    evaluator_duel_fn *done;
+    void *ctx;
 };
 
 struct evaluator {
@@ -53,7 +71,13 @@ struct evaluator {
     uint64_t seed;
     unsigned workers;
     bool dead;
+    struct work *incumbent; /* the fastest so far, where candidates duel with it */
+    struct arena *support_arena;
+    str oracle, harness;   /* cubins for judge and device, CUDA only */
+    unsigned support_open; /* of them, still being built */
 };
+
+static void duel_start(struct evaluator *e, const struct duel *d);
 
 static struct work *work_new(struct evaluator *e, uint64_t id) {
     struct work *w = mem_alloc(sizeof *w);
@@ -76,8 +100,16 @@ static void work_free(struct work *w) {
         w->e->newest = w->older;
     if (w->older)
         w->older->newer = w->newer;
+    if (w->e->incumbent == w)
+        w->e->incumbent = NULL;
+    json_free(w->result);
+    mem_free(w->duel);
     arena_free(w->arena);
     mem_free(w);
+}
+
+static bool on_gpu(const struct evaluator *e) {
+    return e->o.device.kind == DEVICE_CUDA;
 }
 
 static struct record_input record_input(const struct work *w) {
@@ -90,7 +122,9 @@ static struct record_input record_input(const struct work *w) {
         .kernels = w->build.kernels,
         .nkernels = w->build.nkernels,
         .build = w->built ? &w->build : NULL,
-        .seed = w->e->seed,
+        .module = w->ptx,
+        .seed = w->seed,
+        .queue_ms = (double)(w->sent_us - w->queued_us) / 1000,
         .wall_ms = (double)(clock_us() - w->started_us) / 1000,
     };
 }
@@ -100,7 +134,8 @@ static void deliver(struct work *w, json *record) {
     struct err err = {0};
     uint64_t id = w->id;
     struct outcome *o = outcome_from_record(record, &err);
-    work_free(w);
+    if (!w->kept)
+        work_free(w);
     if (o)
         e->done(e->ctx, id, o);
     else
@@ -122,64 +157,35 @@ static void give_up(struct work *w, const struct err *why) {
 
 /* ---- at the workers ---- */
 
-static json *shape_json(const struct trial_shape *s) {
-    json *j = json_object(), *data = json_array();
-    for (size_t k = 0; k < DATA_COUNT; k++)
-        if (s->kinds[k])
-            json_push_str(data, str_view(data_name((enum data_kind)k)));
-    json_set_str(j, "label", s->label);
-    json_set(j, "set", set_to_json(s->inst));
-    json_set(j, "data", data);
-    if (s->counted)
-        json_set_bool(j, "counted", true);
-    json_set(j, "launches", launches_to_json(&s->plan));
-    return j;
+static json *duel_job(const struct work *w, struct buf *blob) {
+    struct job_module m[EVALUATOR_MAX_DUEL];
+    for (size_t i = 0; i < w->duel->n; i++) {
+        const struct work *k = w->duel->of[i];
+        m[i] = (struct job_module){&k->trials.task_plan, k->module.n};
+        buf_puts(blob, k->module);
+    }
+    return job_of_duel(&w->e->o, w->e->seed, m, w->duel->n);
 }
 
-/* A block of a persistent grid may walk through millions of elements: few of those will do. */
-static int64_t sampled_ctas(const struct work *w) {
-    const struct inst *in = w->e->o.inst;
-    int64_t largest = 1, sample = SAMPLED_CTAS;
-    for (size_t i = 0; i < in->task->ntensors; i++)
-        largest = in->tensors[i].count > largest ? in->tensors[i].count : largest;
-    for (size_t i = 0; i < w->trials.task_plan.nlaunches; i++) {
-        const uint32_t *grid = w->trials.task_plan.launches[i].grid;
-        int64_t each = largest / ((int64_t)grid[0] * grid[1] * grid[2]) + 1;
-        sample = SAMPLED_ELEMENTS / each < sample ? SAMPLED_ELEMENTS / each : sample;
-    }
-    return sample < 2 ? 2 : sample;
-}
-
-static json *job_json(const struct work *w) {
-    const struct evaluator *e = w->e;
-    char seed[32];
-    json *j = json_object(), *shapes = json_array();
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)e->seed);
-    json_set_str(j, "task", e->o.task->text);
-    json_set_str(j, "file", e->o.task->file);
-    json_set_str(j, "seed", str_view(seed));
-    json_set_i64(j, "limit_ms", e->o.run_limit_ms ? e->o.run_limit_ms : 20000);
-    for (size_t i = 0; i < w->trials.n; i++)
-        json_push(shapes, shape_json(&w->trials.shapes[i]));
-    json_set(j, "shapes", shapes);
-    if (!e->o.verify_only && !w->trials.task_shape_run) {
-        json *m = json_object();
-        json_set(m, "set", set_to_json(e->o.inst));
-        json_set(m, "launches", launches_to_json(&w->trials.task_plan));
-        json_set_i64(m, "sample_ctas", sampled_ctas(w));
-        json_set(j, "measure", m);
-    }
-    return j;
+static json *job_json(const struct work *w, struct buf *blob) {
+    if (w->duel)
+        return duel_job(w, blob);
+    buf_puts(blob, w->module);
+    return job_of_trials(&w->e->o, &w->trials, w->module.n);
 }
 
 static void feed(struct evaluator *e) {
-    while (e->head && !e->dead) {
+    while (e->head && !e->dead && links_idle(e->links)) {
         struct work *w = e->head;
-        json *job = job_json(w);
-        bool sent = links_send(e->links, w, job, w->ptx);
+        struct buf blob;
+        buf_init(&blob, 256u << 20);
+        json *job = job_json(w, &blob);
+        bool sent = links_send(e->links, WIRE_JOB, w, job, buf_str(&blob));
+        buf_release(&blob);
         json_free(job);
         if (!sent)
             return;
+        w->sent_us = clock_us();
         e->head = w->next;
         if (!e->head)
             e->tail = NULL;
@@ -188,6 +194,7 @@ static void feed(struct evaluator *e) {
 }
 
 static void enqueue(struct evaluator *e, struct work *w) {
+    w->queued_us = w->sent_us = clock_us();
     if (e->tail)
         e->tail->next = w;
     else
@@ -200,11 +207,99 @@ static void worker_idle(void *ctx) {
     feed(ctx);
 }
 
-static void worker_result(void *ctx, void *job, const json *head) {
-    struct work *w = job;
-    (void)ctx;
+static void end_duel(struct work *w, const json *result, str why) {
+    evaluator_duel_fn *done = w->duel->done;
+    void *ctx = w->duel->ctx;
+    done(ctx, result, why);
+    work_free(w);
+}
+
+static void finish(struct work *w, const json *result) {
     struct record_input in = record_input(w);
-    deliver(w, record_result(&in, head));
+    json *record = record_result(&in, result);
+    bool accepted = false;
+    json_get_bool(record, "accepted", &accepted);
+    json_get_f64(record, "time_s", &w->time_s);
+    w->kept = accepted && w->e->o.keep;
+    deliver(w, record);
+}
+
+/* ---- against the fastest so far ---- */
+
+static bool is_faster(const json *result) {
+    struct spread s[2];
+    for (size_t i = 0; i < 2; i++)
+        s[i] = record_spread(json_at(json_get(result, "times"), i));
+    return s[0].n && s[1].n && s[0].high < s[1].low;
+}
+
+static void make_incumbent(struct work *w) {
+    struct evaluator *e = w->e;
+    if (e->incumbent)
+        work_free(e->incumbent);
+    e->incumbent = w;
+    w->kept = true;
+}
+
+static void challenge_ended(void *ctx, const json *result, str why) {
+    struct work *w = ctx;
+    struct record_input in = record_input(w);
+    bool better = result && is_faster(result);
+    (void)why; /* a duel that did not take place leaves the first measurement */
+    json *record = record_duel(&in, w->result, result);
+    if (better) {
+        json_get_f64(record, "time_s", &w->time_s);
+        make_incumbent(w);
+    }
+    deliver(w, record);
+}
+
+static void challenge(struct work *w) {
+    struct duel d = {.of = {w, w->e->incumbent}, .n = 2, .done = challenge_ended, .ctx = w};
+    duel_start(w->e, &d);
+}
+
+/* Right, and timed: the first of its kind becomes the one to beat, and what comes near it is timed
+ * again in turns with it. */
+static void finish_timed(struct work *w, const json *result) {
+    struct evaluator *e = w->e;
+    struct record_input in = record_input(w);
+    json *record = record_result(&in, result);
+    bool accepted = false;
+    json_get_bool(record, "accepted", &accepted);
+    if (!accepted || !json_get_f64(record, "time_s", &w->time_s)) {
+        deliver(w, record);
+    } else if (!e->incumbent) {
+        make_incumbent(w);
+        deliver(w, record);
+    } else if (w->time_s < NEAR_BEST * e->incumbent->time_s) {
+        json_free(record);
+        w->result = json_copy(result);
+        challenge(w);
+    } else {
+        deliver(w, record);
+    }
+}
+
+static void worker_result(void *ctx, void *job, const json *head) {
+    struct evaluator *e = ctx;
+    struct work *w = job;
+    if (w->duel)
+        end_duel(w, head, (str){0});
+    else if (e->o.duel && on_gpu(e))
+        finish_timed(w, head);
+    else
+        finish(w, head);
+}
+
+static void worker_dumped(void *ctx, void *job, const struct frame *f) {
+    struct evaluator *e = ctx;
+    const struct work *w = job;
+    struct err err = {0};
+    if (e->o.dump && !w->duel && !dump_write(e->o.dump, &w->trials, f, &err)) {
+        e->dead = true;
+        e->broken(e->ctx, &err);
+    }
 }
 
 static void worker_lost(void *ctx, void *job, str why) {
@@ -217,6 +312,10 @@ static void worker_lost(void *ctx, void *job, str why) {
         if (!e->tail)
             e->tail = w;
         feed(e);
+        return;
+    }
+    if (w->duel) {
+        end_duel(w, NULL, why);
         return;
     }
     err_set(&err, ERR_ENV, "a worker failed %u times on one candidate: %.*s", w->losses,
@@ -234,7 +333,8 @@ static void worker_broken(void *ctx, const struct err *why) {
 
 static void keep_build(struct work *w, const struct build *b) {
     w->build = *b;
-    w->ptx = w->build.ptx = arena_str(w->arena, b->ptx);
+    w->build.ptx = arena_str(w->arena, b->ptx);
+    w->module = on_gpu(w->e) ? arena_str(w->arena, b->cubin) : w->build.ptx;
     w->build.cubin = w->build.log = (str){0};
     w->build.kernels = arena_array(w->arena, struct kernel_facts, b->nkernels);
     for (size_t i = 0; i < b->nkernels; i++) {
@@ -282,10 +382,11 @@ static void built(void *ctx, const struct build *b) {
         end_with(w, b->verdict, log);
         return;
     }
-    if (!ptx_parse(w->ptx, w->arena, &m, &why)) {
+    if (!ptx_parse(w->build.ptx, w->arena, &m, &why)) {
         end_with(w, VERDICT_UNSUPPORTED, str_view(why.text));
         return;
     }
+    w->ptx = m;
     enum verdict v = ptx_inspect(w->candidate, m, &why);
     bool fits = v == VERDICT_ACCEPTED && launches_fit(w, &w->trials.task_plan, &why);
     for (size_t i = 0; fits && i < w->trials.n; i++)
@@ -308,7 +409,12 @@ static bool plan_work(struct work *w, struct buf *unit) {
     w->early = VERDICT_BAD_PLAN;
     if (!candidate_parse(w->file, w->source, e->o.task, w->arena, &w->candidate, &w->why))
         return false;
-    struct trials_options to = {e->seed, !e->o.verify_only, e->o.thorough || e->o.verify_only};
+    w->candidate->assets = e->o.assets;
+    struct trials_options to = {.secret = w->seed,
+                                .thorough = e->o.thorough || e->o.verify_only,
+                                .measure = !e->o.verify_only,
+                                .gpu = on_gpu(e),
+                                .memory = e->o.memory_bytes};
     if (!trials_make(w->candidate, e->o.inst, &to, w->arena, &w->trials, &launch, &w->why)) {
         w->early = launch ? VERDICT_LAUNCH_ERROR : VERDICT_BAD_PLAN;
         return false;
@@ -321,6 +427,9 @@ void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
     struct work *w = work_new(e, id);
     struct buf unit;
     struct err err = {0};
+    w->seed = e->seed;
+    if (e->o.fresh_seeds && !e->o.seed_given)
+        rng_secret(&w->seed); /* or else the run's own, which is as secret */
     w->file = arena_str(w->arena, file);
     w->source = arena_str(w->arena, source);
     buf_init(&unit, 4u << 20);
@@ -343,32 +452,69 @@ static unsigned cores(void) {
     return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
-static double contraction_rate(const struct gpu *g, enum accuracy a) {
-    switch (a) {
-    case ACCURACY_TF32:
-        return g->tf32_flops;
-    case ACCURACY_F16:
-    case ACCURACY_BF16:
-        return g->bf16_flops;
-    default:
-        return g->fp32_tensor_flops;
-    }
-}
-
-struct roofline task_limit(const struct gpu *g, const struct inst *in) {
-    struct cost c;
-    cost_of(in, &c);
-    double rate = contraction_rate(g, in->task->accuracy), rest = c.flops - c.flops_contraction;
-    double seconds = c.flops_contraction / rate + rest / g->fp32_flops;
-    double mixed = seconds > 0 ? c.flops / seconds : g->fp32_flops;
-    return gpu_roofline(g, c.read_bytes, c.write_bytes, c.flops, mixed);
-}
-
 static void find_limit(struct evaluator *e) {
     struct cost c;
     cost_of(e->o.inst, &c);
-    e->floor_s = c.compulsory_bytes / e->o.device.gpu->dram_bytes_s;
+    e->floor_s = on_gpu(e) ? task_floor(e->o.device.gpu, e->o.inst)
+                           : c.compulsory_bytes / e->o.device.gpu->dram_bytes_s;
     e->limit = task_limit(e->o.device.gpu, e->o.inst);
+}
+
+/* ---- what judge and device need on a GPU ---- */
+
+static void set_task(struct evaluator *e) {
+    json *head = json_object();
+    struct buf blob;
+    buf_init(&blob, 128u << 20);
+    buf_puts(&blob, e->oracle);
+    buf_puts(&blob, e->harness);
+    json_set_str(head, "task", e->o.task->text);
+    json_set_str(head, "file", e->o.task->file);
+    json_set_i64(head, "oracle", (int64_t)e->oracle.n);
+    json_set_i64(head, "harness", (int64_t)e->harness.n);
+    links_set_task(e->links, head, buf_str(&blob));
+    buf_release(&blob);
+}
+
+static void support_built(struct evaluator *e, const struct build *b, const char *what, str *out) {
+    struct err err = {0};
+    if (b->verdict != VERDICT_ACCEPTED) {
+        err_set(&err, ERR_ENV, "the %s does not compile: %.*s", what, STR_ARG(b->log));
+        e->dead = true;
+        e->broken(e->ctx, &err);
+        return;
+    }
+    *out = arena_str(e->support_arena, b->cubin);
+    if (--e->support_open == 0)
+        set_task(e);
+}
+
+static void oracle_built(void *ctx, const struct build *b) {
+    struct evaluator *e = ctx;
+    support_built(e, b, "judge's reference", &e->oracle);
+}
+
+static void harness_built(void *ctx, const struct build *b) {
+    struct evaluator *e = ctx;
+    support_built(e, b, "device's harness", &e->harness);
+}
+
+static bool build_support(struct evaluator *e, struct err *err) {
+    const char *arch = e->o.device.gpu->arch;
+    struct buf unit;
+    str harness;
+    buf_init(&unit, 8u << 20);
+    e->support_arena = arena_new(256u << 20);
+    e->support_open = 2;
+    struct build_request oracle = {.arch = arch}, tools = {.arch = arch, .fmad = true};
+    bool ok = oracle_unit(e->o.task, &unit, err) &&
+              asset_get(NULL, "device/harness.cu", e->support_arena, &harness, err);
+    oracle.unit = buf_str(&unit);
+    tools.unit = harness;
+    ok = ok && build_submit(e->pool, &oracle, oracle_built, e, err) &&
+         build_submit(e->pool, &tools, harness_built, e, err);
+    buf_release(&unit);
+    return ok;
 }
 
 struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
@@ -380,9 +526,10 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     e->done = done;
     e->broken = broken;
     e->ctx = ctx;
-    e->workers = o->workers ? o->workers : cores();
+    e->workers = o->workers ? o->workers : on_gpu(e) ? 1 : cores();
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
-    struct links_events ev = {e, worker_idle, worker_result, worker_lost, worker_broken};
+    struct links_events ev = {e,           worker_idle,  worker_result, worker_dumped,
+                              worker_lost, worker_broken};
     struct build_pool_options po = {.jobs = o->compilers ? o->compilers : cores(),
                                     .cache = o->cache,
                                     .limit_ms = o->compile_limit_ms};
@@ -392,10 +539,13 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
          !err_set(err, ERR_ENV, "no random numbers from the operating system")) ||
         !(e->pool = build_pool_new(l, &o->nvrtc, &po, err)) ||
         !(e->links =
-              links_new(l, &e->o.device, e->workers, threads, o->worker_command, &ev, err))) {
+              links_new(l, &e->o.device, e->workers, threads, o->worker_command, &ev, err)) ||
+        (on_gpu(e) && !build_support(e, err))) {
         evaluator_free(e);
         return NULL;
     }
+    if (!on_gpu(e))
+        set_task(e);
     return e;
 }
 
@@ -406,11 +556,38 @@ void evaluator_free(struct evaluator *e) {
     build_pool_free(e->pool);
     while (e->newest)
         work_free(e->newest);
+    arena_free(e->support_arena);
     mem_free(e);
 }
 
+static void duel_start(struct evaluator *e, const struct duel *d) {
+    struct work *w = work_new(e, 0);
+    w->duel = mem_alloc(sizeof *w->duel);
+    *w->duel = *d;
+    enqueue(e, w);
+}
+
+static struct work *find_kept(const struct evaluator *e, uint64_t id) {
+    for (struct work *w = e->newest; w; w = w->older)
+        if (w->kept && w->id == id)
+            return w;
+    return NULL;
+}
+
+void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluator_duel_fn *done,
+                    void *ctx) {
+    struct duel d = {.done = done, .ctx = ctx};
+    BUG_IF(n > EVALUATOR_MAX_DUEL);
+    for (size_t i = 0; i < n; i++) {
+        d.of[d.n++] = find_kept(e, ids[i]);
+        BUG_IF(!d.of[i]);
+    }
+    duel_start(e, &d);
+}
+
+/* On a GPU the compilers are what must not wait. */
 size_t evaluator_capacity(const struct evaluator *e) {
-    return 2 * (size_t)e->workers;
+    return 2 * (size_t)e->workers + (on_gpu(e) ? 2 * cores() : 0);
 }
 
 const struct roofline *evaluator_limit(const struct evaluator *e) {

@@ -13,6 +13,7 @@
 #include "spec/task.h"
 
 struct evaluator;
+struct cuda_facts; /* device/cuda.h */
 
 struct evaluator_options {
     const struct task *task;
@@ -25,10 +26,19 @@ struct evaluator_options {
     const char *cache;                 /* of builds; NULL: none */
     const char *const *worker_command; /* prefix before `worker …`; NULL: ourselves */
     bool seed_given;
-    uint64_t seed;         /* of verification; drawn fresh unless given */
-    bool thorough;         /* more kinds of data at the task's own shape */
-    bool verify_only;      /* no counters, no estimate */
-    unsigned run_limit_ms; /* one run on the device; 0: 20 s */
+    uint64_t seed;                  /* of verification; drawn fresh unless given */
+    bool fresh_seeds;               /* drawn for each candidate, not once for all */
+    const char *assets;             /* folder that wins over the embedded ones; NULL: none */
+    bool thorough;                  /* more kinds of data at the task's own shape */
+    bool verify_only;               /* no counters, no times */
+    unsigned run_limit_ms;          /* a batch on the device; 0: 20 s */
+    size_t memory_bytes;            /* CUDA: of the GPU */
+    const struct cuda_facts *facts; /* CUDA: of the GPU, for records; may be NULL */
+    unsigned samples;               /* CUDA: timed runs at least; 0: 12 */
+    unsigned time_ms;               /* CUDA: spent on timing a candidate at most; 0: 2 s */
+    bool duel; /* CUDA: what comes near the fastest so far is timed again, interleaved with it */
+    bool keep; /* accepted candidates stay at hand for evaluator_duel */
+    const char *dump; /* folder: the small cases' tensors as .npy files instead of judging */
 };
 
 typedef void evaluator_done_fn(void *ctx, uint64_t id, struct outcome *o); /* the callee frees o */
@@ -40,6 +50,12 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
                                 struct err *err);
 void evaluator_free(struct evaluator *e); /* kills what runs; done is not called for it */
 void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source);
+/* Times candidates that were kept, by their ids, interleaved in one job. done is called once, with
+ * the worker's WIRE_RESULT or with why there is none. At most EVALUATOR_MAX_DUEL. */
+#define EVALUATOR_MAX_DUEL 16
+typedef void evaluator_duel_fn(void *ctx, const json *result, str why);
+void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluator_duel_fn *done,
+                    void *ctx);
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
 const struct roofline *evaluator_limit(const struct evaluator *e);
 
@@ -47,8 +63,26 @@ const struct roofline *evaluator_limit(const struct evaluator *e);
  * flops, contractions at the tensor cores' rate for the task's class and the rest at plain fp32. */
 struct roofline task_limit(const struct gpu *g, const struct inst *in);
 
+/* What no kernel can undercut by physics: compulsory bytes at the datasheet's bandwidth (outputs up
+ * to the L2's size excused: they may stay there), contractions at the lowest precision's peak. */
+double task_floor(const struct gpu *g, const struct inst *in);
+
 /* One candidate, start to end, on a loop of its own. */
 bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
                    struct err *err);
+struct source_file {
+    str file, text;
+};
+/* Each of the files `repeat` times. each is called once for every evaluation, in any order; the
+ * outcome is freed afterwards. */
+typedef void evaluate_each_fn(void *ctx, const struct source_file *f, const struct outcome *o);
+bool evaluate_many(const struct evaluator_options *o, const struct source_file *files, size_t n,
+                   size_t repeat, evaluate_each_fn *each, void *ctx, struct err *err);
+/* Several: each is verified, and those that are right are timed interleaved with each other (CUDA).
+ * *out: {"kernels": [the records, in order; with times of the duel], "clocks"}. */
+bool evaluate_duel(const struct evaluator_options *o, const struct source_file *files, size_t n,
+                   json **out, struct err *err);
+/* The measured ceilings of the GPU, by its harness kernels: copy_bytes_s, …. */
+bool evaluate_ceilings(const struct evaluator_options *o, json **out, struct err *err);
 
 #endif

@@ -31,6 +31,8 @@ struct links {
     unsigned n;
     int64_t serial;
     bool broken;
+    json *task; /* NULL: not set yet */
+    str task_blob;
 };
 
 static void link_frame(void *ctx, struct frame *f);
@@ -118,6 +120,21 @@ static void link_closed(void *ctx, const struct err *why) {
         child_kill(k->pid); /* link_ended follows */
 }
 
+static void send_task(struct link *k) {
+    struct links *s = k->s;
+    if (k->ready && s->task)
+        conn_send(k->conn, WIRE_TASK, s->task, s->task_blob, NULL, 0);
+}
+
+void links_set_task(struct links *s, json *head, str blob) {
+    json_free(s->task);
+    s->task = head;
+    s->task_blob = arena_str(s->arena, blob);
+    for (unsigned i = 0; i < s->n; i++)
+        send_task(&s->link[i]);
+    s->ev.idle(s->ev.ctx);
+}
+
 static void link_hello(struct link *k, const struct frame *f) {
     struct err err = {0};
     if (!role_check_hello(f->head, "worker", &err)) {
@@ -125,6 +142,7 @@ static void link_hello(struct link *k, const struct frame *f) {
         return;
     }
     k->ready = true;
+    send_task(k);
     k->s->ev.idle(k->s->ev.ctx);
 }
 
@@ -138,7 +156,7 @@ static void link_answer(struct link *k, const struct frame *f) {
         return;
     k->job = NULL;
     link_heard(k);
-    if (f->type == WIRE_RESULT) {
+    if (f->type == WIRE_RESULT || f->type == WIRE_CEILED) {
         s->ev.result(s->ev.ctx, job, f->head);
     } else {
         json_get_str(f->head, "why", &why);
@@ -151,22 +169,31 @@ static void link_frame(void *ctx, struct frame *f) {
     struct link *k = ctx;
     if (f->type == WIRE_HELLO)
         link_hello(k, f);
-    else if (f->type == WIRE_RESULT || f->type == WIRE_FAILED)
+    else if (f->type == WIRE_RESULT || f->type == WIRE_FAILED || f->type == WIRE_CEILED)
         link_answer(k, f);
+    else if (f->type == WIRE_DUMPED && k->job && k->s->ev.dumped)
+        k->s->ev.dumped(k->s->ev.ctx, k->job, f);
     else if (f->type == WIRE_ALIVE)
         link_heard(k);
     frame_release(f);
 }
 
-bool links_send(struct links *s, void *job, json *head, str blob) {
+bool links_idle(const struct links *s) {
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->link[i].ready && !s->link[i].job && s->task)
+            return true;
+    return false;
+}
+
+bool links_send(struct links *s, uint32_t type, void *job, json *head, str blob) {
     for (unsigned i = 0; i < s->n; i++) {
         struct link *k = &s->link[i];
-        if (!k->ready || k->job)
+        if (!k->ready || k->job || !s->task)
             continue;
         k->job = job;
         k->serial = ++s->serial;
         json_set_i64(head, "job", k->serial);
-        conn_send(k->conn, WIRE_JOB, head, blob, NULL, 0);
+        conn_send(k->conn, type, head, blob, NULL, 0);
         link_heard(k);
         return true;
     }
@@ -193,7 +220,7 @@ struct links *links_new(struct loop *l, const struct device_name *d, unsigned n,
     struct links *s = mem_alloc(sizeof *s);
     s->loop = l;
     s->ev = *ev;
-    s->arena = arena_new(1 << 20);
+    s->arena = arena_new(64u << 20);
     s->n = n;
     s->link = mem_alloc(n * sizeof *s->link);
     set_command(s, d, threads, command);
@@ -221,6 +248,7 @@ void links_free(struct links *s) {
         conn_free(k->conn);
     }
     mem_free(s->link);
+    json_free(s->task);
     arena_free(s->arena);
     mem_free(s);
 }

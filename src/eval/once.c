@@ -1,39 +1,66 @@
 #include "eval/eval.h"
 
-struct once {
-    struct outcome *outcome;
+struct many {
+    struct evaluator *e;
+    const struct source_file *files;
+    evaluate_each_fn *each;
+    void *ctx;
+    size_t n, repeat, submitted, open;
     struct err broken;
 };
 
+static void feed(struct many *m) {
+    for (; m->open < evaluator_capacity(m->e) && m->submitted < m->n * m->repeat; m->open++) {
+        const struct source_file *f = &m->files[m->submitted % m->n];
+        evaluator_submit(m->e, m->submitted++ % m->n, f->file, f->text);
+    }
+}
+
 static void on_done(void *ctx, uint64_t id, struct outcome *o) {
-    struct once *w = ctx;
-    (void)id;
-    w->outcome = o;
+    struct many *m = ctx;
+    m->open--;
+    m->each(m->ctx, &m->files[id], o);
+    outcome_free(o);
 }
 
 static void on_broken(void *ctx, const struct err *why) {
-    struct once *w = ctx;
-    w->broken = *why;
+    struct many *m = ctx;
+    m->broken = *why;
+}
+
+bool evaluate_many(const struct evaluator_options *o, const struct source_file *files, size_t n,
+                   size_t repeat, evaluate_each_fn *each, void *ctx, struct err *err) {
+    struct many m = {.files = files, .n = n, .repeat = repeat, .each = each, .ctx = ctx};
+    struct loop *l = loop_new(err);
+    m.e = l ? evaluator_new(l, o, on_done, on_broken, &m, err) : NULL;
+    bool ok = m.e != NULL;
+    if (ok)
+        feed(&m);
+    while (ok && m.open && !m.broken.kind) {
+        ok = loop_step(l, -1, err);
+        feed(&m);
+    }
+    evaluator_free(m.e);
+    loop_free(l);
+    if (ok && m.broken.kind)
+        *err = m.broken;
+    return ok && !m.broken.kind;
+}
+
+static void take_record(void *ctx, const struct source_file *f, const struct outcome *o) {
+    json **record = ctx;
+    (void)f;
+    *record = json_copy(o->record);
 }
 
 bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
                    struct err *err) {
-    struct once w = {0};
-    struct loop *l = loop_new(err);
-    struct evaluator *e = l ? evaluator_new(l, o, on_done, on_broken, &w, err) : NULL;
-    bool ok = e != NULL;
-    if (ok)
-        evaluator_submit(e, 0, file, source);
-    while (ok && !w.outcome && !w.broken.kind)
-        ok = loop_step(l, -1, err);
-    evaluator_free(e);
-    loop_free(l);
-    if (ok && !w.outcome) {
-        *err = w.broken;
+    struct source_file f = {file, source};
+    json *record = NULL;
+    if (!evaluate_many(o, &f, 1, 1, take_record, &record, err)) {
+        json_free(record);
         return false;
     }
-    if (!ok)
-        outcome_free(w.outcome);
-    *out = w.outcome;
-    return ok;
+    *out = outcome_from_record(record, err);
+    return *out != NULL;
 }

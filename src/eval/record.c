@@ -2,8 +2,13 @@
 
 #include "base/hash.h"
 #include "device/job.h"
+#include "kernel/census.h"
 
 #include <stdio.h>
+
+#define FLOOR_MARGIN  0.97   /* of the floor: clocks and counters are not that exact */
+#define CLOCK_SLACK_S 200e-6 /* of a launch and a synchronisation, as the host sees them … */
+#define CLOCK_SLACK   0.2    /* … and in parts of the time */
 
 static json *base_record(const struct record_input *in, str verdict, str why) {
     const struct evaluator_options *o = in->options;
@@ -21,7 +26,19 @@ static json *base_record(const struct record_input *in, str verdict, str why) {
     json_set_str(r, "nvrtc", str_view(version));
     json_set_str(r, "arch", str_view(o->device.gpu->arch));
     json_set_f64(r, "wall_ms", in->wall_ms);
+    json_set_f64(r, "queue_ms", in->queue_ms);
     return r;
+}
+
+static void add_census(json *k, const struct ptx_module *m, str kernel) {
+    const struct ptx_entry *e = m ? ptx_find_entry(m, kernel) : NULL;
+    if (!e)
+        return;
+    struct arena *a = arena_new(16u << 20);
+    struct census c;
+    census_take(m, e, a, &c);
+    json_set(k, "census", census_to_json(&c));
+    arena_free(a);
 }
 
 static void add_build(json *r, const struct record_input *in) {
@@ -34,6 +51,9 @@ static void add_build(json *r, const struct record_input *in) {
         json_set_i64(k, "registers", in->kernels[i].registers);
         json_set_i64(k, "shared_static", (int64_t)in->kernels[i].shared_static);
         json_set_i64(k, "local_bytes", (int64_t)in->kernels[i].local_bytes);
+        if (in->kernels[i].spill_store_bytes >= 0)
+            json_set_i64(k, "spill_bytes", in->kernels[i].spill_store_bytes);
+        add_census(k, in->module, in->kernels[i].name);
         json_push(kernels, k);
     }
     json_set(r, "kernels", kernels);
@@ -133,10 +153,73 @@ static bool impossible(const struct record_input *in, const struct estimate *e) 
     return e->known && !(e->time_s - e->launch_s >= 0.999 * in->floor_s);
 }
 
+/* ---- measured ---- */
+
+static double *samples_of(const json *list, size_t *n) {
+    double *s = mem_alloc((json_len(list) + 1) * sizeof *s);
+    *n = 0;
+    for (size_t i = 0; i < json_len(list); i++)
+        *n += json_to_f64(json_at(list, i), &s[*n]);
+    return s;
+}
+
+static struct spread spread_json(const json *list) {
+    size_t n;
+    double *s = samples_of(list, &n);
+    struct spread out = spread_of(s, n);
+    mem_free(s);
+    return out;
+}
+
+struct spread record_spread(const json *times) {
+    return spread_json(json_get(times, "samples_s"));
+}
+
+void record_times(json *r, const struct record_input *in, const json *times) {
+    struct spread s = record_spread(times);
+    json_set_f64(r, "time_s", s.median);
+    json_set_f64(r, "ci_low_s", s.low);
+    json_set_f64(r, "ci_high_s", s.high);
+    json_set_bool(r, "estimated", false);
+    json_set_f64(r, "limit_s", in->limit->limit_s);
+    json_set_f64(r, "limit_share", s.median > 0 ? in->limit->limit_s / s.median : 0);
+    json_set_str(r, "bound", in->limit->memory_bound ? S("memory") : S("compute"));
+    json_set(r, "samples_s", json_copy(json_get(times, "samples_s")));
+    json_set_f64(r, "host_s", spread_json(json_get(times, "host_s")).median);
+}
+
+/* By physics, or by the host's clock, which no kernel reaches: the device's events must agree with
+ * it but for the launch. */
+static bool too_fast(const struct record_input *in, const json *times, str *why) {
+    struct spread s = record_spread(times), host = spread_json(json_get(times, "host_s"));
+    if (s.n && !(s.median >= FLOOR_MARGIN * in->floor_s)) {
+        *why = S("faster than the memory or the tensor cores can be: part of the work is missing");
+        return true;
+    }
+    if (host.n && !(host.median - s.median <= CLOCK_SLACK_S + CLOCK_SLACK * host.median)) {
+        *why = S("the device's clock and the host's do not agree on how long it took");
+        return true;
+    }
+    return false;
+}
+
+static const json *own_times(const json *result) {
+    return json_at(json_get(result, "times"), 0);
+}
+
+static void copy_keys(json *to, const json *from, const char *const *keys) {
+    for (; *keys; keys++)
+        if (json_get(from, *keys))
+            json_set(to, *keys, json_copy(json_get(from, *keys)));
+}
+
 json *record_result(const struct record_input *in, const json *result) {
-    str verdict = S("crash"), why = S(""), shape, data;
+    static const char *const kept[] = {"shape",   "data",     "details", "runs", "verify_ms",
+                                       "time_ms", "steps_ms", "clocks",  NULL};
+    str verdict = S("crash"), why = S("");
     json_get_str(result, "verdict", &verdict);
     json_get_str(result, "why", &why);
+    bool accepted = str_is(verdict, verdict_name(VERDICT_ACCEPTED));
     struct estimate e = {0};
     if (json_get(result, "counters"))
         estimate(in, json_get(result, "counters"), &e);
@@ -145,20 +228,38 @@ json *record_result(const struct record_input *in, const json *result) {
         why = S("by what it was counted to do it would be faster than memory allows: part of the "
                 "work is missing");
     }
+    if (accepted && own_times(result) && too_fast(in, own_times(result), &why))
+        verdict = str_view(verdict_name(VERDICT_IMPOSSIBLE));
     json *r = base_record(in, verdict, why);
-    if (json_get_str(result, "shape", &shape))
-        json_set_str(r, "shape", shape);
-    if (json_get_str(result, "data", &data))
-        json_set_str(r, "data", data);
-    if (json_get(result, "details"))
-        json_set(r, "details", json_copy(json_get(result, "details")));
     add_scope(r, in);
     add_build(r, in);
     if (e.known)
         add_estimate(r, in, &e, json_get(result, "counters"));
     else
         json_free(e.launches);
-    if (json_get(result, "runs"))
-        json_set(r, "runs", json_copy(json_get(result, "runs")));
+    if (accepted && own_times(result))
+        record_times(r, in, own_times(result));
+    copy_keys(r, result, kept);
+    return r;
+}
+
+json *record_duel(const struct record_input *in, const json *result, const json *duel) {
+    str verdict = {0};
+    if (!duel)
+        return record_result(in, result);
+    json_get_str(duel, "verdict", &verdict);
+    if (!str_is(verdict, verdict_name(VERDICT_ACCEPTED)))
+        return record_result(in, duel); /* right alone, and not beside another */
+    json *r = record_result(in, result);
+    const json *mine = own_times(duel), *other = json_at(json_get(duel, "times"), 1);
+    if (!mine || !other || !record_spread(other).n)
+        return r;
+    json *d = json_object();
+    struct spread a = record_spread(mine), b = record_spread(other);
+    json_set_f64(d, "ratio", a.median / b.median);
+    json_set_f64(d, "other_s", b.median);
+    json_set_bool(d, "faster", a.high < b.low);
+    json_set(r, "duel", d);
+    record_times(r, in, mine);
     return r;
 }

@@ -2,6 +2,7 @@
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
 
+#include "base/spread.h"
 #include "eval/eval.h"
 #include "eval/trials.h"
 
@@ -13,14 +14,21 @@ struct record_input {
     const struct trials *trials; /* NULL before there are any */
     const struct kernel_facts *kernels;
     size_t nkernels;
-    const struct build *build; /* NULL before compilation */
+    const struct build *build;       /* NULL before compilation */
+    const struct ptx_module *module; /* what was compiled; NULL: not known */
     uint64_t seed;
-    double wall_ms;
+    double wall_ms, queue_ms;
 };
 
 /* A verdict reached without a worker. */
 json *record_verdict(const struct record_input *in, enum verdict v, str why);
-/* A worker's result: verdict, runs, counters → estimate. */
+/* A worker's result: verdict, runs, counters → estimate, or samples → time. */
 json *record_result(const struct record_input *in, const json *result);
+/* The same, with the times of a duel against the fastest so far (NULL: it did not take place). */
+json *record_duel(const struct record_input *in, const json *result, const json *duel);
+/* Of one element of a result's "times". */
+struct spread record_spread(const json *times);
+/* Adds the times of the samples to a kernel's record: time_s, ci_low_s, ci_high_s, samples_s, …. */
+void record_times(json *r, const struct record_input *in, const json *times);
 
 #endif

@@ -5,12 +5,15 @@
 
 #include <string.h>
 
-#define FULL_BYTES  (160ull << 20) /* of all tensors: what is simulated whole */
-#define FULL_FLOPS  4e8
-#define SMALL_BYTES (1ull << 20) /* of all tensors of a made shape */
-#define SMALL_FLOPS 2e7
-#define MAX_SMALL   (TRIALS_MAX_SHAPES - 3)
-#define ATTEMPTS    4000
+#define FULL_BYTES   (160ull << 20) /* of all tensors: what is simulated whole */
+#define FULL_FLOPS   4e8
+#define SMALL_BYTES  (1ull << 20) /* of all tensors of a made shape */
+#define SMALL_FLOPS  2e7
+#define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
+#define ATTEMPTS     4000
+#define COUNTED_SEED 0 /* public: counts are the same in every run */
+#define TIMED_CASES  8
+#define LARGE_CASE   (1ull << 30)
 
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
@@ -50,8 +53,35 @@ static struct trial_shape *add_shape(const struct candidate *c, const struct ins
     return s;
 }
 
-static bool add_small(const struct candidate *c, const struct inst *in, struct arena *a,
-                      struct trials *t, struct err *err) {
+static struct trial_batch *add_batch(struct trials *t, size_t shape) {
+    BUG_IF(t->nbatches == TRIALS_MAX_BATCHES);
+    struct trial_batch *b = &t->batches[t->nbatches++];
+    *b = (struct trial_batch){.shape = shape};
+    return b;
+}
+
+static void add_case(struct trial_batch *b, enum data_kind data, uint64_t seed) {
+    BUG_IF(b->n == TRIALS_MAX_CASES);
+    b->cases[b->n++] = (struct trial_case){data, seed};
+}
+
+/* The kinds on the shape that came last: together, or one by one. */
+static void add_kinds(struct trials *t, const bool kinds[DATA_COUNT],
+                      const struct trials_options *o) {
+    struct trial_batch *b = NULL;
+    for (size_t k = 0; k < DATA_COUNT; k++) {
+        if (!kinds[k])
+            continue;
+        if (!b || !o->gpu)
+            b = add_batch(t, t->n - 1);
+        add_case(b, (enum data_kind)k, o->secret);
+    }
+}
+
+static bool add_small(const struct candidate *c, const struct inst *in,
+                      const struct trials_options *o, struct arena *a, struct trials *t,
+                      struct err *err) {
+    bool all[DATA_COUNT];
     str which, label = inst_label(in, a);
     bool fits;
     if (t->n >= MAX_SMALL || seen(t, label))
@@ -60,10 +90,11 @@ static bool add_small(const struct candidate *c, const struct inst *in, struct a
         return err_wrap(err, "at %.*s", STR_ARG(label));
     if (!fits)
         return true;
-    struct trial_shape *s = add_shape(c, in, a, t, err);
-    for (size_t k = 0; s && k < DATA_COUNT; k++)
-        s->kinds[k] = true;
-    return s != NULL;
+    memset(all, true, sizeof all);
+    if (!add_shape(c, in, a, t, err))
+        return false;
+    add_kinds(t, all, o);
+    return true;
 }
 
 /* At first anything, so that no kernel can know the shape; then sizes that divide, that are prime,
@@ -82,10 +113,11 @@ static bool same_dims(const struct inst *a, const struct inst *b) {
     return memcmp(a->dims, b->dims, a->task->ndims * sizeof *a->dims) == 0;
 }
 
-static bool make_shapes(const struct candidate *c, const struct inst *own, uint64_t secret,
-                        size_t wanted, struct arena *a, struct trials *t, struct err *err) {
+static bool make_shapes(const struct candidate *c, const struct inst *own,
+                        const struct trials_options *o, size_t wanted, struct arena *a,
+                        struct trials *t, struct err *err) {
     const struct task *task = own->task;
-    struct rng r = rng_stream(secret, S("shapes"));
+    struct rng r = rng_stream(o->secret, S("shapes"));
     struct binding set[TASK_MAX_DIMS];
     for (uint64_t attempt = 0; attempt < ATTEMPTS && t->n < wanted; attempt++) {
         struct err ignored = {0};
@@ -102,7 +134,7 @@ static bool make_shapes(const struct candidate *c, const struct inst *own, uint6
                       plan_fits(c, in, &fits, &which, &ignored) && fits &&
                       within(in, SMALL_BYTES, SMALL_FLOPS);
         arena_free(scratch);
-        if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, a, t, err)))
+        if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, o, a, t, err)))
             return false;
     }
     return true;
@@ -123,33 +155,65 @@ static bool own_shape(const struct candidate *c, const struct inst *own, struct 
     return plan_bind(c, own, a, &t->task_plan, err);
 }
 
-/* Twice where it counts: the counted run's seed is public, the other's is not. */
+/* Where it counts, first on the public seed. */
+static void count_own(struct trials *t) {
+    struct trial_batch *b = add_batch(t, t->n - 1);
+    b->counted = true;
+    add_case(b, DATA_STATED, COUNTED_SEED);
+}
+
+/* Contents in rotation: as many as memory holds, each kind from several seeds. Where it holds fewer
+ * than three, one after the other. */
+static void time_own(const struct inst *own, const struct trials_options *o, struct trials *t) {
+    static const enum data_kind kinds[] = {DATA_STATED, DATA_SIGNED, DATA_SPIKES};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    size_t bytes = inst_bytes(own) + 1, fit = o->memory / 2 / bytes;
+    size_t n = bytes > LARGE_CASE || fit < TIMED_CASES ? KINDS : TIMED_CASES;
+    struct trial_batch *b = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!b || fit < KINDS)
+            b = add_batch(t, t->n - 1);
+        b->timed = true;
+        add_case(b, kinds[i % KINDS], o->secret + i / KINDS);
+    }
+}
+
 static bool add_own(const struct candidate *c, const struct inst *own,
                     const struct trials_options *o, size_t small, struct arena *a, struct trials *t,
                     struct err *err) {
-    struct trial_shape *s = NULL;
-    if (o->count) {
-        s = add_shape(c, own, a, t, err);
-        if (!s)
-            return false;
-        s->kinds[DATA_STATED] = s->counted = true;
-    }
-    s = add_shape(c, own, a, t, err);
-    if (!s)
+    bool kinds[DATA_COUNT] = {false};
+    if (!add_shape(c, own, a, t, err))
         return false;
-    s->kinds[DATA_SIGNED] = s->kinds[DATA_SPIKES] = true;
+    if (o->measure && !o->gpu)
+        count_own(t);
+    kinds[DATA_SIGNED] = kinds[DATA_SPIKES] = !(o->measure && o->gpu);
     if (o->thorough || small < 2)
-        s->kinds[DATA_NONFINITE] = s->kinds[DATA_WIDE] = s->kinds[DATA_LARGE] =
-            s->kinds[DATA_SUBNORMAL] = true;
+        kinds[DATA_NONFINITE] = kinds[DATA_WIDE] = kinds[DATA_LARGE] = kinds[DATA_SUBNORMAL] = true;
+    add_kinds(t, kinds, o);
+    if (o->measure && o->gpu)
+        time_own(own, o, t);
     return true;
 }
 
-static str scope_of(const struct trials *t, size_t checks, size_t small, struct arena *a) {
+void trials_timed(const struct inst *own, const struct trials_options *o, struct trials *t) {
+    memset(t, 0, sizeof *t);
+    t->n = 1;
+    time_own(own, o, t);
+}
+
+/* Can the device run the task's own shape whole? */
+static bool runs_whole(const struct inst *own, const struct trials_options *o) {
+    return o->gpu ? inst_bytes(own) <= o->memory : within(own, FULL_BYTES, FULL_FLOPS);
+}
+
+static str scope_of(const struct trials *t, const struct trials_options *o, size_t checks,
+                    size_t small, struct arena *a) {
     size_t made = small - checks;
-    return arena_printf(
-        a, "%zu check shape%s, %zu made at random%s", checks, checks == 1 ? "" : "s", made,
-        t->task_shape_run ? " and the task's own shape"
-                          : "; the task's own shape is too large to simulate whole");
+    return arena_printf(a, "%zu check shape%s, %zu made at random%s", checks,
+                        checks == 1 ? "" : "s", made,
+                        t->task_shape_run ? " and the task's own shape"
+                        : o->gpu          ? "; the task's own shape does not fit the GPU's memory"
+                                 : "; the task's own shape is too large to simulate whole");
 }
 
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
@@ -159,20 +223,20 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
         return false;
     for (size_t i = 0; i < own->task->nchecks; i++) {
         struct inst *in;
-        if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, a, t, err))
+        if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, o, a, t, err))
             return false;
     }
     size_t checks = t->n, wanted = checks ? checks + 1 : 2;
-    if (!make_shapes(c, own, o->secret, wanted, a, t, err))
+    if (!make_shapes(c, own, o, wanted, a, t, err))
         return false;
     size_t small = t->n;
-    t->task_shape_run = within(own, FULL_BYTES, FULL_FLOPS);
+    t->task_shape_run = runs_whole(own, o);
     if (t->task_shape_run && !add_own(c, own, o, small, a, t, err))
         return false;
     if (!t->n)
         return err_set(err, ERR_INPUT,
                        "no shape that the require lines admit is small enough to simulate: loosen "
                        "them, or verify on a GPU");
-    t->scope = scope_of(t, checks, small, a);
+    t->scope = scope_of(t, o, checks, small, a);
     return true;
 }

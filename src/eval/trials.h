@@ -1,32 +1,47 @@
-/* What a candidate is tried on: shapes, and the data for each.
+/* What a candidate is tried on: shapes, and batches of cases for each.
  *
  * The task's check shapes that the candidate's own `require` lines admit; small shapes made from
  * the secret seed that satisfy them too, one at least and two where no check shape is admitted;
- * then the task's own shape where the simulator can run it whole. Every small shape meets every
- * kind of data, the task's own shape the kinds that tell most, more of them when thorough. `scope`
- * says in words what that amounts to.
+ * then the task's own shape where the device can run it whole. Every small shape meets every kind
+ * of data, the task's own shape the kinds that tell most, more of them when thorough. `scope` says
+ * in words what that amounts to.
  *
- * The run that counts (instructions, sectors) is one of these trials, on the task's own shape with
- * stated data from a public seed, so that counts repeat; it is judged like every other, so nothing
- * is gained by telling it apart. */
+ * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
+ * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
+ * it is judged like every other, so nothing is gained by telling it apart. On a GPU a batch is all
+ * the cases of a shape, and at the task's own shape every launch is timed and verified, on contents
+ * of several kinds and seeds. */
 #ifndef EVAL_TRIALS_H
 #define EVAL_TRIALS_H
 
 #include "kernel/candidate.h"
 #include "spec/data.h"
 
-#define TRIALS_MAX_SHAPES 16
+#define TRIALS_MAX_SHAPES  16
+#define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
+#define TRIALS_MAX_CASES   16
 
 struct trial_shape {
     const struct inst *inst;
     str label;
     struct bound_plan plan;
-    bool kinds[DATA_COUNT];
+};
+struct trial_case {
+    enum data_kind data;
+    uint64_t seed;
+};
+struct trial_batch {
+    size_t shape;
+    struct trial_case cases[TRIALS_MAX_CASES];
+    size_t n;
     bool counted; /* on the public seed */
+    bool timed;
 };
 struct trials {
     struct trial_shape shapes[TRIALS_MAX_SHAPES];
     size_t n;
+    struct trial_batch batches[TRIALS_MAX_BATCHES];
+    size_t nbatches;
     struct bound_plan task_plan; /* at the task's own shape */
     bool task_shape_run;         /* whole */
     str scope;
@@ -34,12 +49,16 @@ struct trials {
 
 struct trials_options {
     uint64_t secret; /* seed of this run's verification */
-    bool count;
     bool thorough;
+    bool measure; /* counters, or times */
+    bool gpu;
+    size_t memory; /* of the GPU, for cases */
 };
 
 /* False: err is the text of a bad-plan or launch-error verdict, as *launch says. */
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
                  struct arena *a, struct trials *out, bool *launch, struct err *err);
+/* The timed batches of the task's own shape alone, as shape 0. */
+void trials_timed(const struct inst *own, const struct trials_options *o, struct trials *out);
 
 #endif

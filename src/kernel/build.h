@@ -12,11 +12,14 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/loop.h"
+#include "kernel/candidate.h"
 #include "kernel/verdict.h"
+#include "target/gpu.h"
 
 /* Where NVRTC was found: library, builtins and headers from one root. */
 struct nvrtc_root {
-    char library[512], include[512], cutlass[512]; /* cutlass may be empty */
+    char library[512], include[512], cutlass[512]; /* cutlass may be empty: then what
+                                                       includes it is a compile error */
     int major, minor;
     char origin[64]; /* "CUTEPILOT_CUDA", ".deps/cuda", "CUDA_HOME", … */
 };
@@ -36,17 +39,22 @@ struct build_request {
     bool cute;        /* CUTLASS headers and -default-device */
 };
 
-/* Facts of one kernel, read from the cubin. */
+/* Facts of one kernel: what the cubin says, and of spills what ptxas said while it made it. */
 struct kernel_facts {
     str name;
     int registers;
-    size_t shared_static, local_bytes; /* local: stack and spills, per thread */
+    int max_threads;                             /* a block, by its launch bounds; 0: not stated */
+    size_t shared_static, local_bytes;           /* local: the whole stack frame, per thread */
+    int64_t spill_store_bytes, spill_load_bytes; /* per thread, static; -1: not known */
 };
+/* How many blocks of a launch fit an SM; f NULL: as if it took no registers. */
+struct occupancy launch_occupancy(const struct gpu *g, const struct kernel_facts *f,
+                                  const struct bound_launch *l);
 
 struct build {
     enum verdict verdict; /* ACCEPTED (it compiled), COMPILE_ERROR, COMPILE_LIMIT, FORBIDDEN */
-    bool no_compiler; /* none, or not the headers it needs: the environment's failure; see log */
-    str log;          /* for people and models: bounded, our own paths folded */
+    bool no_compiler;     /* none could be started: the environment's failure; see log */
+    str log;              /* for people and models: bounded, our own paths folded */
     str ptx, cubin;
     struct kernel_facts *kernels;
     size_t nkernels;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CACHE_MAGIC      "cutepilot-build 1\n"
+#define CACHE_MAGIC      "cutepilot-build 2\n"
 #define CACHE_FILE_MAX   (2u * COMPILE_MAX_OUTPUT + (1u << 20))
 #define PRUNE_EVERY_PUTS 512
 #define PRUNE_EVERY_S    3600

@@ -1,6 +1,6 @@
 /* The cache of builds: one file a key, complete or absent, with a checksum over all of it.
  *
- *     DIR/ab/cdef….build:  "cutepilot-build 1\n", one line of JSON, log, PTX, cubin, SHA-256
+ *     DIR/ab/cdef….build:  "cutepilot-build 2\n", one line of JSON, log, PTX, cubin, SHA-256
  *
  * Several processes may share a folder. A folder that cannot be written is said once on stderr and
  * costs time, nothing else. Beyond CACHE_MAX_BYTES the files longest unused go. */

@@ -12,6 +12,7 @@
 #include "kernel/compile.h"
 #include "kernel/cubin.h"
 #include "kernel/includes.h"
+#include "kernel/ptxas_log.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -225,7 +226,8 @@ static void job_built(struct job *j, const struct frame *f) {
         b->log = S("the compiler failed without saying why\n");
     }
     if (b->verdict == VERDICT_ACCEPTED || b->verdict == VERDICT_COMPILE_ERROR)
-        build_cache_put(j->pool->cache, b);
+        build_cache_put(j->pool->cache, b); /* with the whole log: job_cached reads it again */
+    b->log = ptxas_log_take(b->log, j->a, b->kernels, b->nkernels);
     job_settle(j);
 }
 
@@ -366,6 +368,7 @@ static json *compile_options(const struct build_pool *p, const struct job *j) {
     json_push_str(list, str_view(arch));
     json_push_str(list, S("--generate-line-info"));
     json_push_str(list, j->r.fmad ? S("--fmad=true") : S("--fmad=false"));
+    json_push_str(list, S("--ptxas-options=--verbose"));
     const char *const roots[] = {j->r.cute ? p->root.cutlass : "", p->root.include};
     for (size_t i = 0; i < 2; i++)
         if (*roots[i]) {
@@ -451,9 +454,11 @@ static bool job_cached(struct job *j) {
     b.cached = build_cache_get(j->pool->cache, b.key, j->a, &b) &&
                (b.verdict != VERDICT_ACCEPTED ||
                 cubin_facts(b.cubin, j->a, &b.kernels, &b.nkernels, &none));
-    if (b.cached)
-        j->b = b;
-    return b.cached;
+    if (!b.cached)
+        return false;
+    b.log = ptxas_log_take(b.log, j->a, b.kernels, b.nkernels);
+    j->b = b;
+    return true;
 }
 
 /* What can be said without compiling. */
@@ -469,8 +474,11 @@ static bool settle_early(struct job *j, const struct includes *inc) {
     else if (memchr(j->r.unit.p, 0, j->r.unit.n))
         job_say(j, VERDICT_FORBIDDEN, S("the source has a NUL byte\n"));
     else if (j->r.cute && !p->root.cutlass[0])
-        job_unable(j, S("the headers of CUTLASS are not installed here\nhint: run tools/setup "
-                        "build, or set CUTEPILOT_CUTLASS to their folder"));
+        job_say(
+            j, VERDICT_COMPILE_ERROR,
+            S("the headers of CUTLASS, which cute/ and cutlass/ are in, are not installed here\n"
+              "hint: write the kernel without them; to have them, run tools/setup build, or set "
+              "CUTEPILOT_CUTLASS to their folder"));
     else if (job_cached(j))
         job_settle(j);
     return j->state == JOB_SETTLED;

@@ -1,172 +1,78 @@
-/* The `//!` lines of a candidate: let, require and launch, bound to the names of its task. */
+/* The `//!` lines of a candidate, bound to the names of its task: lets and requires, and what holds
+ * for the plan as a whole. Workspaces, memsets and tensor maps are read in plan_memory.c, launches
+ * in plan_launch.c. */
 #include "kernel/candidate.h"
 
 #include "kernel/plan.h"
-#include <stdio.h>
 #include <string.h>
 
 struct parse {
     struct plan_reader r;
-    struct candidate *c;
     size_t lines;
 };
 
 /* ---- let, require ---- */
 
-static bool at_end(struct plan_reader *r, const char *after) {
-    if (r->token.kind == TOKEN_END)
-        return true;
-    return PLAN_FAIL(r, r->token.at, r->token.text.n, NULL, "unexpected '%.*s' after %s",
-                     STR_ARG(r->token.text), after);
-}
-
-static bool let_name_free(struct parse *p, struct token name) {
-    struct plan_reader *r = &p->r;
-    const char *taken = NULL;
-    if (plan_name_is_function(name.text))
-        taken = "a function of plans";
-    else if (plan_dim_find(r->task, name.text) >= 0)
-        taken = "a dimension of the task";
-    else if (tensor_find(r->task, name.text) >= 0)
-        taken = "a tensor of the task";
-    for (size_t i = 0; i < p->c->nlets; i++)
-        if (str_eq(p->c->lets[i].name, name.text))
-            taken = "already a let";
-    if (!taken)
-        return true;
-    return PLAN_FAIL(r, name.at, name.text.n, "choose another name", "'%.*s' is %s",
-                     STR_ARG(name.text), taken);
-}
-
-static bool parse_let(struct parse *p) {
-    struct plan_reader *r = &p->r;
-    struct token name = r->token;
-    if (name.kind != TOKEN_NAME)
-        return PLAN_FAIL(r, name.at, 1, "//! let V = 4", "expected a name after let");
-    struct plan_expr *value;
-    if (!let_name_free(p, name) || !reader_next(r) || !reader_expect(r, "=", "the name") ||
-        !(value = plan_expr_parse(r)) || !at_end(r, "the value"))
+static bool parse_let(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_let let;
+    (void)at;
+    if (!reader_new_name(r, "let", "//! let V = 4", &let.name) ||
+        !reader_expect(r, "=", "the name") || !(let.value = plan_expr_parse(r)) ||
+        !reader_at_end(r, "the value"))
         return false;
-    p->c->lets[p->c->nlets++] = (struct plan_let){name.text, value};
-    r->nlets = p->c->nlets;
+    c->lets[c->nlets++] = let;
+    r->nlets = c->nlets;
     return true;
 }
 
-static bool parse_require(struct parse *p) {
-    struct plan_reader *r = &p->r;
+/* Is `node` one of the conditions that the && at the top of `e` join? No deeper than a tree is. */
+static bool is_conjunct(const struct plan_expr *e, const struct plan_expr *node) {
+    while (e->op == PLAN_AND) { /* leans to the left, unless parentheses say otherwise */
+        if (is_conjunct(e->b, node))
+            return true;
+        e = e->a;
+    }
+    return e == node;
+}
+
+static void grant(struct candidate *c, const struct plan_aligned *a) {
+    uint32_t *to = a->of == ARG_TENSOR ? &c->align[a->ref] : &c->workspaces[a->ref].align;
+    *to = a->bytes > *to ? a->bytes : *to;
+}
+
+static bool parse_require(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_aligned aligned[PLAN_MAX_ALIGNED];
+    (void)at;
+    r->aligned = aligned;
+    r->naligned = 0;
     struct plan_expr *condition = plan_expr_parse(r);
-    if (!condition || !at_end(r, "the condition"))
+    r->aligned = NULL;
+    if (!condition || !reader_at_end(r, "the condition"))
         return false;
+    for (size_t i = 0; i < r->naligned; i++) {
+        if (!is_conjunct(condition, aligned[i].node))
+            return PLAN_FAIL(r, aligned[i].node->at, aligned[i].node->len,
+                             "it always holds: what it says is granted",
+                             "aligned() stands alone or is joined with && at the top of a require");
+        grant(c, &aligned[i]);
+    }
     str text = str_trim(str_cut(r->source, condition->at, r->end - condition->at));
-    p->c->requires_[p->c->nrequires++] = (struct plan_require){condition, text};
+    c->requires_[c->nrequires++] = (struct plan_require){condition, text};
     return true;
-}
-
-/* ---- launch ---- */
-
-/* `N` or `[a, b, c]`. */
-static bool parse_extent(struct plan_reader *r, struct plan_expr *out[3]) {
-    if (!reader_is(r, "["))
-        return (out[0] = plan_expr_parse(r)) != NULL;
-    size_t at = r->token.at;
-    for (int i = 0; i < 3; i++) {
-        if (!reader_next(r) || !(out[i] = plan_expr_parse(r)))
-            return false;
-        if (reader_is(r, "]"))
-            return reader_next(r);
-        if (!reader_is(r, ","))
-            return reader_expect(r, "]", "the extents");
-    }
-    return PLAN_FAIL(r, at, r->token.at - at, NULL, "more than three extents");
-}
-
-static bool parse_shared(struct plan_reader *r, struct plan_expr **out) {
-    struct token name = r->token;
-    if (name.kind == TOKEN_NAME && str_is(name.text, "cluster"))
-        return PLAN_FAIL(
-            r, name.at, name.text.n,
-            "this version's plan has let, require and launch; a launch has grid, block "
-            "and bytes of dynamic shared memory",
-            "clusters cannot be planned");
-    return (*out = plan_expr_parse(r)) != NULL;
-}
-
-static bool parse_configuration(struct plan_reader *r, struct plan_launch *l) {
-    if (!reader_expect(r, "<<<", "the kernel's name") || !parse_extent(r, l->grid) ||
-        !reader_expect(r, ",", "the grid") || !parse_extent(r, l->block))
-        return false;
-    if (reader_is(r, ",") && (!reader_next(r) || !parse_shared(r, &l->shared)))
-        return false;
-    if (reader_is(r, ","))
-        return PLAN_FAIL(r, r->token.at, 1, "there are no streams: steps run one after the other",
-                         "a launch has grid, block and bytes of dynamic shared memory");
-    return reader_expect(r, ">>>", "the launch configuration");
-}
-
-/* A name alone that is a tensor's, or an integer expression. */
-static bool parse_argument(struct plan_reader *r, struct plan_arg *out) {
-    *out = (struct plan_arg){.tensor = -1};
-    struct token t = r->token;
-    int tensor = t.kind == TOKEN_NAME ? tensor_find(r->task, t.text) : -1;
-    if (tensor < 0)
-        return (out->value = plan_expr_parse(r)) != NULL;
-    if (!tensor_has_memory(&r->task->tensors[tensor]))
-        return PLAN_FAIL(r, t.at, t.text.n, "a launch is given inputs, parameters and outputs",
-                         "'%.*s' is an intermediate of the task: it has no memory",
-                         STR_ARG(t.text));
-    out->tensor = tensor;
-    if (!reader_next(r))
-        return false;
-    if (reader_is(r, ",") || reader_is(r, ")") || r->token.kind == TOKEN_END)
-        return true;
-    return PLAN_FAIL(r, t.at, t.text.n, "a tensor can only be a whole argument of a launch",
-                     "'%.*s' is a tensor, not a number", STR_ARG(t.text));
-}
-
-static bool parse_arguments(struct plan_reader *r, struct plan_launch *l) {
-    if (!reader_expect(r, "(", "'>>>'"))
-        return false;
-    struct plan_arg args[CANDIDATE_MAX_ARGS];
-    while (!reader_is(r, ")")) {
-        if (l->nargs == CANDIDATE_MAX_ARGS)
-            return PLAN_FAIL(r, r->token.at, 1, NULL, "more than %d arguments", CANDIDATE_MAX_ARGS);
-        if (!parse_argument(r, &args[l->nargs++]))
-            return false;
-        if (!reader_is(r, ","))
-            break;
-        if (!reader_next(r))
-            return false;
-        if (reader_is(r, ")"))
-            return PLAN_FAIL(r, r->token.at, 1, NULL, "expected an argument after ','");
-    }
-    l->args = arena_array(r->arena, struct plan_arg, l->nargs);
-    if (l->nargs)
-        memcpy(l->args, args, l->nargs * sizeof *args);
-    return reader_expect(r, ")", "the arguments");
-}
-
-static bool parse_launch(struct parse *p, size_t line_at) {
-    struct plan_reader *r = &p->r;
-    struct candidate *c = p->c;
-    struct token name = r->token;
-    if (name.kind != TOKEN_NAME)
-        return PLAN_FAIL(r, name.at, name.text.n ? name.text.n : 1,
-                         "//! launch kernel<<<grid, block>>>(x, y, N)",
-                         "expected a kernel's name after launch");
-    if (c->nlaunches == CANDIDATE_MAX_LAUNCHES)
-        return PLAN_FAIL(r, name.at, name.text.n, NULL, "more than %d launches",
-                         CANDIDATE_MAX_LAUNCHES);
-    struct plan_launch *l = &c->launches[c->nlaunches++];
-    l->kernel = name.text;
-    l->at = line_at;
-    l->len = r->end - line_at;
-    return reader_next(r) && parse_configuration(r, l) && parse_arguments(r, l) &&
-           at_end(r, "the launch");
 }
 
 /* ---- the whole ---- */
 
-#define PLAN_HAS "this version's plan has let, require and launch"
+static const struct {
+    const char *word;
+    bool (*parse)(struct plan_reader *r, size_t at);
+} kinds[] = {
+    {"let", parse_let},       {"require", parse_require},     {"workspace", parse_workspace},
+    {"memset", parse_memset}, {"tensormap", parse_tensormap}, {"launch", parse_launch},
+};
+#define PLAN_HAS "a plan has let, require, workspace, tensormap, memset and launch"
 
 static bool parse_line(struct parse *p, size_t at, size_t end) {
     struct plan_reader *r = &p->r;
@@ -179,22 +85,15 @@ static bool parse_line(struct parse *p, size_t at, size_t end) {
     struct token word = r->token;
     if (word.kind == TOKEN_END)
         return true;
-    if (word.kind != TOKEN_NAME)
-        return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "expected let, require or launch");
-    bool known =
-        str_is(word.text, "let") || str_is(word.text, "require") || str_is(word.text, "launch");
-    if (!known)
-        return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "a plan has no '%.*s'",
-                         STR_ARG(word.text));
-    if (!reader_next(r))
-        return false;
-    return str_is(word.text, "let")       ? parse_let(p)
-           : str_is(word.text, "require") ? parse_require(p)
-                                          : parse_launch(p, word.at);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (word.kind == TOKEN_NAME && str_is(word.text, kinds[i].word))
+            return reader_next(r) && kinds[i].parse(r, word.at);
+    return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "a plan line cannot begin with '%.*s'",
+                     STR_ARG(word.text));
 }
 
 static bool parse_lines(struct parse *p) {
-    str source = p->c->source, rest = source, line;
+    str source = p->r.source, rest = source, line;
     while (str_line(&rest, &line)) {
         size_t at = (size_t)(line.p - source.p), end = at + line.n;
         while (at < end && (source.p[at] == ' ' || source.p[at] == '\t'))
@@ -205,11 +104,23 @@ static bool parse_lines(struct parse *p) {
     return true;
 }
 
+/* Is it, or a map of it, an argument? */
+static bool launch_takes(const struct candidate *c, const struct plan_launch *l, size_t tensor) {
+    for (size_t k = 0; k < l->nargs; k++) {
+        const struct plan_arg *a = &l->args[k];
+        if (a->kind == ARG_TENSOR && a->ref == tensor)
+            return true;
+        if (a->kind == ARG_TENSORMAP && c->maps[a->ref].of == ARG_TENSOR &&
+            c->maps[a->ref].ref == tensor)
+            return true;
+    }
+    return false;
+}
+
 static bool launches_take(const struct candidate *c, size_t tensor) {
     for (size_t i = 0; i < c->nlaunches; i++)
-        for (size_t k = 0; k < c->launches[i].nargs; k++)
-            if (c->launches[i].args[k].tensor == (int)tensor)
-                return true;
+        if (launch_takes(c, &c->launches[i], tensor))
+            return true;
     return false;
 }
 
@@ -255,8 +166,14 @@ bool candidate_parse(str file, str source, const struct task *t, struct arena *a
     c->lets = arena_array(a, struct plan_let, CANDIDATE_MAX_LINES);
     c->requires_ = arena_array(a, struct plan_require, CANDIDATE_MAX_LINES);
     c->launches = arena_array(a, struct plan_launch, CANDIDATE_MAX_LAUNCHES);
-    struct parse p = {.c = c,
-                      .r = {.file = c->file,
+    c->workspaces = arena_array(a, struct plan_workspace, PLAN_MAX_WORKSPACES);
+    c->maps = arena_array(a, struct plan_tensormap, PLAN_MAX_MAPS);
+    c->memsets = arena_array(a, struct plan_memset, PLAN_MAX_MEMSETS);
+    c->steps = arena_array(a, struct plan_step, PLAN_MAX_STEPS);
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        c->align[i] = PLAN_ALIGN;
+    struct parse p = {.r = {.c = c,
+                            .file = c->file,
                             .source = c->source,
                             .task = t,
                             .lets = c->lets,

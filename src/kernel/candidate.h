@@ -1,14 +1,21 @@
 /* A candidate: device source and, in its `//!` lines, a declarative launch plan. There is no host
  * code to write, so there is none to distrust.
  *
- *     //! let V = 4
- *     //! require N % V == 0
- *     //! launch relu<<<ceil_div(N, 256*V), 256>>>(x, y, N)
+ *     //! let S = 8
+ *     //! require K % S == 0 && aligned(B, 128)
+ *     //! workspace part[S, M, N] : f32
+ *     //! tensormap tA = tiled(A, box=[64, 128], swizzle=128)
+ *     //! memset C = 0
+ *     //! launch gemm<<<[ceil_div(N, 128), M, S], 256, 98304, cluster=[2, 1, 1]>>>(tA, B, part, K)
+ *     //! launch add<<<ceil_div(M*N, 256), 256>>>(part, C, M*N)
  *
  * `candidate_parse` reads the plan and binds its names to the task: dimensions and earlier lets in
- * arithmetic, tensors and integer expressions as arguments. `plan_bind` does the arithmetic for one
- * instance. Errors are the author's (a model's, often): they name the line and say what was
- * expected. docs/KERNELS.md is the manual. */
+ * arithmetic; tensors, workspaces, tensor maps and integer expressions as arguments. `plan_bind`
+ * does the arithmetic for one instance and checks it against the hardware's rules. Steps (memsets
+ * and launches) run in the order in which they are written. A workspace's content is undefined when
+ * a plan starts; nothing a plan leaves in one is there when it runs again. Errors are the author's
+ * (a model's, often): they name the line and say what was expected. docs/KERNELS.md is the manual.
+ */
 #ifndef KERNEL_CANDIDATE_H
 #define KERNEL_CANDIDATE_H
 
@@ -18,59 +25,158 @@
 #define CANDIDATE_MAX_LINES    256 /* of plan */
 #define CANDIDATE_MAX_LAUNCHES 32
 #define CANDIDATE_MAX_ARGS     64
+#define PLAN_MAX_WORKSPACES    16
+#define PLAN_MAX_MAPS          32
+#define PLAN_MAX_MEMSETS       32
+#define PLAN_MAX_STEPS         (CANDIDATE_MAX_LAUNCHES + PLAN_MAX_MEMSETS)
+#define PLAN_ALIGN             16 /* bytes: of every tensor and workspace unless it asks for more */
+#define PLAN_MAX_ALIGN         256
+#define TENSORMAP_MAX_RANK     5
+#define TENSORMAP_BYTES        128 /* of a CUtensorMap */
+#define TENSORMAP_ALIGN        64  /* at least: CUDA 12's type has it, CUDA 13's has 128 */
 
 struct plan_expr; /* private: plan.c */
+
+enum arg_kind { ARG_INTEGER, ARG_TENSOR, ARG_WORKSPACE, ARG_TENSORMAP };
+enum step_kind { PLAN_LAUNCH, PLAN_MEMSET };
+
+/* ---- as written ---- */
 
 struct plan_let {
     str name;
     struct plan_expr *value;
 };
 struct plan_arg {
-    int tensor; /* index in the task, or -1: an integer */
-    struct plan_expr *value;
+    enum arg_kind kind;
+    size_t ref;              /* of the task's tensors, the workspaces or the maps */
+    struct plan_expr *value; /* INTEGER */
 };
 struct plan_launch {
     str kernel;
-    struct plan_expr *grid[3], *block[3]; /* NULL: 1 */
-    struct plan_expr *shared;             /* NULL: 0 */
+    struct plan_expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 */
+    struct plan_expr *shared;                          /* NULL: 0 */
+    bool cooperative;
     struct plan_arg *args;
     size_t nargs;
     size_t at, len; /* of the line, for messages */
 };
 struct plan_require {
-    struct plan_expr *condition;
-    str text; /* as written */
+    struct plan_expr *condition; /* aligned() in it is 1: the harness grants it */
+    str text;                    /* as written */
+};
+struct plan_workspace {
+    str name;
+    enum dtype dtype;
+    struct plan_expr *extent[TASK_MAX_RANK];
+    size_t rank;
+    uint32_t align; /* what aligned() asks for */
+    size_t at, len; /* of the line */
+};
+struct plan_tensormap {
+    str name;
+    enum arg_kind of; /* TENSOR, WORKSPACE */
+    size_t ref;
+    size_t rank;
+    /* Innermost first. shape[0] NULL: the tensor's own extents; step[0] NULL: 1. */
+    struct plan_expr *box[TENSORMAP_MAX_RANK], *shape[TENSORMAP_MAX_RANK],
+        *step[TENSORMAP_MAX_RANK];
+    struct plan_expr *swizzle; /* NULL: 0 */
+    bool fill_nan;
+    size_t at, len;
+};
+struct plan_memset {
+    enum arg_kind of; /* TENSOR, WORKSPACE */
+    size_t ref;
+    struct plan_expr *value; /* NULL: an infinity */
+    bool negative;
+    size_t at, len;
+};
+struct plan_step {
+    enum step_kind kind;
+    size_t index; /* of launches or memsets */
 };
 
 struct candidate {
     str file, source;
     const struct task *task;
+    const char *assets; /* folder whose kernel/ wins over the embedded one; NULL: none */
     struct plan_let *lets;
     size_t nlets;
     struct plan_require *requires_;
     size_t nrequires;
+    uint32_t align[TASK_MAX_TENSORS]; /* what aligned() asks for, at least PLAN_ALIGN */
+    struct plan_workspace *workspaces;
+    size_t nworkspaces;
+    struct plan_tensormap *maps;
+    size_t nmaps;
+    struct plan_memset *memsets;
+    size_t nmemsets;
     struct plan_launch *launches;
     size_t nlaunches;
+    struct plan_step *steps;
+    size_t nsteps;
 };
 
 /* False: err is the text of a bad-plan verdict (kind ERR_INPUT). */
 bool candidate_parse(str file, str source, const struct task *t, struct arena *a,
                      struct candidate **out, struct err *err);
 
+/* ---- for one instance ---- */
+
 struct bound_arg {
-    int tensor; /* or -1 */
-    int64_t value;
+    enum arg_kind kind;
+    size_t ref;    /* TENSOR: of the task; WORKSPACE, TENSORMAP: of the plan */
+    int64_t value; /* INTEGER */
+};
+struct bound_workspace {
+    str name;
+    enum dtype dtype;
+    uint64_t bytes;
+    uint32_t align; /* of its first byte */
+};
+/* A CUtensorMap's fields, in the order of cuTensorMapEncodeTiled: innermost dimension first. */
+struct bound_tensormap {
+    enum arg_kind of; /* TENSOR, WORKSPACE */
+    size_t ref;
+    enum dtype dtype;
+    unsigned rank;
+    uint64_t extent[TENSORMAP_MAX_RANK], stride[TENSORMAP_MAX_RANK - 1]; /* bytes */
+    uint32_t box[TENSORMAP_MAX_RANK], step[TENSORMAP_MAX_RANK];
+    unsigned swizzle; /* 0, 32, 64 or 128 bytes */
+    bool fill_nan;
+};
+struct bound_memset {
+    enum arg_kind of; /* TENSOR, WORKSPACE */
+    size_t ref;
+    uint64_t pattern; /* the lower `size` bytes are an element, little endian */
+    unsigned size;    /* of an element: 1, 2, 4 or 8 */
+    uint64_t count;   /* elements */
 };
 struct bound_launch {
     str kernel;
     uint32_t grid[3], block[3];
-    uint64_t shared;
+    uint32_t cluster[3]; /* 1, 1, 1: none */
+    bool cooperative;
+    uint64_t shared; /* dynamic, bytes */
     struct bound_arg *args;
     size_t nargs;
 };
+struct bound_step {
+    enum step_kind kind;
+    size_t index; /* of launches or memsets */
+};
 struct bound_plan {
+    struct bound_step *steps; /* what runs, in order */
+    size_t nsteps;
     struct bound_launch *launches;
     size_t nlaunches;
+    struct bound_memset *memsets;
+    size_t nmemsets;
+    struct bound_workspace *workspaces;
+    size_t nworkspaces;
+    struct bound_tensormap *maps;
+    size_t nmaps;
+    uint32_t align[TASK_MAX_TENSORS]; /* of each tensor's first byte: PLAN_ALIGN or more */
 };
 
 /* Do the require lines hold for this instance? False with err when the arithmetic fails. `which` is

@@ -105,8 +105,9 @@ static void take_log(const struct nvrtc *n, nvrtc_program p, struct result *r) {
         mem_free(space);
         return;
     }
-    bool cut = size - 1 > COMPILE_MAX_LOG;
-    buf_put(&r->log, space, cut ? COMPILE_MAX_LOG : size - 1);
+    size = strnlen(space, size); /* ptxas's part is padded */
+    bool cut = size > COMPILE_MAX_LOG;
+    buf_put(&r->log, space, cut ? COMPILE_MAX_LOG : size);
     if (cut)
         buf_puts(&r->log, S("\n[the rest of the log is cut]\n"));
     mem_free(space);

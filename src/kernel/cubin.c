@@ -3,6 +3,7 @@
  *   .symtab            kernels are function symbols with the bit STO_CUDA_ENTRY in st_other
  *   .nv.info           records (format byte, attribute byte, u16); format 4 has u16 bytes after it:
  *                      REGCOUNT, FRAME_SIZE and MIN_STACK_SIZE hold (symbol, value), two u32
+ *   .nv.info.NAME      the same of one kernel: MAX_THREADS and REQNTID hold three u32
  *   .text.NAME         older files keep the registers in the top byte of sh_info
  *   .nv.shared.NAME    its size is the static shared memory; where .nv.shared.reserved.0 exists
  *                      (sm_90 on) the first 1,024 bytes belong to the system
@@ -13,13 +14,15 @@
 #include <elf.h>
 #include <string.h>
 
-#define STO_CUDA_ENTRY    0x10
-#define EIFMT_SVAL        4
-#define EIATTR_FRAME_SIZE 0x11
-#define EIATTR_MIN_STACK  0x12
-#define EIATTR_REGCOUNT   0x2f
-#define SYSTEM_SHARED     1024
-#define CUBIN_MAX_KERNELS 4096
+#define STO_CUDA_ENTRY     0x10
+#define EIFMT_SVAL         4
+#define EIATTR_MAX_THREADS 0x05
+#define EIATTR_REQNTID     0x10
+#define EIATTR_FRAME_SIZE  0x11
+#define EIATTR_MIN_STACK   0x12
+#define EIATTR_REGCOUNT    0x2f
+#define SYSTEM_SHARED      1024
+#define CUBIN_MAX_KERNELS  4096
 
 struct cubin {
     str bytes;
@@ -97,21 +100,32 @@ static bool symbol(const struct cubin *c, size_t i, Elf64_Sym *out) {
     return true;
 }
 
+/* Cuts the next record with bytes of its own off; false at the end. */
+static bool record_next(str *info, uint8_t *attribute, str *value) {
+    while (info->n >= 4) {
+        uint16_t size;
+        memcpy(&size, info->p + 2, 2);
+        uint8_t format = (uint8_t)info->p[0];
+        *attribute = (uint8_t)info->p[1];
+        *value = str_cut(*info, 4, format == EIFMT_SVAL ? size : 0);
+        *info = str_from(*info, 4 + value->n);
+        if (format == EIFMT_SVAL)
+            return true;
+    }
+    return false;
+}
+
 /* The largest value that .nv.info gives for this attribute of this symbol. */
 static bool info_find(const struct cubin *c, uint8_t attribute, uint32_t of, uint32_t *out) {
     Elf64_Shdr s;
-    str info;
+    str info, value;
+    uint8_t is;
     bool found = false;
     if (!section_find(c, S(".nv.info"), S(""), &s) || !section_bytes(c, &s, &info))
         return false;
-    while (info.n >= 4) {
-        uint16_t size;
-        memcpy(&size, info.p + 2, 2);
-        uint8_t format = (uint8_t)info.p[0], is = (uint8_t)info.p[1];
-        str value = str_cut(info, 4, format == EIFMT_SVAL ? size : 0);
-        info = str_from(info, 4 + value.n);
+    while (record_next(&info, &is, &value)) {
         uint32_t pair[2];
-        if (is != attribute || format != EIFMT_SVAL || value.n < sizeof pair)
+        if (is != attribute || value.n < sizeof pair)
             continue;
         memcpy(pair, value.p, sizeof pair);
         if (pair[0] == of && (!found || pair[1] > *out)) {
@@ -122,6 +136,24 @@ static bool info_find(const struct cubin *c, uint8_t attribute, uint32_t of, uin
     return found;
 }
 
+/* Threads of a block, by __launch_bounds__ or __block_size__. */
+static int bounds_find(const struct cubin *c, str kernel) {
+    Elf64_Shdr s;
+    str info, value;
+    uint8_t is;
+    if (!section_find(c, S(".nv.info."), kernel, &s) || !section_bytes(c, &s, &info))
+        return 0;
+    while (record_next(&info, &is, &value)) {
+        uint32_t d[3];
+        if ((is != EIATTR_MAX_THREADS && is != EIATTR_REQNTID) || value.n < sizeof d)
+            continue;
+        memcpy(d, value.p, sizeof d);
+        uint64_t threads = (uint64_t)d[0] * d[1];
+        return d[0] <= 1024 && d[1] <= 1024 && d[2] <= 1024 ? (int)(threads * d[2]) : 0;
+    }
+    return 0;
+}
+
 static void kernel_read(const struct cubin *c, uint32_t index, str name, struct kernel_facts *out) {
     Elf64_Shdr s;
     uint32_t v = 0;
@@ -130,6 +162,8 @@ static void kernel_read(const struct cubin *c, uint32_t index, str name, struct 
         out->registers = (int)(v & 0xffff);
     else if (section_find(c, S(".text."), name, &s))
         out->registers = (int)(s.sh_info >> 24);
+    out->max_threads = bounds_find(c, name);
+    out->spill_store_bytes = out->spill_load_bytes = -1;
     if (info_find(c, EIATTR_FRAME_SIZE, index, &v))
         out->local_bytes = v;
     if (info_find(c, EIATTR_MIN_STACK, index, &v) && v > out->local_bytes)
@@ -160,4 +194,11 @@ bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *
             kernel_read(&c, (uint32_t)i, name, &(*out)[(*n)++]);
         }
     return true;
+}
+
+struct occupancy launch_occupancy(const struct gpu *g, const struct kernel_facts *f,
+                                  const struct bound_launch *l) {
+    int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
+    return gpu_occupancy(g, threads, f ? f->registers : 0,
+                         (f ? f->shared_static : 0) + (size_t)l->shared);
 }

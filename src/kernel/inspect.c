@@ -1,17 +1,10 @@
-/* Static checks on the PTX, and the layout of a launch's arguments.
- *
- * A candidate keeps nothing between launches. Memory at module scope is the place to do so, and PTX
- * does not say which of it is constant; so a .global variable may only be read, by a load that
- * names it. Then its address never reaches a register and nothing can write it. Variables that no
- * instruction names (CuTe has such constants) are harmless. Tables belong in __constant__ memory.
- * The one exception is the tables of the compiler's own mathematics, which it indexes. */
+/* Static checks on the PTX, and the layout of a launch's arguments. That memory at module scope is
+ * only read is inspect_memory.c's. */
 #include "kernel/inspect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define PARAMS_MAX 4096
 
 /* ---- the plan's kernels ---- */
 
@@ -31,6 +24,20 @@ static enum verdict bad_plan(const struct candidate *c, const struct plan_launch
     return VERDICT_BAD_PLAN;
 }
 
+/* NULL: the parameter has the room for such an argument. */
+static const char *param_wants(enum arg_kind kind, const struct ptx_param *p) {
+    switch (kind) {
+    case ARG_INTEGER:
+        return p->size == 4 || p->size == 8 ? NULL : "an integer of 4 or 8";
+    case ARG_TENSORMAP:
+        return p->size == TENSORMAP_BYTES && p->align >= TENSORMAP_ALIGN
+                   ? NULL
+                   : "a CUtensorMap of 128, by value and aligned to 64 or more";
+    default:
+        return p->size == 8 ? NULL : "a pointer of 8";
+    }
+}
+
 static enum verdict check_params(const struct candidate *c, const struct plan_launch *l,
                                  const struct ptx_entry *e, struct err *why) {
     char what[256];
@@ -40,13 +47,12 @@ static enum verdict check_params(const struct candidate *c, const struct plan_la
         return bad_plan(c, l, why, NULL, what);
     }
     for (size_t i = 0; i < l->nargs; i++) {
-        size_t size = e->params[i].size;
-        bool tensor = l->args[i].tensor >= 0;
-        if (size == 8 || (!tensor && size == 4))
+        const struct ptx_param *p = &e->params[i];
+        const char *expected = param_wants(l->args[i].kind, p);
+        if (!expected)
             continue;
         snprintf(what, sizeof what, "kernel '%.*s', argument %zu: has %zu bytes, expected %s",
-                 STR_ARG(l->kernel), i + 1, size,
-                 tensor ? "a pointer of 8" : "an integer of 4 or 8");
+                 STR_ARG(l->kernel), i + 1, p->size, expected);
         return bad_plan(c, l, why, NULL, what);
     }
     return VERDICT_ACCEPTED;
@@ -94,86 +100,10 @@ static enum verdict check_externs(const struct ptx_module *m, struct err *why) {
     return VERDICT_ACCEPTED;
 }
 
-/* What sin, cos and tan reduce large arguments with, as libdevice brings it along. A candidate that
- * gives these names to tables of its own gains no memory: they must have initial values, which the
- * simulator lays out read-only as all of .global, so that a store to one is a fault. */
-static const struct {
-    const char *name;
-    size_t size;
-} library_tables[] = {
-    {"__cudart_i2opi_f", 24},
-    {"__cudart_i2opi_d", 144},
-    {"__cudart_sin_cos_coeffs", 128},
-};
-
-static bool is_library_table(const struct ptx_var *v) {
-    for (size_t i = 0; i < sizeof library_tables / sizeof *library_tables; i++)
-        if (str_is(v->name, library_tables[i].name))
-            return v->init && v->size == library_tables[i].size;
-    return false;
-}
-
-/* A .global variable that the candidate, not the library, put there. */
-static bool is_own_global(const struct ptx_module *m, const struct ptx_entry *e, str name) {
-    for (size_t i = 0; i < e->nvars; i++)
-        if (str_eq(e->vars[i].name, name))
-            return e->vars[i].space == PTX_GLOBAL; /* hides one of the module */
-    for (size_t i = 0; i < m->nvars; i++)
-        if (str_eq(m->vars[i].name, name))
-            return m->vars[i].space == PTX_GLOBAL && !is_library_table(&m->vars[i]);
-    return false;
-}
-
-/* The name of a global that this operand refers to; an operand's elements have none of their own.
- */
-static bool names_global(const struct ptx_module *m, const struct ptx_entry *e,
-                         const struct ptx_operand *op, str *name) {
-    for (size_t i = 0; i < op->nelem; i++)
-        if (op->elem[i].kind != PTX_OP_REG && op->elem[i].name.n &&
-            is_own_global(m, e, op->elem[i].name)) {
-            *name = op->elem[i].name;
-            return true;
-        }
-    if ((op->kind != PTX_OP_SYMBOL && op->kind != PTX_OP_ADDRESS) || !op->name.n ||
-        !is_own_global(m, e, op->name))
-        return false;
-    *name = op->name;
-    return true;
-}
-
-static enum verdict check_instr(const struct candidate *c, const struct ptx_module *m,
-                                const struct ptx_entry *e, const struct ptx_instr *in,
-                                struct err *why) {
-    str name;
-    for (size_t i = 0; i < in->nops; i++) {
-        if (!names_global(m, e, &in->ops[i], &name))
-            continue;
-        if (str_is(in->op, "ld") && in->ops[i].kind == PTX_OP_ADDRESS)
-            continue;
-        err_set(why, ERR_INPUT,
-                "a candidate may not have writable memory at file scope: '%.*s' (kernel %.*s, line "
-                "%u of %.*s)\nhint: tables of constants are declared __constant__",
-                STR_ARG(name), STR_ARG(e->name), in->src_line, STR_ARG(c->file));
-        return VERDICT_FORBIDDEN;
-    }
-    return VERDICT_ACCEPTED;
-}
-
-static enum verdict check_globals(const struct candidate *c, const struct ptx_module *m,
-                                  struct err *why) {
-    for (size_t i = 0; i < m->nentries; i++)
-        for (size_t k = 0; k < m->entries[i].ninstrs; k++) {
-            enum verdict v = check_instr(c, m, &m->entries[i], &m->entries[i].instrs[k], why);
-            if (v != VERDICT_ACCEPTED)
-                return v;
-        }
-    return VERDICT_ACCEPTED;
-}
-
 enum verdict ptx_inspect(const struct candidate *c, const struct ptx_module *m, struct err *why) {
     enum verdict v = check_externs(m, why);
     if (v == VERDICT_ACCEPTED)
-        v = check_globals(c, m, why);
+        v = inspect_memory(c, m, why);
     for (size_t i = 0; i < c->nlaunches && v == VERDICT_ACCEPTED; i++)
         v = check_launch(c, m, &c->launches[i], why);
     return v;
@@ -181,26 +111,42 @@ enum verdict ptx_inspect(const struct candidate *c, const struct ptx_module *m, 
 
 /* ---- arguments ---- */
 
-static bool argument_bytes(const struct bound_launch *l, size_t i, const struct ptx_param *p,
-                           const uint64_t *addresses, uint64_t *out, struct err *err) {
-    const struct bound_arg *a = &l->args[i];
-    *out = a->tensor >= 0 ? addresses[a->tensor] : (uint64_t)a->value;
-    if (p->size == 8)
-        return true;
-    if (a->tensor >= 0 || p->size != 4)
-        return err_set(err, ERR_INPUT, "kernel %.*s, argument %zu: a parameter of %zu bytes",
-                       STR_ARG(l->kernel), i + 1, p->size);
+static bool integer_fits(const struct bound_launch *l, size_t i, const struct ptx_param *p,
+                         struct err *err) {
+    int64_t v = l->args[i].value;
     /* PTX does not keep whether it is signed, and as an int it would turn negative. */
-    if (a->value < INT32_MIN || a->value > INT32_MAX)
-        return err_set(err, ERR_INPUT,
-                       "kernel %.*s, argument %zu: %" PRId64 " does not fit an int of 4 bytes\n"
-                       "hint: make the parameter 64 bits",
-                       STR_ARG(l->kernel), i + 1, a->value);
-    return true;
+    if (p->size == 8 || (v >= INT32_MIN && v <= INT32_MAX))
+        return true;
+    return err_set(err, ERR_INPUT,
+                   "kernel %.*s, argument %zu: %" PRId64 " does not fit an int of 4 bytes\n"
+                   "hint: make the parameter 64 bits",
+                   STR_ARG(l->kernel), i + 1, v);
+}
+
+/* The parameter's bytes, little endian as the device is; NULL: err says why there are none. */
+static const void *argument_bytes(const struct bound_launch *l, size_t i, const struct ptx_param *p,
+                                  const struct launch_memory *m, struct err *err) {
+    const struct bound_arg *a = &l->args[i];
+    if (param_wants(a->kind, p)) {
+        err_set(err, ERR_INPUT, "kernel %.*s, argument %zu: a parameter of %zu bytes, expected %s",
+                STR_ARG(l->kernel), i + 1, p->size, param_wants(a->kind, p));
+        return NULL;
+    }
+    switch (a->kind) {
+    case ARG_TENSOR:
+        return &m->tensors[a->ref];
+    case ARG_WORKSPACE:
+        return &m->workspaces[a->ref];
+    case ARG_TENSORMAP:
+        return m->maps[a->ref];
+    case ARG_INTEGER:
+        break;
+    }
+    return integer_fits(l, i, p, err) ? &a->value : NULL;
 }
 
 bool launch_params(const struct bound_launch *l, const struct ptx_entry *e,
-                   const uint64_t *addresses, uint8_t *params, size_t *size, struct err *err) {
+                   const struct launch_memory *m, uint8_t *params, size_t *size, struct err *err) {
     size_t at = 0;
     if (e->nparams != l->nargs)
         return err_set(err, ERR_INPUT, "kernel %.*s takes %zu arguments, the plan passes %zu",
@@ -208,15 +154,15 @@ bool launch_params(const struct bound_launch *l, const struct ptx_entry *e,
     memset(params, 0, PARAMS_MAX);
     for (size_t i = 0; i < l->nargs; i++) {
         const struct ptx_param *p = &e->params[i];
-        uint64_t bits;
-        if (!argument_bytes(l, i, p, addresses, &bits, err))
+        const void *bytes = argument_bytes(l, i, p, m, err);
+        if (!bytes)
             return false;
-        size_t align = p->align > p->size ? p->align : p->size;
+        size_t align = p->align ? p->align : 1;
         at = (at + align - 1) / align * align;
         if (at + p->size > PARAMS_MAX)
             return err_set(err, ERR_INPUT, "kernel %.*s: more than %d bytes of arguments",
                            STR_ARG(l->kernel), PARAMS_MAX);
-        memcpy(params + at, &bits, p->size); /* little endian, as the device is */
+        memcpy(params + at, bytes, p->size);
         at += p->size;
     }
     *size = at;

@@ -10,9 +10,20 @@
 /* ACCEPTED, BAD_PLAN or FORBIDDEN; why says it for the author. */
 enum verdict ptx_inspect(const struct candidate *c, const struct ptx_module *m, struct err *why);
 
-/* Lays out a launch's arguments as the entry's parameters: addresses[i] is the device address of
- * tensor i. Fails when an integer does not fit its parameter. params has room for 4096 bytes. */
+/* The part of it that is about memory at module scope, on its own. ACCEPTED or FORBIDDEN. */
+enum verdict inspect_memory(const struct candidate *c, const struct ptx_module *m, struct err *why);
+
+/* Where a launch's arguments are on the device; arrays by the plan's references, NULL where it has
+ * none. A map is the CUtensorMap that the driver encoded. */
+struct launch_memory {
+    const uint64_t *tensors, *workspaces;
+    const uint8_t (*maps)[TENSORMAP_BYTES];
+};
+
+/* Lays out a launch's arguments as the entry's parameters. Fails when an integer does not fit its
+ * parameter. params has room for PARAMS_MAX bytes. */
+#define PARAMS_MAX 4096
 bool launch_params(const struct bound_launch *l, const struct ptx_entry *e,
-                   const uint64_t *addresses, uint8_t *params, size_t *size, struct err *err);
+                   const struct launch_memory *m, uint8_t *params, size_t *size, struct err *err);
 
 #endif

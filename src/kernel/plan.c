@@ -80,6 +80,13 @@ bool reader_expect(struct plan_reader *r, const char *sign, const char *after) {
                      sign, after, STR_ARG(r->token.text));
 }
 
+bool reader_at_end(struct plan_reader *r, const char *after) {
+    if (r->token.kind == TOKEN_END)
+        return true;
+    return PLAN_FAIL(r, r->token.at, r->token.text.n, NULL, "unexpected '%.*s' after %s",
+                     STR_ARG(r->token.text), after);
+}
+
 /* ---- names ---- */
 
 int plan_dim_find(const struct task *t, str name) {
@@ -99,6 +106,104 @@ bool plan_name_is_function(str name) {
         if (str_is(name, functions[i].name))
             return true;
     return false;
+}
+
+enum arg_kind plan_name_find(const struct plan_reader *r, str name, size_t *ref) {
+    int tensor = tensor_find(r->task, name);
+    *ref = (size_t)tensor;
+    if (tensor >= 0)
+        return ARG_TENSOR;
+    for (*ref = 0; r->c && *ref < r->c->nworkspaces; ++*ref)
+        if (str_eq(r->c->workspaces[*ref].name, name))
+            return ARG_WORKSPACE;
+    for (*ref = 0; r->c && *ref < r->c->nmaps; ++*ref)
+        if (str_eq(r->c->maps[*ref].name, name))
+            return ARG_TENSORMAP;
+    return ARG_INTEGER;
+}
+
+const char *plan_kind_name(enum arg_kind kind) {
+    static const char *const names[] = {[ARG_INTEGER] = "a number",
+                                        [ARG_TENSOR] = "a tensor",
+                                        [ARG_WORKSPACE] = "a workspace",
+                                        [ARG_TENSORMAP] = "a tensormap"};
+    return names[kind];
+}
+
+bool reader_memory(struct plan_reader *r, const char *what, enum arg_kind *of, size_t *ref) {
+    struct token t = r->token;
+    if (t.kind != TOKEN_NAME)
+        return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1, NULL,
+                         "%s needs the name of a tensor or a workspace", what);
+    *of = plan_name_find(r, t.text, ref);
+    if (*of == ARG_INTEGER)
+        return PLAN_FAIL(r, t.at, t.text.n, "a workspace is declared above the lines that use it",
+                         "'%.*s' is neither a tensor nor a workspace", STR_ARG(t.text));
+    if (*of == ARG_TENSORMAP)
+        return PLAN_FAIL(r, t.at, t.text.n, NULL,
+                         "'%.*s' is a tensormap: %s is of a tensor or a workspace", STR_ARG(t.text),
+                         what);
+    if (*of == ARG_TENSOR && !tensor_has_memory(&r->task->tensors[*ref]))
+        return PLAN_FAIL(r, t.at, t.text.n, "kernels see inputs, parameters and outputs",
+                         "'%.*s' is an intermediate of the task: it has no memory",
+                         STR_ARG(t.text));
+    return reader_next(r);
+}
+
+enum dtype plan_memory_dtype(const struct candidate *c, enum arg_kind of, size_t ref) {
+    return of == ARG_TENSOR ? c->task->tensors[ref].dtype : c->workspaces[ref].dtype;
+}
+
+/* One namespace for everything that plan lines refer to. Kernels have another. */
+static const char *name_taken(const struct plan_reader *r, str name) {
+    size_t ref;
+    if (plan_name_is_function(name))
+        return "a function of plans";
+    if (plan_dim_find(r->task, name) >= 0)
+        return "a dimension of the task";
+    for (size_t i = 0; i < r->nlets; i++)
+        if (str_eq(r->lets[i].name, name))
+            return "already a let";
+    switch (plan_name_find(r, name, &ref)) {
+    case ARG_TENSOR:
+        return "a tensor of the task";
+    case ARG_WORKSPACE:
+        return "already a workspace";
+    case ARG_TENSORMAP:
+        return "already a tensormap";
+    default:
+        return NULL;
+    }
+}
+
+bool reader_new_name(struct plan_reader *r, const char *what, const char *example, str *out) {
+    struct token t = r->token;
+    if (t.kind != TOKEN_NAME)
+        return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1, example, "expected a name after %s",
+                         what);
+    const char *taken = name_taken(r, t.text);
+    if (taken)
+        return PLAN_FAIL(r, t.at, t.text.n, "choose another name", "'%.*s' is %s", STR_ARG(t.text),
+                         taken);
+    *out = t.text;
+    return reader_next(r);
+}
+
+bool reader_list(struct plan_reader *r, const char *after, struct plan_expr **out, size_t most,
+                 size_t *n) {
+    size_t at = r->token.at;
+    if (!reader_expect(r, "[", after))
+        return false;
+    for (*n = 0; *n < most;) {
+        if (!(out[*n] = plan_expr_parse(r)))
+            return false;
+        ++*n;
+        if (!reader_is(r, ","))
+            return reader_expect(r, "]", "the list");
+        if (!reader_next(r))
+            return false;
+    }
+    return PLAN_FAIL(r, at, r->token.at - at, NULL, "more than %zu numbers in the list", most);
 }
 
 /* What arithmetic may refer to, for a hint. */
@@ -138,10 +243,9 @@ static struct plan_expr *parse_call(struct plan_reader *r, struct token name, un
         if (str_is(name.text, functions[i].name))
             op = functions[i].op;
     if (op == PLAN_NUMBER) {
-        const char *hint = str_is(name.text, "aligned")
-                               ? "this version's plan has let, require and launch over integers"
-                               : "plan functions are min(a, b), max(a, b) and ceil_div(a, b)";
-        PLAN_FAIL(r, name.at, name.text.n, hint, "unknown function '%.*s'", STR_ARG(name.text));
+        PLAN_FAIL(r, name.at, name.text.n,
+                  "plan functions are min(a, b), max(a, b) and ceil_div(a, b)",
+                  "unknown function '%.*s'", STR_ARG(name.text));
         return NULL;
     }
     struct plan_expr *a, *b;
@@ -152,10 +256,44 @@ static struct plan_expr *parse_call(struct plan_reader *r, struct token name, un
     return node(r, op, name.at, a, b);
 }
 
+/* `(x, n)` after aligned. */
+static bool read_aligned(struct plan_reader *r, struct plan_aligned *out) {
+    if (!reader_expect(r, "(", "aligned") || !reader_memory(r, "aligned()", &out->of, &out->ref) ||
+        !reader_expect(r, ",", "the name"))
+        return false;
+    struct token n = r->token;
+    if (n.kind != TOKEN_NUMBER || n.number < 1 || n.number > PLAN_MAX_ALIGN ||
+        (n.number & (n.number - 1)))
+        return PLAN_FAIL(r, n.at, n.text.n ? n.text.n : 1, "require aligned(x, 128)",
+                         "an alignment is a power of two from 1 to %d, as a number",
+                         PLAN_MAX_ALIGN);
+    out->bytes = (uint32_t)n.number;
+    return reader_next(r) && reader_expect(r, ")", "the alignment");
+}
+
+static struct plan_expr *parse_aligned(struct plan_reader *r, struct token name) {
+    struct plan_aligned a;
+    if (!r->aligned || r->naligned == PLAN_MAX_ALIGNED) {
+        PLAN_FAIL(r, name.at, name.text.n, "//! require aligned(x, 128) && N % 4 == 0",
+                  r->aligned ? "too many aligned() in one line"
+                             : "aligned() can only stand in a require line");
+        return NULL;
+    }
+    if (!read_aligned(r, &a))
+        return NULL;
+    struct plan_expr *e = node(r, PLAN_NUMBER, name.at, NULL, NULL);
+    e->value = 1;
+    a.node = e;
+    r->aligned[r->naligned++] = a;
+    return e;
+}
+
 static struct plan_expr *parse_name(struct plan_reader *r, unsigned depth) {
     struct token name = r->token;
     if (!reader_next(r))
         return NULL;
+    if (str_is(name.text, "aligned"))
+        return parse_aligned(r, name);
     if (reader_is(r, "(") || plan_name_is_function(name.text))
         return parse_call(r, name, depth);
     struct plan_expr *e = node(r, PLAN_DIM, name.at, NULL, NULL);
@@ -169,9 +307,11 @@ static struct plan_expr *parse_name(struct plan_reader *r, unsigned depth) {
         if (str_eq(r->lets[e->ref].name, name.text))
             return e;
     char hint[512];
-    if (tensor_find(r->task, name.text) >= 0)
-        PLAN_FAIL(r, name.at, name.text.n, "a tensor can only be a whole argument of a launch",
-                  "'%.*s' is a tensor, not a number", STR_ARG(name.text));
+    size_t ref;
+    enum arg_kind kind = plan_name_find(r, name.text, &ref);
+    if (kind != ARG_INTEGER)
+        PLAN_FAIL(r, name.at, name.text.n, "it can only be a whole argument of a launch",
+                  "'%.*s' is %s, not a number", STR_ARG(name.text), plan_kind_name(kind));
     else
         PLAN_FAIL(r, name.at, name.text.n, known_names(r, hint, sizeof hint), "unknown name '%.*s'",
                   STR_ARG(name.text));

@@ -3,7 +3,7 @@
  * Classes first (NaN, infinities and their signs), values after. Work is cut into blocks of a fixed
  * size whose sums are added in order, so the result is the same for any number of threads. Every
  * comparison is written so that NaN fails it. */
-#include "spec/reference.h"
+#include "spec/compare.h"
 
 #include "spec/data.h"
 #include "spec/parallel.h"
@@ -19,16 +19,6 @@ enum { BLOCK = 4096 };
 enum { LOOSER_RARE = 100 };
 #define LOOSER_MISS 0x1p-4
 
-struct tally {
-    uint64_t judged, wrong, nonfinite;
-    double worst, squares;
-    uint64_t looser_wrong;
-    double looser_squares;
-    double looser_miss, largest; /* error where the looser test fails; magnitude expected */
-    struct mismatch first[MISMATCH_KEPT];
-    size_t nfirst;
-};
-
 struct comparing {
     const struct reference *ref;
     const void *got;
@@ -37,10 +27,11 @@ struct comparing {
     double looser_scale;    /* from the class's unit to bf16's */
     double looser_relative; /* bf16's own rounding of the result */
     double looser_floor;    /* … where it is subnormal */
-    struct tally *blocks;
+    struct compare_sum *blocks;
 };
 
-static void keep(struct tally *t, int64_t index, double expected, double got, double estimate) {
+static void keep(struct compare_sum *t, int64_t index, double expected, double got,
+                 double estimate) {
     if (t->nfirst < MISMATCH_KEPT)
         t->first[t->nfirst++] = (struct mismatch){index, expected, got, estimate};
 }
@@ -50,8 +41,8 @@ static double ratio(double error, double allowed) {
     return error == 0 ? 0 : allowed > 0 ? error / allowed : INFINITY;
 }
 
-static void judge_value(const struct comparing *c, struct tally *t, int64_t i, double v, double g,
-                        double estimate) {
+static void judge_value(const struct comparing *c, struct compare_sum *t, int64_t i, double v,
+                        double g, double estimate) {
     double error = fabs(g - v), r = ratio(error, estimate);
     double looser =
         ratio(error, estimate * c->looser_scale + fabs(v) * c->looser_relative + c->looser_floor);
@@ -79,7 +70,7 @@ static bool is_tie(const struct reference *ref, int64_t i, double g) {
     return word >> (uint64_t)k % 64 & 1;
 }
 
-static void judge(const struct comparing *c, struct tally *t, int64_t i, double g) {
+static void judge(const struct comparing *c, struct compare_sum *t, int64_t i, double g) {
     double v = c->ref->value[i], estimate = c->ref->estimate[i];
     if (isinf(estimate))
         return;
@@ -95,7 +86,7 @@ static void judge(const struct comparing *c, struct tally *t, int64_t i, double 
 }
 
 /* A truth value is 0 or 1: another byte is wrong, whatever may be uncertain about it. */
-static void judge_truths(const struct comparing *c, struct tally *t, int64_t at, size_t n) {
+static void judge_truths(const struct comparing *c, struct compare_sum *t, int64_t at, size_t n) {
     const unsigned char *got = (const unsigned char *)c->got + at;
     for (size_t k = 0; k < n; k++) {
         int64_t i = at + (int64_t)k;
@@ -124,7 +115,7 @@ static void compare_piece(void *ctx, unsigned part, int64_t first, int64_t last)
     }
 }
 
-static void add_tally(struct tally *sum, const struct tally *t) {
+static void add_tally(struct compare_sum *sum, const struct compare_sum *t) {
     sum->judged += t->judged;
     sum->wrong += t->wrong;
     sum->nonfinite += t->nonfinite;
@@ -147,7 +138,7 @@ static double rms_limit(const struct limits *l, uint64_t n) {
     return n ? l->rms * sqrt(1 + 8 / (double)n) : l->rms;
 }
 
-static void conclude(const struct tally *t, enum accuracy accuracy, struct comparison *out) {
+void compare_conclude(const struct compare_sum *t, enum accuracy accuracy, struct comparison *out) {
     struct limits limits = accuracy_limits(accuracy);
     *out = (struct comparison){.judged = t->judged,
                                .wrong = t->wrong,
@@ -182,10 +173,10 @@ void reference_compare(const struct inst *in, const struct reference *ref, const
                           .looser_relative = real ? bf16 : 0,
                           .looser_floor = real ? 0x1p-134 / accuracy_limits(t->accuracy).worst : 0,
                           .blocks = mem_alloc(nblocks * sizeof *c.blocks)};
-    struct tally sum = {0};
+    struct compare_sum sum = {0};
     parallel_for(threads, (int64_t)nblocks, compare_piece, &c);
     for (size_t i = 0; i < nblocks; i++)
         add_tally(&sum, &c.blocks[i]);
     mem_free(c.blocks);
-    conclude(&sum, t->accuracy, out);
+    compare_conclude(&sum, t->accuracy, out);
 }

@@ -1,5 +1,5 @@
-/* Inputs as a kernel gets them: the kinds (source.c), definitions evaluated over them, assumptions
- * respected.
+/* Inputs as a kernel gets them: the kinds (source_value.h), definitions evaluated over them,
+ * assumptions respected.
  *
  * A defined input is its expression over the random tensors under the same kind, so whatever the
  * definition guarantees (rows that sum to one, a symmetric matrix) holds under every kind. An
@@ -8,10 +8,8 @@
 #include "spec/data.h"
 
 #include "spec/bind.h"
-#include "spec/convert.h"
 #include "spec/scalar.h"
 #include "spec/source.h"
-#include <math.h>
 
 enum { CHUNK = 256 };
 
@@ -35,13 +33,6 @@ bool data_find(str name, enum data_kind *out) {
     return false;
 }
 
-/* What is assumed of one tensor. */
-struct promise {
-    bool any, symmetric;
-    double lo, hi;
-    bool lo_open, hi_open; /* the end itself is not allowed */
-};
-
 /* A tensor being made, and those its definition reads. */
 struct maker;
 struct making {
@@ -58,33 +49,6 @@ struct maker {
     uint64_t seed;
     struct making *of[TASK_MAX_TENSORS]; /* made on first use */
 };
-
-static void promise_compare(struct promise *p, enum expr_kind op, double number) {
-    bool open = op == EXPR_LT || op == EXPR_GT;
-    if ((op == EXPR_GT || op == EXPR_GE) && (number > p->lo || (number == p->lo && open))) {
-        p->lo = number;
-        p->lo_open = open;
-    }
-    if ((op == EXPR_LT || op == EXPR_LE) && (number < p->hi || (number == p->hi && open))) {
-        p->hi = number;
-        p->hi_open = open;
-    }
-}
-
-static struct promise promise_of(const struct inst *in, size_t tensor) {
-    struct promise p = {.lo = -INFINITY, .hi = INFINITY};
-    for (size_t i = 0; i < in->task->nassumptions; i++) {
-        const struct assumption *a = &in->task->assumptions[i];
-        double number;
-        if (a->tensor != tensor)
-            continue;
-        p.any = true;
-        p.symmetric |= a->kind == ASSUME_SYMMETRIC;
-        if (a->kind == ASSUME_COMPARE && expr_eval_real(a->number, in->dims, &number))
-            promise_compare(&p, a->op, number);
-    }
-    return p;
-}
 
 static double element(struct making *k, int64_t i);
 
@@ -114,10 +78,9 @@ static void maker_release(struct maker *m) {
         mem_free(m->of[i]);
 }
 
-/* As the tensor's type stores it. */
+/* As the tensor's type stores it: its own, whatever the source draws. */
 static double stored(const struct making *k, double v) {
-    char kind = dtype_info(k->source.dtype)->kind;
-    return kind == 'f' ? dtype_round(k->source.dtype, v) : v;
+    return source_stored(&k->source, dtype_info(k->source.dtype)->kind, v);
 }
 
 /* Sets the variables of the left side of `s` to element i. False: the statement defines others. */
@@ -154,46 +117,13 @@ static bool assumed_zero(struct making *k, int64_t i) {
     return false;
 }
 
-/* The element across the diagonal of the last two dimensions, where i lies below it. */
 static int64_t mirrored(const struct making *k, int64_t i) {
-    const struct bound_tensor *b = &k->m->in->tensors[k->tensor];
     size_t rank = k->m->in->task->tensors[k->tensor].rank;
-    int64_t n = b->extent[rank - 1], col = i % n, row = i / n % n;
-    return row > col ? i + (col - row) * n + (row - col) : i;
-}
-
-static bool allowed(const struct promise *p, double v) {
-    return (p->lo_open ? v > p->lo : v >= p->lo) && (p->hi_open ? v < p->hi : v <= p->hi);
-}
-
-/* Folded at the ends of the range, like a ray between mirrors. */
-static double folded(const struct promise *p, double v) {
-    double width = p->hi - p->lo;
-    if (isinf(p->hi))
-        return p->lo + fabs(v - p->lo);
-    if (isinf(p->lo))
-        return p->hi - fabs(v - p->hi);
-    double at = width > 0 ? fmod(fabs(v - p->lo), 2 * width) : 0;
-    return p->lo + (at > width ? 2 * width - at : at);
-}
-
-/* The next number of the tensor's type, upwards or downwards. */
-static double next_to(const struct making *k, double v, double direction) {
-    char kind = dtype_info(k->source.dtype)->kind;
-    double step = kind == 'f' ? 2 * dtype_half_ulp(k->source.dtype, v) : 1;
-    return stored(k, v + direction * (step > 0 ? step : 0x1p-1074));
+    return promise_mirrors(i, k->m->in->tensors[k->tensor].extent[rank - 1]);
 }
 
 static double kept(const struct making *k, double v, int64_t i) {
-    const struct promise *p = &k->promise;
-    if (allowed(p, stored(k, v)))
-        return v;
-    if (!isfinite(v))
-        v = source_usual(&k->source, i);
-    v = stored(k, allowed(p, v) ? v : folded(p, v));
-    if (allowed(p, v))
-        return v;
-    return v <= p->lo || isinf(p->hi) ? next_to(k, p->lo, 1) : next_to(k, p->hi, -1);
+    return promise_keeps(&k->promise, &k->source, dtype_info(k->source.dtype)->kind, v, i);
 }
 
 static double raw(struct making *k, int64_t i) {

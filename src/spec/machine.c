@@ -68,6 +68,16 @@ static double settled_error(const struct instr *i, const struct rules *r, const 
     return INFINITY;
 }
 
+/* An infinity that a kernel may have as NaN makes NaN of whatever is computed from it, also where
+ * the mathematics comes back to a number: x/inf, exp(-inf), a comparison. */
+static void settle_open(const struct instr *i, struct reg *d, const struct reg *const *a,
+                        size_t n) {
+    for (size_t k = 0; k < i->nargs; k++)
+        for (size_t l = 0; l < n; l++)
+            if (isinf(a[k]->v[l]) && a[k]->e[l] > 0 && isfinite(d->v[l]))
+                d->e[l] = i->type == VALUE_BOOL ? 1 : INFINITY;
+}
+
 static void settle(const struct instr *i, const struct rules *r, struct reg *d,
                    const struct reg *const *a, size_t n) {
     double most = magnitude_most(i);
@@ -137,6 +147,8 @@ static void compute(struct machine *m, const struct instr *i, struct reg *d,
         vector_node(i, r, d, a, n);
         if (!i->exact && i->type != VALUE_BOOL)
             settle(i, r, d, a, n);
+        if (!i->exact && m->odd)
+            settle_open(i, d, a, n);
         return;
     }
 }
@@ -183,6 +195,8 @@ void machine_run(struct machine *m, size_t first, size_t last, unsigned level) {
 /* What depends on nothing runs here, once. */
 bool machine_init(struct machine *m, const struct program *p, const struct content *contents) {
     *m = (struct machine){.p = p, .contents = contents, .n = LANES};
+    for (size_t k = 0; k < p->n; k++)
+        m->odd |= p->code[k].op == OP_READ && !contents[p->code[k].ref].finite;
     m->regs = mem_try_resize(NULL, (p->nregs + 1) * sizeof *m->regs);
     if (!m->regs)
         return false;

@@ -55,7 +55,9 @@ bool parse_expected(struct parser *p, const char *what, const char *hint) {
 }
 
 bool parse_symbol(struct parser *p, const char *symbol, const char *hint) {
-    return token_is(&p->tok, symbol) ? parse_next(p) : parse_expected(p, symbol, hint);
+    char quoted[8];
+    snprintf(quoted, sizeof quoted, "'%s'", symbol);
+    return token_is(&p->tok, symbol) ? parse_next(p) : parse_expected(p, quoted, hint);
 }
 
 bool parse_at_line_end(const struct parser *p) {
@@ -89,7 +91,7 @@ static bool skip_body(struct reader *r, const struct statement *s, bool input) {
     struct task *t = p->task;
     struct lexer before = p->lx;
     if (!token_is(&p->tok, "="))
-        return parse_expected(p, "=", "y[i,j] = expression");
+        return parse_expected(p, "'='", "y[i,j] = expression");
     if (!input && t->nstatements == TASK_MAX_STATEMENTS)
         return parse_fail(p, s->at, s->len, NULL, "more than %d definitions", TASK_MAX_STATEMENTS);
     if (input) {
@@ -180,6 +182,9 @@ static bool parse_torch(struct parser *p) {
 }
 
 static bool parse_accuracy(struct parser *p) {
+    if (p->has_accuracy)
+        return parse_fail(p, p->tok.at, p->tok.len, NULL, "a second accuracy line");
+    p->has_accuracy = true;
     if (!parse_next(p))
         return false;
     for (int i = 0; i < ACCURACY_COUNT; i++)

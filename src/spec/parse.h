@@ -35,6 +35,7 @@ struct parser {
         size_t var;
     } locals[TASK_MAX_VARS];
     size_t nlocals;
+    bool has_accuracy;
     int depth; /* of brackets and prefix operators being read */
 };
 

@@ -116,11 +116,12 @@ static bool keeps_integers(enum function f) {
 }
 
 static bool not_closed(struct parser *p, size_t open, const char *close) {
-    char hint[96];
+    char hint[96], quoted[8];
     size_t line, col;
     text_position(p->lx.text, open, &line, &col);
     snprintf(hint, sizeof hint, "the bracket opened at %zu:%zu ends with %s", line, col, close);
-    return parse_expected(p, close, hint);
+    snprintf(quoted, sizeof quoted, "'%s'", close);
+    return parse_expected(p, quoted, hint);
 }
 
 /* The arguments after an opening bracket, up to and with `close`; at most `most`. */
@@ -144,7 +145,7 @@ static bool parse_list(struct parser *p, const char *close, size_t most, struct 
 }
 
 static bool wrong_count(struct parser *p, const struct token *name, size_t n, size_t want) {
-    return parse_fail(p, name->at, name->len, NULL, "%.*s takes %zu argument%s, here are %zu",
+    return parse_fail(p, name->at, name->len, NULL, "%.*s takes %zu argument%s, not %zu",
                       STR_ARG(name->text), want, want == 1 ? "" : "s", n);
 }
 
@@ -280,8 +281,8 @@ static bool parse_read(struct parser *p, const struct token *name, size_t ref, s
         return false;
     if (n != t->rank)
         return parse_fail(p, name->at, p->end - name->at, NULL,
-                          "'%.*s' has %zu dimension%s, here are %zu ind%s", STR_ARG(name->text),
-                          t->rank, t->rank == 1 ? "" : "s", n, n == 1 ? "ex" : "ices");
+                          "'%.*s' has %zu dimension%s, not %zu", STR_ARG(name->text), t->rank,
+                          t->rank == 1 ? "" : "s", n);
     for (size_t i = 0; i < n; i++)
         if (!check_index(p, args[i].e))
             return false;

@@ -81,7 +81,7 @@ bool parse_let(struct parser *p, struct statement *s) {
 static bool check_rank(struct parser *p, const struct statement *s, size_t rank) {
     const struct tensor *t = &p->task->tensors[s->tensor];
     return rank == t->rank ||
-           parse_fail(p, s->at, s->len, NULL, "'%.*s' has %zu dimension%s, here are %zu",
+           parse_fail(p, s->at, s->len, NULL, "'%.*s' has %zu dimension%s, not %zu",
                       STR_ARG(t->name), t->rank, t->rank == 1 ? "" : "s", rank);
 }
 

@@ -206,7 +206,7 @@ static bool parse_head(struct parser *p, struct head *h) {
     if (!parse_guard(p, h))
         return false;
     if (!token_is(&p->tok, ")"))
-        return parse_expected(p, h->guard ? ")" : ", | or )", range_hint(h));
+        return parse_expected(p, h->guard ? "')'" : ", | or )", range_hint(h));
     return parse_next(p);
 }
 
@@ -241,7 +241,7 @@ bool parse_reduce(struct parser *p, const struct token *name, enum reduction op,
         return false;
     if (is_arg(op) && h.nvars != 1)
         return parse_fail(p, name->at, name->len, NULL,
-                          "%s gives the place of one variable, here are %zu", reduction_name(op),
+                          "%s gives the place of one variable, not of %zu", reduction_name(op),
                           h.nvars);
     if (parse_at_line_end(p))
         return parse_expected(p, "what is reduced", "sum(k) x[k]: the product that follows");

@@ -1,4 +1,5 @@
-/* Shapes of expressions that costs and features look for. Private to the room. */
+/* Shapes of expressions that costs and features look for. For this room and the oracle
+ * (kernel/oracle_plan.h). */
 #ifndef SPEC_PATTERN_H
 #define SPEC_PATTERN_H
 

@@ -1,4 +1,5 @@
-/* An expression as a linear program over blocks of lanes. Private to the room.
+/* An expression as a linear program over blocks of lanes. Private to the room, but for the rules of
+ * an accuracy class, which the oracle goes by as well.
  *
  * A block is up to LANES consecutive values of one variable, the lane variable, with all other
  * variables held; which one that is, and in what order the others run, is chosen by the loops
@@ -161,6 +162,7 @@ struct machine {
     int64_t at[TASK_MAX_VARS]; /* the lane variable: in lane 0 */
     size_t n;                  /* lanes in use */
     bool careful;              /* make and settle products that sums make themselves, too */
+    bool odd;                  /* something it reads holds NaN or infinities */
     double peak[LANES];
 };
 bool machine_init(struct machine *m, const struct program *p, const struct content *contents);

@@ -33,9 +33,9 @@ static void found_error(struct finding *f, const struct err *err) {
 }
 
 static void check_gpu(struct finding *f) {
-    struct gpu_found g;
+    struct cuda_facts g;
     struct err err = {0};
-    if (gpu_probe(&g, &err)) {
+    if (gpu_probe(0, &g, &err)) {
         snprintf(f->found, sizeof f->found,
                  "%s, compute capability %d.%d, %.0f GiB, driver for "
                  "CUDA %d.%d%s",

@@ -45,6 +45,8 @@ static bool describe(struct run *r, struct err *err) {
     if (!catalogue_load(assets, r->ui->arena, &r->catalogue, err) ||
         !expert_new(assets, &r->agent, err))
         return false;
+    r->eo.assets = assets;
+    r->eo.duel = true;
     r->briefing = (struct briefing){
         .inst = r->inst,
         .catalogue = r->catalogue,
@@ -130,6 +132,10 @@ static str strategy_of(const struct run *r) {
     return s;
 }
 
+static bool is_estimate(const struct run *r) {
+    return r->eo.device.kind == DEVICE_SIM;
+}
+
 static json *result_json(const struct run *r) {
     const struct search_best *b = &r->best;
     json *j = json_object();
@@ -144,7 +150,7 @@ static json *result_json(const struct run *r) {
         return j;
     json_set_str(j, "strategy", strategy_of(r));
     json_set_f64(j, "time_s", b->time_s);
-    json_set_bool(j, "estimated", true);
+    json_set_bool(j, "estimated", is_estimate(r));
     json_set_f64(j, "naive_s", b->naive_s);
     json_set_f64(j, "limit_s", r->briefing.roofline.limit_s);
     json_set_str(j, "kernel", arena_printf(r->ui->arena, "%s/kernel.cu", r->dir));
@@ -160,15 +166,17 @@ static void print_times(const struct run *r) {
     str bound = {0}, scope = {0};
     json_get_str(b->record, "bound", &bound);
     json_get_str(b->record, "scope", &scope);
-    printf("  estimated  %.*s on %s, %.*s-bound\n", STR_ARG(time), r->eo.device.gpu->title,
-           STR_ARG(bound));
+    printf("  %s  %.*s on %s, %.*s-bound\n", is_estimate(r) ? "estimated" : "measured ",
+           STR_ARG(time), r->eo.device.gpu->title, STR_ARG(bound));
     if (isfinite(b->naive_s))
-        printf("  naive      %.*s estimated: %.2fx\n", STR_ARG(naive), b->naive_s / b->time_s);
+        printf("  naive      %.*s%s: %.2fx\n", STR_ARG(naive), is_estimate(r) ? " estimated" : "",
+               b->naive_s / b->time_s);
     printf("  limit      %.*s: %.0f%% of it reached\n", STR_ARG(lim), 100 * limit / b->time_s);
     printf("  strategy   %.*s\n", STR_ARG(strategy_of(r)));
     printf("  verified   %.*s\n", STR_ARG(scope));
-    printf("Times are the simulator's estimates%s, not measurements.\n",
-           r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
+    if (is_estimate(r))
+        printf("Times are the simulator's estimates%s, not measurements.\n",
+               r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
 }
 
 static void print_summary(const struct run *r) {

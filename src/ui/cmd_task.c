@@ -1,6 +1,7 @@
-/* task show, task eval, task cost. */
+/* task show, task eval, task judge, task cost. */
 #include "base/file.h"
 #include "base/npy.h"
+#include "kernel/verdict.h"
 #include "spec/cost.h"
 #include "spec/data.h"
 #include "spec/reference.h"
@@ -12,12 +13,23 @@
 
 #define EVAL_MAX_BYTES (8ull << 30)
 
+/* A check line whose shape does not fit is found when a kernel is verified; better here. */
+static bool bind_checks(const struct task *task, struct err *err) {
+    struct arena *a = arena_new(256u << 20);
+    struct inst *inst;
+    bool ok = true;
+    for (size_t i = 0; i < task->nchecks && ok; i++)
+        ok = task_bind_check(task, i, a, &inst, err);
+    arena_free(a);
+    return ok;
+}
+
 int cmd_task_show(struct ui *ui) {
     struct task *task;
     struct inst *inst;
     struct err err = {0};
     struct buf b;
-    if (!ui_load_task(ui, 0, &task, &inst, &err))
+    if (!ui_load_task(ui, 0, &task, &inst, &err) || !bind_checks(task, &err))
         return ui_fail(ui, &err);
     buf_init(&b, 16u << 20);
     task_show(inst, &b);
@@ -69,10 +81,11 @@ int cmd_task_cost(struct ui *ui) {
     return ui_print_json(j) ? 0 : 3;
 }
 
-/* ---- eval ---- */
+/* ---- eval and judge: tensors in files ---- */
 
 struct evaluation {
     const struct inst *in;
+    unsigned threads;
     const char *from, *to;
     void *data[TASK_MAX_TENSORS]; /* inputs */
     struct reference *refs;
@@ -90,49 +103,68 @@ static const char *result_path(struct ui *ui, const char *dir, const struct tens
     return arena_printf(ui->arena, "%s/%.*s.out.npy", dir, STR_ARG(t->name)).p;
 }
 
-static bool read_input(struct ui *ui, struct evaluation *e, size_t i, struct err *err) {
+/* Tensor i from a file, in its type; where `wide`, fp64 will do too and is rounded to it. */
+static bool read_tensor(const struct evaluation *e, size_t i, const char *path, bool wide,
+                        void *data, struct err *err) {
     const struct tensor *t = &e->in->task->tensors[i];
     const struct bound_tensor *b = &e->in->tensors[i];
-    const char *path = tensor_path(ui, e->from, t);
+    const struct dtype_info *own = dtype_info(t->dtype);
+    struct arena *a = arena_new(EVAL_MAX_BYTES);
     struct npy npy;
-    if (!npy_read(path, EVAL_MAX_BYTES, ui->arena, &npy, err))
-        return false;
-    bool same = npy.rank == t->rank && !strcmp(npy.descr, dtype_info(t->dtype)->npy);
-    for (size_t d = 0; same && d < t->rank; d++)
-        same = npy.shape[d] == b->extent[d];
-    if (!same)
-        return err_set(err, ERR_INPUT, "%s: not the task's shape and type (%s)", path,
-                       dtype_info(t->dtype)->npy);
-    memcpy(e->data[i], npy.data, b->bytes);
+    bool ok = npy_read(path, EVAL_MAX_BYTES, a, &npy, err);
+    if (ok) {
+        bool exact = !strcmp(npy.descr, own->npy);
+        bool same = npy.rank == t->rank && (exact || (wide && !strcmp(npy.descr, "<f8")));
+        for (size_t d = 0; same && d < t->rank; d++)
+            same = npy.shape[d] == b->extent[d];
+        if (!same)
+            ok = err_set(err, ERR_INPUT, "%s: not the task's shape and type (%s%s)", path, own->npy,
+                         wide && strcmp(own->npy, "<f8") ? " or <f8" : "");
+        else if (exact)
+            memcpy(data, npy.data, b->bytes);
+        else
+            data_store(t->dtype, npy.data, (size_t)b->count, data);
+    }
+    arena_free(a);
+    return ok;
+}
+
+static bool fits(const struct evaluation *e, struct err *err) {
+    size_t total = 0;
+    for (size_t i = 0; i < e->in->task->ntensors; i++)
+        total += (size_t)e->in->tensors[i].count * 16 + e->in->tensors[i].bytes;
+    return total <= EVAL_MAX_BYTES ||
+           err_set(err, ERR_INPUT,
+                   "this shape needs %zu bytes to evaluate; choose a smaller one with --set",
+                   total);
+}
+
+static bool read_inputs(struct ui *ui, struct evaluation *e, struct err *err) {
+    for (size_t i = 0; i < e->in->task->ntensors; i++) {
+        const struct tensor *t = &e->in->task->tensors[i];
+        if (!tensor_is_input(t))
+            continue;
+        e->data[i] = mem_alloc(e->in->tensors[i].bytes + 1);
+        if (!read_tensor(e, i, tensor_path(ui, e->from, t), false, e->data[i], err))
+            return false;
+    }
     return true;
 }
 
 static bool make_inputs(struct ui *ui, struct evaluation *e, struct err *err) {
-    const char *name = option_text(ui->options, "data");
+    const char *name = option_text(ui->options, "dist");
     uint64_t seed = (uint64_t)option_int(ui->options, "seed");
     struct data_scale scale;
     enum data_kind kind;
-    size_t total = 0;
     if (!data_find(str_view(name), &kind))
-        return err_set(err, ERR_INPUT, "--data %s: no such kind of data; see docs/TASKS.md", name);
-    for (size_t i = 0; i < e->in->task->ntensors; i++)
-        total += (size_t)e->in->tensors[i].count * 16 + e->in->tensors[i].bytes;
-    if (total > EVAL_MAX_BYTES)
-        return err_set(err, ERR_INPUT,
-                       "this shape needs %zu bytes to evaluate; choose a smaller one with --set",
-                       total);
+        return err_set(err, ERR_INPUT, "--dist %s: no such distribution; see docs/TASKS.md", name);
     if (!data_scale_find(e->in, seed, &scale, err))
         return false;
     for (size_t i = 0; i < e->in->task->ntensors; i++) {
         if (!tensor_is_input(&e->in->task->tensors[i]))
             continue;
         e->data[i] = mem_alloc(e->in->tensors[i].bytes + 1);
-        if (e->from) {
-            if (!read_input(ui, e, i, err))
-                return false;
-        } else {
-            data_fill(e->in, &scale, i, kind, seed, 0, e->in->tensors[i].count, e->data[i]);
-        }
+        data_fill(e->in, &scale, i, kind, seed, 0, e->in->tensors[i].count, e->data[i]);
     }
     return true;
 }
@@ -203,15 +235,19 @@ static void print_summary(const json *j) {
 }
 
 static bool evaluate(struct ui *ui, struct evaluation *e, struct err *err) {
-    unsigned threads = (unsigned)option_int(ui->options, "threads");
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return make_inputs(ui, e, err) &&
-           reference_eval(e->in, (const void *const *)e->data,
-                          threads     ? threads
-                          : cores > 0 ? (unsigned)cores
-                                      : 1,
-                          &e->refs, &e->nrefs, NULL, err) &&
-           (!e->to || write_all(ui, e, err));
+    e->threads = (unsigned)option_int(ui->options, "threads");
+    if (!e->threads)
+        e->threads = cores > 0 ? (unsigned)cores : 1;
+    return fits(e, err) && (e->from ? read_inputs(ui, e, err) : make_inputs(ui, e, err)) &&
+           reference_eval(e->in, (const void *const *)e->data, e->threads, &e->refs, &e->nrefs,
+                          NULL, err);
+}
+
+static void evaluation_release(struct evaluation *e) {
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        mem_free(e->data[i]);
+    reference_release(e->refs, e->nrefs);
 }
 
 int cmd_task_eval(struct ui *ui) {
@@ -223,7 +259,7 @@ int cmd_task_eval(struct ui *ui) {
     if (!ui_load_task(ui, 0, &task, &inst, &err))
         return ui_fail(ui, &err);
     e.in = inst;
-    bool ok = evaluate(ui, &e, &err);
+    bool ok = evaluate(ui, &e, &err) && (!e.to || write_all(ui, &e, &err));
     int code = ok ? 0 : ui_fail(ui, &err);
     if (ok) {
         json *j = summary(&e);
@@ -234,8 +270,118 @@ int cmd_task_eval(struct ui *ui) {
             json_free(j);
         }
     }
-    for (size_t i = 0; i < task->ntensors; i++)
-        mem_free(e.data[i]);
-    reference_release(e.refs, e.nrefs);
+    evaluation_release(&e);
+    return code;
+}
+
+/* ---- judge ---- */
+
+static enum verdict verdict_of(const struct comparison *c) {
+    return c->pass          ? VERDICT_ACCEPTED
+           : c->nonfinite   ? VERDICT_NONFINITE
+           : c->pass_looser ? VERDICT_INACCURATE
+                            : VERDICT_WRONG;
+}
+
+static json *judged_to_json(struct ui *ui, const struct inst *in, const struct reference *ref,
+                            const struct comparison *c) {
+    json *o = json_object(), *mismatches = json_array();
+    json_set_str(o, "name", in->task->tensors[ref->tensor].name);
+    json_set_str(o, "verdict", str_view(verdict_name(verdict_of(c))));
+    json_set_f64(o, "worst", c->worst);
+    json_set_f64(o, "worst_limit", c->worst_limit);
+    json_set_f64(o, "rms", c->rms);
+    json_set_f64(o, "rms_limit", c->rms_limit);
+    json_set_i64(o, "elements", (int64_t)ref->count);
+    json_set_i64(o, "judged", (int64_t)c->judged);
+    json_set_i64(o, "wrong", (int64_t)c->wrong);
+    json_set_i64(o, "nonfinite", (int64_t)c->nonfinite);
+    for (size_t i = 0; i < c->nfirst; i++) {
+        const struct mismatch *m = &c->first[i];
+        json *x = json_object();
+        json_set_str(x, "element", element_name(in, ref->tensor, m->index, ui->arena));
+        json_set_f64(x, "expected", m->expected);
+        json_set_f64(x, "got", m->got);
+        json_push(mismatches, x);
+    }
+    json_set(o, "mismatches", mismatches);
+    return o;
+}
+
+static void print_judged(struct ui *ui, const struct inst *in, const struct reference *ref,
+                         const struct comparison *c) {
+    printf("%.*s: %s, worst %.4g of %.4g, rms %.4g of %.4g",
+           STR_ARG(in->task->tensors[ref->tensor].name), verdict_name(verdict_of(c)), c->worst,
+           c->worst_limit, c->rms, c->rms_limit);
+    if (c->nfirst) {
+        str name = element_name(in, ref->tensor, c->first[0].index, ui->arena);
+        printf("; %llu of %zu elements are off, %.*s is %.9g, expected %.9g",
+               (unsigned long long)(c->wrong + c->nonfinite), ref->count, STR_ARG(name),
+               c->first[0].got, c->first[0].expected);
+    }
+    printf("\n");
+}
+
+/* All outputs are read before anything is said of one. */
+static bool compare_outputs(struct ui *ui, const struct evaluation *e, struct comparison *of,
+                            struct err *err) {
+    bool ok = true;
+    for (size_t r = 0; r < e->nrefs && ok; r++) {
+        size_t tensor = e->refs[r].tensor;
+        const char *path = result_path(ui, e->from, &e->in->task->tensors[tensor]);
+        void *got = mem_alloc(e->in->tensors[tensor].bytes + 1);
+        ok = read_tensor(e, tensor, path, true, got, err);
+        if (ok)
+            reference_compare(e->in, &e->refs[r], got, e->threads, &of[r]);
+        mem_free(got);
+    }
+    return ok;
+}
+
+/* The verdict of all is that of the first output that has another than accepted. */
+static int report(struct ui *ui, const struct evaluation *e, const struct comparison *of) {
+    enum verdict all = VERDICT_ACCEPTED;
+    const char *class = accuracy_name(e->in->task->accuracy);
+    for (size_t r = 0; r < e->nrefs && all == VERDICT_ACCEPTED; r++)
+        all = verdict_of(&of[r]);
+    int code = all == VERDICT_ACCEPTED ? 0 : 1;
+    if (!ui->as_json) {
+        printf("%s as %s\n", verdict_name(all), class);
+        for (size_t r = 0; r < e->nrefs; r++)
+            print_judged(ui, e->in, &e->refs[r], &of[r]);
+        return code;
+    }
+    json *j = json_object(), *outputs = json_array();
+    json_set_str(j, "verdict", str_view(verdict_name(all)));
+    json_set_bool(j, "accepted", all == VERDICT_ACCEPTED);
+    json_set_str(j, "accuracy", str_view(class));
+    for (size_t r = 0; r < e->nrefs; r++)
+        json_push(outputs, judged_to_json(ui, e->in, &e->refs[r], &of[r]));
+    json_set(j, "outputs", outputs);
+    return ui_print_json(j) ? code : 3;
+}
+
+static void take_accuracy(struct ui *ui, struct task *task) {
+    const char *name = option_text(ui->options, "accuracy");
+    for (int a = 0; name && a < ACCURACY_COUNT; a++)
+        if (!strcmp(name, accuracy_name((enum accuracy)a)))
+            task->accuracy = (enum accuracy)a;
+}
+
+int cmd_task_judge(struct ui *ui) {
+    struct evaluation e = {.from = option_text(ui->options, "in")};
+    struct comparison of[TASK_MAX_TENSORS];
+    struct task *task;
+    struct inst *inst;
+    struct err err = {0};
+    if (!e.from)
+        err_set(&err, ERR_INPUT, "task judge needs --in DIR, the folder of inputs and results");
+    if (!e.from || !ui_load_task(ui, 0, &task, &inst, &err))
+        return ui_fail(ui, &err);
+    take_accuracy(ui, task);
+    e.in = inst;
+    bool ok = evaluate(ui, &e, &err) && compare_outputs(ui, &e, of, &err);
+    int code = ok ? report(ui, &e, of) : ui_fail(ui, &err);
+    evaluation_release(&e);
     return code;
 }

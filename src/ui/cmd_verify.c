@@ -1,10 +1,31 @@
-/* verify TASK KERNEL.cu: one candidate through the whole evaluation, and its verdict. */
+/* verify TASK KERNEL.cu…: candidates through the whole evaluation, and their verdicts. */
 #include "base/file.h"
 #include "eval/eval.h"
 #include "kernel/candidate.h"
 #include "ui/ui.h"
 
 #include <stdio.h>
+
+struct verifying {
+    struct ui *ui;
+    bool lines; /* JSON, one a line; or, of a single evaluation, pretty */
+    bool named; /* there are several files */
+    const char *dump;
+    unsigned rejected;
+};
+
+static void print_time(struct ui *ui, const struct outcome *o) {
+    str time = ui_time(ui->arena, o->time_s);
+    double low, high;
+    if (o->estimated)
+        printf("estimated %.*s (%s-bound, %.0f%% of the limit; a model, not a measurement)\n",
+               STR_ARG(time), o->bound, 100 * o->limit_share);
+    else if (json_get_f64(o->record, "ci_low_s", &low) &&
+             json_get_f64(o->record, "ci_high_s", &high))
+        printf("measured %.*s (%.*s to %.*s, %zu runs), %.0f%% of the limit\n", STR_ARG(time),
+               STR_ARG(ui_time(ui->arena, low)), STR_ARG(ui_time(ui->arena, high)),
+               json_len(json_get(o->record, "samples_s")), 100 * o->limit_share);
+}
 
 static void print_outcome(struct ui *ui, const struct outcome *o) {
     str scope = {0}, shape, data;
@@ -18,36 +39,61 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
     if (o->verdict != VERDICT_ACCEPTED)
         return;
     printf("verified on %.*s\n", STR_ARG(scope));
-    str time = ui_time(ui->arena, o->time_s);
-    printf("estimated %.*s (%s-bound, %.0f%% of the limit; a model, not a measurement)\n",
-           STR_ARG(time), o->bound, 100 * o->limit_share);
+    print_time(ui, o);
 }
 
-static bool verify(struct evaluator_options *eo, str file, str source, struct outcome **out,
-                   struct err *err) {
-    eo->thorough = true;
-    return evaluate_once(eo, file, source, out, err);
+static void each(void *ctx, const struct source_file *f, const struct outcome *o) {
+    struct verifying *v = ctx;
+    v->rejected += o->verdict != VERDICT_ACCEPTED;
+    if (v->dump && o->verdict == VERDICT_ACCEPTED) {
+        if (!v->ui->as_json)
+            printf("%.*s: ran, written to %s; nothing was judged\n", STR_ARG(f->file), v->dump);
+        return;
+    }
+    if (!v->ui->as_json) {
+        if (v->named)
+            printf("%.*s: ", STR_ARG(f->file));
+        print_outcome(v->ui, o);
+        return;
+    }
+    json *record = json_copy(o->record);
+    json_set_str(record, "file", f->file);
+    if (v->lines)
+        ui_print_json_line(record);
+    else
+        ui_print_json(record);
+}
+
+static bool read_kernels(struct ui *ui, struct source_file **out, size_t *n, struct err *err) {
+    char *const *args;
+    *n = options_args(ui->options, &args) - 1;
+    *out = arena_array(ui->arena, struct source_file, *n);
+    for (size_t i = 0; i < *n; i++) {
+        (*out)[i].file = str_view(args[i + 1]);
+        if (!file_read(args[i + 1], CANDIDATE_MAX_BYTES, ui->arena, &(*out)[i].text, err))
+            return false;
+    }
+    return true;
 }
 
 int cmd_verify(struct ui *ui) {
+    struct verifying v = {.ui = ui};
     struct evaluator_options eo;
-    struct outcome *o;
+    struct source_file *files;
     struct task *task;
     struct inst *inst;
     struct err err = {0};
-    char *const *args;
-    str source;
-    options_args(ui->options, &args);
-    if (!ui_load_task(ui, 0, &task, &inst, &err) ||
-        !file_read(args[1], CANDIDATE_MAX_BYTES, ui->arena, &source, &err) ||
-        !ui_evaluator_options(ui, task, inst, &eo, &err) ||
-        !verify(&eo, str_view(args[1]), source, &o, &err))
+    size_t n, repeat = (size_t)option_int(ui->options, "repeat");
+    if (!ui_load_task(ui, 0, &task, &inst, &err) || !read_kernels(ui, &files, &n, &err) ||
+        !ui_evaluator_options(ui, task, inst, &eo, &err))
         return ui_fail(ui, &err);
-    int code = o->verdict == VERDICT_ACCEPTED ? 0 : 1;
-    if (ui->as_json)
-        code = ui_print_json(json_copy(o->record)) ? code : 3;
-    else
-        print_outcome(ui, o);
-    outcome_free(o);
-    return code;
+    eo.thorough = true;
+    eo.fresh_seeds = true;
+    v.named = n > 1;
+    v.lines = n * repeat > 1;
+    v.dump = eo.dump = option_text(ui->options, "dump");
+    eo.verify_only = eo.dump != NULL; /* what it computed is for somebody else to judge */
+    if (!evaluate_many(&eo, files, n, repeat, each, &v, &err))
+        return ui_fail(ui, &err);
+    return v.rejected ? 1 : 0;
 }

@@ -7,7 +7,11 @@
 #include "base/loop.h"
 #include "device/role.h"
 #include "eval/eval.h"
+#include "eval/gpu.h"
 #include "eval/judge.h"
+#include "eval/torch.h"
+#include "spec/trivial.h"
+#include "ui/ncu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +71,17 @@ bool ui_print_json(json *j) {
     struct buf b;
     buf_init(&b, 256u << 20);
     json_write_pretty(j, &b);
+    buf_putc(&b, '\n');
+    bool ok = !b.failed && ui_flush(b.p, b.n);
+    buf_release(&b);
+    json_free(j);
+    return ok;
+}
+
+bool ui_print_json_line(json *j) {
+    struct buf b;
+    buf_init(&b, 256u << 20);
+    json_write(j, &b);
     buf_putc(&b, '\n');
     bool ok = !b.failed && ui_flush(b.p, b.n);
     buf_release(&b);
@@ -144,6 +159,23 @@ static const char *const *split_words(struct arena *a, const char *text) {
     return n ? words : NULL;
 }
 
+/* Unless it is named: the GPU where there is one, the simulator elsewhere. */
+static bool choose_device(struct ui *ui, struct evaluator_options *o, struct err *err) {
+    const char *name = option_text(ui->options, "device");
+    struct gpu_here here;
+    struct err none = {0};
+    if (strcmp(name, "auto") != 0)
+        return device_name_parse(name, &o->device, err);
+    bool found = device_name_parse("cuda", &o->device, err) &&
+                 gpu_here_find(&o->device, o->worker_command, &here, &none);
+    return found || device_name_parse("sim", &o->device, err);
+}
+
+static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err) {
+    return o->device.kind == DEVICE_SIM ||
+           gpu_here_use(o, arena_new_of(ui->arena, struct gpu_here), err);
+}
+
 bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
                           struct evaluator_options *out, struct err *err) {
     const char *seed = option_text(ui->options, "verify-seed");
@@ -163,8 +195,8 @@ bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst
     if (seed && !str_to_u64(str_view(seed), &out->seed))
         return err_set(err, ERR_INPUT, "--verify-seed %s: expected a number from 0 to 2^64-1",
                        seed);
-    return device_name_parse(option_text(ui->options, "device"), &out->device, err) &&
-           nvrtc_find(&out->nvrtc, err) && nvrtc_probe(&out->nvrtc, err);
+    return task_check_trivial(in, 1, err) && choose_device(ui, out, err) &&
+           nvrtc_find(&out->nvrtc, err) && nvrtc_probe(&out->nvrtc, err) && find_gpu(ui, out, err);
 }
 
 /* ---- dispatch ---- */
@@ -174,18 +206,22 @@ static unsigned threads_arg(const char *text) {
     return text && str_to_i64(str_view(text), &n) && n > 0 && n <= 1024 ? (unsigned)n : 1;
 }
 
-static int run_device(int argc, char **argv) {
+static int run_role(int argc, char **argv, int (*main)(const struct device_name *, unsigned)) {
     struct device_name d;
     struct err err = {0};
     if (argc < 1 || !device_name_parse(argv[0], &d, &err)) {
-        fprintf(stderr, "cutepilot device: %s\n", err.text);
+        fprintf(stderr, "cutepilot: %s\n", argc < 1 ? "a role needs a device" : err.text);
         return 2;
     }
-    return device_main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
+    return main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
+}
+
+static int run_device(int argc, char **argv) {
+    return run_role(argc, argv, device_main);
 }
 
 static int run_judge(int argc, char **argv) {
-    return judge_main(threads_arg(argc > 0 ? argv[0] : NULL));
+    return run_role(argc, argv, judge_main);
 }
 
 int cmd_worker(struct ui *ui) {
@@ -206,6 +242,9 @@ static const struct role_row {
     {"compiler", compiler_main},
     {"device", run_device},
     {"judge", run_judge},
+    {"probe", gpu_probe_main},
+    {"profile-run", profile_run_main},
+    {"torch", torch_main},
 };
 
 static int find_command(int argc, char **argv, int *words) {

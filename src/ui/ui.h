@@ -35,6 +35,7 @@ int ui_fail(const struct ui *ui, const struct err *err);
 /* Prints the object on stdout and frees it. False (with a message) when stdout cannot be written.
  */
 bool ui_print_json(json *j);
+bool ui_print_json_line(json *j);
 bool ui_flush(const char *text, size_t n); /* stdout, whole or an error said */
 
 /* The task file named by argument i, bound to its --set. */

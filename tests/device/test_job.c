@@ -3,43 +3,186 @@
 
 #include "tap.h"
 
-static void launches_go_round(void) {
+/* One of everything. */
+struct whole {
+    struct bound_arg args[4];
+    struct bound_launch launch;
+    struct bound_memset memsets[2];
+    struct bound_workspace workspace;
+    struct bound_tensormap map;
+    struct bound_step steps[3];
+    struct bound_plan plan;
+};
+
+static void whole_fill(struct whole *w) {
+    *w = (struct whole){
+        .args = {{.kind = ARG_TENSOR, .ref = 2},
+                 {.kind = ARG_INTEGER, .value = INT64_MIN},
+                 {.kind = ARG_WORKSPACE, .ref = 0},
+                 {.kind = ARG_TENSORMAP, .ref = 0}},
+        .launch = {.kernel = S("k"),
+                   .grid = {8, 2, 3},
+                   .block = {4, 5, 6},
+                   .cluster = {2, 1, 1},
+                   .cooperative = true,
+                   .shared = 1024,
+                   .nargs = 4},
+        .memsets = {{ARG_WORKSPACE, 0, UINT64_MAX, 8, 32}, {ARG_TENSOR, 2, 0x3f80, 2, 7}},
+        .workspace = {S("part"), DTYPE_F64, 256, 128},
+        .map = {.of = ARG_WORKSPACE,
+                .dtype = DTYPE_F64,
+                .rank = 2,
+                .extent = {4, 8},
+                .stride = {32},
+                .box = {4, 2},
+                .step = {1, 2},
+                .swizzle = 32,
+                .fill_nan = true},
+        .steps = {{PLAN_MEMSET, 0}, {PLAN_LAUNCH, 0}, {PLAN_MEMSET, 1}},
+    };
+    w->launch.args = w->args;
+    w->plan = (struct bound_plan){.steps = w->steps,
+                                  .nsteps = 3,
+                                  .launches = &w->launch,
+                                  .nlaunches = 1,
+                                  .memsets = w->memsets,
+                                  .nmemsets = 2,
+                                  .workspaces = &w->workspace,
+                                  .nworkspaces = 1,
+                                  .maps = &w->map,
+                                  .nmaps = 1};
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        w->plan.align[i] = i == 2 ? 256 : PLAN_ALIGN;
+}
+
+static void same_launch(const struct bound_launch *l, const struct bound_launch *k) {
+    CHECK(str_eq(l->kernel, k->kernel) && l->shared == k->shared && l->nargs == k->nargs);
+    CHECK(!memcmp(l->grid, k->grid, sizeof l->grid) &&
+          !memcmp(l->block, k->block, sizeof l->block));
+    CHECK(!memcmp(l->cluster, k->cluster, sizeof l->cluster) && l->cooperative == k->cooperative);
+    for (size_t i = 0; i < l->nargs && l->nargs == k->nargs; i++)
+        CHECK(l->args[i].kind == k->args[i].kind && l->args[i].ref == k->args[i].ref &&
+              l->args[i].value == k->args[i].value);
+}
+
+static void plans_go_round(void) {
     struct arena *a = arena_new(1 << 20);
-    struct bound_arg args[] = {{.tensor = 2}, {.tensor = -1, .value = -5}, {-1, INT64_MAX}};
-    struct bound_launch l = {S("k"), {1, 2, 3}, {4, 5, 6}, 1024, args, 3};
-    struct bound_plan in = {&l, 1}, out;
+    struct bound_plan out;
+    struct whole w;
     struct err err = {0};
-    json *j = launches_to_json(&in);
-    CHECKF(launches_from_json(j, a, &out, &err), "%s", err.text);
-    CHECK(out.nlaunches == 1 && str_is(out.launches[0].kernel, "k"));
-    CHECK(!memcmp(out.launches[0].grid, l.grid, sizeof l.grid));
-    CHECK(!memcmp(out.launches[0].block, l.block, sizeof l.block));
-    CHECK(out.launches[0].shared == 1024 && out.launches[0].nargs == 3);
-    CHECK(out.launches[0].args[0].tensor == 2 && out.launches[0].args[1].value == -5);
-    CHECK(out.launches[0].args[2].tensor == -1 && out.launches[0].args[2].value == INT64_MAX);
+    struct buf b;
+    whole_fill(&w);
+    json *j = plan_to_json(&w.plan);
+    buf_init(&b, 1u << 20);
+    json_write(j, &b);
     json_free(j);
+    j = json_parse(buf_str(&b), &err); /* as it arrives */
+    bool ok = j && plan_from_json(j, a, &out, &err);
+    CHECKF(ok, "%s", err.text);
+    if (ok) {
+        CHECK(out.nsteps == 3 && out.nlaunches == 1 && out.nmemsets == 2 && out.nworkspaces == 1);
+        for (size_t i = 0; i < 3; i++)
+            CHECK(out.steps[i].kind == w.steps[i].kind && out.steps[i].index == w.steps[i].index);
+        same_launch(&out.launches[0], &w.launch);
+        for (size_t i = 0; i < 2; i++) {
+            const struct bound_memset *m = &out.memsets[i], *n = &w.memsets[i];
+            CHECK(m->of == n->of && m->ref == n->ref && m->pattern == n->pattern &&
+                  m->size == n->size && m->count == n->count);
+        }
+        const struct bound_workspace *s = &out.workspaces[0];
+        CHECK(str_is(s->name, "part") && s->dtype == DTYPE_F64 && s->bytes == 256 &&
+              s->align == 128);
+        const struct bound_tensormap *m = &out.maps[0];
+        CHECK(out.nmaps == 1 && m->of == ARG_WORKSPACE && m->ref == 0 && m->dtype == DTYPE_F64);
+        CHECK(m->rank == 2 && !memcmp(m->extent, w.map.extent, sizeof m->extent) &&
+              !memcmp(m->stride, w.map.stride, sizeof m->stride) &&
+              !memcmp(m->box, w.map.box, sizeof m->box) &&
+              !memcmp(m->step, w.map.step, sizeof m->step));
+        CHECK(m->swizzle == 32 && m->fill_nan);
+        CHECK(!memcmp(out.align, w.plan.align, sizeof out.align));
+    }
+    json_free(j);
+    buf_release(&b);
     arena_free(a);
 }
 
-static void broken_launches_are_refused(void) {
-    static const char *const bad[] = {
-        "[{}]",
-        "[{\"kernel\":\"k\",\"grid\":[1,1],\"block\":[1,1,1],\"shared\":0,\"args\":[]}]",
-        "[{\"kernel\":\"k\",\"grid\":[0,1,1],\"block\":[1,1,1],\"shared\":0,\"args\":[]}]",
-        "[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":-1,\"args\":[]}]",
-        "[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":0,\"args\":[\"x\"]}]",
-        ("[{\"kernel\":\"k\",\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":0,"
-         "\"args\":[{\"tensor\":64}]}]"),
+/* The good message with one piece of text exchanged. */
+static void broken_plans_are_refused(void) {
+    static const struct {
+        const char *from, *to;
+    } rows[] = {
+        {"\"kernel\":\"k\"", "\"kernel\":1"},
+        {"\"grid\":[8,2,3]", "\"grid\":[8,2]"},
+        {"\"grid\":[8,2,3]", "\"grid\":[8,2,3,4]"},
+        {"\"grid\":[8,2,3]", "\"grid\":[0,2,3]"},
+        {"\"grid\":[8,2,3]", "\"grid\":[4294967296,2,3]"},
+        {"\"block\":[4,5,6]", "\"block\":[1025,5,6]"},
+        {"\"cluster\":[2,1,1]", "\"cluster\":[17,1,1]"},
+        {"\"cooperative\":true", "\"cooperative\":1"},
+        {"\"shared\":1024", "\"shared\":-1"},
+        {"{\"tensor\":2},", "{\"tensor\":64},"},
+        {"{\"tensor\":2},", "{\"tensor\":-1},"},
+        {"{\"tensor\":2},", "{\"nothing\":0},"},
+        {"{\"tensor\":2},", "\"x\","},
+        {"{\"map\":0}", "{\"map\":1}"},
+        {"{\"workspace\":0},{\"map\":0}", "{\"workspace\":1},{\"map\":0}"},
+        {"\"pattern\":-1", "\"pattern\":null"},
+        {"\"size\":8", "\"size\":3"},
+        {"\"size\":8", "\"size\":16"},
+        {"\"count\":32", "\"count\":33"},
+        {"\"count\":7", "\"count\":0"},
+        {"\"count\":7", "\"count\":9223372036854775807"},
+        {"\"tensor\":2,\"pattern\"", "\"map\":0,\"pattern\""},
+        {"\"bytes\":256", "\"bytes\":0"},
+        {"\"bytes\":256", "\"bytes\":-8"},
+        {"\"align\":128", "\"align\":96"},
+        {"\"align\":128", "\"align\":512"},
+        {"\"align\":128", "\"align\":8"},
+        {"\"name\":\"part\",\"dtype\":\"f64\"", "\"name\":\"part\",\"dtype\":\"f65\""},
+        {"\"extent\":[4,8]", "\"extent\":[]"},
+        {"\"extent\":[4,8]", "\"extent\":[4,8,1,1,1,1]"},
+        {"\"extent\":[4,8]", "\"extent\":[4,4294967296]"},
+        {"\"stride\":[32]", "\"stride\":[]"},
+        {"\"stride\":[32]", "\"stride\":[1099511627776]"},
+        {"\"box\":[4,2]", "\"box\":[4,257]"},
+        {"\"step\":[1,2]", "\"step\":[1,9]"},
+        {"\"swizzle\":32", "\"swizzle\":48"},
+        {"\"swizzle\":32", "\"swizzle\":16"},
+        {"\"fill_nan\":true", "\"fill_nan\":\"yes\""},
+        {"{\"memset\":1}", "{\"memset\":2}"},
+        {"{\"launch\":0}", "{\"launch\":1}"},
+        {"{\"launch\":0}", "{}"},
+        {"{\"launch\":0}", "7"},
+        {"[16,16,256", "[16,16,255"},
+        {"[16,16,256", "[16,256"},
+        {"\"steps\":[", "\"stairs\":["},
+        {"\"maps\":[{", "\"maps\":{\"0\":[{"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct whole w;
+    struct err err = {0};
+    struct buf good;
+    whole_fill(&w);
+    json *j = plan_to_json(&w.plan);
+    buf_init(&good, 1u << 20);
+    json_write(j, &good);
+    json_free(j);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena *a = arena_new(1 << 20);
         struct bound_plan out;
-        struct err err = {0};
-        json *j = json_parse(str_view(bad[i]), &err);
-        CHECKF(j && !launches_from_json(j, a, &out, &err), "row %zu", i);
+        str text = buf_str(&good), from = str_view(rows[i].from);
+        size_t at = str_find(text, from);
+        CHECKF(at < text.n, "%s is not in %s", rows[i].from, good.p);
+        str bad = arena_printf(a, "%.*s%s%s", (int)at, text.p, rows[i].to, text.p + at + from.n);
+        j = json_parse(bad, &err);
+        CHECKF(!j || !plan_from_json(j, a, &out, &err), "%s passed", rows[i].to);
         json_free(j);
         arena_free(a);
     }
+    struct arena *a = arena_new(1 << 20);
+    struct bound_plan out;
+    CHECK(!plan_from_json(NULL, a, &out, &err));
+    arena_free(a);
+    buf_release(&good);
 }
 
 static void counters_go_round(void) {
@@ -55,23 +198,25 @@ static void device_names(void) {
     static const struct {
         const char *text, *want; /* NULL: refused */
     } rows[] = {
-        {"sim", "sim:h200"}, {"sim:h200", "sim:h200"}, {"sim:a100", "sim:a100"},
-        {"sim:", NULL},      {"sim:none", NULL},       {"cuda", NULL},
-        {"", NULL},          {"simh200", NULL},
+        {"sim", "sim:h200"},  {"sim:h200", "sim:h200"}, {"sim:a100", "sim:a100"},
+        {"sim:", NULL},       {"sim:none", NULL},       {"", NULL},
+        {"simh200", NULL},    {"cuda", "cuda:0"},       {"cuda:0", "cuda:0"},
+        {"cuda:7", "cuda:7"}, {"cuda:", NULL},          {"cuda:x", NULL},
+        {"cuda:-1", NULL},    {"cuda:256", NULL},       {"cudah200", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct device_name d;
         struct err err = {0};
         bool ok = device_name_parse(rows[i].text, &d, &err);
         CHECKF(ok == (rows[i].want != NULL), "%s", rows[i].text);
-        CHECKF(!ok || !strcmp(d.text, rows[i].want), "%s", rows[i].text);
+        CHECKF(!ok || !rows[i].want || !strcmp(d.text, rows[i].want), "%s", rows[i].text);
         CHECKF(ok || err.kind == ERR_INPUT, "%s", rows[i].text);
     }
 }
 
 static const struct tap_case cases[] = {
-    {"launches go round", launches_go_round},
-    {"broken launches are refused", broken_launches_are_refused},
+    {"plans go round", plans_go_round},
+    {"broken plans are refused", broken_plans_are_refused},
     {"counters go round", counters_go_round},
     {"device names", device_names},
 };

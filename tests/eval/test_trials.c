@@ -35,35 +35,78 @@ static struct made make_with(const char *plan, int64_t rows, const struct trials
 }
 
 static struct made make(const char *plan, int64_t rows) {
-    struct trials_options o = {.secret = 7, .count = true};
+    struct trials_options o = {.secret = 7, .measure = true};
     return make_with(plan, rows, &o);
 }
 
+/* Cases of a shape with this kind of data, and whether they are counted. */
+static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind, bool counted) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->nbatches; i++)
+        for (size_t k = 0; k < t->batches[i].n; k++)
+            n += t->batches[i].shape == shape && t->batches[i].cases[k].data == kind &&
+                 t->batches[i].counted == counted;
+    return n;
+}
+
+#define PLAN "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n"
+
 static void all_check_shapes_and_the_own_one(void) {
-    struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", 512);
-    /* two check shapes, one made, the own one counted and again with the secret seed */
-    CHECK(m.ok && m.t.n == 5 && m.t.task_shape_run);
+    struct made m = make(PLAN, 512);
+    /* two check shapes, one made, and the own one */
+    CHECK(m.ok && m.t.n == 4 && m.t.task_shape_run);
     for (size_t i = 0; m.ok && i < 3; i++)
         for (size_t k = 0; k < DATA_COUNT; k++)
-            CHECK(m.t.shapes[i].kinds[k] && !m.t.shapes[i].counted);
-    CHECK(m.t.shapes[3].counted && m.t.shapes[3].kinds[DATA_STATED]);
-    CHECK(!m.t.shapes[4].counted && !m.t.shapes[4].kinds[DATA_NONFINITE]);
-    CHECK(m.t.shapes[4].kinds[DATA_SIGNED] && m.t.shapes[4].kinds[DATA_SPIKES]);
-    CHECK(m.t.shapes[4].plan.launches[0].grid[0] == 512 * 1024 / 256);
+            CHECK(cases_of(&m.t, i, (enum data_kind)k, false) == 1);
+    CHECK(cases_of(&m.t, 3, DATA_STATED, true) == 1);
+    CHECK(cases_of(&m.t, 3, DATA_STATED, false) == 0);
+    CHECK(cases_of(&m.t, 3, DATA_NONFINITE, false) == 0);
+    CHECK(cases_of(&m.t, 3, DATA_SIGNED, false) == 1 && cases_of(&m.t, 3, DATA_SPIKES, false) == 1);
+    for (size_t i = 0; i < m.t.nbatches; i++)
+        CHECK(m.t.batches[i].n == 1 && !m.t.batches[i].timed);
+    CHECK(m.t.shapes[3].plan.launches[0].grid[0] == 512 * 1024 / 256);
     arena_free(m.a);
 }
 
 static void thorough_means_more_data_at_the_own_shape(void) {
     struct trials_options o = {.secret = 7, .thorough = true};
-    struct made m = make_with("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", 512, &o);
-    CHECK(m.ok && m.t.n == 4 && !m.t.shapes[3].counted);
-    CHECK(m.t.shapes[3].kinds[DATA_NONFINITE] && m.t.shapes[3].kinds[DATA_WIDE]);
+    struct made m = make_with(PLAN, 512, &o);
+    CHECK(m.ok && m.t.n == 4 && cases_of(&m.t, 3, DATA_STATED, true) == 0);
+    CHECK(cases_of(&m.t, 3, DATA_NONFINITE, false) == 1 &&
+          cases_of(&m.t, 3, DATA_WIDE, false) == 1);
+    arena_free(m.a);
+}
+
+static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
+    struct trials_options o = {
+        .secret = 7, .measure = true, .gpu = true, .memory = (size_t)1 << 30};
+    struct made m = make_with(PLAN, 512, &o);
+    CHECK(m.ok && m.t.n == 4 && m.t.nbatches == 4);
+    for (size_t i = 0; m.ok && i < 3; i++)
+        CHECK(m.t.batches[i].n == DATA_COUNT && !m.t.batches[i].timed);
+    const struct trial_batch *own = &m.t.batches[3];
+    CHECK(own->timed && own->n == 8 && own->shape == 3);
+    CHECK(own->cases[0].seed == 7 && own->cases[3].seed == 8 && own->cases[1].data == DATA_SIGNED);
+    arena_free(m.a);
+}
+
+static void where_memory_is_short_contents_come_one_by_one(void) {
+    struct trials_options o = {
+        .secret = 7, .measure = true, .gpu = true, .memory = (size_t)5 << 20};
+    struct made m = make_with(PLAN, 512, &o);
+    CHECK(m.ok && m.t.task_shape_run && m.t.nbatches == 6);
+    for (size_t i = 3; m.ok && i < m.t.nbatches; i++)
+        CHECK(m.t.batches[i].timed && m.t.batches[i].n == 1);
+    arena_free(m.a);
+    o.memory = (size_t)1 << 20;
+    m = make_with(PLAN, 512, &o);
+    CHECK(m.ok && !m.t.task_shape_run && m.t.n == 3);
     arena_free(m.a);
 }
 
 static void another_secret_makes_another_shape(void) {
     struct trials_options o = {.secret = 1}, p = {.secret = 2};
-    const char *plan = "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n";
+    const char *plan = PLAN;
     struct made m = make_with(plan, 512, &o), n = make_with(plan, 512, &p);
     struct made again = make_with(plan, 512, &o);
     CHECK(m.ok && n.ok && !str_eq(m.t.shapes[2].label, n.t.shapes[2].label));
@@ -77,7 +120,7 @@ static void shapes_are_made_for_a_require_that_admits_none(void) {
     struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECKF(m.ok && m.t.n == 4, "%zu shapes", m.t.n);
+    CHECKF(m.ok && m.t.n == 3, "%zu shapes", m.t.n);
     for (size_t i = 0; m.ok && i < m.t.n; i++) {
         CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
         CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
@@ -90,9 +133,9 @@ static void a_require_for_one_shape_alone_is_labelled(void) {
     struct made m = make("//! require C == 1024 && R == 512\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECK(m.ok && m.t.n == 2);
+    CHECK(m.ok && m.t.n == 1);
     CHECK(str_starts(m.t.scope, S("0 check shapes, 0 made")));
-    CHECK(m.t.shapes[1].kinds[DATA_NONFINITE]); /* all there is: thorough */
+    CHECK(cases_of(&m.t, 0, DATA_NONFINITE, false) == 1); /* all there is: thorough */
     arena_free(m.a);
 }
 
@@ -127,6 +170,9 @@ static void nothing_to_run_is_said(void) {
 static const struct tap_case cases[] = {
     {"all check shapes and the task's own", all_check_shapes_and_the_own_one},
     {"thorough means more data at the own shape", thorough_means_more_data_at_the_own_shape},
+    {"on a GPU a shape is a batch", on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed},
+    {"where memory is short contents come one by one",
+     where_memory_is_short_contents_come_one_by_one},
     {"another secret makes another shape", another_secret_makes_another_shape},
     {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
     {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},

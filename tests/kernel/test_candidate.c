@@ -1,6 +1,7 @@
 /* Plans: what they mean for a shape, and how their errors read. */
 #include "tap.h"
 
+#include "base/file.h"
 #include "fixture.h"
 #include "kernel/verdict.h"
 
@@ -30,9 +31,13 @@ static void example(void) {
     CHECK(p.nlaunches == 2 && str_is(l[0].kernel, "relu") && str_is(l[1].kernel, "two"));
     CHECK(l[0].grid[0] == 4 && l[0].grid[1] == 1 && l[0].grid[2] == 1);
     CHECK(l[0].block[0] == 64 && l[0].block[1] == 1 && l[0].shared == 64);
-    CHECK(l[0].nargs == 4 && l[0].args[0].tensor == tensor_find(task, S("x")));
-    CHECK(l[0].args[1].tensor == tensor_find(task, S("y")));
-    CHECK(l[0].args[2].tensor == -1 && l[0].args[2].value == 1000 && l[0].args[3].value == 250);
+    CHECK(l[0].nargs == 4 && l[0].args[0].kind == ARG_TENSOR && l[0].args[1].kind == ARG_TENSOR);
+    CHECK(l[0].args[0].ref == (size_t)tensor_find(task, S("x")));
+    CHECK(l[0].args[1].ref == (size_t)tensor_find(task, S("y")));
+    CHECK(l[0].args[2].kind == ARG_INTEGER && l[0].args[2].value == 1000);
+    CHECK(l[0].args[3].value == 250 && l[0].cluster[0] == 1 && !l[0].cooperative);
+    CHECK(p.nsteps == 2 && p.steps[1].kind == PLAN_LAUNCH && p.steps[1].index == 1);
+    CHECK(p.nworkspaces == 0 && p.nmaps == 0 && p.nmemsets == 0 && p.align[0] == 16);
     CHECK(l[1].grid[0] == 2 && l[1].grid[1] == 3 && l[1].grid[2] == 4 && l[1].block[2] == 2);
     CHECK(l[1].nargs == 0 && l[1].shared == 0);
 }
@@ -43,7 +48,7 @@ static void byte_order_mark(void) {
     struct candidate *c = fixture_candidate(task, "\xef\xbb\xbf" LAUNCH "int i;\n", arena, &err);
     CHECKF(c && str_is(c->source, LAUNCH "int i;\n"), "%s", err.text);
     c = fixture_candidate(task, "\xef\xbb\xbf//! lunch k\n", arena, &err);
-    CHECKF(!c && strstr(err.text, ":1:5: a plan has no 'lunch'"), "%s", err.text);
+    CHECKF(!c && strstr(err.text, ":1:5: a plan line cannot begin with 'lunch'"), "%s", err.text);
     c = fixture_candidate(task, " \xef\xbb\xbf" LAUNCH, arena, &err);
     CHECK(!c && strstr(err.text, "no launch")); /* only there */
 }
@@ -86,12 +91,6 @@ static void bad_plans(void) {
         {"", "no launch"},
         {"// ! launch k<<<1, 1>>>(y)\n", "no launch"},
         {"//! launch k<<<1, 32>>>(x, N)\n", "output y is never passed to a launch"},
-        {"//! workspace p[4] : f32\n" LAUNCH, "this version's plan has let, require and launch"},
-        {"//! tensormap t = tiled(x)\n" LAUNCH, "this version's plan has let, require and launch"},
-        {"//! memset y = 0\n" LAUNCH, "this version's plan has let, require and launch"},
-        {"//! launch k<<<1, 32, 0, cluster=[2,1,1]>>>(x, y)\n", "grid, block"},
-        {"//! launch k<<<1, 32, cluster=[2,1,1]>>>(x, y)\n", "clusters cannot be planned"},
-        {"//! require aligned(x, 16)\n" LAUNCH, "this version's plan"},
         {"//! let N = 4\n" LAUNCH, "'N' is a dimension"},
         {"//! let x = 4\n" LAUNCH, "'x' is a tensor"},
         {"//! let min = 4\n" LAUNCH, "'min' is a function"},
@@ -101,10 +100,11 @@ static void bad_plans(void) {
         {"//! let V = 4 5\n" LAUNCH, "unexpected '5'"},
         {"//! let V = W\n//! let W = 1\n" LAUNCH, "unknown name 'W'"},
         {"//! launch k<<<V, 32>>>(x, y)\n//! let V = 1\n", "unknown name 'V'"},
-        {"//! 17\n" LAUNCH, "expected let, require or launch"},
+        {"//! 17\n" LAUNCH, "a plan has let, require, workspace, tensormap, memset and launch"},
+        {"//! workspaces p[4] : f32\n" LAUNCH, "a plan line cannot begin with 'workspaces'"},
         {"//! launch <<<1, 32>>>(x, y)\n", "expected a kernel's name"},
         {"//! launch k<<<1>>>(x, y)\n", "expected ','"},
-        {"//! launch k<<<[1,2,3,4], 32>>>(x, y)\n", "more than three extents"},
+        {"//! launch k<<<[1,2,3,4], 32>>>(x, y)\n", "more than 3 numbers"},
         {"//! launch k<<<[], 32>>>(x, y)\n", "expected a number"},
         {"//! launch k<<<1, 32>>(x, y)\n", "expected"},
         {"//! launch k<<<1, 32>>>x, y\n", "expected '('"},
@@ -112,6 +112,13 @@ static void bad_plans(void) {
         {"//! launch k<<<1, 32>>>(x, y,)\n", "expected an argument"},
         {"//! launch k<<<1, 32>>>(x, y);\n", "unexpected"},
         {"//! launch k<<<1, 32>>>(x + 1, y)\n", "is a tensor, not a number"},
+        {"//! launch k<<<1, 32, 0, 0>>>(x, y)\n", "there are no streams"},
+        {"//! launch k<<<1, 32, cooperative, 64>>>(x, y)\n",
+         "the bytes of shared memory stand right after the block"},
+        {"//! launch k<<<1, 32, cluster=[2,1], cluster=2>>>(x, y)\n", "cluster is given twice"},
+        {"//! launch k<<<1, 32, cluster>>>(x, y)\n", "expected '=' after cluster"},
+        {"//! launch k<<<1, 32, cluster=[1,1,1,1]>>>(x, y)\n", "more than 3 numbers"},
+        {"//! launch k<<<1, 32, clusters=2>>>(x, y)\n", "unknown name 'clusters'"},
         {"//! launch k<<<1, 32>>>(t, y)\n", "is an intermediate"},
         {"//! launch k<<<1, 32>>>(z, y)\n", "unknown name 'z'"},
         {"//! launch k<<<1, x>>>(x, y)\n", "is a tensor"},
@@ -149,6 +156,11 @@ static void bad_shapes(void) {
         {"<<<1, 32, -1>>>", "-1 bytes of dynamic shared memory"},
         {"<<<1, 32, 232449>>>", "232449 bytes of dynamic shared memory"},
         {"<<<1 / (N - 1000), 32>>>", "division by zero"},
+        {"<<<16, 32, cluster=16>>>", "16 is not portable"},
+        {"<<<[8, 4], 32, 0, cluster=[4, 4]>>>", "a cluster of 16 blocks, more than 8"},
+        {"<<<[8, 3], 32, cluster=[2, 2]>>>", "cluster.y is 2, which does not divide grid.y, 3"},
+        {"<<<8, 32, cluster=0>>>", "cluster.x is 0, it must be from 1 to 16"},
+        {"<<<32, 32, cluster=17>>>", "cluster.x is 17"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err err = {0};
@@ -226,6 +238,28 @@ static void unit_text(void) {
     buf_release(&out);
 }
 
+/* A folder's prelude wins over the built-in one. */
+static void own_assets(void) {
+    struct err err = {0};
+    struct buf out;
+    char folder[] = "/tmp/test-kernel-assets.XXXXXX", path[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/kernel", folder);
+    CHECK(dir_make(path, &err));
+    snprintf(path, sizeof path, "%s/kernel/prelude.cuh", folder);
+    CHECK(file_replace(path, S("#define OWN 1\n"), &err));
+    buf_init(&out, 1u << 20);
+    struct candidate *c = fixture_candidate(task, LAUNCH, arena, &err);
+    if (c)
+        c->assets = folder;
+    CHECKF(c && candidate_unit(c, &out, &err), "%s", err.text);
+    str s = buf_str(&out);
+    CHECK(str_starts(s, S("#define OWN 1\n")) && str_find(s, S("INFINITY")) == s.n);
+    CHECK(str_find(s, S("cutepilot_checks")) < s.n);
+    buf_release(&out);
+    dir_remove_tree(folder, &err);
+}
+
 static const struct tap_case cases[] = {
     {"an example", example},
     {"a byte order mark", byte_order_mark},
@@ -236,6 +270,7 @@ static const struct tap_case cases[] = {
     {"limits", limits},
     {"verdicts have names", verdicts},
     {"the text that is compiled", unit_text},
+    {"assets of the user's own", own_assets},
 };
 
 int main(void) {

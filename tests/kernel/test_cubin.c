@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "fixture.h"
 #include "kernel/cubin.h"
+#include "kernel/ptxas_log.h"
 #include <unistd.h>
 
 static struct arena *arena;
@@ -68,6 +69,10 @@ static void facts(void) {
         CHECK(dynamic && dynamic->shared_static == 0);
         CHECK(local && local->local_bytes == 400 && local->shared_static == 0);
         CHECK(tight && tight->registers <= 32 && tight->local_bytes > 0);
+        CHECK(tight && tight->max_threads == 1024 && plain && plain->max_threads == 0);
+        CHECK(tight && tight->spill_store_bytes > 0 && tight->spill_load_bytes > 0);
+        CHECK(local && local->spill_store_bytes == 0 && local->spill_load_bytes == 0);
+        CHECKF(f.b.log.n == 0, "%.*s", STR_ARG(f.b.log)); /* statistics are no message */
         CHECK(!find(&f.b, S("far")));
     }
 }
@@ -133,6 +138,46 @@ static void against_ptxas(void) {
     }
 }
 
+static void spills_in_a_log(void) {
+    struct kernel_facts k[] = {{.name = S("a"), .spill_store_bytes = -1, .spill_load_bytes = -1},
+                               {.name = S("b"), .spill_store_bytes = -1, .spill_load_bytes = -1}};
+    str left = ptxas_log_take(
+        S("kernel.cu(3): warning #177-D: variable was declared but never referenced\n"
+          "ptxas info    : 296 bytes gmem, 32 bytes cmem[3]\n"
+          "ptxas info    : Compiling entry function 'b' for 'sm_90a'\n"
+          "ptxas info    : Function properties for b\n"
+          "ptxas         .     48 bytes stack frame, 52 bytes spill stores, 60 bytes spill loads\n"
+          "ptxas info    : Used 32 registers, used 1 barriers, 48 bytes cumulative stack size\n"
+          "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions\n"
+          "ptxas info    : Function properties for elsewhere\n"
+          "ptxas         .     0 bytes stack frame, 7 bytes spill stores, 7 bytes spill loads\n"
+          "ptxas info    : Compile time = 9.499 ms"),
+        arena, k, 2);
+    CHECK(k[0].spill_store_bytes == -1 && k[1].spill_store_bytes == 52);
+    CHECK(k[1].spill_load_bytes == 60);
+    CHECKF(str_is(left, "kernel.cu(3): warning #177-D: variable was declared but never referenced\n"
+                        "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async "
+                        "instructions\n"),
+           "%.*s", STR_ARG(left));
+    CHECK(ptxas_log_take(S(""), arena, k, 2).n == 0);
+    left = ptxas_log_take(S("ptxas         .     1 bytes stack frame, 2 bytes spill stores\n"),
+                          arena, k, 2); /* of nobody */
+    CHECK(left.n > 0 && k[1].spill_store_bytes == 52);
+}
+
+static void occupancies(void) {
+    const struct gpu *g = gpu_find(S("h200"));
+    struct bound_launch l = {.block = {256, 1, 1}, .shared = 100 << 10};
+    struct kernel_facts k = {.registers = 64, .shared_static = 1024};
+    struct occupancy o = launch_occupancy(g, &k, &l);
+    CHECKF(o.blocks_sm == 2 && o.warps_sm == 16 && !strcmp(o.limiter, "shared memory"), "%d %s",
+           o.blocks_sm, o.limiter);
+    l.shared = 0;
+    o = launch_occupancy(g, &k, &l);
+    CHECKF(o.blocks_sm == 4 && !strcmp(o.limiter, "registers"), "%d %s", o.blocks_sm, o.limiter);
+    CHECK(launch_occupancy(g, NULL, &l).blocks_sm == 8);
+}
+
 static void broken(void) {
     struct kernel_facts *facts_out;
     size_t n;
@@ -167,6 +212,8 @@ static void broken(void) {
 static const struct tap_case cases[] = {
     {"registers, shared and local memory", facts},
     {"the same as ptxas says", against_ptxas},
+    {"spills in a log", spills_in_a_log},
+    {"occupancy of a launch", occupancies},
     {"broken files", broken},
 };
 

@@ -191,6 +191,40 @@ static void ptx_checks(void) {
          VERDICT_FORBIDDEN, "'__cudart_i2opi_f'"},
         {"__device__ int __cudart_i2opi_f[7] = {1};\n" K BODY "{ __cudart_i2opi_f[n] = *x; }",
          VERDICT_FORBIDDEN, "'__cudart_i2opi_f'"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY "{ __cudart_i2opi_f[n] = *x; }",
+         VERDICT_FORBIDDEN, "may only be read: '__cudart_i2opi_f'"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+         "{ atomicAdd(&__cudart_i2opi_f[n], 1); *y = 1; }",
+         VERDICT_FORBIDDEN, "may only be read"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+         "{ *(int **)y = __cudart_i2opi_f; }",
+         VERDICT_FORBIDDEN, "may only be read"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+         "{ asm volatile(\"st.global.u32 [__cudart_i2opi_f+4], 7;\"); *y = 1; }",
+         VERDICT_FORBIDDEN, "may only be read"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+         "{ unsigned long long p; asm volatile(\"mov.u64 %0, __cudart_i2opi_f; and.b64 %0, %0, "
+         "-8;\" : \"=l\"(p)); *(int *)p = n; }",
+         VERDICT_FORBIDDEN, "may only be read"},
+        {"__device__ __noinline__ void put(int *p, int v) { *p = v; }\n"
+         "__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+         "{ put(&__cudart_i2opi_f[n], 3); *y = 1; }",
+         VERDICT_FORBIDDEN, "may only be read"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY "{ *y = __cudart_i2opi_f[n]; }",
+         VERDICT_ACCEPTED, ""},
+        /* Constants have an address too. */
+        {"__constant__ float table[4] = {1, 2, 3, 4};\n" K BODY
+         "{ asm volatile(\"{ .reg .u64 p; mov.u64 p, table; cvta.const.u64 p, p; st.u32 [p+4], 7; "
+         "}\"); *y = table[n]; }",
+         VERDICT_FORBIDDEN, "may only be read"},
+        {"__constant__ float table[64] = {1, 2, 3, 4};\n__constant__ float other[64] = {1};\n" K
+             BODY "{ const float *p = n > 4 ? table : other; float s = 0;\n"
+         "for (int i = 0; i < n; i++) s += p[i] * table[i & 63]; *y = s; }",
+         VERDICT_ACCEPTED, ""},
+        {"__constant__ float table[64] = {1};\n" K BODY
+         "{ float s = 0; for (const float *p = table; p != table + n; p++) s = s * 2 + *p; *y = s; "
+         "}",
+         VERDICT_ACCEPTED, ""},
         {K BODY "{ printf(\"%d\", n); }", VERDICT_FORBIDDEN, "printf"},
         {K BODY "{ float *p = (float *)malloc(n); *y = (long)p; }", VERDICT_FORBIDDEN, "malloc"},
         {K BODY "{ extern __shared__ float s[]; s[threadIdx.x] = *x; __syncthreads(); *y = s[n]; }",
@@ -226,35 +260,103 @@ static void params(void) {
                             {.type = PTX_U64, .size = 8, .align = 8},
                             {.type = PTX_U32, .size = 4, .align = 4}};
     struct ptx_entry e = {.name = S("k"), .is_kernel = true, .params = p, .nparams = 4};
-    struct bound_arg args[] = {{1, 0}, {-1, -2}, {0, 0}, {-1, 2147483647}};
+    struct bound_arg args[] = {{.kind = ARG_TENSOR, .ref = 1},
+                               {.kind = ARG_INTEGER, .value = -2},
+                               {.kind = ARG_WORKSPACE, .ref = 1},
+                               {.kind = ARG_INTEGER, .value = 2147483647}};
     struct bound_launch l = {.kernel = S("k"), .args = args, .nargs = 4};
-    const uint64_t addresses[] = {0x1122334455667788, 0xaabbccddeeff0011};
+    const uint64_t tensors[] = {0, 0xaabbccddeeff0011}, spaces[] = {0, 0x1122334455667788};
+    const struct launch_memory memory = {tensors, spaces, NULL};
     static const uint8_t expected[] = {0x11, 0x00, 0xff, 0xee, 0xdd, 0xcc, 0xbb, 0xaa, 0xfe, 0xff,
                                        0xff, 0xff, 0,    0,    0,    0,    0x88, 0x77, 0x66, 0x55,
                                        0x44, 0x33, 0x22, 0x11, 0xff, 0xff, 0xff, 0x7f};
     uint8_t bytes[4096];
     size_t size = 0;
     struct err err = {0};
-    CHECK(launch_params(&l, &e, addresses, bytes, &size, &err));
+    CHECK(launch_params(&l, &e, &memory, bytes, &size, &err));
     CHECK(size == sizeof expected && memcmp(bytes, expected, sizeof expected) == 0);
     args[3].value = 2147483648; /* an unsigned would hold it, an int would be negative */
-    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err));
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err));
     CHECKF(strstr(err.text, "argument 4: 2147483648 does not fit") &&
                strstr(err.text, "make the parameter 64 bits"),
            "%s", err.text);
     args[3].value = -2147483649;
-    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err));
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err));
     args[3].value = 1;
     p[0].size = 4;
-    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err)); /* a pointer of 4 bytes */
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err)); /* a pointer of 4 bytes */
     p[0].size = 8;
     e.nparams = 3;
-    CHECK(!launch_params(&l, &e, addresses, bytes, &size, &err) && strstr(err.text, "takes 3"));
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err) && strstr(err.text, "takes 3"));
+}
+
+/* A map goes by value at its own alignment. */
+static void map_params(void) {
+    struct ptx_param p[] = {{.type = PTX_U32, .size = 4, .align = 4},
+                            {.type = PTX_B8, .size = 128, .align = 64},
+                            {.type = PTX_U32, .size = 4, .align = 4}};
+    struct ptx_entry e = {.name = S("k"), .is_kernel = true, .params = p, .nparams = 3};
+    struct bound_arg args[] = {{.kind = ARG_INTEGER, .value = 1},
+                               {.kind = ARG_TENSORMAP, .ref = 1},
+                               {.kind = ARG_INTEGER, .value = 2}};
+    struct bound_launch l = {.kernel = S("k"), .args = args, .nargs = 3};
+    static uint8_t maps[2][TENSORMAP_BYTES], bytes[PARAMS_MAX];
+    const struct launch_memory memory = {.maps = (const uint8_t(*)[TENSORMAP_BYTES])maps};
+    struct err err = {0};
+    size_t size = 0;
+    memset(maps[1], 0xab, sizeof maps[1]);
+    CHECK(launch_params(&l, &e, &memory, bytes, &size, &err) && size == 64 + 128 + 4);
+    CHECK(bytes[0] == 1 && bytes[63] == 0 && bytes[64] == 0xab && bytes[191] == 0xab);
+    CHECK(bytes[192] == 2);
+    p[1].align = 8;
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err) && strstr(err.text, "CUtensorMap"));
+    p[1] = (struct ptx_param){.type = PTX_U64, .size = 8, .align = 8};
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err) && strstr(err.text, "CUtensorMap"));
+    p[1] = (struct ptx_param){.type = PTX_B8, .size = 128, .align = 4096};
+    CHECK(!launch_params(&l, &e, &memory, bytes, &size, &err) && strstr(err.text, "more than"));
+}
+
+#define MAPPED                                                                                     \
+    "//! require N % 4 == 0\n//! workspace part[2, N] : f32\n"                                     \
+    "//! tensormap tx = tiled(x, box=[32])\n//! tensormap tp = tiled(part, box=[32, 1])\n"
+#define KM MAPPED "//! launch k<<<1, 32>>>(tx, tp, part, y, N)\nextern \"C\" __global__ void k"
+
+static void memory_checks(void) {
+    static const struct row rows[] = {
+        {KM "(const __grid_constant__ CUtensorMap tx, const __grid_constant__ CUtensorMap tp, "
+            "float *part, float *y, int n) { *y = (float)(unsigned long long)&tx; }",
+         VERDICT_ACCEPTED, ""},
+        /* A map of a workspace can write it: a later argument may be const. */
+        {KM "(const __grid_constant__ CUtensorMap tx, const __grid_constant__ CUtensorMap tp, "
+            "const float *part, float *y, int n) { *y = *part; }",
+         VERDICT_ACCEPTED, ""},
+        {KM "(const CUtensorMap *tx, CUtensorMap tp, float *part, float *y, int n) {}",
+         VERDICT_COMPILE_ERROR,
+         "argument 1 (tx): expected const __grid_constant__ CUtensorMap, by value"},
+        {KM "(float tx, CUtensorMap tp, float *part, float *y, int n) {}\n#define sizeof(x) 128\n"
+            "#define alignof(x) 64\n#define __is_class(x) true\n",
+         VERDICT_COMPILE_ERROR, "argument 1 (tx)"},
+        {"struct own { float f[32]; };\n" KM
+         "(own tx, CUtensorMap tp, float *part, float *y, int n) {}",
+         VERDICT_COMPILE_ERROR, "argument 1 (tx)"},
+        {"//! workspace part[N] : i32\n//! launch k<<<1, 32>>>(part, y)\n"
+         "extern \"C\" __global__ void k(const int *part, float *y) { *y = *part; }",
+         VERDICT_COMPILE_ERROR, "argument 1 (part): expected a non-const pointer to int"},
+        {"//! workspace part[N] : i32\n//! memset part = 1\n//! launch k<<<1, 32>>>(part, y)\n"
+         "extern \"C\" __global__ void k(const int *part, float *y) { *y = *part; }",
+         VERDICT_ACCEPTED, ""},
+        {"//! workspace part[N] : i32\n//! launch k<<<1, 32>>>(part, y)\n"
+         "extern \"C\" __global__ void k(float *part, float *y) { *y = *part; }",
+         VERDICT_COMPILE_ERROR, "argument 1 (part): expected a non-const pointer to int"},
+    };
+    judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
 }
 
 static const struct tap_case cases[] = {
-    {"argument types", type_checks},    {"element types", element_types}, {"the prelude", prelude},
-    {"what the PTX shows", ptx_checks}, {"arguments as bytes", params},   {"CuTe", cute},
+    {"argument types", type_checks}, {"workspaces and maps as arguments", memory_checks},
+    {"a map as bytes", map_params},  {"element types", element_types},
+    {"the prelude", prelude},        {"what the PTX shows", ptx_checks},
+    {"arguments as bytes", params},  {"CuTe", cute},
 };
 
 int main(int argc, char **argv) {

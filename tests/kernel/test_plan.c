@@ -121,7 +121,7 @@ static void errors(void) {
         {"min", "expected '('"},
         {"min(1)", "expected ','"},
         {"min(1, 2, 3)", "expected ')'"},
-        {"aligned(x, 16)", "this version's plan has let, require and launch"},
+        {"aligned(x, 16)", "aligned() can only stand in a require line"},
         {"1.5", "unexpected character"},
         {"12ab", "bad number"},
         {"9223372036854775808", "bad number"},

@@ -88,6 +88,11 @@ static void fall_over(void *ctx) {
     e->broken(e->ctx, &why);
 }
 
+size_t evaluator_capacity(const struct evaluator *e) {
+    (void)e;
+    return 2;
+}
+
 void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
     (void)file;
     struct open_job *j = mem_alloc(sizeof *j);

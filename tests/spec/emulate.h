@@ -141,6 +141,17 @@ static inline double sum_terms(enum order order, const struct term *t, size_t n)
     }
 }
 
+static inline const char *order_name(enum order o) {
+    static const char *const names[ORDER_COUNT] = {
+        "sequential", "backwards", "FMA", "blocked", "pairwise", "Kahan", "truncating accumulator"};
+    return names[o];
+}
+
+static inline const char *operand_name(enum operand o) {
+    static const char *const names[OPERAND_COUNT] = {"fp32", "TF32", "TF32 cut off", "bf16"};
+    return names[o];
+}
+
 /* One evaluation of a task. */
 enum { EMULATE_MEMOS = 16 };
 struct emulation {
@@ -452,6 +463,15 @@ static inline struct comparison judge_all(const struct fixture *f, void *const *
         all.rms = c.rms > all.rms ? c.rms : all.rms;
     }
     return all;
+}
+
+/* A line for tests/spec/calibration.py: subject, operands and order of the kernel, class, data,
+ * whether it passed, and the shares of the two limits. */
+static inline void note_result(const char *subject, struct kernel k, enum accuracy class,
+                               const char *data, const struct comparison *c) {
+    printf("#:\t%s\t%s, %s\t%s\t%s\t%d\t%.4g\t%.4g\n", subject, operand_name(k.operand),
+           order_name(k.order), accuracy_name(class), data, c->pass, c->rms / c->rms_limit,
+           c->worst / c->worst_limit);
 }
 
 static inline struct comparison run_kernel(const struct fixture *f, struct kernel k) {

@@ -1,7 +1,8 @@
 /* The estimate of reductions, calibrated: matrix products from K = 64 to 65,536, and long sums.
  * Honest fp32 in any order passes fp32; operands rounded to TF32 fail it and pass tf32; cut off
  * they fail tf32; bf16's fail tf32 and pass bf16; an accumulator that truncates passes tf32 and,
- * over long positive sums, fails fp32. CUTEPILOT_TEST_LONG=1 takes more of everything. */
+ * over long positive sums, fails fp32. CUTEPILOT_TEST_LONG=1 takes more of everything, and then
+ * every method in every class on every kind of data, for the table of calibration.py. */
 #include "emulate.h"
 
 static const char product[] = "task t \"T\"\ndim M = %d, N = %d, K = %d\n"
@@ -121,6 +122,43 @@ static void biases_fail_on_positive_data(void) {
     }
 }
 
+/* What one kernel is worth in a class, on both distributions and all kinds of data. */
+static void tabulate(struct fixture *f, size_t shape, const char *dist) {
+    static const enum operand operands[] = {OPERAND_FP32, OPERAND_TF32, OPERAND_TF32_CUT,
+                                            OPERAND_BF16};
+    static const enum accuracy classes[] = {ACCURACY_FP32, ACCURACY_TF32, ACCURACY_BF16};
+    char subject[64];
+    snprintf(subject, sizeof subject, "product %s K=%d", dist, shapes[shape].k);
+    for (int kind = 0; kind < DATA_COUNT; kind++)
+        for (size_t a = 0; a < sizeof classes / sizeof *classes; a++) {
+            f->task->accuracy = classes[a];
+            fixture_data(f, (enum data_kind)kind, 60 + shape);
+            for (size_t o = 0; o < sizeof operands / sizeof *operands; o++)
+                for (int order = 0; order < ORDER_COUNT; order++) {
+                    struct kernel k = {(enum order)order, operands[o], 1};
+                    bool tensor_core = order == ORDER_FUSED || order == ORDER_TRUNCATED;
+                    if (operands[o] != OPERAND_FP32 && !tensor_core)
+                        continue;
+                    struct comparison c = run_kernel(f, k);
+                    note_result(subject, k, classes[a], data_name((enum data_kind)kind), &c);
+                }
+        }
+}
+
+static void every_method_in_every_class(void) {
+    static const char *const dists[] = {"uniform(0,1)", "normal(0,1)"};
+    if (!take_long())
+        SKIP("CUTEPILOT_TEST_LONG is not set");
+    for (size_t s = 0; s < SHAPES; s++)
+        for (size_t d = 0; d < 2; d++) {
+            struct fixture f = {0};
+            CHECK(product_of(&f, s, dists[d], "fp32") &&
+                  data_scale_find(f.in, 1, &f.scale, &f.err));
+            tabulate(&f, s, dists[d]);
+            fixture_end(&f);
+        }
+}
+
 /* Long rows of other reductions, and what must fail on them. */
 static const struct {
     const char *name, *text;
@@ -187,6 +225,7 @@ static void a_share_of_a_long_reduction_fails(void) {
 static const struct tap_case cases[] = {
     {"matrix products", products},
     {"biases fail on positive data", biases_fail_on_positive_data},
+    {"every method in every class", every_method_in_every_class},
     {"long rows, honestly summed", long_rows_are_honest},
     {"a share of a long reduction fails", a_share_of_a_long_reduction_fails},
 };

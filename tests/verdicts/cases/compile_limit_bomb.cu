@@ -1,4 +1,6 @@
 // expect: compile-limit
+// row: 24
+// tries: templates that multiply at every level
 // options: --compile-limit 3
 //! launch relu<<<1, 256>>>(x, y)
 template <int N, int M> struct bomb {

@@ -1,4 +1,6 @@
 // expect: forbidden
+// row: 13
+// tries: counts its calls in a __device__ variable
 __device__ int calls;
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(const float *x, float *y, int n) {

@@ -1,4 +1,6 @@
 // expect: forbidden
+// row: 24
+// tries: the same through a macro
 #define SECRET "/etc/hostname"
 #include SECRET
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

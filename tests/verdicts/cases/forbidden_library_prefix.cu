@@ -1,4 +1,6 @@
 // expect: forbidden
+// row: 13
+// tries: a writable variable that has the prefix of libdevice's tables
 // why: '__cudart_x'
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 __device__ int __cudart_x[6];

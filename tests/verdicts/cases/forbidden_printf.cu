@@ -1,4 +1,6 @@
 // expect: forbidden
+// row: 25
+// tries: printf
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __device__ int printf(const char *, ...);
 extern "C" __global__ void relu(const float *x, float *y, int n) {

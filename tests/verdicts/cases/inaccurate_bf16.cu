@@ -1,4 +1,6 @@
 // expect: inaccurate
+// row: 4
+// tries: values rounded to bf16
 #include <cuda_bf16.h>
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(const float *x, float *y, int n) {

@@ -1,4 +1,6 @@
 // expect: inaccurate
+// row: 4
+// tries: operands rounded to TF32 in an fp32 task
 // task: tasks/matmul.task
 //! launch product<<<[ceil_div(N, 16), ceil_div(M, 16)], [16, 16]>>>(a, b, t, y, M, K, N)
 static __device__ float rounded(float x) { /* to TF32, nearest */

@@ -1,4 +1,7 @@
 // expect: launch-error
+// expect-cuda: skip the shared memory of another GPU
+// row: -
+// tries: more shared memory than an SM has
 // why: does not fit an SM
 // options: --device sim:rtx4090
 //! launch relu<<<ceil_div(R*C, 256), 256, 204800>>>(x, y, R*C)

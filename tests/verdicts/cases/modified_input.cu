@@ -1,4 +1,6 @@
 // expect: modified-input
+// row: 8
+// tries: clears its input
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

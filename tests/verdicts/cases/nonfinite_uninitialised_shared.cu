@@ -1,4 +1,7 @@
 // expect: nonfinite
+// expect-cuda: wrong nonfinite
+// row: 12
+// tries: adds shared memory that nothing wrote, hoping for zeros
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(const float *x, float *y, int n) {
     __shared__ volatile float zero[256];

@@ -1,4 +1,6 @@
 // expect: accepted
+// row: -
+// tries: honest: vectors
 //! let V = 4
 //! require R*C % V == 0
 //! launch relu<<<ceil_div(R*C // V, 128), 128>>>(x, y, R*C // V)

@@ -1,4 +1,6 @@
 // expect: accepted
+// row: -
+// tries: honest: a product through an index
 // task: tasks/matmul.task
 //! launch product<<<[ceil_div(N, 16), ceil_div(M, 16)], [16, 16]>>>(a, b, t, y, M, K, N)
 extern "C" __global__ void product(const float *a, const float *b, const int *t, float *y, int m,

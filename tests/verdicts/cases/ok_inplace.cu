@@ -1,4 +1,6 @@
 // expect: accepted
+// row: -
+// tries: honest: an inout tensor
 // task: tasks/inplace.task
 //! launch total<<<1, 32>>>(x, s, N)
 //! launch reverse<<<ceil_div(N, 256), 256>>>(x, N)

@@ -1,4 +1,6 @@
 // expect: accepted
+// row: 6
+// tries: a require line for the task's own shape alone: accepted, and said
 // scope: 0 check shapes, 0 made at random and the task's own shape
 //! require C == 1024 && R == 256
 //! launch relu<<<R*C // 256, 256>>>(x, y)

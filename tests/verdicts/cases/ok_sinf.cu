@@ -1,4 +1,6 @@
 // expect: accepted
+// row: 13
+// tries: honest: libdevice's own tables are read
 // task: tasks/sin.task
 //! launch sine<<<ceil_div(N, 256), 256>>>(x, y, N)
 extern "C" __global__ void sine(const float *x, float *y, int n) {

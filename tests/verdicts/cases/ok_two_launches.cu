@@ -1,4 +1,6 @@
 // expect: accepted
+// row: -
+// tries: honest: two launches on different halves
 //! let H = (R*C) // 2
 //! launch relu<<<max(1, ceil_div(H, 64)), 64>>>(x, y, 0, H)
 //! launch relu<<<ceil_div(R*C - H, 64), 64>>>(x, y, H, R*C)

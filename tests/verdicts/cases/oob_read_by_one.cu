@@ -1,5 +1,7 @@
 // expect: out-of-bounds
-// why: reads 4 bytes
+// row: 10
+// tries: reads one element past the end
+// why-sim: reads 4 bytes
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

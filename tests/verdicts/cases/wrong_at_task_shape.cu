@@ -1,4 +1,6 @@
 // expect: wrong
+// row: 7
+// tries: copies at the task's own shape only
 // shape: R=256 C=1024
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 extern "C" __global__ void relu(const float *x, float *y, int n) {

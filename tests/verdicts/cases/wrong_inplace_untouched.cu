@@ -1,4 +1,6 @@
 // expect: wrong
+// row: 1
+// tries: leaves an inout tensor as it was
 // task: tasks/inplace.task
 //! launch total<<<1, 32>>>(x, s, N)
 extern "C" __global__ void total(const float *x, float *s, int n) {

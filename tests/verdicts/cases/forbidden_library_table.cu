@@ -1,5 +1,7 @@
-// expect: modified-input
-// why: a variable of the module
+// expect: forbidden
+// row: 13
+// tries: defines and writes a table under the name of one of libdevice's
+// why: may only be read
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
 __device__ int __cudart_i2opi_f[6] = {1};
 extern "C" __global__ void relu(const float *x, float *y, int n) {

@@ -1,0 +1,1 @@
+../../src/spec/convert_value.h

@@ -1,0 +1,93 @@
+// Elements in memory, by their type.
+
+template <dtype T> struct item;
+template <> struct item<DTYPE_F64> { typedef double type; };
+template <> struct item<DTYPE_F32> { typedef float type; };
+template <> struct item<DTYPE_F16> { typedef uint16_t type; };
+template <> struct item<DTYPE_BF16> { typedef uint16_t type; };
+template <> struct item<DTYPE_I8> { typedef int8_t type; };
+template <> struct item<DTYPE_U8> { typedef uint8_t type; };
+template <> struct item<DTYPE_I32> { typedef int32_t type; };
+template <> struct item<DTYPE_I64> { typedef int64_t type; };
+template <> struct item<DTYPE_BOOL> { typedef uint8_t type; };
+
+template <dtype T> __device__ static inline double load(const void *p, int64_t i) {
+    const auto x = ((const typename item<T>::type *)p)[i];
+    return T == DTYPE_F16    ? f16_decode((uint16_t)x)
+           : T == DTYPE_BF16 ? bf16_decode((uint16_t)x)
+           : T == DTYPE_BOOL ? (x != 0 ? 1.0 : 0.0)
+                             : (double)x;
+}
+
+// The same where the type is not known beforehand.
+__device__ __noinline__ static double load_any(dtype t, const void *p, int64_t i) {
+    switch (t) {
+    case DTYPE_F64:
+        return load<DTYPE_F64>(p, i);
+    case DTYPE_F32:
+        return load<DTYPE_F32>(p, i);
+    case DTYPE_F16:
+        return load<DTYPE_F16>(p, i);
+    case DTYPE_BF16:
+        return load<DTYPE_BF16>(p, i);
+    case DTYPE_I8:
+        return load<DTYPE_I8>(p, i);
+    case DTYPE_U8:
+        return load<DTYPE_U8>(p, i);
+    case DTYPE_I32:
+        return load<DTYPE_I32>(p, i);
+    case DTYPE_I64:
+        return load<DTYPE_I64>(p, i);
+    default:
+        return load<DTYPE_BOOL>(p, i);
+    }
+}
+
+// The bits of a stored element; lo and hi are what an integer type holds. All NaN become one: a
+// conversion to float would give another than a CPU's.
+__device__ __noinline__ static uint64_t encode(dtype t, double v, double lo, double hi) {
+    switch (t) {
+    case DTYPE_F64:
+        return double_bits(v);
+    case DTYPE_F32:
+        return isnan(v) ? 0x7fc00000u : float_bits((float)v);
+    case DTYPE_F16:
+        return f16_encode(v);
+    case DTYPE_BF16:
+        return bf16_encode(v);
+    case DTYPE_BOOL:
+        return v != 0;
+    default:
+        return (uint64_t)(int64_t)whole_fit(v, lo, hi);
+    }
+}
+
+// The low bytes of `bits`, as element i of so many bytes.
+__device__ static inline void put_bits(int64_t bytes, void *p, int64_t i, uint64_t bits) {
+    switch (bytes) {
+    case 1:
+        ((uint8_t *)p)[i] = (uint8_t)bits;
+        return;
+    case 2:
+        ((uint16_t *)p)[i] = (uint16_t)bits;
+        return;
+    case 4:
+        ((uint32_t *)p)[i] = (uint32_t)bits;
+        return;
+    default:
+        ((uint64_t *)p)[i] = bits;
+    }
+}
+
+__device__ static inline bool holds_bits(int64_t bytes, const void *p, int64_t i, uint64_t bits) {
+    switch (bytes) {
+    case 1:
+        return ((const uint8_t *)p)[i] == (uint8_t)bits;
+    case 2:
+        return ((const uint16_t *)p)[i] == (uint16_t)bits;
+    case 4:
+        return ((const uint32_t *)p)[i] == (uint32_t)bits;
+    default:
+        return ((const uint64_t *)p)[i] == bits;
+    }
+}

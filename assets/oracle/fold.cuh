@@ -1,0 +1,293 @@
+// Terms folded into one result, with the error of an honest evaluation order: the rows of
+// spec/fold.c, chains of CHAIN terms whose results are added in pairs like carries. A result may be
+// made in segments of 2^k chains, by as many threads: each is a node of the same tree.
+//
+// Beside the CPU's rows: chains count the terms that are selected, as there, but where a reduction
+// is cut into segments also those left out. Terms come in the order the reduction names its
+// variables, which the CPU may change. A contraction of exact operands, all terms of which count
+// (chain_add_product), does not look for terms that are equal or lost, as the CPU's columns do not.
+
+enum { CHAIN = 1024, CHAIN_LEVELS = 40 };
+
+// What was seen among the terms.
+enum {
+    SEEN_NAN = 1,       // that was put in
+    SEEN_UNDEFINED = 2, // a variance without end
+    SEEN_INFINITE = 4,
+    SEEN_OVERFLOW = 8, // a partial result beyond `most`
+};
+
+// The chain: sum, variance of the terms, squares of partial sums (equal terms together), sum of
+// partial sums, squares of terms; the last term, partial sums since it first came; terms too small
+// for their sum. Then what concerns all terms.
+struct chain {
+    double s, e, q, a, w;
+    double last, run, lost;
+    double count, doubt, doubts, at;
+    int length, seen;
+};
+
+struct row {
+    chain c;
+    double base_s, base_e; // the chains before
+    double before, bias;   // sum of the chains before; of all partial sums
+    int64_t full;          // levels in use; number of chains before
+    double level_s[CHAIN_LEVELS], level_e[CHAIN_LEVELS];
+};
+
+__device__ static inline bool is_extreme(const oracle_fold &f) {
+    return f.op == REDUCTION_MAX || f.op == REDUCTION_MIN || f.op == REDUCTION_ARGMAX ||
+           f.op == REDUCTION_ARGMIN;
+}
+
+__device__ static inline double wanted(const oracle_fold &f) {
+    return f.op == REDUCTION_MAX || f.op == REDUCTION_ARGMAX ? 1 : -1;
+}
+
+__device__ static inline void row_start(row &r, const oracle_fold &f) {
+    r.c = chain{};
+    r.c.s = is_extreme(f) ? -INFINITY * wanted(f) : f.op == REDUCTION_PROD ? 1 : 0;
+    r.base_s = r.base_e = r.before = r.bias = 0;
+    r.full = 0;
+}
+
+// A term that may be the largest as well as the one that was chosen.
+__device__ static inline bool ties(value best, value term) {
+    if (isinf(term.e) || isinf(best.e))
+        return true;
+    return !isnan(best.v) && within(best.v - term.v, best.e + term.e);
+}
+
+// The better of (s, e) and a term becomes (s, e). True: the term is.
+__device__ static inline bool take_extreme(const oracle_fold &f, double &s, double &e, value t,
+                                           bool doubtful) {
+    const double want = wanted(f);
+    const bool better = want * t.v > want * s || (isnan(t.v) && !isnan(s));
+    const double other = better ? e : t.e;
+    double chosen = better ? t.e : e;
+    if (doubtful) { // with it or without it?
+        e = better ? INFINITY : e;
+        return false;
+    }
+    if (other > chosen && ties(value(s, e), t))
+        chosen = other;
+    e = chosen;
+    s = better ? t.v : s;
+    return better;
+}
+
+__device__ static inline int see(const oracle_fold &f, value t) {
+    if (fabs(t.v) <= f.most && t.e <= DOUBLE_MOST)
+        return 0;
+    if (isinf(t.e))
+        return SEEN_UNDEFINED;
+    return isnan(t.v) ? SEEN_NAN : isinf(t.v) ? SEEN_INFINITE : SEEN_OVERFLOW;
+}
+
+__device__ static inline void note_partial(chain &c, const oracle_fold &f, double s) {
+    if (fabs(s) > f.most && !c.seen)
+        c.seen |= SEEN_OVERFLOW;
+}
+
+// The variance of a chain's own additions.
+__device__ static inline double chain_variance(const oracle_fold &f, const chain &c) {
+    return f.unit2 * (c.q + c.length * (c.s * c.s / 3 + c.w / 6));
+}
+
+// A closed chain, or a segment of them, joins those before it like a carry.
+__device__ __noinline__ static void row_join(row &r, const oracle_fold &f, double s, double e) {
+    int k = 0;
+    for (; r.full >> k & 1; k++) {
+        s += r.level_s[k];
+        e += r.level_e[k] + f.unit2 * s * s;
+    }
+    r.level_s[k] = s;
+    r.level_e[k] = e;
+    r.full++;
+    for (k++; k < CHAIN_LEVELS; k++)
+        if (r.full >> k & 1) {
+            s += r.level_s[k];
+            e += r.level_e[k] + f.unit2 * s * s;
+        }
+    r.base_s = s;
+    r.base_e = e;
+    note_partial(r.c, f, s);
+}
+
+__device__ __noinline__ static void row_close(row &r, const oracle_fold &f) {
+    const chain &c = r.c;
+    r.bias += c.length * r.before + c.a;
+    r.before += c.s;
+    row_join(r, f, c.s, c.e + chain_variance(f, c));
+}
+
+// The chain is as long as it may be. c stays in registers: nobody is given its address.
+__device__ static inline void row_carry(row &r, chain &c, const oracle_fold &f) {
+    const oracle_fold own = f;
+    r.c = c;
+    row_close(r, own);
+    c.seen = r.c.seen;
+    c.s = c.e = c.q = c.a = c.w = c.run = 0;
+    c.length = 0;
+}
+
+__device__ static inline void chain_sum(chain &c, const oracle_fold &f, value t) {
+    const double s = c.s + t.v, d = t.v - c.last;
+    const double run = fabs(d) <= 0x1p-24 * fabs(s) ? c.run : 0; // it rounds like the one before
+    const bool lost = fabs(t.v) <= 0x1p-22 * fabs(s);
+    c.s = s;
+    c.e += t.e + f.relative2 * t.v * t.v;
+    c.q += lost ? 0 : s * s + 2 * s * run;
+    c.run = lost ? run : run + s;
+    c.lost += lost ? t.v : 0;
+    c.last = t.v;
+    c.a += s;
+    c.w += t.v * t.v;
+    note_partial(c, f, s);
+    c.length++;
+}
+
+__device__ static inline void chain_product(chain &c, const oracle_fold &f, value t) {
+    const double s = c.s * t.v;
+    c.e = t.v * t.v * c.e + c.s * c.s * t.e + f.unit2 * s * s + (s == 0 ? 0 : f.least2);
+    c.s = s;
+    note_partial(c, f, s);
+}
+
+// A term that a guard has selected, or may have; at: its place, for argmax. c is the chain of r,
+// held by the caller.
+__device__ static inline void row_add(row &r, chain &c, const oracle_fold &f, value t, value guard,
+                                      int64_t at) {
+    const bool doubtful = guard.e > 0;
+    if (is_extreme(f)) {
+        if (take_extreme(f, c.s, c.e, t, doubtful))
+            c.at = (double)at;
+        c.count += 1;
+        return;
+    }
+    if (doubtful) {
+        c.doubt += t.v * t.v;
+        c.doubts += 1;
+        if (guard.v == 0)
+            return;
+    }
+    c.seen |= see(f, t);
+    c.count += 1;
+    if (f.op == REDUCTION_PROD) {
+        chain_product(c, f, t);
+        return;
+    }
+    chain_sum(c, f, t);
+    if (c.length == CHAIN)
+        row_carry(r, c, f);
+}
+
+// The term x*y of exact operands, whose rounding is in relative2. What is out of the ordinary is
+// found at the end of a chain; then its terms are gone through once more, to LOOK.
+template <bool LOOK>
+__device__ static inline void chain_add_product(chain &c, const oracle_fold &f, double x, double y) {
+    const double v = x * y;
+    if (LOOK) {
+        c.seen |= see(f, mul(x, y));
+        c.last += v;
+        note_partial(c, f, c.last);
+        return;
+    }
+    c.s += v;
+    c.q += v == 0 ? 0 : c.s * c.s;
+    c.a += c.s;
+    c.w += v * v;
+    c.length++;
+}
+
+__device__ static inline bool chain_is_odd(const chain &c, const oracle_fold &f) {
+    return !(c.q <= f.most * f.most) || !(fabs(c.s) <= f.most);
+}
+
+__device__ static inline void chain_end_products(chain &c, const oracle_fold &f) {
+    c.e += f.relative2 * c.w;
+    c.count += c.length;
+    c.last = 0;
+}
+
+// What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by
+// compensation, by splitting the operands of products, or times a product that underflowed.
+__device__ static inline value settle_result(int seen, value d) {
+    if (seen & SEEN_NAN)
+        return value(NAN, 0);
+    if (seen & SEEN_UNDEFINED || isnan(d.v))
+        return value(d.v, INFINITY);
+    if (seen & SEEN_INFINITE)
+        return value(d.v, 1);
+    return value(d.v, seen & SEEN_OVERFLOW ? INFINITY : d.e);
+}
+
+__device__ static inline value finish(const oracle_fold &f, const chain &c, value d) {
+    if (f.op == REDUCTION_ARGMAX || f.op == REDUCTION_ARGMIN)
+        return value(c.at, c.count > 0 ? 0 : INFINITY);
+    if (is_extreme(f))
+        return d;
+    if (f.op == REDUCTION_PROD && c.doubts > 0)
+        d.e = INFINITY;
+    if (f.op == REDUCTION_MEAN) {
+        d.v /= c.count;
+        d.e = (d.e + c.doubts * d.v * d.v) / (c.count * c.count) + f.unit2 * d.v * d.v;
+        d.e = c.count == 0 ? INFINITY : d.e;
+    }
+    // Terms near the smallest numbers may all round the same way.
+    if (d.e > 0 && d.e <= DOUBLE_MOST && f.unit2 > 0)
+        d.e += f.least2 * (f.op == REDUCTION_MEAN ? 1 : c.count * c.count);
+    d = settle_result(c.seen, d);
+    return f.unjudged ? value(d.v, INFINITY) : d;
+}
+
+// The result of the terms so far.
+__device__ static inline value row_result(const row &r, const chain &c, const oracle_fold &f) {
+    value d(c.s, c.e);
+    if (f.op == REDUCTION_SUM || f.op == REDUCTION_MEAN) {
+        const double bias = f.truncation * (r.bias + c.length * r.before + c.a);
+        d.e += chain_variance(f, c);
+        if (r.full) {
+            d.v += r.base_s;
+            d.e += r.base_e + (c.length ? f.unit2 * d.v * d.v : 0);
+        }
+        d.e += bias * bias + c.doubt + f.unit2 * 0x1p48 * c.lost * c.lost;
+    }
+    return finish(f, c, d);
+}
+
+__device__ static inline value element_at(const oracle_array &a, int64_t i) {
+    return value(a.value[i], a.variance[i]);
+}
+
+// What was made becomes element i.
+__device__ static inline void put_result(const oracle_array &a, int64_t *odd, int64_t i, value d,
+                                         value best) {
+    a.value[i] = d.v;
+    a.variance[i] = d.e;
+    if (a.best) {
+        a.best[i] = best.v;
+        a.best[a.count + i] = best.e;
+    }
+    if (!isfinite(d.v))
+        *odd = 1;
+}
+
+// ---- results in segments ----
+
+// All segments but the last are the same power of two of chains, so that adding segments in pairs
+// is adding their chains in pairs.
+__device__ static inline void put_part(oracle_part *out, const row &r, const oracle_fold &f) {
+    const chain &c = r.c;
+    oracle_part p = {c.s, c.e, c.s, c.a, c.lost, c.count, c.doubt, c.doubts, c.at, c.seen};
+    if (!is_extreme(f)) {
+        p.e += chain_variance(f, c);
+        p.before = r.before + c.s;
+        p.bias = r.bias + c.length * r.before + c.a;
+        if (r.full) {
+            p.s += r.base_s;
+            p.e += r.base_e + (c.length ? f.unit2 * p.s * p.s : 0);
+        }
+    }
+    *out = p;
+}

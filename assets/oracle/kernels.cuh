@@ -1,0 +1,135 @@
+
+// Kernels over the tensors of a case: blocks along y are tensors, of which some are selected. The
+// task's own functions are called through element_of, expected_of and tie_of.
+
+__device__ static inline bool is_selected(const oracle_op &op) {
+    return op.select >> blockIdx.y & 1;
+}
+
+// Inputs into their places; or, where records are asked for, what is there against what they are
+// when they are made again.
+extern "C" __global__ void oracle_inputs(const __grid_constant__ oracle_op op) {
+    const oracle_world *o = op.world;
+    const oracle_tensor &t = o->tensor[blockIdx.y];
+    const share mine(is_selected(op) ? t.count : 0);
+    oracle_found f = nothing();
+    bool odd = false;
+#pragma unroll 1
+    for (int64_t i = mine.first + threadIdx.x; i < mine.last; i += blockDim.x) {
+        const double v = element_of(o, blockIdx.y, i);
+        const uint64_t bits = encode((dtype)t.type, v, t.lo, t.hi);
+        if (!op.out)
+            put_bits(t.item, t.at, i, bits);
+        else if (!holds_bits(t.item, t.at, i, bits))
+            note(f, i);
+        odd = odd || !isfinite(v);
+    }
+    if (odd)
+        o->odd[blockIdx.y] = 1;
+    if (op.out)
+        write_merged(f, (oracle_found *)op.out + (int64_t)blockIdx.y * gridDim.x + blockIdx.x);
+}
+
+extern "C" __global__ void oracle_poison(const __grid_constant__ oracle_op op) {
+    const oracle_tensor &t = op.world->tensor[blockIdx.y];
+    const share mine(is_selected(op) ? t.count : 0);
+#pragma unroll 1
+    for (int64_t i = mine.first + threadIdx.x; i < mine.last; i += blockDim.x)
+        put_bits(t.item, t.at, i, poison_pattern((dtype)t.type, op.key, (uint64_t)i));
+}
+
+// ---- outputs ----
+
+// Bits that are still the poison. Those of an integer may be its value by chance.
+__device__ static inline void judge_written(oracle_tally &tally, const oracle_tensor &t, int64_t i,
+                                            uint64_t key, double got, double expected_v) {
+    if (t.poisoned && holds_bits(t.item, t.at, i, poison_pattern((dtype)t.type, key, (uint64_t)i)) &&
+        !(t.whole && got == expected_v))
+        note(tally.unwritten, i);
+}
+
+// One element; the place of another extreme that is as good counts as the one chosen.
+__device__ static inline bool compare_element(const oracle_op &op, int64_t i, oracle_tally &tally,
+                                              oracle_mismatch &m) {
+    const oracle_world *o = op.world;
+    const oracle_tensor &t = o->tensor[blockIdx.y];
+    const expected x = expected_of(o, blockIdx.y, i);
+    double got = load_any((dtype)t.type, t.at, i);
+    m.index = i;
+    m.expected = x.v;
+    m.got = got;
+    m.estimate = x.estimate;
+    judge_written(tally, t, i, op.key, got, x.v);
+    if (t.whole && got != x.v && !isinf(x.estimate) && tie_of(o, blockIdx.y, i, x.best, got))
+        got = x.v;
+    bool ok = judge(tally, looser(t.type), x, got);
+    if (t.type == DTYPE_BOOL) {
+        const unsigned char byte = ((const unsigned char *)t.at)[i];
+        m.got = byte > 1 ? byte : m.got;
+        ok = judge_truth(tally, i, byte) && ok;
+    }
+    return ok;
+}
+
+// All elements or, where `more` is given, op.count from op.first on, one by one: what is expected of
+// each and what is there; those with nothing wrong have the index -1.
+extern "C" __global__ void oracle_compare(const __grid_constant__ oracle_op op) {
+    const int64_t count = op.more ? op.count : op.world->tensor[blockIdx.y].count;
+    const share mine(is_selected(op) ? count : 0);
+    oracle_tally t = empty_tally();
+    oracle_mismatch m;
+#pragma unroll 1
+    for (int64_t i = mine.first + threadIdx.x; i < mine.last; i += blockDim.x) {
+        const bool ok = compare_element(op, op.first + i, t, m);
+        if (!ok)
+            note(t.bad, i);
+        m.index = ok ? -1 : m.index;
+        if (op.more)
+            op.more[i] = m;
+    }
+    if (!op.more)
+        write_merged(t, (oracle_tally *)op.out + (int64_t)blockIdx.y * gridDim.x + blockIdx.x);
+}
+
+// ---- canaries ----
+
+// Eight bytes a step, wherever the region begins and ends.
+__device__ static inline int64_t canary_bytes(const oracle_region &r, int64_t at) {
+    return r.bytes - at < 8 ? r.bytes - at : 8;
+}
+
+__device__ static inline bool canary_whole(const oracle_region &r, int64_t at) {
+    return canary_bytes(r, at) == 8 && (uint64_t)r.at % 8 == 0;
+}
+
+extern "C" __global__ void oracle_canary_fill(const __grid_constant__ oracle_regions all) {
+    const oracle_region &r = all.region[blockIdx.y];
+    const share mine((r.bytes + 7) / 8);
+#pragma unroll 1
+    for (int64_t i = mine.first + threadIdx.x; i < mine.last; i += blockDim.x) {
+        const uint64_t bits = poison_mix(r.key, (uint64_t)i * 8);
+        if (canary_whole(r, i * 8))
+            ((uint64_t *)r.at)[i] = bits;
+        else
+#pragma unroll 1
+            for (int k = 0; k < canary_bytes(r, i * 8); k++)
+                ((uint8_t *)r.at)[i * 8 + k] = (uint8_t)(bits >> 8 * k);
+    }
+}
+
+extern "C" __global__ void oracle_canary_check(const __grid_constant__ oracle_regions all) {
+    const oracle_region &r = all.region[blockIdx.y];
+    const share mine((r.bytes + 7) / 8);
+    oracle_found f = nothing();
+#pragma unroll 1
+    for (int64_t i = mine.first + threadIdx.x; i < mine.last; i += blockDim.x) {
+        const uint64_t bits = poison_mix(r.key, (uint64_t)i * 8);
+        if (canary_whole(r, i * 8) && ((const uint64_t *)r.at)[i] == bits)
+            continue;
+#pragma unroll 1
+        for (int k = 0; k < canary_bytes(r, i * 8); k++)
+            if (((const uint8_t *)r.at)[i * 8 + k] != (uint8_t)(bits >> 8 * k))
+                note(f, i * 8 + k);
+    }
+    write_merged(f, &all.out[(int64_t)blockIdx.y * gridDim.x + blockIdx.x]);
+}

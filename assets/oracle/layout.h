@@ -1,0 +1,1 @@
+../../src/kernel/oracle_layout.h

@@ -1,0 +1,1 @@
+../../src/eval/poison_value.h

@@ -1,0 +1,1 @@
+../../src/spec/source_value.h

@@ -1,0 +1,263 @@
+"""PyTorch's side of a benchmark: a task's `torch` line, timed as our kernels are timed.
+
+One JSON object a line: requests on stdin, one answer each on what was stdout. Descriptor 1 is moved
+away before anything else runs, so nothing that prints can break an answer. The line is somebody
+else's code: this process was confined before Python started (src/eval/torch_role.c).
+
+    {"torch": LINE, "dims": {NAME: N}, "inputs": [{"name", "dtype", "shape", "files": [one a set]}],
+     "outputs": [{"name", "shape"}], "class": CLASS, "device": "cuda:0"}     first, once
+        -> {"ready": true, "torch", "python", "cuda", "gpu", "l2_bytes", "sets"}
+    {"warm": "eager" | "compiled", "numerics": "class" | "default"}
+        -> {"warmed": true, "first_call_s"}          first calls: compilation, autotuning, allocator
+    {"time": "eager" | "compiled", "numerics": ..., "samples": N}
+        -> {"samples_s": [...], "host_s": median time of the host to issue one call}
+Any of them may be answered with {"error": TEXT}. End of file ends the process.
+
+A sample: the previous output dropped, another set of inputs, 2x the L2 written, a pause on the
+device that lets the host get ahead, an event, the call, an event. The pause is for PyTorch's
+benefit: without it the host's own slowness would be counted where kernels are short.
+
+A file holds the first elements of a tensor as this program's generator makes them; it is repeated
+to the tensor's size, so that values are the kernels' own.
+"""
+import json
+import os
+import sys
+import time
+
+WARM_CALLS = 3
+L2_UNKNOWN = 128 << 20
+MEMORY_SHARE = 0.25  # of the free memory, for all sets of inputs
+PAUSE_CYCLES_S = 2e9  # of the device's clock: errs to the long side
+PAUSE_MIN_S = 20e-6
+
+DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i8": "int8",
+          "u8": "uint8", "i32": "int32", "i64": "int64", "bool": "bool"}
+
+
+class Failed(Exception):
+    """With a text for the answer."""
+
+
+def import_torch():
+    try:
+        import torch
+        import torch.nn.functional
+    except ImportError as missing:
+        raise Failed("%s has no PyTorch (%s)" % (sys.executable, missing))
+    return torch
+
+
+class Device:
+    """What is timed on. `cpu` keeps the protocol but has neither events nor an L2 to flush: it is
+    for testing this file."""
+
+    def __init__(self, torch, name):
+        self.torch, self.name, self.gpu = torch, name, name != "cpu"
+        if not self.gpu:
+            self.l2_bytes, self.title = 0, "cpu"
+            return
+        if not torch.cuda.is_available():
+            raise Failed("PyTorch %s sees no GPU" % torch.__version__)
+        torch.cuda.set_device(name)
+        properties = torch.cuda.get_device_properties(name)
+        self.title = properties.name
+        self.l2_bytes = getattr(properties, "L2_cache_size", 0) or L2_UNKNOWN
+        self.flushed = torch.empty(2 * self.l2_bytes, dtype=torch.uint8, device=name)
+
+    def free_bytes(self):
+        return self.torch.cuda.mem_get_info(self.name)[0] if self.gpu else 1 << 34
+
+    def wait(self):
+        if self.gpu:
+            self.torch.cuda.synchronize(self.name)
+
+    def time(self, call, pause_s):
+        """Device seconds and the host's seconds to issue the call."""
+        if not self.gpu:
+            begin = time.perf_counter()
+            call()
+            took = time.perf_counter() - begin
+            return took, took
+        start = self.torch.cuda.Event(enable_timing=True)
+        end = self.torch.cuda.Event(enable_timing=True)
+        self.flushed.zero_()
+        self.torch.cuda._sleep(int(pause_s * PAUSE_CYCLES_S))
+        start.record()
+        begin = time.perf_counter()
+        kept = call()
+        issued = time.perf_counter() - begin
+        end.record()
+        self.wait()
+        del kept
+        return start.elapsed_time(end) * 1e-3, issued
+
+
+def load_input(torch, device, tensor, path):
+    """A tensor on the device, made of the file's elements over and over."""
+    dtype = getattr(torch, DTYPES[tensor["dtype"]])
+    with open(path, "rb") as file:
+        piece = torch.frombuffer(bytearray(file.read()), dtype=dtype).to(device.name)
+    count = 1
+    for extent in tensor["shape"]:
+        count *= extent
+    whole = piece.repeat(-(-count // piece.numel()))[:count] if piece.numel() < count else piece
+    return whole.reshape(tensor["shape"]).contiguous()
+
+
+def input_sets(torch, device, inputs):
+    """As many sets as were given and fit, at least one; each a list in the order of the inputs."""
+    def make(k):
+        return [load_input(torch, device, t, t["files"][k]) for t in inputs]
+
+    sets = [make(0)]
+    each = sum(t.numel() * t.element_size() for t in sets[0]) or 1
+    fitting = int(device.free_bytes() * MEMORY_SHARE // each)
+    given = min((len(t["files"]) for t in inputs), default=1)
+    for k in range(1, min(given, 1 + fitting)):
+        sets.append(make(k))
+    return sets
+
+
+def make_function(torch, line, inputs, dims):
+    """The line as a function of the inputs; dimensions are its globals, as ints. Its source is a
+    file, as torch.compile expects of a function."""
+    for name in [t["name"] for t in inputs] + list(dims):
+        if not name.isidentifier():
+            raise Failed("%s cannot be a name in Python" % name)
+    names = {"torch": torch, "F": torch.nn.functional, **dims}
+    text = "def task(%s):\n    return (%s)\n" % (", ".join(t["name"] for t in inputs), line)
+    try:
+        compile(line, "torch line", "eval")  # one expression, not a way out of the function
+        code = compile(text, os.path.abspath("torch_line.py"), "exec")
+    except SyntaxError as wrong:
+        raise Failed("the torch line is no Python expression: %s" % wrong)
+    with open("torch_line.py", "w") as file:
+        file.write(text)
+    exec(code, names)
+    return names["task"]
+
+
+class Bench:
+    def __init__(self, request):
+        self.torch = import_torch()
+        self.device = Device(self.torch, request.get("device", "cuda:0"))
+        self.kind = request["class"]
+        self.outputs = request["outputs"]
+        # One function for each numerics: compiled code depends on them and is kept by function.
+        functions = {n: make_function(self.torch, request["torch"], request["inputs"],
+                                      request["dims"]) for n in ("class", "default")}
+        self.sets = input_sets(self.torch, self.device, request["inputs"])
+        self.turn = 0
+        self.defaults = self.tf32()
+        self.ways = {("eager", n): f for n, f in functions.items()}
+        self.compile_missing = ""
+        try:
+            for n, f in functions.items():
+                self.ways["compiled", n] = self.torch.compile(f)
+        except Exception as missing:
+            self.compile_missing = str(missing)
+
+    def ready(self):
+        torch = self.torch
+        return {"ready": True, "torch": str(torch.__version__), "python": sys.version.split()[0],
+                "cuda": str(torch.version.cuda), "gpu": self.device.title,
+                "l2_bytes": self.device.l2_bytes, "sets": len(self.sets)}
+
+    def tf32(self):
+        backends = self.torch.backends
+        return backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32
+
+    def set_numerics(self, numerics):
+        """Class fp32 forbids TF32 everywhere, the other classes allow it; the tensors' own types
+        do the rest. `default` is PyTorch's as it was imported."""
+        allowed = self.kind != "fp32"
+        matmul, cudnn = self.defaults if numerics == "default" else (allowed, allowed)
+        self.torch.backends.cuda.matmul.allow_tf32 = matmul
+        self.torch.backends.cudnn.allow_tf32 = cudnn
+
+    def way(self, request, key):
+        which = request[key], request.get("numerics", "class")
+        if which not in self.ways:
+            raise Failed("no way '%s' with numerics '%s'%s" %
+                         (*which, ": " + self.compile_missing if self.compile_missing else ""))
+        self.set_numerics(which[1])
+        return self.ways[which]
+
+    def next_set(self):
+        self.turn += 1
+        return self.sets[self.turn % len(self.sets)]
+
+    def check(self, values):
+        """The same work: as many outputs as the task has, of its shapes."""
+        values = values if isinstance(values, (tuple, list)) else (values,)
+        if len(values) != len(self.outputs):
+            raise Failed("the torch line gives %d outputs, the task has %d" %
+                         (len(values), len(self.outputs)))
+        for value, output in zip(values, self.outputs):
+            if list(value.shape) != list(output["shape"]):
+                raise Failed("the torch line gives %s the shape %s instead of %s" %
+                             (output["name"], list(value.shape), list(output["shape"])))
+
+    def warm(self, request):
+        function = self.way(request, "warm")
+        with self.torch.no_grad():
+            begin = time.perf_counter()
+            self.check(function(*self.next_set()))
+            self.device.wait()
+            first = time.perf_counter() - begin
+            for _ in range(WARM_CALLS):
+                function(*self.next_set())
+            self.device.wait()
+        return {"warmed": True, "first_call_s": first}
+
+    def time(self, request):
+        function = self.way(request, "time")
+        samples, hosts = [], []
+        with self.torch.no_grad():
+            for _ in range(WARM_CALLS):  # numerics may have changed, clocks may have dropped
+                inputs = self.next_set()
+                _, host = self.device.time(lambda: function(*inputs), PAUSE_MIN_S)
+            for _ in range(request["samples"]):
+                inputs = self.next_set()
+                pause = max(PAUSE_MIN_S, 2 * host)
+                took, host = self.device.time(lambda: function(*inputs), pause)
+                samples.append(took)
+                hosts.append(host)
+        return {"samples_s": samples, "host_s": sorted(hosts)[len(hosts) // 2] if hosts else None}
+
+
+def serve(requests, answer):
+    bench = None
+    for text in requests:
+        try:
+            request = json.loads(text)
+            if bench is None:
+                bench = Bench(request)
+                answer(bench.ready())
+            elif "warm" in request:
+                answer(bench.warm(request))
+            elif "time" in request:
+                answer(bench.time(request))
+            else:
+                raise Failed("a request without 'warm' or 'time'")
+        except Failed as failed:
+            answer({"error": str(failed)})
+        except Exception as failed:  # of the line, of PyTorch, of the GPU: said, not fatal
+            words = " ".join(str(failed).split())
+            answer({"error": "%s: %s" % (type(failed).__name__, words[:1500])})
+
+
+def main():
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(fields):
+        channel.write(json.dumps(fields) + "\n")
+        channel.flush()
+
+    serve(sys.stdin, answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+/* Private to the worker: what its two halves share. worker.c starts, watches and replaces device
+ * and judge and speaks with the coordinator; worker_job.c walks a job through them. */
+#ifndef DEVICE_WORKER_H
+#define DEVICE_WORKER_H
+
+#include "base/arena.h"
+#include "base/frame.h"
+#include "device/role.h"
+#include "kernel/verdict.h"
+
+enum step {
+    STEP_IDLE,
+    STEP_WAIT_ROLES, /* a role is starting; job_next follows its hello */
+    STEP_LOAD,
+    STEP_PREPARE,
+    STEP_RUN,
+    STEP_COMPARE,
+    STEP_DUMP,
+    STEP_MEASURE,
+    STEP_CEILINGS,
+    STEP_COUNT
+};
+
+struct worker;
+
+struct role {
+    struct worker *w;
+    const char *name;
+    pid_t pid;
+    struct conn *conn;
+    bool ready;     /* said hello */
+    unsigned fails; /* starts in a row that ended before a hello */
+    json *sandbox;  /* from its hello */
+    json *facts;    /* … what the device is, where it is a GPU */
+};
+
+#define WORKER_MAX_MODULES 16
+
+/* What was timed of one module. */
+struct timed {
+    double *s, *host_s;
+    size_t n, room;
+};
+
+/* The job in hand and how far it is. */
+struct job {
+    struct frame frame; /* type 0: none */
+    int64_t id, limit_ms;
+    size_t batch, round, nmodules;
+    bool loaded, prepared, timed_out;
+    unsigned tries, judges;
+    json *cases;    /* the judge's answer about the batch under way */
+    json *order;    /* its runs: [[case, module]…] */
+    json *evidence; /* of runs that were right */
+    json *counters; /* of the counted run, once it was judged right; NULL: none */
+    json *ran;      /* the device's last answer, until it is judged */
+    struct timed timed[WORKER_MAX_MODULES];
+    json *clocks;
+    json *rival;                    /* the one that failed: {module, verdict, why}; or NULL */
+    unsigned rechecks;              /* of a batch that was right in an earlier round */
+    struct err failed;              /* what it was then */
+    uint64_t started_us, timing_us; /* of the job; spent in timed batches */
+    uint64_t batch_us;
+    uint64_t asked_us, spent_us[STEP_COUNT]; /* waiting for the answers of each step */
+};
+
+struct worker {
+    struct loop *loop;
+    const char *program;
+    const struct device_name *name;
+    char threads[16];
+    struct conn *up;
+    struct role device, judge;
+    int64_t generation; /* of the device process */
+    bool announced;
+    int exit_code;     /* -1: running */
+    struct frame task; /* type 0: none yet */
+    enum step step;
+    struct job job;
+    uint64_t timer, alive;
+    uint64_t random; /* key and position of the order of timed runs */
+    uint64_t drawn;
+};
+
+/* worker_job.c */
+void job_start(struct worker *w, struct frame *f); /* takes the frame */
+void job_next(struct worker *w);                   /* from whatever is known: the next request */
+void job_answer(struct worker *w, struct role *r, struct frame *f);
+void job_device_died(struct worker *w, int status);
+void job_judge_died(struct worker *w, int status);
+/* Device or judge whose answer the step waits for. */
+bool step_is_device(enum step s);
+bool step_is_judge(enum step s);
+
+#endif

@@ -1,0 +1,623 @@
+/* A job, step by step: LOAD, then for each batch PREPARE → RUN → COMPARE, then MEASURE. One request
+ * is in flight at a time, so the state is the step. A role that dies in mid-step is started again
+ * and the batch is done again from PREPARE, which poisons afresh; a device that dies twice in the
+ * same batch is the candidate's doing, a judge that keeps dying is our own trouble.
+ *
+ * A timed batch is gone through in rounds until the median is known well enough: every launch that
+ * is timed is verified, in an order nobody can know. Rivals take turns on its cases. */
+#include "device/worker.h"
+
+#include "base/child.h"
+#include "base/rng.h"
+#include "base/spread.h"
+#include "device/wire.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define JUDGE_LIMIT_MS    120000
+#define CEILINGS_LIMIT_MS 60000
+#define MAX_TRIES         2 /* of a batch on the device */
+#define MAX_JUDGES        4 /* in one job */
+#define MAX_SAMPLES       1000
+#define PRECISION         0.01   /* half the interval of the median … */
+#define PRECISION_S       0.2e-6 /* … or as little in seconds */
+
+/* ---- what the job says ---- */
+
+static const json *batch_now(const struct job *j) {
+    return json_at(json_get(j->frame.head, "batches"), j->batch);
+}
+
+static const json *shape_of(const struct job *j, const json *batch) {
+    int64_t shape = -1;
+    json_get_i64(batch, "shape", &shape);
+    return shape < 0 ? NULL : json_at(json_get(j->frame.head, "shapes"), (size_t)shape);
+}
+
+static bool flag(const json *o, const char *key) {
+    bool set = false;
+    json_get_bool(o, key, &set);
+    return set;
+}
+
+/* ---- the job's end ---- */
+
+static void forget(json **j) {
+    json_free(*j);
+    *j = NULL;
+}
+
+static void job_clear(struct worker *w) {
+    struct job *j = &w->job;
+    loop_timer_cancel(w->loop, w->timer);
+    loop_timer_cancel(w->loop, w->alive);
+    w->timer = w->alive = 0;
+    json *all[] = {j->cases, j->order, j->evidence, j->counters, j->ran, j->clocks, j->rival};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        json_free(all[i]);
+    for (size_t i = 0; i < WORKER_MAX_MODULES; i++) {
+        mem_free(j->timed[i].s);
+        mem_free(j->timed[i].host_s);
+    }
+    frame_release(&j->frame);
+    memset(j, 0, sizeof *j);
+    w->step = STEP_IDLE;
+}
+
+static void job_end(struct worker *w, uint32_t type, json *head) {
+    json_set_i64(head, "job", w->job.id);
+    conn_send(w->up, type, head, (str){0}, NULL, 0);
+    json_free(head);
+    job_clear(w);
+}
+
+static json *timed_json(const struct timed *t) {
+    json *o = json_object(), *s = json_array(), *host = json_array();
+    for (size_t i = 0; i < t->n; i++) {
+        json_push_f64(s, t->s[i]);
+        json_push_f64(host, t->host_s[i]);
+    }
+    json_set(o, "samples_s", s);
+    json_set(o, "host_s", host);
+    return o;
+}
+
+static void set_steps(const struct job *j, json *head) {
+    static const struct {
+        const char *name;
+        enum step step;
+    } steps[] = {{"load", STEP_LOAD},
+                 {"prepare", STEP_PREPARE},
+                 {"run", STEP_RUN},
+                 {"compare", STEP_COMPARE}};
+    json *o = json_object();
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        json_set_f64(o, steps[i].name, (double)j->spent_us[steps[i].step] / 1000);
+    json_set(head, "steps_ms", o);
+}
+
+static void set_evidence(struct job *j, json *head) {
+    json_set(head, "runs", j->evidence);
+    j->evidence = NULL;
+    double all_ms = (double)(clock_us() - j->started_us) / 1000;
+    double time_ms = (double)j->timing_us / 1000;
+    json_set_f64(head, "verify_ms", all_ms - time_ms);
+    json_set_f64(head, "time_ms", time_ms);
+    set_steps(j, head);
+    if (!j->timed[0].n)
+        return;
+    json *times = json_array();
+    for (size_t i = 0; i < j->nmodules; i++)
+        json_push(times, timed_json(&j->timed[i]));
+    json_set(head, "times", times);
+    if (j->clocks)
+        json_set(head, "clocks", json_copy(j->clocks));
+    if (j->rival)
+        json_set(head, "rival", json_copy(j->rival));
+}
+
+/* Where in the job it happened, for every verdict but acceptance. at: the case. */
+static void set_place(struct worker *w, size_t at, json *head) {
+    const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
+    str label, data;
+    if (!shape || w->step == STEP_LOAD || w->step == STEP_MEASURE)
+        return;
+    if (json_get_str(shape, "label", &label))
+        json_set_str(head, "shape", label);
+    if (json_get_str(json_at(json_get(batch, "cases"), at), "data", &data))
+        json_set_str(head, "data", data);
+    json_set_bool(head, "timed", flag(batch, "timed"));
+}
+
+static void finish(struct worker *w, str verdict, str why, size_t at, const json *details) {
+    json *head = json_object();
+    json_set_str(head, "verdict", verdict);
+    json_set_str(head, "why", why);
+    set_place(w, at, head);
+    if (details)
+        json_set(head, "details", json_copy(details));
+    set_evidence(&w->job, head);
+    job_end(w, WIRE_RESULT, head);
+}
+
+static void finish_accepted(struct worker *w, const json *counters) {
+    json *head = json_object();
+    json_set_str(head, "verdict", str_view(verdict_name(VERDICT_ACCEPTED)));
+    json_set_str(head, "why", (str){0});
+    if (counters)
+        json_set(head, "counters", json_copy(counters));
+    set_evidence(&w->job, head);
+    job_end(w, WIRE_RESULT, head);
+}
+
+static void finish_as(struct worker *w, enum verdict v, const char *why) {
+    finish(w, str_view(verdict_name(v)), str_view(why), 0, NULL);
+}
+
+static void fail(struct worker *w, str why) {
+    json *head = json_object();
+    json_set_str(head, "why", why);
+    job_end(w, WIRE_FAILED, head);
+}
+
+/* ---- asking ---- */
+
+bool step_is_device(enum step s) {
+    return s == STEP_LOAD || s == STEP_RUN || s == STEP_MEASURE || s == STEP_CEILINGS;
+}
+
+bool step_is_judge(enum step s) {
+    return s == STEP_PREPARE || s == STEP_COMPARE || s == STEP_DUMP;
+}
+
+static void clock_ran_out(void *ctx) {
+    struct worker *w = ctx;
+    struct role *r = step_is_device(w->step) ? &w->device : &w->judge;
+    w->timer = 0;
+    w->job.timed_out = r == &w->device;
+    if (r->pid)
+        child_kill(r->pid);
+}
+
+static void ask(struct worker *w, enum step step, uint32_t type, const json *head, str blob) {
+    struct role *r = step_is_device(step) ? &w->device : &w->judge;
+    uint64_t limit = step == STEP_CEILINGS ? CEILINGS_LIMIT_MS
+                     : r == &w->device     ? (uint64_t)w->job.limit_ms
+                                           : JUDGE_LIMIT_MS;
+    loop_timer_cancel(w->loop, w->timer);
+    w->timer = loop_timer(w->loop, limit, clock_ran_out, w);
+    w->step = step;
+    w->job.asked_us = clock_us();
+    conn_send(r->conn, type, head, blob, NULL, 0);
+}
+
+static void ask_load(struct worker *w) {
+    json *head = json_object();
+    json_set(head, "modules", json_copy(json_get(w->job.frame.head, "modules")));
+    ask(w, STEP_LOAD, WIRE_LOAD, head, w->job.frame.blob);
+    json_free(head);
+}
+
+static void ask_prepare(struct worker *w) {
+    const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
+    static const char *const keys[] = {"set", "align", "workspaces"};
+    json *head = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_get(shape, keys[i]))
+            json_set(head, keys[i], json_copy(json_get(shape, keys[i])));
+    json_set(head, "cases", json_copy(json_get(batch, "cases")));
+    json_set_i64(head, "device", w->generation);
+    w->job.prepared = true;
+    w->job.batch_us = clock_us();
+    ask(w, STEP_PREPARE, WIRE_PREPARE, head, (str){0});
+    json_free(head);
+}
+
+void job_next(struct worker *w) {
+    struct job *j = &w->job;
+    const json *measure = json_get(j->frame.head, "measure");
+    if (!w->device.ready || !w->judge.ready)
+        w->step = STEP_WAIT_ROLES;
+    else if (j->frame.type == WIRE_CEILINGS)
+        ask(w, STEP_CEILINGS, WIRE_CEILINGS, j->frame.head, (str){0});
+    else if (!j->loaded)
+        ask_load(w);
+    else if (batch_now(j))
+        ask_prepare(w);
+    else if (json_is_object(measure))
+        ask(w, STEP_MEASURE, WIRE_MEASURE, measure, (str){0});
+    else
+        finish_accepted(w, j->counters);
+}
+
+/* ---- deaths ---- */
+
+void job_device_died(struct worker *w, int status) {
+    struct job *j = &w->job;
+    char space[64], why[160];
+    bool late = j->timed_out;
+    j->loaded = j->prepared = j->timed_out = false;
+    if (!step_is_device(w->step))
+        return; /* loaded and prepared again before the next run */
+    if (late) {
+        snprintf(why, sizeof why, "still running after %lld ms", (long long)j->limit_ms);
+        finish_as(w, VERDICT_TIMEOUT, why);
+        return;
+    }
+    if (++j->tries < MAX_TRIES) {
+        w->step = STEP_WAIT_ROLES;
+        return;
+    }
+    str how = child_status_text(status, space, sizeof space);
+    bool memory = (WIFEXITED(status) && WEXITSTATUS(status) == 3) ||
+                  (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    snprintf(why, sizeof why, "the device process ended %d times: %.*s", MAX_TRIES, STR_ARG(how));
+    finish_as(w, memory ? VERDICT_OUT_OF_MEMORY : VERDICT_CRASH, why);
+}
+
+void job_judge_died(struct worker *w, int status) {
+    struct job *j = &w->job;
+    char space[64], why[128];
+    j->prepared = false;
+    if (w->step == STEP_IDLE)
+        return;
+    if (++j->judges >= MAX_JUDGES) {
+        str how = child_status_text(status, space, sizeof space);
+        snprintf(why, sizeof why, "the judge process ended %u times: %.*s", j->judges,
+                 STR_ARG(how));
+        fail(w, str_view(why));
+    } else if (step_is_judge(w->step)) {
+        w->step = STEP_WAIT_ROLES;
+    }
+}
+
+/* ---- a batch ---- */
+
+static uint64_t draw(struct worker *w, uint64_t n) {
+    return rng_below(rng_stream(w->random, S("order")), w->drawn++, n);
+}
+
+/* Each case once; timed, in an order that nobody knows, candidate and rivals taking turns. */
+static json *make_order(struct worker *w, size_t ncases, bool timed) {
+    json *order = json_array();
+    size_t place[256], first = w->job.round;
+    ncases = ncases < 256 ? ncases : 256;
+    for (size_t i = 0; i < ncases; i++)
+        place[i] = i;
+    for (size_t i = ncases; timed && i > 1; i--) {
+        size_t k = draw(w, i), t = place[k];
+        place[k] = place[i - 1];
+        place[i - 1] = t;
+    }
+    for (size_t i = 0; i < ncases; i++) {
+        json *run = json_array();
+        json_push_i64(run, (int64_t)place[i]);
+        json_push_i64(run, timed ? (int64_t)((place[i] + first) % w->job.nmodules) : 0);
+        json_push(order, run);
+    }
+    return order;
+}
+
+static bool accepted(const struct frame *f, str *verdict, str *why) {
+    *verdict = S("crash");
+    *why = S("");
+    json_get_str(f->head, "verdict", verdict);
+    json_get_str(f->head, "why", why);
+    return str_is(*verdict, verdict_name(VERDICT_ACCEPTED));
+}
+
+static void got_case(struct worker *w, struct frame *f) {
+    struct job *j = &w->job;
+    const json *batch = batch_now(j);
+    const json *cases = json_get(f->head, "cases");
+    str verdict, why;
+    if (json_get(f->head, "verdict")) {
+        accepted(f, &verdict, &why);
+        finish(w, verdict, why, 0, NULL);
+        return;
+    }
+    if (!j->loaded || !j->prepared || !w->device.ready) {
+        job_next(w); /* the device that it was made for is gone */
+        return;
+    }
+    forget(&j->order);
+    j->order = make_order(w, json_len(cases), flag(batch, "timed"));
+    json *head = json_object();
+    json_set(head, "cases", json_copy(cases));
+    if (json_get(f->head, "workspaces"))
+        json_set(head, "workspaces", json_copy(json_get(f->head, "workspaces")));
+    json_set(head, "plans", json_copy(json_get(shape_of(j, batch), "plans")));
+    json_set(head, "runs", json_copy(j->order));
+    json_set_bool(head, "counted", flag(batch, "counted"));
+    json_set_bool(head, "timed", flag(batch, "timed"));
+    ask(w, STEP_RUN, WIRE_RUN, head, (str){0});
+    json_free(head);
+}
+
+static size_t at_of(const struct frame *f) {
+    int64_t at = 0;
+    json_get_i64(f->head, "at", &at);
+    return at < 0 ? 0 : (size_t)at;
+}
+
+static int64_t run_part(const struct job *j, size_t run, size_t part) {
+    int64_t v = 0;
+    json_to_i64(json_at(json_at(j->order, run), part), &v);
+    return v;
+}
+
+static size_t module_of_case(const struct job *j, size_t at) {
+    for (size_t i = 0; i < json_len(j->order); i++)
+        if (run_part(j, i, 0) == (int64_t)at)
+            return (size_t)run_part(j, i, 1);
+    return 0;
+}
+
+/* A rival that fails says nothing about the candidate: that is noted, and it goes on alone. */
+static void drop_rivals(struct worker *w, size_t module, str verdict, str why) {
+    struct job *j = &w->job;
+    if (!j->rival) {
+        j->rival = json_object();
+        json_set_i64(j->rival, "module", (int64_t)module);
+        json_set_str(j->rival, "verdict", verdict);
+        json_set_str(j->rival, "why", why);
+    }
+    j->nmodules = 1;
+    for (size_t i = 1; i < WORKER_MAX_MODULES; i++)
+        j->timed[i].n = 0;
+    job_next(w);
+}
+
+static void got_ran(struct worker *w, struct frame *f) {
+    struct job *j = &w->job;
+    str verdict, why;
+    if (!accepted(f, &verdict, &why)) {
+        size_t run = at_of(f), module = (size_t)run_part(j, run, 1);
+        if (module)
+            drop_rivals(w, module, verdict, why);
+        else
+            finish(w, verdict, why, (size_t)run_part(j, run, 0), NULL);
+        return;
+    }
+    forget(&j->ran);
+    j->ran = json_copy(f->head);
+    if (j->prepared && w->judge.ready)
+        ask(w, STEP_COMPARE, WIRE_COMPARE, NULL, (str){0});
+    else
+        job_next(w); /* the judge that knew the answer is gone */
+}
+
+static void timed_add(struct timed *t, double s, double host_s) {
+    if (t->n == t->room) {
+        size_t room = t->room;
+        t->s = mem_grow(t->s, &room, t->n + 1, sizeof *t->s);
+        t->host_s = mem_grow(t->host_s, &t->room, t->n + 1, sizeof *t->host_s);
+    }
+    t->s[t->n] = s;
+    t->host_s[t->n++] = host_s;
+}
+
+static void keep_times(struct job *j) {
+    const json *s = json_get(j->ran, "times_s"), *host = json_get(j->ran, "host_s");
+    for (size_t i = 0; i < json_len(s); i++) {
+        double t, h = NAN;
+        int64_t module = run_part(j, i, 1);
+        json_to_f64(json_at(host, i), &h);
+        if (json_to_f64(json_at(s, i), &t) && module >= 0 && module < WORKER_MAX_MODULES)
+            timed_add(&j->timed[module], t, h);
+    }
+    if (json_get(j->ran, "clocks")) {
+        forget(&j->clocks);
+        j->clocks = json_copy(json_get(j->ran, "clocks"));
+    }
+}
+
+static bool known_well(const struct timed *t, size_t samples) {
+    double copy[MAX_SAMPLES];
+    size_t n = t->n < MAX_SAMPLES ? t->n : MAX_SAMPLES;
+    if (t->n < samples)
+        return false;
+    memcpy(copy, t->s, n * sizeof *copy);
+    struct spread s = spread_of(copy, n);
+    double half = (s.high - s.low) / 2;
+    return half <= PRECISION * s.median || half <= PRECISION_S || t->n >= MAX_SAMPLES;
+}
+
+/* Is another round of the timed batch worth while? */
+static bool timing_done(const struct job *j) {
+    const json *time = json_get(j->frame.head, "time");
+    int64_t samples = 16, budget_ms = 2000, timed = 0;
+    json_get_i64(time, "samples", &samples);
+    json_get_i64(time, "budget_ms", &budget_ms);
+    /* Several timed batches share both. */
+    for (size_t i = 0; i < json_len(json_get(j->frame.head, "batches")); i++)
+        timed += flag(json_at(json_get(j->frame.head, "batches"), i), "timed") && i >= j->batch;
+    timed = timed < 1 ? 1 : timed;
+    if (j->round < 2)
+        return false; /* right once and then wrong is what a second round shows */
+    if ((double)j->timing_us / 1000 * (double)timed > (double)budget_ms)
+        return true;
+    for (size_t i = 0; i < j->nmodules; i++)
+        if (!known_well(&j->timed[i], (size_t)(samples / timed)))
+            return false;
+    return true;
+}
+
+static void keep_evidence(struct job *j, const struct frame *f) {
+    const json *batch = batch_now(j), *cases = json_get(batch, "cases");
+    for (size_t i = 0; j->round == 0 && i < json_len(cases); i++) {
+        json *run = json_object();
+        const json *worst = json_at(json_get(f->head, "worst"), i);
+        const json *rms = json_at(json_get(f->head, "rms"), i);
+        json_set(run, "shape", json_copy(json_get(shape_of(j, batch), "label")));
+        json_set(run, "data", json_copy(json_get(json_at(cases, i), "data")));
+        if (worst)
+            json_set(run, "worst", json_copy(worst));
+        if (rms)
+            json_set(run, "rms", json_copy(rms));
+        json_push(j->evidence, run);
+    }
+    const json *counters = json_get(j->ran, "counters");
+    if (counters) {
+        forget(&j->counters);
+        j->counters = json_copy(counters);
+    }
+}
+
+static void next_batch(struct job *j) {
+    j->batch++;
+    j->round = 0;
+    j->tries = 0;
+    j->rechecks = 0;
+}
+
+/* Wrong where it was right before. Once more: right again is instability, wrong is drift. */
+static void recheck(struct worker *w, const struct frame *f, str why) {
+    struct job *j = &w->job;
+    if (!j->rechecks++) {
+        err_set(&j->failed, ERR_NO, "%.*s", STR_ARG(why));
+        job_next(w);
+        return;
+    }
+    finish(w, str_view(verdict_name(VERDICT_DRIFT)), why, at_of(f), f->head);
+}
+
+static void got_wrong(struct worker *w, const struct frame *f, str verdict, str why) {
+    struct job *j = &w->job;
+    size_t module = module_of_case(j, at_of(f));
+    if (module)
+        drop_rivals(w, module, verdict, why);
+    else if (j->round || j->rechecks)
+        recheck(w, f, why);
+    else
+        finish(w, verdict, why, at_of(f), f->head);
+}
+
+static void got_judged(struct worker *w, const struct frame *f) {
+    struct job *j = &w->job;
+    bool timed = flag(batch_now(j), "timed");
+    str verdict, why;
+    if (timed)
+        j->timing_us += clock_us() - j->batch_us;
+    if (!accepted(f, &verdict, &why)) {
+        got_wrong(w, f, verdict, why);
+        return;
+    }
+    if (j->rechecks) {
+        finish_as(w, VERDICT_UNSTABLE, j->failed.text);
+        return;
+    }
+    keep_evidence(j, f);
+    if (timed) {
+        keep_times(j);
+        j->round++;
+    }
+    if (!timed || timing_done(j))
+        next_batch(j);
+    job_next(w);
+}
+
+/* ---- answers ---- */
+
+static void got_loaded(struct worker *w, const struct frame *f) {
+    str verdict, why;
+    w->job.loaded = accepted(f, &verdict, &why);
+    if (w->job.loaded)
+        job_next(w);
+    else
+        finish(w, verdict, why, 0, NULL);
+}
+
+static void got_measured(struct worker *w, const struct frame *f) {
+    str verdict, why;
+    if (accepted(f, &verdict, &why))
+        finish_accepted(w, json_get(f->head, "counters"));
+    else
+        finish(w, verdict, why, 0, NULL);
+}
+
+static void got_dumped(struct worker *w, const struct frame *f) {
+    json *head = json_copy(f->head);
+    json_set_i64(head, "job", w->job.id);
+    json_set_i64(head, "batch", (int64_t)w->job.batch);
+    conn_send(w->up, WIRE_DUMPED, head, f->blob, NULL, 0);
+    json_free(head);
+    next_batch(&w->job);
+    job_next(w);
+}
+
+static void got_ceilings(struct worker *w, const struct frame *f) {
+    json *head = json_copy(f->head);
+    job_end(w, WIRE_CEILED, head);
+}
+
+/* Outputs for another judge: what was computed is handed up as it is. */
+static bool dumps(const struct worker *w) {
+    return flag(w->job.frame.head, "dump");
+}
+
+/* An answer is expected from one role at a time; anything else is stale or broken. */
+void job_answer(struct worker *w, struct role *r, struct frame *f) {
+    str why = S("no reason given"), verdict;
+    if (f->type != WIRE_BUFFERS)
+        w->job.spent_us[w->step] += clock_us() - w->job.asked_us;
+    if (f->type == WIRE_BUFFERS && r == &w->judge) {
+        if (w->device.ready)
+            conn_send(w->device.conn, WIRE_BUFFERS, f->head, (str){0}, f->fds, f->nfds);
+    } else if (f->type == WIRE_ERROR) {
+        json_get_str(f->head, "why", &why);
+        fail(w, why);
+    } else if (f->type == WIRE_CASE && w->step == STEP_PREPARE) {
+        got_case(w, f);
+    } else if (f->type == WIRE_JUDGED && w->step == STEP_COMPARE) {
+        got_judged(w, f);
+    } else if (f->type == WIRE_LOADED && w->step == STEP_LOAD) {
+        got_loaded(w, f);
+    } else if (f->type == WIRE_RAN && w->step == STEP_RUN) {
+        if (dumps(w) && accepted(f, &verdict, &why) && w->job.prepared && w->judge.ready)
+            ask(w, STEP_DUMP, WIRE_DUMP, NULL, (str){0});
+        else
+            got_ran(w, f);
+    } else if (f->type == WIRE_DUMPED && w->step == STEP_DUMP) {
+        got_dumped(w, f);
+    } else if (f->type == WIRE_MEASURED && w->step == STEP_MEASURE) {
+        got_measured(w, f);
+    } else if (f->type == WIRE_CEILED && w->step == STEP_CEILINGS) {
+        got_ceilings(w, f);
+    } else {
+        fprintf(stderr, "cutepilot worker: unexpected message %u from the %s\n", f->type, r->name);
+        child_kill(r->pid);
+    }
+}
+
+/* ---- the beginning ---- */
+
+/* Silence for long means a worker that is stopped or a connection that is gone. */
+static void say_alive(void *ctx) {
+    struct worker *w = ctx;
+    conn_send(w->up, WIRE_ALIVE, NULL, (str){0}, NULL, 0);
+    w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
+}
+
+void job_start(struct worker *w, struct frame *f) {
+    struct job *j = &w->job;
+    memset(j, 0, sizeof *j);
+    j->frame = *f;
+    j->id = -1;
+    j->limit_ms = 20000;
+    json_get_i64(f->head, "job", &j->id);
+    json_get_i64(f->head, "limit_ms", &j->limit_ms);
+    j->nmodules = json_len(json_get(f->head, "modules"));
+    j->nmodules = j->nmodules < 1 ? 1 : j->nmodules;
+    j->started_us = clock_us();
+    j->evidence = json_array();
+    w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
+    if (j->nmodules > WORKER_MAX_MODULES)
+        fail(w, S("too many modules in one job"));
+    else
+        job_next(w);
+}

@@ -1,0 +1,91 @@
+/* The ceilings of a GPU, measured once by its own harness kernels. */
+#include "eval/eval.h"
+
+#include "base/asset.h"
+#include "device/wire.h"
+#include "eval/links.h"
+
+#define HARNESS "device/harness.cu"
+
+struct measuring {
+    struct links *links;
+    json *answer;
+    struct err broken;
+    bool sent;
+    const struct evaluator_options *o;
+};
+
+static void built(void *ctx, const struct build *b) {
+    struct measuring *m = ctx;
+    if (b->verdict != VERDICT_ACCEPTED) {
+        err_set(&m->broken, ERR_ENV, "the device's harness does not compile: %.*s",
+                STR_ARG(b->log));
+        return;
+    }
+    json *head = json_object();
+    json_set_str(head, "task", (str){0}); /* there is none */
+    json_set_str(head, "file", (str){0});
+    json_set_i64(head, "oracle", 0);
+    json_set_i64(head, "harness", (int64_t)b->cubin.n);
+    links_set_task(m->links, head, b->cubin);
+}
+
+static void on_idle(void *ctx) {
+    struct measuring *m = ctx;
+    json *head = json_object();
+    if (m->links && !m->sent)
+        m->sent = links_send(m->links, WIRE_CEILINGS, m, head, (str){0});
+    json_free(head);
+}
+
+static void on_result(void *ctx, void *job, const json *head) {
+    struct measuring *m = ctx;
+    str why;
+    (void)job;
+    if (json_get_str(head, "why", &why) && why.n)
+        err_set(&m->broken, ERR_ENV, "%.*s", STR_ARG(why));
+    else
+        m->answer = json_copy(head);
+}
+
+static void on_lost(void *ctx, void *job, str why) {
+    struct measuring *m = ctx;
+    (void)job;
+    err_set(&m->broken, ERR_ENV, "%.*s", STR_ARG(why));
+}
+
+static void on_broken(void *ctx, const struct err *why) {
+    struct measuring *m = ctx;
+    m->broken = *why;
+}
+
+static bool run(struct loop *l, struct build_pool *pool, struct measuring *m, struct err *err) {
+    struct arena *a = arena_new(1 << 20);
+    struct build_request r = {.arch = m->o->device.gpu->arch, .fmad = true};
+    bool ok = asset_get(NULL, HARNESS, a, &r.unit, err) && build_submit(pool, &r, built, m, err);
+    while (ok && !m->answer && !m->broken.kind)
+        ok = loop_step(l, -1, err);
+    arena_free(a);
+    if (ok && m->broken.kind)
+        *err = m->broken;
+    return ok && !m->broken.kind;
+}
+
+bool evaluate_ceilings(const struct evaluator_options *o, json **out, struct err *err) {
+    struct measuring m = {.o = o};
+    struct links_events ev = {&m, on_idle, on_result, NULL, on_lost, on_broken};
+    struct build_pool_options po = {.jobs = 1, .cache = o->cache};
+    struct loop *l = loop_new(err);
+    struct build_pool *pool = l ? build_pool_new(l, &o->nvrtc, &po, err) : NULL;
+    if (pool)
+        m.links = links_new(l, &o->device, 1, 1, o->worker_command, &ev, err);
+    bool ok = m.links && run(l, pool, &m, err);
+    links_free(m.links);
+    build_pool_free(pool);
+    loop_free(l);
+    if (ok)
+        *out = m.answer;
+    else
+        json_free(m.answer);
+    return ok || err_wrap(err, "measure the ceilings of %s", o->device.text);
+}

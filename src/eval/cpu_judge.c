@@ -1,0 +1,431 @@
+/* The judge beside the simulator: memory is the host's, the reference spec/reference.h's.
+ *
+ * Cases are kept and used for every candidate, within a ceiling. */
+#include "eval/judge_private.h"
+
+#include "base/frame.h"
+#include "base/rng.h"
+#include "device/job.h"
+#include "device/role.h"
+#include "device/wire.h"
+#include "eval/poison.h"
+#include "eval/ruling.h"
+#include "kernel/verdict.h"
+#include "spec/data.h"
+#include "spec/reference.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CANARY    4096u
+#define MAX_CASES 512
+#define MAX_BYTES (6ull << 30) /* of all cases together; the oldest go */
+
+/* One (shape, data): the tensors lie in one piece of shared memory,
+ *     canary | tensor, padded with canary to a page | canary | tensor | … */
+struct test_case {
+    struct arena *arena;
+    struct inst *inst;
+    enum data_kind data;
+    uint64_t seed, used; /* used: clock of the last use */
+    int64_t id;          /* of its memory, for the device */
+    int64_t sent;        /* to which device process; 0: none */
+    uint64_t key;        /* of the current poison and canaries: secret, new for every run */
+    int fd;
+    char *map; /* shared with the device */
+    size_t size;
+    char *inputs; /* private copy of the map's inputs, same offsets */
+    size_t offset[TASK_MAX_TENSORS];
+    struct reference *refs;
+    size_t nrefs, bytes;
+};
+
+struct judge {
+    unsigned threads;
+    struct arena *task_arena;
+    struct task *task;
+    struct test_case *cases[MAX_CASES];
+    size_t ncases;
+    size_t bytes;
+    uint64_t clock;
+    int64_t next_id;
+    bool reset_sent;
+    json *dropped; /* ids of memory that is no more, for the next message to the device; or NULL */
+    struct test_case *batch[JUDGE_MAX_BATCH];
+    size_t nbatch; /* 0: none prepared */
+};
+
+static void case_free(struct test_case *c) {
+    if (!c)
+        return;
+    reference_release(c->refs, c->nrefs);
+    if (c->map)
+        munmap(c->map, c->size);
+    if (c->inputs)
+        munmap(c->inputs, c->size);
+    if (c->fd >= 0)
+        close(c->fd);
+    arena_free(c->arena);
+    mem_free(c);
+}
+
+static void drop_cases(struct judge *j) {
+    for (size_t i = 0; i < j->ncases; i++)
+        case_free(j->cases[i]);
+    j->ncases = j->bytes = 0;
+    j->nbatch = 0;
+}
+
+static void drop_oldest(struct judge *j) {
+    size_t old = 0;
+    for (size_t i = 1; i < j->ncases; i++)
+        if (j->cases[i]->used < j->cases[old]->used)
+            old = i;
+    if (!j->dropped)
+        j->dropped = json_array();
+    json_push_i64(j->dropped, j->cases[old]->id);
+    j->bytes -= j->cases[old]->bytes;
+    case_free(j->cases[old]);
+    j->cases[old] = j->cases[--j->ncases];
+}
+
+static size_t pages(size_t bytes) {
+    return (bytes + CANARY - 1) / CANARY * CANARY;
+}
+
+static bool map_case(struct test_case *c, struct err *err) {
+    const struct task *t = c->inst->task;
+    size_t at = CANARY;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_has_memory(&t->tensors[i]))
+            continue;
+        c->offset[i] = at;
+        at += pages(c->inst->tensors[i].bytes) + CANARY;
+    }
+    c->size = at;
+    c->fd = memfd_create("case", MFD_CLOEXEC);
+    if (c->fd < 0 || ftruncate(c->fd, (off_t)at) < 0)
+        return err_errno(err, ERR_ENV, "memory for a case of %zu bytes", at);
+    c->map = mmap(NULL, at, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+    c->inputs =
+        mmap(NULL, at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (c->map == MAP_FAILED || c->inputs == MAP_FAILED) {
+        c->map = c->map == MAP_FAILED ? NULL : c->map;
+        c->inputs = c->inputs == MAP_FAILED ? NULL : c->inputs;
+        return err_errno(err, ERR_ENV, "map a case of %zu bytes", at);
+    }
+    return true;
+}
+
+static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
+    const struct task *t = c->inst->task;
+    const void *inputs[TASK_MAX_TENSORS] = {0};
+    struct data_scale scale;
+    if (!data_scale_find(c->inst, c->seed, &scale, err))
+        return false;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_is_input(&t->tensors[i]))
+            continue;
+        data_fill(c->inst, &scale, i, c->data, c->seed, 0, c->inst->tensors[i].count,
+                  c->inputs + c->offset[i]);
+        memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
+        inputs[i] = c->inputs + c->offset[i];
+    }
+    if (!reference_eval(c->inst, inputs, j->threads, &c->refs, &c->nrefs, NULL, err))
+        return false;
+    c->bytes = 2 * c->size;
+    for (size_t i = 0; i < c->nrefs; i++)
+        c->bytes += 16 * c->refs[i].count;
+    return true;
+}
+
+static struct test_case *case_new(struct judge *j, const json *set, enum data_kind data,
+                                  uint64_t seed, struct err *err) {
+    struct test_case *c = mem_alloc(sizeof *c);
+    struct binding *bindings;
+    size_t n;
+    c->fd = -1;
+    c->id = ++j->next_id;
+    c->arena = arena_new(64u << 20);
+    c->data = data;
+    c->seed = seed;
+    if (set_from_json(set, c->arena, &bindings, &n, err) &&
+        task_bind(j->task, bindings, n, c->arena, &c->inst, err) && map_case(c, err) &&
+        fill_case(j, c, err))
+        return c;
+    case_free(c);
+    return NULL;
+}
+
+static bool same_set(const struct test_case *c, const json *set) {
+    json *mine = set_to_json(c->inst);
+    struct buf x, y;
+    buf_init(&x, 1 << 16);
+    buf_init(&y, 1 << 16);
+    json_write(mine, &x);
+    json_write(set, &y);
+    bool same = !x.failed && !y.failed && str_eq(buf_str(&x), buf_str(&y));
+    buf_release(&x);
+    buf_release(&y);
+    json_free(mine);
+    return same;
+}
+
+static struct test_case *find_case(struct judge *j, const json *set, enum data_kind data,
+                                   uint64_t seed, struct err *err) {
+    for (size_t i = 0; i < j->ncases; i++) {
+        struct test_case *c = j->cases[i];
+        if (c->data == data && c->seed == seed && same_set(c, set))
+            return c;
+    }
+    struct test_case *c = case_new(j, set, data, seed, err);
+    if (!c)
+        return NULL;
+    while (j->ncases > j->nbatch && (j->ncases == MAX_CASES || j->bytes + c->bytes > MAX_BYTES))
+        drop_oldest(j); /* never one of this batch: those were used last */
+    j->cases[j->ncases++] = c;
+    j->bytes += c->bytes;
+    return c;
+}
+
+/* Canaries before the first tensor and from each tensor's end to the next one's start. */
+static size_t canary_end(const struct test_case *c, size_t tensor) {
+    const struct bound_tensor *b = &c->inst->tensors[tensor];
+    return c->offset[tensor] + pages(b->bytes) + CANARY;
+}
+
+static size_t canary_start(const struct test_case *c, size_t tensor) {
+    return c->offset[tensor] + c->inst->tensors[tensor].bytes;
+}
+
+static bool poison_case(struct test_case *c, struct err *err) {
+    const struct task *t = c->inst->task;
+    if (!rng_secret(&c->key))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    canary_fill(c->key, c->map, CANARY);
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_has_memory(&t->tensors[i]))
+            continue;
+        size_t start = canary_start(c, i);
+        canary_fill(c->key + 1 + i, c->map + start, canary_end(c, i) - start);
+        if (t->tensors[i].role == TENSOR_OUT)
+            poison_fill(t->tensors[i].dtype, c->key, (size_t)c->inst->tensors[i].count,
+                        c->map + c->offset[i]);
+        else if (tensor_is_output(&t->tensors[i])) /* as it was before the run before */
+            memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
+    }
+    return true;
+}
+
+static bool take_task(void *ctx, const struct frame *f, struct err *err) {
+    struct judge *j = ctx;
+    const json *head = f->head;
+    str file, text;
+    if (!json_get_str(head, "task", &text) || !json_get_str(head, "file", &file))
+        return err_set(err, ERR_ENV, "bad message: task");
+    if (!text.n)
+        return true; /* nothing is to be judged */
+    if (j->task && str_eq(j->task->text, text))
+        return true;
+    drop_cases(j);
+    arena_free(j->task_arena);
+    j->task_arena = arena_new(64u << 20);
+    j->task = NULL;
+    return task_parse(arena_str(j->task_arena, file), arena_str(j->task_arena, text), j->task_arena,
+                      &j->task, err);
+}
+
+static json *tensors_json(const struct test_case *c) {
+    json *tensors = json_array();
+    for (size_t i = 0; i < c->inst->task->ntensors; i++) {
+        const struct tensor *t = &c->inst->task->tensors[i];
+        if (!tensor_has_memory(t)) {
+            json_push_i64(tensors, 0);
+            continue;
+        }
+        json *o = json_object();
+        json_set_i64(o, "buffer", c->id);
+        json_set_i64(o, "offset", (int64_t)c->offset[i]);
+        json_set_i64(o, "bytes", (int64_t)c->inst->tensors[i].bytes);
+        json_set_bool(o, "writable", tensor_is_output(t));
+        json_push(tensors, o);
+    }
+    return tensors;
+}
+
+/* What the device process has not got yet. */
+static bool send_buffers(struct judge *j, int64_t device, struct err *err) {
+    json *head = json_object(), *buffers = json_array();
+    int fds[JUDGE_MAX_BATCH];
+    size_t n = 0;
+    for (size_t i = 0; i < j->nbatch; i++) {
+        struct test_case *c = j->batch[i];
+        if (c->sent == device)
+            continue;
+        json *o = json_object();
+        json_set_i64(o, "id", c->id);
+        json_set_i64(o, "bytes", (int64_t)c->size);
+        json_push(buffers, o);
+        c->sent = device;
+        fds[n++] = c->fd;
+    }
+    json_set_bool(head, "reset", !j->reset_sent); /* of a judge before this one nothing is left */
+    json_set(head, "buffers", buffers);
+    if (j->dropped)
+        json_set(head, "drop", j->dropped);
+    bool any = n || j->dropped;
+    j->reset_sent |= any;
+    j->dropped = NULL;
+    bool ok = !any || frame_write(ROLE_FD, WIRE_BUFFERS, head, (str){0}, fds, n, err);
+    json_free(head);
+    return ok;
+}
+
+static bool prepare_case(struct judge *j, const json *set, const json *spec, struct err *err) {
+    str data_text, seed_text;
+    enum data_kind data;
+    uint64_t seed;
+    if (!json_get_str(spec, "seed", &seed_text) || !str_to_u64(seed_text, &seed) ||
+        !json_get_str(spec, "data", &data_text) || !data_find(data_text, &data))
+        return err_set(err, ERR_ENV, "bad message: a case");
+    struct test_case *c = find_case(j, set, data, seed, err);
+    if (!c || !poison_case(c, err))
+        return false;
+    c->used = ++j->clock;
+    j->batch[j->nbatch++] = c;
+    return true;
+}
+
+static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
+    struct judge *j = ctx;
+    const json *cases = json_get(head, "cases");
+    int64_t device = 0;
+    json_get_i64(head, "device", &device);
+    j->nbatch = 0;
+    if (!j->task || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
+        return err_set(err, ERR_ENV, "bad message: prepare");
+    for (size_t i = 0; i < json_len(cases); i++)
+        if (!prepare_case(j, json_get(head, "set"), json_at(cases, i), err))
+            return false;
+    if (!send_buffers(j, device, err))
+        return false;
+    json *made = json_array();
+    for (size_t i = 0; i < j->nbatch; i++) {
+        json *o = json_object();
+        json_set(o, "tensors", tensors_json(j->batch[i]));
+        json_push(made, o);
+    }
+    json_set(out, "cases", made);
+    return true;
+}
+
+/* ---- after a run ---- */
+
+static bool check_canaries(const struct test_case *c, struct ruling *r) {
+    const struct task *t = c->inst->task;
+    size_t first;
+    if (!canary_holds(c->key, c->map, CANARY, &first))
+        return rule(r, VERDICT_OUT_OF_BOUNDS, "wrote before its first buffer");
+    for (size_t i = 0; i < t->ntensors; i++) {
+        size_t start = tensor_has_memory(&t->tensors[i]) ? canary_start(c, i) : 0;
+        if (start &&
+            !canary_holds(c->key + 1 + i, c->map + start, canary_end(c, i) - start, &first))
+            return rule(r, VERDICT_OUT_OF_BOUNDS, "wrote %zu bytes past the end of %.*s", first,
+                        STR_ARG(t->tensors[i].name));
+    }
+    return true;
+}
+
+static bool check_inputs(const struct test_case *c, struct ruling *r) {
+    const struct task *t = c->inst->task;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        size_t bytes = c->inst->tensors[i].bytes;
+        if (!tensor_is_input(&t->tensors[i]) || tensor_is_output(&t->tensors[i]) ||
+            memcmp(c->map + c->offset[i], c->inputs + c->offset[i], bytes) == 0)
+            continue;
+        memcpy(c->map + c->offset[i], c->inputs + c->offset[i], bytes); /* for the next one */
+        return rule(r, VERDICT_MODIFIED_INPUT, "changed its input %.*s",
+                    STR_ARG(t->tensors[i].name));
+    }
+    return true;
+}
+
+static bool check_written(const struct test_case *c, const struct reference *ref,
+                          struct ruling *r) {
+    size_t first = 0;
+    if (c->inst->task->tensors[ref->tensor].role != TENSOR_OUT)
+        return true; /* written in place: it never held poison */
+    uint64_t n = poison_count(c->inst->task->tensors[ref->tensor].dtype, c->key,
+                              c->map + c->offset[ref->tensor], ref->value, ref->count, &first);
+    return !n || rule_unwritten(r, c->inst, ref->tensor, n, (int64_t)first);
+}
+
+/* A byte that is neither 0 nor 1 is no truth value, though C would take it for one. */
+static bool check_bools(const struct test_case *c, const struct reference *ref, struct ruling *r) {
+    const uint8_t *got = (const uint8_t *)c->map + c->offset[ref->tensor];
+    if (c->inst->task->tensors[ref->tensor].dtype != DTYPE_BOOL)
+        return true;
+    for (size_t i = 0; i < ref->count; i++)
+        if (got[i] > 1)
+            return rule_no_bool(r, c->inst, ref->tensor, (int64_t)i, got[i]);
+    return true;
+}
+
+static bool check_values(const struct judge *j, const struct test_case *c,
+                         const struct reference *ref, struct ruling *r) {
+    struct comparison cmp;
+    reference_compare(c->inst, ref, c->map + c->offset[ref->tensor], j->threads, &cmp);
+    return rule_values(r, c->inst, ref->tensor, &cmp);
+}
+
+static void rule_on(const struct judge *j, const struct test_case *c, struct ruling *r) {
+    bool ok = check_canaries(c, r) && check_inputs(c, r);
+    for (size_t i = 0; ok && i < c->nrefs; i++)
+        ok = check_written(c, &c->refs[i], r);
+    for (size_t i = 0; ok && i < c->nrefs; i++)
+        ok = check_bools(c, &c->refs[i], r);
+    for (size_t i = 0; ok && i < c->nrefs; i++)
+        ok = check_values(j, c, &c->refs[i], r);
+}
+
+static bool compare(void *ctx, json *out, struct err *err) {
+    struct judge *j = ctx;
+    struct ruling r;
+    ruling_init(&r);
+    for (size_t i = 0; i < j->nbatch && r.verdict == VERDICT_ACCEPTED; i++) {
+        ruling_next(&r);
+        rule_on(j, j->batch[i], &r);
+    }
+    ruling_to_json(&r, out);
+    bool any = j->nbatch;
+    j->nbatch = 0;
+    return any || err_set(err, ERR_ENV, "bad message: compare before prepare");
+}
+
+/* Tensors of the last batch as they are, one after the other. */
+static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
+    struct judge *j = ctx;
+    json *cases = json_array();
+    for (size_t i = 0; i < j->nbatch; i++) {
+        const struct test_case *c = j->batch[i];
+        json *sizes = json_array();
+        for (size_t k = 0; k < c->inst->task->ntensors; k++) {
+            bool has = tensor_has_memory(&c->inst->task->tensors[k]);
+            size_t bytes = has ? c->inst->tensors[k].bytes : 0;
+            json_push_i64(sizes, (int64_t)bytes);
+            buf_puts(blob, (str){c->map + c->offset[k], bytes});
+        }
+        json_push(cases, sizes);
+    }
+    json_set(out, "tensors", cases);
+    return !blob->failed || err_set(err, ERR_ENV, "a batch too large to dump");
+}
+
+bool cpu_judge_start(unsigned threads, struct judge_ops *out, struct err *err) {
+    struct judge *j = mem_alloc(sizeof *j);
+    j->threads = threads;
+    *out = (struct judge_ops){j, take_task, prepare, compare, dump};
+    return role_enter(ROLE_FD, "judge", err);
+}

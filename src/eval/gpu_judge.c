@@ -1,0 +1,630 @@
+/* The judge beside a GPU: a context of its own, in which the oracle's kernels (oracle_run.h) make
+ * inputs, poison, references and comparisons. What a candidate may touch is memory that is exported
+ * by descriptor; everything else stays here.
+ *
+ * Each tensor has a buffer of its own, its content at the end, so that an access behind it faults,
+ * and canaries in the rest:
+ *
+ *     [ canary … | content | canary, less than the alignment ] nothing mapped
+ *
+ * A kernel may rely on 16 bytes of alignment unless it asks for more: every other case lies at an
+ * odd multiple of 16, so that one which relies on more does not pass. */
+#include "eval/judge_private.h"
+
+#include "base/rng.h"
+#include "device/job.h"
+#include "device/vmm.h"
+#include "device/wire.h"
+#include "eval/oracle_run.h"
+#include "eval/ruling.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CASES    512
+#define MEMORY_SHARE 0.8  /* of what was free at the start: for cases, references and workspaces */
+#define KEEP_SHARE   0.15 /* … for the references of one case */
+
+struct shared {
+    struct vmm_buffer memory;
+    size_t offset, bytes; /* of the content */
+    int64_t id, sent;     /* sent: to which device process; 0: none */
+};
+
+struct gpu_case {
+    struct arena *arena;
+    struct inst *inst;
+    enum data_kind data;
+    uint64_t seed, used, key;
+    uint32_t align[TASK_MAX_TENSORS];
+    struct shared tensor[TASK_MAX_TENSORS];
+    struct oracle_case *oracle;
+    size_t bytes;
+    bool lent; /* to a device, and not found whole since */
+};
+
+struct gpu_judge {
+    struct cuda cuda;
+    struct engine engine;
+    cu_module module;
+    struct arena *task_arena;
+    struct task *task;
+    struct oracle *oracle;
+    struct gpu_case *cases[MAX_CASES];
+    size_t ncases, bytes, room;
+    uint64_t clock;
+    int64_t next_id;
+    bool reset_sent;
+    json *dropped; /* or NULL */
+    struct shared workspace[PLAN_MAX_WORKSPACES];
+    size_t nworkspaces; /* of this batch; others are kept */
+    uint64_t workspace_key;
+    struct gpu_case *batch[JUDGE_MAX_BATCH];
+    size_t nbatch;
+    /* How large data may be: found by evaluating, the same for all kinds of a shape and seed. */
+    struct data_scale scale;
+    int64_t *scaled_dims; /* of the shape it is of; NULL: none yet */
+    uint64_t scaled_seed;
+    bool full; /* no memory for a workspace */
+};
+
+/* ---- the engine ---- */
+
+static bool engine_alloc(void *ctx, size_t bytes, uint64_t *address, struct err *err) {
+    struct gpu_judge *j = ctx;
+    return cuda_try(&j->cuda, j->cuda.memory_alloc(address, bytes), err, "memory for the judge");
+}
+
+static void engine_free(void *ctx, uint64_t address) {
+    struct gpu_judge *j = ctx;
+    j->cuda.memory_free(address);
+}
+
+static bool engine_launch(void *ctx, const char *kernel, const uint32_t grid[3], uint32_t block,
+                          const void *params, size_t bytes, struct err *err) {
+    struct gpu_judge *j = ctx;
+    cu_function f;
+    (void)bytes;
+    if (!cuda_try(&j->cuda, j->cuda.module_function(&f, j->module, kernel), err, kernel))
+        return false;
+    void *args[] = {(void *)params};
+    struct cuda_launch l = {
+        .function = f, .grid = {grid[0], grid[1], grid[2]}, .block = {block, 1, 1}, .params = args};
+    return cuda_try(&j->cuda, cuda_launch(&j->cuda, &l), err, kernel);
+}
+
+static bool engine_fetch(void *ctx, void *dst, uint64_t src, size_t bytes, struct err *err) {
+    struct gpu_judge *j = ctx;
+    return cuda_try(&j->cuda, j->cuda.copy_to_host(dst, src, bytes, j->cuda.stream), err,
+                    "copy from the GPU") &&
+           cuda_try(&j->cuda, j->cuda.stream_sync(j->cuda.stream), err, "wait for the judge");
+}
+
+static bool engine_send(void *ctx, uint64_t dst, const void *src, size_t bytes, struct err *err) {
+    struct gpu_judge *j = ctx;
+    return cuda_try(&j->cuda, j->cuda.copy_to_device(dst, src, bytes, j->cuda.stream), err,
+                    "copy to the GPU");
+}
+
+static bool engine_zero(void *ctx, uint64_t dst, size_t bytes, struct err *err) {
+    struct gpu_judge *j = ctx;
+    return cuda_try(&j->cuda, j->cuda.set_d8(dst, 0, bytes, j->cuda.stream), err, "clear memory");
+}
+
+static bool wait_done(struct gpu_judge *j, struct err *err) {
+    return cuda_try(&j->cuda, j->cuda.stream_sync(j->cuda.stream), err, "wait for the judge");
+}
+
+/* ---- cases ---- */
+
+static void shared_free(struct gpu_judge *j, struct shared *s) {
+    if (!s->memory.address)
+        return;
+    if (!j->dropped)
+        j->dropped = json_array();
+    json_push_i64(j->dropped, s->id);
+    vmm_release(&j->cuda, &s->memory);
+    *s = (struct shared){0};
+}
+
+static void case_free(struct gpu_judge *j, struct gpu_case *c) {
+    if (!c)
+        return;
+    oracle_case_free(c->oracle);
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        shared_free(j, &c->tensor[i]);
+    arena_free(c->arena);
+    mem_free(c);
+}
+
+static void drop_case(struct gpu_judge *j, size_t i) {
+    j->bytes -= j->cases[i]->bytes;
+    case_free(j, j->cases[i]);
+    j->cases[i] = j->cases[--j->ncases];
+}
+
+/* The one not used for longest, never one of the batch under way. False: there is none. */
+static bool drop_oldest(struct gpu_judge *j) {
+    size_t old = j->ncases;
+    for (size_t i = 0; i < j->ncases; i++) {
+        bool busy = false;
+        for (size_t k = 0; k < j->nbatch; k++)
+            busy |= j->batch[k] == j->cases[i];
+        if (!busy && (old == j->ncases || j->cases[i]->used < j->cases[old]->used))
+            old = i;
+    }
+    if (old == j->ncases)
+        return false;
+    drop_case(j, old);
+    return true;
+}
+
+static bool shared_make(struct gpu_judge *j, size_t bytes, uint32_t align, bool odd,
+                        struct shared *s, struct err *err) {
+    bool full = false;
+    size_t most = bytes + 2 * (size_t)PLAN_MAX_ALIGN; /* room for canaries on both sides */
+    *s = (struct shared){.bytes = bytes, .id = ++j->next_id};
+    j->full = most > j->cuda.facts.memory_bytes;
+    if (j->full)
+        return err_set(err, ERR_ENV, "%zu bytes are more than the GPU has", bytes);
+    while (!vmm_create(&j->cuda, most, &s->memory, &full, err)) {
+        j->full = full;
+        if (!full || !drop_oldest(j))
+            return false;
+        *err = (struct err){0};
+    }
+    s->offset = (s->memory.mapped - bytes) / align * align;
+    if (odd && align == PLAN_ALIGN && s->offset % (2 * PLAN_ALIGN) == 0)
+        s->offset -= PLAN_ALIGN;
+    return true;
+}
+
+static bool make_tensors(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
+    const struct task *t = c->inst->task;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_has_memory(&t->tensors[i]))
+            continue;
+        if (!shared_make(j, c->inst->tensors[i].bytes, c->align[i], c->data % 2, &c->tensor[i],
+                         err))
+            return err_wrap(err, "memory for %.*s", STR_ARG(t->tensors[i].name));
+        c->bytes += c->tensor[i].memory.mapped;
+    }
+    return true;
+}
+
+static uint64_t content(const struct shared *s) {
+    return s->memory.address + s->offset;
+}
+
+static bool find_scale(struct gpu_judge *j, const struct gpu_case *c, struct err *err) {
+    size_t bytes = c->inst->task->ndims * sizeof *j->scaled_dims;
+    if (j->scaled_dims && j->scaled_seed == c->seed &&
+        memcmp(j->scaled_dims, c->inst->dims, bytes) == 0)
+        return true;
+    if (!data_scale_find(c->inst, c->seed, &j->scale, err))
+        return false;
+    j->scaled_dims = mem_resize(j->scaled_dims, bytes + 1);
+    memcpy(j->scaled_dims, c->inst->dims, bytes);
+    j->scaled_seed = c->seed;
+    return true;
+}
+
+static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
+    uint64_t address[TASK_MAX_TENSORS] = {0};
+    for (size_t i = 0; i < c->inst->task->ntensors; i++)
+        if (c->tensor[i].memory.address)
+            address[i] = content(&c->tensor[i]);
+    if (!find_scale(j, c, err))
+        return false;
+    c->oracle = oracle_case_new(j->oracle, c->inst, &j->scale, c->data, c->seed, address,
+                                (size_t)(KEEP_SHARE * (double)j->room), err);
+    return c->oracle && oracle_fill(c->oracle, err) && oracle_expect(c->oracle, err);
+}
+
+static struct gpu_case *case_new(struct gpu_judge *j, const struct gpu_case *like, const json *set,
+                                 struct err *err) {
+    struct gpu_case *c = mem_alloc(sizeof *c);
+    struct binding *bindings;
+    size_t n;
+    c->arena = arena_new(64u << 20);
+    c->data = like->data;
+    c->seed = like->seed;
+    memcpy(c->align, like->align, sizeof c->align);
+    if (set_from_json(set, c->arena, &bindings, &n, err) &&
+        task_bind(j->task, bindings, n, c->arena, &c->inst, err) && make_tensors(j, c, err) &&
+        make_contents(j, c, err))
+        return c;
+    case_free(j, c);
+    return NULL;
+}
+
+static bool same_set(const struct gpu_case *c, const json *set) {
+    json *mine = set_to_json(c->inst);
+    struct buf x, y;
+    buf_init(&x, 1 << 16);
+    buf_init(&y, 1 << 16);
+    json_write(mine, &x);
+    json_write(set, &y);
+    bool same = !x.failed && !y.failed && str_eq(buf_str(&x), buf_str(&y));
+    buf_release(&x);
+    buf_release(&y);
+    json_free(mine);
+    return same;
+}
+
+static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *like, const json *set,
+                                  struct err *err) {
+    for (size_t i = 0; i < j->ncases; i++) {
+        struct gpu_case *c = j->cases[i];
+        if (c->data == like->data && c->seed == like->seed &&
+            memcmp(c->align, like->align, sizeof c->align) == 0 && same_set(c, set))
+            return c;
+    }
+    struct gpu_case *c = case_new(j, like, set, err);
+    if (!c)
+        return NULL;
+    while ((j->ncases == MAX_CASES || j->bytes + c->bytes > j->room) && drop_oldest(j))
+        ;
+    if (j->ncases == MAX_CASES) {
+        case_free(j, c);
+        err_set(err, ERR_ENV, "too many cases in one batch");
+        return NULL;
+    }
+    j->cases[j->ncases++] = c;
+    j->bytes += c->bytes;
+    return c;
+}
+
+/* ---- before a run ---- */
+
+/* What must not change around a content: before it, and behind it. */
+enum { SIDES = 2 };
+
+static size_t add_regions(const struct shared *s, uint64_t key, struct oracle_region *out) {
+    size_t end = s->offset + s->bytes;
+    out[0] = (struct oracle_region){s->memory.address, (int64_t)s->offset, key};
+    out[1] =
+        (struct oracle_region){s->memory.address + end, (int64_t)(s->memory.mapped - end), key + 1};
+    return SIDES;
+}
+
+static size_t case_regions(const struct gpu_case *c, struct oracle_region *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->inst->task->ntensors; i++)
+        if (c->tensor[i].memory.address)
+            n += add_regions(&c->tensor[i], c->key + SIDES * i, out + n);
+    return n;
+}
+
+static size_t workspace_regions(const struct gpu_judge *j, struct oracle_region *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->nworkspaces; i++)
+        n += add_regions(&j->workspace[i], j->workspace_key + SIDES * i, out + n);
+    return n;
+}
+
+static bool poison_case(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
+    struct oracle_region regions[SIDES * TASK_MAX_TENSORS];
+    if (!rng_secret(&c->key))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    size_t n = case_regions(c, regions);
+    if (n > ORACLE_REGIONS)
+        return err_set(err, ERR_ENV, "a task of more than %d tensors cannot be judged on a GPU",
+                       ORACLE_REGIONS / SIDES);
+    if (c->lent && !oracle_fill(c->oracle, err)) /* nobody has looked at its inputs since */
+        return false;
+    c->lent = true;
+    return oracle_canary_fill(j->oracle, regions, n, err) && oracle_poison(c->oracle, c->key, err);
+}
+
+static bool make_workspaces(struct gpu_judge *j, const json *sizes, struct err *err) {
+    struct oracle_region regions[SIDES * PLAN_MAX_WORKSPACES];
+    size_t n = json_len(sizes);
+    if (n > PLAN_MAX_WORKSPACES || !rng_secret(&j->workspace_key))
+        return err_set(err, ERR_ENV, "bad message: workspaces");
+    j->nworkspaces = n;
+    for (size_t i = 0; i < n; i++) {
+        struct shared *s = &j->workspace[i];
+        int64_t bytes;
+        if (!json_to_i64(json_at(sizes, i), &bytes) || bytes < 1)
+            return err_set(err, ERR_ENV, "bad message: workspaces");
+        if (s->bytes != (size_t)bytes) {
+            shared_free(j, s);
+            if (!shared_make(j, (size_t)bytes, PLAN_MAX_ALIGN, false, s, err)) {
+                *s = (struct shared){0};
+                return err_wrap(err, "memory for a workspace");
+            }
+        }
+    }
+    return !n || oracle_canary_fill(j->oracle, regions, workspace_regions(j, regions), err);
+}
+
+/* ---- telling the device ---- */
+
+struct sending {
+    struct gpu_judge *j;
+    int64_t device;
+    json *head, *buffers;
+    int fds[FRAME_MAX_FDS];
+    size_t n;
+};
+
+static bool send_now(struct sending *s, struct err *err) {
+    struct gpu_judge *j = s->j;
+    json_set_bool(s->head, "reset",
+                  !j->reset_sent); /* of a judge before this one nothing is left */
+    j->reset_sent = true;
+    json_set(s->head, "buffers", s->buffers);
+    if (j->dropped)
+        json_set(s->head, "drop", j->dropped);
+    j->dropped = NULL;
+    bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, s->head, (str){0}, s->fds, s->n, err);
+    for (size_t i = 0; i < s->n; i++)
+        close(s->fds[i]);
+    json_free(s->head);
+    s->head = json_object();
+    s->buffers = json_array();
+    s->n = 0;
+    return ok;
+}
+
+static bool send_one(struct sending *s, struct shared *b, bool writable, struct err *err) {
+    if (!b->memory.address || b->sent == s->device)
+        return true;
+    if (s->n == FRAME_MAX_FDS && !send_now(s, err))
+        return false;
+    if (!vmm_export(&s->j->cuda, &b->memory, &s->fds[s->n], err))
+        return false;
+    json *o = json_object();
+    json_set_i64(o, "id", b->id);
+    json_set_i64(o, "bytes", (int64_t)b->memory.mapped);
+    json_set_bool(o, "writable", writable);
+    json_push(s->buffers, o);
+    b->sent = s->device;
+    s->n++;
+    return true;
+}
+
+static bool send_buffers(struct gpu_judge *j, int64_t device, struct err *err) {
+    struct sending s = {.j = j, .device = device, .head = json_object(), .buffers = json_array()};
+    bool ok = true;
+    for (size_t i = 0; ok && i < j->nbatch; i++)
+        for (size_t k = 0; ok && k < j->task->ntensors; k++)
+            ok = send_one(&s, &j->batch[i]->tensor[k], tensor_is_output(&j->task->tensors[k]), err);
+    for (size_t i = 0; ok && i < j->nworkspaces; i++)
+        ok = send_one(&s, &j->workspace[i], true, err);
+    if (ok && (s.n || j->dropped))
+        ok = send_now(&s, err);
+    for (size_t i = 0; i < s.n; i++)
+        close(s.fds[i]);
+    json_free(s.head);
+    json_free(s.buffers);
+    return ok;
+}
+
+static json *place_json(const struct shared *s) {
+    json *o = json_object();
+    json_set_i64(o, "buffer", s->id);
+    json_set_i64(o, "offset", (int64_t)s->offset);
+    json_set_i64(o, "bytes", (int64_t)s->bytes);
+    return o;
+}
+
+static json *case_json(const struct gpu_case *c) {
+    json *j = json_object(), *tensors = json_array();
+    for (size_t i = 0; i < c->inst->task->ntensors; i++) {
+        if (!c->tensor[i].memory.address) {
+            json_push_i64(tensors, 0);
+            continue;
+        }
+        json *o = place_json(&c->tensor[i]);
+        json_set_bool(o, "writable", tensor_is_output(&c->inst->task->tensors[i]));
+        json_push(tensors, o);
+    }
+    json_set(j, "tensors", tensors);
+    return j;
+}
+
+/* ---- messages ---- */
+
+static void forget_task(struct gpu_judge *j) {
+    j->nbatch = 0;
+    while (j->ncases)
+        drop_case(j, j->ncases - 1);
+    oracle_free(j->oracle);
+    j->oracle = NULL;
+    if (j->module)
+        j->cuda.module_unload(j->module);
+    j->module = NULL;
+    arena_free(j->task_arena);
+    j->task_arena = NULL;
+    j->task = NULL;
+    mem_free(j->scaled_dims);
+    j->scaled_dims = NULL;
+}
+
+static bool take_task(void *ctx, const struct frame *f, struct err *err) {
+    struct gpu_judge *j = ctx;
+    str file, text;
+    int64_t oracle = 0;
+    if (!json_get_str(f->head, "task", &text) || !json_get_str(f->head, "file", &file))
+        return err_set(err, ERR_ENV, "bad message: task");
+    if (!text.n)
+        return true; /* nothing is to be judged */
+    if (!json_get_i64(f->head, "oracle", &oracle) || oracle < 1 || (uint64_t)oracle > f->blob.n)
+        return err_set(err, ERR_ENV, "bad message: task without a reference");
+    if (j->task && str_eq(j->task->text, text))
+        return true;
+    forget_task(j);
+    j->task_arena = arena_new(64u << 20);
+    return task_parse(arena_str(j->task_arena, file), arena_str(j->task_arena, text), j->task_arena,
+                      &j->task, err) &&
+           cuda_try(&j->cuda, j->cuda.module_load(&j->module, f->blob.p), err,
+                    "load the reference") &&
+           (j->oracle = oracle_new(j->task, &j->engine, err));
+}
+
+static bool prepare_case(struct gpu_judge *j, const json *head, const json *spec, struct err *err) {
+    const json *align = json_get(head, "align");
+    str data_text, seed_text;
+    struct gpu_case like = {0};
+    if (!json_get_str(spec, "seed", &seed_text) || !str_to_u64(seed_text, &like.seed) ||
+        !json_get_str(spec, "data", &data_text) || !data_find(data_text, &like.data))
+        return err_set(err, ERR_ENV, "bad message: a case");
+    for (size_t i = 0; i < j->task->ntensors; i++) {
+        int64_t a = PLAN_ALIGN;
+        json_to_i64(json_at(align, i), &a);
+        like.align[i] = a >= PLAN_ALIGN && a <= PLAN_MAX_ALIGN ? (uint32_t)a : PLAN_ALIGN;
+    }
+    struct gpu_case *c = find_case(j, &like, json_get(head, "set"), err);
+    if (!c || !poison_case(j, c, err))
+        return false;
+    c->used = ++j->clock;
+    j->batch[j->nbatch++] = c;
+    return true;
+}
+
+static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
+    struct gpu_judge *j = ctx;
+    const json *cases = json_get(head, "cases");
+    int64_t device = 0;
+    json_get_i64(head, "device", &device);
+    j->nbatch = 0;
+    if (!j->oracle || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
+        return err_set(err, ERR_ENV, "bad message: prepare");
+    for (size_t i = 0; i < json_len(cases); i++)
+        if (!prepare_case(j, head, json_at(cases, i), err))
+            return false;
+    if (!make_workspaces(j, json_get(head, "workspaces"), err)) {
+        if (!j->full)
+            return false;
+        /* What it asks for is the candidate's doing. */
+        json_set_str(out, "verdict", str_view(verdict_name(VERDICT_OUT_OF_MEMORY)));
+        json_set_str(out, "why", str_view(err->text));
+        return true;
+    }
+    if (!wait_done(j, err) || !send_buffers(j, device, err))
+        return false;
+    json *made = json_array(), *workspaces = json_array();
+    for (size_t i = 0; i < j->nbatch; i++)
+        json_push(made, case_json(j->batch[i]));
+    for (size_t i = 0; i < j->nworkspaces; i++)
+        json_push(workspaces, place_json(&j->workspace[i]));
+    json_set(out, "cases", made);
+    json_set(out, "workspaces", workspaces);
+    return true;
+}
+
+/* ---- after a run ---- */
+
+static bool rule_canary(struct ruling *r, str name, size_t region, int64_t first) {
+    if (region % SIDES)
+        return rule(r, VERDICT_OUT_OF_BOUNDS, "wrote %lld bytes past the end of %.*s",
+                    (long long)first, STR_ARG(name));
+    return rule(r, VERDICT_OUT_OF_BOUNDS, "wrote before the start of %.*s", STR_ARG(name));
+}
+
+/* The tensor that a region of case_regions belongs to. */
+static str region_tensor(const struct gpu_case *c, size_t region) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->inst->task->ntensors; i++)
+        if (c->tensor[i].memory.address && n++ == region / SIDES)
+            return c->inst->task->tensors[i].name;
+    return S("?");
+}
+
+static bool rule_output(const struct gpu_case *c, const struct oracle_output *o, struct ruling *r) {
+    if (o->unwritten.count &&
+        !rule_unwritten(r, c->inst, o->tensor, o->unwritten.count, o->unwritten.first))
+        return false;
+    return !o->untrue.count || rule_no_bool(r, c->inst, o->tensor, o->untrue.first, o->untrue_byte);
+}
+
+static bool rule_case(struct gpu_case *c, const struct oracle_result *seen, struct ruling *r) {
+    const struct task *t = c->inst->task;
+    if (seen->canary.count)
+        return rule_canary(r, region_tensor(c, seen->canary.where), seen->canary.where,
+                           seen->canary.first);
+    if (seen->input.count)
+        return rule(r, VERDICT_MODIFIED_INPUT, "changed its input %.*s",
+                    STR_ARG(t->tensors[seen->input.where].name));
+    c->lent = false;
+    for (size_t i = 0; i < seen->noutputs; i++)
+        if (!rule_output(c, &seen->outputs[i], r))
+            return false;
+    for (size_t i = 0; i < seen->noutputs; i++)
+        if (!rule_values(r, c->inst, seen->outputs[i].tensor, &seen->outputs[i].comparison))
+            return false;
+    return true;
+}
+
+static bool look(struct gpu_judge *j, struct oracle_result *seen, struct err *err) {
+    struct oracle_region regions[SIDES * TASK_MAX_TENSORS];
+    for (size_t i = 0; i < j->nbatch; i++) {
+        struct gpu_case *c = j->batch[i];
+        if (!oracle_queue_canaries(j->oracle, regions, case_regions(c, regions), i, err) ||
+            !oracle_queue_inputs(c->oracle, i, err) ||
+            !oracle_queue_compare(c->oracle, c->key, i, err))
+            return false;
+    }
+    return (!j->nworkspaces ||
+            oracle_queue_canaries(j->oracle, regions, workspace_regions(j, regions), j->nbatch,
+                                  err)) &&
+           oracle_collect(j->oracle, seen, j->nbatch + 1, err);
+}
+
+static bool compare(void *ctx, json *out, struct err *err) {
+    struct gpu_judge *j = ctx;
+    struct oracle_result seen[JUDGE_MAX_BATCH + 1] = {0};
+    struct ruling r;
+    if (!j->nbatch)
+        return err_set(err, ERR_ENV, "bad message: compare before prepare");
+    if (!look(j, seen, err))
+        return false;
+    ruling_init(&r);
+    for (size_t i = 0; i < j->nbatch && r.verdict == VERDICT_ACCEPTED; i++) {
+        ruling_next(&r);
+        rule_case(j->batch[i], &seen[i], &r);
+    }
+    const struct oracle_seen *w = &seen[j->nbatch].canary;
+    if (r.verdict == VERDICT_ACCEPTED && w->count)
+        rule_canary(&r, S("a workspace"), w->where, w->first);
+    ruling_to_json(&r, out);
+    j->nbatch = 0;
+    return true;
+}
+
+/* Tensors of the last batch as they are, one after the other. */
+static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
+    struct gpu_judge *j = ctx;
+    json *cases = json_array();
+    bool ok = true;
+    for (size_t i = 0; ok && i < j->nbatch; i++) {
+        const struct gpu_case *c = j->batch[i];
+        json *sizes = json_array();
+        for (size_t k = 0; ok && k < c->inst->task->ntensors; k++) {
+            size_t bytes = c->tensor[k].memory.address ? c->tensor[k].bytes : 0;
+            char *copy = mem_alloc(bytes + 1);
+            ok = !bytes || engine_fetch(j, copy, content(&c->tensor[k]), bytes, err);
+            buf_puts(blob, (str){copy, bytes});
+            json_push_i64(sizes, (int64_t)bytes);
+            mem_free(copy);
+        }
+        json_push(cases, sizes);
+    }
+    json_set(out, "tensors", cases);
+    return ok && (!blob->failed || err_set(err, ERR_ENV, "a batch too large to dump"));
+}
+
+bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
+    struct gpu_judge *j = mem_alloc(sizeof *j);
+    struct sandbox_report report;
+    *out = (struct judge_ops){j, take_task, prepare, compare, dump};
+    j->engine = (struct engine){j,           engine_alloc, engine_free, engine_launch, engine_fetch,
+                                engine_send, engine_zero};
+    if (!role_sandbox(true, &report, err) || !cuda_open(&j->cuda, ordinal, err))
+        return err_wrap(err, "judge");
+    j->room = (size_t)(MEMORY_SHARE * (double)cuda_free_bytes(&j->cuda));
+    return role_hello(ROLE_FD, "judge", &report, NULL, err);
+}

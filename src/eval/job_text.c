@@ -1,0 +1,148 @@
+#include "eval/job_text.h"
+
+#include "device/job.h"
+
+#include <stdio.h>
+
+#define SAMPLED_CTAS     256       /* at most, and … */
+#define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor */
+#define RUN_LIMIT_MS     20000
+#define SAMPLES          12
+#define TIME_MS          2000
+
+static json *number_text(uint64_t v) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    return json_string(str_view(text));
+}
+
+/* What the plans need of memory: the strictest alignment, the largest workspaces. The task's own
+ * shape is aligned as allocators align, for the sake of its times; small shapes no more than the
+ * plan asks for. */
+static void add_memory(json *shape, const struct inst *in, bool own,
+                       const struct bound_plan *const *plans, size_t n) {
+    json *align = json_array(), *workspaces = json_array();
+    for (size_t i = 0; i < in->task->ntensors; i++) {
+        uint32_t most = own ? PLAN_MAX_ALIGN : PLAN_ALIGN;
+        for (size_t k = 0; k < n; k++)
+            most = plans[k]->align[i] > most ? plans[k]->align[i] : most;
+        json_push_i64(align, most);
+    }
+    for (size_t i = 0; i < PLAN_MAX_WORKSPACES; i++) {
+        uint64_t bytes = 0;
+        for (size_t k = 0; k < n; k++)
+            if (i < plans[k]->nworkspaces && plans[k]->workspaces[i].bytes > bytes)
+                bytes = plans[k]->workspaces[i].bytes;
+        if (!bytes)
+            break;
+        json_push_i64(workspaces, (int64_t)bytes);
+    }
+    json_set(shape, "align", align);
+    json_set(shape, "workspaces", workspaces);
+}
+
+static json *shape_json(const struct inst *in, str label, bool own,
+                        const struct bound_plan *const *plans, size_t n) {
+    json *j = json_object(), *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_push(list, plan_to_json(plans[i]));
+    json_set_str(j, "label", label);
+    json_set(j, "set", set_to_json(in));
+    json_set(j, "plans", list);
+    add_memory(j, in, own, plans, n);
+    return j;
+}
+
+static json *batch_json(const struct trial_batch *b) {
+    json *j = json_object(), *cases = json_array();
+    for (size_t i = 0; i < b->n; i++) {
+        json *c = json_object();
+        json_set_str(c, "data", str_view(data_name(b->cases[i].data)));
+        json_set(c, "seed", number_text(b->cases[i].seed));
+        json_push(cases, c);
+    }
+    json_set_i64(j, "shape", (int64_t)b->shape);
+    json_set(j, "cases", cases);
+    if (b->counted)
+        json_set_bool(j, "counted", true);
+    if (b->timed)
+        json_set_bool(j, "timed", true);
+    return j;
+}
+
+/* A block of a persistent grid may walk through millions of elements: few of those will do. */
+static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p) {
+    int64_t largest = 1, sample = SAMPLED_CTAS;
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        largest = in->tensors[i].count > largest ? in->tensors[i].count : largest;
+    for (size_t i = 0; i < p->nlaunches; i++) {
+        const uint32_t *grid = p->launches[i].grid;
+        int64_t each = largest / ((int64_t)grid[0] * grid[1] * grid[2]) + 1;
+        sample = SAMPLED_ELEMENTS / each < sample ? SAMPLED_ELEMENTS / each : sample;
+    }
+    return sample < 2 ? 2 : sample;
+}
+
+static json *new_job(const struct evaluator_options *o, const struct trials *t) {
+    json *j = json_object(), *batches = json_array(), *time = json_object();
+    for (size_t i = 0; i < t->nbatches; i++)
+        if (!o->dump || !t->batches[i].timed)
+            json_push(batches, batch_json(&t->batches[i]));
+    json_set_i64(time, "samples", o->samples ? o->samples : SAMPLES);
+    json_set_i64(time, "budget_ms", o->time_ms ? o->time_ms : TIME_MS);
+    json_set_i64(j, "limit_ms", o->run_limit_ms ? o->run_limit_ms : RUN_LIMIT_MS);
+    json_set(j, "batches", batches);
+    json_set(j, "time", time);
+    if (o->dump)
+        json_set_bool(j, "dump", true);
+    return j;
+}
+
+static void set_modules(json *j, const size_t *bytes, size_t n) {
+    json *modules = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_push_i64(modules, (int64_t)bytes[i]);
+    json_set(j, "modules", modules);
+}
+
+json *job_of_trials(const struct evaluator_options *o, const struct trials *t, size_t bytes) {
+    json *j = new_job(o, t), *shapes = json_array();
+    for (size_t i = 0; i < t->n; i++) {
+        const struct bound_plan *plan = &t->shapes[i].plan;
+        const struct inst *in = t->shapes[i].inst;
+        json_push(shapes, shape_json(in, t->shapes[i].label, in == o->inst, &plan, 1));
+    }
+    json_set(j, "shapes", shapes);
+    set_modules(j, &bytes, 1);
+    if (o->device.kind == DEVICE_SIM && !o->verify_only && !t->task_shape_run) {
+        json *m = json_object();
+        json_set(m, "set", set_to_json(o->inst));
+        json_set(m, "plan", plan_to_json(&t->task_plan));
+        json_set_i64(m, "sample_ctas", sampled_ctas(o->inst, &t->task_plan));
+        json_set(j, "measure", m);
+    }
+    return j;
+}
+
+json *job_of_duel(const struct evaluator_options *o, uint64_t secret, const struct job_module *m,
+                  size_t n) {
+    const struct bound_plan *plans[EVALUATOR_MAX_DUEL] = {0};
+    size_t bytes[EVALUATOR_MAX_DUEL] = {0};
+    struct trials_options to = {
+        .secret = secret, .gpu = true, .measure = true, .memory = o->memory_bytes};
+    struct trials *t = mem_alloc(sizeof *t);
+    struct arena *a = arena_new(1 << 20);
+    json *shapes = json_array();
+    trials_timed(o->inst, &to, t);
+    json *j = new_job(o, t);
+    for (size_t i = 0; i < n; i++) {
+        plans[i] = m[i].plan;
+        bytes[i] = m[i].bytes;
+    }
+    json_push(shapes, shape_json(o->inst, inst_label(o->inst, a), true, plans, n));
+    json_set(j, "shapes", shapes);
+    set_modules(j, bytes, n);
+    arena_free(a);
+    mem_free(t);
+    return j;
+}

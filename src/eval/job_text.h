@@ -1,0 +1,18 @@
+/* What a worker is asked to do with a candidate, as JSON (device/wire.h, WIRE_JOB). Private. */
+#ifndef EVAL_JOB_TEXT_H
+#define EVAL_JOB_TEXT_H
+
+#include "eval/eval.h"
+#include "eval/trials.h"
+
+/* All trials of one candidate; its module has `bytes`. */
+json *job_of_trials(const struct evaluator_options *o, const struct trials *t, size_t bytes);
+/* The timed batches of the task's own shape, for several candidates. */
+struct job_module {
+    const struct bound_plan *plan; /* at the task's own shape */
+    size_t bytes;
+};
+json *job_of_duel(const struct evaluator_options *o, uint64_t secret, const struct job_module *m,
+                  size_t n);
+
+#endif

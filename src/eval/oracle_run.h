@@ -1,0 +1,92 @@
+/* Runs the oracle (kernel/oracle.h): makes the inputs of cases, their expected results and the
+ * comparison with what a candidate wrote, through an engine: CUDA in the judge, the simulator in
+ * tests.
+ *
+ * The caller owns the tensors' memory and says where it lies. A case owns what it needs beside it:
+ * intermediate values that a comparison reads, as far as they fit in keep_bytes. Others live in
+ * memory that all cases of an oracle share and are made again where another case has been there
+ * since; expected values of outputs are never stored but evaluated in the comparison itself.
+ *
+ * Work is queued in order and nothing waits but oracle_collect and oracle_reference. Checks report
+ * into slots, which the caller numbers; between queueing a check and collecting it the memory it
+ * looks at must stay as it is. Nothing here trusts what a candidate may have written. */
+#ifndef EVAL_ORACLE_RUN_H
+#define EVAL_ORACLE_RUN_H
+
+#include "kernel/oracle_layout.h"
+#include "spec/data.h"
+#include "spec/reference.h"
+
+/* Device memory that no candidate sees, and kernels of the task's oracle by name. All operations
+ * happen in the order they are asked for; `params` is copied before launch returns. */
+struct engine {
+    void *ctx;
+    bool (*alloc)(void *ctx, size_t bytes, uint64_t *address, struct err *err);
+    void (*release)(void *ctx, uint64_t address);
+    bool (*launch)(void *ctx, const char *kernel, const uint32_t grid[3], uint32_t block,
+                   const void *params, size_t bytes, struct err *err);
+    bool (*fetch)(void *ctx, void *dst, uint64_t src, size_t bytes, struct err *err); /* waits */
+    bool (*send)(void *ctx, uint64_t dst, const void *src, size_t bytes, struct err *err);
+    bool (*zero)(void *ctx, uint64_t dst, size_t bytes, struct err *err);
+};
+
+struct oracle;
+struct oracle_case;
+
+/* The engine and the task outlive it. */
+struct oracle *oracle_new(const struct task *t, const struct engine *e, struct err *err);
+void oracle_free(struct oracle *o); /* after its cases; NULL is fine */
+
+/* addresses: of each tensor's first element, by tensor; 0 for those without memory. */
+struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
+                                    const struct data_scale *scale, enum data_kind kind,
+                                    uint64_t seed, const uint64_t *addresses, size_t keep_bytes,
+                                    struct err *err);
+void oracle_case_free(struct oracle_case *c); /* NULL is fine */
+
+/* All inputs, into their places. */
+bool oracle_fill(struct oracle_case *c, struct err *err);
+/* What the comparison reads beside inputs and outputs; after oracle_fill, while inputs are whole.
+ */
+bool oracle_expect(struct oracle_case *c, struct err *err);
+/* Outputs get the poison of `key`; those that are inputs as well their content. */
+bool oracle_poison(struct oracle_case *c, uint64_t key, struct err *err);
+
+/* Bytes around tensors. */
+bool oracle_canary_fill(struct oracle *o, const struct oracle_region *regions, size_t n,
+                        struct err *err);
+
+/* ---- checks ---- */
+
+/* Are inputs that nobody may write what they were? */
+bool oracle_queue_inputs(struct oracle_case *c, size_t slot, struct err *err);
+bool oracle_queue_canaries(struct oracle *o, const struct oracle_region *regions, size_t n,
+                           size_t slot, struct err *err);
+/* Outputs: written at all (key: of their poison), truth values, and values. */
+bool oracle_queue_compare(struct oracle_case *c, uint64_t key, size_t slot, struct err *err);
+
+struct oracle_seen {
+    uint64_t count; /* 0: all is well */
+    int64_t first;  /* the lowest element, or byte of a region */
+    size_t where;   /* the tensor, or the region: the first with anything to report */
+};
+struct oracle_output {
+    size_t tensor;
+    struct oracle_seen unwritten, untrue; /* untrue: truth values that are neither 0 nor 1 */
+    uint8_t untrue_byte;
+    struct comparison comparison;
+};
+/* What a slot was told; zero where nothing was asked. */
+struct oracle_result {
+    struct oracle_seen input, canary;
+    const struct oracle_output *outputs; /* by declaration; the oracle's until the next collect */
+    size_t noutputs;
+};
+/* Waits for everything queued. results[n]: of slots 0 … n-1. */
+bool oracle_collect(struct oracle *o, struct oracle_result *results, size_t n, struct err *err);
+
+/* Value and estimate of elements of an output, for people. */
+bool oracle_reference(struct oracle_case *c, size_t tensor, int64_t first, size_t count,
+                      double *value, double *estimate, struct err *err);
+
+#endif

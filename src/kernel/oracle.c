@@ -1,0 +1,168 @@
+/* Puts the unit together: what the two compilers share, what is the same for every task
+ * (assets/oracle), and the task's own functions in the order in which they use each other. */
+#include "kernel/oracle.h"
+
+#include "base/asset.h"
+#include "kernel/oracle_text.h"
+#include "spec/program.h"
+
+/* Without the lines that C includes by. */
+static void put_lines(struct oracle_text *x, str text) {
+    str line;
+    while (str_line(&text, &line)) {
+        if (str_starts(line, S("#include")))
+            continue;
+        buf_puts(x->out, line);
+        buf_putc(x->out, '\n');
+    }
+}
+
+static bool put_assets(struct oracle_text *x, const char *const *names, struct err *err) {
+    str text;
+    for (; *names; names++) {
+        if (!asset_get(NULL, *names, x->a, &text, err))
+            return false;
+        put_lines(x, text);
+    }
+    return true;
+}
+
+/* Enumerators by their names in C, and what they are there. */
+static void put_enums(struct oracle_text *x) {
+    static const struct {
+        const char *name;
+        int value;
+    } rows[] = {
+#define DTYPE(id, name, bytes, cuda, npy, kind) {"DTYPE_" #id, DTYPE_##id},
+#include "spec/dtype.def"
+#undef DTYPE
+        {"dtype", -1},
+#define DATA(id, name, what) {"DATA_" #id, DATA_##id},
+#include "spec/data.def"
+#undef DATA
+        {"data_kind", -1},
+#define DIST(id) {#id, id},
+        DIST(DIST_UNIFORM) DIST(DIST_NORMAL) DIST(DIST_RANDINT) DIST(DIST_BERNOULLI) DIST(DIST_ONES)
+            DIST(DIST_ZEROS) DIST(DIST_DEFINED)
+#undef DIST
+                {"dist_kind", -1},
+#define REDUCTION(id) {#id, id},
+        REDUCTION(REDUCTION_SUM) REDUCTION(REDUCTION_PROD) REDUCTION(REDUCTION_MAX)
+            REDUCTION(REDUCTION_MIN) REDUCTION(REDUCTION_MEAN) REDUCTION(REDUCTION_ARGMAX)
+                REDUCTION(REDUCTION_ARGMIN)
+#undef REDUCTION
+                    {"reduction", -1},
+    };
+    str list = S("");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].value >= 0) {
+            list = arena_printf(x->a, "%.*s %s = %d,", STR_ARG(list), rows[i].name, rows[i].value);
+            continue;
+        }
+        buf_printf(x->out, "enum %s {%.*s };\n", rows[i].name, STR_ARG(list));
+        list = S("");
+    }
+}
+
+/* Normal numbers take long to compile. */
+static void put_normal(struct oracle_text *x) {
+    bool normal = false;
+    for (size_t i = 0; i < x->t->ntensors; i++)
+        normal |= x->t->tensors[i].dist.kind == DIST_NORMAL;
+    buf_printf(x->out, "#define ANY_NORMAL %d\n", normal);
+}
+
+static void put_rules(struct oracle_text *x) {
+    struct rules r = rules_of(x->t->accuracy);
+    buf_printf(x->out,
+               "\n// Accuracy class %s.\n#define UNIT2  %a\n#define LEAST2 %a\n#define WORST  %a\n"
+               "#define RMS    %a\n#define CLASS_UNIT %a\n\n",
+               accuracy_name(x->t->accuracy), r.unit2, r.least2, r.limits.worst, r.limits.rms,
+               accuracy_unit(x->t->accuracy));
+}
+
+/* What C lays out must be what CUDA finds. */
+static void put_sizes(struct oracle_text *x) {
+#define SIZE(T)                                                                                    \
+    buf_printf(x->out, "static_assert(sizeof(" #T ") == %zu, \"laid out as in C\");\n",            \
+               sizeof(struct T))
+    SIZE(source);
+    SIZE(promise);
+    SIZE(oracle_tensor);
+    SIZE(oracle_array);
+    SIZE(oracle_world);
+    SIZE(oracle_op);
+    SIZE(oracle_join);
+    SIZE(oracle_part);
+    SIZE(oracle_tally);
+    SIZE(oracle_regions);
+#undef SIZE
+}
+
+static void put_dims(struct oracle_text *x) {
+    for (size_t i = 0; i < x->t->ndims; i++)
+        buf_printf(x->out, "#define dim_%.*s (o->dim[%zu])\n", STR_ARG(x->t->dims[i].name), i);
+}
+
+/* Reductions before the statement they stand in, statements before what reads them. */
+static void put_statements(struct oracle_text *x) {
+    const struct task *t = x->t;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        bool last = true;
+        for (size_t k = 0; k < x->plan.nsteps; k++)
+            if (x->plan.steps[k].s == s && x->plan.steps[k].kind == ORACLE_REDUCE)
+                oracle_put_step(x, k);
+        oracle_put_points(x, i);
+        for (size_t k = i + 1; k < t->nstatements; k++)
+            last = last && t->statements[k].tensor != s->tensor;
+        if (last && t->tensors[s->tensor].role == TENSOR_LET)
+            oracle_put_reads(x, s->tensor);
+    }
+}
+
+static bool has_segments(const struct oracle_text *x) {
+    for (size_t k = 0; k < x->plan.nsteps; k++)
+        if (x->plan.steps[k].kind == ORACLE_REDUCE && x->plan.steps[k].fixed)
+            return true;
+    return false;
+}
+
+static bool put_unit(struct oracle_text *x, struct err *err) {
+    static const char *const first[] = {"oracle/shared.h", "rng/philox.cuh", "oracle/rng.cuh",
+                                        NULL};
+    static const char *const second[] = {"oracle/convert_value.h", "oracle/source_value.h",
+                                         "oracle/poison_value.h",  "oracle/layout.h",
+                                         "oracle/value.cuh",       "oracle/plain.cuh",
+                                         "oracle/element.cuh",     "oracle/fold.cuh",
+                                         "oracle/check.cuh",       NULL};
+    static const char *const third[] = {"oracle/join.cuh", "oracle/kernels.cuh", NULL};
+    put_normal(x);
+    if (!put_assets(x, first, err))
+        return false;
+    put_enums(x);
+    put_rules(x);
+    if (!put_assets(x, second, err))
+        return false;
+    put_sizes(x);
+    put_dims(x);
+    oracle_put_places(x);
+    oracle_put_elements(x);
+    for (size_t i = 0; i < x->t->ntensors; i++)
+        if (tensor_is_input(&x->t->tensors[i]))
+            oracle_put_reads(x, i);
+    put_statements(x);
+    oracle_put_element_switch(x);
+    oracle_put_outputs(x);
+    return put_assets(x, has_segments(x) ? third : third + 1, err);
+}
+
+bool oracle_unit(const struct task *t, struct buf *out, struct err *err) {
+    struct oracle_text x = {.t = t, .out = out, .a = arena_new((size_t)256 << 20), .err = err};
+    buf_printf(out, "// Oracle of task %.*s\n", STR_ARG(t->name));
+    bool ok = oracle_plan_make(t, x.a, &x.plan, err) && put_unit(&x, err) && !x.failed;
+    arena_free(x.a);
+    if (ok && out->failed)
+        return err_set(err, ERR_INPUT, "task %.*s: its oracle is too long", STR_ARG(t->name));
+    return ok;
+}

@@ -1,0 +1,438 @@
+/* Decides from the task alone; sizes are the runner's concern. The rules about errors are those of
+ * spec/program.c (what is exact) and spec/nest.c (how terms are folded). */
+#include "kernel/oracle_plan.h"
+
+#include "spec/pattern.h"
+#include "spec/program.h"
+#include "spec/scalar.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { STEPS_MOST = 256 };
+
+static uint32_t bit(size_t var) {
+    return UINT32_C(1) << var;
+}
+
+/* ---- what is exact ---- */
+
+bool oracle_keeps(enum function f) {
+    return f == FUNCTION_ABS || f == FUNCTION_MAXIMUM || f == FUNCTION_MINIMUM ||
+           f == FUNCTION_CLAMP || f == FUNCTION_FLOOR || f == FUNCTION_CEIL ||
+           f == FUNCTION_ROUND || f == FUNCTION_SIGN;
+}
+
+bool oracle_pure(const struct expr *e) {
+    if (e->kind == EXPR_READ || e->kind == EXPR_PAD || e->kind == EXPR_REDUCE ||
+        e->value_kind == VALUE_REAL || (e->kind == EXPR_CALL && e->function == FUNCTION_POW))
+        return false;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (!oracle_pure(e->args[i]))
+            return false;
+    return true;
+}
+
+static bool operand_real(const struct expr *e, const struct expr *arg) {
+    bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
+    bool real = compares
+                    ? e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL
+                    : e->value_kind == VALUE_REAL;
+    return real && arg->value_kind == VALUE_INT;
+}
+
+static bool read_exact(const struct task *t, const struct expr *e) {
+    const struct tensor *x = &t->tensors[e->ref];
+    for (size_t i = 0; i < e->nargs; i++)
+        if (!oracle_exact(t, e->args[i], false))
+            return false;
+    return x->role != TENSOR_LET && x->dtype != DTYPE_F64;
+}
+
+static bool node_exact(const struct expr *e) {
+    switch (e->kind) {
+    case EXPR_ADD:
+    case EXPR_SUB:
+    case EXPR_MUL:
+    case EXPR_FLOORDIV:
+    case EXPR_MOD:
+    case EXPR_DIV:
+        return false; /* but for integers over indices, which are pure */
+    case EXPR_CALL:
+        return oracle_keeps(e->function);
+    default:
+        return true;
+    }
+}
+
+static bool plain_exact(const struct task *t, const struct expr *e) {
+    if (oracle_pure(e))
+        return true;
+    switch (e->kind) {
+    case EXPR_NUMBER:
+        return (double)(float)e->number == e->number;
+    case EXPR_READ:
+        return read_exact(t, e);
+    case EXPR_PAD:
+        return read_exact(t, e->args[0]) &&
+               oracle_exact(t, e->args[1], e->args[0]->value_kind == VALUE_REAL);
+    case EXPR_REDUCE:
+        return false;
+    default:
+        for (size_t i = 0; i < e->nargs; i++)
+            if (!oracle_exact(t, e->args[i],
+                              !(e->kind == EXPR_IF && i == 0) && operand_real(e, e->args[i])))
+                return false;
+        return node_exact(e);
+    }
+}
+
+bool oracle_exact(const struct task *t, const struct expr *e, bool real) {
+    if (real && e->value_kind == VALUE_INT)
+        return e->kind == EXPR_NUMBER && fabs(e->number) <= 0x1p24;
+    return plain_exact(t, e);
+}
+
+/* ---- reductions ---- */
+
+bool oracle_is_index(const struct task *t, const struct statement *s) {
+    return tensor_is_output(&t->tensors[s->tensor]) && s->body->kind == EXPR_REDUCE &&
+           (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
+}
+
+/* The class's format holds every element of what is read. */
+static bool fits_format(const struct task *t, const struct expr *e) {
+    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : e;
+    if (read->kind != EXPR_READ || t->tensors[read->ref].role == TENSOR_LET)
+        return false;
+    switch (t->tensors[read->ref].dtype) {
+    case DTYPE_F16:
+        return t->accuracy != ACCURACY_BF16;
+    case DTYPE_BF16:
+    case DTYPE_I8:
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The factors of a product that depend on the reduction, and those of them that a kernel of the
+ * class rounds to its format. */
+static void count_factors(const struct task *t, const struct expr *e, uint32_t over,
+                          size_t *factors, size_t *rounded) {
+    if (e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV) {
+        for (size_t k = 0; k < (e->kind == EXPR_MUL ? 2u : 1u); k++)
+            count_factors(t, e->args[k], over, factors, rounded);
+        return;
+    }
+    if (!(expr_vars(e) & over))
+        return;
+    ++*factors;
+    *rounded += !fits_format(t, e);
+}
+
+static bool holds_pad(const struct expr *e) {
+    bool holds = e->kind == EXPR_PAD;
+    for (size_t k = 0; k < e->nargs && !holds; k++)
+        holds = holds_pad(e->args[k]);
+    return holds;
+}
+
+static bool bounds_vary(const struct reduce *r) {
+    bool vary = false;
+    for (size_t k = 0; k < r->nvars; k++)
+        vary |= expr_vars(r->vars[k].lo) || expr_vars(r->vars[k].hi);
+    return vary;
+}
+
+static void set_fold(const struct task *t, struct oracle_step *p) {
+    const struct reduce *r = p->e->reduce;
+    const struct expr *body = p->e->args[0];
+    struct rules rules = rules_of(t->accuracy);
+    uint32_t over = 0;
+    size_t factors = 0, rounded = 0;
+    bool sum = r->op == REDUCTION_SUM || r->op == REDUCTION_MEAN;
+    bool all = !r->guard && !bounds_vary(r);
+    p->integer = body->value_kind != VALUE_REAL && r->op != REDUCTION_MEAN;
+    p->exact = oracle_exact(t, body, !p->integer);
+    p->fold = (struct oracle_fold){.op = (int64_t)r->op,
+                                   .unit2 = p->integer ? 0 : rules.unit2,
+                                   .least2 = rules.least2,
+                                   .worst = rules.limits.worst,
+                                   .most = p->integer ? 0x1p53 : (double)FLT_MAX};
+    for (size_t k = 0; k < r->nvars; k++)
+        over |= bit(r->vars[k].var);
+    count_factors(t, body, over, &factors, &rounded);
+    if (sum && factors >= 2) {
+        p->fold.relative2 = rules.operand2 * (double)rounded;
+        p->fold.truncation = rules.truncation;
+        p->partial = !all || holds_pad(body);
+    }
+    if (all && pattern_is_contraction(p->e) && body->kind == EXPR_MUL &&
+        body->value_kind == VALUE_REAL && oracle_exact(t, body->args[0], true) &&
+        oracle_exact(t, body->args[1], true)) {
+        p->product = true;
+        p->fold.relative2 += rules.unit2;
+    }
+}
+
+/* How often a variable occurs in a bound, and whether it is ever more than added. */
+static bool is_plus(const struct expr *bound, size_t var) {
+    switch (bound->kind) {
+    case EXPR_INDEX:
+        return bound->ref == var;
+    case EXPR_ADD:
+        for (int k = 0; k < 2; k++)
+            if (!(expr_vars(bound->args[1 - k]) & bit(var)) && is_plus(bound->args[k], var))
+                return true;
+        return false;
+    case EXPR_SUB:
+        return !(expr_vars(bound->args[1]) & bit(var)) && is_plus(bound->args[0], var);
+    default:
+        return false;
+    }
+}
+
+/* A prefix: one bound of its only variable is an axis that occurs nowhere else, plus something. */
+static void set_scan(struct oracle_step *p) {
+    const struct reduce *r = p->e->reduce;
+    p->scanned = -1;
+    if (r->nvars != 1 || r->op == REDUCTION_ARGMAX || r->op == REDUCTION_ARGMIN)
+        return;
+    const struct expr *side[2] = {r->vars[0].hi, r->vars[0].lo};
+    uint32_t used = expr_vars(p->e->args[0]) | (r->guard ? expr_vars(r->guard) : 0);
+    for (int k = 0; k < 2 && p->scanned < 0; k++)
+        for (size_t i = 0; i < p->naxes; i++) {
+            size_t var = p->axis[i];
+            if (is_plus(side[k], var) && !((used | expr_vars(side[1 - k])) & bit(var))) {
+                p->scanned = (int)var;
+                p->backwards = k == 1;
+                break;
+            }
+        }
+}
+
+/* ---- the steps ---- */
+
+struct planning {
+    struct oracle_plan *p;
+    struct arena *a;
+    const struct statement *s;
+    bool definition;
+    const struct reduce *outer[TASK_MAX_VARS];
+    size_t nouter;
+    bool checked;
+    struct err *err;
+};
+
+static struct oracle_step *add_step(struct planning *w, enum oracle_step_kind kind) {
+    struct oracle_plan *p = w->p;
+    if (p->nsteps == STEPS_MOST) {
+        err_set(w->err, ERR_INPUT, "more than %d reductions and lets", STEPS_MOST);
+        return NULL;
+    }
+    struct oracle_step *s = &p->steps[p->nsteps++];
+    *s = (struct oracle_step){.kind = kind, .tensor = w->s->tensor, .s = w->s, .scanned = -1};
+    return s;
+}
+
+static bool set_axes(struct planning *w, struct oracle_step *p, uint32_t vars) {
+    for (size_t v = 0; v < TASK_MAX_VARS; v++) {
+        if (!(vars >> v & 1))
+            continue;
+        if (p->naxes == ORACLE_AXES)
+            return err_at(w->err, w->p->t->file, w->p->t->text, p->e->at, p->e->len,
+                          "take a part of it into a let",
+                          "a reduction depends on more than %d indices", ORACLE_AXES);
+        p->axis[p->naxes++] = v;
+    }
+    return true;
+}
+
+/* A definition's reduction that depends on everything around it is evaluated where it is read. */
+static bool add_reduce(struct planning *w, const struct expr *e) {
+    uint32_t vars = expr_vars(e), all = w->s->nindex ? bit(w->s->nindex) - 1 : 0;
+    bool whole = w->nouter == 0 && vars == all;
+    if (w->definition && whole)
+        return true;
+    struct oracle_step *p = add_step(w, w->definition ? ORACLE_DEFINE : ORACLE_REDUCE);
+    if (!p)
+        return false;
+    p->e = e;
+    p->output = tensor_is_output(&w->p->t->tensors[w->s->tensor]);
+    p->checked = w->checked || w->nouter > 0;
+    p->nouter = w->nouter;
+    for (size_t i = 0; i < w->nouter; i++)
+        p->outer[i] = w->outer[i];
+    if (!set_axes(w, p, vars))
+        return false;
+    p->fixed = !bounds_vary(e->reduce);
+    p->always = w->definition || !whole;
+    p->index = !w->definition && e == w->s->body && oracle_is_index(w->p->t, w->s);
+    if (w->definition)
+        return true;
+    set_fold(w->p->t, p);
+    set_scan(p);
+    p->always |= p->scanned >= 0;
+    return true;
+}
+
+/* All reductions of an expression, inner ones first. As deep as the tree. */
+static bool add_reduces(struct planning *w, const struct expr *e) {
+    bool checked = w->checked;
+    if (e->kind == EXPR_REDUCE)
+        w->outer[w->nouter++] = e->reduce;
+    for (size_t k = 0; k < e->nargs; k++) {
+        w->checked = checked || (e->kind == EXPR_IF && k > 0);
+        if (!add_reduces(w, e->args[k]))
+            return false;
+    }
+    w->checked = checked;
+    if (e->kind != EXPR_REDUCE)
+        return true;
+    if (e->reduce->guard && !add_reduces(w, e->reduce->guard))
+        return false;
+    w->nouter--;
+    return add_reduce(w, e);
+}
+
+static bool is_cheap(const struct expr *e) {
+    if (e->kind == EXPR_REDUCE || (e->kind == EXPR_CALL && !oracle_keeps(e->function)))
+        return false;
+    for (size_t k = 0; k < e->nargs; k++)
+        if (!is_cheap(e->args[k]))
+            return false;
+    return true;
+}
+
+/* Read inside a sum of products that may leave it out: whether it is finite must be known. */
+static bool in_partial(const struct task *t, const struct expr *e, size_t tensor, bool partial) {
+    struct oracle_step p = {.e = e};
+    if (e->kind == EXPR_REDUCE) {
+        set_fold(t, &p);
+        partial |= p.partial;
+    }
+    if (e->kind == EXPR_READ && e->ref == tensor && partial)
+        return true;
+    for (size_t k = 0; k < expr_nparts(e); k++)
+        if (in_partial(t, expr_part(e, k), tensor, partial))
+            return true;
+    return false;
+}
+
+/* How many lets stand behind one another; what is deep is kept, so that texts stay short. */
+static unsigned let_depth(const struct oracle_plan *p, const unsigned *depth,
+                          const struct expr *e) {
+    unsigned most = 0;
+    if (e->kind == EXPR_READ && p->t->tensors[e->ref].role == TENSOR_LET && p->let_step[e->ref] < 0)
+        most = depth[e->ref] + 1;
+    for (size_t k = 0; k < e->nargs; k++) {
+        unsigned d = let_depth(p, depth, e->args[k]);
+        most = d > most ? d : most;
+    }
+    return most;
+}
+
+static bool let_kept(const struct oracle_plan *p, size_t tensor, unsigned *depth) {
+    enum { DEPTH = 3 };
+    const struct task *t = p->t;
+    bool kept = false;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        kept |= in_partial(t, s->body, tensor, false);
+        if (s->tensor != tensor)
+            continue;
+        unsigned d = let_depth(p, depth, s->body);
+        depth[tensor] = d > depth[tensor] ? d : depth[tensor];
+        kept |= !is_cheap(s->body) || d > DEPTH;
+    }
+    return kept;
+}
+
+static bool is_last(const struct task *t, size_t statement) {
+    for (size_t i = statement + 1; i < t->nstatements; i++)
+        if (t->statements[i].tensor == t->statements[statement].tensor)
+            return false;
+    return true;
+}
+
+static bool plan_statement(struct planning *w, size_t i, unsigned *depth) {
+    const struct task *t = w->p->t;
+    size_t tensor = t->statements[i].tensor;
+    w->s = &t->statements[i];
+    if (!add_reduces(w, w->s->body))
+        return false;
+    if (t->tensors[tensor].role != TENSOR_LET || !is_last(t, i) || !let_kept(w->p, tensor, depth))
+        return true;
+    struct oracle_step *p = add_step(w, ORACLE_LET);
+    if (!p)
+        return false;
+    p->always = true;
+    w->p->let_step[tensor] = (int)w->p->nsteps - 1;
+    return true;
+}
+
+/* ---- what a comparison reads ---- */
+
+static void need_tensor(struct oracle_plan *p, size_t tensor, bool inlined);
+
+/* inlined: reductions without memory of their own are evaluated again. */
+static void need(struct oracle_plan *p, const struct expr *e, bool inlined) {
+    if (e->kind == EXPR_READ && p->t->tensors[e->ref].role == TENSOR_LET)
+        need_tensor(p, e->ref, inlined);
+    if (e->kind == EXPR_REDUCE) {
+        struct oracle_step *s = (struct oracle_step *)oracle_plan_find(p, e);
+        if (s && (s->always || !inlined)) {
+            *(inlined ? &s->needed_inline : &s->needed) = true;
+            if (!s->index)
+                return;
+        }
+    }
+    for (size_t k = 0; k < expr_nparts(e); k++)
+        need(p, expr_part(e, k), inlined);
+}
+
+/* Lets do not stand in circles. */
+static void need_tensor(struct oracle_plan *p, size_t tensor, bool inlined) {
+    if (p->let_step[tensor] >= 0) {
+        struct oracle_step *s = &p->steps[p->let_step[tensor]];
+        *(inlined ? &s->needed_inline : &s->needed) = true;
+        return;
+    }
+    for (size_t i = 0; i < p->t->nstatements; i++)
+        if (p->t->statements[i].tensor == tensor)
+            need(p, p->t->statements[i].body, inlined);
+}
+
+bool oracle_plan_make(const struct task *t, struct arena *a, struct oracle_plan *out,
+                      struct err *err) {
+    struct planning w = {.p = out, .a = a, .err = err, .definition = true};
+    unsigned depth[TASK_MAX_TENSORS] = {0};
+    *out = (struct oracle_plan){.t = t, .steps = arena_array(a, struct oracle_step, STEPS_MOST)};
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        out->let_step[i] = -1;
+    for (size_t i = 0; i < t->ndefinitions; i++) {
+        w.s = &t->definitions[i];
+        if (!add_reduces(&w, w.s->body))
+            return false;
+    }
+    w.definition = false;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (!plan_statement(&w, i, depth))
+            return false;
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (tensor_is_output(&t->tensors[i])) {
+            need_tensor(out, i, false);
+            need_tensor(out, i, true);
+        }
+    return true;
+}
+
+const struct oracle_step *oracle_plan_find(const struct oracle_plan *p, const struct expr *e) {
+    for (size_t i = 0; i < p->nsteps; i++)
+        if (p->steps[i].e == e)
+            return &p->steps[i];
+    return NULL;
+}

@@ -1,0 +1,490 @@
+/* Reductions: loops over terms, and the kernels that make their results. For reduction k
+ *
+ *     fold_k       how its terms are folded
+ *     terms_k      adds some of the terms of one result to a row
+ *     reduced_k    one result: from memory or, where it has none, from all its terms
+ *     oracle_reduce_k, oracle_scan_k    make all results
+ *
+ * A definition's reductions are plain sums in order, and their kernels oracle_define_k. */
+#include "base/asset.h"
+#include "base/template.h"
+#include "kernel/oracle.h"
+#include "kernel/oracle_text.h"
+
+static const char *const op_names[REDUCTION_COUNT] = {
+    [REDUCTION_SUM] = "REDUCTION_SUM",       [REDUCTION_PROD] = "REDUCTION_PROD",
+    [REDUCTION_MAX] = "REDUCTION_MAX",       [REDUCTION_MIN] = "REDUCTION_MIN",
+    [REDUCTION_MEAN] = "REDUCTION_MEAN",     [REDUCTION_ARGMAX] = "REDUCTION_ARGMAX",
+    [REDUCTION_ARGMIN] = "REDUCTION_ARGMIN",
+};
+
+static bool is_arg(const struct reduce *r) {
+    return r->op == REDUCTION_ARGMAX || r->op == REDUCTION_ARGMIN;
+}
+
+/* Other indices may be as good as the one chosen, and nobody asks about them later. */
+static bool wants_far(const struct oracle_step *p) {
+    return is_arg(p->e->reduce) && !p->exact && !p->index;
+}
+
+/* ---- loops ---- */
+
+static str bound(struct oracle_code *c, const struct expr *e) {
+    return oracle_integer(c->x, c->s, e);
+}
+
+/* Where term number `first` is: the last variable runs fastest. Only of fixed bounds. */
+static void put_start(struct oracle_code *c, const struct reduce *r) {
+    struct buf *out = c->x->out;
+    buf_printf(out, "%*sint64_t rest = first;\n", c->indent, "");
+    for (size_t k = r->nvars; k-- > 0;) {
+        str name = oracle_variable(c->x, c->s, r->vars[k].var);
+        str lo = bound(c, r->vars[k].lo), hi = bound(c, r->vars[k].hi);
+        buf_printf(out, "%*sconst int64_t %.*slo = %.*s;\n", c->indent, "", STR_ARG(name),
+                   STR_ARG(lo));
+        if (k == 0) {
+            buf_printf(out, "%*sint64_t %.*s = %.*slo + rest;\n", c->indent, "", STR_ARG(name),
+                       STR_ARG(name));
+            continue;
+        }
+        buf_printf(out, "%*sconst int64_t %.*sn = larger(%.*s - %.*slo, 1);\n", c->indent, "",
+                   STR_ARG(name), STR_ARG(hi), STR_ARG(name));
+        buf_printf(out, "%*sint64_t %.*s = %.*slo + rest %% %.*sn;\n%*srest /= %.*sn;\n", c->indent,
+                   "", STR_ARG(name), STR_ARG(name), STR_ARG(name), c->indent, "", STR_ARG(name));
+    }
+}
+
+/* Opens the loops; fixed: they go on from where put_start left the variables, for `terms` terms. */
+static void put_loops(struct oracle_code *c, const struct reduce *r, bool fixed) {
+    struct buf *out = c->x->out;
+    for (size_t k = 0; k < r->nvars; k++) {
+        str name = oracle_variable(c->x, c->s, r->vars[k].var), inner = {0};
+        str lo = bound(c, r->vars[k].lo), hi = bound(c, r->vars[k].hi);
+        if (fixed && k + 1 < r->nvars)
+            inner = oracle_variable(c->x, c->s, r->vars[k + 1].var);
+        buf_printf(out, "%*sfor (", c->indent, "");
+        if (!fixed)
+            buf_printf(out, "int64_t %.*s = %.*s", STR_ARG(name), STR_ARG(lo));
+        buf_printf(out, "; %.*s < %.*s; %.*s++", STR_ARG(name), STR_ARG(hi), STR_ARG(name));
+        if (inner.n)
+            buf_printf(out, ", %.*s = %.*slo", STR_ARG(inner), STR_ARG(inner));
+        buf_puts(out, S(") {\n"));
+        c->indent += 4;
+    }
+    if (fixed)
+        buf_printf(out, "%*sif (left-- == 0)\n%*sgoto end;\n", c->indent, "", c->indent + 4, "");
+}
+
+static void close_loops(struct oracle_code *c, const struct reduce *r) {
+    for (size_t k = 0; k < r->nvars; k++) {
+        c->indent -= 4;
+        buf_printf(c->x->out, "%*s}\n", c->indent, "");
+    }
+}
+
+/* ---- terms ---- */
+
+struct term {
+    struct oracle_operand guard, value, factor[2];
+};
+
+static void put_guard(struct oracle_code *c, const struct oracle_operand *g, const char *leave) {
+    if (g->exact)
+        buf_printf(c->x->out, "%*sif (!(%.*s != 0))\n", c->indent, "", STR_ARG(g->text));
+    else
+        buf_printf(c->x->out, "%*sif (!(%.*s.v != 0 || %.*s.e > 0))\n", c->indent, "",
+                   STR_ARG(g->text), STR_ARG(g->text));
+    buf_printf(c->x->out, "%*s%s;\n", c->indent + 4, "", leave);
+}
+
+/* Guard and body; what the guard rejects for certain leaves by `leave`. */
+static struct term put_term(struct oracle_code *c, const struct oracle_step *p, const char *leave) {
+    const struct reduce *r = p->e->reduce;
+    struct term t = {.guard = {S("1.0"), true}};
+    c->checked = p->checked;
+    if (r->guard) {
+        t.guard = oracle_put_value(c, r->guard, false);
+        put_guard(c, &t.guard, leave);
+        c->checked = true;
+    }
+    if (p->product)
+        for (int k = 0; k < 2; k++)
+            t.factor[k] = oracle_put_value(c, p->e->args[0]->args[k], true);
+    else
+        t.value = oracle_put_value(c, p->e->args[0], !p->integer);
+    return t;
+}
+
+static void put_add(struct oracle_code *c, const struct oracle_step *p, const struct term *t) {
+    str at = oracle_variable(c->x, c->s, p->e->reduce->vars[0].var);
+    if (p->product)
+        buf_printf(c->x->out, "%*schain_add_product<LOOK>(c, f, %.*s, %.*s);\n", c->indent, "",
+                   STR_ARG(t->factor[0].text), STR_ARG(t->factor[1].text));
+    else
+        buf_printf(c->x->out, "%*srow_add(r, c, f, %.*s, %.*s, %.*s);\n", c->indent, "",
+                   STR_ARG(t->value.text), STR_ARG(t->guard.text), STR_ARG(at));
+}
+
+/* ---- functions ---- */
+
+static void put_fold(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    const struct oracle_fold *f = &p->fold;
+    buf_printf(x->out,
+               "__device__ static inline oracle_fold fold_%zu(const oracle_world *o) {\n"
+               "    oracle_fold f = {%s, 0, %a, %a, %a, %a, %a, %a};\n",
+               k, op_names[p->e->reduce->op], f->relative2, f->unit2, f->least2, f->truncation,
+               f->worst, f->most);
+}
+
+/* Every content that the terms read: whether it is finite. */
+static void put_odd(struct oracle_text *x, const struct expr *e) {
+    const struct task *t = x->t;
+    const struct oracle_step *inner = e->kind == EXPR_REDUCE ? oracle_plan_find(&x->plan, e) : NULL;
+    if (e->kind == EXPR_READ)
+        buf_printf(x->out, " | o->odd[%zu]",
+                   t->tensors[e->ref].role == TENSOR_LET && x->plan.let_step[e->ref] >= 0
+                       ? t->ntensors + (size_t)x->plan.let_step[e->ref]
+                       : e->ref);
+    if (inner) {
+        buf_printf(x->out, " | o->odd[%zu]", t->ntensors + (size_t)(inner - x->plan.steps));
+        return;
+    }
+    for (size_t k = 0; k < e->nargs; k++)
+        put_odd(x, e->args[k]);
+}
+
+static void put_fold_function(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    put_fold(x, k);
+    if (p->partial) {
+        buf_puts(x->out, S("    f.unjudged = 0"));
+        put_odd(x, p->e->args[0]);
+        if (p->e->reduce->guard)
+            put_odd(x, p->e->reduce->guard);
+        buf_puts(x->out, S(";\n"));
+    }
+    buf_puts(x->out, S("    return f;\n}\n"));
+}
+
+/* The loops and what they add, up to the end of a function. */
+static void put_all_terms(struct oracle_text *x, const struct oracle_step *p) {
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 4);
+    if (p->fixed)
+        put_start(&c, p->e->reduce);
+    put_loops(&c, p->e->reduce, p->fixed);
+    struct term t = put_term(&c, p, "continue");
+    put_add(&c, p, &t);
+    close_loops(&c, p->e->reduce);
+    if (p->fixed)
+        buf_puts(x->out, S("end:;\n"));
+    oracle_code_end(&c);
+}
+
+/* A contraction goes chain by chain: nothing but loads and sums in its loops. */
+static void put_products(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    str arguments = oracle_arguments(x, p);
+    buf_printf(x->out,
+               "template <bool LOOK>\n__device__ static inline void products_%zu(const "
+               "oracle_world *o, chain &c, const oracle_fold &f%.*s, int64_t first, int64_t left) "
+               "{\n",
+               k, STR_ARG(oracle_parameters(x, p)));
+    put_all_terms(x, p);
+    buf_printf(x->out,
+               "}\n__device__ __noinline__ static void terms_%zu(const oracle_world *o, row "
+               "&__restrict__ r%.*s, int64_t first, int64_t left) {\n"
+               "    const oracle_fold f = fold_%zu(o);\n    chain c = r.c;\n    for (;;) {\n"
+               "        const int64_t some = left < CHAIN ? left : CHAIN;\n"
+               "        products_%zu<false>(o, c, f%.*s, first, some);\n"
+               "        if (chain_is_odd(c, f))\n"
+               "            products_%zu<true>(o, c, f%.*s, first, some);\n",
+               k, STR_ARG(oracle_parameters(x, p)), k, k, STR_ARG(arguments), k,
+               STR_ARG(arguments));
+    buf_puts(x->out, S("        chain_end_products(c, f);\n        if (c.length < CHAIN)\n"
+                       "            break;\n        row_carry(r, c, f);\n"
+                       "        first += some;\n        left -= some;\n    }\n"
+                       "    r.c = c;\n}\n"));
+}
+
+static void put_terms(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    if (p->product) {
+        put_products(x, k);
+        return;
+    }
+    buf_printf(x->out,
+               "__device__ __noinline__ static void terms_%zu(const oracle_world *o, row "
+               "&__restrict__ r%.*s, int64_t first, int64_t left) {\n"
+               "    const oracle_fold f = fold_%zu(o);\n    chain c = r.c;\n",
+               k, STR_ARG(oracle_parameters(x, p)), k);
+    put_all_terms(x, p);
+    buf_puts(x->out, S("    r.c = c;\n}\n"));
+}
+
+/* How far away another index is that is as good as the one chosen. */
+static void put_far(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 4);
+    str at = oracle_variable(x, p->s, p->e->reduce->vars[0].var);
+    buf_printf(x->out,
+               "__device__ __noinline__ static double far_%zu(const oracle_world *o%.*s, value "
+               "best, double at) {\n    double far = 0;\n",
+               k, STR_ARG(oracle_parameters(x, p)));
+    put_loops(&c, p->e->reduce, false);
+    struct term t = put_term(&c, p, "continue");
+    buf_printf(x->out, "%*sif (ties(best, %.*s))\n%*sfar = fmax(far, fabs((double)%.*s - at));\n",
+               c.indent, "", STR_ARG(t.value.text), c.indent + 4, "", STR_ARG(at));
+    close_loops(&c, p->e->reduce);
+    buf_puts(x->out, S("    return far;\n}\n"));
+    oracle_code_end(&c);
+}
+
+/* The term at an index that somebody else chose. */
+static void put_tie(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    const struct reduce_var *v = &p->e->reduce->vars[0];
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 4);
+    str at = oracle_variable(x, p->s, v->var);
+    buf_printf(x->out,
+               "__device__ static bool tie_%zu(const oracle_world *o%.*s, value best, double got) "
+               "{\n    const int64_t %.*s = (int64_t)got;\n"
+               "    if (!(got == (double)%.*s && %.*s >= %.*s && %.*s < %.*s))\n"
+               "        return false;\n",
+               k, STR_ARG(oracle_parameters(x, p)), STR_ARG(at), STR_ARG(at), STR_ARG(at),
+               STR_ARG(bound(&c, v->lo)), STR_ARG(at), STR_ARG(bound(&c, v->hi)));
+    struct term t = put_term(&c, p, "return false");
+    buf_printf(x->out, "    return ties(best, %.*s);\n}\n", STR_ARG(t.value.text));
+    oracle_code_end(&c);
+}
+
+/* The element of an array at its axes; `otherwise` where it does not reach. */
+static void put_array_place(struct oracle_text *x, size_t k, const char *otherwise) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    buf_printf(x->out, "    const oracle_array &a = o->array[%zu];\n    int64_t i = 0;\n", k);
+    for (size_t i = 0; i < p->naxes; i++) {
+        str name = oracle_variable(x, p->s, p->axis[i]);
+        buf_printf(x->out,
+                   "    if (!inside(%.*s - a.lo[%zu], a.n[%zu]))\n        return %s;\n"
+                   "    i += (%.*s - a.lo[%zu]) * a.stride[%zu];\n",
+                   STR_ARG(name), i, i, otherwise, STR_ARG(name), i, i);
+    }
+}
+
+/* Of an argmax that is an output, `best` as well. */
+static void put_reduced(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    bool keeps = p->index && !p->exact;
+    str arguments = oracle_arguments(x, p);
+    buf_printf(x->out, "__device__ static value reduced_%zu(const oracle_world *o%.*s%s) {\n", k,
+               STR_ARG(oracle_parameters(x, p)), keeps ? ", value *best" : "");
+    if (!p->always)
+        buf_printf(x->out,
+                   "    if (!o->array[%zu].value) {\n        const oracle_fold f = fold_%zu(o);\n"
+                   "        row r;\n        row_start(r, f);\n"
+                   "        terms_%zu(o, r%.*s, 0, NONE);\n",
+                   k, k, k, STR_ARG(arguments));
+    if (!p->always && keeps)
+        buf_puts(x->out, S("        *best = value(r.c.s, r.c.e);\n"));
+    if (!p->always && wants_far(p))
+        buf_printf(x->out,
+                   "        value d = row_result(r, r.c, f);\n        const double far = far_%zu(o"
+                   "%.*s, value(r.c.s, r.c.e), r.c.at);\n"
+                   "        return value(d.v, d.e + far * far);\n    }\n",
+                   k, STR_ARG(arguments));
+    else if (!p->always)
+        buf_puts(x->out, S("        return row_result(r, r.c, f);\n    }\n"));
+    put_array_place(x, k, "undefined()");
+    if (keeps)
+        buf_puts(x->out, S("    *best = value(a.best[i], a.best[a.count + i]);\n"));
+    buf_puts(x->out, S("    return element_at(a, i);\n}\n"));
+}
+
+/* ---- kernels ---- */
+
+/* The coordinates of an element along all axes. */
+static void put_coordinates(struct oracle_text *x, const struct oracle_step *p) {
+    for (size_t i = p->naxes; i-- > 0;)
+        buf_printf(x->out,
+                   "    const int64_t %.*s = a.lo[%zu] + rest %% a.n[%zu];\n"
+                   "    rest /= a.n[%zu];\n",
+                   STR_ARG(oracle_variable(x, p->s, p->axis[i])), i, i, i);
+}
+
+static void put_kernel_head(struct oracle_text *x, const char *name, size_t k) {
+    buf_printf(
+        x->out,
+        "extern \"C\" __global__ void oracle_%s_%zu(const __grid_constant__ oracle_op op) {\n"
+        "    const oracle_world *o = op.world;\n    const oracle_array a = o->array[%zu];\n"
+        "    const int64_t n = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n",
+        name, k, k);
+}
+
+/* A thread a result, or a segment of its terms. */
+static void put_reduce_kernel(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    str arguments = oracle_arguments(x, p);
+    put_kernel_head(x, "reduce", k);
+    buf_puts(x->out, S("    if (n >= a.count * op.segments)\n        return;\n"
+                       "    const int64_t i = n / op.segments;\n    int64_t rest = i;\n"));
+    put_coordinates(x, p);
+    buf_printf(x->out,
+               "    const oracle_fold f = fold_%zu(o);\n    row r;\n    row_start(r, f);\n"
+               "    terms_%zu(o, r%.*s, n %% op.segments * op.terms, op.terms);\n",
+               k, k, STR_ARG(arguments));
+    buf_puts(x->out, S("    if (op.segments > 1) {\n"
+                       "        put_part((oracle_part *)op.out + n, r, f);\n"
+                       "        return;\n    }\n    value d = row_result(r, r.c, f);\n"));
+    if (wants_far(p))
+        buf_printf(x->out,
+                   "    const double far = far_%zu(o%.*s, value(r.c.s, r.c.e), r.c.at);\n"
+                   "    d.e += far * far;\n",
+                   k, STR_ARG(arguments));
+    buf_printf(x->out, "    put_result(a, &o->odd[%zu], i, d, value(r.c.s, r.c.e));\n}\n",
+               x->t->ntensors + k);
+}
+
+/* The text that `put` writes, apart. */
+static str taken_apart(struct oracle_text *x, const struct oracle_step *p,
+                       void (*put)(struct oracle_text *x, const struct oracle_step *p)) {
+    struct buf *out = x->out, apart;
+    buf_init(&apart, ORACLE_MAX_UNIT);
+    x->out = &apart;
+    put(x, p);
+    x->out = out;
+    str text = arena_str(x->a, str_trim(buf_str(&apart)));
+    buf_release(&apart);
+    return text;
+}
+
+static void put_scan_term(struct oracle_text *x, const struct oracle_step *p) {
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 0);
+    struct term t = put_term(&c, p, "break");
+    put_add(&c, p, &t);
+    oracle_code_end(&c);
+}
+
+/* The other axes, and what they contribute to the place of a result. */
+static void put_scan_coordinates(struct oracle_text *x, const struct oracle_step *p) {
+    for (size_t i = p->naxes; i-- > 0;) {
+        str name = oracle_variable(x, p->s, p->axis[i]);
+        if ((int)p->axis[i] == p->scanned)
+            continue;
+        buf_printf(x->out,
+                   "const int64_t %.*s = a.lo[%zu] + rest %% a.n[%zu];\nrest /= a.n[%zu];\n"
+                   "place += (%.*s - a.lo[%zu]) * a.stride[%zu];\n",
+                   STR_ARG(name), i, i, i, STR_ARG(name), i, i);
+    }
+}
+
+static void put_scan_kernel(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    const struct reduce_var *v = &p->e->reduce->vars[0];
+    bool back = p->backwards;
+    size_t axis = 0;
+    str template, coordinates = taken_apart(x, p, put_scan_coordinates);
+    while ((int)p->axis[axis] != p->scanned)
+        axis++;
+    str index = oracle_variable(x, p->s, p->axis[axis]), at = oracle_variable(x, p->s, v->var);
+    const struct slot slots[] = {
+        {"step", arena_printf(x->a, "%zu", k)},
+        {"axis", arena_printf(x->a, "%zu", axis)},
+        {"odd", arena_printf(x->a, "%zu", x->t->ntensors + k)},
+        {"coordinates", coordinates.n ? coordinates : S("// a single row")},
+        {"index", index},
+        {"variable", at},
+        {"moving", oracle_integer(x, p->s, back ? v->lo : v->hi)},
+        {"fixed", oracle_integer(x, p->s, back ? v->hi : v->lo)},
+        {"none_from", back ? S("last") : S("first")},
+        {"none_while", arena_printf(x->a,
+                                    back ? "%.*s >= first && %.*s + offset >= fixed"
+                                         : "%.*s <= last && %.*s + offset <= fixed",
+                                    STR_ARG(index), STR_ARG(index))},
+        {"from", back ? S("fixed - 1") : S("fixed")},
+        {"while",
+         arena_printf(x->a, back ? "%.*s >= first + offset" : "%.*s < last + offset", STR_ARG(at))},
+        {"next", back ? S("--") : S("++")},
+        {"past", back ? S("") : S(" + 1")},
+        {"term", taken_apart(x, p, put_scan_term)},
+    };
+    x->failed = x->failed || !asset_get(NULL, "oracle/scan.cu", x->a, &template, x->err) ||
+                !template_render(S("oracle/scan.cu"), template, slots, sizeof slots / sizeof *slots,
+                                 x->out, x->err);
+}
+
+/* ---- definitions ---- */
+
+static str empty_value(enum reduction op) {
+    return op == REDUCTION_MAX      ? S("-INFINITY")
+           : op == REDUCTION_MIN    ? S("INFINITY")
+           : op == REDUCTION_PROD   ? S("1")
+           : op >= REDUCTION_ARGMAX ? S("NAN")
+                                    : S("0");
+}
+
+static void put_plain_loops(struct oracle_code *c, const struct expr *e) {
+    const struct reduce *r = e->reduce;
+    struct oracle_code in = oracle_code_begin(c->x, c->s, true, c->indent);
+    put_loops(&in, r, false);
+    if (r->guard) {
+        struct oracle_operand g = oracle_put_value(&in, r->guard, false);
+        put_guard(&in, &g, "continue");
+    }
+    struct oracle_operand v = oracle_put_value(&in, e->args[0], false);
+    buf_printf(c->x->out, "%*splain_add<%s>(f, %.*s, (double)%.*s);\n", in.indent, "",
+               op_names[r->op], STR_ARG(v.text),
+               STR_ARG(oracle_variable(c->x, c->s, r->vars[0].var)));
+    close_loops(&in, r);
+    oracle_code_end(&in);
+}
+
+struct oracle_operand oracle_put_plain_reduce(struct oracle_code *c, const struct expr *e) {
+    struct oracle_text *x = c->x;
+    str name = arena_printf(x->a, "sum%zu", e->at);
+    buf_printf(x->out, "%*sdouble %.*s;\n%*s{\n", c->indent, "", STR_ARG(name), c->indent, "");
+    c->indent += 4;
+    buf_printf(x->out, "%*splain_fold f(%.*s);\n", c->indent, "",
+               STR_ARG(empty_value(e->reduce->op)));
+    put_plain_loops(c, e);
+    buf_printf(x->out, "%*s%.*s = plain_result<%s>(f);\n", c->indent, "", STR_ARG(name),
+               op_names[e->reduce->op]);
+    c->indent -= 4;
+    buf_printf(x->out, "%*s}\n", c->indent, "");
+    return (struct oracle_operand){name, true};
+}
+
+static void put_define(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    struct oracle_code c = oracle_code_begin(x, p->s, true, 4);
+    buf_printf(x->out, "__device__ static double reduced_%zu(const oracle_world *o%.*s) {\n", k,
+               STR_ARG(oracle_parameters(x, p)));
+    put_array_place(x, k, "NAN");
+    buf_puts(x->out, S("    return a.value[i];\n}\n"));
+    put_kernel_head(x, "define", k);
+    buf_puts(x->out, S("    if (n >= a.count)\n        return;\n    int64_t rest = n;\n"));
+    put_coordinates(x, p);
+    struct oracle_operand v = oracle_put_plain_reduce(&c, p->e);
+    buf_printf(x->out, "    a.value[n] = %.*s;\n}\n", STR_ARG(v.text));
+    oracle_code_end(&c);
+}
+
+void oracle_put_step(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    oracle_put_source(x, p->e->at, p->e->len);
+    if (p->kind == ORACLE_DEFINE) {
+        put_define(x, k);
+        return;
+    }
+    put_fold_function(x, k);
+    if (p->scanned < 0)
+        put_terms(x, k);
+    if (wants_far(p))
+        put_far(x, k);
+    if (p->index && !p->exact)
+        put_tie(x, k);
+    put_reduced(x, k);
+    if (p->scanned >= 0)
+        put_scan_kernel(x, k);
+    else
+        put_reduce_kernel(x, k);
+}

@@ -1,0 +1,19 @@
+/* What elements have in common when they are compared, and the verdict on them together. For this
+ * room and the oracle's runner (eval/oracle_run.h), which adds up what blocks of a device saw. */
+#ifndef SPEC_COMPARE_H
+#define SPEC_COMPARE_H
+
+#include "spec/reference.h"
+
+struct compare_sum {
+    uint64_t judged, wrong, nonfinite;
+    double worst, squares;
+    uint64_t looser_wrong;
+    double looser_squares;
+    double looser_miss, largest; /* error where the looser test fails; magnitude expected */
+    struct mismatch first[MISMATCH_KEPT];
+    size_t nfirst;
+};
+void compare_conclude(const struct compare_sum *t, enum accuracy accuracy, struct comparison *out);
+
+#endif

@@ -1,0 +1,311 @@
+/* bench TASK KERNEL.cu…: kernels of one task side by side, fastest first, against a baseline. */
+#include "base/file.h"
+#include "device/cuda.h"
+#include "kernel/candidate.h"
+#include "spec/cost.h"
+#include "ui/bench_run.h"
+#include "ui/ui.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+struct table {
+    struct ui *ui;
+    const struct bench *b;
+    struct cost cost;
+    double limit_s; /* 0: unknown */
+    bool by_bytes;  /* throughput in bytes, not flops */
+};
+
+/* ---- what was asked for ---- */
+
+static const char *const baseline_names[] = {"none", "naive", "torch", "torch-eager"};
+
+static enum bench_baseline baseline_of(struct ui *ui) {
+    const char *name = option_text(ui->options, "baseline");
+    for (int i = 0; i < (int)(sizeof baseline_names / sizeof *baseline_names); i++)
+        if (!strcmp(name, baseline_names[i]))
+            return (enum bench_baseline)i;
+    return BASELINE_NONE;
+}
+
+static bool read_kernels(struct ui *ui, struct bench *b, struct err *err) {
+    char *const *args;
+    size_t n = options_args(ui->options, &args);
+    b->nkernels = n - 1;
+    if (!b->nkernels && b->baseline < BASELINE_TORCH)
+        return err_set(err, ERR_INPUT, "bench needs a kernel, or --baseline torch");
+    b->kernels = arena_array(ui->arena, struct bench_kernel, b->nkernels);
+    for (size_t i = 0; i < b->nkernels; i++) {
+        b->kernels[i].file = str_view(args[i + 1]);
+        if (!file_read(args[i + 1], CANDIDATE_MAX_BYTES, ui->arena, &b->kernels[i].source, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- words ---- */
+
+static str rate_text(const struct table *t, double time_s) {
+    static const char *const prefix[] = {"", "k", "M", "G", "T", "P"};
+    double rate = (t->by_bytes ? t->cost.compulsory_bytes : t->cost.flops) / time_s;
+    size_t p = 0;
+    while (rate >= 1000 && p + 1 < sizeof prefix / sizeof *prefix) {
+        rate /= 1000;
+        p++;
+    }
+    return arena_printf(t->ui->arena, "%.3g %s%s", rate, prefix[p], t->by_bytes ? "B/s" : "flop/s");
+}
+
+static str time_text(const struct table *t, double time_s, double low, double high) {
+    str time = ui_time(t->ui->arena, time_s);
+    if (!(high > 0))
+        return arena_printf(t->ui->arena, "%.*s", STR_ARG(time));
+    return arena_printf(t->ui->arena, "%.*s -%.1f%% +%.1f%%", STR_ARG(time),
+                        100 * (1 - low / time_s), 100 * (high / time_s - 1));
+}
+
+static void print_head(const struct table *t) {
+    const struct inst *in = t->b->eo.inst;
+    str label = inst_label(in, t->ui->arena), limit = ui_time(t->ui->arena, t->limit_s);
+    printf("%.*s %.*s, class %s, on %s", STR_ARG(in->task->name), STR_ARG(label),
+           accuracy_name(in->task->accuracy), t->b->eo.device.text);
+    if (t->b->eo.facts)
+        printf(" (%s)", t->b->eo.facts->name);
+    if (t->limit_s > 0)
+        printf("; limit %.*s (%s)", STR_ARG(limit), t->by_bytes ? "memory" : "arithmetic");
+    printf("\n");
+}
+
+static void print_kernel(const struct table *t, const struct bench_kernel *k) {
+    str time = time_text(t, k->time_s, k->low_s, k->high_s), rate = rate_text(t, k->time_s);
+    printf("%-24.*s ", STR_ARG(time));
+    if (k->limit_s > 0)
+        printf("%7.0f%%", 100 * k->limit_s / k->time_s);
+    else
+        printf("%8s", "-");
+    printf(" %14.*s", STR_ARG(rate));
+    if (t->b->baseline_s > 0)
+        printf(" %8.2fx", t->b->baseline_s / k->time_s);
+    printf("  %.*s\n", STR_ARG(k->file));
+}
+
+static void print_rejected(const struct bench_kernel *k) {
+    str why = {0}, line = {0};
+    json_get_str(k->record, "why", &why);
+    str_line(&why, &line);
+    printf("%-24s %.*s%s%.*s\n", verdict_name(k->verdict), STR_ARG(k->file), line.n ? ": " : "",
+           STR_ARG(line));
+}
+
+static void print_kernels(const struct table *t) {
+    const struct bench *b = t->b;
+    bool estimated = b->eo.device.kind != DEVICE_CUDA;
+    printf("%-24s %8s %14s%s  kernel\n", estimated ? "estimated" : "time, 95% interval", "of limit",
+           t->by_bytes ? "compulsory" : "arithmetic", b->baseline_s > 0 ? "   speedup" : "");
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (b->kernels[i].verdict == VERDICT_ACCEPTED)
+            print_kernel(t, &b->kernels[i]);
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (b->kernels[i].verdict != VERDICT_ACCEPTED)
+            print_rejected(&b->kernels[i]);
+    if (estimated)
+        printf("Times are the simulator's estimates%s, not measurements.\n",
+               b->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
+}
+
+static void print_torch(const struct table *t) {
+    const struct bench *b = t->b;
+    str version = {0}, missing = {0};
+    json_get_str(b->torch, "torch", &version);
+    json_get_str(json_get(b->torch, "sandbox"), "missing", &missing);
+    printf("PyTorch %.*s%s%.*s\n", STR_ARG(version),
+           missing.n ? "; its sandbox lacks: " : ", sandboxed", STR_ARG(missing));
+    for (size_t i = 0; i < BENCH_WAYS; i++) {
+        const struct bench_way *w = &b->ways[i];
+        str time = w->ok ? time_text(t, w->spread.median, w->spread.low, w->spread.high)
+                         : str_view(w->why.text);
+        printf("  %-8s in %s numerics: %.*s%s\n", torch_mode_name(w->mode),
+               w->numerics == TORCH_CLASS ? "the class's" : "PyTorch's default", STR_ARG(time),
+               w->ok && w->numerics == TORCH_CLASS && w->spread.median == b->baseline_s
+                   ? "  (the baseline)"
+                   : "");
+    }
+}
+
+/* ---- JSON ---- */
+
+static json *samples_json(const struct bench_samples *s) {
+    json *list = json_array();
+    for (size_t i = 0; i < s->n; i++)
+        json_push_f64(list, s->s[i]);
+    return list;
+}
+
+static json *kernel_json(const struct table *t, const struct bench_kernel *k) {
+    json *j = json_object();
+    json_set_str(j, "file", k->file);
+    json_set_str(j, "verdict", str_view(verdict_name(k->verdict)));
+    json_set_bool(j, "accepted", k->verdict == VERDICT_ACCEPTED);
+    if (k->verdict == VERDICT_ACCEPTED) {
+        json_set_f64(j, "time_s", k->time_s);
+        json_set_bool(j, "estimated", k->estimated);
+        if (k->high_s > 0) {
+            json_set_f64(j, "ci_low_s", k->low_s);
+            json_set_f64(j, "ci_high_s", k->high_s);
+            json_set(j, "samples_s", samples_json(&k->samples));
+        }
+        json_set_f64(j, "limit_share", k->limit_s / k->time_s);
+        json_set_f64(j, "compulsory_bytes_s", t->cost.compulsory_bytes / k->time_s);
+        json_set_f64(j, "flops_s", t->cost.flops / k->time_s);
+        if (t->b->baseline_s > 0)
+            json_set_f64(j, "speedup", t->b->baseline_s / k->time_s);
+    }
+    json_set(j, "record", json_copy(k->record));
+    return j;
+}
+
+static json *way_json(const struct bench_way *w) {
+    json *j = json_object();
+    json_set_str(j, "mode", str_view(torch_mode_name(w->mode)));
+    json_set_str(j, "numerics", str_view(torch_numerics_name(w->numerics)));
+    if (w->ok) {
+        json_set_f64(j, "time_s", w->spread.median);
+        json_set_f64(j, "ci_low_s", w->spread.low);
+        json_set_f64(j, "ci_high_s", w->spread.high);
+        json_set(j, "samples_s", samples_json(&w->samples));
+    } else {
+        json_set_str(j, "error", str_view(w->why.text));
+    }
+    return j;
+}
+
+static json *baseline_json(const struct table *t) {
+    const struct bench *b = t->b;
+    json *j = json_object();
+    json_set_str(j, "kind", str_view(baseline_names[b->baseline]));
+    if (b->baseline_s > 0)
+        json_set_f64(j, "time_s", b->baseline_s);
+    if (b->no_baseline.kind)
+        json_set_str(j, "why_not", str_view(b->no_baseline.text));
+    if (b->torch) {
+        json *ways = json_array();
+        for (size_t i = 0; i < BENCH_WAYS; i++)
+            json_push(ways, way_json(&b->ways[i]));
+        json_set(j, "torch", json_copy(b->torch));
+        json_set(j, "torch_line", json_string(b->eo.task->torch));
+        json_set(j, "ways", ways);
+    }
+    return j;
+}
+
+static json *ceilings_json(const struct gpu *g) {
+    json *j = json_object();
+    json_set_str(j, "gpu", str_view(g->title));
+    json_set_bool(j, "calibrated", g->calibrated);
+    json_set_f64(j, "copy_bytes_s", g->copy_bytes_s);
+    json_set_f64(j, "read_bytes_s", g->read_bytes_s);
+    json_set_f64(j, "write_bytes_s", g->write_bytes_s);
+    json_set_f64(j, "fp32_flops", g->fp32_flops);
+    json_set_f64(j, "tf32_flops", g->tf32_flops);
+    json_set_f64(j, "bf16_flops", g->bf16_flops);
+    return j;
+}
+
+static json *provenance_json(const struct bench *b) {
+    json *j = json_object();
+    char date[32], nvrtc[32];
+    struct utsname host;
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    snprintf(nvrtc, sizeof nvrtc, "%d.%d", b->eo.nvrtc.major, b->eo.nvrtc.minor);
+    json_set_str(j, "date", str_view(date));
+    json_set_str(j, "cutepilot", S(CUTEPILOT_VERSION));
+    json_set_str(j, "nvrtc", str_view(nvrtc));
+    json_set_str(j, "device", str_view(b->eo.device.text));
+    if (uname(&host) == 0)
+        json_set_str(j, "system", str_view(host.release));
+    if (b->eo.device.gpu)
+        json_set(j, "ceilings", ceilings_json(b->eo.device.gpu));
+    if (b->eo.facts)
+        json_set(j, "gpu", cuda_facts_to_json(b->eo.facts));
+    if (b->clocks)
+        json_set(j, "clocks", json_copy(b->clocks));
+    return j;
+}
+
+static json *bench_json(const struct table *t) {
+    const struct bench *b = t->b;
+    const struct task *task = b->eo.task;
+    json *j = json_object(), *kernels = json_array();
+    for (size_t i = 0; i < b->nkernels; i++)
+        json_push(kernels, kernel_json(t, &b->kernels[i]));
+    json_set_str(j, "task", task->name);
+    json_set_str(j, "shape", inst_label(b->eo.inst, t->ui->arena));
+    json_set_str(j, "accuracy", str_view(accuracy_name(task->accuracy)));
+    json_set_bool(j, "estimated", b->eo.device.kind != DEVICE_CUDA);
+    if (t->limit_s > 0)
+        json_set_f64(j, "limit_s", t->limit_s);
+    json_set_f64(j, "compulsory_bytes", t->cost.compulsory_bytes);
+    json_set_f64(j, "flops", t->cost.flops);
+    json_set_i64(j, "blocks", (int64_t)b->blocks);
+    json_set(j, "kernels", kernels);
+    json_set(j, "baseline", baseline_json(t));
+    json_set(j, "provenance", provenance_json(b));
+    return j;
+}
+
+/* ---- the command ---- */
+
+static struct table table_of(struct ui *ui, const struct bench *b) {
+    struct table t = {.ui = ui, .b = b, .by_bytes = true};
+    cost_of(b->eo.inst, &t.cost);
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (b->kernels[i].limit_s > 0)
+            t.limit_s = b->kernels[i].limit_s;
+    if (b->eo.device.gpu) {
+        struct roofline r = task_limit(b->eo.device.gpu, b->eo.inst);
+        t.by_bytes = r.memory_bound;
+    }
+    return t;
+}
+
+static int all_accepted(const struct bench *b) {
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (b->kernels[i].verdict != VERDICT_ACCEPTED && !bench_is_naive(&b->kernels[i]))
+            return ERR_NO;
+    return 0;
+}
+
+static int report(struct ui *ui, const struct bench *b) {
+    struct table t = table_of(ui, b);
+    if (b->no_baseline.kind)
+        fprintf(stderr, "cutepilot: %s\n", b->no_baseline.text);
+    if (ui->as_json)
+        return ui_print_json(bench_json(&t)) ? all_accepted(b) : ERR_ENV;
+    print_head(&t);
+    if (b->nkernels)
+        print_kernels(&t);
+    if (b->torch)
+        print_torch(&t);
+    return all_accepted(b);
+}
+
+int cmd_bench(struct ui *ui) {
+    struct bench b = {.baseline = baseline_of(ui),
+                      .python = option_text(ui->options, "python"),
+                      .assets = option_text(ui->options, "assets")};
+    struct task *task;
+    struct inst *inst;
+    struct err err = {0};
+    bool ok = ui_load_task(ui, 0, &task, &inst, &err) && read_kernels(ui, &b, &err) &&
+              ui_evaluator_options(ui, task, inst, &b.eo, &err) && bench_run(&b, ui->arena, &err);
+    int code = ok ? report(ui, &b) : ui_fail(ui, &err);
+    bench_release(&b);
+    return code;
+}

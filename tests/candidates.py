@@ -1,0 +1,118 @@
+"""What the tests of whole candidates share: the head of a .cu file, and `cutepilot verify` on it.
+
+A head is the `// key: value` lines a file begins with. `key-DEVICE` wins over `key` on that device
+(sim or cuda). The program is $CUTEPILOT, the project's folder $SOURCE_ROOT.
+"""
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.environ.get("SOURCE_ROOT") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAM = os.environ.get("CUTEPILOT") or os.path.join(ROOT, "dist", "cutepilot")
+ENVIRONMENT = 3  # exit code: not the candidate's fault
+
+
+class Head(dict):
+    """The fields of a candidate's head, as they hold on one device."""
+
+    def __init__(self, path, device):
+        super().__init__()
+        self.device = device.split(":")[0]
+        for line in open(path):
+            if not line.startswith("// ") or ": " not in line:
+                break
+            key, value = line[3:].rstrip("\n").split(": ", 1)
+            self[key] = value
+
+    def of(self, key, default=""):
+        return self.get("%s-%s" % (key, self.device), self.get(key, default))
+
+    def settings(self):
+        return [word for s in self.of("set").split() for word in ("--set", s)]
+
+
+def offers(option):
+    """Whether this program's verify has an option."""
+    shown = subprocess.run([PROGRAM, "verify", "--help"], capture_output=True, text=True).stdout
+    return "--%s " % option in shown or "--%s\n" % option in shown
+
+
+def objects(text):
+    """The JSON objects that stand one after the other in a text."""
+    found, at, decoder = [], 0, json.JSONDecoder()
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        value, at = decoder.raw_decode(text, at)
+        found.append(value)
+    return found
+
+
+class Verified:
+    """What verify said: its records, one a run, or what went wrong with the program itself."""
+
+    def __init__(self, records, code, fault):
+        self.records, self.code, self.fault = records, code, fault
+
+
+def run_program(words, timeout):
+    """(exit code, stdout, stderr); code 124 where it did not end."""
+    try:
+        done = subprocess.run([PROGRAM] + words, capture_output=True, text=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return 124, "", "no answer in %d s" % timeout
+    return done.returncode, done.stdout, done.stderr
+
+
+def command(task, paths, device, cache, options):
+    return ["verify", task] + paths + ["--json", "--device", device, "--workers", "1",
+                                       "--compile-jobs", "1", "--cache", cache] + options
+
+
+def verify(task, paths, device, cache, options, timeout=300):
+    """The verdicts on one or several kernels of a task."""
+    paths = [paths] if isinstance(paths, str) else paths
+    code, out, err = run_program(command(task, paths, device, cache, options), timeout)
+    try:
+        records = objects(out)
+    except ValueError:
+        records = []
+    if code not in (0, 1) or not records or any("verdict" not in r for r in records):
+        return Verified([], code, "no verdict: exit %d, %s" % (code, out.strip() + err.strip()))
+    return Verified(records, code, None)
+
+
+class Tap:
+    """Test points as they come."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def point(self, name, faults=(), skip=None, note=None):
+        self.count += 1
+        self.failed += bool(faults)
+        for fault in faults:
+            print("# " + fault.replace("\n", "\n# "))
+        print("%sok %d - %s%s" % ("not " if faults else "", self.count, name,
+                                  " # SKIP " + skip if skip else " # " + note if note else ""),
+              flush=True)
+
+    def end(self):
+        print("1..%d" % self.count, flush=True)
+        return self.failed != 0
+
+
+def select(names):
+    """The subset that $EVERY asks for: every N-th."""
+    return names[::int(os.environ.get("EVERY", "1"))]
+
+
+def jobs(device):
+    """Candidates at a time: a simulator uses the cores by itself."""
+    cores = len(os.sched_getaffinity(0))
+    return int(os.environ.get("JOBS", "1" if device.startswith("sim") else str(min(8, cores))))
+
+
+def die(text):
+    sys.exit("%s: %s" % (os.path.basename(sys.argv[0]), text))

@@ -1,0 +1,304 @@
+/* The worker's walk through a job, with a device and a judge that do as they are told: this program
+ * is its own worker, device and judge. What they are to do is a number in the job's shape. */
+#include "base/child.h"
+#include "base/frame.h"
+#include "device/role.h"
+#include "device/wire.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum script {
+    ALL_RIGHT,
+    WRONG_AT_CASE_1,
+    DRIFTS,    /* right for two rounds, wrong ever after */
+    UNSTABLE,  /* wrong once, in the third round */
+    DIES_ONCE, /* the first device process, in its run */
+    DIES_ALWAYS,
+    HANGS,
+    FAULTS, /* a verdict of the device's own */
+    RIVAL_WRONG,
+    JUDGE_DIES_ONCE,
+    JUDGE_DIES_ALWAYS,
+};
+
+/* ---- the roles ---- */
+
+static int64_t number(const json *o, const char *key) {
+    int64_t v = -1;
+    json_get_i64(o, key, &v);
+    return v;
+}
+
+static json *verdict(const char *v, int64_t at) {
+    json *j = json_object();
+    json_set_str(j, "verdict", str_view(v));
+    json_set_str(j, "why", strcmp(v, "accepted") ? S("because") : S(""));
+    json_set_i64(j, "at", at);
+    return j;
+}
+
+static void say(uint32_t type, json *head) {
+    struct err err = {0};
+    if (!frame_write(ROLE_FD, type, head, (str){0}, NULL, 0, &err))
+        _exit(3);
+    json_free(head);
+}
+
+/* Two samples a microsecond apart by module, so that a test can tell whose they are. */
+static void device_run(const struct frame *f) {
+    const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
+    int64_t script = number(first, "script");
+    bool timed = false;
+    json_get_bool(f->head, "timed", &timed);
+    if (script == DIES_ALWAYS || (script == DIES_ONCE && number(first, "device") == 1))
+        _exit(7);
+    while (script == HANGS)
+        pause();
+    if (script == FAULTS) {
+        say(WIRE_RAN, verdict("out-of-bounds", 1));
+        return;
+    }
+    json *j = verdict("accepted", 0), *times = json_array(), *host = json_array();
+    for (size_t i = 0; timed && i < json_len(runs); i++) {
+        int64_t module = 0;
+        json_to_i64(json_at(json_at(runs, i), 1), &module);
+        json_push_f64(times, 1e-4 * (double)(1 + module));
+        json_push_f64(host, 1.1e-4 * (double)(1 + module));
+    }
+    json_set(j, "times_s", times);
+    json_set(j, "host_s", host);
+    say(WIRE_RAN, j);
+}
+
+static void device_serve(const struct frame *f) {
+    if (f->type == WIRE_LOAD)
+        say(WIRE_LOADED, verdict("accepted", 0));
+    else if (f->type == WIRE_RUN)
+        device_run(f);
+}
+
+struct fake_judge {
+    int64_t script, device;
+    size_t cases, compared;
+};
+
+static void judge_prepare(struct fake_judge *j, const json *head) {
+    json *out = json_object(), *cases = json_array(), *buffers = json_object();
+    j->script = number(json_get(head, "set"), "script");
+    j->device = number(head, "device");
+    j->cases = json_len(json_get(head, "cases"));
+    json_set(buffers, "buffers", json_array());
+    say(WIRE_BUFFERS, buffers);
+    for (size_t i = 0; i < j->cases; i++) {
+        json *c = json_object();
+        json_set_i64(c, "script", j->script);
+        json_set_i64(c, "device", j->device);
+        json_push(cases, c);
+    }
+    json_set(out, "cases", cases);
+    say(WIRE_CASE, out);
+}
+
+static void judge_compare(struct fake_judge *j, bool first_process) {
+    size_t n = j->compared++;
+    if (j->script == JUDGE_DIES_ALWAYS || (j->script == JUDGE_DIES_ONCE && first_process))
+        _exit(7);
+    if (j->script == WRONG_AT_CASE_1 || (j->script == DRIFTS && n >= 2) ||
+        (j->script == UNSTABLE && n == 2))
+        say(WIRE_JUDGED, verdict("wrong", 1));
+    else if (j->script == RIVAL_WRONG && n == 0)
+        say(WIRE_JUDGED, verdict("wrong", 1)); /* case 1 of round 0 is the rival's */
+    else
+        say(WIRE_JUDGED, verdict("accepted", 0));
+}
+
+/* A worker's children may write nothing, but the first to read a pipe gets what is in it. */
+static bool first_of_its_kind(const char *pipe) {
+    char c;
+    int fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool first = fd >= 0 && read(fd, &c, 1) == 1;
+    close(fd);
+    return first;
+}
+
+static int play(const char *role) {
+    struct sandbox_report none = {0};
+    struct fake_judge j = {0};
+    struct err err = {0};
+    struct frame f = {0};
+    bool judge = !strcmp(role, "judge"), first = judge && first_of_its_kind(getenv("JUDGED"));
+    if (!role_hello(ROLE_FD, role, &none, NULL, &err))
+        return 3;
+    while (frame_read(ROLE_FD, 0, &f, &err) > 0) {
+        if (judge && f.type == WIRE_PREPARE)
+            judge_prepare(&j, f.head);
+        else if (judge && f.type == WIRE_COMPARE)
+            judge_compare(&j, first);
+        else if (!judge)
+            device_serve(&f);
+        frame_release(&f);
+    }
+    return 0;
+}
+
+/* ---- the coordinator ---- */
+
+struct answer {
+    struct frame f;
+    char verdict[64];
+};
+
+static json *job(enum script script, size_t modules, bool timed) {
+    const char *text =
+        "{\"job\": 1, \"limit_ms\": 300, \"time\": {\"samples\": 8, \"budget_ms\": 5000},"
+        " \"shapes\": [{\"label\": \"N=1\", \"set\": {\"script\": 0}, \"plans\": [{}, {}]}],"
+        " \"batches\": [{\"shape\": 0, \"cases\": [{\"data\": \"stated\", \"seed\": \"1\"},"
+        " {\"data\": \"signed\", \"seed\": \"1\"}]}]}";
+    struct err err = {0};
+    json *j = json_parse(str_view(text), &err), *list = json_array();
+    for (size_t i = 0; i < modules; i++)
+        json_push_i64(list, 1);
+    json_set(j, "modules", list);
+    json *set = (json *)json_get(json_at(json_get(j, "shapes"), 0), "set");
+    json_set_i64(set, "script", script);
+    json_set_bool((json *)json_at(json_get(j, "batches"), 0), "timed", timed);
+    return j;
+}
+
+/* Everything but signs of life, until an answer to the job. */
+static bool next_answer(int fd, struct answer *out) {
+    struct err err = {0};
+    do {
+        frame_release(&out->f);
+        memset(&out->f, 0, sizeof out->f);
+        if (frame_read(fd, 0, &out->f, &err) <= 0)
+            return false;
+    } while (out->f.type != WIRE_RESULT && out->f.type != WIRE_FAILED);
+    str v = S("");
+    json_get_str(out->f.head, "verdict", &v);
+    snprintf(out->verdict, sizeof out->verdict, "%.*s", STR_ARG(v));
+    return true;
+}
+
+static struct answer run_job(enum script script, size_t modules, bool timed) {
+    struct answer a = {0};
+    char folder[] = "/tmp/cutepilot-worker-XXXXXX", self[4096] = "";
+    struct err err = {0};
+    int in[2], out[2];
+    CHECK(mkdtemp(folder) && readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    char judged[128];
+    snprintf(judged, sizeof judged, "%s/judged", folder);
+    setenv("JUDGED", judged, 1);
+    CHECK(mkfifo(judged, 0600) == 0);
+    int token = open(judged, O_RDWR | O_CLOEXEC);
+    CHECK(write(token, "1", 1) == 1);
+    CHECK(pipe_pair(in, &err) && pipe_pair(out, &err));
+    const char *argv[] = {self, "worker", NULL};
+    struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
+    struct child_spec spec = {.argv = argv, .fds = fds, .nfds = 3};
+    struct child child;
+    CHECKF(child_start(&spec, &child, &err), "%s", err.text);
+    close(in[0]);
+    close(out[1]);
+    json *j = job(script, modules, timed);
+    CHECK(frame_write(in[1], WIRE_JOB, j, S("ab"), NULL, 0, &err) && next_answer(out[0], &a));
+    json_free(j);
+    close(in[1]); /* end of file ends a worker */
+    int status = child_wait(&child);
+    CHECKF(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+    close(out[0]);
+    close(token);
+    unlink(judged);
+    rmdir(folder);
+    return a;
+}
+
+static void ends_with(enum script script, bool timed, const char *wanted) {
+    struct answer a = run_job(script, 1, timed);
+    CHECKF(!strcmp(a.verdict, wanted), "script %d: %s instead of %s", script, a.verdict, wanted);
+    frame_release(&a.f);
+}
+
+static void a_right_candidate_is_accepted_with_its_times(void) {
+    struct answer a = run_job(ALL_RIGHT, 1, true);
+    CHECK(!strcmp(a.verdict, "accepted"));
+    const json *times = json_get(a.f.head, "times");
+    CHECK(json_len(times) == 1);
+    CHECK(json_len(json_get(json_at(times, 0), "samples_s")) >= 8);
+    CHECK(json_len(json_get(a.f.head, "runs")) == 2); /* evidence of one round */
+    frame_release(&a.f);
+    ends_with(ALL_RIGHT, false, "accepted");
+}
+
+static void a_wrong_one_says_where(void) {
+    struct answer a = run_job(WRONG_AT_CASE_1, 1, false);
+    str shape = {0}, data = {0}, why = {0};
+    json_get_str(a.f.head, "shape", &shape);
+    json_get_str(a.f.head, "data", &data);
+    json_get_str(a.f.head, "why", &why);
+    CHECK(!strcmp(a.verdict, "wrong") && str_is(shape, "N=1") && str_is(data, "signed"));
+    CHECK(str_is(why, "because"));
+    frame_release(&a.f);
+    ends_with(FAULTS, false, "out-of-bounds");
+}
+
+static void wrong_in_a_later_round_is_told_apart(void) {
+    ends_with(DRIFTS, true, "drift");
+    ends_with(UNSTABLE, true, "unstable");
+}
+
+static void a_device_may_die_once(void) {
+    ends_with(DIES_ONCE, false, "accepted");
+    ends_with(DIES_ALWAYS, false, "crash");
+    ends_with(HANGS, false, "timeout");
+}
+
+static void a_judge_may_die_a_few_times(void) {
+    ends_with(JUDGE_DIES_ONCE, false, "accepted");
+    struct answer a = run_job(JUDGE_DIES_ALWAYS, 1, false);
+    CHECK(a.f.type == WIRE_FAILED); /* our own trouble: no verdict */
+    frame_release(&a.f);
+}
+
+static void rivals_take_turns_and_do_not_count_against_it(void) {
+    struct answer a = run_job(ALL_RIGHT, 2, true);
+    const json *times = json_get(a.f.head, "times");
+    double mine = 0, other = 0;
+    CHECK(!strcmp(a.verdict, "accepted") && json_len(times) == 2);
+    CHECK(json_len(json_get(json_at(times, 1), "samples_s")) >= 8);
+    json_to_f64(json_at(json_get(json_at(times, 0), "samples_s"), 0), &mine);
+    json_to_f64(json_at(json_get(json_at(times, 1), "samples_s"), 0), &other);
+    CHECK(mine == 1e-4 && other == 2e-4);
+    frame_release(&a.f);
+    a = run_job(RIVAL_WRONG, 2, true);
+    CHECK(!strcmp(a.verdict, "accepted"));
+    CHECK(json_len(json_get(a.f.head, "times")) == 1);
+    CHECK(number(json_get(a.f.head, "rival"), "module") == 1);
+    frame_release(&a.f);
+}
+
+static const struct tap_case cases[] = {
+    {"a right candidate is accepted, with its times", a_right_candidate_is_accepted_with_its_times},
+    {"a wrong one says where", a_wrong_one_says_where},
+    {"wrong in a later round is drift or instability", wrong_in_a_later_round_is_told_apart},
+    {"a device may die once", a_device_may_die_once},
+    {"a judge may die a few times", a_judge_may_die_a_few_times},
+    {"rivals take turns and do not count against it",
+     rivals_take_turns_and_do_not_count_against_it},
+};
+
+int main(int argc, char **argv) {
+    static struct device_name sim;
+    struct err err = {0};
+    if (argc > 1 && !strcmp(argv[1], "worker"))
+        return device_name_parse("sim", &sim, &err) ? worker_main(&sim, 1) : 3;
+    if (argc > 1)
+        return play(argv[1]);
+    return tap_main(cases, sizeof cases / sizeof *cases);
+}

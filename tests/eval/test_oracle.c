@@ -1,0 +1,796 @@
+/* The oracle against the CPU: the same tasks, shapes and kinds of data, its kernels on the
+ * simulator. Inputs must be the same bits; expected values and estimates what the evaluator says;
+ * comparisons of right, wrong, unwritten and other outputs what compare.c says.
+ *
+ * Some tasks at small shapes; with CUTEPILOT_TEST_LONG all of them, more shapes and every kind. */
+#include "tap.h"
+
+#include "base/file.h"
+#include "eval/oracle_run.h"
+#include "eval/poison.h"
+#include "kernel/build.h"
+#include "kernel/oracle.h"
+#include "ptx/ptx.h"
+#include "sim/sim.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---- an engine on the simulator ---- */
+
+enum { BUFFERS = 4096, KERNELS = 128 };
+
+struct bench {
+    struct sim_machine *machine;
+    struct arena *a;
+    struct ptx_module *module;
+    struct {
+        const struct ptx_entry *entry;
+        struct sim_program *program;
+    } kernels[KERNELS];
+    size_t nkernels;
+    struct {
+        uint64_t at;
+        char *host;
+        size_t size;
+    } buffers[BUFFERS];
+    size_t nbuffers;
+    size_t launches, fail_at; /* fail_at: the launch that fails; 0: none */
+};
+
+static bool bench_alloc(void *ctx, size_t bytes, uint64_t *address, struct err *err) {
+    struct bench *b = ctx;
+    if (b->nbuffers == BUFFERS)
+        return err_set(err, ERR_ENV, "too many buffers");
+    char *host = mem_alloc(bytes + 1);
+    struct sim_buffer buffer = {.name = S("oracle"), .host = host, .size = bytes};
+    *address = sim_machine_add(b->machine, &buffer);
+    b->buffers[b->nbuffers].at = *address;
+    b->buffers[b->nbuffers].host = host;
+    b->buffers[b->nbuffers++].size = bytes;
+    return true;
+}
+
+/* The simulator forgets buffers all at once. */
+static void bench_free(void *ctx, uint64_t address) {
+    (void)ctx;
+    (void)address;
+}
+
+static char *bench_host(struct bench *b, uint64_t address, size_t bytes) {
+    for (size_t i = 0; i < b->nbuffers; i++)
+        if (address >= b->buffers[i].at && address - b->buffers[i].at <= b->buffers[i].size &&
+            bytes <= b->buffers[i].size - (address - b->buffers[i].at))
+            return b->buffers[i].host + (address - b->buffers[i].at);
+    return NULL;
+}
+
+static struct sim_program *bench_program(struct bench *b, const char *kernel, struct err *err) {
+    const struct ptx_entry *e = ptx_find_entry(b->module, str_view(kernel));
+    if (!e || b->nkernels == KERNELS) {
+        err_set(err, ERR_ENV, "no kernel %s", kernel);
+        return NULL;
+    }
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (b->kernels[i].entry == e)
+            return b->kernels[i].program;
+    b->kernels[b->nkernels].entry = e;
+    if (!sim_load(b->module, e, b->a, &b->kernels[b->nkernels].program, err))
+        return NULL;
+    return b->kernels[b->nkernels++].program;
+}
+
+static bool bench_launch(void *ctx, const char *kernel, const uint32_t grid[3], uint32_t block,
+                         const void *params, size_t bytes, struct err *err) {
+    struct bench *b = ctx;
+    struct sim_program *program = bench_program(b, kernel, err);
+    struct sim_result result;
+    if (++b->launches == b->fail_at)
+        return err_set(err, ERR_ENV, "the engine fails");
+    if (!program)
+        return false;
+    struct sim_launch launch = {.program = program,
+                                .grid = {grid[0], grid[1], grid[2]},
+                                .block = {block, 1, 1},
+                                .params = params,
+                                .params_size = bytes,
+                                .threads = 2,
+                                .max_warp_instrs = UINT64_C(1) << 40};
+    sim_run(b->machine, &launch, &result);
+    return result.status == SIM_OK || err_set(err, ERR_ENV, "%s", result.fault.text);
+}
+
+static bool bench_fetch(void *ctx, void *dst, uint64_t src, size_t bytes, struct err *err) {
+    char *host = bench_host(ctx, src, bytes);
+    if (!host)
+        return err_set(err, ERR_ENV, "fetch from nowhere");
+    memcpy(dst, host, bytes);
+    return true;
+}
+
+static bool bench_send(void *ctx, uint64_t dst, const void *src, size_t bytes, struct err *err) {
+    char *host = bench_host(ctx, dst, bytes);
+    if (!host)
+        return err_set(err, ERR_ENV, "send to nowhere");
+    memcpy(host, src, bytes);
+    return true;
+}
+
+static bool bench_zero(void *ctx, uint64_t dst, size_t bytes, struct err *err) {
+    char *host = bench_host(ctx, dst, bytes);
+    if (!host)
+        return err_set(err, ERR_ENV, "zero nowhere");
+    memset(host, 0, bytes);
+    return true;
+}
+
+static struct engine engine_of(struct bench *b) {
+    return (struct engine){b,           bench_alloc, bench_free, bench_launch,
+                           bench_fetch, bench_send,  bench_zero};
+}
+
+static void bench_forget(struct bench *b) {
+    sim_machine_clear(b->machine);
+    for (size_t i = 0; i < b->nbuffers; i++)
+        mem_free(b->buffers[i].host);
+    b->nbuffers = 0;
+}
+
+static void bench_free_all(struct bench *b) {
+    bench_forget(b);
+    sim_machine_free(b->machine);
+    arena_free(b->a);
+    mem_free(b);
+}
+
+/* ---- compiling ---- */
+
+static struct loop *loop;
+static struct build_pool *pool;
+static const char *missing; /* why there is no NVRTC here */
+static char why_missing[512];
+static bool long_run;
+
+struct built {
+    struct arena *a;
+    bool done, ok;
+    str ptx, log;
+    double ms;
+};
+
+static void build_done(void *ctx, const struct build *b) {
+    struct built *out = ctx;
+    out->done = true;
+    out->ok = b->verdict == VERDICT_ACCEPTED;
+    out->ptx = arena_str(out->a, b->ptx);
+    out->log = arena_str(out->a, b->log);
+    out->ms = b->wall_ms;
+}
+
+static struct bench *bench_new(const struct task *t) {
+    struct bench *b = mem_alloc(sizeof *b);
+    struct err err = {0};
+    struct buf unit;
+    b->machine = sim_machine_new(7);
+    b->a = arena_new((size_t)1 << 30);
+    buf_init(&unit, ORACLE_MAX_UNIT);
+    struct built built = {.a = b->a};
+    bool ok = oracle_unit(t, &unit, &err);
+    CHECKF(ok, "%s", err.text);
+    struct build_request r = {.unit = buf_str(&unit), .arch = "sm_90a"};
+    ok = ok && build_submit(pool, &r, build_done, &built, &err);
+    while (ok && !built.done)
+        ok = loop_step(loop, 1000, &err);
+    CHECKF(built.ok, "%.*s: %s%.*s", STR_ARG(t->name), err.text, STR_ARG(built.log));
+    ok = built.ok && ptx_parse(built.ptx, b->a, &b->module, &err);
+    CHECKF(ok || !built.ok, "%s", err.text);
+    if (getenv("CUTEPILOT_TEST_TIMES"))
+        printf("# %.*s: %zu bytes of PTX in %.0f ms\n", STR_ARG(t->name), built.ptx.n, built.ms);
+    buf_release(&unit);
+    if (ok)
+        return b;
+    bench_free_all(b);
+    return NULL;
+}
+
+/* ---- one case ---- */
+
+struct trial {
+    const struct task *t;
+    struct bench *b;
+    struct engine e;
+    struct oracle *o;
+    const struct inst *in;
+    enum data_kind kind;
+    const char *label;
+    double tolerance; /* of estimates, relative */
+    size_t keep;
+    void *inputs[TASK_MAX_TENSORS];
+    uint64_t at[TASK_MAX_TENSORS];
+    struct reference *refs;
+    size_t nrefs;
+    struct oracle_case *c;
+};
+
+#define NAME(x) STR_ARG((x)->t->name), (x)->label, data_name((x)->kind)
+#define WHERE   "%.*s at %s, %s: "
+
+static bool same_value(double a, double b, double estimate) {
+    if (isnan(a) || isnan(b) || isinf(a) || isinf(b))
+        return isnan(a) ? isnan(b) : a == b;
+    double allow = 1e-12 * fabs(a) + (isinf(estimate) ? fabs(a) : 1e-3 * estimate);
+    return fabs(a - b) <= allow;
+}
+
+static bool same_estimate(double a, double b, double tolerance) {
+    if (isinf(a) || isinf(b) || a == 0 || b == 0)
+        return a == b || (a + b < 1e-300);
+    return fabs(a - b) <= tolerance * a;
+}
+
+static void check_inputs(struct trial *x) {
+    for (size_t i = 0; i < x->t->ntensors; i++) {
+        if (!x->inputs[i])
+            continue;
+        size_t bytes = x->in->tensors[i].bytes, item = bytes / (size_t)x->in->tensors[i].count;
+        const char *got = bench_host(x->b, x->at[i], bytes), *want = x->inputs[i];
+        size_t bad = 0;
+        while (bad < bytes && got[bad] == want[bad])
+            bad++;
+        CHECKF(bad == bytes, WHERE "%.*s differs at element %zu of %lld", NAME(x),
+               STR_ARG(x->t->tensors[i].name), bad / item, (long long)x->in->tensors[i].count);
+    }
+}
+
+static void check_reference(struct trial *x) {
+    struct err err = {0};
+    for (size_t r = 0; r < x->nrefs; r++) {
+        const struct reference *ref = &x->refs[r];
+        double *v = mem_alloc(ref->count * sizeof *v), *e = mem_alloc(ref->count * sizeof *e);
+        size_t bad_value = 0, bad_estimate = 0, shown = 0;
+        CHECKF(oracle_reference(x->c, ref->tensor, 0, ref->count, v, e, &err), WHERE "%s", NAME(x),
+               err.text);
+        for (size_t i = 0; i < ref->count; i++) {
+            bool value = same_value(ref->value[i], v[i], ref->estimate[i]);
+            bool estimate = same_estimate(ref->estimate[i], e[i], x->tolerance);
+            bad_value += !value && !(isinf(ref->estimate[i]) && isinf(e[i]));
+            bad_estimate += !estimate;
+            if ((!value || !estimate) && shown++ < 2)
+                printf("# %.*s[%zu]: %.17g +- %.9g on the CPU, %.17g +- %.9g here\n",
+                       STR_ARG(x->t->tensors[ref->tensor].name), i, ref->value[i], ref->estimate[i],
+                       v[i], e[i]);
+        }
+        CHECKF(!bad_value && !bad_estimate, WHERE "%zu values and %zu estimates of %zu differ",
+               NAME(x), bad_value, bad_estimate, ref->count);
+        mem_free(v);
+        mem_free(e);
+    }
+}
+
+/* What a candidate may have left in an output. */
+enum leaving {
+    LEAVE_RIGHT,
+    LEAVE_NEAR,
+    LEAVE_OFF,
+    LEAVE_ODD,
+    LEAVE_NOTHING,
+    LEAVE_BYTES,
+    LEAVE_TIES,
+    LEAVINGS
+};
+
+static double left_value(enum leaving what, const struct reference *ref, size_t i) {
+    double v = ref->value[i], estimate = ref->estimate[i];
+    bool some = i % 7 == 3 || i + 1 == ref->count;
+    double far = isinf(estimate) ? 0 : 1000 * estimate + fabs(v) / 8 + 1e-3;
+    switch (what) {
+    case LEAVE_NEAR:
+        return isinf(estimate) ? v : v + (i % 2 ? 1.5 : -1.5) * estimate;
+    case LEAVE_OFF:
+        return some ? v + far : v;
+    case LEAVE_TIES: /* as good by the table of ties, or the place next to it */
+        for (size_t k = 0; ref->ties && k < 64; k++)
+            if (ref->ties[i * ref->tie_words] >> k & 1)
+                return (double)(ref->tie_lo + (int64_t)k);
+        return ref->ties ? v + 1 : v;
+    case LEAVE_ODD:
+        return some ? (i % 2 ? NAN : INFINITY) : v;
+    default:
+        return v;
+    }
+}
+
+static void leave(struct trial *x, const struct reference *ref, enum leaving what) {
+    enum dtype t = x->t->tensors[ref->tensor].dtype;
+    size_t item = dtype_info(t)->bytes;
+    char *p = bench_host(x->b, x->at[ref->tensor], x->in->tensors[ref->tensor].bytes);
+    for (size_t i = 0; i < ref->count; i++) {
+        double v = left_value(what, ref, i);
+        if (what != LEAVE_NOTHING || i % 5)
+            data_store(t, &v, 1, p + i * item);
+        if (what == LEAVE_BYTES && t == DTYPE_BOOL && i % 3 == 1)
+            p[i] = 7;
+    }
+}
+
+/* Errors of a right output are differences of the last bits. */
+static bool near(double a, double b, double by) {
+    return a == b || (isinf(a) && isinf(b)) || fabs(a - b) <= by * fabs(a) + 1e-9;
+}
+
+static void check_comparison(struct trial *x, enum leaving what, const struct reference *ref,
+                             const struct oracle_output *out, uint64_t key) {
+    struct comparison want;
+    const struct comparison *got = &out->comparison;
+    const void *memory = bench_host(x->b, x->at[ref->tensor], 1);
+    size_t first = 0;
+    reference_compare(x->in, ref, memory, 1, &want);
+    uint64_t unwritten = x->t->tensors[ref->tensor].role == TENSOR_OUT
+                             ? poison_count(x->t->tensors[ref->tensor].dtype, key, memory,
+                                            ref->value, ref->count, &first)
+                             : 0;
+    CHECKF(out->tensor == ref->tensor, WHERE "outputs out of order", NAME(x));
+    CHECKF(out->unwritten.count == unwritten &&
+               (!unwritten || out->unwritten.first == (int64_t)first),
+           WHERE "%llu unwritten, not %llu", NAME(x), (unsigned long long)out->unwritten.count,
+           (unsigned long long)unwritten);
+    CHECKF(got->judged == want.judged && got->wrong == want.wrong &&
+               got->nonfinite == want.nonfinite && got->pass == want.pass &&
+               got->pass_looser == want.pass_looser,
+           WHERE
+           "leaving %d: %llu judged, %llu wrong, %llu odd, %d %d; not %llu, %llu, %llu, %d %d",
+           NAME(x), (int)what, (unsigned long long)got->judged, (unsigned long long)got->wrong,
+           (unsigned long long)got->nonfinite, got->pass, got->pass_looser,
+           (unsigned long long)want.judged, (unsigned long long)want.wrong,
+           (unsigned long long)want.nonfinite, want.pass, want.pass_looser);
+    CHECKF(near(want.worst, got->worst, 2 * x->tolerance) &&
+               near(want.rms, got->rms, 2 * x->tolerance) && got->worst_limit == want.worst_limit &&
+               got->rms_limit == want.rms_limit,
+           WHERE "leaving %d: worst %g, rms %g; not %g, %g", NAME(x), (int)what, got->worst,
+           got->rms, want.worst, want.rms);
+    /* A truth value that is wrong twice is told once here. */
+    bool told = x->t->tensors[ref->tensor].dtype != DTYPE_BOOL;
+    CHECKF(!told || got->nfirst == want.nfirst, WHERE "%zu mismatches, not %zu", NAME(x),
+           got->nfirst, want.nfirst);
+    for (size_t i = 0; told && i < got->nfirst && i < want.nfirst; i++)
+        CHECKF(got->first[i].index == want.first[i].index, WHERE "mismatch %zu at %lld, not %lld",
+               NAME(x), i, (long long)got->first[i].index, (long long)want.first[i].index);
+}
+
+static void check_leaving(struct trial *x, enum leaving what) {
+    struct err err = {0};
+    struct oracle_result result;
+    uint64_t key = 0x123456789 + (uint64_t)what;
+    bool ok = oracle_poison(x->c, key, &err);
+    for (size_t r = 0; r < x->nrefs && ok; r++)
+        leave(x, &x->refs[r], what);
+    ok = ok && oracle_queue_inputs(x->c, 0, &err) && oracle_queue_compare(x->c, key, 0, &err) &&
+         oracle_collect(x->o, &result, 1, &err);
+    CHECKF(ok, WHERE "%s", NAME(x), err.text);
+    if (!ok)
+        return;
+    CHECKF(result.input.count == 0 && result.noutputs == x->nrefs, WHERE "inputs changed", NAME(x));
+    for (size_t r = 0; r < x->nrefs && r < result.noutputs; r++)
+        check_comparison(x, what, &x->refs[r], &result.outputs[r], key);
+}
+
+static bool trial_start(struct trial *x, const struct data_scale *scale, struct err *err) {
+    const struct task *t = x->t;
+    bool ok = true;
+    for (size_t i = 0; i < t->ntensors && ok; i++) {
+        if (!tensor_has_memory(&t->tensors[i]))
+            continue;
+        ok = bench_alloc(x->b, x->in->tensors[i].bytes, &x->at[i], err);
+        if (!tensor_is_input(&t->tensors[i]))
+            continue;
+        x->inputs[i] = mem_alloc(x->in->tensors[i].bytes);
+        data_fill(x->in, scale, i, x->kind, 11, 0, x->in->tensors[i].count, x->inputs[i]);
+    }
+    ok = ok &&
+         reference_eval(x->in, (const void *const *)x->inputs, 1, &x->refs, &x->nrefs, NULL, err);
+    x->c = ok ? oracle_case_new(x->o, x->in, scale, x->kind, 11, x->at, x->keep, err) : NULL;
+    return x->c && oracle_fill(x->c, err) && oracle_expect(x->c, err);
+}
+
+static void trial_end(struct trial *x) {
+    oracle_case_free(x->c);
+    reference_release(x->refs, x->nrefs);
+    for (size_t i = 0; i < x->t->ntensors; i++)
+        mem_free(x->inputs[i]);
+}
+
+static void run_trial(struct trial *x, const struct data_scale *scale) {
+    struct err err = {0};
+    bool ok = trial_start(x, scale, &err);
+    CHECKF(ok, WHERE "%s", NAME(x), err.text);
+    if (ok) {
+        check_inputs(x);
+        check_reference(x);
+        for (int what = 0; what < LEAVINGS; what++)
+            check_leaving(x, (enum leaving)what);
+    }
+    trial_end(x);
+}
+
+/* ---- tasks ---- */
+
+/* Where the CPU's evaluator sums in an order of its own choosing, does not bother about few terms
+ * that are lost among larger ones, or does where a contraction here does not, its estimates are a
+ * little different. */
+static double tolerance_of(str task, enum data_kind kind) {
+    static const struct {
+        const char *task;
+        double all, uneven; /* uneven: terms of very different size, or equal ones */
+    } rows[] = {
+        {"f", 0.1, 0.1},
+        {"group_norm", 0.05, 0.2},
+        {"group_norm_silu", 0.05, 0.2},
+        {"frobenius_norm", 0.05, 0.1},
+        {"avg_pool3d", 0.06, 0.06},
+        {"rms_norm", 0.1, 0.6},
+        {"matrix_vector_multiplication", 0.01, 0.6},
+        {"matmul_large_k", 0.01, 0.6},
+    };
+    bool uneven = kind == DATA_WIDE || kind == DATA_CONSTANT || kind == DATA_ONEHOT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (str_is(task, rows[i].task))
+            return uneven ? rows[i].uneven : rows[i].all;
+    return 0.01;
+}
+
+static size_t trials; /* a run that finds no tasks must not pass */
+
+static void run_shape(const struct task *t, struct bench *b, const struct inst *in, bool all,
+                      size_t keep) {
+    static const enum data_kind some[] = {DATA_STATED, DATA_WIDE, DATA_NONFINITE};
+    struct engine e = engine_of(b);
+    struct err err = {0};
+    struct data_scale scale;
+    struct arena *a = arena_new(1 << 20);
+    str label = inst_label(in, a);
+    struct oracle *o = oracle_new(t, &e, &err);
+    bool ok = o && data_scale_find(in, 11, &scale, &err);
+    CHECKF(ok, "%s", err.text);
+    for (int k = 0; k < (all ? DATA_COUNT : 3) && ok; k++) {
+        struct trial x = {.t = t, .b = b, .e = e, .o = o, .in = in, .label = arena_cstr(a, label)};
+        x.kind = all ? (enum data_kind)k : some[k];
+        x.tolerance = tolerance_of(t->name, x.kind);
+        x.keep = keep;
+        run_trial(&x, &scale);
+        trials++;
+    }
+    oracle_free(o);
+    arena_free(a);
+    bench_forget(b);
+}
+
+/* At its own sizes, or at the first `shapes` checks; kept: how much memory a case may keep. */
+static void run_task(struct arena *a, const struct task *t, size_t shapes, bool all, size_t keep) {
+    struct bench *b = bench_new(t);
+    struct inst *in;
+    struct err err = {0};
+    for (size_t i = 0; b && i < (shapes ? shapes : 1); i++) {
+        bool ok = shapes && i < t->nchecks ? task_bind_check(t, i, a, &in, &err)
+                                           : task_bind(t, NULL, 0, a, &in, &err);
+        CHECKF(ok, "%s", err.text);
+        if (ok)
+            run_shape(t, b, in, all, keep);
+    }
+    if (b)
+        bench_free_all(b);
+}
+
+static void run_file(const char *path, size_t shapes, bool all) {
+    struct arena *a = arena_new((size_t)256 << 20);
+    struct task *t;
+    struct err err = {0};
+    bool ok = task_load(path, a, &t, &err);
+    CHECKF(ok, "%s", err.text);
+    if (ok)
+        run_task(a, t, shapes, all, (size_t)1 << 30);
+    arena_free(a);
+}
+
+static void run_folder(const char *folder) {
+    char path[1024];
+    struct dirent **names;
+    int n = scandir(folder, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
+        if (names[i]->d_name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            run_folder(path);
+        else if (str_ends(str_view(path), S(".task")))
+            run_file(path, 2, strstr(path, "layers") != NULL);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+}
+
+static void tasks(void) {
+    static const struct {
+        const char *path;
+        size_t shapes;
+        bool all;
+    } rows[] = {
+        {"smoke/gelu.task", 2, true},
+        {"layers/masked_softmax.task", 1, true},
+        {"layers/kv_cache_append.task", 2, false},
+        {"layers/quantize_rows.task", 1, true},
+        {"kernelbench/level1/015_lower_triangular_matmul.task", 1, false},
+        {"kernelbench/level1/098_kl_div_loss.task", 2, false},
+    };
+    const char *root = getenv("SOURCE_ROOT"), *one = getenv("CUTEPILOT_TEST_TASK");
+    char path[1024];
+    if (missing)
+        SKIP(missing);
+    snprintf(path, sizeof path, "%s/tasks", root ? root : ".");
+    if (one)
+        run_file(one, 2, true);
+    else if (long_run)
+        run_folder(path);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !one && !long_run; i++) {
+        snprintf(path, sizeof path, "%s/tasks/%s", root ? root : ".", rows[i].path);
+        run_file(path, rows[i].shapes, rows[i].all);
+    }
+    CHECKF(trials >= (one ? 1 : long_run ? 500 : 40), "%zu trials", trials);
+}
+
+/* ---- constructs that no shipped task has, or not at these sizes ---- */
+
+#define INPUTS                                                                                     \
+    "dim N = 5, M = 7, L = 4200\n"                                                                 \
+    "in x[N,M] : f32 ~ normal(0,1)\n"                                                              \
+    "in d[N,M] : f64 ~ uniform(-1,1)\n"                                                            \
+    "in h[M] : f16 ~ uniform(0,2)\n"                                                               \
+    "in b[N,M] : bool ~ bernoulli(0.5)\n"
+
+static const struct construct {
+    const char *name, *text;
+    size_t keep;
+} constructs[] = {
+    {"places of extremes, their ties, and reads at places from data",
+     "task a \"a\"\n" INPUTS "in q[N] : i64 ~ randint(0,M)\n"
+     "out best[N] : i32\n"
+     "out near[N] : i64\n"
+     "out picked[N] : f32\n"
+     "let s[i,j] : bf16 = x[i,j] * 1.1 + d[i,j]\n"
+     "let e[i,j] = exp(s[i,j] * 0.25)\n"
+     "let g[i] : i32 = (q[i] + 2) // 2\n"
+     "best[i] = argmax(j) exp(s[i,j] * 1e-7) * 1.7\n"
+     "near[i] = argmin(j | b[i,j] || j == 0) x[i,j] * d[i,j]\n"
+     "picked[i] = x[i,q[i]] + d[i, argmax(j) e[i,j]] + h[clamp(g[i], 0, M-1)] + "
+     "log1p(abs(d[i,0]))\n",
+     (size_t)1 << 30},
+    {"integers, truth values and what is written in place",
+     "task b \"b\"\n" INPUTS "in n[N,M] : i32 ~ randint(-9,9)\n"
+     "in u[M] : u8 ~ randint(0,200)\n"
+     "inout w[N,M] : bf16 ~ normal(0,1)\n"
+     "inout k[M] : i32 ~ randint(0,50)\n"
+     "out even[N,M] : bool\n"
+     "out count[N] : i32\n"
+     "out whole[N,M] : i8\n"
+     "even[i,j] = (n[i,j] % 2 == 0) != (x[i,j] * 3 > d[i,j] && b[i,j])\n"
+     "count[i] = sum(j | n[i,j] > 0) n[i,j] * n[i,j] - (sum(j) u[j])\n"
+     "whole[i,j] = if(b[i,j], sign(x[i,j]) * 2, round(d[i,j] * 3))\n"
+     "w[i,j] = w[i,j] * 2 + x[i,j]\n"
+     "k[j] = k[j] + j\n",
+     (size_t)1 << 30},
+    {"scans, pieces, pads, doubtful guards; nothing kept",
+     "task c \"c\"\n" INPUTS "rand r[N,M] ~ uniform(0,1)\n"
+     "rand z[M] ~ bernoulli(0.5)\n"
+     "in p[N,M] : f32 = r[i,j] / (sum(l) r[i,l]) + sin(z[j]) - (max(l) r[i,l]) * (i % 3)\n"
+     "assume p[i,j] > -3\n"
+     "assume x[i,j] == 0 | i > j + 3\n"
+     "out pieces[N,2] : f32\n"
+     "out scans[N,M] : f32\n"
+     "out runs[M] : f32\n"
+     "out mixed[N,M] : f16\n"
+     "let t[i,j] = x[i,j] * 1.1 - h[j]\n"
+     "let e[i,j] = exp(t[i,j] * 0.25)\n"
+     "pieces[i,0] = prod(j) (x[i,j] * 0.5 + 1) + (argmax(j) e[i,j])\n"
+     "pieces[i,1] = mean(j | x[i,j] * 1.01 > p[i,j]) x[i,j] * e[i,j]\n"
+     "scans[i,j] = (sum(l <= j) t[i,l] * h[l]) + (max(j <= l < M) e[i,l])\n"
+     "runs[j] = sum(l < j) h[l] + if(j > 0, h[j-1], 0) * pow(h[j], 1.5)\n"
+     "mixed[i,j] = clamp(tanh(t[i,j]) * pad(x[i+1,j-1], 2), -1, 1) + sigmoid(p[i,j]) + "
+     "floor(x[i,j]) * 0.5\n",
+     0},
+    {"results that threads share, reductions inside reductions",
+     "task f \"f\"\n" INPUTS "in long[L] : f32 ~ normal(0,1)\n"
+     "in mask[4*L] : bool ~ bernoulli(0.5)\n"
+     "out sums[5] : f32\n"
+     "sums[0] = sum(l) long[l]\n"
+     "sums[1] = mean(l) long[l] * long[l]\n"
+     "sums[2] = max(l) long[l] * 1.3\n"
+     "sums[3] = sum(i,j) x[i,j] * (sum(l) d[i,l] * h[l])\n"
+     "sums[4] = mean(l < 4*L | mask[l]) long[l//4] * 0.7\n",
+     (size_t)1 << 30},
+};
+
+static void run_construct(const struct construct *c) {
+    struct arena *a = arena_new((size_t)64 << 20);
+    struct task *t;
+    struct err err = {0};
+    bool ok = task_parse(S("construct.task"), str_view(c->text), a, &t, &err);
+    CHECKF(ok, "%s: %s", c->name, err.text);
+    if (ok)
+        run_task(a, t, 0, true, c->keep);
+    arena_free(a);
+}
+
+static void all_constructs(void) {
+    if (missing)
+        SKIP(missing);
+    for (size_t i = 0; i < sizeof constructs / sizeof *constructs; i++)
+        run_construct(&constructs[i]);
+}
+
+/* ---- memory that a kernel should not have touched, and trouble ---- */
+
+static const char small_task[] = "task small \"small\"\n"
+                                 "dim N = 300\n"
+                                 "in x[N] : f32 ~ normal(0,1)\n"
+                                 "in n[N] : i8 ~ randint(-5,5)\n"
+                                 "out y[N] : f32\n"
+                                 "y[i] = x[i] * n[i]\n";
+
+/* A case of the small task, with data in place. */
+struct small {
+    struct arena *a;
+    struct bench *b;
+    struct engine e;
+    struct oracle *o;
+    struct trial x;
+    struct data_scale scale;
+};
+
+static struct bench *small_bench; /* compiled once for all its tests */
+
+static bool small_start(struct small *s) {
+    struct task *t;
+    struct inst *in;
+    struct err err = {0};
+    s->a = arena_new((size_t)16 << 20);
+    bool ok = task_parse(S("small.task"), str_view(small_task), s->a, &t, &err) &&
+              task_bind(t, NULL, 0, s->a, &in, &err) && data_scale_find(in, 1, &s->scale, &err);
+    if (ok && !small_bench)
+        small_bench = bench_new(t);
+    s->b = ok ? small_bench : NULL;
+    if (!s->b)
+        return false;
+    s->e = engine_of(s->b);
+    s->o = oracle_new(t, &s->e, &err);
+    s->x = (struct trial){.t = t, .b = s->b, .e = s->e, .o = s->o, .in = in, .label = "N=300"};
+    ok = trial_start(&s->x, &s->scale, &err);
+    CHECKF(ok, "%s", err.text);
+    return ok;
+}
+
+static void small_end(struct small *s) {
+    trial_end(&s->x);
+    oracle_free(s->o);
+    if (s->b)
+        bench_forget(s->b);
+    arena_free(s->a);
+}
+
+static void changed_inputs(void) {
+    if (missing)
+        SKIP(missing);
+    struct small s = {0};
+    struct err err = {0};
+    struct oracle_result r[3];
+    if (small_start(&s)) {
+        char *x = bench_host(s.b, s.x.at[0], 4), *n = bench_host(s.b, s.x.at[1], 1);
+        CHECK(oracle_queue_inputs(s.x.c, 0, &err));
+        n[299] ^= 1;
+        CHECK(oracle_queue_inputs(s.x.c, 1, &err));
+        x[4 * 17] ^= 1;
+        x[4 * 250 + 3] ^= 64;
+        CHECK(oracle_queue_inputs(s.x.c, 2, &err));
+        CHECK(oracle_collect(s.o, r, 3, &err));
+        CHECK(r[0].input.count == 0 && r[0].noutputs == 0);
+        CHECK(r[1].input.count == 1 && r[1].input.where == 1 && r[1].input.first == 299);
+        CHECK(r[2].input.count == 2 && r[2].input.where == 0 && r[2].input.first == 17);
+        CHECK(oracle_fill(s.x.c, &err) && oracle_queue_inputs(s.x.c, 0, &err) &&
+              oracle_collect(s.o, r, 1, &err) && r[0].input.count == 0);
+    }
+    small_end(&s);
+}
+
+/* Of every length and alignment, the same bytes as the CPU's. */
+static void canaries(void) {
+    if (missing)
+        SKIP(missing);
+    enum { SIZE = 4096 };
+    struct small s = {0};
+    struct err err = {0};
+    struct oracle_result r[2];
+    uint64_t at;
+    if (small_start(&s) && bench_alloc(s.b, SIZE, &at, &err)) {
+        unsigned char *host = (unsigned char *)bench_host(s.b, at, SIZE), want[SIZE];
+        struct oracle_region regions[4] = {
+            {at, 100, 1}, {at + 103, 1, 2}, {at + 111, 1024, 3}, {at + 2048, 2041, 4}};
+        CHECK(oracle_canary_fill(s.o, regions, 4, &err));
+        for (size_t i = 0; i < 4; i++) {
+            size_t offset = (size_t)(regions[i].at - at), bytes = (size_t)regions[i].bytes;
+            canary_fill(regions[i].key, want, bytes);
+            CHECKF(memcmp(host + offset, want, bytes) == 0, "region %zu", i);
+        }
+        CHECK(host[100] == 0 && host[102] == 0 && host[104] == 0 && host[2048 + 2041] == 0);
+        CHECK(oracle_queue_canaries(s.o, regions, 4, 0, &err));
+        host[111 + 77] ^= 4;
+        host[111 + 1023] ^= 4;
+        host[2048] ^= 1;
+        CHECK(oracle_queue_canaries(s.o, regions, 4, 1, &err));
+        CHECK(oracle_collect(s.o, r, 2, &err));
+        CHECK(r[0].canary.count == 0);
+        CHECK(r[1].canary.count == 2 && r[1].canary.where == 2 && r[1].canary.first == 77);
+    }
+    small_end(&s);
+}
+
+/* An engine that fails is an error, at every launch, and what was queued is gone. */
+static void failing_engine(void) {
+    if (missing)
+        SKIP(missing);
+    struct small s = {0};
+    struct oracle_result r[2];
+    if (small_start(&s)) {
+        for (size_t n = 1; n <= 3; n++) {
+            struct err err = {0};
+            s.b->fail_at = s.b->launches + n;
+            bool ok = oracle_fill(s.x.c, &err) && oracle_queue_inputs(s.x.c, 0, &err) &&
+                      oracle_queue_compare(s.x.c, 5, 1, &err);
+            CHECKF(!ok && strstr(err.text, "the engine fails"), "%zu: %s", n, err.text);
+            s.b->fail_at = 0;
+            CHECK(oracle_collect(s.o, r, 2, &err) && r[1].noutputs == 0);
+        }
+        struct err err = {0};
+        CHECK(oracle_poison(s.x.c, 5, &err) && oracle_queue_compare(s.x.c, 5, 0, &err));
+        CHECK(oracle_collect(s.o, r, 1, &err) && r[0].noutputs == 1);
+        CHECK(r[0].outputs[0].unwritten.count == 300 && r[0].outputs[0].unwritten.first == 0);
+    }
+    small_end(&s);
+}
+
+static const struct tap_case cases[] = {
+    {"tasks", tasks},
+    {"constructs", all_constructs},
+    {"inputs that were changed", changed_inputs},
+    {"canaries of any size and place", canaries},
+    {"an engine that fails", failing_engine},
+};
+
+static void start(void) {
+    static struct nvrtc_root found;
+    struct err err = {0};
+    struct build_pool_options o = {.jobs = 1};
+    loop = loop_new(&err);
+    if (!nvrtc_find(&found, &err) || !nvrtc_probe(&found, &err)) {
+        snprintf(why_missing, sizeof why_missing, "%.400s", err.text);
+        for (char *p = why_missing; *p; p++)
+            *p = *p == '\n' ? ' ' : *p;
+        missing = why_missing;
+        return;
+    }
+    pool = build_pool_new(loop, &found, &o, &err);
+    if (!pool)
+        missing = "no compiler can be started";
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "compiler") == 0)
+        return compiler_main(argc - 2, argv + 2);
+    long_run = getenv("CUTEPILOT_TEST_LONG") != NULL;
+    start();
+    int failed = tap_main(cases, sizeof cases / sizeof *cases);
+    if (small_bench)
+        bench_free_all(small_bench);
+    if (pool)
+        build_pool_free(pool);
+    loop_free(loop);
+    return failed;
+}

@@ -1,0 +1,8 @@
+// task: tasks/smoke/relu.task
+// what: one element a thread
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}

@@ -1,0 +1,120 @@
+/* The census of a kernel: on PTX that is written here, so that every count is known. */
+#include "tap.h"
+
+#include "kernel/census.h"
+
+static const char text[] =
+    ".version 9.0\n.target sm_90a\n.address_size 64\n"
+    ".func (.param .b32 r) helper(.param .b32 a)\n{\n"
+    "    .reg .f32 %f<3>;\n"
+    "    ld.param.f32 %f1, [a];\n"
+    "    tanh.approx.f32 %f2, %f1;\n"
+    "    st.param.f32 [r], %f2;\n    ret;\n}\n"
+    ".func unused()\n{\n    trap;\n    ret;\n}\n"
+    ".visible .entry k(.param .u64 k_param_0)\n{\n"
+    "    .reg .pred %p<3>;\n    .reg .f32 %f<20>;\n    .reg .f64 %fd<4>;\n"
+    "    .reg .b32 %r<40>;\n    .reg .b64 %rd<10>;\n"
+    "    ld.param.u64 %rd1, [k_param_0];\n"
+    "    cvta.to.global.u64 %rd2, %rd1;\n"
+    "    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2];\n"
+    "    ld.global.v2.u64 {%rd3, %rd4}, [%rd2+16];\n"
+    "    ld.shared.f32 %f5, [%r1];\n"
+    "    ld.f32 %f6, [%rd1];\n"
+    "    fma.rn.f32 %f7, %f1, %f2, %f3;\n"
+    "    fma.rn.f64 %fd1, %fd2, %fd2, %fd3;\n"
+    "    add.f32 %f8, %f7, %f1;\n"
+    "    ex2.approx.ftz.f32 %f9, %f8;\n"
+    "    ex2.approx.ftz.f32 %f10, %f9;\n"
+    "    div.approx.f32 %f11, %f9, %f8;\n"
+    "    div.rn.f32 %f11, %f9, %f8;\n"
+    "    add.s32 %r2, %r3, 1;\n"
+    "    setp.lt.s32 %p1, %r2, 7;\n"
+    "    cvt.rna.tf32.f32 %r4, %f11;\n"
+    "    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, "
+    "%r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};\n"
+    "    cp.async.cg.shared.global [%r1], [%rd2], 16;\n"
+    "    cp.async.bulk.commit_group;\n"
+    "    bar.sync 0;\n"
+    "    atom.global.add.f32 %f12, [%rd2], %f11;\n"
+    "    red.global.add.f32 [%rd2], %f11;\n"
+    "    shfl.sync.bfly.b32 %r7, %r1, 16, 31, -1;\n"
+    "    @%p1 st.global.v4.f32 [%rd2], {%f1, %f2, %f3, %f4};\n"
+    "    ret;\n}\n";
+
+static void counts(void) {
+    struct arena *a = arena_new(16u << 20);
+    struct err err = {0};
+    struct ptx_module *m;
+    struct census c;
+    bool ok = ptx_parse(str_view(text), a, &m, &err);
+    CHECKF(ok, "%s", err.text);
+    if (!ok)
+        return;
+    census_take(m, ptx_find_entry(m, S("k")), a, &c);
+    static const struct {
+        enum census_group group;
+        uint64_t n;
+    } groups[] = {
+        {CENSUS_FMA, 1},     {CENSUS_FP32, 2},    {CENSUS_FP64, 1},    {CENSUS_INTEGER, 2},
+        {CENSUS_CONVERT, 1}, {CENSUS_SPECIAL, 3}, {CENSUS_LOAD, 5},    {CENSUS_STORE, 1},
+        {CENSUS_ATOMIC, 2},  {CENSUS_MMA, 1},     {CENSUS_WGMMA, 0},   {CENSUS_CP_ASYNC, 1},
+        {CENSUS_TMA, 1},     {CENSUS_BARRIER, 1}, {CENSUS_SHUFFLE, 1}, {CENSUS_CONTROL, 1},
+        {CENSUS_MOVE, 1},    {CENSUS_OTHER, 0},   {CENSUS_HALF, 0},
+    };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        CHECKF(c.groups[groups[i].group] == groups[i].n, "%s: %llu",
+               census_group_name(groups[i].group), (unsigned long long)c.groups[groups[i].group]);
+        sum += groups[i].n;
+    }
+    CHECK(sizeof groups / sizeof *groups == CENSUS_COUNT && c.instructions == sum);
+    static const struct {
+        const char *name;
+        int64_t n;
+    } forms[] = {
+        {"ld.global.128", 2},    {"ld.shared.32", 1},
+        {"ld.generic.32", 1},    {"ex2.approx.ftz.f32", 2},
+        {"div.approx.f32", 1},   {"st.global.128", 1},
+        {"bar.sync", 1},         {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 1},
+        {"cvt.rna.tf32.f32", 1}, {"cp.async.cg.shared.global", 1},
+    };
+    json *j = census_to_json(&c);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        int64_t n = 0;
+        json_get_i64(json_get(j, "forms"), forms[i].name, &n);
+        CHECKF(n == forms[i].n, "%s: %lld", forms[i].name, (long long)n);
+    }
+    int64_t n = 0;
+    CHECK(json_get_i64(j, "instructions", &n) && n == (int64_t)sum);
+    CHECK(json_get_i64(json_get(j, "groups"), "fma", &n) && n == 1);
+    CHECK(!json_get(json_get(j, "groups"), "wgmma"));
+    json_free(j);
+    arena_free(a);
+}
+
+/* What a kernel calls counts with it, once however often it is called; the rest does not. */
+static void calls(void) {
+    struct arena *a = arena_new(16u << 20);
+    struct err err = {0};
+    struct ptx_module *m;
+    struct census c;
+    str with = arena_printf(
+        a,
+        "%s.visible .entry calls()\n{\n    .param .b32 p0;\n    .param .b32 r0;\n"
+        "    call.uni (r0), helper, (p0);\n    call.uni (r0), helper, (p0);\n    ret;\n}\n",
+        text);
+    bool ok = ptx_parse(with, a, &m, &err);
+    CHECKF(ok, "%s", err.text);
+    if (ok) {
+        census_take(m, ptx_find_entry(m, S("calls")), a, &c);
+        CHECK(c.instructions == 3 + 4 && c.groups[CENSUS_SPECIAL] == 1);
+        CHECK(c.nforms == 1 && str_is(c.forms[0].name, "tanh.approx.f32"));
+    }
+    arena_free(a);
+}
+
+static const struct tap_case cases[] = {
+    {"counts", counts},
+    {"functions that are called", calls},
+};
+TAP_CASES(cases)

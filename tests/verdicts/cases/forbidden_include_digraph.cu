@@ -1,0 +1,6 @@
+// expect: forbidden
+// row: 24
+// tries: %: for #
+%:include "/etc/hostname"
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const float *x, float *y, int n) {}

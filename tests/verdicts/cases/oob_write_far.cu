@@ -1,0 +1,11 @@
+// expect: out-of-bounds
+// row: 9
+// tries: writes 64 KiB behind its output
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = x[i] < 0.0f ? 0.0f : x[i];
+    if (i == 0)
+        y[n + 16384] = 1.0f;
+}
