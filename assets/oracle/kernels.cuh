@@ -40,11 +40,11 @@ extern "C" __global__ void oracle_poison(const __grid_constant__ oracle_op op) {
 
 // ---- outputs ----
 
-// Bits that are still the poison. Those of an integer may be its value by chance.
+// Bits that are still the poison. Those of an integer may be a right value by chance.
 __device__ static inline void judge_written(oracle_tally &tally, const oracle_tensor &t, int64_t i,
-                                            uint64_t key, double got, double expected_v) {
+                                            uint64_t key, bool right) {
     if (t.poisoned && holds_bits(t.item, t.at, i, poison_pattern((dtype)t.type, key, (uint64_t)i)) &&
-        !(t.whole && got == expected_v))
+        !(t.whole && right))
         note(tally.unwritten, i);
 }
 
@@ -59,10 +59,10 @@ __device__ static inline bool compare_element(const oracle_op &op, int64_t i, or
     m.expected = x.v;
     m.got = got;
     m.estimate = x.estimate;
-    judge_written(tally, t, i, op.key, got, x.v);
     if (t.whole && got != x.v && !isinf(x.estimate) && tie_of(o, blockIdx.y, i, x.best, got))
         got = x.v;
     bool ok = judge(tally, looser(t.type), x, got);
+    judge_written(tally, t, i, op.key, ok);
     if (t.type == DTYPE_BOOL) {
         const unsigned char byte = ((const unsigned char *)t.at)[i];
         m.got = byte > 1 ? byte : m.got;

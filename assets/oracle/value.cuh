@@ -65,10 +65,18 @@ __device__ __noinline__ static double settled(value d, int how, value x, value y
     return INFINITY;
 }
 
+// An infinity that a kernel may have as NaN makes NaN of whatever is computed from it, also where the
+// mathematics comes back to a number: x/inf, exp(-inf), a comparison.
+__device__ static inline bool is_open(value x) {
+    return isinf(x.v) && x.e > 0;
+}
+
 __device__ static inline value settle(value d, int how, value x, value y = 0.0, value z = 0.0) {
     const double most = how & INTEGER ? 0x1p53 : how & ROOT ? DOUBLE_MOST : FLOAT_MOST;
     if (!(fabs(d.v) <= most) || !(d.e <= DOUBLE_MOST))
         d.e = settled(d, how, x, y, z);
+    if (isfinite(d.v) && (is_open(x) || is_open(y) || is_open(z)))
+        d.e = INFINITY;
     return d;
 }
 
@@ -137,7 +145,8 @@ __device__ static inline value modulo(value x, value y, int how = 0) {
 
 // May a comparison of x and y go the other way?
 __device__ static inline double doubt(value x, value y) {
-    return isinf(x.e + y.e) || within(x.v - y.v, x.e + y.e) ? 1 : 0;
+    const bool open = is_open(x) || is_open(y);
+    return open || isinf(x.e + y.e) || within(x.v - y.v, x.e + y.e) ? 1 : 0;
 }
 
 __device__ static inline double doubt_truths(value x, value y) {

@@ -12,6 +12,7 @@
 #include "eval/ruling.h"
 #include "kernel/verdict.h"
 #include "spec/data.h"
+#include "spec/program.h"
 #include "spec/reference.h"
 
 #include <stdio.h>
@@ -358,7 +359,8 @@ static bool check_written(const struct test_case *c, const struct reference *ref
     if (c->inst->task->tensors[ref->tensor].role != TENSOR_OUT)
         return true; /* written in place: it never held poison */
     uint64_t n = poison_count(c->inst->task->tensors[ref->tensor].dtype, c->key,
-                              c->map + c->offset[ref->tensor], ref->value, ref->count, &first);
+                              c->map + c->offset[ref->tensor], ref->value, ref->estimate,
+                              accuracy_limits(c->inst->task->accuracy).worst, ref->count, &first);
     return !n || rule_unwritten(r, c->inst, ref->tensor, n, (int64_t)first);
 }
 

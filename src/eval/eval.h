@@ -34,7 +34,7 @@ struct evaluator_options {
     unsigned run_limit_ms;          /* a batch on the device; 0: 20 s */
     size_t memory_bytes;            /* CUDA: of the GPU */
     const struct cuda_facts *facts; /* CUDA: of the GPU, for records; may be NULL */
-    unsigned samples;               /* CUDA: timed runs at least; 0: 12 */
+    unsigned samples;               /* CUDA: timed runs at least; 0: 6 */
     unsigned time_ms;               /* CUDA: spent on timing a candidate at most; 0: 2 s */
     bool duel; /* CUDA: what comes near the fastest so far is timed again, interleaved with it */
     bool keep; /* accepted candidates stay at hand for evaluator_duel */

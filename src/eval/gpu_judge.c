@@ -22,7 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_CASES    512
+#define MAX_CASES    192
+#define MAX_SPARE    1024        /* buffers that wait for another case … */
+#define SPARE_BYTES  (64u << 20) /* … none larger than this */
 #define MEMORY_SHARE 0.8  /* of what was free at the start: for cases, references and workspaces */
 #define KEEP_SHARE   0.15 /* … for the references of one case */
 
@@ -46,6 +48,7 @@ struct gpu_case {
 
 struct gpu_judge {
     struct cuda cuda;
+    size_t granule; /* of mapped memory */
     struct engine engine;
     cu_module module;
     struct arena *task_arena;
@@ -56,7 +59,9 @@ struct gpu_judge {
     uint64_t clock;
     int64_t next_id;
     bool reset_sent;
-    json *dropped; /* or NULL */
+    json *dropped;                  /* or NULL */
+    struct shared spare[MAX_SPARE]; /* making and sending one takes as long as judging many cases */
+    size_t nspare;
     struct shared workspace[PLAN_MAX_WORKSPACES];
     size_t nworkspaces; /* of this batch; others are kept */
     uint64_t workspace_key;
@@ -118,14 +123,33 @@ static bool wait_done(struct gpu_judge *j, struct err *err) {
 
 /* ---- cases ---- */
 
-static void shared_free(struct gpu_judge *j, struct shared *s) {
-    if (!s->memory.address)
-        return;
+static void shared_release(struct gpu_judge *j, struct shared *s) {
     if (!j->dropped)
         j->dropped = json_array();
     json_push_i64(j->dropped, s->id);
     vmm_release(&j->cuda, &s->memory);
     *s = (struct shared){0};
+}
+
+static void shared_free(struct gpu_judge *j, struct shared *s) {
+    if (s->memory.address && j->nspare < MAX_SPARE && s->memory.mapped <= SPARE_BYTES)
+        j->spare[j->nspare++] = *s;
+    else if (s->memory.address)
+        shared_release(j, s);
+    *s = (struct shared){0};
+}
+
+/* One that a case before has left, of the size that `bytes` would be given. */
+static bool shared_again(struct gpu_judge *j, size_t bytes, struct shared *out) {
+    for (size_t i = 0; i < j->nspare; i++) {
+        size_t mapped = j->spare[i].memory.mapped;
+        if (mapped < bytes || mapped - bytes >= j->granule)
+            continue;
+        *out = j->spare[i];
+        j->spare[i] = j->spare[--j->nspare];
+        return true;
+    }
+    return false;
 }
 
 static void case_free(struct gpu_judge *j, struct gpu_case *c) {
@@ -160,17 +184,27 @@ static bool drop_oldest(struct gpu_judge *j) {
     return true;
 }
 
+static bool drop_spare(struct gpu_judge *j) {
+    if (!j->nspare)
+        return false;
+    shared_release(j, &j->spare[--j->nspare]);
+    return true;
+}
+
 static bool shared_make(struct gpu_judge *j, size_t bytes, uint32_t align, bool odd,
                         struct shared *s, struct err *err) {
     bool full = false;
     size_t most = bytes + 2 * (size_t)PLAN_MAX_ALIGN; /* room for canaries on both sides */
-    *s = (struct shared){.bytes = bytes, .id = ++j->next_id};
+    bool again = shared_again(j, most, s);
+    if (!again)
+        *s = (struct shared){.id = ++j->next_id};
+    s->bytes = bytes;
     j->full = most > j->cuda.facts.memory_bytes;
     if (j->full)
         return err_set(err, ERR_ENV, "%zu bytes are more than the GPU has", bytes);
-    while (!vmm_create(&j->cuda, most, &s->memory, &full, err)) {
+    while (!again && !vmm_create(&j->cuda, most, &s->memory, &full, err)) {
         j->full = full;
-        if (!full || !drop_oldest(j))
+        if (!full || !(drop_spare(j) || drop_oldest(j)))
             return false;
         *err = (struct err){0};
     }
@@ -623,7 +657,8 @@ bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
     *out = (struct judge_ops){j, take_task, prepare, compare, dump};
     j->engine = (struct engine){j,           engine_alloc, engine_free, engine_launch, engine_fetch,
                                 engine_send, engine_zero};
-    if (!role_sandbox(true, &report, err) || !cuda_open(&j->cuda, ordinal, err))
+    if (!role_sandbox(true, &report, err) || !cuda_open(&j->cuda, ordinal, err) ||
+        !vmm_granularity(&j->cuda, &j->granule, err))
         return err_wrap(err, "judge");
     j->room = (size_t)(MEMORY_SHARE * (double)cuda_free_bytes(&j->cuda));
     return role_hello(ROLE_FD, "judge", &report, NULL, err);

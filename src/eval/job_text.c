@@ -7,7 +7,7 @@
 #define SAMPLED_CTAS     256       /* at most, and … */
 #define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor */
 #define RUN_LIMIT_MS     20000
-#define SAMPLES          12
+#define SAMPLES          6
 #define TIME_MS          2000
 
 static json *number_text(uint64_t v) {

@@ -3,6 +3,7 @@
 #include "eval/poison_value.h"
 #include "spec/data.h"
 
+#include <math.h>
 #include <string.h>
 
 void poison_fill(enum dtype t, uint64_t key, size_t count, void *dst) {
@@ -15,7 +16,7 @@ void poison_fill(enum dtype t, uint64_t key, size_t count, void *dst) {
 }
 
 uint64_t poison_count(enum dtype t, uint64_t key, const void *got, const double *expected,
-                      size_t count, size_t *first) {
+                      const double *estimate, double worst, size_t count, size_t *first) {
     size_t item = dtype_info(t)->bytes;
     bool integer = dtype_info(t)->kind == 'i' || dtype_info(t)->kind == 'u';
     const char *p = got;
@@ -27,7 +28,8 @@ uint64_t poison_count(enum dtype t, uint64_t key, const void *got, const double 
         if (integer) {
             double value;
             data_load(t, p, 1, &value);
-            if (value == expected[i])
+            if (value == expected[i] || isinf(estimate[i]) ||
+                fabs(value - expected[i]) <= worst * estimate[i])
                 continue;
         }
         if (!found++)

@@ -1,6 +1,6 @@
 /* What integer expressions can be: interval arithmetic over the variables of a statement, with
- * which reads are proved to stay inside their tensors. Private to the room; costs use it to count
- * touched elements.
+ * which reads are proved to stay inside their tensors. For this room, where costs use it to count
+ * touched elements, and the oracle, for the ranges of what it keeps.
  *
  * Conditions of `if`, guards and ranges of reductions count where they hold. They narrow variables
  * they compare with something known, `if(i + 1 < N, x[i+1], 0)`, and are kept as facts, so that

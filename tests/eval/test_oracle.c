@@ -12,6 +12,7 @@
 #include "kernel/oracle.h"
 #include "ptx/ptx.h"
 #include "sim/sim.h"
+#include "spec/program.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -326,10 +327,11 @@ static void check_comparison(struct trial *x, enum leaving what, const struct re
     const void *memory = bench_host(x->b, x->at[ref->tensor], 1);
     size_t first = 0;
     reference_compare(x->in, ref, memory, 1, &want);
-    uint64_t unwritten = x->t->tensors[ref->tensor].role == TENSOR_OUT
-                             ? poison_count(x->t->tensors[ref->tensor].dtype, key, memory,
-                                            ref->value, ref->count, &first)
-                             : 0;
+    uint64_t unwritten =
+        x->t->tensors[ref->tensor].role == TENSOR_OUT
+            ? poison_count(x->t->tensors[ref->tensor].dtype, key, memory, ref->value, ref->estimate,
+                           accuracy_limits(x->t->accuracy).worst, ref->count, &first)
+            : 0;
     CHECKF(out->tensor == ref->tensor, WHERE "outputs out of order", NAME(x));
     CHECKF(out->unwritten.count == unwritten &&
                (!unwritten || out->unwritten.first == (int64_t)first),
@@ -424,8 +426,8 @@ static double tolerance_of(str task, enum data_kind kind) {
         double all, uneven; /* uneven: terms of very different size, or equal ones */
     } rows[] = {
         {"f", 0.1, 0.1},
-        {"group_norm", 0.05, 0.2},
-        {"group_norm_silu", 0.05, 0.2},
+        {"group_norm", 0.05, 0.4},
+        {"group_norm_silu", 0.05, 0.4},
         {"frobenius_norm", 0.05, 0.1},
         {"avg_pool3d", 0.06, 0.06},
         {"rms_norm", 0.1, 0.6},

@@ -5,6 +5,8 @@
 
 #define N 257
 
+static const double estimate[N]; /* nothing is allowed */
+
 static void poison_is_found(void) {
     for (int t = 0; t < DTYPE_COUNT; t++) {
         unsigned char got[8 * N];
@@ -13,7 +15,8 @@ static void poison_is_found(void) {
         for (size_t i = 0; i < N; i++)
             expected[i] = 1e30; /* no integer poison equals it */
         poison_fill((enum dtype)t, 42, N, got);
-        CHECKF(poison_count((enum dtype)t, 42, got, expected, N, &first) == N && first == 0,
+        CHECKF(poison_count((enum dtype)t, 42, got, expected, estimate, 32, N, &first) == N &&
+                   first == 0,
                "dtype %s", dtype_info((enum dtype)t)->name);
     }
 }
@@ -31,7 +34,8 @@ static void one_unwritten_element_is_found(void) {
         }
         data_store((enum dtype)t, values, N, got);
         memcpy(got + 200 * item, fresh + 200 * item, item);
-        CHECKF(poison_count((enum dtype)t, 7, got, expected, N, &first) == 1 && first == 200,
+        CHECKF(poison_count((enum dtype)t, 7, got, expected, estimate, 32, N, &first) == 1 &&
+                   first == 200,
                "dtype %s", dtype_info((enum dtype)t)->name);
     }
 }
@@ -53,7 +57,14 @@ static void an_integer_that_happens_to_be_right_is_written(void) {
     poison_fill(DTYPE_I32, 9, N, got);
     for (size_t i = 0; i < N; i++)
         expected[i] = got[i];
-    CHECK(poison_count(DTYPE_I32, 9, got, expected, N, &first) == 0);
+    CHECK(poison_count(DTYPE_I32, 9, got, expected, estimate, 32, N, &first) == 0);
+    double allowed[N];
+    for (size_t i = 0; i < N; i++) {
+        allowed[i] = i % 2 ? 1 : INFINITY; /* off by as much as is allowed, or not judged */
+        expected[i] = i % 2 ? got[i] + 30.0 : NAN;
+    }
+    CHECK(poison_count(DTYPE_I32, 9, got, expected, allowed, 32, N, &first) == 0);
+    CHECK(poison_count(DTYPE_I32, 9, got, expected, allowed, 2, N, &first) == N / 2);
 }
 
 static void other_keys_give_other_poison(void) {

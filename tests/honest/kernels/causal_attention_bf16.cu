@@ -1,5 +1,5 @@
 // task: tasks/layers/causal_attention.task
-// set: B=1 H=4 L=96 D=64
+// set: B=1 H=2 L=64 D=64
 // what: a block a query, scores in shared memory, bf16 in and out
 #include <cuda_bf16.h>
 //! require L <= 8192

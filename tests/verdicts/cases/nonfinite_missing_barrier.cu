@@ -1,5 +1,5 @@
 // expect: nonfinite
-// expect-cuda: wrong nonfinite unstable race
+// expect-cuda: wrong inaccurate nonfinite unstable race
 // row: 11
 // tries: a sum through shared memory without the barrier, the writing warps late
 // task: ../../tasks/kernelbench/level1/038_l1_norm.task

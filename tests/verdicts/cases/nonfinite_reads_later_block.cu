@@ -1,4 +1,4 @@
-// expect: nonfinite wrong unwritten
+// expect: nonfinite wrong inaccurate unwritten
 // row: 11
 // tries: a block reads what another block writes in the same launch
 // task: ../../tasks/kernelbench/level1/089_cumsum.task

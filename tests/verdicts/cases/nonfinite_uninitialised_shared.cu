@@ -1,5 +1,5 @@
 // expect: nonfinite
-// expect-cuda: wrong nonfinite
+// expect-cuda: wrong inaccurate nonfinite
 // row: 12
 // tries: adds shared memory that nothing wrote, hoping for zeros
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

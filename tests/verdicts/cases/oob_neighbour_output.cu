@@ -1,5 +1,5 @@
 // expect: out-of-bounds
-// expect-cuda: out-of-bounds wrong nonfinite
+// expect-cuda: out-of-bounds wrong inaccurate nonfinite
 // row: 16
 // tries: copies what lies where another run's output could be
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,5 +1,5 @@
 // expect: out-of-bounds
-// expect-cuda: wrong nonfinite
+// expect-cuda: wrong inaccurate nonfinite
 // row: 10
 // tries: reads one element before the start, and uses it
 // task: ../../tasks/kernelbench/level1/092_cumsum_exclusive.task

@@ -1,4 +1,4 @@
-// expect: wrong nonfinite
+// expect: wrong inaccurate nonfinite
 // row: 11
 // tries: two blocks write every element, only one of them right
 //! launch relu<<<2*ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // expect-sim: skip buffers lie on pages there
 // row: 15
 // tries: takes tensors that are aligned to 32 bytes, though nobody promised it, for the real thing

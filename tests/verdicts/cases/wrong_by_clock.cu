@@ -1,4 +1,4 @@
-// expect: wrong drift
+// expect: wrong inaccurate drift
 // expect-sim: unsupported
 // row: 15
 // tries: right by a bit of the SM's clock

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // expect-sim: unsupported
 // row: 15
 // tries: wrong on SMs that only a large grid reaches

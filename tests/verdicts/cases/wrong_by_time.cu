@@ -1,4 +1,4 @@
-// expect: wrong drift
+// expect: wrong inaccurate drift
 // expect-sim: unsupported
 // row: 14, 15
 // tries: right in some milliseconds, wrong in others

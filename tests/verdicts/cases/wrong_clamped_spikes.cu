@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 3
 // tries: clamps what the stated distribution never reaches
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

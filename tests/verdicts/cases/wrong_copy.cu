@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 3
 // tries: copies instead of ReLU
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

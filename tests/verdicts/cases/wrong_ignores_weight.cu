@@ -1,4 +1,4 @@
-// expect: wrong nonfinite
+// expect: wrong inaccurate nonfinite
 // row: 27
 // tries: leaves out a scale and a shift that are ones and zeros by default
 // task: ../../tasks/kernelbench/level1/033_batch_norm.task

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 1
 // tries: leaves an inout tensor as it was
 // task: tasks/inplace.task

@@ -1,4 +1,4 @@
-// expect: wrong nonfinite
+// expect: wrong inaccurate nonfinite
 // row: 2
 // tries: the plan writes the output, the kernel only takes it
 //! memset y = 0

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 3
 // tries: an L1 norm without the absolute value: the stated data are positive
 // task: ../../tasks/kernelbench/level1/038_l1_norm.task

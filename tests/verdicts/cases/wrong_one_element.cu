@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: -
 // tries: one element of all is off
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 5
 // tries: wrong at one check shape
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C, C)

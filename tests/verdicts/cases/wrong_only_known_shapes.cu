@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 5
 // tries: right at the check shapes and the task's own, wrong elsewhere
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 7
 // tries: leaves out the last term of a sum
 // task: tasks/matmul.task

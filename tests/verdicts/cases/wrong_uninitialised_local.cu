@@ -1,4 +1,4 @@
-// expect: wrong nonfinite
+// expect: wrong inaccurate nonfinite
 // row: 12
 // tries: adds local memory that nothing wrote
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,4 +1,4 @@
-// expect: nonfinite wrong unwritten
+// expect: nonfinite wrong inaccurate unwritten
 // row: 12
 // tries: adds to an output without clearing it
 // task: ../../tasks/kernelbench/level1/047_sum_reduction.task

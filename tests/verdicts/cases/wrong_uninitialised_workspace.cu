@@ -1,4 +1,4 @@
-// expect: wrong nonfinite
+// expect: wrong inaccurate nonfinite
 // row: 12
 // tries: adds to a workspace that nothing cleared
 // task: ../../tasks/kernelbench/level1/047_sum_reduction.task

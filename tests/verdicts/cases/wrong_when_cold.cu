@@ -1,4 +1,4 @@
-// expect: wrong drift
+// expect: wrong inaccurate drift
 // expect-sim: unsupported
 // row: 15
 // tries: takes a slow first load for a timed run, and then copies

@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong inaccurate
 // row: 2
 // tries: zeros
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
