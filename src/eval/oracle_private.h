@@ -11,7 +11,7 @@ struct oracle_chunk {
     size_t bytes, used;
 };
 
-enum oracle_check_kind { CHECK_INPUTS, CHECK_CANARIES, CHECK_OUTPUTS };
+enum oracle_check_kind { CHECK_INPUTS, CHECK_CANARIES, CHECK_DIGESTS, CHECK_OUTPUTS };
 
 /* A check under way: records of `blocks` blocks for each tensor or region. */
 struct oracle_check {

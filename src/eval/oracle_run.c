@@ -136,22 +136,33 @@ bool oracle_canary_fill(struct oracle *o, const struct oracle_region *regions, s
     return true;
 }
 
-bool oracle_queue_canaries(struct oracle *o, const struct oracle_region *regions, size_t n,
-                           size_t slot, struct err *err) {
+static bool queue_regions(struct oracle *o, enum oracle_check_kind kind, const char *kernel,
+                          const struct oracle_region *regions, size_t n, size_t slot,
+                          struct err *err) {
     struct oracle_regions all;
     int64_t blocks;
     for (size_t at = 0; at < n; at += ORACLE_REGIONS) {
-        struct oracle_check check = {.kind = CHECK_CANARIES, .slot = slot, .first_row = at};
+        struct oracle_check check = {.kind = kind, .slot = slot, .first_row = at};
         check.rows = regions_some(regions, n, at, &all, &blocks);
         check.blocks = (size_t)blocks;
         size_t bytes = check.rows * check.blocks * sizeof(struct oracle_found);
         all.out = records_alloc(o, bytes, &check, err);
-        if (!all.out ||
-            !oracle_launch(o, "oracle_canary_check", blocks, check.rows, &all, sizeof all, err))
+        if (!all.out || !oracle_launch(o, kernel, blocks, check.rows, &all, sizeof all, err))
             return false;
         check_add(o, &check);
     }
     return true;
+}
+
+bool oracle_queue_canaries(struct oracle *o, const struct oracle_region *regions, size_t n,
+                           size_t slot, struct err *err) {
+    return queue_regions(o, CHECK_CANARIES, "oracle_canary_check", regions, n, slot, err);
+}
+
+bool oracle_queue_digests(struct oracle *o, const struct oracle_region *regions, size_t n,
+                          size_t slot, struct err *err) {
+    BUG_IF(n > ORACLE_REGIONS);
+    return queue_regions(o, CHECK_DIGESTS, "oracle_digest", regions, n, slot, err);
 }
 
 /* ---- collecting ---- */
@@ -170,6 +181,13 @@ static void collect_found(const struct oracle_check *check, const struct oracle_
     for (size_t row = 0; row < check->rows; row++)
         for (size_t b = 0; b < check->blocks; b++)
             seen_add(seen, &records[row * check->blocks + b], check->first_row + row);
+}
+
+static void collect_digests(const struct oracle_check *check, const struct oracle_found *records,
+                            struct oracle_result *out) {
+    for (size_t row = 0; row < check->rows; row++)
+        for (size_t b = 0; b < check->blocks; b++)
+            out->digest[row] += (uint64_t)records[row * check->blocks + b].count;
 }
 
 static void sum_add(struct compare_sum *s, const struct oracle_tally *t) {
@@ -258,6 +276,10 @@ static bool collect_output(struct oracle *o, const struct oracle_check *check, s
 static bool collect_check(struct oracle *o, const struct oracle_check *check, const char *records,
                           struct oracle_result *out, struct err *err) {
     records += check->offset;
+    if (check->kind == CHECK_DIGESTS) {
+        collect_digests(check, (const struct oracle_found *)records, out);
+        return true;
+    }
     if (check->kind != CHECK_OUTPUTS) {
         collect_found(check, (const struct oracle_found *)records, out);
         return true;

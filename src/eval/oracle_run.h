@@ -62,6 +62,10 @@ bool oracle_canary_fill(struct oracle *o, const struct oracle_region *regions, s
 bool oracle_queue_inputs(struct oracle_case *c, size_t slot, struct err *err);
 bool oracle_queue_canaries(struct oracle *o, const struct oracle_region *regions, size_t n,
                            size_t slot, struct err *err);
+/* Of at most ORACLE_REGIONS: a number that depends on every byte and, secretly, on their keys. The
+ * quick way to see whether anything has changed. */
+bool oracle_queue_digests(struct oracle *o, const struct oracle_region *regions, size_t n,
+                          size_t slot, struct err *err);
 /* Outputs: written at all (key: of their poison), truth values, and values. */
 bool oracle_queue_compare(struct oracle_case *c, uint64_t key, size_t slot, struct err *err);
 
@@ -79,6 +83,7 @@ struct oracle_output {
 /* What a slot was told; zero where nothing was asked. */
 struct oracle_result {
     struct oracle_seen input, canary;
+    uint64_t digest[ORACLE_REGIONS];
     const struct oracle_output *outputs; /* by declaration; the oracle's until the next collect */
     size_t noutputs;
 };

@@ -734,6 +734,37 @@ static void canaries(void) {
     small_end(&s);
 }
 
+static void digests(void) {
+    if (missing)
+        SKIP(missing);
+    enum { SIZE = 4096 };
+    struct small s = {0};
+    struct err err = {0};
+    struct oracle_result r[4];
+    uint64_t at;
+    if (small_start(&s) && bench_alloc(s.b, SIZE, &at, &err)) {
+        unsigned char *host = (unsigned char *)bench_host(s.b, at, SIZE);
+        for (size_t i = 0; i < SIZE; i++)
+            host[i] = (unsigned char)(i * 7);
+        struct oracle_region regions[3] = {{at, 100, 1}, {at + 103, 1, 2}, {at + 2048, 2041, 4}};
+        CHECK(oracle_queue_digests(s.o, regions, 3, 0, &err));
+        CHECK(oracle_queue_digests(s.o, regions, 3, 1, &err));
+        host[99] ^= 1; /* the last byte of the first, and two words of the last change places */
+        uint64_t words[2];
+        memcpy(words, host + 2048, sizeof words);
+        memcpy(host + 2048, &words[1], 8);
+        memcpy(host + 2056, &words[0], 8);
+        CHECK(oracle_queue_digests(s.o, regions, 3, 2, &err));
+        regions[1].key++;
+        CHECK(oracle_queue_digests(s.o, regions, 3, 3, &err) && oracle_collect(s.o, r, 4, &err));
+        CHECK(memcmp(r[0].digest, r[1].digest, sizeof r[0].digest) == 0);
+        CHECK(r[2].digest[0] != r[0].digest[0] && r[2].digest[1] == r[0].digest[1]);
+        CHECK(r[2].digest[2] != r[0].digest[2]);
+        CHECK(r[3].digest[1] != r[0].digest[1]); /* nobody can tell without the key */
+    }
+    small_end(&s);
+}
+
 /* An engine that fails is an error, at every launch, and what was queued is gone. */
 static void failing_engine(void) {
     if (missing)
@@ -763,6 +794,7 @@ static const struct tap_case cases[] = {
     {"constructs", all_constructs},
     {"inputs that were changed", changed_inputs},
     {"canaries of any size and place", canaries},
+    {"digests see every byte and its place", digests},
     {"an engine that fails", failing_engine},
 };
 

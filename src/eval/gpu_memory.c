@@ -1,0 +1,143 @@
+#include "eval/gpu_memory.h"
+
+#include "device/role.h"
+#include "device/wire.h"
+#include "kernel/candidate.h"
+
+#include <unistd.h>
+
+#define SPARE_BYTES (64u << 20) /* larger ones do not wait */
+
+static void release(struct gpu_memory *m, struct shared *s) {
+    if (!m->dropped)
+        m->dropped = json_array();
+    json_push_i64(m->dropped, s->id);
+    vmm_release(m->cuda, &s->memory);
+}
+
+void shared_free(struct gpu_memory *m, struct shared *s) {
+    if (s->memory.address && m->nspare < SPARE_MOST && s->memory.mapped <= SPARE_BYTES)
+        m->spare[m->nspare++] = *s;
+    else if (s->memory.address)
+        release(m, s);
+    *s = (struct shared){0};
+}
+
+/* One that waits, of the size that `bytes` would be given. */
+static bool take_spare(struct gpu_memory *m, size_t bytes, struct shared *out) {
+    for (size_t i = 0; i < m->nspare; i++) {
+        size_t mapped = m->spare[i].memory.mapped;
+        if (mapped < bytes || mapped - bytes >= m->granule)
+            continue;
+        *out = m->spare[i];
+        m->spare[i] = m->spare[--m->nspare];
+        return true;
+    }
+    return false;
+}
+
+static bool give_up_something(struct gpu_memory *m) {
+    if (!m->nspare)
+        return m->make_room(m->ctx);
+    release(m, &m->spare[--m->nspare]);
+    return true;
+}
+
+static bool create(struct gpu_memory *m, size_t bytes, struct shared *out, bool *full,
+                   struct err *err) {
+    *out = (struct shared){.id = ++m->next_id};
+    *full = bytes > m->cuda->facts.memory_bytes;
+    if (*full)
+        return err_set(err, ERR_ENV, "%zu bytes are more than the GPU has", bytes);
+    while (!vmm_create(m->cuda, bytes, &out->memory, full, err)) {
+        if (!*full || !give_up_something(m))
+            return false;
+        *err = (struct err){0};
+    }
+    return true;
+}
+
+bool shared_make(struct gpu_memory *m, size_t bytes, uint32_t align, bool odd, struct shared *out,
+                 bool *full, struct err *err) {
+    size_t most = bytes + 2 * (size_t)PLAN_MAX_ALIGN; /* room for canaries on both sides */
+    *full = false;
+    if (!take_spare(m, most, out) && !create(m, most, out, full, err)) {
+        *out = (struct shared){0};
+        return false;
+    }
+    out->bytes = bytes;
+    out->offset = (out->memory.mapped - bytes) / align * align;
+    if (odd && out->offset % (2 * align) == 0)
+        out->offset -= align;
+    return true;
+}
+
+uint64_t shared_content(const struct shared *s) {
+    return s->memory.address + s->offset;
+}
+
+json *shared_to_json(const struct shared *s) {
+    json *o = json_object();
+    json_set_i64(o, "buffer", s->id);
+    json_set_i64(o, "offset", (int64_t)s->offset);
+    json_set_i64(o, "bytes", (int64_t)s->bytes);
+    return o;
+}
+
+size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region out[SIDES]) {
+    size_t end = s->offset + s->bytes;
+    out[0] = (struct oracle_region){s->memory.address, (int64_t)s->offset, key};
+    out[1] =
+        (struct oracle_region){s->memory.address + end, (int64_t)(s->memory.mapped - end), key + 1};
+    return SIDES;
+}
+
+/* ---- telling the device ---- */
+
+void sending_start(struct sending *s, struct gpu_memory *m, int64_t device) {
+    *s = (struct sending){.m = m, .device = device, .head = json_object(), .buffers = json_array()};
+}
+
+static void sending_clear(struct sending *s) {
+    for (size_t i = 0; i < s->n; i++)
+        close(s->fds[i]);
+    json_free(s->head);
+    json_free(s->buffers);
+}
+
+static bool send_now(struct sending *s, struct err *err) {
+    struct gpu_memory *m = s->m;
+    json_set_bool(s->head, "reset", !m->reset_sent); /* nothing is left of a judge before this */
+    m->reset_sent = true;
+    json_set(s->head, "buffers", s->buffers);
+    s->buffers = NULL;
+    if (m->dropped)
+        json_set(s->head, "drop", m->dropped);
+    m->dropped = NULL;
+    bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, s->head, (str){0}, s->fds, s->n, err);
+    sending_clear(s);
+    sending_start(s, m, s->device);
+    return ok;
+}
+
+bool sending_add(struct sending *s, struct shared *b, struct err *err) {
+    if (!b->memory.address || b->sent == s->device)
+        return true;
+    if ((s->n == FRAME_MAX_FDS && !send_now(s, err)) ||
+        !vmm_export(s->m->cuda, &b->memory, &s->fds[s->n], err))
+        return false;
+    s->n++;
+    json *o = json_object();
+    json_set_i64(o, "id", b->id);
+    json_set_i64(o, "bytes", (int64_t)b->memory.mapped);
+    json_push(s->buffers, o);
+    b->sent = s->device;
+    return true;
+}
+
+bool sending_end(struct sending *s, bool ok, struct err *err) {
+    if (ok && (s->n || s->m->dropped))
+        ok = send_now(s, err);
+    sending_clear(s);
+    return ok;
+}

@@ -1,0 +1,60 @@
+/* Memory that judge and device share: a buffer for each tensor and workspace, its content at the
+ * end, so that an access behind it faults, and canaries in the rest.
+ *
+ *     [ canary … | content | canary, less than the alignment ] nothing mapped
+ *
+ * Making a buffer and telling another process of it takes as long as judging many cases, so buffers
+ * that a case has left wait for another. Private to the judge. */
+#ifndef EVAL_GPU_MEMORY_H
+#define EVAL_GPU_MEMORY_H
+
+#include "base/frame.h"
+#include "device/vmm.h"
+#include "eval/oracle_run.h"
+
+struct shared {
+    struct vmm_buffer memory;
+    size_t offset, bytes; /* of the content */
+    int64_t id, sent;     /* sent: to which device process; 0: none */
+};
+
+#define SPARE_MOST 1024
+
+struct gpu_memory {
+    const struct cuda *cuda;
+    size_t granule; /* of mapped memory */
+    struct shared spare[SPARE_MOST];
+    size_t nspare;
+    int64_t next_id;
+    json *dropped; /* ids the device has not been told of; or NULL */
+    bool reset_sent;
+    /* Asked when the GPU is full: gives something up, or false. */
+    bool (*make_room)(void *ctx);
+    void *ctx;
+};
+
+/* Fails with *full set where the GPU does not have that much. `odd`: at an odd multiple of the
+ * alignment, so that nothing can rely on more. */
+bool shared_make(struct gpu_memory *m, size_t bytes, uint32_t align, bool odd, struct shared *out,
+                 bool *full, struct err *err);
+void shared_free(struct gpu_memory *m, struct shared *s);
+uint64_t shared_content(const struct shared *s);
+json *shared_to_json(const struct shared *s); /* {buffer, offset, bytes} */
+
+/* What must not change around a content: before it, and behind it. */
+enum { SIDES = 2 };
+size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region out[SIDES]);
+
+/* Telling a device process of buffers it has not got yet. */
+struct sending {
+    struct gpu_memory *m;
+    int64_t device;
+    json *head, *buffers;
+    int fds[FRAME_MAX_FDS];
+    size_t n;
+};
+void sending_start(struct sending *s, struct gpu_memory *m, int64_t device);
+bool sending_add(struct sending *s, struct shared *b, struct err *err);
+bool sending_end(struct sending *s, bool ok, struct err *err); /* ok false: nothing is sent */
+
+#endif
