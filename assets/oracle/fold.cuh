@@ -182,7 +182,13 @@ __device__ static inline void row_add(row &r, chain &c, const oracle_fold &f, va
         row_carry(r, c, f);
 }
 
-// The term x*y of exact operands, whose rounding is in relative2. What is out of the ordinary is
+// The term x*y of exact operands, whose rounding is in relative2.
+__device__ static inline value summed_product(double x, double y) {
+    const double v = x * y;
+    return fabs(v) <= FLOAT_MOST ? value(v) : mul(x, y);
+}
+
+// The same in a contraction. What is out of the ordinary is
 // found at the end of a chain; then its terms are gone through once more, to LOOK.
 template <bool LOOK>
 __device__ static inline void chain_add_product(chain &c, const oracle_fold &f, double x, double y) {

@@ -587,7 +587,8 @@ void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluato
 
 /* On a GPU the compilers are what must not wait. */
 size_t evaluator_capacity(const struct evaluator *e) {
-    return 2 * (size_t)e->workers + (on_gpu(e) ? 2 * cores() : 0);
+    size_t compilers = e->o.compilers ? e->o.compilers : cores();
+    return 2 * (size_t)e->workers + (on_gpu(e) ? 2 * compilers : 0);
 }
 
 const struct roofline *evaluator_limit(const struct evaluator *e) {

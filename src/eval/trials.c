@@ -12,6 +12,7 @@
 #define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
 #define ATTEMPTS     4000
 #define COUNTED_SEED 0 /* public: counts are the same in every run */
+#define MADE_SHAPES  2
 #define TIMED_CASES  8
 #define LARGE_CASE   (1ull << 30)
 
@@ -226,7 +227,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
         if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, o, a, t, err))
             return false;
     }
-    size_t checks = t->n, wanted = checks ? checks + 1 : 2;
+    size_t checks = t->n, wanted = checks + MADE_SHAPES;
     if (!make_shapes(c, own, o, wanted, a, t, err))
         return false;
     size_t small = t->n;

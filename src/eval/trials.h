@@ -1,7 +1,7 @@
 /* What a candidate is tried on: shapes, and batches of cases for each.
  *
  * The task's check shapes that the candidate's own `require` lines admit; small shapes made from
- * the secret seed that satisfy them too, one at least and two where no check shape is admitted;
+ * the secret seed that satisfy them too, two where so many can be found;
  * then the task's own shape where the device can run it whole. Every small shape meets every kind
  * of data, the task's own shape the kinds that tell most, more of them when thorough. `scope` says
  * in words what that amounts to.

@@ -170,10 +170,10 @@ static void set_fold(const struct task *t, struct oracle_step *p) {
         p->fold.truncation = rules.truncation;
         p->partial = !all || holds_pad(body);
     }
-    if (all && pattern_is_contraction(p->e) && body->kind == EXPR_MUL &&
-        body->value_kind == VALUE_REAL && oracle_exact(t, body->args[0], true) &&
-        oracle_exact(t, body->args[1], true)) {
-        p->product = true;
+    if (sum && all && body->kind == EXPR_MUL && body->value_kind == VALUE_REAL &&
+        oracle_exact(t, body->args[0], true) && oracle_exact(t, body->args[1], true)) {
+        p->exact_product = true;
+        p->product = pattern_is_contraction(p->e);
         p->fold.relative2 += rules.unit2;
     }
 }

@@ -36,14 +36,16 @@ struct oracle_step {
     bool needed; /* read when an output is evaluated, all reductions of outputs having memory … */
     bool needed_inline; /* … or none but those that always have it */
     /* Of a reduction: */
-    bool fixed;     /* its bounds depend on sizes alone: several threads may share a result */
-    int scanned;    /* the axis variable along which its range grows by one; -1: none */
-    bool backwards; /* … with its lower bound */
-    bool integer;   /* terms are integers */
-    bool exact;     /* terms carry no error */
-    bool product;   /* a contraction of two exact operands, no term of which is left out */
-    bool partial;   /* a sum of products that leaves terms out: not judged where they are odd */
-    bool index;     /* an output that is an argmax or argmin: judged by the terms themselves */
+    bool fixed;         /* its bounds depend on sizes alone: several threads may share a result */
+    int scanned;        /* the axis variable along which its range grows by one; -1: none */
+    bool backwards;     /* … with its lower bound */
+    bool integer;       /* terms are integers */
+    bool exact;         /* terms carry no error */
+    bool exact_product; /* a sum of products of two exact operands, no term left out: the sum
+                         * counts their rounding */
+    bool product;       /* … that is a contraction */
+    bool partial;       /* a sum of products that leaves terms out: not judged where they are odd */
+    bool index;         /* an output that is an argmax or argmin: judged by the terms themselves */
     struct oracle_fold fold;
 };
 

@@ -107,7 +107,7 @@ static struct term put_term(struct oracle_code *c, const struct oracle_step *p, 
         put_guard(c, &t.guard, leave);
         c->checked = true;
     }
-    if (p->product)
+    if (p->exact_product)
         for (int k = 0; k < 2; k++)
             t.factor[k] = oracle_put_value(c, p->e->args[0]->args[k], true);
     else
@@ -116,13 +116,18 @@ static struct term put_term(struct oracle_code *c, const struct oracle_step *p, 
 }
 
 static void put_add(struct oracle_code *c, const struct oracle_step *p, const struct term *t) {
-    str at = oracle_variable(c->x, c->s, p->e->reduce->vars[0].var);
+    str at = oracle_variable(c->x, c->s, p->e->reduce->vars[0].var), value = t->value.text;
+    if (p->exact_product)
+        value = arena_printf(c->x->a, "%.*s, %.*s", STR_ARG(t->factor[0].text),
+                             STR_ARG(t->factor[1].text));
     if (p->product)
-        buf_printf(c->x->out, "%*schain_add_product<LOOK>(c, f, %.*s, %.*s);\n", c->indent, "",
-                   STR_ARG(t->factor[0].text), STR_ARG(t->factor[1].text));
+        buf_printf(c->x->out, "%*schain_add_product<LOOK>(c, f, %.*s);\n", c->indent, "",
+                   STR_ARG(value));
     else
-        buf_printf(c->x->out, "%*srow_add(r, c, f, %.*s, %.*s, %.*s);\n", c->indent, "",
-                   STR_ARG(t->value.text), STR_ARG(t->guard.text), STR_ARG(at));
+        buf_printf(c->x->out,
+                   p->exact_product ? "%*srow_add(r, c, f, summed_product(%.*s), %.*s, %.*s);\n"
+                                    : "%*srow_add(r, c, f, %.*s, %.*s, %.*s);\n",
+                   c->indent, "", STR_ARG(value), STR_ARG(t->guard.text), STR_ARG(at));
 }
 
 /* ---- functions ---- */

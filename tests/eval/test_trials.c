@@ -53,27 +53,27 @@ static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind
 
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
-    /* two check shapes, one made, and the own one */
-    CHECK(m.ok && m.t.n == 4 && m.t.task_shape_run);
-    for (size_t i = 0; m.ok && i < 3; i++)
+    /* two check shapes, two made, and the own one */
+    CHECK(m.ok && m.t.n == 5 && m.t.task_shape_run);
+    for (size_t i = 0; m.ok && i < 4; i++)
         for (size_t k = 0; k < DATA_COUNT; k++)
             CHECK(cases_of(&m.t, i, (enum data_kind)k, false) == 1);
-    CHECK(cases_of(&m.t, 3, DATA_STATED, true) == 1);
-    CHECK(cases_of(&m.t, 3, DATA_STATED, false) == 0);
-    CHECK(cases_of(&m.t, 3, DATA_NONFINITE, false) == 0);
-    CHECK(cases_of(&m.t, 3, DATA_SIGNED, false) == 1 && cases_of(&m.t, 3, DATA_SPIKES, false) == 1);
+    CHECK(cases_of(&m.t, 4, DATA_STATED, true) == 1);
+    CHECK(cases_of(&m.t, 4, DATA_STATED, false) == 0);
+    CHECK(cases_of(&m.t, 4, DATA_NONFINITE, false) == 0);
+    CHECK(cases_of(&m.t, 4, DATA_SIGNED, false) == 1 && cases_of(&m.t, 4, DATA_SPIKES, false) == 1);
     for (size_t i = 0; i < m.t.nbatches; i++)
         CHECK(m.t.batches[i].n == 1 && !m.t.batches[i].timed);
-    CHECK(m.t.shapes[3].plan.launches[0].grid[0] == 512 * 1024 / 256);
+    CHECK(m.t.shapes[4].plan.launches[0].grid[0] == 512 * 1024 / 256);
     arena_free(m.a);
 }
 
 static void thorough_means_more_data_at_the_own_shape(void) {
     struct trials_options o = {.secret = 7, .thorough = true};
     struct made m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && m.t.n == 4 && cases_of(&m.t, 3, DATA_STATED, true) == 0);
-    CHECK(cases_of(&m.t, 3, DATA_NONFINITE, false) == 1 &&
-          cases_of(&m.t, 3, DATA_WIDE, false) == 1);
+    CHECK(m.ok && m.t.n == 5 && cases_of(&m.t, 4, DATA_STATED, true) == 0);
+    CHECK(cases_of(&m.t, 4, DATA_NONFINITE, false) == 1 &&
+          cases_of(&m.t, 4, DATA_WIDE, false) == 1);
     arena_free(m.a);
 }
 
@@ -81,11 +81,11 @@ static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
     struct trials_options o = {
         .secret = 7, .measure = true, .gpu = true, .memory = (size_t)1 << 30};
     struct made m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && m.t.n == 4 && m.t.nbatches == 4);
-    for (size_t i = 0; m.ok && i < 3; i++)
+    CHECK(m.ok && m.t.n == 5 && m.t.nbatches == 5);
+    for (size_t i = 0; m.ok && i < 4; i++)
         CHECK(m.t.batches[i].n == DATA_COUNT && !m.t.batches[i].timed);
-    const struct trial_batch *own = &m.t.batches[3];
-    CHECK(own->timed && own->n == 8 && own->shape == 3);
+    const struct trial_batch *own = &m.t.batches[4];
+    CHECK(own->timed && own->n == 8 && own->shape == 4);
     CHECK(own->cases[0].seed == 7 && own->cases[3].seed == 8 && own->cases[1].data == DATA_SIGNED);
     arena_free(m.a);
 }
@@ -94,13 +94,13 @@ static void where_memory_is_short_contents_come_one_by_one(void) {
     struct trials_options o = {
         .secret = 7, .measure = true, .gpu = true, .memory = (size_t)5 << 20};
     struct made m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && m.t.task_shape_run && m.t.nbatches == 6);
-    for (size_t i = 3; m.ok && i < m.t.nbatches; i++)
+    CHECK(m.ok && m.t.task_shape_run && m.t.nbatches == 7);
+    for (size_t i = 4; m.ok && i < m.t.nbatches; i++)
         CHECK(m.t.batches[i].timed && m.t.batches[i].n == 1);
     arena_free(m.a);
     o.memory = (size_t)1 << 20;
     m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && !m.t.task_shape_run && m.t.n == 3);
+    CHECK(m.ok && !m.t.task_shape_run && m.t.n == 4);
     arena_free(m.a);
 }
 
@@ -153,7 +153,7 @@ static void a_limit_broken_at_a_check_shape_is_a_launch_error(void) {
 
 static void a_large_own_shape_is_not_run_whole(void) {
     struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", (int64_t)1 << 20);
-    CHECK(m.ok && m.t.n == 3 && !m.t.task_shape_run);
+    CHECK(m.ok && m.t.n == 4 && !m.t.task_shape_run);
     CHECK(str_find(m.t.scope, S("too large")) < m.t.scope.n);
     CHECK(m.t.task_plan.launches[0].grid[0] == 1u << 22);
     arena_free(m.a);
