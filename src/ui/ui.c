@@ -188,6 +188,7 @@ bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst
         .compilers = (unsigned)option_int(ui->options, "compile-jobs"),
         .run_limit_ms = (unsigned)option_int(ui->options, "run-limit") * 1000,
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
+        .time_ms = (unsigned)option_int(ui->options, "time-limit"),
         .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
         .worker_command = prefix ? split_words(ui->arena, prefix) : NULL,
         .seed_given = seed != NULL,
