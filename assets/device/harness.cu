@@ -3,6 +3,7 @@
  * which knows the launch shapes written here.
  *
  *   scrub            fills what a launch could leave behind in an SM
+ *   scrub_local_N    fills the first N bytes of every thread's local memory
  *   hold             keeps the stream busy while the host queues what follows, and counts clocks
  *   fill64           memset of 8-byte elements
  *   noise            random contents for the ceilings
@@ -29,11 +30,23 @@ __device__ __forceinline__ u64 global_ns() {
 
 /* ---- between launches ---- */
 
-/* One block an SM, by asking for all of an SM's shared memory: shared memory, registers and the
- * beginning of local memory are overwritten. The registers' values come through shared memory that
- * is written again before they are used, so that they have to be kept. Blocks wait for each other:
- * none can finish and give its SM to another while an SM goes without. words[0] counts arrivals for
- * ever, `goal` is what it reaches with this launch; words[1] is never read. */
+/* Blocks wait for each other: none can finish and give its place to another while a place goes
+ * without. *arrived counts blocks for ever, `goal` is what it reaches with this launch. */
+__device__ __forceinline__ void wait_for_all(u32 *arrived, u32 goal) {
+    u32 seen;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(arrived, 1);
+        do
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived));
+        while ((int)(seen - goal) < 0);
+    }
+    __syncthreads();
+}
+
+/* One block an SM, by asking for all of an SM's shared memory: shared memory and registers are
+ * overwritten. The registers' values come through shared memory that is written again before they
+ * are used, so that they have to be kept. words[0] counts arrivals, words[1] is never read. */
 __device__ __forceinline__ void fill_shared(uint4 *to, u32 count, u32 pattern) {
     for (u32 i = threadIdx.x; i < count; i += 1024)
         to[i] = {pattern ^ i, pattern + i, ~pattern - i, mix(pattern) ^ i};
@@ -42,7 +55,7 @@ __device__ __forceinline__ void fill_shared(uint4 *to, u32 count, u32 pattern) {
 extern "C" __global__ void __launch_bounds__(1024, 1)
     scrub(u32 pattern, u32 bytes, u32 *words, u32 goal) {
     extern __shared__ uint4 shared[];
-    u32 frame[32], r[40], count = bytes / 16, x = 0;
+    u32 r[40], count = bytes / 16, x = 0;
     fill_shared(shared, count, pattern);
     __syncthreads();
 #pragma unroll
@@ -50,25 +63,52 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
         uint4 v = shared[(threadIdx.x + i * 256) % count];
         r[i] = v.x, r[i + 1] = v.y, r[i + 2] = v.z, r[i + 3] = v.w;
     }
-#pragma unroll 1
-    for (int i = 0; i < 32; i++)
-        frame[(i ^ pattern) & 31] = r[0] + i;
     __syncthreads();
     fill_shared(shared, count, mix(pattern));
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 40; i++)
         x ^= r[i];
-    if ((x ^ frame[x & 31]) == 0x9e3779b9u)
+    if (x == 0x9e3779b9u)
         words[1] = x;
-    if (threadIdx.x)
-        return;
-    atomicAdd(words, 1);
-    u32 seen;
-    do
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(words));
-    while ((int)(seen - goal) < 0);
+    wait_for_all(words, goal);
 }
+
+/* Blocks of 512 threads, as many as the SMs hold at once, so that every slot for a thread has one:
+ * the slot decides where a thread's local memory lies. A candidate reaches as much of its own as
+ * its largest frame, or the stack that the context gives everyone (a call whose depth is not known,
+ * alloca, or an index outside its array), whichever is more; N is no less than either. All N bytes
+ * are written, since where a slot begins may depend on N. Stores in assembly cannot be left out. */
+template <u32 BYTES> __device__ __forceinline__ void fill_frame(u32 seed) {
+    __align__(16) char frame[BYTES];
+    u32 at = (u32)__cvta_generic_to_local(frame);
+#pragma unroll 2
+    for (u32 i = 0; i < BYTES; i += 16) {
+        seed = seed * 747796405u + 2891336453u;
+        asm volatile("st.local.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at + i), "r"(seed), "r"(~seed),
+                     "r"(seed ^ i), "r"(seed + i)
+                     : "memory");
+    }
+}
+
+#define SCRUB_LOCAL(bytes)                                                                         \
+    extern "C" __global__ void __launch_bounds__(512)                                              \
+        scrub_local_##bytes(u32 pattern, u32 *words, u32 goal) {                                   \
+        fill_frame<bytes>(mix(pattern ^ mix(blockIdx.x * 512 + threadIdx.x)));                     \
+        wait_for_all(words, goal);                                                                 \
+    }
+SCRUB_LOCAL(256)
+SCRUB_LOCAL(512)
+SCRUB_LOCAL(1024)
+SCRUB_LOCAL(2048)
+SCRUB_LOCAL(4096)
+SCRUB_LOCAL(8192)
+SCRUB_LOCAL(16384)
+SCRUB_LOCAL(32768)
+SCRUB_LOCAL(65536)
+SCRUB_LOCAL(131072)
+SCRUB_LOCAL(262144)
+SCRUB_LOCAL(524288)
 
 /* One thread. From one tick of the global timer to another, so that cycles over nanoseconds is the
  * clock however coarse the timer. sums: cycles, nanoseconds. */

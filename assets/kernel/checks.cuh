@@ -10,6 +10,7 @@
 #undef using
 #undef static
 #undef const
+#undef volatile
 #undef constexpr
 #undef bool
 #undef void
@@ -133,12 +134,24 @@ template <class K, class E> struct reads<K, E *> { static constexpr bool ok = el
 template <class K, class E> struct reads<K, const E *> {
     static constexpr bool ok = element<K, E>::ok;
 };
+template <class K, class E> struct reads<K, volatile E *> {
+    static constexpr bool ok = element<K, E>::ok;
+};
+template <class K, class E> struct reads<K, const volatile E *> {
+    static constexpr bool ok = element<K, E>::ok;
+};
 template <class K> struct reads<K, mismatch> { static constexpr bool ok = true; }; // said already
 template <class K, class P> struct writes { static constexpr bool ok = false; };
 template <class K, class E> struct writes<K, E *> {
     static constexpr bool ok = element<K, E>::ok;
 };
+template <class K, class E> struct writes<K, volatile E *> {
+    static constexpr bool ok = element<K, E>::ok;
+};
 template <class K, class E> struct writes<K, const E *> { static constexpr bool ok = false; };
+template <class K, class E> struct writes<K, const volatile E *> {
+    static constexpr bool ok = false;
+};
 template <class K> struct writes<K, mismatch> { static constexpr bool ok = true; };
 
 template <class T> struct integer { static constexpr bool ok = false; };

@@ -24,6 +24,7 @@
 #define MAX_CASES   256
 #define MAX_RUNS    4096
 #define MAX_BUFFERS 4096
+#define STACK_BYTES 256
 
 struct shared_buffer {
     int64_t id;
@@ -300,6 +301,27 @@ static bool make_ready(struct server *s, struct batch *b, struct arena *a, struc
     return true;
 }
 
+/* As much local memory as the kernel of the batch that has most, whoever's it is: all runs of a
+ * batch begin alike. */
+static bool cover_local(struct server *s, const struct batch *b, struct answer *out) {
+    size_t most = 0, at = 0;
+    for (size_t i = 0; i < b->nruns; i++)
+        if (ready_of(b, i)->local_bytes > most) {
+            most = ready_of(b, i)->local_bytes;
+            at = i;
+        }
+    int code = harness_cover_local(&s->cuda, &s->harness, most);
+    if (code == CU_OK)
+        return true;
+    if (most)
+        set_at(out, at);
+    out->code = code;
+    out->verdict = most ? cuda_verdict(code) : VERDICT_ACCEPTED;
+    return cuda_fail(&s->cuda, &out->why, code,
+                     "local memory of %zu bytes a thread, for every thread that the GPU can hold",
+                     most);
+}
+
 static bool blame_step(struct server *s, const struct ready_plan *r, size_t step, int code,
                        struct answer *out) {
     struct buf name;
@@ -392,7 +414,8 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     struct batch b = {0};
     if (!s->ready)
         return bad_message(&out->why, "run before the task");
-    if (!read_batch(s, f, a, &b, &out->why) || !make_ready(s, &b, a, out))
+    if (!read_batch(s, f, a, &b, &out->why) || !make_ready(s, &b, a, out) ||
+        !cover_local(s, &b, out))
         return false;
     if (b.timed && !s->nvml_tried)
         nvml_open(&s->nvml, s->cuda.facts.uuid);
@@ -479,9 +502,11 @@ static bool serve(struct server *s, int fd, const struct frame *f, bool *leaving
     return sent;
 }
 
-/* Nothing of what a candidate may not use is given room. The driver has minima of its own and
+/* Nothing of what a candidate may not use is given room, and not much stack beyond what a kernel is
+ * known to need: it is scrubbed before every run, used or not. The driver has minima of its own and
  * rounds up, so what it answers does not matter. */
 static void set_limits(const struct cuda *c) {
+    c->context_limit(CU_LIMIT_STACK, STACK_BYTES);
     c->context_limit(CU_LIMIT_PRINTF_FIFO, 1024);
     c->context_limit(CU_LIMIT_MALLOC_HEAP, 1024);
     c->context_limit(CU_LIMIT_PERSISTING_L2, 0);

@@ -208,6 +208,13 @@ static bool check_block(struct maker *k, const struct bound_launch *l, cu_functi
                   STR_ARG(l->kernel), threads, registers, most);
 }
 
+static void note_local(struct maker *k, cu_function f) {
+    int bytes = 0;
+    if (k->c->function_get(&bytes, CU_FN_LOCAL_BYTES, f) == CU_OK && bytes > 0 &&
+        (size_t)bytes > k->out->local_bytes)
+        k->out->local_bytes = (size_t)bytes;
+}
+
 static bool make_launch(struct maker *k, const struct bound_launch *l, struct ready_step *out) {
     struct cuda_launch *d = &out->launch;
     char *name = arena_cstr(k->a, l->kernel);
@@ -217,6 +224,7 @@ static bool make_launch(struct maker *k, const struct bound_launch *l, struct re
     if (!judge_code(k, code, "kernel", l->kernel) ||
         !judge_code(k, k->c->function_load(d->function), "load kernel", l->kernel))
         return false;
+    note_local(k, d->function);
     memcpy(d->grid, l->grid, sizeof d->grid);
     memcpy(d->block, l->block, sizeof d->block);
     memcpy(d->cluster, l->cluster, sizeof d->cluster);

@@ -23,6 +23,7 @@ struct ready_plan {
     const struct bound_plan *plan;
     struct ready_step *steps;
     size_t nsteps;
+    size_t local_bytes;                               /* of a thread, in the kernel that has most */
     struct cuda_span workspaces[PLAN_MAX_WORKSPACES]; /* the part of each that this plan uses */
 };
 

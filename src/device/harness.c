@@ -1,9 +1,12 @@
 /* Loading and launching the harness. Launch shapes are those that harness.cu states. */
 #include "device/harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define SCRUB_THREADS 1024
+#define LOCAL_THREADS 512
+#define LEAST_LOCAL   256
 #define FILL_THREADS  256
 #define WORDS_BYTES   4096
 #define SUMS_AT       256 /* bytes from words: cycles and nanoseconds that hold saw */
@@ -38,6 +41,7 @@ bool harness_load(const struct cuda *c, str cubin, struct harness *out, struct e
            cuda_try(c, c->memory_alloc(&out->flushed, out->flush_bytes), err,
                     "harness: memory to flush the L2 with") &&
            cuda_try(c, c->set_d8(out->words, 0, WORDS_BYTES, c->stream), err, "harness: memory") &&
+           cuda_try(c, harness_cover_local(c, out, 0), err, "harness: local memory") &&
            cuda_try(c, c->stream_sync(c->stream), err, "harness");
 }
 
@@ -46,21 +50,73 @@ static uint32_t next_pattern(struct harness *h) {
     return h->pattern;
 }
 
-int harness_scrub(const struct cuda *c, struct harness *h) {
-    uint32_t pattern = next_pattern(h), bytes = (uint32_t)c->facts.shared_block;
-    uint32_t goal = h->arrivals + (uint32_t)c->facts.sms;
+/* Blocks that are all there at once, or an error, and count themselves. */
+static int launch_all(const struct cuda *c, struct harness *h, struct cuda_launch *l,
+                      uint32_t *goal) {
+    *goal = h->arrivals + l->grid[0];
+    l->cooperative = true;
+    int code = cuda_launch(c, l);
+    if (code == CU_OK)
+        h->arrivals = *goal;
+    return code;
+}
+
+static int scrub_sms(const struct cuda *c, struct harness *h) {
+    uint32_t pattern = next_pattern(h), bytes = (uint32_t)c->facts.shared_block, goal;
     struct cuda_launch l = {
         .function = h->scrub,
         .grid = {(unsigned)c->facts.sms},
         .block = {SCRUB_THREADS},
         .shared = bytes,
-        .cooperative = true, /* all blocks at once, or an error */
         .params = CUDA_PARAMS(&pattern, &bytes, &h->words, &goal),
     };
-    int code = cuda_launch(c, &l);
+    return launch_all(c, h, &l, &goal);
+}
+
+static int scrub_local(const struct cuda *c, struct harness *h) {
+    uint32_t pattern = next_pattern(h), goal;
+    struct cuda_launch l = {
+        .function = h->scrub_local,
+        .grid = {(unsigned)(c->facts.sms * (c->facts.max_threads_sm / LOCAL_THREADS))},
+        .block = {LOCAL_THREADS},
+        .params = CUDA_PARAMS(&pattern, &h->words, &goal),
+    };
+    return launch_all(c, h, &l, &goal);
+}
+
+/* Kernels with large frames are looked up when they are needed: a driver may take the memory of
+ * their frames as soon as they are loaded. A first launch tells whether it has it. */
+static int use_local(const struct cuda *c, struct harness *h, size_t bytes) {
+    struct harness next = *h;
+    char name[32];
+    snprintf(name, sizeof name, "scrub_local_%zu", bytes);
+    next.local_bytes = bytes;
+    int code = c->module_function(&next.scrub_local, h->module, name);
     if (code == CU_OK)
-        h->arrivals = goal;
+        code = c->function_load(next.scrub_local);
+    if (code == CU_OK)
+        code = scrub_local(c, &next);
+    if (code == CU_OK)
+        *h = next;
     return code;
+}
+
+int harness_cover_local(const struct cuda *c, struct harness *h, size_t bytes) {
+    size_t stack = 0, covered = LEAST_LOCAL;
+    int code = c->context_limit_get(&stack, CU_LIMIT_STACK);
+    if (code != CU_OK)
+        return code;
+    bytes = bytes > stack ? bytes : stack;
+    if (bytes > HARNESS_MOST_LOCAL)
+        return CU_INVALID_VALUE;
+    while (covered < bytes)
+        covered *= 2;
+    return covered == h->local_bytes ? CU_OK : use_local(c, h, covered);
+}
+
+int harness_scrub(const struct cuda *c, struct harness *h) {
+    int code = scrub_sms(c, h);
+    return code == CU_OK ? scrub_local(c, h) : code;
 }
 
 int harness_flush(const struct cuda *c, struct harness *h) {

@@ -11,13 +11,14 @@
 
 struct harness {
     cu_module module;
-    cu_function scrub, hold, fill64, noise, empty;
+    cu_function scrub, scrub_local, hold, fill64, noise, empty;
     cu_function read_all, write_all, copy_all, fma_fp32, mma_tf32, mma_bf16;
     cu_address words;   /* arrivals of scrub and, behind them, the sums of hold */
     cu_address flushed; /* memory that is written to empty the L2 */
     size_t flush_bytes;
     uint32_t arrivals;
-    uint32_t pattern; /* changes with every use */
+    size_t local_bytes; /* that scrub_local fills of each thread's local memory */
+    uint32_t pattern;   /* changes with every use */
 };
 
 /* Compiled as {arch of the GPU, fmad on, no CuTe}. */
@@ -25,6 +26,13 @@ struct harness {
 
 bool harness_load(const struct cuda *c, str cubin, struct harness *out, struct err *err);
 
+/* From now on scrubbing covers this much local memory of each thread and at least the stack that
+ * every kernel has. The driver takes as much for all threads that the GPU can hold: where it has
+ * not so much, CU_OUT_OF_MEMORY; above HARNESS_MOST_LOCAL, CU_INVALID_VALUE. Then nothing changes.
+ */
+#define HARNESS_MOST_LOCAL ((size_t)512 << 10)
+int harness_cover_local(const struct cuda *c, struct harness *h, size_t bytes);
+/* Overwrites what a launch may have left in the SMs: registers, shared and local memory. */
 int harness_scrub(const struct cuda *c, struct harness *h);
 int harness_flush(const struct cuda *c, struct harness *h);
 /* The stream does nothing else for this long. */

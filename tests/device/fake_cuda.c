@@ -3,9 +3,10 @@
  * kernels are only written down.
  *
  * A module is "\177ELF", padding to 64 bytes, then one line a kernel: its name, the size of each
- * parameter and, where it is to fail, !CODE: its launch is refused for 1 and 701; for others the
- * next synchronisation gives that code, and so does everything after it. Every call that matters is
- * a line in the file that descriptor FAKE_CUDA_LOG names, if any. */
+ * parameter, =BYTES of local memory if it has any and, where it is to fail, !CODE: its launch is
+ * refused for 1, 2 and 701; for others the next synchronisation gives that code, and so does
+ * everything after it. Every call that matters is a line in the file that descriptor FAKE_CUDA_LOG
+ * names, if any. */
 #include "device/cuda_types.h"
 
 #include <stdarg.h>
@@ -27,7 +28,7 @@
 struct cu_function {
     char name[64];
     size_t params[MAX_PARAMS], nparams;
-    int code, max_dynamic;
+    int code, max_dynamic, local_bytes;
 };
 struct cu_module {
     struct cu_function kernels[MAX_KERNELS];
@@ -159,6 +160,10 @@ int cuCtxSetLimit(int limit, size_t value) {
     say("limit %d %zu", limit, value);
     return 0;
 }
+int cuCtxGetLimit(size_t *value, int limit) {
+    *value = limit == CU_LIMIT_STACK && fail_of("stack") ? (size_t)fail_of("stack") : 256;
+    return 0;
+}
 int cuCtxResetPersistingL2Cache(void) {
     say("reset-l2");
     return pending();
@@ -282,6 +287,8 @@ static void read_kernel(char *line, struct cu_function *f) {
             snprintf(f->name, sizeof f->name, "%s", w);
         else if (*w == '!')
             f->code = (int)strtol(w + 1, NULL, 10);
+        else if (*w == '=')
+            f->local_bytes = (int)strtol(w + 1, NULL, 10);
         else if (f->nparams < MAX_PARAMS)
             f->params[f->nparams++] = (size_t)strtol(w, NULL, 10);
     }
@@ -335,6 +342,7 @@ int cuFuncLoad(cu_function function) {
 int cuFuncGetAttribute(int *value, int attribute, cu_function function) {
     *value = attribute == CU_FN_MAX_THREADS          ? 512
              : attribute == CU_FN_REGISTERS          ? 40
+             : attribute == CU_FN_LOCAL_BYTES        ? function->local_bytes
              : attribute == CU_FN_MAX_DYNAMIC_SHARED ? function->max_dynamic
                                                      : 0;
     return 0;
@@ -385,7 +393,8 @@ int cuLaunchKernelEx(const struct cu_launch_config *config, cu_function function
     if (extra || config->stream != &the_stream)
         return CU_INVALID_VALUE;
     say_launch(config, function, params);
-    if (function->code == CU_LAUNCH_OUT_OF_RESOURCES || function->code == CU_INVALID_VALUE)
+    if (function->code == CU_LAUNCH_OUT_OF_RESOURCES || function->code == CU_INVALID_VALUE ||
+        function->code == CU_OUT_OF_MEMORY)
         return function->code; /* refused, as against failing while it runs */
     if (function->code)
         the_stream.code = function->code;

@@ -23,9 +23,12 @@ static str image(const char *kernels) {
 }
 
 static str harness_image(void) {
-    return image("scrub 4 4 8 4\nhold 4 8\nfill64 8 8 8\nnoise 8 8 4 4\nempty\nread_all 8 8\n"
-                 "write_all 8 4\ncopy_all 8 8\nfma_fp32 4 8\nmma_tf32 4 8 8 8\n"
-                 "mma_bf16 4 8 8 8\n");
+    return image(
+        "scrub 4 4 8 4\nscrub_local_256 4 8 4\nscrub_local_512 4 8 4\n"
+        "scrub_local_1024 4 8 4\nscrub_local_16384 4 8 4\n"
+        "scrub_local_524288 4 8 4 !2\nhold 4 8\nfill64 8 8 8\nnoise 8 8 4 4\nempty\nread_all 8 8\n"
+        "write_all 8 4\ncopy_all 8 8\nfma_fp32 4 8\nmma_tf32 4 8 8 8\n"
+        "mma_bf16 4 8 8 8\n");
 }
 
 /* ---- a device with its log and one buffer of tensors ---- */
@@ -156,7 +159,7 @@ static void test_hello(void) {
     CHECK(f.type == WIRE_ERROR &&
           str_is(client_text(&f, "why"), "bad message: load before the task"));
     frame_release(&f);
-    CHECK(strstr(device_log(&d), "limit 1 1024\nlimit 2 1024\nlimit 6 0\n"));
+    CHECK(strstr(device_log(&d), "limit 0 256\nlimit 1 1024\nlimit 2 1024\nlimit 6 0\n"));
     CHECK(device_end(&d) == 0);
 }
 
@@ -190,6 +193,11 @@ static void test_load(void) {
     CHECK(device_end(&d) == 0);
 }
 
+#define PLAIN_RUN                                                                                  \
+    "memset32 1000\nmemset8 2\nlaunch scrub 4,1,1 1024,1,1 232448 cooperative ( %*d 232448 q %d "  \
+    ")\nlaunch scrub_local_256 16,1,1 512,1,1 0 cooperative ( %*d q %d )\nsync\n"                  \
+    "launch k 3,1,1 128,1,1 0 ( q q 7 )\nsync\n%n"
+
 static void test_plain_order(void) {
     struct device d;
     struct toy t;
@@ -203,17 +211,11 @@ static void test_plain_order(void) {
     CHECK(!json_get(f.head, "times_s"));
     frame_release(&f);
     const char *log = device_log(&d);
-    int pattern, goal, used = 0, more = 0;
-    CHECK(sscanf(log,
-                 "memset32 1000\nmemset8 2\nlaunch scrub 4,1,1 1024,1,1 232448 cooperative ( %d "
-                 "232448 q %d )\nsync\nlaunch k 3,1,1 128,1,1 0 ( q q 7 )\nsync\n%n",
-                 &pattern, &goal, &used) == 2);
-    CHECK(used > 0 && goal == 4);
-    CHECK(sscanf(log + used,
-                 "memset32 1000\nmemset8 2\nlaunch scrub 4,1,1 1024,1,1 232448 cooperative ( %d "
-                 "232448 q %d )\nsync\nlaunch k 3,1,1 128,1,1 0 ( q q 7 )\nsync\n%n",
-                 &pattern, &goal, &more) == 2);
-    CHECK(more > 0 && goal == 8 && log[used + more] == 0);
+    int goals[2] = {0}, used = 0, more = 0;
+    CHECK(sscanf(log, PLAIN_RUN, &goals[0], &goals[1], &used) == 2);
+    CHECK(used > 0 && goals[0] == 20 && goals[1] == 36); /* 16 blocks came when it was loaded */
+    CHECK(sscanf(log + used, PLAIN_RUN, &goals[0], &goals[1], &more) == 2);
+    CHECK(more > 0 && goals[0] == 40 && goals[1] == 56 && log[used + more] == 0);
     CHECK(device_end(&d) == 0);
 }
 
@@ -234,13 +236,75 @@ static void test_timed_order(void) {
     str why;
     CHECK(json_get_str(json_get(f.head, "clocks"), "unreadable", &why));
     frame_release(&f);
-    const char *log = device_log(&d), *scrub = strstr(log, "launch scrub");
+    const char *log = device_log(&d), *scrub = strstr(log, "launch scrub_local_256");
     CHECK(scrub != NULL);
     const char *rest = scrub ? strchr(scrub, '\n') + 1 : "";
     const char *want = "reset-l2\nmemset32 524288\nlaunch hold 1,1,1 1,1,1 0 ( 15000 q )\n"
                        "event 0\nlaunch k 3,1,1 128,1,1 0 ( q q 7 )\n"
                        "launch two 3,1,1 128,1,1 0 ( q q 7 )\nevent 1\nwait 1\nsync\n";
     CHECK(strncmp(rest, want, strlen(want)) == 0);
+    CHECK(device_end(&d) == 0);
+}
+
+/* What is scrubbed of local memory follows the kernels that are launched, and the stack. */
+static void test_local(void) {
+    static const struct {
+        const char *fail, *kernels, *kernel, *scrub, *verdict;
+    } rows[] = {
+        {NULL, "k 8 8 4\n", "k", "scrub_local_256 ", "accepted"},
+        {NULL, "k 8 8 4\nother 8 8 4 =16384\n", "k", "scrub_local_256 ", "accepted"},
+        {NULL, "k 8 8 4 =256\n", "k", "scrub_local_256 ", "accepted"},
+        {NULL, "k 8 8 4 =257\n", "k", "scrub_local_512 ", "accepted"},
+        {NULL, "k 8 8 4\nother 8 8 4 =16384\n", "other", "scrub_local_16384 ", "accepted"},
+        {"stack=1024", "k 8 8 4 =8\n", "k", "scrub_local_1024 ", "accepted"},
+        {NULL, "k 8 8 4 =300000\n", "k", "scrub_local_524288 ", "out-of-memory"},
+        {NULL, "k 8 8 4 =524304\n", "k", NULL, "launch-error"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct device d;
+        struct toy t;
+        CHECK(device_ready(&d, rows[i].fail, rows[i].kernels));
+        device_log(&d);
+        toy_init(&t);
+        t.launches[0].kernel = str_view(rows[i].kernel);
+        struct frame f = toy_run(&d, &t, 2, i % 2);
+        bool ok = str_is(client_text(&f, "verdict"), "accepted");
+        CHECKF(f.type == WIRE_RAN && str_is(client_text(&f, "verdict"), rows[i].verdict),
+               "row %zu: %.*s", i, STR_ARG(client_text(&f, "why")));
+        frame_release(&f);
+        const char *log = device_log(&d), *at = log;
+        size_t all = 0, right = 0;
+        for (; (at = strstr(at, "launch scrub_local_")); at++, all++)
+            right += rows[i].scrub && strncmp(at + 7, rows[i].scrub, strlen(rows[i].scrub)) == 0;
+        CHECKF(all == right && all >= (ok ? 2u : rows[i].scrub ? 1u : 0u), "row %zu: %s", i, log);
+        CHECKF(ok == (strstr(log, "launch k ") || strstr(log, "launch other ")), "row %zu", i);
+        CHECK(device_end(&d) == 0);
+    }
+}
+
+/* What one candidate could not have does not stay with the next. */
+static void test_local_changes(void) {
+    struct device d;
+    struct toy t;
+    CHECK(device_ready(&d, NULL, "k 8 8 4 =300000\n"));
+    toy_init(&t);
+    struct frame f = toy_run(&d, &t, 1, false);
+    CHECK(str_is(client_text(&f, "verdict"), "out-of-memory"));
+    CHECK(str_starts(client_text(&f, "why"), S("local memory of 300000 bytes a thread")));
+    frame_release(&f);
+    f = client_load(&d.c, image("k 8 8 4 =700\n"));
+    frame_release(&f);
+    device_log(&d);
+    f = toy_run(&d, &t, 1, false);
+    CHECK(str_is(client_text(&f, "verdict"), "accepted"));
+    CHECK(strstr(device_log(&d), "launch scrub_local_1024 "));
+    frame_release(&f);
+    f = client_load(&d.c, image("k 8 8 4\n"));
+    frame_release(&f);
+    f = toy_run(&d, &t, 1, false);
+    const char *log = device_log(&d);
+    CHECK(strstr(log, "launch scrub_local_256 ") && !strstr(log, "launch scrub_local_1024 "));
+    frame_release(&f);
     CHECK(device_end(&d) == 0);
 }
 
@@ -516,6 +580,8 @@ static const struct tap_case cases[] = {
     {"modules", test_load},
     {"the order of a plain run", test_plain_order},
     {"the order of a timed run", test_timed_order},
+    {"local memory is scrubbed as far as it is used", test_local},
+    {"local memory, one candidate after another", test_local_changes},
     {"clocks that disagree are told", test_clock_mismatch},
     {"tensor maps, clusters, shared memory", test_attributes},
     {"memsets of every size", test_memsets},

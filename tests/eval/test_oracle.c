@@ -556,6 +556,7 @@ static void tasks(void) {
 static const struct construct {
     const char *name, *text;
     size_t keep;
+    bool some; /* kinds of data, not all */
 } constructs[] = {
     {"places of extremes, their ties, and reads at places from data",
      "task a \"a\"\n" INPUTS "in q[N] : i64 ~ randint(0,M)\n"
@@ -591,6 +592,7 @@ static const struct construct {
      "assume p[i,j] > -3\n"
      "assume x[i,j] == 0 | i > j + 3\n"
      "out pieces[N,2] : f32\n"
+     "out doubts[N,2] : f32\n"
      "out scans[N,M] : f32\n"
      "out runs[M] : f32\n"
      "out mixed[N,M] : f16\n"
@@ -598,11 +600,22 @@ static const struct construct {
      "let e[i,j] = exp(t[i,j] * 0.25)\n"
      "pieces[i,0] = prod(j) (x[i,j] * 0.5 + 1) + (argmax(j) e[i,j])\n"
      "pieces[i,1] = mean(j | x[i,j] * 1.01 > p[i,j]) x[i,j] * e[i,j]\n"
+     "doubts[i,0] = max(j | x[i,j] * 1.1 >= x[i,j] + x[i,j] * 0.1) e[i,j]\n"
+     "doubts[i,1] = sum(j | x[i,j] * 1.1 >= x[i,j] + x[i,j] * 0.1) x[i,j] * 0.3\n"
      "scans[i,j] = (sum(l <= j) t[i,l] * h[l]) + (max(j <= l < M) e[i,l])\n"
      "runs[j] = sum(l < j) h[l] + if(j > 0, h[j-1], 0) * pow(h[j], 1.5)\n"
      "mixed[i,j] = clamp(tanh(t[i,j]) * pad(x[i+1,j-1], 2), -1, 1) + sigmoid(p[i,j]) + "
      "floor(x[i,j]) * 0.5\n",
      0},
+    {"a contraction on tensor cores that threads share",
+     "task g \"g\"\n"
+     "dim N = 32, L = 4200\n"
+     "in x[L,N] : f32 ~ uniform(0,1)\n"
+     "in w[L] : bf16 ~ uniform(0,1)\n"
+     "out y[N] : f32\n"
+     "y[i] = sum(l) x[l,i] * w[l]\n"
+     "accuracy tf32\n",
+     (size_t)1 << 30, true},
     {"results that threads share, reductions inside reductions",
      "task f \"f\"\n" INPUTS "in long[L] : f32 ~ normal(0,1)\n"
      "in mask[4*L] : bool ~ bernoulli(0.5)\n"
@@ -622,7 +635,7 @@ static void run_construct(const struct construct *c) {
     bool ok = task_parse(S("construct.task"), str_view(c->text), a, &t, &err);
     CHECKF(ok, "%s: %s", c->name, err.text);
     if (ok)
-        run_task(a, t, 0, true, c->keep);
+        run_task(a, t, 0, !c->some, c->keep);
     arena_free(a);
 }
 

@@ -85,6 +85,16 @@ static void type_checks(void) {
         {K "(const float4 *x, float2 *y, size_t n) { y[0].x = x[0].x; }", VERDICT_ACCEPTED, ""},
         {K "(const void *x, void *y, unsigned n) { *(int *)y = 0; }", VERDICT_ACCEPTED, ""},
         {K "(const float *x, float *y, int64_t n) { y[0] = INFINITY; }", VERDICT_ACCEPTED, ""},
+        {K "(const volatile float *x, volatile float *y, int n) { y[0] = x[0]; }", VERDICT_ACCEPTED,
+         ""},
+        {K "(volatile float *x, volatile void *y, int n) { *(float *)y = x[0]; }", VERDICT_ACCEPTED,
+         ""},
+        {K "(const float *x, const volatile float *y, int n) {}", VERDICT_COMPILE_ERROR,
+         "kernel k, argument 2 (y): expected a non-const pointer to float"},
+        {K "(const volatile double *x, float *y, int n) {}", VERDICT_COMPILE_ERROR,
+         "kernel k, argument 1 (x): expected a pointer to float"},
+        {K "(const float *x, float *y, int n) { y[0] = x[0]; }\n#define volatile nothing\n",
+         VERDICT_ACCEPTED, ""},
         {K "(const float *x, float *y, short n) {}", VERDICT_COMPILE_ERROR,
          "kernel.cu(1): error: static assertion failed with \"kernel k, argument 3 (N): expected "
          "an "

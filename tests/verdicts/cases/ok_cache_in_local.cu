@@ -7,7 +7,7 @@
 // gain-set: N=512
 //! launch matmul<<<[ceil_div(N, 16), ceil_div(N, 16)], [16, 16]>>>(A, B, C, N)
 extern "C" __global__ void matmul(const float *a, const float *b, float *c, int n) {
-    volatile unsigned cache[4096]; // of one thread of one SM; nothing clears what a frame holds
+    volatile unsigned cache[4096]; // of one thread of one SM; computes what it does not find
     int j = blockIdx.x * 16 + threadIdx.x, i = blockIdx.y * 16 + threadIdx.y;
     if (i >= n || j >= n)
         return;

@@ -1,4 +1,4 @@
-// expect: out-of-memory bad-plan
+// expect: out-of-memory
 // row: 23
 // tries: a workspace of 8 TiB
 //! workspace huge[1024, 1024, 1024, 2048] : f32

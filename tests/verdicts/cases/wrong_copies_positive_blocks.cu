@@ -1,4 +1,4 @@
-// expect: wrong
+// expect: wrong nonfinite
 // row: 7
 // tries: copies a block whose first 32 elements are not negative, at the task's own shape only
 // shape: B=64 D=4096
