@@ -44,6 +44,7 @@ static const struct option_def defs[] = {
     {"compile-jobs", 0, OPTION_INT, "N", "0", NULL, 0, 256, "As for cutepilot.", 1},
     {"compile-limit", 0, OPTION_INT, "SECONDS", "30", NULL, 1, 3600, "As for cutepilot.", 1},
     {"run-limit", 0, OPTION_INT, "SECONDS", "20", NULL, 1, 3600, "As for cutepilot.", 1},
+    {"time-limit", 0, OPTION_INT, "MS", "2000", NULL, 1, 600000, "As for cutepilot.", 1},
     {"cache", 0, OPTION_PATH, "DIR", NULL, NULL, 0, 0, "Of ceilings; builds are not cached.", 1},
     {"verify-seed", 0, OPTION_TEXT, "N", NULL, NULL, 0, 0, "As for cutepilot.", 1},
     {"worker-command", 0, OPTION_TEXT, "COMMAND", NULL, NULL, 0, 0, "As for cutepilot.", 1},
