@@ -12,8 +12,8 @@
 static const struct {
     const char *op, *remedy;
 } remedies[] = {
-    {"atom", "give each block its own place in a workspace and add them up in a second launch"},
-    {"red", "give each block its own place in a workspace and add them up in a second launch"},
+    {"atom", "use one of the forms of atom and red that PTX has for sm_90"},
+    {"red", "use one of the forms of atom and red that PTX has for sm_90"},
     {"mma", "write the product with fma, or run it on a GPU"},
     {"wgmma", "write the product with fma, or run it on a GPU"},
     {"ldmatrix", "load fragments with ld.shared, or run it on a GPU"},
@@ -316,8 +316,8 @@ static bool decode_return(struct decoder *d, bool leave) {
 }
 
 static bool is_nothing(str op) {
-    static const char *const names[] = {"membar",        "fence",     "prefetch", "prefetchu",
-                                        "applypriority", "nanosleep", "pmevent"};
+    static const char *const names[] = {"prefetch", "prefetchu",      "applypriority", "pmevent",
+                                        "discard",  "griddepcontrol", "setmaxnreg",    "brkpt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_is(op, names[i]))
             return true;
@@ -331,6 +331,8 @@ static bool decode_instr(struct decoder *d) {
         return decode_access(d, false);
     if (str_is(in->op, "st"))
         return decode_access(d, true);
+    if (str_is(in->op, "atom") || str_is(in->op, "red"))
+        return decode_atomic(d, str_is(in->op, "atom"));
     if (str_is(in->op, "mov"))
         return decode_mov(d);
     if (str_is(in->op, "cvt"))
@@ -484,6 +486,7 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
     if (ok) {
         flow_find_unset(p, a);
         flow_mark_waits(p);
+        flow_find_order(p);
     }
     *out = ok ? p : NULL;
     return ok;

@@ -60,6 +60,8 @@ bool decode_access(struct decoder *d, bool store);
 bool decode_cvta(struct decoder *d);
 bool decode_isspacep(struct decoder *d);
 bool decode_sync(struct decoder *d, bool *known); /* barriers, shuffles, votes */
+bool decode_atomic(struct decoder *d, bool result);
+bool decode_clock(struct decoder *d, bool *known); /* mov of a register that counts */
 
 /* Building blocks. */
 const struct lane_op *decode_find(const struct decoder *d, const char *name);
@@ -74,6 +76,11 @@ bool decode_source(struct decoder *d, const struct ptx_operand *op, char shape, 
 struct instr *decode_step(struct decoder *d, uint8_t kind, uint8_t class);
 bool decode_lanes(struct decoder *d, const char *name, uint32_t to, uint32_t a, uint32_t b);
 bool decode_mod(const struct decoder *d, const char *mod);
+bool decode_space(str mod, enum ptx_space *out);
+bool decode_ordering(str mod, struct access *a); /* false: not a word about order or caches */
+/* The base's place; a symbol's address is a constant, and says which space it is in. */
+bool decode_base(struct decoder *d, const struct ptx_operand *op, struct access *a, uint32_t *at);
+bool decode_wide(struct decoder *d, const struct ptx_operand *op, uint32_t at[2]);
 bool decode_shape_ok(const struct decoder *d, const struct ptx_operand *op, char shape);
 
 #endif

@@ -30,6 +30,26 @@ static const struct {
     {"%lanemask_ge", SPECIAL_LANEMASK_GE},
     {"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED},
     {"%total_smem_size", SPECIAL_TOTAL_SHARED},
+    {"%aggr_smem_size", SPECIAL_TOTAL_SHARED},
+    {"%smid", SPECIAL_SMID},
+    {"%nsmid", SPECIAL_NSMID},
+    {"%gridid", SPECIAL_GRIDID},
+    {"%clusterid.x", SPECIAL_CLUSTERID_X},
+    {"%clusterid.y", SPECIAL_CLUSTERID_Y},
+    {"%clusterid.z", SPECIAL_CLUSTERID_Z},
+    {"%nclusterid.x", SPECIAL_NCLUSTERID_X},
+    {"%nclusterid.y", SPECIAL_NCLUSTERID_Y},
+    {"%nclusterid.z", SPECIAL_NCLUSTERID_Z},
+    {"%cluster_ctaid.x", SPECIAL_CLUSTER_CTAID_X},
+    {"%cluster_ctaid.y", SPECIAL_CLUSTER_CTAID_Y},
+    {"%cluster_ctaid.z", SPECIAL_CLUSTER_CTAID_Z},
+    {"%cluster_nctaid.x", SPECIAL_CLUSTER_NCTAID_X},
+    {"%cluster_nctaid.y", SPECIAL_CLUSTER_NCTAID_Y},
+    {"%cluster_nctaid.z", SPECIAL_CLUSTER_NCTAID_Z},
+    {"%cluster_ctarank", SPECIAL_CLUSTER_CTARANK},
+    {"%cluster_nctarank", SPECIAL_CLUSTER_NCTARANK},
+    {"%is_explicit_cluster", SPECIAL_EXPLICIT_CLUSTER},
+    {"%ctaid.w", SPECIAL_ZERO},
 };
 
 enum ptx_type decode_reg_type(const struct decoder *d, uint32_t reg) {
@@ -70,7 +90,8 @@ static bool decode_special(struct decoder *d, str name, char shape, uint32_t *at
     size_t i = 0, n = sizeof special_names / sizeof *special_names;
     while (i < n && !str_is(name, special_names[i].name))
         i++;
-    if (i == n || shape != '4')
+    char wanted = i < n && special_names[i].what == SPECIAL_EXPLICIT_CLUSTER ? 'p' : '4';
+    if (i == n || shape != wanted)
         return decode_refuse(d, "the simulator does not have this special register");
     for (size_t k = 0; k < d->nspecials; k++)
         if (d->specials[k].what == special_names[i].what) {
@@ -227,27 +248,44 @@ static bool decode_named(struct decoder *d, const struct lane_op *op, uint8_t ro
     return decode_lanes(d, op->shape[0] == '8' ? "%sat.f64" : "%sat.f32", t.d, t.d, 0);
 }
 
-/* setp.lt.and.f32 p, a, b, c: the comparison into a place between, then `and` with c or !c. */
-static bool decode_combined(struct decoder *d, const struct lane_op *op, str combine) {
-    const struct ptx_instr *in = d->in;
-    uint32_t a, b, c, p, t = decode_temp(d, 0);
-    if (in->nops != 4)
-        return decode_refuse(d, "it has another number of operands");
-    struct ptx_operand with = in->ops[3];
-    with.negated = false;
-    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
-        !decode_source(d, &in->ops[2], op->shape[2], &b) || !decode_source(d, &with, 'p', &c) ||
-        !decode_register(d, &in->ops[0], 'p', &p) || !decode_lanes(d, op->name, t, a, b))
-        return false;
-    if (in->ops[3].negated) {
-        if (!decode_lanes(d, "not.pred", decode_temp(d, 1), c, 0))
-            return false;
-        c = decode_temp(d, 1);
-    }
+/* setp.lt.and.f32 p|q, a, b, c: the comparison into a place between; p is it and c, q its opposite
+ * and c. The places between come first: p or q may be c. */
+static bool combine_step(struct decoder *d, str combine, uint32_t to, uint32_t t, uint32_t c) {
     const char *name = str_is(combine, "and")  ? "and.pred"
                        : str_is(combine, "or") ? "or.pred"
                                                : "xor.pred";
-    return decode_lanes(d, name, p, t, c);
+    return combine.n ? decode_lanes(d, name, to, t, c) : decode_lanes(d, "mov.pred", to, t, 0);
+}
+
+static bool decode_setp(struct decoder *d, const struct lane_op *op, str combine) {
+    const struct ptx_instr *in = d->in;
+    uint32_t a, b, c = 0, p, q = 0, t = decode_temp(d, 0), u = decode_temp(d, 1), v = 0;
+    const struct ptx_operand *to = &in->ops[0], *both = NULL;
+    if (in->nops != (combine.n ? 4u : 3u))
+        return decode_refuse(d, "it has another number of operands");
+    if (to->kind == PTX_OP_VECTOR) {
+        if (to->nelem != 2)
+            return decode_refuse(d, NULL);
+        both = &to->elem[1];
+        to = &to->elem[0];
+    }
+    struct ptx_operand with = combine.n ? in->ops[3] : (struct ptx_operand){0};
+    with.negated = false;
+    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
+        !decode_source(d, &in->ops[2], op->shape[2], &b) ||
+        (combine.n && !decode_source(d, &with, 'p', &c)) || !decode_register(d, to, 'p', &p) ||
+        (both && !decode_register(d, both, 'p', &q)) || !decode_lanes(d, op->name, t, a, b))
+        return false;
+    if (combine.n && in->ops[3].negated) {
+        if (!decode_lanes(d, "not.pred", u, c, 0))
+            return false;
+        c = u;
+    }
+    if (!both)
+        return combine_step(d, combine, p, t, c);
+    v = decode_place(d, 4);
+    return decode_lanes(d, "not.pred", v, t, 0) && combine_step(d, combine, v, v, c) &&
+           combine_step(d, combine, p, t, c) && decode_lanes(d, "mov.pred", q, v, 0);
 }
 
 /* set.lt.u32.f32 gives ~0 or 0, which is what a predicate's lane holds. */
@@ -280,9 +318,11 @@ bool decode_alu(struct decoder *d) {
         op = set_as_setp(d, &space);
     if (!op || op->name[0] == '%')
         return decode_refuse(d, NULL);
+    bool pair = d->in->nops && d->in->ops[0].kind == PTX_OP_VECTOR;
+    if (str_is(d->in->op, "setp") && (n.combine.n || pair))
+        return decode_setp(d, op, n.combine);
     if (n.combine.n)
-        return str_is(d->in->op, "setp") ? decode_combined(d, op, n.combine)
-                                         : decode_refuse(d, NULL);
+        return decode_refuse(d, NULL);
     return decode_named(d, op, n.round, n.sat);
 }
 
@@ -330,10 +370,36 @@ static bool decode_unpack(struct decoder *d, const struct ptx_operand *v) {
     return true;
 }
 
+/* mov.b128: between a 128-bit register and two of 64 bits, or another one. */
+static bool decode_mov_wide(struct decoder *d) {
+    uint32_t at[2][2];
+    for (int k = 0; k < 2; k++) {
+        const struct ptx_operand *op = &d->in->ops[k];
+        if (op->kind != PTX_OP_VECTOR) {
+            if (!decode_wide(d, op, at[k]))
+                return false;
+            continue;
+        }
+        if (op->nelem != 2)
+            return decode_refuse(d, NULL);
+        for (int i = 0; i < 2; i++)
+            if (k == 0 ? !decode_register(d, &op->elem[i], '8', &at[k][i])
+                       : !decode_source(d, &op->elem[i], '8', &at[k][i]))
+                return false;
+    }
+    return decode_lanes(d, "mov.b64", at[0][0], at[1][0], 0) &&
+           decode_lanes(d, "mov.b64", at[0][1], at[1][1], 0);
+}
+
 bool decode_mov(struct decoder *d) {
     const struct ptx_instr *in = d->in;
+    bool clock;
     if (in->nops != 2)
         return decode_refuse(d, "it has another number of operands");
+    if (!decode_clock(d, &clock) || clock)
+        return clock;
+    if (decode_mod(d, "b128"))
+        return decode_mov_wide(d);
     if (in->ops[0].kind == PTX_OP_VECTOR)
         return decode_unpack(d, &in->ops[0]);
     if (in->ops[1].kind == PTX_OP_VECTOR)

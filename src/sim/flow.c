@@ -14,6 +14,36 @@
 #define UNIT           (4u * SIM_LANES) /* bytes of the register file that one bit stands for */
 #define FLOW_MAX_WORDS (1u << 22)
 
+/* Registers that an instruction writes, and those it reads. */
+unsigned flow_writes(const struct instr *i, uint32_t *reg) {
+    unsigned n = 0;
+    bool loads = i->kind == KIND_LOAD || (i->kind == KIND_ATOMIC && i->mem->result);
+    for (unsigned k = 0; loads && k < i->mem->count; k++)
+        reg[n++] = i->mem->reg[k];
+    if (i->dst_bytes)
+        reg[n++] = i->d;
+    if (i->d2)
+        reg[n++] = i->d2;
+    return n;
+}
+
+unsigned flow_reads(const struct instr *i, uint32_t *reg) {
+    unsigned n = 0;
+    for (unsigned k = 0; i->kind == KIND_STORE && k < i->mem->count; k++)
+        reg[n++] = i->mem->reg[k];
+    for (unsigned k = 0; i->kind == KIND_ATOMIC && k < i->mem->count; k++)
+        reg[n++] = i->mem->from[k];
+    for (unsigned k = 0; i->kind == KIND_ATOMIC && i->mode == ATOMIC_CAS && k < i->mem->count; k++)
+        reg[n++] = i->mem->other[k];
+    reg[n++] = i->a;
+    reg[n++] = i->b;
+    reg[n++] = i->c;
+    reg[n++] = i->e;
+    if (i->guard >= 0)
+        reg[n++] = (uint32_t)i->guard;
+    return n;
+}
+
 struct flow {
     const struct sim_program *p;
     uint32_t *block_of; /* of the instruction that starts one; UINT32_MAX otherwise */
@@ -33,22 +63,11 @@ static void define(struct flow *f, const struct instr *i, uint32_t at) {
 }
 
 static void step_back(struct flow *f, const struct instr *i) {
-    if (i->kind == KIND_LOAD)
-        for (unsigned k = 0; k < i->mem->count; k++)
-            define(f, i, i->mem->reg[k]);
-    if (i->dst_bytes)
-        define(f, i, i->d);
-    if (i->d2)
-        define(f, i, i->d2);
-    if (i->kind == KIND_STORE)
-        for (unsigned k = 0; k < i->mem->count; k++)
-            use(f, i->mem->reg[k]);
-    use(f, i->a);
-    use(f, i->b);
-    use(f, i->c);
-    use(f, i->e);
-    if (i->guard >= 0)
-        use(f, (uint32_t)i->guard);
+    uint32_t reg[FLOW_MAX_OPERANDS];
+    for (unsigned k = 0, n = flow_writes(i, reg); k < n; k++)
+        define(f, i, reg[k]);
+    for (unsigned k = 0, n = flow_reads(i, reg); k < n; k++)
+        use(f, reg[k]);
 }
 
 static void merge(struct flow *f, size_t code) {
@@ -152,13 +171,8 @@ void flow_find_unset(struct sim_program *p, struct arena *a) {
 }
 
 static bool reads(const struct instr *i, const uint64_t *pending) {
-    uint32_t from[4 + SIM_MAX_VECTOR] = {i->a, i->b, i->c, i->e}, n = 4;
-    if (i->kind == KIND_STORE)
-        for (unsigned k = 0; k < i->mem->count; k++)
-            from[n++] = i->mem->reg[k];
-    if (i->guard >= 0)
-        from[n++] = (uint32_t)i->guard;
-    for (uint32_t k = 0; k < n; k++)
+    uint32_t from[FLOW_MAX_OPERANDS];
+    for (unsigned k = 0, n = flow_reads(i, from); k < n; k++)
         if (pending[from[k] / UNIT / 64] >> (from[k] / UNIT % 64) & 1)
             return true;
     return false;
@@ -173,10 +187,68 @@ void flow_mark_waits(struct sim_program *p) {
         i->waits = reads(i, pending);
         if (i->waits)
             memset(pending, 0, words * sizeof *pending);
-        bool far =
-            i->kind == KIND_LOAD && (i->mem->space == PTX_GLOBAL || i->mem->space == PTX_GENERIC);
+        bool far = (i->kind == KIND_LOAD || (i->kind == KIND_ATOMIC && i->mem->result)) &&
+                   (i->mem->space == PTX_GLOBAL || i->mem->space == PTX_GENERIC);
         for (unsigned r = 0; far && r < i->mem->count; r++)
             pending[i->mem->reg[r] / UNIT / 64] |= UINT64_C(1) << (i->mem->reg[r] / UNIT % 64);
     }
     mem_free(pending);
+}
+
+/* An atomic whose result no instruction reads is a reduction. */
+static void drop_results(struct sim_program *p) {
+    size_t words = p->register_bytes / UNIT / 64 + 1;
+    uint64_t *used = mem_alloc(words * sizeof *used);
+    uint32_t reg[FLOW_MAX_OPERANDS];
+    for (size_t k = 0; k < p->ncode; k++)
+        for (unsigned j = 0, n = flow_reads(&p->code[k], reg); j < n; j++)
+            used[reg[j] / UNIT / 64] |= UINT64_C(1) << (reg[j] / UNIT % 64);
+    for (size_t k = 0; k < p->ncode; k++) {
+        struct access *a = p->code[k].mem;
+        if (p->code[k].kind != KIND_ATOMIC || !a->result)
+            continue;
+        bool any = false;
+        for (unsigned j = 0; j < a->count; j++)
+            any |= used[a->reg[j] / UNIT / 64] >> (a->reg[j] / UNIT % 64) & 1;
+        a->result = any;
+    }
+    mem_free(used);
+}
+
+/* Blocks can tell in which order they came, or see each other's flags. Integer reductions of one
+ * kind, without a result, cannot be told apart by their order. */
+static bool tells_order(const struct instr *i, int *reduction) {
+    const struct access *a = i->mem;
+    if (i->kind == KIND_FENCE)
+        return i->mode == FENCE_GPU;
+    if (i->kind != KIND_LOAD && i->kind != KIND_STORE && i->kind != KIND_ATOMIC)
+        return false;
+    if (a->space != PTX_GLOBAL && a->space != PTX_GENERIC)
+        return false;
+    if (i->kind != KIND_ATOMIC)
+        return a->strong;
+    bool integer = a->type < PTX_F16 && (a->width == 4 || a->width == 8);
+    if (a->result || !integer || i->mode > ATOMIC_XOR)
+        return true;
+    bool other = *reduction >= 0 && *reduction != i->mode;
+    *reduction = i->mode;
+    return other;
+}
+
+void flow_find_order(struct sim_program *p) {
+    int reduction = -1;
+    drop_results(p);
+    for (size_t k = 0; k < p->ncode; k++) {
+        const struct instr *i = &p->code[k];
+        p->ordered |= tells_order(i, &reduction);
+        p->meets |= i->kind == KIND_BARRIER || i->kind == KIND_CLUSTER_BARRIER ||
+                    (i->mem && i->mem->strong) || (i->kind == KIND_ATOMIC && i->mem->result);
+    }
+    p->meets |= p->ordered;
+    for (size_t k = 0; k < p->ncode; k++) {
+        const struct instr *i = &p->code[k];
+        bool far = i->mem && (i->mem->space == PTX_GLOBAL || i->mem->space == PTX_GENERIC);
+        if (i->kind == KIND_LOAD && !i->mem->fixed_content)
+            i->mem->polled = i->mem->strong || (far && p->ordered);
+    }
 }

@@ -1,8 +1,11 @@
 /* Private to the sim room: buffers, the state of a launch, and what its files call each other for.
  *
  * A launch is shared by its threads and changed only through atomics; a worker belongs to one
- * thread. Blocks of a kernel that write the same bytes race in here as they do on a GPU: that is
- * the kernel's, not ours. Counts are kept per instruction and worker, and added up at the end. */
+ * thread. What runs is a gang: the blocks of one cluster, or one block. All of a gang's state is in
+ * its structs, none on a host stack, so that a worker can leave it after any instruction and go on
+ * with another one. Blocks of a kernel that write the same bytes race in here as they do on a GPU:
+ * that is the kernel's, not ours. Counts are kept per instruction and worker, and added up at the
+ * end. */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 
@@ -10,8 +13,12 @@
 
 #include <stdatomic.h>
 
-#define SECTOR 32u
-#define FULL   UINT32_MAX
+#define SECTOR       32u
+#define FULL         UINT32_MAX
+#define NAMED        16u /* barriers of a block */
+#define MAX_CLUSTER  16u
+#define RANK_SHIFT   24 /* a shared::cluster address: rank + 1 above this, 0: one's own block's */
+#define RANK_OFFSETS ((1u << RANK_SHIFT) - 1)
 
 struct mapped {
     struct sim_buffer b;
@@ -35,10 +42,12 @@ struct launch {
     const struct sim_program *p;
     struct sim_machine *m;
     struct touched *touched;
-    uint64_t ctas, ctas_total, chunk;
+    uint64_t gangs, gangs_total, chunk;
+    uint32_t cluster[3], gang_ctas;
     bool alone;               /* one thread */
-    _Atomic uint64_t next;    /* ordinal of the next chunk's first CTA */
-    _Atomic uint64_t stop_at; /* CTAs from this ordinal on are not needed any more */
+    bool together;            /* warps of a block take turns; otherwise one after the other */
+    _Atomic uint64_t next;    /* ordinal of the next chunk's first gang */
+    _Atomic uint64_t stop_at; /* gangs from this ordinal on are not needed any more */
     _Atomic uint64_t used;    /* warp instructions */
     uint64_t budget;
     size_t shared_bytes;
@@ -46,7 +55,7 @@ struct launch {
     uint32_t *tid[3]; /* of every thread of a block, in order */
 };
 
-enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER };
+enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER };
 
 struct group { /* lanes at one place */
     uint32_t pc, mask;
@@ -56,68 +65,144 @@ struct group { /* lanes at one place */
     uint32_t members; /* lanes that a WAIT_WARP waits for */
 };
 
+/* What a warp read last at a place where kernels wait for others: read again with the same result,
+ * it is waiting. */
+struct poll {
+    uint32_t pc, repeats;
+    uint64_t seen;    /* hash of addresses and values */
+    uint64_t address; /* of the first lane, for messages */
+    uint32_t lane;
+};
+
 struct warp {
     uint8_t *regs, *local;
     struct group run; /* mask 0: none */
     struct group parked[SIM_LANES];
     unsigned nparked;
-    uint32_t meet;  /* lowest pc of the parked groups that can join the running one */
-    uint32_t live;  /* lanes that have not exited */
-    uint32_t index; /* in the CTA */
-    bool pass;      /* run's WAIT_WARP is satisfied */
+    uint32_t meet;   /* lowest pc of the parked groups that can join the running one */
+    uint32_t live;   /* lanes that have not exited */
+    uint32_t index;  /* in the CTA */
+    uint32_t slices; /* settlements it met */
+    bool pass;       /* run's WAIT_WARP is satisfied */
+    bool rotated;    /* the running group is not the lowest one: the lowest waits for it */
+    bool polling;    /* it was last seen waiting for memory to change */
+    uint32_t cluster_arrived, cluster_passed; /* lanes, at barrier.cluster */
+    struct poll poll;
+    struct cta *cta;
+};
+
+struct named_barrier {
+    uint32_t arrived;  /* threads, by bar.arrive */
+    uint32_t expected; /* as they gave it */
+};
+
+struct cta {
+    struct gang *gang;
+    uint8_t *regs; /* one file, or one a warp */
+    uint8_t *shared, *local;
+    struct warp *warps;
+    uint32_t id[3], rank;
+    struct named_barrier bars[NAMED];
+};
+
+struct gang {
+    struct cta *ctas;
+    uint32_t n;
+    uint64_t ordinal;
+    uint64_t used;        /* settled by it */
+    uint64_t clusters[3]; /* its cluster's place in the grid of clusters */
+    struct gang *next;    /* of the resident ones, or of those to be used again */
 };
 
 struct worker {
     struct launch *la;
     const struct sim_program *p;
-    uint8_t *regs; /* one file, or one a warp */
-    uint8_t *shared, *local, *scratch;
-    struct warp *warps;
+    uint8_t *scratch;
+    struct gang *spare;                  /* gangs that were used and can be used again */
     uint64_t *warp_counts, *lane_counts; /* by instruction */
     struct sim_counters c;
     uint64_t fuel;     /* instructions until the next worker_settle */
-    uint64_t cta_used; /* settled by this CTA */
+    uint64_t progress; /* grows whenever something happened that others may wait for */
     size_t last;       /* buffer found last */
-    uint64_t ordinal;
-    uint32_t cta[3];
-    struct warp *warp; /* running */
+    struct gang *gang; /* running, */
+    struct cta *cta;
+    struct warp *warp;
     const struct instr *in;
+    uint32_t bytes; /* of the access under way, for messages */
     enum sim_status status;
     uint64_t fault_ordinal;
     struct sim_fault fault;
 };
 
+#define WORKER_FUEL 4096u /* instructions between two settlements */
+
 /* run.c */
 bool worker_settle(struct worker *w); /* adds what was run to the launch's; false: over budget */
 
-/* cta.c */
-void cta_fill_fixed(struct worker *w, uint8_t *regs); /* special registers of the whole launch */
-bool cta_run(struct worker *w);                       /* false: w->status */
+/* grid.c: which gang runs when */
+void *grid_work(void *worker);
+uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
+
+/* gang.c: a gang's memory and warps */
+struct gang *gang_new(struct worker *w);
+void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t index);
+void gang_free(const struct launch *la, struct gang *g);
+enum gang_end { GANG_DONE, GANG_POLLS, GANG_BUSY, GANG_FAILED };
+enum gang_end gang_step(struct worker *w, struct gang *g);
+
+/* barrier.c */
+void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask);
+bool barrier_release(struct worker *w, struct gang *g); /* anything released? */
+
+/* stuck.c: the gang cannot go on; says who waits for what, returns false */
+bool stuck_gang(struct worker *w, struct gang *g);
+bool stuck_grid(struct worker *w, struct gang *first); /* every resident gang polls */
 
 /* warp.c */
-enum warp_end { WARP_DONE, WARP_BLOCKED, WARP_FAILED };
+enum warp_end { WARP_DONE, WARP_BLOCKED, WARP_FAILED, WARP_PAUSED, WARP_POLLS };
 enum warp_end warp_run(struct worker *w, struct warp *wp);
 bool warp_over_budget(struct worker *w); /* the fault; returns false */
 bool warp_pick(struct warp *wp);         /* something to run? */
 void warp_park(struct warp *wp, struct group g);
 uint32_t lanes_mask(const uint8_t *pred); /* the lanes of a predicate that are true */
-
-/* collective.c: shuffles, votes and reductions of the active lanes */
-void collective_run(struct worker *w, const struct instr *in, uint32_t mask);
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes);
+/* Notes what the lanes saw; true: they saw the same thing as before and should let others run. */
+bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address);
+
+/* collective.c: shuffles, votes, matches and reductions of the active lanes */
+void collective_run(struct worker *w, const struct instr *in, uint32_t mask);
 
 /* memory.c */
+enum use { USE_READ, USE_WRITE, USE_ATOMIC };
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store);
+void memory_addresses(const struct worker *w, const struct access *a, uint32_t base,
+                      uint64_t *address);
+/* Where the lanes' bytes are; false: a fault. Addresses of PTX_GENERIC may be in several spaces;
+ * `global` gets the lanes whose bytes are in a buffer. */
+bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
+                    uint32_t bytes, uint32_t align, enum use use, uint8_t **at, uint32_t *global);
 struct mapped *memory_find(struct worker *w, uint64_t address);
-/* global.c */
-bool global_access(struct worker *w, const struct instr *in, uint32_t mask, const uint64_t *address,
-                   bool store);
 void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
                  bool store);
 
+/* global.c */
+bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store);
+bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
+                    uint32_t align, enum use use, uint8_t **at);
+
+/* atomic.c */
+bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask);
+
 /* fault.c: they set w->status and the sentence, and return false */
+struct text {
+    char *p;
+    size_t n, cap;
+};
+void text_say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct text fault_begin(struct worker *w, enum sim_status status, unsigned lane);
+void fault_place(const struct worker *w, struct text *t, uint64_t address);
 bool fault_bounds(struct worker *w, unsigned lane, uint64_t address, bool store);
-bool fault_aligned(struct worker *w, unsigned lane, uint64_t address, bool store);
+bool fault_aligned(struct worker *w, unsigned lane, uint64_t address, uint32_t align, bool store);
 bool fault_read_only(struct worker *w, unsigned lane, uint64_t address, str what);
 bool fault_window(struct worker *w, unsigned lane, uint64_t at, size_t size, const char *what,
                   bool store);

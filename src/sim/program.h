@@ -39,11 +39,19 @@ enum op_kind {
     KIND_TRAP,
     KIND_BARRIER,
     KIND_WARP_SYNC,
+    KIND_CLUSTER_BARRIER,
     KIND_SHUFFLE,
     KIND_VOTE,
     KIND_REDUX,
+    KIND_MATCH,
+    KIND_ELECT,
     KIND_ACTIVE,
-    KIND_NOTHING, /* fences, prefetches */
+    KIND_ATOMIC,
+    KIND_CLOCK,
+    KIND_MAPA,  /* mapa, getctarank */
+    KIND_PAUSE, /* nanosleep */
+    KIND_FENCE,
+    KIND_NOTHING, /* prefetches, hints */
 };
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
@@ -58,7 +66,24 @@ enum redux_mode {
     REDUX_OR,
     REDUX_XOR
 };
-enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR };
+enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR, BARRIER_ARRIVE };
+enum match_mode { MATCH_ANY, MATCH_ALL };
+enum cluster_mode { CLUSTER_ARRIVE, CLUSTER_WAIT };
+enum mapa_mode { MAPA_MAP, MAPA_RANK };
+enum clock_mode { CLOCK_CYCLES, CLOCK_HIGH, CLOCK_NANOSECONDS, CLOCK_NANOSECONDS_HIGH };
+enum fence_mode { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_PROXY };
+enum atomic_mode {
+    ATOMIC_ADD,
+    ATOMIC_MIN,
+    ATOMIC_MAX,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR,
+    ATOMIC_EXCH,
+    ATOMIC_CAS,
+    ATOMIC_INC,
+    ATOMIC_DEC,
+};
 
 struct access {
     enum ptx_space space;
@@ -68,8 +93,17 @@ struct access {
     uint8_t reg_bytes; /* of the registers: 2, 4 or 8 */
     bool sign;         /* extend */
     bool base_wide;    /* the base is a 64-bit register; otherwise 32 bits */
+    bool strong;       /* volatile, relaxed, acquire, release, or an atomic */
+    bool acquire, release;
+    bool fixed_content; /* .nc: nothing writes there while the kernel runs */
+    bool polled;        /* a load that kernels wait with for others' stores */
     int64_t offset;
     uint32_t reg[SIM_MAX_VECTOR];
+    /* Of atomics: */
+    enum ptx_type type;
+    uint32_t from[SIM_MAX_VECTOR]; /* b */
+    uint32_t other[2];             /* c, of cas */
+    bool result;                   /* reg is written */
 };
 
 struct instr {
@@ -79,7 +113,8 @@ struct instr {
     bool counted;      /* false: a further step of the PTX instruction before it */
     bool guard_negated;
     bool waits;  /* for global memory */
-    bool negate; /* vote: the predicate is taken as its opposite */
+    bool negate; /* vote: the predicate is taken as its opposite; mapa: generic addresses */
+    bool wide;   /* match, mapa: a is 64 bits */
     int32_t guard;
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
@@ -87,7 +122,7 @@ struct instr {
     uint32_t ntargets;
     const uint32_t *targets;
     lane_fn *fn;
-    const struct access *mem;
+    struct access *mem;
     const struct ptx_instr *src;
 };
 
@@ -114,6 +149,25 @@ enum special {
     SPECIAL_LANEMASK_GE,
     SPECIAL_DYNAMIC_SHARED,
     SPECIAL_TOTAL_SHARED,
+    SPECIAL_SMID,
+    SPECIAL_NSMID,
+    SPECIAL_GRIDID,
+    SPECIAL_CLUSTERID_X,
+    SPECIAL_CLUSTERID_Y,
+    SPECIAL_CLUSTERID_Z,
+    SPECIAL_NCLUSTERID_X,
+    SPECIAL_NCLUSTERID_Y,
+    SPECIAL_NCLUSTERID_Z,
+    SPECIAL_CLUSTER_CTAID_X,
+    SPECIAL_CLUSTER_CTAID_Y,
+    SPECIAL_CLUSTER_CTAID_Z,
+    SPECIAL_CLUSTER_NCTAID_X,
+    SPECIAL_CLUSTER_NCTAID_Y,
+    SPECIAL_CLUSTER_NCTAID_Z,
+    SPECIAL_CLUSTER_CTARANK,
+    SPECIAL_CLUSTER_NCTARANK,
+    SPECIAL_EXPLICIT_CLUSTER,
+    SPECIAL_ZERO,
     SPECIAL_COUNT,
 };
 
@@ -155,7 +209,9 @@ struct sim_program {
     size_t static_shared, dynamic_align, local_bytes, params_bytes;
     uint8_t *const_image, *module_image;
     size_t const_bytes, module_bytes;
-    bool has_barrier;
+    bool meets;   /* warps of a block meet: barriers, or memory that one waits for */
+    bool ordered; /* blocks see each other's work while they run: one after the other, in turns */
+    bool uses_cluster;
 };
 
 /* Offsets in the register file below this belong to nobody: they read as zero. */
@@ -163,9 +219,15 @@ struct sim_program {
 
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
+/* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
+#define FLOW_MAX_OPERANDS 32u
+unsigned flow_writes(const struct instr *i, uint32_t *reg);
+unsigned flow_reads(const struct instr *i, uint32_t *reg);
 /* Fills `unset` by liveness at the entry. */
 void flow_find_unset(struct sim_program *p, struct arena *a);
 /* Sets `waits`: the instructions that use a value loaded from global memory first. */
 void flow_mark_waits(struct sim_program *p);
+/* Sets `meets` and `ordered`, and forgets results of atomics that nothing reads. */
+void flow_find_order(struct sim_program *p);
 
 #endif

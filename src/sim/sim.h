@@ -41,12 +41,16 @@ void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
 struct sim_launch {
     const struct sim_program *program;
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel was compiled, or none */
+    bool cooperative;    /* all blocks run at the same time, or the launch is refused */
     size_t dynamic_shared;
     const void *params; /* laid out as the entry's parameters */
     size_t params_size;
     unsigned threads;         /* of the host */
     uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
-    uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid */
+    uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid; of a
+                                 kernel whose blocks wait for each other, the first so many */
+    uint64_t resident_ctas;   /* that can wait for each other at a time; 0: 2,048 */
 };
 
 enum sim_status {

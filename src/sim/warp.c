@@ -11,6 +11,9 @@
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
+#define POLL_REPEATS 3u  /* the same result so many times in a row: it waits */
+#define WARP_SLICES  16u /* settlements before other warps get their turn */
+
 static const int rounding_modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
 uint32_t lanes_mask(const uint8_t *pred) {
@@ -35,10 +38,14 @@ void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes
     }
 }
 
+static bool can_join(const struct group *g) {
+    return g->wait == WAIT_NOT || g->wait == WAIT_WARP;
+}
+
 static void find_meeting(struct warp *wp) {
     wp->meet = UINT32_MAX;
     for (unsigned i = 0; i < wp->nparked; i++)
-        if (wp->parked[i].wait != WAIT_BARRIER && wp->parked[i].pc < wp->meet)
+        if (can_join(&wp->parked[i]) && wp->parked[i].pc < wp->meet)
             wp->meet = wp->parked[i].pc;
 }
 
@@ -71,19 +78,13 @@ static bool can_run(const struct warp *wp, const struct group *g) {
     return g->wait == WAIT_WARP && !(g->members & wp->live & ~there);
 }
 
-bool warp_pick(struct warp *wp) {
-    const struct group *best = NULL;
-    for (unsigned i = 0; i < wp->nparked; i++)
-        if (can_run(wp, &wp->parked[i]) && (!best || wp->parked[i].pc < best->pc))
-            best = &wp->parked[i];
-    if (!best)
-        return false;
+static void run_group(struct warp *wp, const struct group *best) {
     wp->pass = best->wait == WAIT_WARP;
     wp->run = (struct group){.pc = best->pc};
     unsigned n = 0;
     for (unsigned i = 0; i < wp->nparked; i++) {
         struct group g = wp->parked[i];
-        if (g.pc == wp->run.pc && g.wait != WAIT_BARRIER) {
+        if (g.pc == wp->run.pc && can_join(&g)) {
             wp->pass &= g.wait == WAIT_WARP;
             wp->run.mask |= g.mask;
         } else {
@@ -92,13 +93,50 @@ bool warp_pick(struct warp *wp) {
     }
     wp->nparked = n;
     find_meeting(wp);
+}
+
+bool warp_pick(struct warp *wp) {
+    const struct group *best = NULL;
+    for (unsigned i = 0; i < wp->nparked; i++)
+        if (can_run(wp, &wp->parked[i]) && (!best || wp->parked[i].pc < best->pc))
+            best = &wp->parked[i];
+    wp->rotated = false;
+    if (!best)
+        return false;
+    run_group(wp, best);
     return true;
+}
+
+/* The running group waits for memory, perhaps for lanes of its own warp: the next one further down
+ * runs, until it ends, waits or meets another one. */
+static void rotate(struct warp *wp) {
+    const struct group *next = NULL, *lowest = NULL;
+    uint32_t pc = wp->run.pc;
+    warp_park(wp, (struct group){.pc = pc, .mask = wp->run.mask});
+    for (unsigned i = 0; i < wp->nparked; i++) {
+        const struct group *g = &wp->parked[i];
+        if (!can_run(wp, g))
+            continue;
+        if (!lowest || g->pc < lowest->pc)
+            lowest = g;
+        if (g->pc > pc && (!next || g->pc < next->pc))
+            next = g;
+    }
+    wp->rotated = next != NULL;
+    run_group(wp, next ? next : lowest);
+}
+
+static bool joins(const struct warp *wp, uint32_t pc) {
+    for (unsigned i = 0; i < wp->nparked; i++)
+        if (can_join(&wp->parked[i]) && wp->parked[i].pc == pc)
+            return true;
+    return false;
 }
 
 /* The running group goes to `pc`, unless another one has to go first or waits there. */
 static void go(struct warp *wp, uint32_t pc) {
     wp->run.pc = pc;
-    if (pc < wp->meet)
+    if (pc < wp->meet || (wp->rotated && !joins(wp, pc)))
         return;
     warp_park(wp, (struct group){.pc = pc, .mask = wp->run.mask});
     BUG_IF(!warp_pick(wp)); /* the group just parked can run */
@@ -187,16 +225,6 @@ static bool gathered(struct warp *wp, const struct instr *in, uint32_t at) {
     return false;
 }
 
-static void wait_at_barrier(struct warp *wp, const struct instr *in, uint32_t mask) {
-    uint32_t rest = wp->run.mask & ~mask;
-    struct group g = {.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER};
-    g.barrier = ((const u32_lane *)(wp->regs + in->a))[__builtin_ctz(mask)] & 15;
-    wp->run.mask = 0;
-    warp_park(wp, g);
-    if (rest)
-        warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = rest});
-}
-
 static enum warp_end blocked(const struct warp *wp) {
     return wp->nparked ? WARP_BLOCKED : WARP_DONE;
 }
@@ -213,10 +241,62 @@ bool warp_over_budget(struct worker *w) {
                        "never end?");
 }
 
+static uint64_t poll_hash(const uint8_t *regs, const struct access *a, uint32_t mask,
+                          const uint64_t *address) {
+    uint64_t h = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        h = (h ^ address[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        for (unsigned k = 0; k < a->count; k++) {
+            uint64_t v = a->reg_bytes == 8 ? ((const u64_lane *)(regs + a->reg[k]))[i]
+                                           : ((const u32_lane *)(regs + a->reg[k]))[i];
+            h = (h ^ v ^ h >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+        }
+    }
+    return h;
+}
+
+bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address) {
+    struct poll *p = &w->warp->poll;
+    uint32_t pc = (uint32_t)(w->in - w->p->code);
+    uint64_t seen = poll_hash(w->warp->regs, a, mask, address);
+    bool again = p->pc == pc && p->seen == seen;
+    p->repeats = again ? p->repeats + 1 : 0;
+    p->pc = pc;
+    p->seen = seen;
+    p->lane = (uint32_t)__builtin_ctz(mask);
+    p->address = address[p->lane] + (a->space == PTX_SHARED ? WINDOW_SHARED : 0);
+    return p->repeats >= POLL_REPEATS;
+}
+
+static void read_clock(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
+    uint64_t t = (grid_clock(w) + 1000) * 4;
+    uint64_t v = in->mode == CLOCK_HIGH || in->mode == CLOCK_NANOSECONDS_HIGH ? t >> 32 : t;
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        memcpy(w->scratch + (size_t)i * in->dst_bytes, &v, in->dst_bytes);
+    lanes_blend(regs + in->d, w->scratch, mask, in->dst_bytes);
+}
+
+/* mapa: the same place in another block's shared memory; getctarank: whose it is. */
+static void map_rank(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
+    for (unsigned i = 0; i < SIM_LANES; i++) {
+        uint64_t a = in->wide ? ((const u64_lane *)(regs + in->a))[i]
+                              : ((const u32_lane *)(regs + in->a))[i];
+        uint64_t window = in->negate ? WINDOW_SHARED : 0, at = a - window;
+        uint32_t rank = in->mode == MAPA_MAP ? ((const u32_lane *)(regs + in->b))[i] : 0;
+        uint64_t mapped = window + ((at & RANK_OFFSETS) | (uint64_t)(rank + 1) << RANK_SHIFT);
+        uint32_t owner = at >> RANK_SHIFT ? (uint32_t)(at >> RANK_SHIFT) - 1 : w->cta->rank;
+        uint64_t v = in->mode == MAPA_MAP ? mapped : owner;
+        memcpy(w->scratch + (size_t)i * in->dst_bytes, &v, in->dst_bytes);
+    }
+    lanes_blend(regs + in->d, w->scratch, mask, in->dst_bytes);
+}
+
 enum warp_end warp_run(struct worker *w, struct warp *wp) {
     const struct instr *code = w->p->code;
     uint8_t *regs = wp->regs;
     w->warp = wp;
+    wp->polling = false;
     for (;;) {
         uint32_t pc = wp->run.pc, mask = wp->run.mask;
         const struct instr *in = &code[pc];
@@ -225,8 +305,14 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             uint32_t p = lanes_mask(regs + in->guard);
             mask &= in->guard_negated ? ~p : p;
         }
-        if (--w->fuel == 0 && !worker_settle(w) && !warp_over_budget(w))
-            return WARP_FAILED;
+        if (--w->fuel == 0) {
+            if (!worker_settle(w) && !warp_over_budget(w))
+                return WARP_FAILED;
+            if (++wp->slices % WARP_SLICES == 0 && !wp->pass) {
+                rotate(wp); /* before this instruction: it is run later */
+                return WARP_PAUSED;
+            }
+        }
         switch ((enum op_kind)in->kind) {
         case KIND_LANES:
             run_lanes(w, in, regs, mask);
@@ -240,6 +326,10 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         case KIND_LOAD:
         case KIND_STORE:
             if (mask && !memory_access(w, in, mask, in->kind == KIND_STORE))
+                return WARP_FAILED;
+            break;
+        case KIND_ATOMIC:
+            if (mask && !atomic_run(w, in, mask))
                 return WARP_FAILED;
             break;
         case KIND_BRANCH:
@@ -263,10 +353,11 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             }
             break;
         case KIND_BARRIER:
+        case KIND_CLUSTER_BARRIER:
             if (!mask)
                 break;
             account(w, pc, mask);
-            wait_at_barrier(wp, in, mask);
+            barrier_reach(w, wp, in, mask);
             if (!warp_pick(wp))
                 return WARP_BLOCKED;
             continue;
@@ -274,6 +365,8 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         case KIND_SHUFFLE:
         case KIND_VOTE:
         case KIND_REDUX:
+        case KIND_MATCH:
+        case KIND_ELECT:
             if (!gathered(wp, in, in->kind == KIND_WARP_SYNC ? in->a : in->e)) {
                 if (!warp_pick(wp))
                     return WARP_BLOCKED;
@@ -285,10 +378,24 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         case KIND_ACTIVE:
             collective_run(w, in, mask);
             break;
+        case KIND_CLOCK:
+            read_clock(w, in, regs, mask);
+            break;
+        case KIND_MAPA:
+            map_rank(w, in, regs, mask);
+            break;
+        case KIND_PAUSE:
+            wp->polling = mask != 0;
+            break;
+        case KIND_FENCE:
         case KIND_NOTHING:
             break;
         }
         account(w, pc, mask);
         go(wp, pc + 1);
+        if (wp->polling) {
+            rotate(wp);
+            return WARP_POLLS;
+        }
     }
 }

@@ -7,16 +7,16 @@ static void test_refused(void) {
     static const struct {
         const char *body, *text;
     } rows[] = {
-        {"atom.global.add.u32 %r1, [%rd1], 1;",
-         "PTX line 8: 'atom.global.add.u32 %r1, [%rd1], 1;' is not supported by the simulator; "
-         "give each block its own place in a workspace"},
+        {"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];",
+         "PTX line 8: 'tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];' is not supported by "
+         "the simulator; read global memory instead"},
         {"wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned;' is not supported"},
-        {"mov.u32 %r1, %clock;", "does not have this special register"},
+        {"mov.u32 %r1, %envreg3;", "does not have this special register"},
         {"add.s32 %r1, %rd1, 2;", "not a register of the instruction's width"},
         {"add.f32 %f1, %f2;", "another number of operands"},
         {"setp.lt.s32 %r1, %r2, %r3;", "not a register of the instruction's width"},
         {"ld.global.v4.f32 {%f1, %f2}, [%rd1];", "another number of registers"},
-        {"ld.global.L2::cache_hint.f32 %f1, [%rd1], %rd2;", "not supported"},
+        {"ld.global.L2::cache_hint.f32 %f1, [%rd1];", "another number of operands"},
         {"ld.global.u64 %r1, [%rd1];", "one fitting width"},
         {"bra nowhere;", "needs a label"},
         {"call (r), f, (a);", "not defined in the module"},
@@ -39,8 +39,13 @@ static void test_refused(void) {
 static void test_source_line(void) {
     struct harness h;
     struct arena *a = arena_new(8u << 20);
-    CHECK(!harness_load_text(&h, harness_text(a, "sim/ptx", "pointwise.ptx"), "count_up"));
-    CHECKF(strstr(h.err.text, "(pointwise.cu line 49): 'atom.global.add.u32"), "%s", h.err.text);
+    str text = harness_text(a, "sim/ptx", "pointwise.ptx");
+    size_t at = str_find(text, S("atom.global.add.u32"));
+    CHECK(at < text.n);
+    char *broken = arena_cstr(a, text);
+    memcpy(broken + at, "atom.global.add.b32", 19);
+    CHECK(!harness_load_text(&h, (str){broken, text.n}, "count_up"));
+    CHECKF(strstr(h.err.text, "(pointwise.cu line 49): 'atom.global.add.b32"), "%s", h.err.text);
     harness_free(&h);
     arena_free(a);
 }
@@ -104,6 +109,12 @@ static void test_programs(void) {
          "%f2; add.rm.f32 %f4, %f1, %f2; mov.b32 %r1, %f3; mov.b32 %r2, %f4;"
          "sub.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;",
          1},
+        {"both results of setp",
+         "setp.eq.u32 %p3, 1, 1; setp.lt.and.s32 %p1|%p2, 1, 2, %p3; selp.u32 %r1, 1, 0, %p1;"
+         "selp.u32 %r2, 2, 0, %p2; setp.gt.s32 %p3|%p1, 1, 2; selp.u32 %r3, 4, 0, %p3;"
+         "selp.u32 %r4, 8, 0, %p1; or.b32 %r1, %r1, %r2; or.b32 %r1, %r1, %r3;"
+         "or.b32 %r1, %r1, %r4; st.global.u32 [%rd1], %r1;",
+         9},
         {"set", "set.lt.u32.f32 %r1, 0f3F800000, 0f40000000; st.global.u32 [%rd1], %r1;", ~0u},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
