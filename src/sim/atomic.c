@@ -166,7 +166,7 @@ bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask) {
     uint8_t *at[SIM_LANES], *regs = w->warp->regs;
     uint32_t global;
     bool changed = false;
-    memory_addresses(w, a, in->a, address);
+    memory_addresses(regs + in->a, a->offset, a->base_wide, address);
     if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes, USE_ATOMIC, at, &global))
         return false;
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -179,6 +179,7 @@ bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask) {
                 update(in, regs, i, k, at[i] + (size_t)k * a->width, far, w->la->alone || !far);
     }
     w->progress += changed;
+    w->c.atomic_requests += global != 0;
     if (a->result && a->width < 16 && !changed && warp_polls(w, a, mask, address))
         w->warp->polling = true;
     return true;

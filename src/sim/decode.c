@@ -14,9 +14,6 @@ static const struct {
 } remedies[] = {
     {"atom", "use one of the forms of atom and red that PTX has for sm_90"},
     {"red", "use one of the forms of atom and red that PTX has for sm_90"},
-    {"mma", "write the product with fma, or run it on a GPU"},
-    {"wgmma", "write the product with fma, or run it on a GPU"},
-    {"ldmatrix", "load fragments with ld.shared, or run it on a GPU"},
     {"tex", "read global memory instead"},
 };
 
@@ -327,6 +324,8 @@ static bool is_nothing(str op) {
 static bool decode_instr(struct decoder *d) {
     const struct ptx_instr *in = d->in;
     bool known;
+    if (decode_mod(d, "async") && (str_is(in->op, "st") || str_is(in->op, "red")))
+        return decode_async(d, &known);
     if (str_is(in->op, "ld") || str_is(in->op, "ldu"))
         return decode_access(d, false);
     if (str_is(in->op, "st"))
@@ -358,6 +357,10 @@ static bool decode_instr(struct decoder *d) {
         return true;
     }
     if (!decode_sync(d, &known))
+        return false;
+    if (!known && !decode_tensor(d, &known))
+        return false;
+    if (!known && !decode_async(d, &known))
         return false;
     return known || decode_alu(d);
 }
@@ -457,11 +460,21 @@ static void *keep(struct arena *a, const void *p, size_t n, size_t size) {
     return copy;
 }
 
+/* "sm_90a" is 90; what cannot be read counts as the newest there is. */
+static unsigned target_sm(str target) {
+    unsigned sm = 0;
+    for (size_t i = 0; i < target.n; i++)
+        if (target.p[i] >= '0' && target.p[i] <= '9' && sm < 1000)
+            sm = sm * 10 + (unsigned)(target.p[i] - '0');
+    return sm ? sm : 90;
+}
+
 bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct arena *a,
               struct sim_program **out, struct err *err) {
     struct sim_program *p = arena_new_of(a, struct sim_program);
     struct decoder d = {.m = m, .arena = a, .err = err, .prog = p};
     *p = (struct sim_program){.module = m, .entry = e, .register_bytes = REGISTERS_START};
+    p->sm = target_sm(m->target);
     if (!e->is_kernel)
         return err_set(err, ERR_INPUT, "%.*s is not a kernel", STR_ARG(e->name));
     ops_init(&d);

@@ -61,7 +61,27 @@ bool decode_cvta(struct decoder *d);
 bool decode_isspacep(struct decoder *d);
 bool decode_sync(struct decoder *d, bool *known); /* barriers, shuffles, votes */
 bool decode_atomic(struct decoder *d, bool result);
-bool decode_clock(struct decoder *d, bool *known); /* mov of a register that counts */
+bool decode_tensor(struct decoder *d, bool *known); /* mma, wmma, wgmma, matrices */
+bool decode_async(struct decoder *d, bool *known);  /* copies that end later, mbarriers */
+bool decode_clock(struct decoder *d, bool *known);  /* mov of a register that counts */
+
+/* Registers of an instruction that has many, gathered before its step is made. */
+#define DECODE_MAX_LIST 160u
+struct operand_list {
+    uint32_t reg[DECODE_MAX_LIST];
+    uint16_t n;
+};
+bool list_source(struct decoder *d, struct operand_list *l, const struct ptx_operand *op,
+                 char shape, uint8_t *index);
+/* {a, b, …} or a alone: `n` of them. */
+bool list_sources(struct decoder *d, struct operand_list *l, const struct ptx_operand *op, size_t n,
+                  char shape);
+bool list_registers(struct decoder *d, struct operand_list *l, const struct ptx_operand *op,
+                    size_t n, char shape);
+bool list_where(struct decoder *d, struct operand_list *l, const struct ptx_operand *op,
+                enum ptx_space space, struct where *out);
+void list_attach(struct decoder *d, struct instr *i, const struct operand_list *reads,
+                 const struct operand_list *writes);
 
 /* Building blocks. */
 const struct lane_op *decode_find(const struct decoder *d, const char *name);

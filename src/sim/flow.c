@@ -24,6 +24,8 @@ unsigned flow_writes(const struct instr *i, uint32_t *reg) {
         reg[n++] = i->d;
     if (i->d2)
         reg[n++] = i->d2;
+    for (unsigned k = 0; k < i->nwrites; k++)
+        reg[n++] = i->writes[k];
     return n;
 }
 
@@ -41,6 +43,8 @@ unsigned flow_reads(const struct instr *i, uint32_t *reg) {
     reg[n++] = i->e;
     if (i->guard >= 0)
         reg[n++] = (uint32_t)i->guard;
+    for (unsigned k = 0; k < i->nreads; k++)
+        reg[n++] = i->reads[k];
     return n;
 }
 
@@ -241,8 +245,9 @@ void flow_find_order(struct sim_program *p) {
     for (size_t k = 0; k < p->ncode; k++) {
         const struct instr *i = &p->code[k];
         p->ordered |= tells_order(i, &reduction);
-        p->meets |= i->kind == KIND_BARRIER || i->kind == KIND_CLUSTER_BARRIER ||
-                    (i->mem && i->mem->strong) || (i->kind == KIND_ATOMIC && i->mem->result);
+        p->meets |= i->kind == KIND_BARRIER || (i->kind >= KIND_WGMMA && i->kind < KIND_NOTHING) ||
+                    i->kind == KIND_CLUSTER_BARRIER || (i->mem && i->mem->strong) ||
+                    (i->kind == KIND_ATOMIC && i->mem->result);
     }
     p->meets |= p->ordered;
     for (size_t k = 0; k < p->ncode; k++) {

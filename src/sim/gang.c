@@ -93,6 +93,7 @@ static void cta_init(const struct launch *la, struct gang *g, struct cta *c, uin
     c->shared = mem_alloc(la->shared_bytes + 1);
     c->local = mem_alloc(la->p->local_bytes * SIM_LANES * files + 1);
     c->warps = mem_alloc(la->nwarps * sizeof *c->warps);
+    c->warpgroups = mem_alloc((la->nwarps / 4 + 1) * sizeof *c->warpgroups);
     for (size_t f = 0; f < files; f++)
         fill_file(la, c->regs + f * la->p->register_bytes);
 }
@@ -108,13 +109,19 @@ struct gang *gang_new(struct worker *w) {
 }
 
 void gang_free(const struct launch *la, struct gang *g) {
-    (void)la;
     for (uint32_t i = 0; i < g->n; i++) {
-        mem_free(g->ctas[i].regs);
-        mem_free(g->ctas[i].shared);
-        mem_free(g->ctas[i].local);
-        mem_free(g->ctas[i].warps);
+        struct cta *c = &g->ctas[i];
+        for (uint32_t k = 0; k < la->nwarps; k++)
+            mem_free(c->warps[k].copies);
+        for (uint32_t k = 0; k < la->nwarps / 4 + 1; k++)
+            mem_free(c->warpgroups[k].ops);
+        mem_free(c->regs);
+        mem_free(c->shared);
+        mem_free(c->local);
+        mem_free(c->warps);
+        mem_free(c->warpgroups);
     }
+    mem_free(g->bulks);
     mem_free(g->ctas);
     mem_free(g);
 }
@@ -167,6 +174,10 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->slices = 0;
     wp->cluster_arrived = wp->cluster_passed = 0;
     wp->poll = (struct poll){0};
+    wp->ncopies = 0;
+    wp->give_up = false;
+    memset(wp->copy_commits, 0, sizeof wp->copy_commits);
+    memset(wp->bulk_commits, 0, sizeof wp->bulk_commits);
     /* What nothing wrote is all ones: NaN, or an index far outside, so that it shows. */
     if (p->local_bytes)
         memset(wp->local, 0xff, p->local_bytes * SIM_LANES);
@@ -183,6 +194,7 @@ static void cta_start(const struct launch *la, struct cta *c) {
     for (int i = 0; i < 3; i++)
         c->id[i] = (uint32_t)g->clusters[i] * n[i] + in[i];
     memset(c->bars, 0, sizeof c->bars);
+    warpgroup_start(la, c);
     if (la->shared_bytes)
         memset(c->shared, 0xff, la->shared_bytes);
     for (uint32_t i = 0; la->together && i < la->nwarps; i++)
@@ -194,6 +206,7 @@ void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t ind
     const uint64_t x = la->l->grid[0] / la->cluster[0], y = la->l->grid[1] / la->cluster[1];
     g->ordinal = ordinal;
     g->used = 0;
+    g->nbulks = 0;
     g->clusters[0] = index % x;
     g->clusters[1] = index / x % y;
     g->clusters[2] = index / x / y;
@@ -252,6 +265,26 @@ static bool all_done(const struct launch *la, const struct gang *g) {
     return true;
 }
 
+/* What is under way ends when the gang can do nothing else: as late as can be. */
+static bool advance(struct worker *w, struct gang *g) {
+    bool any = w->p->uses_async && (copy_advance(w, g) || bulk_advance(w, g));
+    w->progress += any;
+    return any;
+}
+
+static bool release(struct worker *w, struct gang *g) {
+    bool any = barrier_release(w, g);
+    any |= phase_release(w, g);
+    w->progress += any;
+    return any;
+}
+
+static enum gang_end finish(struct worker *w, struct gang *g) {
+    while (w->status == SIM_OK && advance(w, g))
+        continue;
+    return w->status == SIM_OK ? GANG_DONE : GANG_FAILED;
+}
+
 enum gang_end gang_step(struct worker *w, struct gang *g) {
     w->gang = g;
     if (!w->la->together)
@@ -261,12 +294,16 @@ enum gang_end gang_step(struct worker *w, struct gang *g) {
         struct turn t = run_round(w, g);
         if (t.failed)
             return GANG_FAILED;
-        if (barrier_release(w, g)) {
-            w->progress++;
+        if (release(w, g))
             continue;
-        }
         if (all_done(w->la, g))
-            return GANG_DONE;
+            return finish(w, g);
+        if (!t.moved && advance(w, g))
+            continue;
+        if (w->status != SIM_OK)
+            return GANG_FAILED;
+        if (!t.moved && phase_give_up(w, g))
+            return GANG_POLLS;
         if (!t.ran)
             return stuck_gang(w, g) ? GANG_DONE : GANG_FAILED;
         if (!t.moved)

@@ -136,7 +136,7 @@ static uint64_t distinct(uint64_t *s, unsigned n) {
 
 bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
                     uint32_t align, enum use use, uint8_t **at) {
-    uint64_t sectors[SIM_LANES];
+    uint64_t sectors[SIM_LANES], more = 0;
     unsigned n = 0;
     bool store = use != USE_READ;
     w->bytes = bytes;
@@ -152,13 +152,14 @@ bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, ui
         uint64_t offset = address[i] - b->base;
         at[i] = (uint8_t *)b->b.host + offset;
         uint64_t sector = address[i] / SECTOR;
+        more += (address[i] + bytes - 1) / SECTOR - sector;
         if (n == 0 || sectors[n - 1] != sector) {
             touch(b, offset, bytes);
             mark(w, b, offset, bytes, store);
             sectors[n++] = sector;
         }
     }
-    count(w, bytes, mask, distinct(sectors, n), store);
+    count(w, bytes, mask, distinct(sectors, n) + more, store);
     w->progress += use == USE_WRITE;
     return true;
 }

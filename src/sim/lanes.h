@@ -23,6 +23,7 @@ enum op_class {
     CLASS_SPECIAL,
     CLASS_MEMORY,
     CLASS_CONTROL,
+    CLASS_TENSOR,
 };
 
 typedef void lane_fn(void *d, const void *a, const void *b, const void *c, void *e);

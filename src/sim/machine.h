@@ -10,6 +10,7 @@
 #define SIM_MACHINE_H
 
 #include "sim/program.h"
+#include "sim/tile_mbarrier.h"
 
 #include <stdatomic.h>
 
@@ -55,7 +56,7 @@ struct launch {
     uint32_t *tid[3]; /* of every thread of a block, in order */
 };
 
-enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER };
+enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WGMMA };
 
 struct group { /* lanes at one place */
     uint32_t pc, mask;
@@ -74,6 +75,46 @@ struct poll {
     uint32_t lane;
 };
 
+/* cp.async of a warp, under way; or the arrival that follows those before it. */
+struct copy {
+    const struct instr *in;
+    uint32_t mask;             /* lanes for which it has not been done yet */
+    uint32_t group[SIM_LANES]; /* of each lane */
+    uint8_t *to[SIM_LANES];    /* of an arrival: the mbarrier */
+    const uint8_t *from[SIM_LANES];
+    uint8_t source[SIM_LANES]; /* bytes that are copied; the rest is zero */
+};
+
+/* A bulk copy of one thread, under way. */
+struct bulk {
+    const struct instr *in;
+    struct warp *warp;
+    unsigned lane;
+    uint32_t group;
+    uint64_t to, from, bar;
+    uint32_t bytes;
+    uint16_t ctas; /* multicast; 0: one's own or the one the address names */
+    int32_t coordinate[TILE_MAX_RANK];
+    struct tile_map map;
+    uint64_t value[4];
+};
+
+struct wgmma { /* under way */
+    const struct instr *in;
+    uint64_t desc_a, desc_b;
+    bool scale_d;
+};
+#define WGMMA_GROUPS 64u /* that can be told apart */
+
+/* Four warps that multiply together. Products are numbered from 0 in the order of issue. */
+struct warpgroup {
+    struct wgmma *ops; /* those not done yet */
+    size_t n, cap;
+    uint64_t done;                  /* number of the first of them */
+    uint64_t issued[4], commits[4]; /* by each warp */
+    uint64_t ends[WGMMA_GROUPS];    /* products before the end of each group, modulo */
+};
+
 struct warp {
     uint8_t *regs, *local;
     struct group run; /* mask 0: none */
@@ -89,6 +130,10 @@ struct warp {
     uint32_t cluster_arrived, cluster_passed; /* lanes, at barrier.cluster */
     struct poll poll;
     struct cta *cta;
+    struct copy *copies;
+    size_t ncopies, copies_cap;
+    uint32_t copy_commits[SIM_LANES], bulk_commits[SIM_LANES]; /* groups of each lane */
+    bool give_up; /* the next try_wait returns false rather than wait */
 };
 
 struct named_barrier {
@@ -103,6 +148,7 @@ struct cta {
     struct warp *warps;
     uint32_t id[3], rank;
     struct named_barrier bars[NAMED];
+    struct warpgroup *warpgroups;
 };
 
 struct gang {
@@ -111,13 +157,16 @@ struct gang {
     uint64_t ordinal;
     uint64_t used;        /* settled by it */
     uint64_t clusters[3]; /* its cluster's place in the grid of clusters */
-    struct gang *next;    /* of the resident ones, or of those to be used again */
+    struct bulk *bulks;   /* in the order of issue */
+    size_t nbulks, bulks_cap;
+    struct gang *next; /* of the resident ones, or of those to be used again */
 };
 
 struct worker {
     struct launch *la;
     const struct sim_program *p;
     uint8_t *scratch;
+    struct tile_scratch *tiles;          /* NULL until one is needed */
     struct gang *spare;                  /* gangs that were used and can be used again */
     uint64_t *warp_counts, *lane_counts; /* by instruction */
     struct sim_counters c;
@@ -154,6 +203,40 @@ enum gang_end gang_step(struct worker *w, struct gang *g);
 void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask);
 bool barrier_release(struct worker *w, struct gang *g); /* anything released? */
 
+/* tensor.c */
+bool tensor_run(struct worker *w, const struct instr *in); /* matrices, mma, fragments */
+
+/* warpgroup.c */
+bool warpgroup_issue(struct worker *w, const struct instr *in);
+bool warpgroup_commit(struct worker *w);
+bool warpgroup_ready(const struct worker *w, const struct warp *wp, const struct instr *in);
+bool warpgroup_wait(struct worker *w, const struct instr *in); /* when it is ready */
+void warpgroup_start(const struct launch *la, struct cta *c);
+
+/* copy.c: cp.async */
+bool copy_issue(struct worker *w, const struct instr *in, uint32_t mask);
+void copy_commit(struct worker *w, uint32_t mask);
+bool copy_wait(struct worker *w, uint32_t groups, uint32_t mask);
+bool copy_arrive(struct worker *w, const struct instr *in, uint32_t mask);
+bool copy_advance(struct worker *w, struct gang *g); /* does the oldest one that others wait for */
+
+/* bulk.c */
+bool bulk_issue(struct worker *w, const struct instr *in, uint32_t mask);
+bool bulk_wait(struct worker *w, uint32_t groups, uint32_t mask);
+bool bulk_advance(struct worker *w,
+                  struct gang *g); /* does the oldest one; false: none, or fault */
+bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask);
+
+/* mbarrier.c */
+bool mbarrier_run(struct worker *w, const struct instr *in, uint32_t mask);
+bool mbarrier_any_passed(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask,
+                         bool *any);
+bool mbarrier_arrive(struct worker *w, unsigned lane, uint8_t *at);
+bool mbarrier_complete(struct worker *w, unsigned lane, uint64_t address, uint32_t bytes);
+bool phase_release(struct worker *w,
+                   struct gang *g); /* try_wait, wgmma waits: anything released? */
+bool phase_give_up(struct worker *w, struct gang *g); /* lets every try_wait return false */
+
 /* stuck.c: the gang cannot go on; says who waits for what, returns false */
 bool stuck_gang(struct worker *w, struct gang *g);
 bool stuck_grid(struct worker *w, struct gang *first); /* every resident gang polls */
@@ -166,6 +249,8 @@ bool warp_pick(struct warp *wp);         /* something to run? */
 void warp_park(struct warp *wp, struct group g);
 uint32_t lanes_mask(const uint8_t *pred); /* the lanes of a predicate that are true */
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes);
+/* The same with a hash of what was seen. */
+bool warp_saw(struct worker *w, uint64_t seen, uint64_t address, unsigned lane);
 /* Notes what the lanes saw; true: they saw the same thing as before and should let others run. */
 bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address);
 
@@ -175,8 +260,12 @@ void collective_run(struct worker *w, const struct instr *in, uint32_t mask);
 /* memory.c */
 enum use { USE_READ, USE_WRITE, USE_ATOMIC };
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store);
-void memory_addresses(const struct worker *w, const struct access *a, uint32_t base,
-                      uint64_t *address);
+void memory_addresses(const uint8_t *base, int64_t offset, bool wide, uint64_t *address);
+void memory_where(const struct worker *w, const struct instr *in, const struct where *at,
+                  uint64_t *address);
+/* One lane's bytes. NULL: a fault. */
+uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_t address,
+                      uint32_t bytes, uint32_t align, enum use use);
 /* Where the lanes' bytes are; false: a fault. Addresses of PTX_GENERIC may be in several spaces;
  * `global` gets the lanes whose bytes are in a buffer. */
 bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,

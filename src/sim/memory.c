@@ -252,16 +252,31 @@ bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uin
     return space_resolve(w, s, mask, address, bytes, align, use, at, global);
 }
 
-void memory_addresses(const struct worker *w, const struct access *a, uint32_t base,
-                      uint64_t *address) {
-    const uint8_t *from = w->warp->regs + base;
-    uint64_t offset = (uint64_t)a->offset;
-    if (a->base_wide)
+void memory_addresses(const uint8_t *base, int64_t offset, bool wide, uint64_t *address) {
+    if (wide)
         for (unsigned i = 0; i < SIM_LANES; i++)
-            address[i] = ((const u64_lane *)from)[i] + offset;
+            address[i] = ((const u64_lane *)base)[i] + (uint64_t)offset;
     else
         for (unsigned i = 0; i < SIM_LANES; i++)
-            address[i] = (uint32_t)(((const u32_lane *)from)[i] + (uint32_t)offset);
+            address[i] = (uint32_t)(((const u32_lane *)base)[i] + (uint32_t)offset);
+}
+
+void memory_where(const struct worker *w, const struct instr *in, const struct where *at,
+                  uint64_t *address) {
+    memory_addresses(w->warp->regs + in->reads[at->base], at->offset, at->wide, address);
+}
+
+uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_t address,
+                      uint32_t bytes, uint32_t align, enum use use) {
+    uint64_t addresses[SIM_LANES];
+    uint8_t *at[SIM_LANES];
+    uint32_t global;
+    addresses[lane] = address;
+    if (s == PTX_GENERIC)
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            addresses[i] = address;
+    return memory_resolve(w, s, 1u << lane, addresses, bytes, align, use, at, &global) ? at[lane]
+                                                                                       : NULL;
 }
 
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store) {
@@ -269,7 +284,7 @@ bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool
     uint64_t address[SIM_LANES];
     uint8_t *at[SIM_LANES];
     uint32_t global;
-    memory_addresses(w, a, in->a, address);
+    memory_addresses(w->warp->regs + in->a, a->offset, a->base_wide, address);
     if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) ||
         !global_row(w, a, address, store)) {
         if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes,

@@ -9,6 +9,10 @@
 
 #include "sim/lanes.h"
 #include "sim/sim.h"
+#include "sim/tile_matrix.h"
+#include "sim/tile_mma.h"
+#include "sim/tile_tma.h"
+#include "sim/tile_wgmma.h"
 
 #define SIM_MAX_CODE           (1u << 22)
 #define SIM_MAX_SHARED         (227u << 10)
@@ -51,7 +55,20 @@ enum op_kind {
     KIND_MAPA,  /* mapa, getctarank */
     KIND_PAUSE, /* nanosleep */
     KIND_FENCE,
-    KIND_NOTHING, /* prefetches, hints */
+    KIND_MATRIX,   /* ldmatrix, stmatrix, movmatrix */
+    KIND_MMA,      /* mma, wmma.mma */
+    KIND_FRAGMENT, /* wmma.load, wmma.store */
+    KIND_WGMMA,
+    KIND_WGMMA_COMMIT,
+    KIND_WGMMA_WAIT,
+    KIND_MBARRIER,
+    KIND_COPY,        /* cp.async */
+    KIND_COPY_COMMIT, /* and of bulk copies */
+    KIND_COPY_WAIT,
+    KIND_COPY_ARRIVE, /* cp.async.mbarrier.arrive */
+    KIND_BULK,        /* cp.async.bulk, cp.reduce.async.bulk, st.async, red.async */
+    KIND_MAP_REPLACE, /* tensormap.replace */
+    KIND_NOTHING,     /* prefetches, hints */
 };
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
@@ -106,8 +123,69 @@ struct access {
     bool result;                   /* reg is written */
 };
 
+/* Operands by their place in an instruction's list of reads or writes, so that registers have one
+ * list that names them. */
+struct where {    /* an address */
+    uint8_t base; /* of reads */
+    bool wide;
+    enum ptx_space space;
+    int64_t offset;
+};
+
+enum matrix_mode { MATRIX_LOAD, MATRIX_STORE, MATRIX_MOVE };
+enum mbarrier_mode {
+    MBARRIER_INIT,
+    MBARRIER_INVALIDATE,
+    MBARRIER_ARRIVE,
+    MBARRIER_DROP,
+    MBARRIER_EXPECT_TX,
+    MBARRIER_ARRIVE_EXPECT_TX,
+    MBARRIER_DROP_EXPECT_TX,
+    MBARRIER_COMPLETE_TX,
+    MBARRIER_TEST,
+    MBARRIER_TRY,
+    MBARRIER_PENDING,
+};
+enum bulk_mode {
+    BULK_LOAD,  /* global to shared */
+    BULK_STORE, /* shared to global */
+    BULK_SHARE, /* shared to another block's shared */
+    BULK_WRITE, /* st.async, red.async: registers to another block's shared */
+};
+
+/* What the suffixes and operands of the larger instructions said. */
+struct tile_op {
+    union {
+        struct tile_mma mma;
+        struct tile_wgmma wgmma;
+        struct tile_matrix matrix;
+        struct tile_fragment fragment;
+    };
+    struct where at;
+    bool store;      /* of a fragment */
+    bool has_stride; /* reads[1] */
+};
+
+struct async_op {
+    struct where to, from, bar;
+    uint8_t size, source_size;      /* of reads; source_size 0: as size */
+    uint8_t multicast;              /* of reads; 0: none */
+    uint8_t coordinate, rank;       /* of reads, the first; rank 0: not a tensor */
+    uint8_t value, nvalues, nbytes; /* BULK_WRITE: of reads; bytes of each; cp.async: bytes */
+    bool grouped;                   /* completes a bulk group, not an mbarrier */
+    bool reduces, ignorable;        /* ignorable: source_size is a predicate that means none */
+    bool read_only, no_increase;    /* wait_group.read; arrive.noinc */
+    bool parity, counted, result; /* mbarrier: waits by parity; a count is given; a token wanted */
+    enum tile_reduce_op op;
+    enum tile_map_type type;
+    str field; /* tensormap.replace */
+    uint32_t ord;
+};
+
 struct instr {
-    uint8_t kind, mode, class, flops;
+    uint8_t kind, mode, class;
+    bool pinned; /* its registers are in use beyond it */
+    uint32_t flops;
     uint8_t dst_bytes; /* a lane of d */
     uint8_t round;     /* index of rounding_modes[] */
     bool counted;      /* false: a further step of the PTX instruction before it */
@@ -123,6 +201,10 @@ struct instr {
     const uint32_t *targets;
     lane_fn *fn;
     struct access *mem;
+    const struct tile_op *tile;
+    const struct async_op *async;
+    uint32_t *reads, *writes; /* further registers */
+    uint16_t nreads, nwrites;
     const struct ptx_instr *src;
 };
 
@@ -212,6 +294,8 @@ struct sim_program {
     bool meets;   /* warps of a block meet: barriers, or memory that one waits for */
     bool ordered; /* blocks see each other's work while they run: one after the other, in turns */
     bool uses_cluster;
+    bool uses_async; /* mbarriers and what completes on them */
+    unsigned sm;     /* 90 for sm_90a */
 };
 
 /* Offsets in the register file below this belong to nobody: they read as zero. */
@@ -220,7 +304,7 @@ struct sim_program {
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
-#define FLOW_MAX_OPERANDS 32u
+#define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);
 unsigned flow_reads(const struct instr *i, uint32_t *reg);
 /* Fills `unset` by liveness at the entry. */

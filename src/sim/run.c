@@ -133,6 +133,7 @@ static void worker_free(struct worker *w) {
         gang_free(w->la, g);
     }
     mem_free(w->scratch);
+    mem_free(w->tiles);
     mem_free(w->warp_counts);
     mem_free(w->lane_counts);
     mem_free(w);
@@ -142,7 +143,7 @@ static void add_counts(const struct worker *w, struct sim_counters *c) {
     for (size_t k = 0; k < w->p->ncode; k++) {
         const struct instr *in = &w->p->code[k];
         uint64_t warps = w->warp_counts[k], lanes = w->lane_counts[k];
-        c->flops += lanes * in->flops;
+        *(in->class == CLASS_TENSOR ? &c->tensor_flops : &c->flops) += lanes * in->flops;
         c->warp_waits += in->waits ? warps : 0;
         if (!in->counted)
             continue;
@@ -153,6 +154,7 @@ static void add_counts(const struct worker *w, struct sim_counters *c) {
                           : in->class == CLASS_INT     ? &c->warp_int
                           : in->class == CLASS_SPECIAL ? &c->warp_special
                           : in->class == CLASS_MEMORY  ? &c->warp_memory
+                          : in->class == CLASS_TENSOR  ? &c->warp_tensor
                                                        : &c->warp_control;
         *class += warps;
     }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "ptx/ptx.h"
+#include "sim/tile_tma.h"
 
 struct sim_program;
 struct sim_machine;
@@ -37,6 +38,10 @@ struct sim_buffer {
 /* Returns the buffer's device address, aligned to 512 bytes. */
 uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
 void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
+
+/* A tensor map for a kernel's parameter: TILE_MAP_BYTES bytes, in the simulator's own layout, for the
+ * driver's is not documented. The map's `global` is what sim_machine_add returned. */
+bool sim_tensormap(const struct tile_map *m, void *out, struct err *err);
 
 struct sim_launch {
     const struct sim_program *program;
@@ -84,7 +89,11 @@ struct sim_counters {
     uint64_t store_requests, store_sectors, store_bytes;
     uint64_t touched_load_sectors, touched_store_sectors; /* distinct 32-byte sectors */
     uint64_t divergent_branches;
-    uint32_t widest_load, widest_store; /* bytes a lane in one instruction */
+    uint32_t widest_load, widest_store;          /* bytes a lane in one instruction */
+    uint64_t warp_tensor, tensor_flops;          /* mma, wmma, wgmma; not in `flops` */
+    uint64_t shared_requests, shared_wavefronts; /* wavefronts - requests: bank conflicts */
+    uint64_t atomic_requests;                    /* global */
+    uint64_t async_bytes;                        /* cp.async and bulk copies, either way */
     uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
                             memory: round trips, however many loads were under way */
 };

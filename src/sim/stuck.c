@@ -18,6 +18,7 @@ static const char *what_for(const struct group *g) {
     return g->wait == WAIT_BARRIER   ? "wait elsewhere or are gone; a barrier must be reached by "
                                        "all threads that it counts"
            : g->wait == WAIT_CLUSTER ? "have not arrived at the cluster's barrier"
+           : g->wait == WAIT_WGMMA   ? "of its warpgroup have not issued the same wgmma"
                                      : "of its warp wait elsewhere";
 }
 

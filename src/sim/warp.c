@@ -256,17 +256,18 @@ static uint64_t poll_hash(const uint8_t *regs, const struct access *a, uint32_t 
     return h;
 }
 
-bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address) {
+bool warp_saw(struct worker *w, uint64_t seen, uint64_t address, unsigned lane) {
     struct poll *p = &w->warp->poll;
     uint32_t pc = (uint32_t)(w->in - w->p->code);
-    uint64_t seen = poll_hash(w->warp->regs, a, mask, address);
     bool again = p->pc == pc && p->seen == seen;
-    p->repeats = again ? p->repeats + 1 : 0;
-    p->pc = pc;
-    p->seen = seen;
-    p->lane = (uint32_t)__builtin_ctz(mask);
-    p->address = address[p->lane] + (a->space == PTX_SHARED ? WINDOW_SHARED : 0);
+    *p = (struct poll){pc, again ? p->repeats + 1 : 0, seen, address, lane};
     return p->repeats >= POLL_REPEATS;
+}
+
+bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address) {
+    unsigned lane = (unsigned)__builtin_ctz(mask);
+    return warp_saw(w, poll_hash(w->warp->regs, a, mask, address),
+                    address[lane] + (a->space == PTX_SHARED ? WINDOW_SHARED : 0), lane);
 }
 
 static void read_clock(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
@@ -290,6 +291,71 @@ static void map_rank(struct worker *w, const struct instr *in, uint8_t *regs, ui
         memcpy(w->scratch + (size_t)i * in->dst_bytes, &v, in->dst_bytes);
     }
     lanes_blend(regs + in->d, w->scratch, mask, in->dst_bytes);
+}
+
+/* Instructions that all lanes of a warp execute together. */
+static bool whole_warp(struct worker *w, const struct instr *in, uint32_t mask) {
+    if (mask == FULL)
+        return true;
+    struct text t = fault_begin(w, SIM_TRAP, (unsigned)__builtin_ctz(mask));
+    text_say(&t, "executes '%.*s' with %d of its warp's 32 lanes; all of them have to",
+             STR_ARG(str_cut(in->src->text, 0, 100)), __builtin_popcount(mask));
+    return false;
+}
+
+static bool run_tensor(struct worker *w, const struct instr *in, uint32_t mask) {
+    if (!mask)
+        return true;
+    if (!whole_warp(w, in, mask))
+        return false;
+    return in->kind == KIND_WGMMA          ? warpgroup_issue(w, in)
+           : in->kind == KIND_WGMMA_COMMIT ? warpgroup_commit(w)
+                                           : tensor_run(w, in);
+}
+
+static bool run_async(struct worker *w, const struct instr *in, uint32_t mask) {
+    switch (in->kind) {
+    case KIND_COPY:
+        return copy_issue(w, in, mask);
+    case KIND_COPY_COMMIT:
+        for (uint32_t m = mask; m && in->async->grouped; m &= m - 1)
+            w->warp->bulk_commits[__builtin_ctz(m)]++;
+        if (!in->async->grouped)
+            copy_commit(w, mask);
+        return true;
+    case KIND_COPY_WAIT:
+        return in->async->grouped ? bulk_wait(w, in->target, mask) : copy_wait(w, in->target, mask);
+    case KIND_COPY_ARRIVE:
+        return copy_arrive(w, in, mask);
+    case KIND_MAP_REPLACE:
+        return bulk_replace(w, in, mask);
+    default:
+        return bulk_issue(w, in, mask);
+    }
+}
+
+/* The group waits at the instruction it is at, and executes it when others let it. */
+static void wait_here(struct warp *wp, uint32_t mask, enum wait wait) {
+    uint32_t rest = wp->run.mask & ~mask;
+    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = mask, .wait = (uint8_t)wait});
+    if (rest) /* lanes that the guard leaves out go on */
+        warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = rest});
+    wp->run.mask = 0;
+}
+
+/* try_wait waits until the phase ends; only where nothing else can run it comes back with false. */
+static bool should_wait(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask,
+                        bool *ok) {
+    bool any = true;
+    *ok = true;
+    if (in->kind == KIND_WGMMA_WAIT)
+        return !warpgroup_ready(w, wp, in);
+    if (in->mode != MBARRIER_TRY)
+        return false;
+    *ok = mbarrier_any_passed(w, wp, in, mask, &any);
+    bool give_up = wp->give_up;
+    wp->give_up = false;
+    return *ok && !any && !give_up;
 }
 
 enum warp_end warp_run(struct worker *w, struct warp *wp) {
@@ -386,6 +452,42 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             break;
         case KIND_PAUSE:
             wp->polling = mask != 0;
+            break;
+        case KIND_MATRIX:
+        case KIND_MMA:
+        case KIND_FRAGMENT:
+        case KIND_WGMMA:
+        case KIND_WGMMA_COMMIT:
+            if (!gathered(wp, in, in->e)) {
+                if (!warp_pick(wp))
+                    return WARP_BLOCKED;
+                continue;
+            }
+            if (!run_tensor(w, in, mask))
+                return WARP_FAILED;
+            break;
+        case KIND_WGMMA_WAIT:
+        case KIND_MBARRIER: {
+            bool ok = true;
+            if (mask && should_wait(w, wp, in, mask, &ok)) {
+                wait_here(wp, mask, in->kind == KIND_MBARRIER ? WAIT_PHASE : WAIT_WGMMA);
+                if (!warp_pick(wp))
+                    return WARP_BLOCKED;
+                continue;
+            }
+            if (!ok || (mask && !(in->kind == KIND_MBARRIER ? mbarrier_run(w, in, mask)
+                                                            : warpgroup_wait(w, in))))
+                return WARP_FAILED;
+            break;
+        }
+        case KIND_COPY:
+        case KIND_COPY_COMMIT:
+        case KIND_COPY_WAIT:
+        case KIND_COPY_ARRIVE:
+        case KIND_BULK:
+        case KIND_MAP_REPLACE:
+            if (mask && !run_async(w, in, mask))
+                return WARP_FAILED;
             break;
         case KIND_FENCE:
         case KIND_NOTHING:

@@ -10,7 +10,15 @@ static void test_refused(void) {
         {"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];",
          "PTX line 8: 'tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];' is not supported by "
          "the simulator; read global memory instead"},
-        {"wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned;' is not supported"},
+        {"wgmma.wait_group.sync.aligned 9;", "it waits for 0 to 7 groups"},
+        {"mma.sync.aligned.m16n8k9.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, "
+         "{%r3}, {%f1, %f2, %f3, %f4};",
+         "is not supported by the simulator"},
+        {"cp.async.cg.shared.global [%r1], [%rd1], 8;", "4, 8 or 16 bytes, .cg 16 alone"},
+        {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], "
+         "[%rd1, {%r1, %r2, %r3}], [%r4], {%h1};",
+         "im2col copies are not simulated"},
+        {"mbarrier.banana.shared.b64 [%r1], 1;", "is not supported"},
         {"mov.u32 %r1, %envreg3;", "does not have this special register"},
         {"add.s32 %r1, %rd1, 2;", "not a register of the instruction's width"},
         {"add.f32 %f1, %f2;", "another number of operands"},
