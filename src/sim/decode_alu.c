@@ -133,6 +133,10 @@ bool decode_source(struct decoder *d, const struct ptx_operand *op, char shape, 
         struct symbol s;
         if (shape != '4' && shape != '8')
             return decode_refuse(d, "an address does not fit the instruction");
+        if (str_is(op->name, "WARP_SZ")) {
+            *at = decode_constant(d, SIM_LANES, shape_bytes(shape), false);
+            return true;
+        }
         if (!decode_symbol(d, op->name, &s))
             return false;
         *at = decode_constant(d, s.at, shape_bytes(shape), s.dynamic);
@@ -243,9 +247,10 @@ static bool decode_named(struct decoder *d, const struct lane_op *op, uint8_t ro
     i->d = t.d, i->a = t.a, i->b = t.b, i->c = t.c, i->e = t.e;
     if (!sat)
         return true;
-    if (op->shape[0] == 'h')
-        return decode_refuse(d, NULL);
-    return decode_lanes(d, op->shape[0] == '8' ? "%sat.f64" : "%sat.f32", t.d, t.d, 0);
+    char name[32];
+    snprintf(name, sizeof name, "%%sat.%.*s",
+             STR_ARG(str_cut(d->in->mods[d->in->nmods - 1], 0, 16)));
+    return decode_lanes(d, name, t.d, t.d, 0);
 }
 
 /* setp.lt.and.f32 p|q, a, b, c: the comparison into a place between; p is it and c, q its opposite
@@ -288,34 +293,51 @@ static bool decode_setp(struct decoder *d, const struct lane_op *op, str combine
            combine_step(d, combine, p, t, c) && decode_lanes(d, "mov.pred", q, v, 0);
 }
 
-/* set.lt.u32.f32 gives ~0 or 0, which is what a predicate's lane holds. */
-static const struct lane_op *set_as_setp(struct decoder *d, struct lane_op *space) {
+/* set.lt.f16.f16 d, a, b: the comparison, then one or zero in the destination's type. */
+static bool decode_set(struct decoder *d, bool *known) {
+    static const struct {
+        const char *type, *select;
+        uint32_t one;
+        char shape;
+    } results[] = {
+        {"u32", "selp.b32", ~0u, '4'},        {"s32", "selp.b32", ~0u, '4'},
+        {"f32", "selp.b32", 0x3f800000, '4'}, {"f16", "selp.b16", 0x3c00, 'h'},
+        {"bf16", "selp.b16", 0x3f80, 'h'},
+    };
     const struct ptx_instr *in = d->in;
-    if (!str_is(in->op, "set") || in->nmods < 3)
-        return NULL;
-    str to = in->mods[in->nmods - 2];
-    if (!str_is(to, "u32") && !str_is(to, "s32"))
-        return NULL;
+    *known = false;
+    if (!str_is(in->op, "set") || in->nmods < 3 || in->nops != 3)
+        return true;
+    size_t r = 0, n = sizeof results / sizeof *results;
+    while (r < n && !str_is(in->mods[in->nmods - 2], results[r].type))
+        r++;
     char name[64];
     snprintf(name, sizeof name, "setp.%.*s%s.%.*s", STR_ARG(str_cut(in->mods[0], 0, 8)),
              decode_mod(d, "ftz") ? ".ftz" : "", STR_ARG(str_cut(in->mods[in->nmods - 1], 0, 8)));
     const struct lane_op *op = decode_find(d, name);
-    if (!op)
-        return NULL;
-    static const char *const shapes[] = {"444", "488", "4hh"};
-    *space = *op;
-    space->shape = op->shape[1] == '4' ? shapes[0] : op->shape[1] == '8' ? shapes[1] : shapes[2];
-    return space;
+    if (r == n || !op)
+        return true;
+    *known = true;
+    uint32_t to, a, b, t = decode_temp(d, 0);
+    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
+        !decode_source(d, &in->ops[2], op->shape[2], &b) ||
+        !decode_register(d, &in->ops[0], results[r].shape, &to) || !decode_lanes(d, name, t, a, b))
+        return false;
+    uint32_t one = decode_constant(d, results[r].one, 4, false);
+    if (!decode_lanes(d, results[r].select, to, one, decode_constant(d, 0, 4, false)))
+        return false;
+    d->code[d->ncode - 1].c = t;
+    return true;
 }
 
 bool decode_alu(struct decoder *d) {
     struct alu_name n;
-    struct lane_op space;
+    bool set;
     if (!alu_name(d, &n))
         return false;
     const struct lane_op *op = decode_find(d, n.text);
-    if (!op)
-        op = set_as_setp(d, &space);
+    if (!op && (!decode_set(d, &set) || set))
+        return set;
     if (!op || op->name[0] == '%')
         return decode_refuse(d, NULL);
     bool pair = d->in->nops && d->in->ops[0].kind == PTX_OP_VECTOR;
@@ -333,35 +355,41 @@ static bool decode_pack(struct decoder *d, const struct ptx_operand *v) {
     bool words = v->nelem == 2 && decode_shape_ok(d, to, '8');
     bool halves = v->nelem == 2 && decode_shape_ok(d, to, '4');
     bool quarters = v->nelem == 4 && decode_shape_ok(d, to, '8');
-    if (!words && !halves && !quarters)
+    bool bytes = v->nelem == 2 && decode_shape_ok(d, to, 'h');
+    if (!words && !halves && !quarters && !bytes)
         return decode_refuse(d, NULL);
     for (size_t i = 0; i < v->nelem; i++)
         if (!decode_source(d, &v->elem[i], words ? '4' : 'h', &at[i]))
             return false;
-    if (!decode_register(d, to, halves ? '4' : '8', &out))
+    if (!decode_register(d, to, bytes ? 'h' : halves ? '4' : '8', &out))
         return false;
     if (!quarters)
-        return decode_lanes(d, words ? "%pack64" : "%pack32", out, at[0], at[1]);
+        return decode_lanes(d,
+                            bytes   ? "%pack16"
+                            : words ? "%pack64"
+                                    : "%pack32",
+                            out, at[0], at[1]);
     return decode_lanes(d, "%pack32", t0, at[0], at[1]) &&
            decode_lanes(d, "%pack32", t1, at[2], at[3]) && decode_lanes(d, "%pack64", out, t0, t1);
 }
 
 /* mov {a, b}, s. */
 static bool decode_unpack(struct decoder *d, const struct ptx_operand *v) {
-    static const char *const words[] = {"%low64", "%high64"},
-                             *const halves[] = {"%low32", "%high32"},
-                             *const quarters[] = {"%quarter1", "%quarter2", "%quarter3",
-                                                  "%quarter4"};
+    static const char
+        *const words[] = {"%low64", "%high64"},
+               *const halves[] = {"%low32", "%high32"}, *const bytes[] = {"%low16", "%high16"},
+               *const quarters[] = {"%quarter1", "%quarter2", "%quarter3", "%quarter4"};
     const struct ptx_operand *from = &d->in->ops[1];
     bool wide = decode_mod(d, "b64");
     const char *const *names = v->nelem == 4 && wide                   ? quarters
                                : v->nelem == 2 && wide                 ? words
                                : v->nelem == 2 && decode_mod(d, "b32") ? halves
+                               : v->nelem == 2 && decode_mod(d, "b16") ? bytes
                                                                        : NULL;
     uint32_t s, at;
     if (!names)
         return decode_refuse(d, NULL);
-    if (!decode_source(d, from, wide ? '8' : '4', &s))
+    if (!decode_source(d, from, wide ? '8' : names == bytes ? 'h' : '4', &s))
         return false;
     for (size_t i = 0; i < v->nelem; i++)
         if (!decode_register(d, &v->elem[i], names == words ? '4' : 'h', &at) ||

@@ -4,8 +4,9 @@
 
 #include "sim/lane_math.h"
 
-#define MAGIC UINT64_C(0x70616d2d656c6974) /* "tile-map" */
-#define CHUNK 16u
+#define MAGIC      UINT64_C(0x70616d2d656c6974) /* "tile-map" */
+#define CHUNK      16u
+#define MAX_SHARED (227u << 10)
 
 static const uint8_t type_bytes[] = {
 #define X(id, name, bytes) bytes,
@@ -151,11 +152,10 @@ static uint32_t box_count(const struct tile_map *m, unsigned i) {
     return i ? (m->box[i] + m->step[i] - 1) / m->step[i] : m->box[0];
 }
 uint32_t tile_map_box_bytes(const struct tile_map *m) {
-    uint32_t n = tile_map_type_bytes(m->type); /* at most 2^43, but shared memory is smaller */
-    uint64_t all = n;
+    uint64_t bytes = tile_map_type_bytes(m->type); /* at most 8 * 256^5 */
     for (unsigned i = 0; i < m->rank; i++)
-        all *= box_count(m, i);
-    return all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+        bytes *= box_count(m, i);
+    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
 void tile_walk_start(struct tile_walk *w, const struct tile_map *m, const int32_t *coordinate,
@@ -254,6 +254,7 @@ const char *tile_bulk_check(uint64_t dst, uint64_t src, uint64_t bytes) {
     return src % CHUNK ? "the source of a bulk copy must be a multiple of 16" : NULL;
 }
 const char *tile_tensor_check(const struct tile_map *m, uint32_t shared) {
-    (void)m;
+    if (tile_map_box_bytes(m) > MAX_SHARED)
+        return "the tensor map's box is larger than shared memory";
     return shared % 128 ? "a tensor copy's shared memory must be aligned to 128 bytes" : NULL;
 }

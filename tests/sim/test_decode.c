@@ -117,6 +117,45 @@ static void test_programs(void) {
          "%f2; add.rm.f32 %f4, %f1, %f2; mov.b32 %r1, %f3; mov.b32 %r2, %f4;"
          "sub.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;",
          1},
+        {"8-bit floats, and back",
+         "mov.f32 %f1, 0f43E80000; mov.f32 %f2, 0fC0E00000;" /* 464 saturates to 448; -7 */
+         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.rn.f16x2.e4m3x2 %r1, %h1;"
+         "st.global.u32 [%rd1], %r1;",
+         0x5f00c700},
+        {"8-bit floats round to even and keep subnormals",
+         "mov.f32 %f1, 0f3F880000; mov.f32 %f2, 0f3B000000;" /* 1.0625 and 2^-9 */
+         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r1, %h1;"
+         "st.global.u32 [%rd1], %r1;",
+         0x3801},
+        {"halves towards zero, down and up",
+         "mov.f32 %f1, 0f477FFFFF; cvt.rz.f16.f32 %h1, %f1; mov.f32 %f2, 0f80000001;"
+         "cvt.rm.f16.f32 %h2, %f2; mov.b32 %r1, {%h1, %h2}; st.global.u32 [%rd1], %r1;",
+         0x80017bff},
+        {"relu of a pair",
+         "mov.f32 %f1, 0fBF800000; mov.f32 %f2, 0f40000000; cvt.rn.relu.f16x2.f32 %r1, %f1, %f2;"
+         "st.global.u32 [%rd1], %r1;",
+         0x4000},
+        {"a half saturates",
+         "mov.b32 {%h1, %h2}, 0x4000C000; add.sat.f16 %h3, %h1, %h1; add.sat.f16 %h2, %h2, %h2;"
+         "mov.b32 %r1, {%h2, %h3}; st.global.u32 [%rd1], %r1;",
+         0x00003c00},
+        {"64-bit integers to halves, rounded once",
+         "mov.u64 %rd2, 0x4040000000000001; cvt.rn.bf16.s64 %h1, %rd2; cvt.u32.u16 %r1, %h1;"
+         "st.global.u32 [%rd1], %r1;",
+         0x5e81},
+        {"set gives one in the type it is asked for",
+         "mov.b32 {%h1, %h2}, 0x3C004000; set.lt.bf16.bf16 %h3, %h2, %h1;"
+         "set.gt.f32.f32 %f1, 0f40000000, 0f3F800000; mov.b32 %r1, %f1; cvt.u32.u16 %r2, %h3;"
+         "or.b32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;",
+         0x3f803f80},
+        {"the third lane of a mask",
+         "mov.u32 %r1, 0xF0; mov.u32 %r2, 0; mov.u32 %r3, 3; fns.b32 %r4, %r1, %r2, %r3;"
+         "st.global.u32 [%rd1], %r4;",
+         6},
+        {"dp2a",
+         "mov.u32 %r1, 0xFFFF0003; mov.u32 %r2, 0x02050407; dp2a.lo.s32.u32 %r3, %r1, %r2, 100;"
+         "st.global.u32 [%rd1], %r3;",
+         100 + 3 * 7 - 4},
         {"both results of setp",
          "setp.eq.u32 %p3, 1, 1; setp.lt.and.s32 %p1|%p2, 1, 2, %p3; selp.u32 %r1, 1, 0, %p1;"
          "selp.u32 %r2, 2, 0, %p2; setp.gt.s32 %p3|%p1, 1, 2; selp.u32 %r3, 4, 0, %p3;"

@@ -163,6 +163,8 @@ static void test_rules(void) {
     CHECK(tile_bulk_check(0, 16, 32) == NULL && tile_bulk_check(8, 0, 16) &&
           tile_bulk_check(0, 8, 16) && tile_bulk_check(0, 0, 8));
     CHECK(tile_tensor_check(&good, 128) == NULL && tile_tensor_check(&good, 64));
+    m = map_2d(TILE_MAP_F32, 4096, 4096, 256, 256, 0); /* the driver encodes it */
+    CHECK(tile_map_encode(&m, bytes, &err) && tile_tensor_check(&m, 0));
 }
 
 static void test_values(void) {

@@ -1,6 +1,6 @@
 /* Asks an H200 what its tensor cores, tensor copies and mbarriers do, and writes the answers down.
  *
- *     nvcc -arch=sm_90a -O1 -o record record.cu && ./record h200.bin
+ *     nvcc -gencode arch=compute_90a,code=sm_90a -O1 -o record record.cu && ./record h200.bin
  *
  * A few seconds, about 200 KB. tests/sim/test_tile_hardware.c holds the simulator to the file when
  * it lies beside this one. A record is a name of 48 bytes, a length of 4 and that many bytes. The
@@ -39,28 +39,27 @@ static void fetch(uint32_t words) {
 }
 
 /* mma.sync */
-#define R1(v)  "=r"(v[0])
-#define R2(v)  R1(v), "=r"(v[1])
-#define R4(v)  R2(v), "=r"(v[2]), "=r"(v[3])
-#define R8(v)  R4(v), "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7])
-#define I1(v)  "r"(v[0])
-#define I2(v)  I1(v), "r"(v[1])
-#define I4(v)  I2(v), "r"(v[2]), "r"(v[3])
-#define I8(v)  I4(v), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7])
-#define D2(v)  "=d"(v[0]), "=d"(v[1])
-#define D4(v)  D2(v), "=d"(v[2]), "=d"(v[3])
-#define J1(v)  "d"(v[0])
-#define J2(v)  J1(v), "d"(v[1])
-#define J4(v)  J2(v), "d"(v[2]), "d"(v[3])
-#define J8(v)  J4(v), "d"(v[4]), "d"(v[5]), "d"(v[6]), "d"(v[7])
+#define R1(v) "=r"(v[0])
+#define R2(v) R1(v), "=r"(v[1])
+#define R4(v) R2(v), "=r"(v[2]), "=r"(v[3])
+#define R8(v) R4(v), "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7])
+#define I1(v) "r"(v[0])
+#define I2(v) I1(v), "r"(v[1])
+#define I4(v) I2(v), "r"(v[2]), "r"(v[3])
+#define I8(v) I4(v), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7])
+#define D2(v) "=d"(v[0]), "=d"(v[1])
+#define D4(v) D2(v), "=d"(v[2]), "=d"(v[3])
+#define J1(v) "d"(v[0])
+#define J2(v) J1(v), "d"(v[1])
+#define J4(v) J2(v), "d"(v[2]), "d"(v[3])
+#define J8(v) J4(v), "d"(v[4]), "d"(v[5]), "d"(v[6]), "d"(v[7])
 /* Operand lists by numbers of registers: D, A, B, C. */
 #define L_2_1_4 "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
 #define L_2_1_2 "{%0,%1}, {%2,%3}, {%4}, {%5,%6};"
 #define L_4_2_4 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
 #define L_4_2_2 "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
 #define L_1_1_2 "{%0,%1}, {%2}, {%3}, {%4,%5};"
-#define L_2_2_8                                                                                    \
-    "{%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%12,%13,%14,%15,%16,%17,%18,%19};"
+#define L_2_2_8 "{%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%12,%13,%14,%15,%16,%17,%18,%19};"
 #define L_2_2_4 "{%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%8,%9,%10,%11};"
 #define L_8_4_4 "{%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%16,%17,%18,%19};"
 
@@ -137,14 +136,15 @@ __device__ static void wgmma_begin(void) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 __device__ static void wgmma_end(void) {
-    asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::
+                     : "memory");
 }
-#define W2(v)     "+r"(v[0]), "+r"(v[1])
-#define W4(v)     W2(v), "+r"(v[2]), "+r"(v[3])
-#define WLIST_2   "{%0,%1}, %2, %3, p"
-#define WLIST_4   "{%0,%1,%2,%3}, %4, %5, p"
-#define WPRED_2   "{.reg .pred p; setp.ne.b32 p, %4, 0;\n\t"
-#define WPRED_4   "{.reg .pred p; setp.ne.b32 p, %6, 0;\n\t"
+#define W2(v)   "+r"(v[0]), "+r"(v[1])
+#define W4(v)   W2(v), "+r"(v[2]), "+r"(v[3])
+#define WLIST_2 "{%0,%1}, %2, %3, p"
+#define WLIST_4 "{%0,%1,%2,%3}, %4, %5, p"
+#define WPRED_2 "{.reg .pred p; setp.ne.b32 p, %4, 0;\n\t"
+#define WPRED_4 "{.reg .pred p; setp.ne.b32 p, %6, 0;\n\t"
 
 /* A of 64 rows at 0, B of 8 rows at 4096, K-major, not swizzled. */
 #define X(id, nd, ta, tb, tc, text, immediates)                                                    \
@@ -177,8 +177,9 @@ __device__ static void wgmma_end(void) {
 HW_WGMMA_FORMS(X)
 #undef X
 
-#define F8(i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]),       \
-        "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define F8(i)                                                                                      \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
 #define LIST32                                                                                     \
     "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,"  \
     "%25,%26,%27,%28,%29,%30,%31}"
@@ -435,7 +436,8 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, struct hw_copy c, 
         copy_store(&map, to, bar, c);
         asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;" ::: "memory");
     }
-    for (unsigned done = c.op >= 0; !done;)
+    /* Bounded: a copy of another size than expected is an answer, not a hang. */
+    for (unsigned done = c.op >= 0, tries = 0; !done && tries < 1000; tries++)
         asm volatile("{.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n\t"
                      "selp.u32 %0, 1, 0, p;}"
                      : "=r"(done)
@@ -501,8 +503,6 @@ __global__ void barrier_steps(uint32_t *out) {
     __shared__ __align__(8) uint64_t word;
     unsigned at = shared_address(&word);
     for (unsigned i = 0; i < HW_BARRIER_STEPS; i++) {
-        const int steps[] = {HW_INIT, HW_ARRIVE};
-        (void)steps;
         uint64_t state = 0;
         uint32_t v = out[i * 4 + 1], pending = 0, even, odd;
         bool arrives = true;
@@ -518,7 +518,8 @@ __global__ void barrier_steps(uint32_t *out) {
                          : "memory");
             break;
         case HW_EXPECT:
-            asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(v)
+            asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(at),
+                         "r"(v)
                          : "memory");
             arrives = false;
             break;
@@ -583,9 +584,9 @@ int main(int argc, char **argv) {
     record_wgmma();
     record_matrix();
     record_wmma();
+    record_barrier();
     for (int i = 0; i < (int)HW_COPIES; i++)
         record_copy((encode_fn)encode, i, global);
-    record_barrier();
     printf("%ld bytes\n", ftell(file));
     return fclose(file) != 0;
 }
