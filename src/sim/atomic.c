@@ -1,8 +1,8 @@
 /* Atomics: lanes one after the other, lowest first, so that sums of floats come out the same every
  * time. Blocks on several threads do them only where the order cannot be seen: integer reductions
  * without a result (flow_find_order); those exchange their word with the host's atomics. */
+#include "sim/check.h"
 #include "sim/lane_math.h"
-#include "sim/machine.h"
 
 #include <string.h>
 
@@ -178,6 +178,9 @@ bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask) {
             changed |=
                 update(in, regs, i, k, at[i] + (size_t)k * a->width, far, w->la->alone || !far);
     }
+    if (w->la->check)
+        for (uint32_t m = global; m; m &= m - 1)
+            order_strong(w, address[__builtin_ctz(m)], true, true);
     w->progress += changed;
     w->c.atomic_requests += global != 0;
     if (a->result && a->width < 16 && !changed && warp_polls(w, a, mask, address))

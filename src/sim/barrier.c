@@ -1,6 +1,6 @@
 /* Barriers of a block, sixteen with numbers, and the cluster's. A barrier opens when as many
  * threads have arrived as it was given, or all that have not exited. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 
@@ -17,9 +17,13 @@ static void skip(struct warp *wp, uint32_t mask) {
     warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = mask});
 }
 
-static void reach_named(struct warp *wp, const struct instr *in, uint32_t mask) {
+static void reach_named(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
     uint8_t id = (uint8_t)(lane_value(wp, in->a, mask) % NAMED);
     struct named_barrier *b = &wp->cta->bars[id];
+    if (w->la->check) {
+        order_check_barrier(w, wp, in, mask);
+        order_barrier_arrive(w, wp, id, mask);
+    }
     if (in->mode == BARRIER_ARRIVE) {
         uint32_t expected = lane_value(wp, in->b, mask);
         b->arrived += threads_of(wp, mask);
@@ -31,9 +35,12 @@ static void reach_named(struct warp *wp, const struct instr *in, uint32_t mask) 
               (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER, .barrier = id});
 }
 
-static void reach_cluster(struct warp *wp, const struct instr *in, uint32_t mask) {
+static void reach_cluster(struct worker *w, struct warp *wp, const struct instr *in,
+                          uint32_t mask) {
     if (in->mode == CLUSTER_ARRIVE) {
         wp->cluster_arrived |= mask;
+        if (w->la->check)
+            order_cluster_arrive(w, wp, in->negate);
         skip(wp, mask);
         return;
     }
@@ -42,11 +49,10 @@ static void reach_cluster(struct warp *wp, const struct instr *in, uint32_t mask
 
 void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
     uint32_t rest = wp->run.mask & ~mask;
-    (void)w;
     if (in->kind == KIND_BARRIER)
-        reach_named(wp, in, mask);
+        reach_named(w, wp, in, mask);
     else
-        reach_cluster(wp, in, mask);
+        reach_cluster(w, wp, in, mask);
     if (rest)
         skip(wp, rest);
     wp->run.mask = 0;
@@ -104,11 +110,15 @@ static void open_named(struct worker *w, struct cta *c, uint8_t id, const struct
             if (g->wait != WAIT_BARRIER || g->barrier != id)
                 continue;
             give_result(wp, g, &w->p->code[g->pc], s);
+            if (w->la->check)
+                order_barrier_pass(w, wp, id, g->mask);
             g->wait = WAIT_NOT;
             g->pc++;
         }
     }
     c->bars[id] = (struct named_barrier){0};
+    if (w->la->check)
+        order_barrier_opened(w, c, id);
 }
 
 static uint32_t waiting_ids(const struct worker *w, const struct cta *c) {
@@ -148,6 +158,8 @@ static bool cluster_complete(const struct worker *w, const struct gang *g) {
 /* Lanes that arrived in the round that is complete may pass their wait, whenever they reach it. */
 static bool release_cluster(struct worker *w, struct gang *g) {
     bool any = false, complete = cluster_complete(w, g);
+    if (complete && w->la->check)
+        order_cluster_complete(w, g);
     for (uint32_t c = 0; c < g->n; c++)
         for (uint32_t i = 0; i < w->la->nwarps; i++) {
             struct warp *wp = &g->ctas[c].warps[i];
@@ -160,6 +172,8 @@ static bool release_cluster(struct worker *w, struct gang *g) {
                 if (p->wait != WAIT_CLUSTER || p->mask & ~wp->cluster_passed)
                     continue;
                 wp->cluster_passed &= ~p->mask;
+                if (w->la->check)
+                    order_cluster_pass(w, wp, p->mask);
                 p->wait = WAIT_NOT;
                 p->pc++;
                 any = true;

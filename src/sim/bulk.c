@@ -1,7 +1,7 @@
 /* Bulk copies: cp.async.bulk of rows and tensors, reductions, stores into other blocks. A copy is
  * done when its group is waited for, or when nothing else of the gang can run; then it completes
  * bytes on its mbarrier, in every block it went to. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <string.h>
 
@@ -88,6 +88,8 @@ static bool add(struct worker *w, const struct instr *in, unsigned lane) {
     g->bulks = mem_grow(g->bulks, &g->bulks_cap, g->nbulks + 1, sizeof *g->bulks);
     g->bulks[g->nbulks++] = b;
     w->c.async_bytes += b.bytes;
+    if (w->la->check)
+        order_copy_issue(w);
     return true;
 }
 
@@ -192,6 +194,7 @@ static bool perform(struct worker *w, const struct bulk *b) {
     w->warp = b->warp;
     w->cta = b->warp->cta;
     w->in = b->in;
+    w->agent = w->proxy = true;
     if (!b->ctas)
         ok = copy_into(w, b, b->to, b->bar);
     for (uint32_t m = b->ctas; ok && m; m &= m - 1) {
@@ -200,6 +203,7 @@ static bool perform(struct worker *w, const struct bulk *b) {
                  ? copy_into(w, b, in_cta(b->to, rank), in_cta(b->bar, rank))
                  : illegal(w, b->lane, "its mask names a block that the cluster does not have");
     }
+    w->agent = w->proxy = false;
     if (!ok)
         return false;
     w->warp = here;
@@ -226,6 +230,8 @@ bool bulk_wait(struct worker *w, uint32_t groups, uint32_t mask) {
         if (!perform(w, &b))
             return false;
     }
+    if (w->la->check)
+        order_copy_waited(w, w->warp);
     return true;
 }
 

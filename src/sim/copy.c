@@ -1,6 +1,6 @@
 /* cp.async: each lane's copies are done when it waits for their group, or when somebody waits for
  * the mbarrier that follows them. Until then the destination keeps what it held. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ bool copy_arrive(struct worker *w, const struct instr *in, uint32_t mask) {
     memory_where(w, in, &in->async->bar, address);
     for (uint32_t m = mask; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
-        c->to[i] = memory_range(w, in->async->bar.space, i, address[i], 8, 8, USE_ATOMIC);
+        c->to[i] = memory_range(w, in->async->bar.space, i, address[i], 8, 8, USE_BARRIER);
         if (!c->to[i])
             return false;
         if (!in->async->no_increase &&
@@ -99,6 +99,8 @@ static bool perform(struct worker *w, struct copy *c, uint32_t lanes) {
         if (c->source[i])
             memcpy(c->to[i], c->from[i], c->source[i]);
         memset(c->to[i] + c->source[i], 0, n - c->source[i]);
+        if (w->la->check)
+            check_arrived(w, c->in, i, c->to[i], n);
     }
     return true;
 }

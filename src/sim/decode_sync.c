@@ -39,6 +39,7 @@ static bool decode_barrier(struct decoder *d) {
     i->b = count;
     i->c = pred;
     i->dst_bytes = red ? 4 : 0;
+    i->wide = str_is(in->op, "bar") || decode_mod(d, "aligned");
     return true;
 }
 
@@ -127,8 +128,9 @@ static bool decode_cluster_barrier(struct decoder *d) {
     bool arrive = decode_mod(d, "arrive"), wait = decode_mod(d, "wait");
     if (arrive == wait || d->in->nops)
         return decode_refuse(d, NULL);
-    decode_step(d, KIND_CLUSTER_BARRIER, CLASS_CONTROL)->mode =
-        arrive ? CLUSTER_ARRIVE : CLUSTER_WAIT;
+    struct instr *i = decode_step(d, KIND_CLUSTER_BARRIER, CLASS_CONTROL);
+    i->mode = arrive ? CLUSTER_ARRIVE : CLUSTER_WAIT;
+    i->negate = decode_mod(d, "relaxed");
     d->prog->uses_cluster = true;
     return true;
 }

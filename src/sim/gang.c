@@ -1,7 +1,7 @@
 /* A gang: the blocks of one cluster, or one block. Their warps run in turn, each until it exits,
  * waits, or has had its share. A program whose warps never meet runs them one after the other on
  * one register file. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <string.h>
 
@@ -105,6 +105,8 @@ struct gang *gang_new(struct worker *w) {
     g->ctas = mem_alloc(g->n * sizeof *g->ctas);
     for (uint32_t i = 0; i < g->n; i++)
         cta_init(la, g, &g->ctas[i], i);
+    if (la->check)
+        g->check = check_gang_new(la, g->n);
     return g;
 }
 
@@ -121,6 +123,7 @@ void gang_free(const struct launch *la, struct gang *g) {
         mem_free(c->warps);
         mem_free(c->warpgroups);
     }
+    check_gang_free(la, g->check, g->n);
     mem_free(g->bulks);
     mem_free(g->ctas);
     mem_free(g);
@@ -212,6 +215,8 @@ void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t ind
     g->clusters[2] = index / x / y;
     for (uint32_t i = 0; i < g->n; i++)
         cta_start(la, &g->ctas[i]);
+    if (la->check)
+        check_gang_start(w, g);
 }
 
 static enum gang_end run_apart(struct worker *w, struct cta *c) {
@@ -280,6 +285,8 @@ static bool release(struct worker *w, struct gang *g) {
 }
 
 static enum gang_end finish(struct worker *w, struct gang *g) {
+    if (w->la->check)
+        check_gang_end(w, g);
     while (w->status == SIM_OK && advance(w, g))
         continue;
     return w->status == SIM_OK ? GANG_DONE : GANG_FAILED;

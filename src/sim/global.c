@@ -2,7 +2,7 @@
  *
  * A request counts the distinct 32-byte sectors of its active lanes. The common request, all lanes
  * active and neighbours in memory, is checked and copied as a whole. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <sched.h>
 #include <string.h>
@@ -157,6 +157,16 @@ bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, ui
             touch(b, offset, bytes);
             mark(w, b, offset, bytes, store);
             sectors[n++] = sector;
+        }
+        if (w->la->check) {
+            struct touch t = {.space = PTX_GLOBAL,
+                              .map = (size_t)(b - w->la->m->maps),
+                              .offset = offset,
+                              .bytes = bytes,
+                              .lane = i,
+                              .use = use,
+                              .at = at[i]};
+            check_touch(w, &t);
         }
     }
     count(w, bytes, mask, distinct(sectors, n) + more, store);

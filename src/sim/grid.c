@@ -26,6 +26,15 @@ static uint64_t gang_index(const struct launch *la, uint64_t k) {
     return (uint64_t)((unsigned __int128)k * (la->gangs_total - 1) / (la->gangs - 1));
 }
 
+void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]) {
+    const uint32_t *n = la->cluster;
+    const uint64_t index = gang_index(la, gang), x = la->l->grid[0] / n[0],
+                   y = la->l->grid[1] / n[1];
+    id[0] = (uint32_t)(index % x) * n[0] + rank % n[0];
+    id[1] = (uint32_t)(index / x % y) * n[1] + rank / n[0] % n[1];
+    id[2] = (uint32_t)(index / x / y) * n[2] + rank / n[0] / n[1];
+}
+
 static void stop_from(struct launch *la, uint64_t ordinal) {
     uint64_t old = atomic_load(&la->stop_at);
     while (ordinal < old && !atomic_compare_exchange_weak(&la->stop_at, &old, ordinal))

@@ -25,6 +25,7 @@ struct mapped {
     struct sim_buffer b;
     uint64_t base, end;
     _Atomic uint8_t *pages; /* PAGE_…; NULL: nothing is lazy */
+    uint8_t *written;       /* of an undefined buffer, a bit a byte; NULL: never looked at */
 };
 enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
 
@@ -38,6 +39,9 @@ struct touched { /* of one buffer, a bit a sector */
     _Atomic uint64_t *loads, *stores;
 };
 
+struct check;
+struct gang_check;
+
 struct launch {
     const struct sim_launch *l;
     const struct sim_program *p;
@@ -45,6 +49,7 @@ struct launch {
     struct touched *touched;
     uint64_t gangs, gangs_total, chunk;
     uint32_t cluster[3], gang_ctas;
+    struct check *check;      /* NULL: nothing is checked */
     bool alone;               /* one thread */
     bool together;            /* warps of a block take turns; otherwise one after the other */
     _Atomic uint64_t next;    /* ordinal of the next chunk's first gang */
@@ -155,9 +160,10 @@ struct gang {
     struct cta *ctas;
     uint32_t n;
     uint64_t ordinal;
-    uint64_t used;        /* settled by it */
-    uint64_t clusters[3]; /* its cluster's place in the grid of clusters */
-    struct bulk *bulks;   /* in the order of issue */
+    uint64_t used;            /* settled by it */
+    uint64_t clusters[3];     /* its cluster's place in the grid of clusters */
+    struct gang_check *check; /* NULL: nothing is checked */
+    struct bulk *bulks;       /* in the order of issue */
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */
 };
@@ -177,6 +183,8 @@ struct worker {
     struct cta *cta;
     struct warp *warp;
     const struct instr *in;
+    bool agent;     /* the access under way is a bulk copy's, */
+    bool proxy;     /* or wgmma's: through the async proxy */
     uint32_t bytes; /* of the access under way, for messages */
     enum sim_status status;
     uint64_t fault_ordinal;
@@ -190,6 +198,7 @@ bool worker_settle(struct worker *w); /* adds what was run to the launch's; fals
 
 /* grid.c: which gang runs when */
 void *grid_work(void *worker);
+void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]);
 uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
 
 /* gang.c: a gang's memory and warps */
@@ -258,7 +267,7 @@ bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const u
 void collective_run(struct worker *w, const struct instr *in, uint32_t mask);
 
 /* memory.c */
-enum use { USE_READ, USE_WRITE, USE_ATOMIC };
+enum use { USE_READ, USE_WRITE, USE_ATOMIC, USE_BARRIER }; /* the last: an mbarrier's word */
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store);
 void memory_addresses(const uint8_t *base, int64_t offset, bool wide, uint64_t *address);
 void memory_where(const struct worker *w, const struct instr *in, const struct where *at,

@@ -1,5 +1,5 @@
 /* mbarriers: words of shared memory that count, and threads that wait for their phases. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
@@ -22,16 +22,30 @@ static bool check(struct worker *w, unsigned lane, enum tile_mbarrier_status s) 
 static uint64_t *word_at(struct worker *w, const struct instr *in, unsigned lane,
                          const uint64_t *address) {
     return (uint64_t *)(void *)memory_range(w, in->async->bar.space, lane, address[lane], 8, 8,
-                                            USE_ATOMIC);
+                                            USE_BARRIER);
+}
+
+/* The clocks that go with a change of the barrier. */
+static bool follow(struct worker *w, unsigned lane, const uint64_t *word,
+                   enum tile_mbarrier_status s, bool arrives) {
+    if (w->la->check && s <= MBARRIER_COMPLETED) {
+        if (arrives)
+            order_place_arrive(w, (const uint8_t *)word, w->agent);
+        if (s == MBARRIER_COMPLETED)
+            order_place_complete(w, (const uint8_t *)word);
+    }
+    return check(w, lane, s);
 }
 
 bool mbarrier_arrive(struct worker *w, unsigned lane, uint8_t *at) {
-    return check(w, lane, tile_mbarrier_arrive((uint64_t *)(void *)at, 1, NULL));
+    uint64_t *word = (uint64_t *)(void *)at;
+    return follow(w, lane, word, tile_mbarrier_arrive(word, 1, NULL), true);
 }
 
 bool mbarrier_complete(struct worker *w, unsigned lane, uint64_t address, uint32_t bytes) {
-    uint8_t *at = memory_range(w, PTX_SHARED, lane, address, 8, 8, USE_ATOMIC);
-    return at && check(w, lane, tile_mbarrier_complete_tx((uint64_t *)(void *)at, bytes));
+    uint8_t *at = memory_range(w, PTX_SHARED, lane, address, 8, 8, USE_BARRIER);
+    uint64_t *word = (uint64_t *)(void *)at;
+    return at && follow(w, lane, word, tile_mbarrier_complete_tx(word, bytes), true);
 }
 
 static enum tile_mbarrier_status update(const struct warp *wp, const struct instr *in,
@@ -104,6 +118,8 @@ static bool run_wait(struct worker *w, const struct instr *in, uint32_t mask,
         bool done = passed(w->warp, in, i, *word);
         yes[i] = done ? ~0u : 0;
         any |= done;
+        if (done && w->la->check)
+            order_place_pass(w, w->warp, (const uint8_t *)word);
         seen = (seen ^ *word ^ address[i] << 40) * UINT64_C(0x9e3779b97f4a7c15);
     }
     if (in->async->result)
@@ -136,7 +152,9 @@ bool mbarrier_run(struct worker *w, const struct instr *in, uint32_t mask) {
     for (uint32_t m = mask; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
         uint64_t token = 0, *word = pending ? NULL : word_at(w, in, i, address);
-        if (!pending && (!word || !check(w, i, update(w->warp, in, i, word, &token))))
+        bool arrives = in->mode != MBARRIER_INIT && in->mode != MBARRIER_INVALIDATE;
+        if (!pending &&
+            (!word || !follow(w, i, word, update(w->warp, in, i, word, &token), arrives)))
             return false;
         if (pending)
             token = tile_mbarrier_pending(operand(w->warp, in, i, true));

@@ -1,6 +1,6 @@
 /* Addresses: from registers to windows and buffers. A warp's request goes to one state space, or,
  * with generic addresses, to several one after the other. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <string.h>
 
@@ -20,8 +20,10 @@ struct sim_machine *sim_machine_new(uint64_t secret) {
 }
 
 void sim_machine_clear(struct sim_machine *m) {
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++) {
         mem_free((void *)m->maps[i].pages);
+        mem_free(m->maps[i].written);
+    }
     m->n = 0;
     m->next = m->start;
 }
@@ -166,6 +168,22 @@ static struct window window_of(struct worker *w, enum ptx_space s) {
     }
 }
 
+static void window_check(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
+                         uint32_t bytes, enum use use, uint8_t *const *at) {
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        bool other = s == PTX_SHARED && address[i] >> RANK_SHIFT;
+        struct touch t = {.space = s,
+                          .owner = other ? &w->gang->ctas[(address[i] >> RANK_SHIFT) - 1] : w->cta,
+                          .offset = s == PTX_SHARED ? address[i] & RANK_OFFSETS : address[i],
+                          .bytes = bytes,
+                          .lane = i,
+                          .use = use,
+                          .at = at[i]};
+        check_touch(w, &t);
+    }
+}
+
 static bool window_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
                            const uint64_t *address, uint32_t bytes, uint32_t align, enum use use,
                            uint8_t **at) {
@@ -190,6 +208,8 @@ static bool window_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
             return fault_aligned(w, i, offset, align, store);
         at[i] = win.p + i * win.stride + offset;
     }
+    if (w->la->check && (s == PTX_SHARED || s == PTX_LOCAL))
+        window_check(w, s, mask, address, bytes, use, at);
     return true;
 }
 
@@ -285,12 +305,15 @@ bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool
     uint8_t *at[SIM_LANES];
     uint32_t global;
     memory_addresses(w->warp->regs + in->a, a->offset, a->base_wide, address);
-    if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) ||
+    if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) || w->la->check ||
         !global_row(w, a, address, store)) {
         if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes,
                             store ? USE_WRITE : USE_READ, at, &global))
             return false;
         memory_move(w, a, mask, at, store);
+        if (w->la->check && a->strong && global)
+            for (uint32_t m = global; m; m &= m - 1)
+                order_strong(w, address[__builtin_ctz(m)], !store, store);
     }
     if (!store && a->polled && warp_polls(w, a, mask, address))
         w->warp->polling = true;

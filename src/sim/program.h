@@ -191,8 +191,9 @@ struct instr {
     bool counted;      /* false: a further step of the PTX instruction before it */
     bool guard_negated;
     bool waits;  /* for global memory */
-    bool negate; /* vote: the predicate is taken as its opposite; mapa: generic addresses */
-    bool wide;   /* match, mapa: a is 64 bits */
+    bool negate; /* vote: the predicate is taken as its opposite; mapa: generic addresses; arriving
+                    at a cluster's barrier: relaxed */
+    bool wide;   /* match, mapa: a is 64 bits; barrier: the whole warp has to be there */
     int32_t guard;
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */

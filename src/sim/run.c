@@ -2,7 +2,7 @@
  *
  * The fault that is reported is the one of the lowest gang, whichever thread met it first: after a
  * fault only gangs below it still run. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -219,7 +219,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
-    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative;
+    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
     la->shared_bytes = l->program->static_shared + l->dynamic_shared;
@@ -240,7 +240,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
 
 static unsigned thread_count(const struct launch *la) {
     const struct sim_launch *l = la->l;
-    if (l->program->ordered || l->cooperative)
+    if (l->program->ordered || l->cooperative || l->checks)
         return 1;
     unsigned n = l->threads < 1 ? 1 : l->threads > MAX_THREADS ? MAX_THREADS : l->threads;
     return n > la->gangs ? (unsigned)la->gangs : n;
@@ -256,6 +256,11 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
     touched_new(&la);
+    if (l->checks) {
+        la.check = check_new(&la);
+        if (l->findings)
+            *l->findings = (struct sim_findings){0};
+    }
     struct worker *workers[MAX_THREADS];
     pthread_t threads[MAX_THREADS];
     bool started[MAX_THREADS] = {false};
@@ -270,6 +275,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     finish(workers, n, out);
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
     touched_free(&la, &out->counters);
+    check_free(&la, la.check);
     for (int d = 0; d < 3; d++)
         mem_free(la.tid[d]);
 }

@@ -3,7 +3,7 @@
  * Lanes that took different ways form groups. The group at the lowest instruction runs; where it
  * reaches another group's place they go on together. Code is laid out so that what a branch skips
  * lies below its target, so lanes meet again where the source's blocks end. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <fenv.h>
 #include <string.h>
@@ -422,6 +422,12 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         case KIND_CLUSTER_BARRIER:
             if (!mask)
                 break;
+            if (wp->rotated && in->wide && mask != wp->live) {
+                /* It ran ahead of lanes that wait for memory: here it waits for them. */
+                warp_park(wp, wp->run);
+                warp_pick(wp);
+                return WARP_POLLS;
+            }
             account(w, pc, mask);
             barrier_reach(w, wp, in, mask);
             if (!warp_pick(wp))
@@ -440,6 +446,8 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             }
             if (in->kind != KIND_WARP_SYNC)
                 collective_run(w, in, mask);
+            else if (w->la->check)
+                order_warp_sync(w, wp, mask);
             break;
         case KIND_ACTIVE:
             collective_run(w, in, mask);
@@ -490,6 +498,9 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
                 return WARP_FAILED;
             break;
         case KIND_FENCE:
+            if (w->la->check && mask)
+                order_fence(w, wp, in->mode);
+            break;
         case KIND_NOTHING:
             break;
         }

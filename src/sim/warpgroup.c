@@ -93,7 +93,11 @@ static bool perform(struct worker *w, struct cta *c, uint32_t first, const struc
     const void *a[TILE_WGMMA_WARPS * TILE_WGMMA_A_REGS];
     const struct instr *here = w->in;
     w->in = op->in;
-    if (!inside(w, f, true, op->desc_b) || (!f->a_in_registers && !inside(w, f, false, op->desc_a)))
+    w->proxy = true;
+    bool ok =
+        inside(w, f, true, op->desc_b) && (f->a_in_registers || inside(w, f, false, op->desc_a));
+    w->proxy = false;
+    if (!ok)
         return false;
     w->in = here;
     for (unsigned i = 0; i < TILE_WGMMA_WARPS; i++) {
