@@ -500,6 +500,7 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
         flow_find_unset(p, a);
         flow_mark_waits(p);
         flow_find_order(p);
+        flow_find_straight(p, a);
     }
     *out = ok ? p : NULL;
     return ok;

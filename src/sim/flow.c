@@ -257,3 +257,13 @@ void flow_find_order(struct sim_program *p) {
             i->mem->polled = i->mem->strong || (far && p->ordered);
     }
 }
+
+void flow_find_straight(struct sim_program *p, struct arena *a) {
+    p->steps = arena_array(a, struct lane_step, p->ncode + 1);
+    for (size_t k = p->ncode; k-- > 0;) {
+        const struct instr *i = &p->code[k];
+        if (i->kind == KIND_LANES && i->guard < 0)
+            p->steps[k] = (struct lane_step){
+                i->fn, i->d, i->a, i->b, i->c, i->e, p->steps[k + 1].straight + 1};
+    }
+}

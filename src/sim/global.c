@@ -57,6 +57,10 @@ static void count(struct worker *w, uint32_t each, uint32_t mask, uint64_t secto
     uint64_t *total = store ? &w->c.store_sectors : &w->c.load_sectors;
     uint64_t *sum = store ? &w->c.store_bytes : &w->c.load_bytes;
     uint32_t *widest = store ? &w->c.widest_store : &w->c.widest_load;
+    struct traffic *t = &w->traffic[w->in - w->p->code];
+    t->requests++;
+    t->sectors += sectors;
+    t->bytes += bytes;
     *requests += 1;
     *total += sectors;
     *sum += bytes;

@@ -11,7 +11,7 @@
 #include "sim/machine.h"
 
 #define DEFAULT_RESIDENT 2048u
-#define IDLE_ROUNDS      64u
+#define IDLE_ROUNDS      16u
 #define IDLE_INSTRS      (UINT64_C(1) << 20)
 
 uint64_t grid_clock(const struct worker *w) {

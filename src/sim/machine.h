@@ -168,6 +168,20 @@ struct gang {
     struct gang *next; /* of the resident ones, or of those to be used again */
 };
 
+/* What an instruction did to memory. */
+struct traffic {
+    uint64_t requests, sectors, bytes;
+    uint64_t shared_requests, shared_wavefronts, shared_conflicts;
+    uint64_t divergent;
+};
+
+/* The last pattern of addresses that an instruction showed to shared memory, and what it cost. */
+struct bank_memo {
+    uint32_t offset[SIM_LANES]; /* from the first lane's */
+    uint32_t mask, place;       /* of the first lane, modulo 128 */
+    uint16_t wavefronts, conflicts;
+};
+
 struct worker {
     struct launch *la;
     const struct sim_program *p;
@@ -175,6 +189,10 @@ struct worker {
     struct tile_scratch *tiles;          /* NULL until one is needed */
     struct gang *spare;                  /* gangs that were used and can be used again */
     uint64_t *warp_counts, *lane_counts; /* by instruction */
+    int64_t *straight;                   /* whole warps in straight lines: +1 where one begins, -1
+                                            behind its end */
+    struct traffic *traffic;             /* by instruction */
+    struct bank_memo **memos;
     struct sim_counters c;
     uint64_t fuel;     /* instructions until the next worker_settle */
     uint64_t progress; /* grows whenever something happened that others may wait for */
@@ -282,6 +300,15 @@ bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uin
 struct mapped *memory_find(struct worker *w, uint64_t address);
 void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
                  bool store);
+
+/* shared.c */
+void shared_count(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes);
+/* All lanes, the block's own memory. False: it is not that simple, nothing was done. */
+bool shared_access(struct worker *w, const struct instr *in, bool store);
+
+/* lines.c */
+void lines_collect(const struct launch *la, struct worker *const *workers, unsigned n,
+                   struct sim_result *out);
 
 /* global.c */
 bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store);

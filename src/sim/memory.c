@@ -208,6 +208,8 @@ static bool window_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
             return fault_aligned(w, i, offset, align, store);
         at[i] = win.p + i * win.stride + offset;
     }
+    if (s == PTX_SHARED && use != USE_BARRIER)
+        shared_count(w, mask, address, bytes);
     if (w->la->check && (s == PTX_SHARED || s == PTX_LOCAL))
         window_check(w, s, mask, address, bytes, use, at);
     return true;
@@ -304,6 +306,8 @@ bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool
     uint64_t address[SIM_LANES];
     uint8_t *at[SIM_LANES];
     uint32_t global;
+    if (a->space == PTX_SHARED && mask == FULL && !w->la->check && shared_access(w, in, store))
+        return true;
     memory_addresses(w->warp->regs + in->a, a->offset, a->base_wide, address);
     if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) || w->la->check ||
         !global_row(w, a, address, store)) {

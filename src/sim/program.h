@@ -182,6 +182,14 @@ struct async_op {
     uint32_t ord;
 };
 
+/* What a KIND_LANES instruction needs to run, and nothing more: a straight line of them is a walk
+ * through these. */
+struct lane_step {
+    lane_fn *fn;
+    uint32_t d, a, b, c, e;
+    uint32_t straight; /* so many from here on, unguarded; 0: it is none */
+};
+
 struct instr {
     uint8_t kind, mode, class;
     bool pinned; /* its registers are in use beyond it */
@@ -278,6 +286,7 @@ struct sim_program {
     const struct ptx_module *module;
     const struct ptx_entry *entry;
     struct instr *code;
+    struct lane_step *steps; /* of the same index */
     size_t ncode;
     struct constant *constants;
     size_t nconstants;
@@ -304,6 +313,7 @@ struct sim_program {
 
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
+void flow_find_straight(struct sim_program *p, struct arena *a);
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
 #define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);

@@ -123,6 +123,9 @@ static struct worker *worker_new(struct launch *la) {
     w->scratch = mem_alloc(16 * SIM_LANES);
     w->warp_counts = mem_alloc(p->ncode * sizeof *w->warp_counts);
     w->lane_counts = mem_alloc(p->ncode * sizeof *w->lane_counts);
+    w->straight = mem_alloc((p->ncode + 1) * sizeof *w->straight);
+    w->traffic = mem_alloc(p->ncode * sizeof *w->traffic);
+    w->memos = mem_alloc(p->ncode * sizeof *w->memos);
     return w;
 }
 
@@ -136,7 +139,22 @@ static void worker_free(struct worker *w) {
     mem_free(w->tiles);
     mem_free(w->warp_counts);
     mem_free(w->lane_counts);
+    mem_free(w->straight);
+    mem_free(w->traffic);
+    for (size_t k = 0; k < w->p->ncode; k++)
+        mem_free(w->memos[k]);
+    mem_free(w->memos);
     mem_free(w);
+}
+
+/* Straight lines become counts of their instructions. */
+static void unroll(struct worker *w) {
+    int64_t warps = 0;
+    for (size_t k = 0; k < w->p->ncode; k++) {
+        warps += w->straight[k];
+        w->warp_counts[k] += (uint64_t)warps;
+        w->lane_counts[k] += (uint64_t)warps * SIM_LANES;
+    }
 }
 
 static void add_counts(const struct worker *w, struct sim_counters *c) {
@@ -145,6 +163,9 @@ static void add_counts(const struct worker *w, struct sim_counters *c) {
         uint64_t warps = w->warp_counts[k], lanes = w->lane_counts[k];
         *(in->class == CLASS_TENSOR ? &c->tensor_flops : &c->flops) += lanes * in->flops;
         c->warp_waits += in->waits ? warps : 0;
+        c->shared_requests += w->traffic[k].shared_requests;
+        c->shared_wavefronts += w->traffic[k].shared_wavefronts;
+        c->shared_conflicts += w->traffic[k].shared_conflicts;
         if (!in->counted)
             continue;
         c->warp_instrs += warps;
@@ -201,6 +222,7 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
     uint64_t lowest = UINT64_MAX;
     for (unsigned i = 0; i < n; i++) {
         struct worker *w = workers[i];
+        unroll(w);
         add_counts(w, &w->c);
         sim_counters_add(&out->counters, &w->c);
         if (w->status != SIM_OK && w->fault_ordinal < lowest) {
@@ -208,7 +230,6 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
             out->status = w->status;
             out->fault = w->fault;
         }
-        worker_free(w);
     }
 }
 
@@ -273,6 +294,10 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
         if (started[i])
             pthread_join(threads[i], NULL);
     finish(workers, n, out);
+    if (l->lines)
+        lines_collect(&la, workers, n, out);
+    for (unsigned i = 0; i < n; i++)
+        worker_free(workers[i]);
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
     touched_free(&la, &out->counters);
     check_free(&la, la.check);

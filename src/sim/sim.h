@@ -80,6 +80,7 @@ struct sim_launch {
     uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
     uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid; of a
                                  kernel whose blocks wait for each other, the first so many */
+    struct arena *lines;      /* where counters by line go; NULL: they are not wanted */
     unsigned checks;          /* of enum sim_check; with any of them one thread runs */
     struct sim_findings *findings; /* filled when there are checks */
     uint64_t resident_ctas;        /* that can wait for each other at a time; 0: 2,048 */
@@ -118,7 +119,8 @@ struct sim_counters {
     uint64_t divergent_branches;
     uint32_t widest_load, widest_store;          /* bytes a lane in one instruction */
     uint64_t warp_tensor, tensor_flops;          /* mma, wmma, wgmma; not in `flops` */
-    uint64_t shared_requests, shared_wavefronts; /* wavefronts - requests: bank conflicts */
+    uint64_t shared_requests, shared_wavefronts; /* as modelled: 128 bytes a wavefront */
+    uint64_t shared_conflicts;                   /* wavefronts more than there need be */
     uint64_t atomic_requests;                    /* global */
     uint64_t async_bytes;                        /* cp.async and bulk copies, either way */
     uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
@@ -126,10 +128,22 @@ struct sim_counters {
 };
 void sim_counters_add(struct sim_counters *sum, const struct sim_counters *c);
 
+/* The same by line of the .cu, of what ran: sectors per request, bank conflicts, where the time
+ * goes. */
+struct sim_line {
+    str file;      /* without its folders */
+    uint32_t line; /* 0: instructions that belong to none */
+    uint64_t warp_instrs, lane_instrs, flops, tensor_flops, divergent_branches;
+    uint64_t requests, sectors, bytes; /* global */
+    uint64_t shared_requests, shared_wavefronts, shared_conflicts;
+};
+
 struct sim_result {
     enum sim_status status;
     struct sim_fault fault;
     struct sim_counters counters;
+    const struct sim_line *lines; /* by file and line, in the launch's arena; NULL: not wanted */
+    size_t nlines;
 };
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
 

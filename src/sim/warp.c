@@ -150,6 +150,7 @@ static void branch(struct worker *w, struct warp *wp, const struct instr *in, ui
     }
     if (taken) {
         w->c.divergent_branches++;
+        w->traffic[w->in - w->p->code].divergent++;
         wp->run.mask = rest;
         warp_park(wp, (struct group){.pc = in->target, .mask = taken});
     }
@@ -173,6 +174,7 @@ static bool branch_table(struct worker *w, struct warp *wp, const struct instr *
     if (rest)
         warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = rest});
     w->c.divergent_branches += groups > 1;
+    w->traffic[w->in - w->p->code].divergent += groups > 1;
     return warp_pick(wp); /* there is one: what was just parked */
 }
 
@@ -193,6 +195,21 @@ static void run_lanes(struct worker *w, const struct instr *in, uint8_t *regs, u
     }
     in->fn(w->scratch, regs + in->a, regs + in->b, regs + in->c, regs + in->e);
     lanes_blend(regs + in->d, w->scratch, mask, in->dst_bytes);
+}
+
+/* A straight line for all lanes, up to where another group waits. Returns where it ends. */
+static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t pc) {
+    const struct lane_step *s = &w->p->steps[pc];
+    uint32_t n = s->straight, left = (uint32_t)w->fuel;
+    uint8_t *regs = wp->regs;
+    n = n < wp->meet - pc ? n : wp->meet - pc;
+    n = n < left ? n : left;
+    w->fuel -= n - 1;
+    w->straight[pc]++;
+    w->straight[pc + n]--;
+    for (const struct lane_step *end = s + n; s < end; s++)
+        s->fn(regs + s->d, regs + s->a, regs + s->b, regs + s->c, regs + s->e);
+    return pc + n;
 }
 
 static void run_carry(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
@@ -381,6 +398,10 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         }
         switch ((enum op_kind)in->kind) {
         case KIND_LANES:
+            if (mask == FULL && w->p->steps[pc].straight > 1 && !wp->rotated) {
+                go(wp, run_straight(w, wp, pc));
+                continue;
+            }
             run_lanes(w, in, regs, mask);
             break;
         case KIND_CARRY:
