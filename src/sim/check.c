@@ -17,6 +17,7 @@ struct check {
     struct sync_place **table; /* by hash; a power of two */
     size_t nplaces, table_size;
     const struct instr *seen[SIM_MAX_FINDINGS][2];
+    struct party party; /* of the instruction under way */
 };
 
 static uint32_t narrowest(const struct sim_program *p) {
@@ -346,7 +347,29 @@ void check_touch(struct worker *w, const struct touch *t) {
     if (checks & SIM_CHECK_UNINITIALISED)
         written_touch(w, t);
     if (checks & SIM_CHECK_RACE && t->space != PTX_LOCAL && t->use != USE_BARRIER)
-        race_touch(w, t);
+        race_touch(w, &w->la->check->party, t);
+}
+
+void check_begin(struct worker *w, enum use use) {
+    w->la->check->party = race_party(w, use);
+}
+
+uint32_t check_distinct(uint32_t mask, const uint64_t *address, uint32_t *several) {
+    uint8_t first[SIM_LANES];
+    uint32_t own = 0;
+    *several = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m), same = i;
+        for (unsigned d = 1; d < SIM_LANES && same == i; d *= 2) /* neighbours, or as in a tile */
+            if (i >= d && mask >> (i - d) & 1 && address[i - d] == address[i])
+                same = first[i - d];
+        first[i] = (uint8_t)same;
+        if (same == i)
+            own |= 1u << i;
+        else
+            *several |= 1u << same;
+    }
+    return own;
 }
 
 void check_arrived(struct worker *w, const struct instr *in, unsigned lane, const uint8_t *at,

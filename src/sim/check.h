@@ -29,6 +29,16 @@ struct cell {
     struct mark write, read, earlier; /* earlier: the last read by another warp than `read`'s */
 };
 
+struct warp_check;
+/* Who makes the accesses under way. */
+struct party {
+    struct mark mark;
+    bool strong, writes;
+    const uint32_t *clock;
+    const struct warp_check *warp; /* NULL: a bulk copy */
+};
+struct party race_party(const struct worker *w, enum use use);
+
 struct snapshot { /* what was known at a release */
     const struct taken *taken;
     uint32_t gang;
@@ -87,10 +97,16 @@ struct touch {
     unsigned lane;
     enum use use;
     const uint8_t *at;
+    bool several; /* other lanes read the same bytes with the same instruction */
 };
+/* The lanes of one instruction: check_begin, then check_touch for each. */
+void check_begin(struct worker *w, enum use use);
 void check_touch(struct worker *w, const struct touch *t);
+/* Lanes that have an address of their own among those of the mask; `several` gets those of them
+ * that stand for others as well. */
+uint32_t check_distinct(uint32_t mask, const uint64_t *address, uint32_t *several);
 /* race.c */
-void race_touch(struct worker *w, const struct touch *t);
+void race_touch(struct worker *w, struct party *p, const struct touch *t);
 void race_arrived(struct worker *w, const struct touch *t);
 /* The bytes of a cp.async have arrived, in the block's own shared memory. */
 void check_arrived(struct worker *w, const struct instr *in, unsigned lane, const uint8_t *at,

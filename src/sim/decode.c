@@ -74,6 +74,8 @@ const struct lane_op *decode_find(const struct decoder *d, const char *name) {
 uint32_t decode_place(struct decoder *d, uint8_t bytes) {
     uint32_t at = d->prog->register_bytes;
     d->prog->register_bytes += bytes * SIM_LANES;
+    d->places = mem_grow(d->places, &d->places_cap, d->nplaces + 1, sizeof *d->places);
+    d->places[d->nplaces++] = (struct place){at, bytes};
     return at;
 }
 
@@ -497,11 +499,12 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
     mem_free(d.specials);
     mem_free(d.params);
     if (ok) {
-        flow_find_unset(p, a);
-        flow_mark_waits(p);
         flow_find_order(p);
+        flow_mark_waits(p);
+        slots_assign(p, a, d.places, d.nplaces);
         flow_find_straight(p, a);
     }
+    mem_free(d.places);
     *out = ok ? p : NULL;
     return ok;
 }

@@ -38,6 +38,8 @@ struct decoder {
     size_t nspecials, specials_cap;
     struct param_use *params;
     size_t nparams, params_cap;
+    struct place *places; /* all that were given out, in order */
+    size_t nplaces, places_cap;
     size_t *module_at; /* place of each module variable; SIZE_MAX: not placed yet */
     struct op_slot *ops;
     const struct ptx_instr *in; /* being decoded */

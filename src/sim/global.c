@@ -144,6 +144,8 @@ bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, ui
     unsigned n = 0;
     bool store = use != USE_READ;
     w->bytes = bytes;
+    if (w->la->check)
+        check_begin(w, use);
     for (uint32_t m = mask; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
         struct mapped *b = buffer_at(w, address[i], bytes);

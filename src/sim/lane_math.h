@@ -268,6 +268,17 @@ HALF2(h, half_to_float, float_to_half)
 HALF2(bh, bhalf_to_float, float_to_bhalf)
 #undef HALF2
 
+/* Which of several NaNs comes out differs between processors: here it is the first operand's. */
+static inline double d_fma(double a, double b, double c) {
+    double r = fma(a, b, c);
+    uint64_t quiet = UINT64_C(1) << 51;
+    uint64_t nan = a != a   ? bits_of_double(a) | quiet
+                   : b != b ? bits_of_double(b) | quiet
+                   : c != c ? bits_of_double(c) | quiet
+                            : UINT64_C(0xfff8000000000000);
+    return r == r ? r : double_of(nan);
+}
+
 /* Float to integer, after rounding to an integral value: saturates; a NaN gives `nan`. */
 static inline int64_t to_integer(double d, double lo, double hi_excl, int64_t min, int64_t max,
                                  int64_t nan) {

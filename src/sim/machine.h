@@ -303,8 +303,9 @@ void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_
 
 /* shared.c */
 void shared_count(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes);
-/* All lanes, the block's own memory. False: it is not that simple, nothing was done. */
-bool shared_access(struct worker *w, const struct instr *in, bool store);
+/* All lanes, the block's own memory. False: it is not that simple, nothing was done. `counted`: its
+ * banks are counted already. */
+bool shared_access(struct worker *w, const struct instr *in, bool store, bool counted);
 
 /* lines.c */
 void lines_collect(const struct launch *la, struct worker *const *workers, unsigned n,

@@ -170,6 +170,10 @@ static struct window window_of(struct worker *w, enum ptx_space s) {
 
 static void window_check(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
                          uint32_t bytes, enum use use, uint8_t *const *at) {
+    uint32_t several = 0;
+    if (use == USE_READ && s == PTX_SHARED)
+        mask = check_distinct(mask, address, &several);
+    check_begin(w, use);
     for (uint32_t m = mask; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
         bool other = s == PTX_SHARED && address[i] >> RANK_SHIFT;
@@ -179,7 +183,8 @@ static void window_check(struct worker *w, enum ptx_space s, uint32_t mask, cons
                           .bytes = bytes,
                           .lane = i,
                           .use = use,
-                          .at = at[i]};
+                          .at = at[i],
+                          .several = several >> i & 1};
         check_touch(w, &t);
     }
 }
@@ -208,7 +213,7 @@ static bool window_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
             return fault_aligned(w, i, offset, align, store);
         at[i] = win.p + i * win.stride + offset;
     }
-    if (s == PTX_SHARED && use != USE_BARRIER)
+    if (s == PTX_SHARED && use != USE_BARRIER && !w->proxy && w->in->kind != KIND_COPY)
         shared_count(w, mask, address, bytes);
     if (w->la->check && (s == PTX_SHARED || s == PTX_LOCAL))
         window_check(w, s, mask, address, bytes, use, at);
@@ -306,7 +311,8 @@ bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool
     uint64_t address[SIM_LANES];
     uint8_t *at[SIM_LANES];
     uint32_t global;
-    if (a->space == PTX_SHARED && mask == FULL && !w->la->check && shared_access(w, in, store))
+    if (a->space == PTX_SHARED && mask == FULL && !w->la->check &&
+        shared_access(w, in, store, false))
         return true;
     memory_addresses(w->warp->regs + in->a, a->offset, a->base_wide, address);
     if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) || w->la->check ||
@@ -314,7 +320,8 @@ bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool
         if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes,
                             store ? USE_WRITE : USE_READ, at, &global))
             return false;
-        memory_move(w, a, mask, at, store);
+        if (a->space != PTX_SHARED || mask != FULL || !shared_access(w, in, store, true))
+            memory_move(w, a, mask, at, store);
         if (w->la->check && a->strong && global)
             for (uint32_t m = global; m; m &= m - 1)
                 order_strong(w, address[__builtin_ctz(m)], !store, store);

@@ -318,8 +318,12 @@ void flow_find_straight(struct sim_program *p, struct arena *a);
 #define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);
 unsigned flow_reads(const struct instr *i, uint32_t *reg);
-/* Fills `unset` by liveness at the entry. */
-void flow_find_unset(struct sim_program *p, struct arena *a);
+/* A register's, constant's or step's place in the file, as decoding gave it out. */
+struct place {
+    uint32_t at, bytes; /* of a lane: 4 or 8 */
+};
+/* Gives out the places anew, shared where lives do not overlap, and fills `unset`. */
+void slots_assign(struct sim_program *p, struct arena *a, const struct place *places, size_t n);
 /* Sets `waits`: the instructions that use a value loaded from global memory first. */
 void flow_mark_waits(struct sim_program *p);
 /* Sets `meets` and `ordered`, and forgets results of atomics that nothing reads. */

@@ -7,25 +7,17 @@
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
-/* Everything about the access that is the same for all of its granules. */
-struct party {
-    struct mark mark;
-    bool strong, writes;
-    const struct warp_check *warp; /* NULL: a bulk copy */
-};
-
-static struct party party_of(const struct worker *w, const struct touch *t) {
+struct party race_party(const struct worker *w, enum use use) {
     const struct instr *in = w->in;
     uint32_t slot = order_slot(w);
-    struct party p = {.writes = t->use != USE_READ};
-    p.strong = t->use == USE_ATOMIC || (in->mem && in->mem->strong);
+    struct party p = {.writes = use != USE_READ, .clock = order_clock(w, slot)};
+    p.strong = use == USE_ATOMIC || (in->mem && in->mem->strong);
     p.warp = w->agent ? NULL : &w->gang->check->warps[slot];
     p.mark = (struct mark){
         .gang = (uint32_t)w->gang->ordinal,
-        .clock = order_clock(w, slot)[slot],
+        .clock = p.clock[slot],
         .pc = (uint32_t)(in - w->p->code),
         .slot = (uint16_t)slot,
-        .lane = (uint8_t)t->lane,
         .flags = (uint8_t)(MARK_SET | (p.strong ? MARK_STRONG : 0) | (w->agent ? MARK_AGENT : 0))};
     if (in->kind == KIND_COPY && p.writes)
         p.mark.flags |= MARK_PENDING;
@@ -38,8 +30,10 @@ static bool ordered(const struct worker *w, const struct party *p, const struct 
         return false;
     if (p->strong && m->flags & MARK_STRONG)
         return true;
-    if (m->gang != me->gang || m->slot != me->slot)
+    if (m->gang != me->gang)
         return order_knows(w, m);
+    if (m->slot != me->slot)
+        return p->clock[m->slot] >= m->clock;
     if (!p->warp || (m->lane == me->lane && !(m->flags & MARK_SEVERAL)))
         return true;
     if (m->pc == me->pc && m->clock == me->clock)
@@ -113,19 +107,17 @@ static bool is_set(const struct mark *m) {
     return m->flags & MARK_SET;
 }
 
-static void remember_read(struct cell *c, const struct party *p) {
+static void remember_read(struct cell *c, const struct party *p, bool shared_by) {
     struct mark *r = &c->read;
     bool same = is_set(r) && r->gang == p->mark.gang && r->slot == p->mark.slot;
-    if (same) {
-        bool several =
+    bool several = shared_by;
+    if (same)
+        several |=
             r->clock == p->mark.clock && (r->lane != p->mark.lane || r->flags & MARK_SEVERAL);
-        *r = p->mark;
-        r->flags |= several ? MARK_SEVERAL : 0;
-        return;
-    }
-    if (is_set(r))
+    else if (is_set(r))
         c->earlier = *r;
     *r = p->mark;
+    r->flags |= several ? MARK_SEVERAL : 0;
 }
 
 static void granule(struct worker *w, const struct touch *t, const struct party *p,
@@ -139,7 +131,7 @@ static void granule(struct worker *w, const struct touch *t, const struct party 
         report_proxy(w, t, &c->write);
     }
     if (!p->writes) {
-        remember_read(c, p);
+        remember_read(c, p, t->several);
         return;
     }
     if (is_set(&c->read) && !ordered(w, p, &c->read) && !changes_nothing(w, t))
@@ -150,34 +142,41 @@ static void granule(struct worker *w, const struct touch *t, const struct party 
     c->read.flags = c->earlier.flags = 0;
 }
 
-static struct cell *cell_at(struct worker *w, const struct touch *t, uint64_t index) {
+/* `n` granules from `index` on; those of a buffer may lie in two pages. */
+static void granules(struct worker *w, const struct touch *t, struct party *p, uint64_t index,
+                     uint64_t n) {
     uint64_t each = SIM_PAGE / check_granule(w);
+    struct cell *c = NULL;
     if (t->space == PTX_SHARED)
-        return &w->gang->check->cells[t->owner->rank][index];
-    struct cell *page = check_page(w, t->map, index / each);
-    return page ? &page[index % each] : NULL;
+        c = &w->gang->check->cells[t->owner->rank][index];
+    for (uint64_t i = 0; i < n; i++, c++) {
+        if (t->space != PTX_SHARED && (i == 0 || (index + i) % each == 0)) {
+            c = check_page(w, t->map, (index + i) / each);
+            if (!c)
+                return;
+            c += (index + i) % each;
+        }
+        granule(w, t, p, c);
+    }
 }
 
-void race_touch(struct worker *w, const struct touch *t) {
+void race_touch(struct worker *w, struct party *p, const struct touch *t) {
     uint32_t size = check_granule(w);
-    struct party p = party_of(w, t);
+    uint64_t first = t->offset / size, last = (t->offset + t->bytes - 1) / size;
     /* Memory that no kernel may write cannot be raced for. */
     if (t->space == PTX_GLOBAL && w->la->m->maps[t->map].b.read_only)
         return;
-    for (uint64_t i = t->offset / size; i <= (t->offset + t->bytes - 1) / size; i++) {
-        struct cell *c = cell_at(w, t, i);
-        if (c)
-            granule(w, t, &p, c);
-    }
+    p->mark.lane = (uint8_t)t->lane;
+    granules(w, t, p, first, last - first + 1);
 }
 
 void race_arrived(struct worker *w, const struct touch *t) {
     uint32_t size = check_granule(w);
-    struct party p = party_of(w, t);
+    struct party p = race_party(w, t->use);
+    struct cell *cells = w->gang->check->cells[t->owner->rank];
     p.mark.flags &= (uint8_t)~MARK_PENDING;
-    for (uint64_t i = t->offset / size; i <= (t->offset + t->bytes - 1) / size; i++) {
-        struct cell *c = cell_at(w, t, i);
-        if (c && c->write.pc == p.mark.pc) /* nobody has written over it */
-            c->write = p.mark;
-    }
+    p.mark.lane = (uint8_t)t->lane;
+    for (uint64_t i = t->offset / size; i <= (t->offset + t->bytes - 1) / size; i++)
+        if (cells[i].write.pc == p.mark.pc) /* nobody has written over it */
+            cells[i].write = p.mark;
 }

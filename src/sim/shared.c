@@ -159,7 +159,7 @@ static void move_words(uint8_t *reg, uint8_t *shared, const uint32_t *address, b
             ((u32_lane *)reg)[i] = *(const u32_lane *)(shared + address[i]);
 }
 
-bool shared_access(struct worker *w, const struct instr *in, bool store) {
+bool shared_access(struct worker *w, const struct instr *in, bool store, bool counted) {
     const struct access *a = in->mem;
     uint8_t *regs = w->warp->regs, *shared = w->cta->shared;
     uint32_t address[SIM_LANES];
@@ -176,7 +176,8 @@ bool shared_access(struct worker *w, const struct instr *in, bool store) {
             address[i] = ((const u32_lane *)base)[i] + (uint32_t)a->offset;
     if (!all_inside(address, a->bytes, w->la->shared_bytes))
         return false;
-    count(w, FULL, address, a->bytes);
+    if (!counted)
+        count(w, FULL, address, a->bytes);
     if (a->count == 4 && store)
         store_quads(regs, a->reg, shared, address);
     else if (a->count == 4)
