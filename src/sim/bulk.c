@@ -203,6 +203,8 @@ static bool perform(struct worker *w, const struct bulk *b) {
                  ? copy_into(w, b, in_cta(b->to, rank), in_cta(b->bar, rank))
                  : illegal(w, b->lane, "its mask names a block that the cluster does not have");
     }
+    if (ok)
+        global_bulk_done(w);
     w->agent = w->proxy = false;
     if (!ok)
         return false;

@@ -282,6 +282,10 @@ static bool decode_call(struct decoder *d) {
     if (at >= in->nops || in->ops[at].kind != PTX_OP_SYMBOL || in->nops > at + 2)
         return decode_refuse(d, "only direct calls of functions of the module are");
     struct frame *caller = d->frame, *callee = callee_of(d, in->ops[at].name);
+    if (!callee && str_is(in->ops[at].name, "__assertfail")) {
+        decode_step(d, KIND_TRAP, CLASS_CONTROL)->mode = TRAP_ASSERT;
+        return true;
+    }
     if (!callee)
         return decode_refuse(d, "the function is not defined in the module");
     if (callee->active || d->depth >= DECODE_MAX_CALLS)

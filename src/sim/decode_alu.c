@@ -434,18 +434,3 @@ bool decode_mov(struct decoder *d) {
         return decode_pack(d, &in->ops[1]);
     return decode_alu(d);
 }
-
-void sim_supported(struct buf *out) {
-    size_t n;
-    const struct lane_op *table = lanes_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (table[i].name[0] != '%')
-            buf_printf(out, "%s\n", table[i].name);
-    buf_puts(out, S("cvt (integers, f16, bf16, tf32, f32, f64; .rn .rz .rm .rp .rni .rzi .rmi "
-                    ".rpi .ftz .sat .relu)\n"
-                    "ld st (.global .shared .local .const .param and generic; .v2 .v4 .v8; cache "
-                    "hints)\n"
-                    "cvta isspacep bra brx.idx call ret exit trap membar fence prefetch\n"
-                    "bar.sync barrier.sync bar.red bar.warp.sync shfl.sync vote.sync redux.sync "
-                    "activemask\n"));
-}

@@ -64,7 +64,8 @@ static void count(struct worker *w, uint32_t each, uint32_t mask, uint64_t secto
     *requests += 1;
     *total += sectors;
     *sum += bytes;
-    *widest = each > *widest ? each : *widest;
+    if (!w->agent) /* how wide a thread's accesses are */
+        *widest = each > *widest ? each : *widest;
 }
 
 /* All lanes, one after the other in memory: one copy, or one strided loop an element. */
@@ -138,6 +139,21 @@ static uint64_t distinct(uint64_t *s, unsigned n) {
     return sum;
 }
 
+static void bulk_piece(struct worker *w, uint64_t first, uint64_t more, uint32_t bytes,
+                       bool store) {
+    struct bulk_count *b = &w->bulk;
+    b->sectors += more + (b->last != first + 1);
+    b->last = first + more + 1;
+    b->bytes += bytes;
+    b->store = store;
+}
+
+void global_bulk_done(struct worker *w) {
+    if (w->bulk.bytes)
+        count(w, (uint32_t)w->bulk.bytes, 1, w->bulk.sectors, w->bulk.store);
+    w->bulk = (struct bulk_count){0};
+}
+
 bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
                     uint32_t align, enum use use, uint8_t **at) {
     uint64_t sectors[SIM_LANES], more = 0;
@@ -175,7 +191,10 @@ bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, ui
             check_touch(w, &t);
         }
     }
-    count(w, bytes, mask, distinct(sectors, n) + more, store);
+    if (w->agent)
+        bulk_piece(w, sectors[0], more, bytes, store);
+    else
+        count(w, bytes, mask, distinct(sectors, n) + more, store);
     w->progress += use == USE_WRITE;
     return true;
 }

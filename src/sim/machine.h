@@ -182,6 +182,13 @@ struct bank_memo {
     uint16_t wavefronts, conflicts;
 };
 
+/* Sectors of a bulk copy, which is one request however many pieces it is made in. */
+struct bulk_count {
+    uint64_t last; /* sector met last, + 1; 0: none */
+    uint64_t sectors, bytes;
+    bool store;
+};
+
 struct worker {
     struct launch *la;
     const struct sim_program *p;
@@ -201,8 +208,9 @@ struct worker {
     struct cta *cta;
     struct warp *warp;
     const struct instr *in;
-    bool agent;     /* the access under way is a bulk copy's, */
-    bool proxy;     /* or wgmma's: through the async proxy */
+    bool agent; /* the access under way is a bulk copy's, */
+    bool proxy; /* or wgmma's: through the async proxy */
+    struct bulk_count bulk;
     uint32_t bytes; /* of the access under way, for messages */
     enum sim_status status;
     uint64_t fault_ordinal;
@@ -313,6 +321,7 @@ void lines_collect(const struct launch *la, struct worker *const *workers, unsig
 
 /* global.c */
 bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store);
+void global_bulk_done(struct worker *w); /* counts it */
 bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
                     uint32_t align, enum use use, uint8_t **at);
 

@@ -84,6 +84,7 @@ enum redux_mode {
     REDUX_XOR
 };
 enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR, BARRIER_ARRIVE };
+enum trap_mode { TRAP_PLAIN, TRAP_ASSERT };
 enum match_mode { MATCH_ANY, MATCH_ALL };
 enum cluster_mode { CLUSTER_ARRIVE, CLUSTER_WAIT };
 enum mapa_mode { MAPA_MAP, MAPA_RANK };

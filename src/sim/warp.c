@@ -435,7 +435,8 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             continue;
         case KIND_TRAP:
             if (mask) {
-                fault_plain(w, SIM_TRAP, (unsigned)__builtin_ctz(mask), "executed trap");
+                fault_plain(w, SIM_TRAP, (unsigned)__builtin_ctz(mask),
+                            in->mode == TRAP_ASSERT ? "failed an assertion" : "executed trap");
                 return WARP_FAILED;
             }
             break;

@@ -15,7 +15,8 @@ static void test_refused(void) {
          "{%r3}, {%f1, %f2, %f3, %f4};",
          "is not supported by the simulator"},
         {"cp.async.cg.shared.global [%r1], [%rd1], 8;", "4, 8 or 16 bytes, .cg 16 alone"},
-        {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], "
+        {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+         "[%r1], "
          "[%rd1, {%r1, %r2, %r3}], [%r4], {%h1};",
          "im2col copies are not simulated"},
         {"mbarrier.banana.shared.b64 [%r1], 1;", "is not supported"},
@@ -26,6 +27,7 @@ static void test_refused(void) {
         {"ld.global.v4.f32 {%f1, %f2}, [%rd1];", "another number of registers"},
         {"ld.global.L2::cache_hint.f32 %f1, [%rd1];", "another number of operands"},
         {"ld.global.u64 %r1, [%rd1];", "one fitting width"},
+        {"call (r), __assertfail2, (a);", "not defined in the module"},
         {"bra nowhere;", "needs a label"},
         {"call (r), f, (a);", "not defined in the module"},
         {"mov.u64 %rd1, nothing;", "names nothing"},
@@ -181,14 +183,29 @@ static void test_programs(void) {
     }
 }
 
+/* docs/SIM.md ends with the list; UPDATE=1 writes it. */
 static void test_list(void) {
+    struct arena *a = arena_new(4u << 20);
     struct buf b;
     buf_init(&b, 1u << 20);
     sim_supported(&b);
     CHECK(!b.failed && b.n > 1000);
-    CHECK(str_find(buf_str(&b), S("\nfma.ftz.f32\n")) < b.n);
-    CHECK(str_find(buf_str(&b), S("%")) == b.n); /* steps are nobody's business */
+    CHECK(str_find(buf_str(&b), S("\n- fma: .f32 .ftz.f32 ")) < b.n);
+    str doc = harness_text(a, "../docs", "SIM.md");
+    size_t at = str_find(doc, S("## arithmetic"));
+    CHECKF(str_eq(str_from(doc, at), buf_str(&b)),
+           "docs/SIM.md is not up to date: run with UPDATE=1");
+    if (getenv("UPDATE")) {
+        str path = arena_printf(a, "%s/docs/SIM.md", getenv("SOURCE_ROOT"));
+        FILE *f = fopen(path.p, "w");
+        CHECK(f != NULL);
+        if (f) {
+            fprintf(f, "%.*s%.*s", STR_ARG(str_cut(doc, 0, at)), STR_ARG(buf_str(&b)));
+            fclose(f);
+        }
+    }
     buf_release(&b);
+    arena_free(a);
 }
 
 static const struct tap_case cases[] = {
