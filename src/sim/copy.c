@@ -96,9 +96,13 @@ static bool perform(struct worker *w, struct copy *c, uint32_t lanes) {
             w->in = here;
             continue;
         }
-        if (c->source[i])
-            memcpy(c->to[i], c->from[i], c->source[i]);
-        memset(c->to[i] + c->source[i], 0, n - c->source[i]);
+        if (c->source[i] == 16) { /* the common case, as one move */
+            memcpy(c->to[i], c->from[i], 16);
+        } else {
+            memset(c->to[i], 0, n);
+            if (c->source[i])
+                memcpy(c->to[i], c->from[i], c->source[i]);
+        }
         if (w->la->check)
             check_arrived(w, c->in, i, c->to[i], n);
     }

@@ -220,6 +220,7 @@ struct worker {
 #define WORKER_FUEL 4096u /* instructions between two settlements */
 
 /* run.c */
+struct tile_scratch *worker_tiles(struct worker *w);
 bool worker_settle(struct worker *w); /* adds what was run to the launch's; false: over budget */
 
 /* grid.c: which gang runs when */

@@ -116,6 +116,14 @@ bool worker_settle(struct worker *w) {
     return stop != UINT64_MAX && w->gang->ordinal < stop && w->gang->used <= la->budget;
 }
 
+/* Aligned as its declaration asks. */
+struct tile_scratch *worker_tiles(struct worker *w) {
+    const uintptr_t align = _Alignof(struct tile_scratch);
+    if (!w->tiles)
+        w->tiles = mem_alloc(sizeof(struct tile_scratch) + align);
+    return (struct tile_scratch *)(((uintptr_t)w->tiles + align - 1) & ~(align - 1));
+}
+
 static struct worker *worker_new(struct launch *la) {
     const struct sim_program *p = la->p;
     struct worker *w = mem_alloc(sizeof *w);

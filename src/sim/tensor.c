@@ -7,12 +7,6 @@ typedef uint32_t u32_lane __attribute__((may_alias));
 
 #define MAX_REGS 32u
 
-static struct tile_scratch *tiles(struct worker *w) {
-    if (!w->tiles)
-        w->tiles = mem_alloc(sizeof *w->tiles);
-    return w->tiles;
-}
-
 static void pointers(const struct worker *w, const uint32_t *at, unsigned n, void **out) {
     for (unsigned i = 0; i < n; i++)
         out[i] = w->warp->regs + at[i];
@@ -49,7 +43,7 @@ static void run_mma(struct worker *w, const struct instr *in) {
     pointers(w, in->writes, in->nwrites, d);
     pointers(w, in->reads, in->nreads, abc);
     const void *const *from = (const void *const *)abc;
-    tile_mma_run(f, tiles(w), d, from, from + f->na, from + f->na + f->nb);
+    tile_mma_run(f, worker_tiles(w), d, from, from + f->na, from + f->na + f->nb);
 }
 
 /* One piece of one register, in every lane. */

@@ -108,9 +108,7 @@ static bool perform(struct worker *w, struct cta *c, uint32_t first, const struc
         for (unsigned r = 0; f->a_in_registers && r < TILE_WGMMA_A_REGS; r++)
             a[i * TILE_WGMMA_A_REGS + r] = regs + op->in->reads[2 + r];
     }
-    if (!w->tiles)
-        w->tiles = mem_alloc(sizeof *w->tiles);
-    tile_wgmma_run(f, w->tiles, c->shared, w->la->shared_bytes, op->desc_a, op->desc_b,
+    tile_wgmma_run(f, worker_tiles(w), c->shared, w->la->shared_bytes, op->desc_a, op->desc_b,
                    f->a_in_registers ? a : NULL, d, op->scale_d);
     return true;
 }
