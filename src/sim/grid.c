@@ -72,6 +72,37 @@ static enum gang_end step(struct worker *w, struct gang *g) {
     return end;
 }
 
+struct rounds {
+    struct gang *first, **last; /* resident, in the order they started */
+    uint64_t resident, most;
+    uint64_t progress;    /* when last looked at */
+    uint64_t idle, since; /* rounds without any; instructions at the first of them */
+};
+
+static bool progresses(struct worker *w, struct rounds *r, bool busy, uint64_t used) {
+    if (busy || w->progress != r->progress) {
+        r->progress = w->progress;
+        r->idle = 0;
+        r->since = used;
+        return true;
+    }
+    return ++r->idle < IDLE_ROUNDS || used - r->since < IDLE_INSTRS;
+}
+
+/* Nobody but the gang itself can change what it waits for. */
+static enum gang_end run_alone(struct worker *w, struct gang *g) {
+    struct rounds r = {.first = g, .progress = w->progress, .since = g->used};
+    for (;;) {
+        enum gang_end e = step(w, g);
+        if (e != GANG_POLLS && e != GANG_BUSY)
+            return e;
+        if (!progresses(w, &r, e == GANG_BUSY, g->used)) {
+            stuck_grid(w, g);
+            return GANG_FAILED;
+        }
+    }
+}
+
 static void work_apart(struct worker *w) {
     struct launch *la = w->la;
     for (;;) {
@@ -81,10 +112,7 @@ static void work_apart(struct worker *w) {
         uint64_t end = first + la->chunk < la->gangs ? first + la->chunk : la->gangs;
         for (uint64_t k = first; k < end && k < atomic_load(&la->stop_at); k++) {
             struct gang *g = take(w, k);
-            enum gang_end e;
-            do
-                e = step(w, g);
-            while (e == GANG_BUSY || e == GANG_POLLS);
+            enum gang_end e = run_alone(w, g);
             put_back(w, g);
             if (e == GANG_FAILED) {
                 stop_from(la, k);
@@ -93,13 +121,6 @@ static void work_apart(struct worker *w) {
         }
     }
 }
-
-struct rounds {
-    struct gang *first, **last; /* resident, in the order they started */
-    uint64_t resident, most;
-    uint64_t progress;    /* when last looked at */
-    uint64_t idle, since; /* rounds without any; instructions at the first of them */
-};
 
 /* One gang's turn. `*at` is the link to it, moved on to the next one. False: a fault. */
 static bool turn(struct worker *w, struct rounds *r, struct gang ***at, bool *busy) {
@@ -137,17 +158,6 @@ static bool admit(struct worker *w, struct rounds *r) {
     return true;
 }
 
-static bool progresses(struct worker *w, struct rounds *r, bool busy) {
-    uint64_t used = atomic_load(&w->la->used);
-    if (busy || w->progress != r->progress) {
-        r->progress = w->progress;
-        r->idle = 0;
-        r->since = used;
-        return true;
-    }
-    return ++r->idle < IDLE_ROUNDS || used - r->since < IDLE_INSTRS;
-}
-
 static void work_in_turns(struct worker *w) {
     struct launch *la = w->la;
     struct rounds r = {.last = &r.first,
@@ -163,7 +173,7 @@ static void work_in_turns(struct worker *w) {
         for (struct gang **at = &r.first; ok && *at;)
             ok = turn(w, &r, &at, &busy);
         busy |= atomic_load(&la->next) != before;
-        if (ok && r.first && !progresses(w, &r, busy))
+        if (ok && r.first && !progresses(w, &r, busy, atomic_load(&la->used)))
             ok = stuck_grid(w, r.first);
     } while (ok && (r.first || atomic_load(&la->next) < la->gangs));
     while (r.first) {

@@ -65,12 +65,20 @@ bool stuck_gang(struct worker *w, struct gang *g) {
     return true;
 }
 
+/* One that waits for memory now, or did when it last ran, or at least one that is still there. */
 static struct warp *polling_warp(const struct worker *w, const struct gang *g) {
+    struct warp *best = NULL;
     for (uint32_t c = 0; c < g->n; c++)
-        for (uint32_t i = 0; i < w->la->nwarps; i++)
-            if (g->ctas[c].warps[i].polling)
-                return &g->ctas[c].warps[i];
-    return NULL;
+        for (uint32_t i = 0; i < w->la->nwarps; i++) {
+            struct warp *wp = &g->ctas[c].warps[i];
+            if (!wp->live)
+                continue;
+            if (wp->polling)
+                return wp;
+            if (!best || (!best->poll.address && wp->poll.address))
+                best = wp;
+        }
+    return best;
 }
 
 bool stuck_grid(struct worker *w, struct gang *first) {

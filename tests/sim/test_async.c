@@ -115,7 +115,7 @@ static void test_illegal(void) {
         const char *body, *text;
         enum sim_status status;
     } rows[] = {
-        {"mov.u32 %r1, 0; mbarrier.arrive.shared.b64 %rd2, [%r1];", "not initialised", SIM_TRAP},
+        {"mov.u32 %r1, 0; mbarrier.arrive.shared.b64 %rd2, [%r1];", "initialised", SIM_TRAP},
         {"mov.u32 %r1, 0; mbarrier.init.shared.b64 [%r1], 0;", "", SIM_TRAP},
         {"mov.u32 %r1, 4; mbarrier.init.shared.b64 [%r1], 1;", "multiple of 8", SIM_MISALIGNED},
         {"mov.u32 %r1, 1024; mbarrier.init.shared.b64 [%r1], 1;", "", SIM_OUT_OF_BOUNDS},
