@@ -98,6 +98,15 @@ static void cta_init(const struct launch *la, struct gang *g, struct cta *c, uin
         fill_file(la, c->regs + f * la->p->register_bytes);
 }
 
+uint64_t gang_bytes(const struct launch *la) {
+    uint64_t files = la->together ? la->nwarps : 1, slots = la->gang_ctas * (la->nwarps + 1);
+    uint64_t cta = files * (la->p->register_bytes + SIM_LANES * la->p->local_bytes) +
+                   la->shared_bytes + la->nwarps * sizeof(struct warp);
+    if (la->l->checks) /* clocks, and about what the cells of shared memory take at 4 bytes each */
+        cta += 12 * la->shared_bytes + files * SIM_LANES * la->p->local_bytes;
+    return la->gang_ctas * cta + (la->l->checks ? 4 * slots * slots : 0);
+}
+
 struct gang *gang_new(struct worker *w) {
     const struct launch *la = w->la;
     struct gang *g = mem_alloc(sizeof *g);

@@ -141,30 +141,37 @@ static bool turn(struct worker *w, struct rounds *r, struct gang ***at, bool *bu
     return true;
 }
 
+/* Earlier gangs wait perhaps for those that have not started: a few more start each round, the more
+ * wait already. One that ends at once makes room for the next without a round. */
 static bool admit(struct worker *w, struct rounds *r) {
     struct launch *la = w->la;
-    while (r->resident < r->most && atomic_load(&la->next) < la->gangs) {
+    uint64_t new = 1 + r->resident / 8, started = 0;
+    while (r->resident < r->most && started < new &&atomic_load(&la->next) < la->gangs) {
         struct gang *g = take(w, atomic_fetch_add(&la->next, 1)), **at = r->last;
+        uint64_t before = r->resident;
         bool busy = false;
         *r->last = g;
         r->last = &g->next;
         r->resident++;
         if (!turn(w, r, &at, &busy))
             return false;
-        /* Earlier ones wait perhaps for this one alone; later ones start after they had a turn. */
-        if (r->resident > 1)
-            break;
+        started += r->resident > before;
     }
     return true;
 }
 
+static uint64_t most_resident(const struct launch *la) {
+    uint64_t asked = la->l->resident_ctas ? la->l->resident_ctas : DEFAULT_RESIDENT;
+    uint64_t room = MAX_RESIDENT_BYTES / gang_bytes(la), n = asked / la->gang_ctas;
+    if (la->l->cooperative)
+        return la->gangs; /* sim_run has looked at the room */
+    n = n < room ? n : room;
+    return n ? n : 1;
+}
+
 static void work_in_turns(struct worker *w) {
     struct launch *la = w->la;
-    struct rounds r = {.last = &r.first,
-                       .most = la->l->cooperative     ? la->gangs
-                               : la->l->resident_ctas ? la->l->resident_ctas / la->gang_ctas
-                                                      : DEFAULT_RESIDENT / la->gang_ctas};
-    r.most += r.most == 0;
+    struct rounds r = {.last = &r.first, .most = most_resident(la)};
     bool ok = true;
     do {
         bool busy = false;

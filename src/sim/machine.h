@@ -217,6 +217,8 @@ struct worker {
     struct sim_fault fault;
 };
 
+#define MAX_RESIDENT_BYTES (UINT64_C(2) << 30) /* of all gangs that have started */
+
 #define WORKER_FUEL 4096u /* instructions between two settlements */
 
 /* run.c */
@@ -229,6 +231,7 @@ void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t
 uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
 
 /* gang.c: a gang's memory and warps */
+uint64_t gang_bytes(const struct launch *la); /* about what one takes */
 struct gang *gang_new(struct worker *w);
 void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t index);
 void gang_free(const struct launch *la, struct gang *g);

@@ -267,6 +267,11 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     atomic_init(&la->next, 0);
 }
 
+static void launch_release(struct launch *la) {
+    for (int d = 0; d < 3; d++)
+        mem_free(la->tid[d]);
+}
+
 static unsigned thread_count(const struct launch *la) {
     const struct sim_launch *l = la->l;
     if (l->program->ordered || l->cooperative || l->checks)
@@ -281,6 +286,14 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
         return;
     struct launch la;
     launch_init(&la, m, l);
+    if (l->cooperative && la.gangs > MAX_RESIDENT_BYTES / gang_bytes(&la)) {
+        bad_launch(out,
+                   "%" PRIu64 " blocks of a cooperative launch need more memory than the "
+                   "simulator gives them",
+                   la.gangs * la.gang_ctas);
+        launch_release(&la);
+        return;
+    }
     unsigned n = thread_count(&la);
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
@@ -309,6 +322,5 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
     touched_free(&la, &out->counters);
     check_free(&la, la.check);
-    for (int d = 0; d < 3; d++)
-        mem_free(la.tid[d]);
+    launch_release(&la);
 }

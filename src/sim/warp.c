@@ -398,7 +398,7 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         }
         switch ((enum op_kind)in->kind) {
         case KIND_LANES:
-            if (mask == FULL && w->p->steps[pc].straight > 1 && !wp->rotated) {
+            if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet) {
                 go(wp, run_straight(w, wp, pc));
                 continue;
             }
