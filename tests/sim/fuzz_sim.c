@@ -3,7 +3,45 @@
  * fixtures in tests/sim/ptx. */
 #include "sim/sim.h"
 
+#include <string.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed);
+
+static bool in_word(uint8_t c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '%' ||
+           c == '_' || c == '$' || c == ':';
+}
+
+/* The word, or with `line` the line, around a place. */
+static str around(const uint8_t *data, size_t n, size_t at, bool line) {
+    size_t from = at, to = at;
+    while (from > 0 && (line ? data[from - 1] != '\n' : in_word(data[from - 1])))
+        from--;
+    while (to < n && (line ? data[to] != '\n' : in_word(data[to])))
+        to++;
+    return (str){(const char *)data + from, to - from};
+}
+
+/* Bytes changed at random are rarely PTX: mostly, a word or a line takes the place of another. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
+    static uint8_t copy[1 << 16];
+    if (seed % 4 == 0 || n < 16 || n > sizeof copy)
+        return LLVMFuzzerMutate(data, n, max);
+    bool line = seed % 4 == 1;
+    uint64_t r = seed * UINT64_C(0x9e3779b97f4a7c15);
+    memcpy(copy, data, n);
+    str old = around(copy, n, (size_t)(r >> 20) % n, line);
+    str new = around(copy, n, (size_t)(r >> 40) % n, line);
+    size_t at = (size_t)((const uint8_t *)old.p - copy), left = n - at - old.n;
+    if (n - old.n + new.n > max)
+        return n;
+    memcpy(data + at, new.p, new.n);
+    memcpy(data + at + new.n, copy + at + old.n, left);
+    return n - old.n + new.n;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (n > 64u << 10)
         return 0;
