@@ -60,8 +60,11 @@ static bool parse_tuning(struct parser *p, struct ptx_entry *e) {
         uint32_t three[3] = {0};
         struct lexer before = *l;
         str word = lex_dotted(l);
-        if (str_is(word, "maxntid") || str_is(word, "reqntid")) {
-            uint32_t *to = str_is(word, "maxntid") ? e->maxntid : e->reqntid;
+        if (str_is(word, "maxntid") || str_is(word, "reqntid") ||
+            str_is(word, "reqnctapercluster")) {
+            uint32_t *to = str_is(word, "maxntid")   ? e->maxntid
+                           : str_is(word, "reqntid") ? e->reqntid
+                                                     : e->cluster;
             if (!parse_three(p, three))
                 return false;
             for (int i = 0; i < 3; i++)
@@ -70,8 +73,8 @@ static bool parse_tuning(struct parser *p, struct ptx_entry *e) {
             if (!parse_three(p, three))
                 return false;
             e->minnctapersm = three[0];
-        } else if (str_is(word, "maxnreg") || str_is(word, "reqnctapercluster") ||
-                   str_is(word, "maxclusterrank") || str_is(word, "maxnctapersm")) {
+        } else if (str_is(word, "maxnreg") || str_is(word, "maxclusterrank") ||
+                   str_is(word, "maxnctapersm")) {
             if (!parse_three(p, three))
                 return false;
         } else if (!str_is(word, "noreturn") && !str_is(word, "explicitcluster") &&

@@ -122,6 +122,7 @@ struct ptx_entry {
     struct ptx_label *labels;
     size_t nlabels;
     uint32_t maxntid[3], reqntid[3], minnctapersm; /* 0: not given */
+    uint32_t cluster[3];                           /* .reqnctapercluster; 0: not given */
     struct ptx_param *rets;                        /* of a .func */
     size_t nrets;
 };

@@ -1,10 +1,11 @@
-/* Instructions in which a lane sees the others: shuffles, votes, reductions, the active mask. */
+/* Instructions in which a lane sees the others: shuffles, votes, matches, elections, reductions,
+ * the active mask. */
 #include "sim/machine.h"
 
 #include <string.h>
 
 typedef uint32_t u32_lane __attribute__((may_alias));
-typedef int32_t s32_lane __attribute__((may_alias));
+typedef uint64_t u64_lane __attribute__((may_alias));
 
 /* Where a lane reads: c holds the segment mask in bits 8–12 and the clamp in bits 0–4. */
 static bool shuffle_from(uint8_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from) {
@@ -78,12 +79,54 @@ static uint32_t redux(const struct instr *in, const u32_lane *a, uint32_t mask) 
     return r;
 }
 
+static uint64_t match_value(const struct instr *in, const uint8_t *regs, unsigned lane) {
+    return in->wide ? ((const u64_lane *)(regs + in->a))[lane]
+                    : ((const u32_lane *)(regs + in->a))[lane];
+}
+
+/* The lanes that have this lane's value; match.all: all of them or none. */
+static void match(struct worker *w, const struct instr *in, uint32_t mask) {
+    uint8_t *regs = w->warp->regs;
+    uint32_t same[SIM_LANES] = {0}, all[SIM_LANES] = {0};
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        uint64_t v = match_value(in, regs, i);
+        for (uint32_t k = mask; k; k &= k - 1)
+            same[i] |= (uint32_t)(match_value(in, regs, (unsigned)__builtin_ctz(k)) == v)
+                       << __builtin_ctz(k);
+        all[i] = same[i] == mask ? ~0u : 0;
+        if (in->mode == MATCH_ALL)
+            same[i] &= all[i];
+    }
+    lanes_blend(regs + in->d, (const uint8_t *)same, mask, 4);
+    if (in->d2)
+        lanes_blend(regs + in->d2, (const uint8_t *)all, mask, 4);
+}
+
+/* The lowest lane leads. */
+static void elect(struct worker *w, const struct instr *in, uint32_t mask) {
+    uint32_t leader[SIM_LANES], is[SIM_LANES] = {0};
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        leader[i] = (uint32_t)__builtin_ctz(mask);
+    is[__builtin_ctz(mask)] = ~0u;
+    lanes_blend(w->warp->regs + in->d, (const uint8_t *)leader, mask, 4);
+    lanes_blend(w->warp->regs + in->d2, (const uint8_t *)is, mask, 4);
+}
+
 void collective_run(struct worker *w, const struct instr *in, uint32_t mask) {
     uint8_t *regs = w->warp->regs;
     if (!mask)
         return;
     if (in->kind == KIND_SHUFFLE) {
         shuffle(w, in, mask);
+        return;
+    }
+    if (in->kind == KIND_MATCH) {
+        match(w, in, mask);
+        return;
+    }
+    if (in->kind == KIND_ELECT) {
+        elect(w, in, mask);
         return;
     }
     uint32_t r = in->kind == KIND_VOTE    ? vote(in, lanes_mask(regs + in->a), mask)

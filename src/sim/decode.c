@@ -12,11 +12,8 @@
 static const struct {
     const char *op, *remedy;
 } remedies[] = {
-    {"atom", "give each block its own place in a workspace and add them up in a second launch"},
-    {"red", "give each block its own place in a workspace and add them up in a second launch"},
-    {"mma", "write the product with fma, or run it on a GPU"},
-    {"wgmma", "write the product with fma, or run it on a GPU"},
-    {"ldmatrix", "load fragments with ld.shared, or run it on a GPU"},
+    {"atom", "use one of the forms of atom and red that PTX has for sm_90"},
+    {"red", "use one of the forms of atom and red that PTX has for sm_90"},
     {"tex", "read global memory instead"},
 };
 
@@ -77,6 +74,8 @@ const struct lane_op *decode_find(const struct decoder *d, const char *name) {
 uint32_t decode_place(struct decoder *d, uint8_t bytes) {
     uint32_t at = d->prog->register_bytes;
     d->prog->register_bytes += bytes * SIM_LANES;
+    d->places = mem_grow(d->places, &d->places_cap, d->nplaces + 1, sizeof *d->places);
+    d->places[d->nplaces++] = (struct place){at, bytes};
     return at;
 }
 
@@ -283,6 +282,10 @@ static bool decode_call(struct decoder *d) {
     if (at >= in->nops || in->ops[at].kind != PTX_OP_SYMBOL || in->nops > at + 2)
         return decode_refuse(d, "only direct calls of functions of the module are");
     struct frame *caller = d->frame, *callee = callee_of(d, in->ops[at].name);
+    if (!callee && str_is(in->ops[at].name, "__assertfail")) {
+        decode_step(d, KIND_TRAP, CLASS_CONTROL)->mode = TRAP_ASSERT;
+        return true;
+    }
     if (!callee)
         return decode_refuse(d, "the function is not defined in the module");
     if (callee->active || d->depth >= DECODE_MAX_CALLS)
@@ -316,8 +319,8 @@ static bool decode_return(struct decoder *d, bool leave) {
 }
 
 static bool is_nothing(str op) {
-    static const char *const names[] = {"membar",        "fence",     "prefetch", "prefetchu",
-                                        "applypriority", "nanosleep", "pmevent"};
+    static const char *const names[] = {"prefetch", "prefetchu",      "applypriority", "pmevent",
+                                        "discard",  "griddepcontrol", "setmaxnreg",    "brkpt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_is(op, names[i]))
             return true;
@@ -327,10 +330,14 @@ static bool is_nothing(str op) {
 static bool decode_instr(struct decoder *d) {
     const struct ptx_instr *in = d->in;
     bool known;
+    if (decode_mod(d, "async") && (str_is(in->op, "st") || str_is(in->op, "red")))
+        return decode_async(d, &known);
     if (str_is(in->op, "ld") || str_is(in->op, "ldu"))
         return decode_access(d, false);
     if (str_is(in->op, "st"))
         return decode_access(d, true);
+    if (str_is(in->op, "atom") || str_is(in->op, "red"))
+        return decode_atomic(d, str_is(in->op, "atom"));
     if (str_is(in->op, "mov"))
         return decode_mov(d);
     if (str_is(in->op, "cvt"))
@@ -356,6 +363,10 @@ static bool decode_instr(struct decoder *d) {
         return true;
     }
     if (!decode_sync(d, &known))
+        return false;
+    if (!known && !decode_tensor(d, &known))
+        return false;
+    if (!known && !decode_async(d, &known))
         return false;
     return known || decode_alu(d);
 }
@@ -455,11 +466,21 @@ static void *keep(struct arena *a, const void *p, size_t n, size_t size) {
     return copy;
 }
 
+/* "sm_90a" is 90; what cannot be read counts as the newest there is. */
+static unsigned target_sm(str target) {
+    unsigned sm = 0;
+    for (size_t i = 0; i < target.n; i++)
+        if (target.p[i] >= '0' && target.p[i] <= '9' && sm < 1000)
+            sm = sm * 10 + (unsigned)(target.p[i] - '0');
+    return sm ? sm : 90;
+}
+
 bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct arena *a,
               struct sim_program **out, struct err *err) {
     struct sim_program *p = arena_new_of(a, struct sim_program);
     struct decoder d = {.m = m, .arena = a, .err = err, .prog = p};
     *p = (struct sim_program){.module = m, .entry = e, .register_bytes = REGISTERS_START};
+    p->sm = target_sm(m->target);
     if (!e->is_kernel)
         return err_set(err, ERR_INPUT, "%.*s is not a kernel", STR_ARG(e->name));
     ops_init(&d);
@@ -482,9 +503,12 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
     mem_free(d.specials);
     mem_free(d.params);
     if (ok) {
-        flow_find_unset(p, a);
+        flow_find_order(p);
         flow_mark_waits(p);
+        slots_assign(p, a, d.places, d.nplaces);
+        flow_find_straight(p, a);
     }
+    mem_free(d.places);
     *out = ok ? p : NULL;
     return ok;
 }

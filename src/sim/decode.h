@@ -38,6 +38,8 @@ struct decoder {
     size_t nspecials, specials_cap;
     struct param_use *params;
     size_t nparams, params_cap;
+    struct place *places; /* all that were given out, in order */
+    size_t nplaces, places_cap;
     size_t *module_at; /* place of each module variable; SIZE_MAX: not placed yet */
     struct op_slot *ops;
     const struct ptx_instr *in; /* being decoded */
@@ -60,6 +62,28 @@ bool decode_access(struct decoder *d, bool store);
 bool decode_cvta(struct decoder *d);
 bool decode_isspacep(struct decoder *d);
 bool decode_sync(struct decoder *d, bool *known); /* barriers, shuffles, votes */
+bool decode_atomic(struct decoder *d, bool result);
+bool decode_tensor(struct decoder *d, bool *known); /* mma, wmma, wgmma, matrices */
+bool decode_async(struct decoder *d, bool *known);  /* copies that end later, mbarriers */
+bool decode_clock(struct decoder *d, bool *known);  /* mov of a register that counts */
+
+/* Registers of an instruction that has many, gathered before its step is made. */
+#define DECODE_MAX_LIST 160u
+struct operand_list {
+    uint32_t reg[DECODE_MAX_LIST];
+    uint16_t n;
+};
+bool list_source(struct decoder *d, struct operand_list *l, const struct ptx_operand *op,
+                 char shape, uint8_t *index);
+/* {a, b, …} or a alone: `n` of them. */
+bool list_sources(struct decoder *d, struct operand_list *l, const struct ptx_operand *op, size_t n,
+                  char shape);
+bool list_registers(struct decoder *d, struct operand_list *l, const struct ptx_operand *op,
+                    size_t n, char shape);
+bool list_where(struct decoder *d, struct operand_list *l, const struct ptx_operand *op,
+                enum ptx_space space, struct where *out);
+void list_attach(struct decoder *d, struct instr *i, const struct operand_list *reads,
+                 const struct operand_list *writes);
 
 /* Building blocks. */
 const struct lane_op *decode_find(const struct decoder *d, const char *name);
@@ -74,6 +98,11 @@ bool decode_source(struct decoder *d, const struct ptx_operand *op, char shape, 
 struct instr *decode_step(struct decoder *d, uint8_t kind, uint8_t class);
 bool decode_lanes(struct decoder *d, const char *name, uint32_t to, uint32_t a, uint32_t b);
 bool decode_mod(const struct decoder *d, const char *mod);
+bool decode_space(str mod, enum ptx_space *out);
+bool decode_ordering(str mod, struct access *a); /* false: not a word about order or caches */
+/* The base's place; a symbol's address is a constant, and says which space it is in. */
+bool decode_base(struct decoder *d, const struct ptx_operand *op, struct access *a, uint32_t *at);
+bool decode_wide(struct decoder *d, const struct ptx_operand *op, uint32_t at[2]);
 bool decode_shape_ok(const struct decoder *d, const struct ptx_operand *op, char shape);
 
 #endif

@@ -30,6 +30,26 @@ static const struct {
     {"%lanemask_ge", SPECIAL_LANEMASK_GE},
     {"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED},
     {"%total_smem_size", SPECIAL_TOTAL_SHARED},
+    {"%aggr_smem_size", SPECIAL_TOTAL_SHARED},
+    {"%smid", SPECIAL_SMID},
+    {"%nsmid", SPECIAL_NSMID},
+    {"%gridid", SPECIAL_GRIDID},
+    {"%clusterid.x", SPECIAL_CLUSTERID_X},
+    {"%clusterid.y", SPECIAL_CLUSTERID_Y},
+    {"%clusterid.z", SPECIAL_CLUSTERID_Z},
+    {"%nclusterid.x", SPECIAL_NCLUSTERID_X},
+    {"%nclusterid.y", SPECIAL_NCLUSTERID_Y},
+    {"%nclusterid.z", SPECIAL_NCLUSTERID_Z},
+    {"%cluster_ctaid.x", SPECIAL_CLUSTER_CTAID_X},
+    {"%cluster_ctaid.y", SPECIAL_CLUSTER_CTAID_Y},
+    {"%cluster_ctaid.z", SPECIAL_CLUSTER_CTAID_Z},
+    {"%cluster_nctaid.x", SPECIAL_CLUSTER_NCTAID_X},
+    {"%cluster_nctaid.y", SPECIAL_CLUSTER_NCTAID_Y},
+    {"%cluster_nctaid.z", SPECIAL_CLUSTER_NCTAID_Z},
+    {"%cluster_ctarank", SPECIAL_CLUSTER_CTARANK},
+    {"%cluster_nctarank", SPECIAL_CLUSTER_NCTARANK},
+    {"%is_explicit_cluster", SPECIAL_EXPLICIT_CLUSTER},
+    {"%ctaid.w", SPECIAL_ZERO},
 };
 
 enum ptx_type decode_reg_type(const struct decoder *d, uint32_t reg) {
@@ -70,7 +90,8 @@ static bool decode_special(struct decoder *d, str name, char shape, uint32_t *at
     size_t i = 0, n = sizeof special_names / sizeof *special_names;
     while (i < n && !str_is(name, special_names[i].name))
         i++;
-    if (i == n || shape != '4')
+    char wanted = i < n && special_names[i].what == SPECIAL_EXPLICIT_CLUSTER ? 'p' : '4';
+    if (i == n || shape != wanted)
         return decode_refuse(d, "the simulator does not have this special register");
     for (size_t k = 0; k < d->nspecials; k++)
         if (d->specials[k].what == special_names[i].what) {
@@ -112,6 +133,10 @@ bool decode_source(struct decoder *d, const struct ptx_operand *op, char shape, 
         struct symbol s;
         if (shape != '4' && shape != '8')
             return decode_refuse(d, "an address does not fit the instruction");
+        if (str_is(op->name, "WARP_SZ")) {
+            *at = decode_constant(d, SIM_LANES, shape_bytes(shape), false);
+            return true;
+        }
         if (!decode_symbol(d, op->name, &s))
             return false;
         *at = decode_constant(d, s.at, shape_bytes(shape), s.dynamic);
@@ -222,67 +247,104 @@ static bool decode_named(struct decoder *d, const struct lane_op *op, uint8_t ro
     i->d = t.d, i->a = t.a, i->b = t.b, i->c = t.c, i->e = t.e;
     if (!sat)
         return true;
-    if (op->shape[0] == 'h')
-        return decode_refuse(d, NULL);
-    return decode_lanes(d, op->shape[0] == '8' ? "%sat.f64" : "%sat.f32", t.d, t.d, 0);
+    char name[32];
+    snprintf(name, sizeof name, "%%sat.%.*s",
+             STR_ARG(str_cut(d->in->mods[d->in->nmods - 1], 0, 16)));
+    return decode_lanes(d, name, t.d, t.d, 0);
 }
 
-/* setp.lt.and.f32 p, a, b, c: the comparison into a place between, then `and` with c or !c. */
-static bool decode_combined(struct decoder *d, const struct lane_op *op, str combine) {
-    const struct ptx_instr *in = d->in;
-    uint32_t a, b, c, p, t = decode_temp(d, 0);
-    if (in->nops != 4)
-        return decode_refuse(d, "it has another number of operands");
-    struct ptx_operand with = in->ops[3];
-    with.negated = false;
-    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
-        !decode_source(d, &in->ops[2], op->shape[2], &b) || !decode_source(d, &with, 'p', &c) ||
-        !decode_register(d, &in->ops[0], 'p', &p) || !decode_lanes(d, op->name, t, a, b))
-        return false;
-    if (in->ops[3].negated) {
-        if (!decode_lanes(d, "not.pred", decode_temp(d, 1), c, 0))
-            return false;
-        c = decode_temp(d, 1);
-    }
+/* setp.lt.and.f32 p|q, a, b, c: the comparison into a place between; p is it and c, q its opposite
+ * and c. The places between come first: p or q may be c. */
+static bool combine_step(struct decoder *d, str combine, uint32_t to, uint32_t t, uint32_t c) {
     const char *name = str_is(combine, "and")  ? "and.pred"
                        : str_is(combine, "or") ? "or.pred"
                                                : "xor.pred";
-    return decode_lanes(d, name, p, t, c);
+    return combine.n ? decode_lanes(d, name, to, t, c) : decode_lanes(d, "mov.pred", to, t, 0);
 }
 
-/* set.lt.u32.f32 gives ~0 or 0, which is what a predicate's lane holds. */
-static const struct lane_op *set_as_setp(struct decoder *d, struct lane_op *space) {
+static bool decode_setp(struct decoder *d, const struct lane_op *op, str combine) {
     const struct ptx_instr *in = d->in;
-    if (!str_is(in->op, "set") || in->nmods < 3)
-        return NULL;
-    str to = in->mods[in->nmods - 2];
-    if (!str_is(to, "u32") && !str_is(to, "s32"))
-        return NULL;
+    uint32_t a, b, c = 0, p, q = 0, t = decode_temp(d, 0), u = decode_temp(d, 1), v = 0;
+    const struct ptx_operand *to = &in->ops[0], *both = NULL;
+    if (in->nops != (combine.n ? 4u : 3u))
+        return decode_refuse(d, "it has another number of operands");
+    if (to->kind == PTX_OP_VECTOR) {
+        if (to->nelem != 2)
+            return decode_refuse(d, NULL);
+        both = &to->elem[1];
+        to = &to->elem[0];
+    }
+    struct ptx_operand with = combine.n ? in->ops[3] : (struct ptx_operand){0};
+    with.negated = false;
+    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
+        !decode_source(d, &in->ops[2], op->shape[2], &b) ||
+        (combine.n && !decode_source(d, &with, 'p', &c)) || !decode_register(d, to, 'p', &p) ||
+        (both && !decode_register(d, both, 'p', &q)) || !decode_lanes(d, op->name, t, a, b))
+        return false;
+    if (combine.n && in->ops[3].negated) {
+        if (!decode_lanes(d, "not.pred", u, c, 0))
+            return false;
+        c = u;
+    }
+    if (!both)
+        return combine_step(d, combine, p, t, c);
+    v = decode_place(d, 4);
+    return decode_lanes(d, "not.pred", v, t, 0) && combine_step(d, combine, v, v, c) &&
+           combine_step(d, combine, p, t, c) && decode_lanes(d, "mov.pred", q, v, 0);
+}
+
+/* set.lt.f16.f16 d, a, b: the comparison, then one or zero in the destination's type. */
+static bool decode_set(struct decoder *d, bool *known) {
+    static const struct {
+        const char *type, *select;
+        uint32_t one;
+        char shape;
+    } results[] = {
+        {"u32", "selp.b32", ~0u, '4'},        {"s32", "selp.b32", ~0u, '4'},
+        {"f32", "selp.b32", 0x3f800000, '4'}, {"f16", "selp.b16", 0x3c00, 'h'},
+        {"bf16", "selp.b16", 0x3f80, 'h'},
+    };
+    const struct ptx_instr *in = d->in;
+    *known = false;
+    if (!str_is(in->op, "set") || in->nmods < 3 || in->nops != 3)
+        return true;
+    size_t r = 0, n = sizeof results / sizeof *results;
+    while (r < n && !str_is(in->mods[in->nmods - 2], results[r].type))
+        r++;
     char name[64];
     snprintf(name, sizeof name, "setp.%.*s%s.%.*s", STR_ARG(str_cut(in->mods[0], 0, 8)),
              decode_mod(d, "ftz") ? ".ftz" : "", STR_ARG(str_cut(in->mods[in->nmods - 1], 0, 8)));
     const struct lane_op *op = decode_find(d, name);
-    if (!op)
-        return NULL;
-    static const char *const shapes[] = {"444", "488", "4hh"};
-    *space = *op;
-    space->shape = op->shape[1] == '4' ? shapes[0] : op->shape[1] == '8' ? shapes[1] : shapes[2];
-    return space;
+    if (r == n || !op)
+        return true;
+    *known = true;
+    uint32_t to, a, b, t = decode_temp(d, 0);
+    if (!decode_source(d, &in->ops[1], op->shape[1], &a) ||
+        !decode_source(d, &in->ops[2], op->shape[2], &b) ||
+        !decode_register(d, &in->ops[0], results[r].shape, &to) || !decode_lanes(d, name, t, a, b))
+        return false;
+    uint32_t one = decode_constant(d, results[r].one, 4, false);
+    if (!decode_lanes(d, results[r].select, to, one, decode_constant(d, 0, 4, false)))
+        return false;
+    d->code[d->ncode - 1].c = t;
+    return true;
 }
 
 bool decode_alu(struct decoder *d) {
     struct alu_name n;
-    struct lane_op space;
+    bool set;
     if (!alu_name(d, &n))
         return false;
     const struct lane_op *op = decode_find(d, n.text);
-    if (!op)
-        op = set_as_setp(d, &space);
+    if (!op && (!decode_set(d, &set) || set))
+        return set;
     if (!op || op->name[0] == '%')
         return decode_refuse(d, NULL);
+    bool pair = d->in->nops && d->in->ops[0].kind == PTX_OP_VECTOR;
+    if (str_is(d->in->op, "setp") && (n.combine.n || pair))
+        return decode_setp(d, op, n.combine);
     if (n.combine.n)
-        return str_is(d->in->op, "setp") ? decode_combined(d, op, n.combine)
-                                         : decode_refuse(d, NULL);
+        return decode_refuse(d, NULL);
     return decode_named(d, op, n.round, n.sat);
 }
 
@@ -293,35 +355,41 @@ static bool decode_pack(struct decoder *d, const struct ptx_operand *v) {
     bool words = v->nelem == 2 && decode_shape_ok(d, to, '8');
     bool halves = v->nelem == 2 && decode_shape_ok(d, to, '4');
     bool quarters = v->nelem == 4 && decode_shape_ok(d, to, '8');
-    if (!words && !halves && !quarters)
+    bool bytes = v->nelem == 2 && decode_shape_ok(d, to, 'h');
+    if (!words && !halves && !quarters && !bytes)
         return decode_refuse(d, NULL);
     for (size_t i = 0; i < v->nelem; i++)
         if (!decode_source(d, &v->elem[i], words ? '4' : 'h', &at[i]))
             return false;
-    if (!decode_register(d, to, halves ? '4' : '8', &out))
+    if (!decode_register(d, to, bytes ? 'h' : halves ? '4' : '8', &out))
         return false;
     if (!quarters)
-        return decode_lanes(d, words ? "%pack64" : "%pack32", out, at[0], at[1]);
+        return decode_lanes(d,
+                            bytes   ? "%pack16"
+                            : words ? "%pack64"
+                                    : "%pack32",
+                            out, at[0], at[1]);
     return decode_lanes(d, "%pack32", t0, at[0], at[1]) &&
            decode_lanes(d, "%pack32", t1, at[2], at[3]) && decode_lanes(d, "%pack64", out, t0, t1);
 }
 
 /* mov {a, b}, s. */
 static bool decode_unpack(struct decoder *d, const struct ptx_operand *v) {
-    static const char *const words[] = {"%low64", "%high64"},
-                             *const halves[] = {"%low32", "%high32"},
-                             *const quarters[] = {"%quarter1", "%quarter2", "%quarter3",
-                                                  "%quarter4"};
+    static const char
+        *const words[] = {"%low64", "%high64"},
+               *const halves[] = {"%low32", "%high32"}, *const bytes[] = {"%low16", "%high16"},
+               *const quarters[] = {"%quarter1", "%quarter2", "%quarter3", "%quarter4"};
     const struct ptx_operand *from = &d->in->ops[1];
     bool wide = decode_mod(d, "b64");
     const char *const *names = v->nelem == 4 && wide                   ? quarters
                                : v->nelem == 2 && wide                 ? words
                                : v->nelem == 2 && decode_mod(d, "b32") ? halves
+                               : v->nelem == 2 && decode_mod(d, "b16") ? bytes
                                                                        : NULL;
     uint32_t s, at;
     if (!names)
         return decode_refuse(d, NULL);
-    if (!decode_source(d, from, wide ? '8' : '4', &s))
+    if (!decode_source(d, from, wide ? '8' : names == bytes ? 'h' : '4', &s))
         return false;
     for (size_t i = 0; i < v->nelem; i++)
         if (!decode_register(d, &v->elem[i], names == words ? '4' : 'h', &at) ||
@@ -330,28 +398,39 @@ static bool decode_unpack(struct decoder *d, const struct ptx_operand *v) {
     return true;
 }
 
+/* mov.b128: between a 128-bit register and two of 64 bits, or another one. */
+static bool decode_mov_wide(struct decoder *d) {
+    uint32_t at[2][2];
+    for (int k = 0; k < 2; k++) {
+        const struct ptx_operand *op = &d->in->ops[k];
+        if (op->kind != PTX_OP_VECTOR) {
+            if (!decode_wide(d, op, at[k]))
+                return false;
+            continue;
+        }
+        if (op->nelem != 2)
+            return decode_refuse(d, NULL);
+        for (int i = 0; i < 2; i++)
+            if (k == 0 ? !decode_register(d, &op->elem[i], '8', &at[k][i])
+                       : !decode_source(d, &op->elem[i], '8', &at[k][i]))
+                return false;
+    }
+    return decode_lanes(d, "mov.b64", at[0][0], at[1][0], 0) &&
+           decode_lanes(d, "mov.b64", at[0][1], at[1][1], 0);
+}
+
 bool decode_mov(struct decoder *d) {
     const struct ptx_instr *in = d->in;
+    bool clock;
     if (in->nops != 2)
         return decode_refuse(d, "it has another number of operands");
+    if (!decode_clock(d, &clock) || clock)
+        return clock;
+    if (decode_mod(d, "b128"))
+        return decode_mov_wide(d);
     if (in->ops[0].kind == PTX_OP_VECTOR)
         return decode_unpack(d, &in->ops[0]);
     if (in->ops[1].kind == PTX_OP_VECTOR)
         return decode_pack(d, &in->ops[1]);
     return decode_alu(d);
-}
-
-void sim_supported(struct buf *out) {
-    size_t n;
-    const struct lane_op *table = lanes_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (table[i].name[0] != '%')
-            buf_printf(out, "%s\n", table[i].name);
-    buf_puts(out, S("cvt (integers, f16, bf16, tf32, f32, f64; .rn .rz .rm .rp .rni .rzi .rmi "
-                    ".rpi .ftz .sat .relu)\n"
-                    "ld st (.global .shared .local .const .param and generic; .v2 .v4 .v8; cache "
-                    "hints)\n"
-                    "cvta isspacep bra brx.idx call ret exit trap membar fence prefetch\n"
-                    "bar.sync barrier.sync bar.red bar.warp.sync shfl.sync vote.sync redux.sync "
-                    "activemask\n"));
 }

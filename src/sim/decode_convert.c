@@ -127,13 +127,11 @@ static bool int_to_float(struct decoder *d, const struct conversion *c, uint32_t
         last_rounds(d, c->round);
         return true;
     }
-    if (half && (c->round || ptx_type_bytes(c->from) > 4))
+    if (half && c->round)
         return decode_refuse(d, NULL);
     if (!widen(d, c->from, from, reg_bytes))
         return false;
     const char *wide = c->from_domain == DOMAIN_SIGNED ? "s64" : "u64";
-    if (half) /* 32-bit integers are exact in double */
-        return step2(d, "%", "f64", wide, w, w) && step2(d, "%", name_of(c->to), "f64", to, w);
     if (!step2(d, "%", name_of(c->to), wide, to, w))
         return false;
     last_rounds(d, c->round);
@@ -187,8 +185,12 @@ static bool float_to_float(struct decoder *d, const struct conversion *c, uint32
         return decode_refuse(d, NULL);
     if (c->integral)
         return step2(d, "%", c->integral, name_of(c->to), to, from) && float_finish(d, c, to);
-    if (half_to && c->round)
-        return decode_refuse(d, "halves are rounded to nearest only");
+    if (half_to && c->round) {
+        static const char *const directions[] = {"rn", "rz", "rm", "rp"};
+        if (c->from != PTX_F32 || c->relu || c->sat)
+            return decode_refuse(d, NULL);
+        return step2(d, "%", name_of(c->to), directions[c->round], to, from);
+    }
     if (c->relu) {
         if (c->from != PTX_F32 || !decode_lanes(d, "%relu.f32", t, from, 0))
             return decode_refuse(d, NULL);
@@ -200,25 +202,59 @@ static bool float_to_float(struct decoder *d, const struct conversion *c, uint32
     return float_finish(d, c, to);
 }
 
-/* cvt.rn.f16x2.f32 d, a, b: two floats into one register; cvt.rna.tf32.f32. */
+/* Pairs: cvt.rn.f16x2.f32 d, a, b; cvt.rn.satfinite.e4m3x2.f32 d, a, b; cvt.rn.f16x2.e4m3x2 d, a.
+ */
+static bool pair_form(struct decoder *d, str to, str from) {
+    const struct ptx_instr *in = d->in;
+    bool two = str_is(from, "f32"), eight_to = str_starts(to, S("e")),
+         eight_from = str_starts(from, S("e")), relu = decode_mod(d, "relu"),
+         rz = decode_mod(d, "rz");
+    uint32_t at, a, b = 0;
+    char name[40];
+    if (in->nops != (two ? 3u : 2u) || !(decode_mod(d, "rn") || rz) || (rz && (!two || eight_to)) ||
+        (eight_to && !decode_mod(d, "satfinite")))
+        return decode_refuse(d, NULL);
+    if (!decode_register(d, &in->ops[0], eight_to ? 'h' : '4', &at) ||
+        !decode_source(d, &in->ops[1], eight_from ? 'h' : '4', &a) ||
+        (two && !decode_source(d, &in->ops[2], '4', &b)))
+        return false;
+    if (relu && eight_to) { /* negative numbers are zero before they are rounded */
+        uint32_t t0 = decode_temp(d, 0), t1 = decode_temp(d, 1);
+        const char *step = two ? "%relu.f32" : "%relu.f16x2";
+        if (!decode_lanes(d, step, t0, a, 0) || (two && !decode_lanes(d, step, t1, b, 0)))
+            return false;
+        a = t0;
+        b = t1;
+    }
+    snprintf(name, sizeof name, "%%%.*s.%.*s", STR_ARG(to), STR_ARG(rz ? S("rz") : from));
+    if (!decode_lanes(d, name, at, a, b))
+        return false;
+    if (!relu || eight_to)
+        return true;
+    return decode_lanes(d, str_is(to, "f16x2") ? "%relu.f16x2" : "%relu.bf16x2", at, at, 0);
+}
+
+/* Pairs, and cvt.rna.tf32.f32. */
 static bool special_form(struct decoder *d, bool *known) {
     const struct ptx_instr *in = d->in;
-    uint32_t to, a, b = 0;
-    bool f16 = decode_mod(d, "f16x2"), bf16 = decode_mod(d, "bf16x2"), tf32 = decode_mod(d, "tf32");
-    *known = f16 || bf16 || tf32;
+    static const char *const pairs[] = {"f16x2", "bf16x2", "e4m3x2", "e5m2x2"};
+    uint32_t at, a;
+    *known = false;
+    if (in->nmods < 2)
+        return true;
+    str to = in->mods[in->nmods - 2], from = in->mods[in->nmods - 1];
+    for (size_t i = 0; i < 4; i++)
+        *known |= str_is(to, pairs[i]);
+    if (*known)
+        return pair_form(d, to, from);
+    *known = str_is(to, "tf32");
     if (!*known)
         return true;
     bool nearest = decode_mod(d, "rn"), away = decode_mod(d, "rna");
-    if (in->nops != (tf32 ? 2u : 3u) || !str_is(in->mods[in->nmods - 1], "f32") ||
-        !(nearest || (tf32 && away)) || in->nmods != 3)
+    if (in->nops != 2 || !str_is(from, "f32") || !(nearest || away) || in->nmods != 3)
         return decode_refuse(d, NULL);
-    if (!decode_register(d, &in->ops[0], '4', &to) || !decode_source(d, &in->ops[1], '4', &a) ||
-        (!tf32 && !decode_source(d, &in->ops[2], '4', &b)))
-        return false;
-    const char *name = tf32  ? (away ? "%tf32.rna" : "%tf32.rn")
-                       : f16 ? "%f16x2.f32"
-                             : "%bf16x2.f32";
-    return decode_lanes(d, name, to, a, b);
+    return decode_register(d, &in->ops[0], '4', &at) && decode_source(d, &in->ops[1], '4', &a) &&
+           decode_lanes(d, away ? "%tf32.rna" : "%tf32.rn", at, a, 0);
 }
 
 static bool read_mods(struct decoder *d, struct conversion *c) {

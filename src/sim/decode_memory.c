@@ -3,14 +3,16 @@
 
 #include <string.h>
 
-static bool space_named(str m, enum ptx_space *out) {
+bool decode_space(str m, enum ptx_space *out) {
     static const struct {
         const char *name;
         enum ptx_space space;
     } spaces[] = {
-        {"global", PTX_GLOBAL},      {"shared", PTX_SHARED},     {"shared::cta", PTX_SHARED},
-        {"local", PTX_LOCAL},        {"const", PTX_CONST},       {"param", PTX_PARAM},
-        {"param::entry", PTX_PARAM}, {"param::func", PTX_PARAM},
+        {"global", PTX_GLOBAL},      {"shared", PTX_SHARED},
+        {"shared::cta", PTX_SHARED}, {"shared::cluster", PTX_SHARED},
+        {"local", PTX_LOCAL},        {"const", PTX_CONST},
+        {"param", PTX_PARAM},        {"param::entry", PTX_PARAM},
+        {"param::func", PTX_PARAM},
     };
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
         if (str_is(m, spaces[i].name)) {
@@ -20,16 +22,32 @@ static bool space_named(str m, enum ptx_space *out) {
     return false;
 }
 
-/* Ordering and cache hints change nothing here: a warp's accesses happen at once and in order. */
-static bool is_hint(str m) {
-    static const char *const hints[] = {
-        "weak", "volatile", "relaxed", "acquire", "release", "cta", "cluster", "gpu", "sys",
-        "nc",   "ca",       "cg",      "cs",      "lu",      "cv",  "wb",      "wt",
+/* What an access means to others: a strong one can be waited with, releases and acquires order the
+ * accesses around them. Scopes and cache hints change nothing here. */
+bool decode_ordering(str m, struct access *a) {
+    static const struct {
+        const char *name;
+        bool strong, acquire, release;
+    } words[] = {
+        {"weak", false, false, false},    {"volatile", true, false, false},
+        {"relaxed", true, false, false},  {"acquire", true, true, false},
+        {"release", true, false, true},   {"acq_rel", true, true, true},
+        {"mmio", true, false, false},     {"cta", false, false, false},
+        {"cluster", false, false, false}, {"gpu", false, false, false},
+        {"sys", false, false, false},     {"ca", false, false, false},
+        {"cg", false, false, false},      {"cs", false, false, false},
+        {"lu", false, false, false},      {"cv", true, false, false},
+        {"wb", false, false, false},      {"wt", false, false, false},
     };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (str_is(m, hints[i]))
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_is(m, words[i].name)) {
+            a->strong |= words[i].strong;
+            a->acquire |= words[i].acquire;
+            a->release |= words[i].release;
             return true;
-    return str_starts(m, S("L1::")) || (str_starts(m, S("L2::")) && !str_is(m, "L2::cache_hint"));
+        }
+    a->fixed_content |= str_is(m, "nc");
+    return str_is(m, "nc") || str_starts(m, S("L1::")) || str_starts(m, S("L2::"));
 }
 
 static bool access_type(str m, struct access *a) {
@@ -38,11 +56,11 @@ static bool access_type(str m, struct access *a) {
         uint8_t width;
         bool sign;
     } types[] = {
-        {"b8", 1, false},    {"u8", 1, false},     {"s8", 1, true},   {"b16", 2, false},
-        {"u16", 2, false},   {"s16", 2, true},     {"f16", 2, false}, {"bf16", 2, false},
-        {"b32", 4, false},   {"u32", 4, false},    {"s32", 4, true},  {"f32", 4, false},
-        {"b64", 8, false},   {"u64", 8, false},    {"s64", 8, true},  {"f64", 8, false},
-        {"f16x2", 4, false}, {"bf16x2", 4, false},
+        {"b8", 1, false},    {"u8", 1, false},     {"s8", 1, true},     {"b16", 2, false},
+        {"u16", 2, false},   {"s16", 2, true},     {"f16", 2, false},   {"bf16", 2, false},
+        {"b32", 4, false},   {"u32", 4, false},    {"s32", 4, true},    {"f32", 4, false},
+        {"b64", 8, false},   {"u64", 8, false},    {"s64", 8, true},    {"f64", 8, false},
+        {"f16x2", 4, false}, {"bf16x2", 4, false}, {"b128", 16, false},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (str_is(m, types[i].name)) {
@@ -61,11 +79,15 @@ static bool access_mods(struct decoder *d, struct access *a) {
         str m = in->mods[i];
         if (str_is(m, "v2") || str_is(m, "v4") || str_is(m, "v8"))
             a->count = (uint8_t)(m.p[1] - '0');
-        else if (!space_named(m, &a->space) && !is_hint(m) && !access_type(m, a))
+        else if (!decode_space(m, &a->space) && !decode_ordering(m, a) && !access_type(m, a))
             return decode_refuse(d, NULL);
     }
     if (!a->width || a->count * a->width > 32)
         return decode_refuse(d, NULL);
+    if (a->width == 16) { /* in 8-byte halves */
+        a->width = 8;
+        a->count = (uint8_t)(a->count * 2);
+    }
     a->bytes = (uint8_t)(a->count * a->width);
     return true;
 }
@@ -86,8 +108,33 @@ static bool access_register(struct decoder *d, const struct ptx_operand *op, boo
     return store ? decode_source(d, op, shape, at) : decode_register(d, op, shape, at);
 }
 
+/* A 128-bit register is two places, lower half first. */
+bool decode_wide(struct decoder *d, const struct ptx_operand *op, uint32_t at[2]) {
+    if (op->kind != PTX_OP_REG || decode_reg_type(d, op->reg) != PTX_B128)
+        return decode_refuse(d, "an operand is not a register of 128 bits");
+    uint32_t *slot = &d->frame->reg_at[op->reg];
+    if (!*slot) {
+        *slot = decode_place(d, 8);
+        decode_place(d, 8);
+    }
+    at[0] = *slot;
+    at[1] = *slot + 8 * SIM_LANES;
+    return true;
+}
+
 static bool access_registers(struct decoder *d, const struct ptx_operand *op, bool store,
                              struct access *a) {
+    if (decode_mod(d, "b128")) {
+        const struct ptx_operand *one = op->kind == PTX_OP_VECTOR ? op->elem : op;
+        size_t many = op->kind == PTX_OP_VECTOR ? op->nelem : 1;
+        a->reg_bytes = 8;
+        if (many * 2 != a->count)
+            return decode_refuse(d, "it names another number of registers");
+        for (size_t i = 0; i < many; i++)
+            if (!decode_wide(d, &one[i], &a->reg[2 * i]))
+                return false;
+        return true;
+    }
     const struct ptx_operand *elem = op->kind == PTX_OP_VECTOR ? op->elem : op;
     size_t n = op->kind == PTX_OP_VECTOR ? op->nelem : 1;
     if (n != a->count)
@@ -99,8 +146,7 @@ static bool access_registers(struct decoder *d, const struct ptx_operand *op, bo
 }
 
 /* The base's place; a symbol's address is a constant, and says which space it is in. */
-static bool access_base(struct decoder *d, const struct ptx_operand *op, struct access *a,
-                        uint32_t *at) {
+bool decode_base(struct decoder *d, const struct ptx_operand *op, struct access *a, uint32_t *at) {
     if (op->kind != PTX_OP_ADDRESS || op->nelem)
         return decode_refuse(d, "its address is not of the form [base + offset]");
     a->offset = op->offset;
@@ -162,9 +208,10 @@ bool decode_access(struct decoder *d, bool store) {
     uint32_t base;
     if (!access_mods(d, a))
         return false;
-    if (in->nops != 2)
+    bool policy = decode_mod(d, "L2::cache_hint"); /* its operand is a hint, nothing more */
+    if (in->nops != 2u + policy)
         return decode_refuse(d, "it has another number of operands");
-    if (!access_base(d, &in->ops[store ? 0 : 1], a, &base) ||
+    if (!decode_base(d, &in->ops[store ? 0 : 1], a, &base) ||
         !access_registers(d, &in->ops[store ? 1 : 0], store, a))
         return false;
     if (store && (a->space == PTX_CONST || a->space == PTX_PARAM))
@@ -173,6 +220,7 @@ bool decode_access(struct decoder *d, bool store) {
     struct symbol s;
     if (a->space == PTX_PARAM && !address->base_is_reg && address->name.n)
         return decode_symbol(d, address->name, &s) && decode_param(d, a, s.at);
+    a->result = !store;
     struct instr *i = decode_step(d, store ? KIND_STORE : KIND_LOAD, CLASS_MEMORY);
     i->mem = a;
     i->a = base;
@@ -194,7 +242,7 @@ bool decode_cvta(struct decoder *d) {
     uint32_t to, a;
     bool back = decode_mod(d, "to");
     for (size_t i = 0; i < in->nmods; i++)
-        space_named(in->mods[i], &s);
+        decode_space(in->mods[i], &s);
     if (s == PTX_SPACE_NONE || in->nops != 2 || !(decode_mod(d, "u64") || decode_mod(d, "s64")))
         return decode_refuse(d, NULL);
     if (!decode_register(d, &in->ops[0], '8', &to) || !decode_source(d, &in->ops[1], '8', &a))
@@ -208,10 +256,13 @@ bool decode_isspacep(struct decoder *d) {
     const struct ptx_instr *in = d->in;
     enum ptx_space s;
     uint32_t p, a;
-    if (in->nmods != 1 || in->nops != 2 || !space_named(in->mods[0], &s))
+    if (in->nmods != 1 || in->nops != 2 || !decode_space(in->mods[0], &s))
         return decode_refuse(d, NULL);
     if (!decode_register(d, &in->ops[0], 'p', &p) || !decode_source(d, &in->ops[1], '8', &a))
         return false;
+    if (str_is(in->mods[0], "shared::cta")) /* not another block's of the cluster */
+        return decode_lanes(d, "%in_window", p, a, decode_constant(d, WINDOW_SHARED, 8, false)) &&
+               (d->code[d->ncode - 1].c = decode_constant(d, UINT64_C(1) << 24, 8, false), true);
     bool global = s == PTX_GLOBAL; /* whatever is in no other window */
     uint64_t base = global ? WINDOW_SHARED : window_of(s);
     uint64_t size = global ? WINDOW_MODULE - WINDOW_SHARED : WINDOW_BYTES;

@@ -14,7 +14,12 @@ static bool decode_barrier(struct decoder *d) {
         decode_step(d, KIND_WARP_SYNC, CLASS_CONTROL)->a = id;
         return true;
     }
-    if (!(decode_mod(d, "sync") || red) || in->nops < (red ? 3u : 1u) || end - at > 2)
+    bool arrive = decode_mod(d, "arrive");
+    if (!(decode_mod(d, "sync") || red || arrive) ||
+        in->nops < (red      ? 3u
+                    : arrive ? 2u
+                             : 1u) ||
+        end - at > 2)
         return decode_refuse(d, NULL);
     if (!decode_source(d, &in->ops[at], '4', &id) ||
         (end - at == 2 && !decode_source(d, &in->ops[at + 1], '4', &count)))
@@ -24,12 +29,17 @@ static bool decode_barrier(struct decoder *d) {
                 !decode_register(d, &in->ops[0], popc ? '4' : 'p', &to)))
         return decode_refuse(d, NULL);
     struct instr *i = decode_step(d, KIND_BARRIER, CLASS_CONTROL);
-    i->mode = !red ? BARRIER_SYNC : popc ? BARRIER_POPC : all ? BARRIER_AND : BARRIER_OR;
+    i->mode = arrive ? BARRIER_ARRIVE
+              : !red ? BARRIER_SYNC
+              : popc ? BARRIER_POPC
+              : all  ? BARRIER_AND
+                     : BARRIER_OR;
     i->d = to;
     i->a = id;
     i->b = count;
     i->c = pred;
-    d->prog->has_barrier = true;
+    i->dst_bytes = red ? 4 : 0;
+    i->wide = str_is(in->op, "bar") || decode_mod(d, "aligned");
     return true;
 }
 
@@ -113,11 +123,141 @@ static bool decode_active(struct decoder *d) {
     return true;
 }
 
+/* barrier.cluster.arrive, barrier.cluster.wait. */
+static bool decode_cluster_barrier(struct decoder *d) {
+    bool arrive = decode_mod(d, "arrive"), wait = decode_mod(d, "wait");
+    if (arrive == wait || d->in->nops)
+        return decode_refuse(d, NULL);
+    struct instr *i = decode_step(d, KIND_CLUSTER_BARRIER, CLASS_CONTROL);
+    i->mode = arrive ? CLUSTER_ARRIVE : CLUSTER_WAIT;
+    i->negate = decode_mod(d, "relaxed");
+    d->prog->uses_cluster = true;
+    return true;
+}
+
+/* match.any.sync.b32 d, a, mask; match.all.sync.b32 d|p, a, mask. */
+static bool decode_match(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    bool wide = decode_mod(d, "b64");
+    uint32_t to, pred = 0, a, mask;
+    if (in->nops != 3 || !decode_mod(d, "sync") || !(wide || decode_mod(d, "b32")))
+        return decode_refuse(d, NULL);
+    const struct ptx_operand *dst = &in->ops[0];
+    if (dst->kind == PTX_OP_VECTOR) {
+        if (dst->nelem != 2 || !decode_register(d, &dst->elem[1], 'p', &pred))
+            return decode_refuse(d, NULL);
+        dst = &dst->elem[0];
+    }
+    if (!decode_register(d, dst, '4', &to) ||
+        !decode_source(d, &in->ops[1], wide ? '8' : '4', &a) ||
+        !decode_source(d, &in->ops[2], '4', &mask))
+        return false;
+    struct instr *i = decode_step(d, KIND_MATCH, CLASS_INT);
+    i->mode = decode_mod(d, "all") ? MATCH_ALL : MATCH_ANY;
+    i->d = to, i->d2 = pred, i->a = a, i->e = mask;
+    i->dst_bytes = 4;
+    i->wide = wide;
+    return true;
+}
+
+/* elect.sync d|p, mask. */
+static bool decode_elect(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    const struct ptx_operand *dst = in->nops ? &in->ops[0] : NULL;
+    uint32_t to, pred, mask;
+    if (in->nops != 2 || dst->kind != PTX_OP_VECTOR || dst->nelem != 2)
+        return decode_refuse(d, NULL);
+    if (!decode_register(d, &dst->elem[0], '4', &to) ||
+        !decode_register(d, &dst->elem[1], 'p', &pred) ||
+        !decode_source(d, &in->ops[1], '4', &mask))
+        return false;
+    struct instr *i = decode_step(d, KIND_ELECT, CLASS_INT);
+    i->d = to, i->d2 = pred, i->e = mask;
+    i->dst_bytes = 4;
+    return true;
+}
+
+/* mapa.shared::cluster.u32 d, a, rank; getctarank.u64 d, a: without a space, generic addresses. */
+static bool decode_mapa(struct decoder *d, bool map) {
+    const struct ptx_instr *in = d->in;
+    bool wide = decode_mod(d, "u64"), window = decode_mod(d, "shared::cluster");
+    uint32_t to, a, rank = 0;
+    if (in->nops != (map ? 3u : 2u) || !(wide || decode_mod(d, "u32")))
+        return decode_refuse(d, NULL);
+    if (!decode_register(d, &in->ops[0], map && wide ? '8' : '4', &to) ||
+        !decode_source(d, &in->ops[1], wide ? '8' : '4', &a) ||
+        (map && !decode_source(d, &in->ops[2], '4', &rank)))
+        return false;
+    struct instr *i = decode_step(d, KIND_MAPA, CLASS_INT);
+    i->mode = map ? MAPA_MAP : MAPA_RANK;
+    i->negate = !window;
+    i->wide = wide;
+    i->d = to, i->a = a, i->b = rank;
+    i->dst_bytes = map && wide ? 8 : 4;
+    d->prog->uses_cluster = true;
+    return true;
+}
+
+static bool decode_fence(struct decoder *d) {
+    uint8_t mode = decode_mod(d, "proxy") || decode_mod(d, "proxy::async") ? FENCE_PROXY
+                   : decode_mod(d, "cta")                                  ? FENCE_CTA
+                   : decode_mod(d, "cluster")                              ? FENCE_CLUSTER
+                                                                           : FENCE_GPU;
+    decode_step(d, KIND_FENCE, CLASS_CONTROL)->mode = mode;
+    return true;
+}
+
+/* mov.u64 d, %clock64 and its like: the value is the one of the moment. */
+bool decode_clock(struct decoder *d, bool *known) {
+    static const struct {
+        const char *name;
+        uint8_t mode, bytes;
+    } clocks[] = {
+        {"%clock", CLOCK_CYCLES, 4},
+        {"%clock_hi", CLOCK_HIGH, 4},
+        {"%clock64", CLOCK_CYCLES, 8},
+        {"%globaltimer", CLOCK_NANOSECONDS, 8},
+        {"%globaltimer_lo", CLOCK_NANOSECONDS, 4},
+        {"%globaltimer_hi", CLOCK_NANOSECONDS_HIGH, 4},
+    };
+    const struct ptx_instr *in = d->in;
+    *known = false;
+    if (in->nops != 2 || in->ops[1].kind != PTX_OP_SPECIAL)
+        return true;
+    for (size_t k = 0; k < sizeof clocks / sizeof *clocks; k++) {
+        uint32_t to;
+        if (!str_is(in->ops[1].name, clocks[k].name))
+            continue;
+        *known = true;
+        if (!decode_register(d, &in->ops[0], clocks[k].bytes == 8 ? '8' : '4', &to))
+            return false;
+        struct instr *i = decode_step(d, KIND_CLOCK, CLASS_INT);
+        i->mode = clocks[k].mode;
+        i->d = to;
+        i->dst_bytes = clocks[k].bytes;
+    }
+    return true;
+}
+
 bool decode_sync(struct decoder *d, bool *known) {
     str op = d->in->op;
     *known = true;
+    if (str_is(op, "barrier") && decode_mod(d, "cluster"))
+        return decode_cluster_barrier(d);
     if (str_is(op, "bar") || str_is(op, "barrier"))
         return decode_barrier(d);
+    if (str_is(op, "match"))
+        return decode_match(d);
+    if (str_is(op, "elect"))
+        return decode_elect(d);
+    if (str_is(op, "mapa") || str_is(op, "getctarank"))
+        return decode_mapa(d, str_is(op, "mapa"));
+    if (str_is(op, "membar") || str_is(op, "fence"))
+        return decode_fence(d);
+    if (str_is(op, "nanosleep")) {
+        decode_step(d, KIND_PAUSE, CLASS_CONTROL);
+        return true;
+    }
     if (str_is(op, "shfl"))
         return decode_shuffle(d);
     if (str_is(op, "vote"))

@@ -2,7 +2,7 @@
  *
  * A request counts the distinct 32-byte sectors of its active lanes. The common request, all lanes
  * active and neighbours in memory, is checked and copied as a whole. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <sched.h>
 #include <string.h>
@@ -50,18 +50,22 @@ static void mark(struct worker *w, const struct mapped *b, uint64_t offset, size
     }
 }
 
-static void count(struct worker *w, const struct access *a, uint32_t mask, uint64_t sectors,
-                  bool store) {
+static void count(struct worker *w, uint32_t each, uint32_t mask, uint64_t sectors, bool store) {
     uint64_t lanes = mask == FULL ? SIM_LANES : (uint64_t)__builtin_popcount(mask);
-    uint64_t bytes = lanes * a->bytes;
+    uint64_t bytes = lanes * each;
     uint64_t *requests = store ? &w->c.store_requests : &w->c.load_requests;
     uint64_t *total = store ? &w->c.store_sectors : &w->c.load_sectors;
     uint64_t *sum = store ? &w->c.store_bytes : &w->c.load_bytes;
     uint32_t *widest = store ? &w->c.widest_store : &w->c.widest_load;
+    struct traffic *t = &w->traffic[w->in - w->p->code];
+    t->requests++;
+    t->sectors += sectors;
+    t->bytes += bytes;
     *requests += 1;
     *total += sectors;
     *sum += bytes;
-    *widest = a->bytes > *widest ? a->bytes : *widest;
+    if (!w->agent) /* how wide a thread's accesses are */
+        *widest = each > *widest ? each : *widest;
 }
 
 /* All lanes, one after the other in memory: one copy, or one strided loop an element. */
@@ -104,8 +108,11 @@ static struct mapped *buffer_at(struct worker *w, uint64_t address, size_t n) {
     return b && b->end - address >= n ? b : NULL;
 }
 
-static bool row_access(struct worker *w, const struct access *a, uint64_t first, bool store) {
+bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store) {
     size_t n = (size_t)a->bytes * SIM_LANES;
+    if (!is_row(address, a->bytes))
+        return false;
+    uint64_t first = address[0];
     struct mapped *b = buffer_at(w, first, n);
     if (!b || (first & (a->bytes - 1u)) || (store && b->b.read_only))
         return false; /* the slow way finds out which lane it is */
@@ -113,7 +120,8 @@ static bool row_access(struct worker *w, const struct access *a, uint64_t first,
     touch(b, offset, n);
     move_row(w, a, (uint8_t *)b->b.host + offset, store);
     mark(w, b, offset, n, store);
-    count(w, a, FULL, (first + n - 1) / SECTOR - first / SECTOR + 1, store);
+    count(w, a->bytes, FULL, (first + n - 1) / SECTOR - first / SECTOR + 1, store);
+    w->progress += store;
     return true;
 }
 
@@ -131,38 +139,62 @@ static uint64_t distinct(uint64_t *s, unsigned n) {
     return sum;
 }
 
-static bool lane_by_lane(struct worker *w, const struct access *a, uint32_t mask,
-                         const uint64_t *address, bool store) {
-    uint8_t *at[SIM_LANES] = {0};
-    uint64_t sectors[SIM_LANES];
+static void bulk_piece(struct worker *w, uint64_t first, uint64_t more, uint32_t bytes,
+                       bool store) {
+    struct bulk_count *b = &w->bulk;
+    b->sectors += more + (b->last != first + 1);
+    b->last = first + more + 1;
+    b->bytes += bytes;
+    b->store = store;
+}
+
+void global_bulk_done(struct worker *w) {
+    if (w->bulk.bytes)
+        count(w, (uint32_t)w->bulk.bytes, 1, w->bulk.sectors, w->bulk.store);
+    w->bulk = (struct bulk_count){0};
+}
+
+bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
+                    uint32_t align, enum use use, uint8_t **at) {
+    uint64_t sectors[SIM_LANES], more = 0;
     unsigned n = 0;
+    bool store = use != USE_READ;
+    w->bytes = bytes;
+    if (w->la->check)
+        check_begin(w, use);
     for (uint32_t m = mask; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
-        struct mapped *b = buffer_at(w, address[i], a->bytes);
+        struct mapped *b = buffer_at(w, address[i], bytes);
         if (!b)
             return fault_bounds(w, i, address[i], store);
-        if (address[i] & (a->bytes - 1u))
-            return fault_aligned(w, i, address[i], store);
+        if (address[i] & (align - 1u))
+            return fault_aligned(w, i, address[i], align, store);
         if (store && b->b.read_only)
             return fault_read_only(w, i, address[i], (str){0});
         uint64_t offset = address[i] - b->base;
         at[i] = (uint8_t *)b->b.host + offset;
         uint64_t sector = address[i] / SECTOR;
+        more += (address[i] + bytes - 1) / SECTOR - sector;
         if (n == 0 || sectors[n - 1] != sector) {
-            touch(b, offset, a->bytes);
-            mark(w, b, offset, a->bytes, store);
+            touch(b, offset, bytes);
+            mark(w, b, offset, bytes, store);
             sectors[n++] = sector;
         }
+        if (w->la->check) {
+            struct touch t = {.space = PTX_GLOBAL,
+                              .map = (size_t)(b - w->la->m->maps),
+                              .offset = offset,
+                              .bytes = bytes,
+                              .lane = i,
+                              .use = use,
+                              .at = at[i]};
+            check_touch(w, &t);
+        }
     }
-    memory_move(w, a, mask, at, store);
-    count(w, a, mask, distinct(sectors, n), store);
+    if (w->agent)
+        bulk_piece(w, sectors[0], more, bytes, store);
+    else
+        count(w, bytes, mask, distinct(sectors, n) + more, store);
+    w->progress += use == USE_WRITE;
     return true;
-}
-
-bool global_access(struct worker *w, const struct instr *in, uint32_t mask, const uint64_t *address,
-                   bool store) {
-    const struct access *a = in->mem;
-    if (mask == FULL && is_row(address, a->bytes) && row_access(w, a, address[0], store))
-        return true;
-    return lane_by_lane(w, a, mask, address, store);
 }

@@ -268,6 +268,17 @@ HALF2(h, half_to_float, float_to_half)
 HALF2(bh, bhalf_to_float, float_to_bhalf)
 #undef HALF2
 
+/* Which of several NaNs comes out differs between processors: here it is the first operand's. */
+static inline double d_fma(double a, double b, double c) {
+    double r = fma(a, b, c);
+    uint64_t quiet = UINT64_C(1) << 51;
+    uint64_t nan = a != a   ? bits_of_double(a) | quiet
+                   : b != b ? bits_of_double(b) | quiet
+                   : c != c ? bits_of_double(c) | quiet
+                            : UINT64_C(0xfff8000000000000);
+    return r == r ? r : double_of(nan);
+}
+
 /* Float to integer, after rounding to an integral value: saturates; a NaN gives `nan`. */
 static inline int64_t to_integer(double d, double lo, double hi_excl, int64_t min, int64_t max,
                                  int64_t nan) {
@@ -360,6 +371,99 @@ static inline int64_t rem_signed(int64_t a, int64_t b) {
     if (b == 0)
         return a;
     return b == -1 ? 0 : a % b;
+}
+
+static inline int32_t dp2(uint32_t a, uint32_t b, bool sa, bool sb) {
+    int32_t sum = 0;
+    for (int i = 0; i < 2; i++) {
+        int32_t x = sa ? (int16_t)(a >> 16 * i) : (int32_t)(a >> 16 * i & 0xffff);
+        int32_t y = sb ? (int8_t)(b >> 8 * i) : (int32_t)(b >> 8 * i & 0xff);
+        sum = (int32_t)((uint32_t)sum + (uint32_t)x * (uint32_t)y);
+    }
+    return sum;
+}
+static inline uint32_t absdiff4(uint32_t a, uint32_t b, bool sgn) {
+    uint32_t r = 0;
+    for (int i = 0; i < 32; i += 8) {
+        int32_t x = sgn ? (int8_t)(a >> i) : (int32_t)(a >> i & 0xff);
+        int32_t y = sgn ? (int8_t)(b >> i) : (int32_t)(b >> i & 0xff);
+        r |= ((uint32_t)(x > y ? x - y : y - x) & 0xff) << i;
+    }
+    return r;
+}
+static inline uint32_t sum4(uint32_t v) {
+    return (v & 0xff) + (v >> 8 & 0xff) + (v >> 16 & 0xff) + (v >> 24);
+}
+/* The n-th set bit from `base`, upwards or, for negative n, downwards; ~0: there is none. */
+static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t n) {
+    int32_t step = n < 0 ? -1 : 1, left = n < 0 ? -(n + 1) : n - 1;
+    if (n == 0)
+        return base < 32 && mask >> base & 1 ? base : ~0u;
+    for (int64_t i = base; i >= 0 && i < 32; i += step)
+        if (mask >> i & 1 && left-- == 0)
+            return (uint32_t)i;
+    return ~0u;
+}
+static inline uint32_t bit_mask(uint32_t from, uint32_t n) {
+    uint64_t ones = n >= 32 ? UINT32_MAX : (UINT64_C(1) << n) - 1;
+    return from >= 32 ? 0 : (uint32_t)(ones << from);
+}
+
+/* Rounds to the nearest half, then one step back where that went the wrong way. A half's neighbours
+ * are its bits plus or minus one, infinity included. */
+static inline uint32_t step_half(uint32_t h, float is, float f, int mode) {
+    bool up = is > f, down = is < f, negative = h >> 15 & 1;
+    bool zero = (h & 0x7fff) == 0;
+    if (mode == 1 ? fabsf(is) > fabsf(f) : mode == 2 ? up && !negative && !zero : down && negative)
+        return zero ? h : h - 1; /* towards zero */
+    if (mode == 2 && up)
+        return zero ? 0x8001 : h + 1;
+    if (mode == 3 && down)
+        return zero ? 0x0001 : h + 1;
+    return h;
+}
+static inline uint32_t half_towards(float f, int mode) {
+    uint32_t h = float_to_half(f);
+    return f == f ? step_half(h, half_to_float(h), f, mode) : h;
+}
+static inline uint32_t bhalf_towards(float f, int mode) {
+    uint32_t h = float_to_bhalf(f);
+    return f == f ? step_half(h, bhalf_to_float(h), f, mode) : h;
+}
+/* Integers to double, to odd: what is rounded again afterwards is rounded once. */
+static inline double odd_double(__int128 v) {
+    double d = (double)v;
+    __int128 back = (__int128)d;
+    uint64_t u = bits_of_double(d);
+    bool away = (back < 0 ? -back : back) > (v < 0 ? -v : v);
+    return back != v && !(u & 1) ? double_of(away ? u - 1 : u + 1) : d;
+}
+
+/* 8-bit floats with `man` bits of mantissa: e4m3 has no infinity, e5m2 does, and both saturate when
+ * they are made (.satfinite), to the magnitude `max`. */
+static inline uint32_t eight_of(float f, int man, uint32_t max) {
+    uint32_t sign = bits_of(f) >> 24 & 0x80;
+    int bias = man == 3 ? 7 : 15, lowest = 1 - bias, e = lowest;
+    float mag = fabsf(f);
+    if (f != f)
+        return 0x7f;
+    if (mag >= 0x1p16f)
+        return sign | max;
+    while (e < 15 && mag >= ldexpf(2, e))
+        e++;
+    uint32_t q = (uint32_t)rintf(ldexpf(mag, man - e));
+    uint32_t code = q < 1u << man ? q : ((uint32_t)(e + bias) << man) + q - (1u << man);
+    return sign | (code > max ? max : code);
+}
+static inline float float_of_eight(uint32_t v, int man) {
+    int bias = man == 3 ? 7 : 15, e = (int)(v & 0x7f) >> man;
+    uint32_t m = v & ((1u << man) - 1), mag = v & 0x7f;
+    float r = e ? ldexpf((float)(m | 1u << man), e - bias - man) : ldexpf((float)m, 1 - bias - man);
+    if (man == 3 ? mag == 0x7f : mag > 0x7c)
+        r = float_of(0x7fffffff);
+    else if (man == 2 && mag == 0x7c)
+        r = float_of(0x7f800000);
+    return v & 0x80 ? -r : r;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* Arithmetic on a warp: each operation is a loop over 32 lanes that the compiler turns into vector
- * instructions. The table is built from ops.def twice, for any CPU and for x86-64 with AVX2 and
- * FMA, and the better one is chosen when the program starts.
+ * instructions. The table is built from ops.def three times, for any CPU, for x86-64 with AVX2
+ * and FMA, and with AVX-512, and the best one is chosen when a program is loaded.
  *
  * A register is 32 lanes of 4 or 8 bytes. Registers of 8 and 16 bits use 4 bytes a lane and hold
  * their value zero-extended; a predicate's lane is 0 or ~0. Operations compute all 32 lanes,
@@ -23,6 +23,7 @@ enum op_class {
     CLASS_SPECIAL,
     CLASS_MEMORY,
     CLASS_CONTROL,
+    CLASS_TENSOR,
 };
 
 typedef void lane_fn(void *d, const void *a, const void *b, const void *c, void *e);
@@ -41,8 +42,8 @@ struct lane_op {
 extern const struct lane_op lanes_any[];
 extern const size_t lanes_any_count;
 #if defined(__x86_64__)
-extern const struct lane_op lanes_x86v3[];
-extern const size_t lanes_x86v3_count;
+extern const struct lane_op lanes_x86v3[], lanes_x86v4[];
+extern const size_t lanes_x86v3_count, lanes_x86v4_count;
 #endif
 const struct lane_op *lanes_table(size_t *count);
 

@@ -1,6 +1,6 @@
 /* Addresses: from registers to windows and buffers. A warp's request goes to one state space, or,
  * with generic addresses, to several one after the other. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <string.h>
 
@@ -20,8 +20,10 @@ struct sim_machine *sim_machine_new(uint64_t secret) {
 }
 
 void sim_machine_clear(struct sim_machine *m) {
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++) {
         mem_free((void *)m->maps[i].pages);
+        mem_free(m->maps[i].written);
+    }
     m->n = 0;
     m->next = m->start;
 }
@@ -153,7 +155,7 @@ static struct window window_of(struct worker *w, enum ptx_space s) {
     const struct sim_program *p = w->p;
     switch (s) {
     case PTX_SHARED:
-        return (struct window){w->shared, w->la->shared_bytes, 0, "shared memory"};
+        return (struct window){w->cta->shared, w->la->shared_bytes, 0, "shared memory"};
     case PTX_LOCAL:
         return (struct window){w->warp->local, p->local_bytes, p->local_bytes, "local memory"};
     case PTX_CONST:
@@ -166,44 +168,86 @@ static struct window window_of(struct worker *w, enum ptx_space s) {
     }
 }
 
-static bool window_access(struct worker *w, const struct instr *in, uint32_t mask,
-                          const uint64_t *address, struct window win, bool store) {
-    const struct access *a = in->mem;
-    uint8_t *at[SIM_LANES] = {0};
+static void window_check(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
+                         uint32_t bytes, enum use use, uint8_t *const *at) {
+    uint32_t several = 0;
+    if (use == USE_READ && s == PTX_SHARED)
+        mask = check_distinct(mask, address, &several);
+    check_begin(w, use);
     for (uint32_t m = mask; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
-        if (win.size < a->bytes || address[i] > win.size - a->bytes)
-            return fault_window(w, i, address[i], win.size, win.name, store);
-        if (address[i] & (a->bytes - 1u))
-            return fault_aligned(w, i, address[i], store);
-        at[i] = win.p + i * win.stride + address[i];
+        bool other = s == PTX_SHARED && address[i] >> RANK_SHIFT;
+        struct touch t = {.space = s,
+                          .owner = other ? &w->gang->ctas[(address[i] >> RANK_SHIFT) - 1] : w->cta,
+                          .offset = s == PTX_SHARED ? address[i] & RANK_OFFSETS : address[i],
+                          .bytes = bytes,
+                          .lane = i,
+                          .use = use,
+                          .at = at[i],
+                          .several = several >> i & 1};
+        check_touch(w, &t);
     }
-    memory_move(w, a, mask, at, store);
+}
+
+static bool window_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
+                           const uint64_t *address, uint32_t bytes, uint32_t align, enum use use,
+                           uint8_t **at) {
+    struct window win = window_of(w, s);
+    bool store = use != USE_READ;
+    w->bytes = bytes;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        uint64_t offset = address[i];
+        if (s == PTX_SHARED && offset >> RANK_SHIFT) { /* another block's, of the cluster */
+            uint64_t rank = (offset >> RANK_SHIFT) - 1;
+            if (rank >= w->gang->n)
+                return fault_window(w, i, offset, win.size, win.name, store);
+            win.p = w->gang->ctas[rank].shared;
+            offset &= RANK_OFFSETS;
+        } else if (s == PTX_SHARED) {
+            win.p = w->cta->shared;
+        }
+        if (win.size < bytes || offset > win.size - bytes)
+            return fault_window(w, i, offset, win.size, win.name, store);
+        if (offset & (align - 1u))
+            return fault_aligned(w, i, offset, align, store);
+        at[i] = win.p + i * win.stride + offset;
+    }
+    if (s == PTX_SHARED && use != USE_BARRIER && !w->proxy && w->in->kind != KIND_COPY)
+        shared_count(w, mask, address, bytes);
+    if (w->la->check && (s == PTX_SHARED || s == PTX_LOCAL))
+        window_check(w, s, mask, address, bytes, use, at);
     return true;
 }
 
-static bool space_access(struct worker *w, const struct instr *in, uint32_t mask,
-                         const uint64_t *address, enum ptx_space s, bool store) {
+static bool space_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
+                          const uint64_t *address, uint32_t bytes, uint32_t align, enum use use,
+                          uint8_t **at, uint32_t *global) {
     if (s == PTX_GLOBAL) {
         unsigned first = (unsigned)__builtin_ctz(mask);
-        if (address[first] < WINDOW_MODULE || address[first] >= WINDOWS_END)
-            return global_access(w, in, mask, address, store);
-        if (store)
+        if (address[first] < WINDOW_MODULE || address[first] >= WINDOWS_END) {
+            *global |= mask;
+            return global_resolve(w, mask, address, bytes, align, use, at);
+        }
+        w->bytes = bytes;
+        if (use != USE_READ)
             return fault_read_only(w, first, address[first], S("a variable of the module"));
         uint64_t inside[SIM_LANES];
         for (unsigned i = 0; i < SIM_LANES; i++)
             inside[i] = address[i] - WINDOW_MODULE;
-        return window_access(w, in, mask, inside, window_of(w, PTX_GLOBAL), false);
+        return window_resolve(w, PTX_GLOBAL, mask, inside, bytes, align, use, at);
     }
-    if (store && (s == PTX_CONST || s == PTX_PARAM))
+    w->bytes = bytes;
+    if (use != USE_READ && (s == PTX_CONST || s == PTX_PARAM))
         return fault_read_only(w, (unsigned)__builtin_ctz(mask), address[__builtin_ctz(mask)],
                                S("constants or parameters"));
-    return window_access(w, in, mask, address, window_of(w, s), store);
+    return window_resolve(w, s, mask, address, bytes, align, use, at);
 }
 
 /* Generic addresses: each window's lanes in turn, then what is left as global memory. */
-static bool generic_access(struct worker *w, const struct instr *in, uint32_t mask,
-                           const uint64_t *address, bool store) {
+static bool generic_resolve(struct worker *w, uint32_t mask, const uint64_t *address,
+                            uint32_t bytes, uint32_t align, enum use use, uint8_t **at,
+                            uint32_t *global) {
     static const struct {
         uint64_t base;
         enum ptx_space space;
@@ -211,7 +255,7 @@ static bool generic_access(struct worker *w, const struct instr *in, uint32_t ma
                    {WINDOW_LOCAL, PTX_LOCAL},
                    {WINDOW_CONST, PTX_CONST},
                    {WINDOW_PARAM, PTX_PARAM}};
-    for (size_t k = 0; k < sizeof windows / sizeof *windows; k++) {
+    for (size_t k = 0; k < sizeof windows / sizeof *windows && mask; k++) {
         uint64_t inside[SIM_LANES];
         uint32_t here = 0;
         for (unsigned i = 0; i < SIM_LANES; i++) {
@@ -219,25 +263,70 @@ static bool generic_access(struct worker *w, const struct instr *in, uint32_t ma
             here |= (uint32_t)(inside[i] < WINDOW_BYTES) << i;
         }
         here &= mask;
-        if (here && !space_access(w, in, here, inside, windows[k].space, store))
+        if (here &&
+            !space_resolve(w, windows[k].space, here, inside, bytes, align, use, at, global))
             return false;
         mask &= ~here;
     }
-    return !mask || space_access(w, in, mask, address, PTX_GLOBAL, store);
+    return !mask || space_resolve(w, PTX_GLOBAL, mask, address, bytes, align, use, at, global);
+}
+
+bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
+                    uint32_t bytes, uint32_t align, enum use use, uint8_t **at, uint32_t *global) {
+    *global = 0;
+    if (s == PTX_GENERIC)
+        return generic_resolve(w, mask, address, bytes, align, use, at, global);
+    return space_resolve(w, s, mask, address, bytes, align, use, at, global);
+}
+
+void memory_addresses(const uint8_t *base, int64_t offset, bool wide, uint64_t *address) {
+    if (wide)
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            address[i] = ((const u64_lane *)base)[i] + (uint64_t)offset;
+    else
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            address[i] = (uint32_t)(((const u32_lane *)base)[i] + (uint32_t)offset);
+}
+
+void memory_where(const struct worker *w, const struct instr *in, const struct where *at,
+                  uint64_t *address) {
+    memory_addresses(w->warp->regs + in->reads[at->base], at->offset, at->wide, address);
+}
+
+uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_t address,
+                      uint32_t bytes, uint32_t align, enum use use) {
+    uint64_t addresses[SIM_LANES];
+    uint8_t *at[SIM_LANES];
+    uint32_t global;
+    addresses[lane] = address;
+    if (s == PTX_GENERIC)
+        for (unsigned i = 0; i < SIM_LANES; i++)
+            addresses[i] = address;
+    return memory_resolve(w, s, 1u << lane, addresses, bytes, align, use, at, &global) ? at[lane]
+                                                                                       : NULL;
 }
 
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store) {
     const struct access *a = in->mem;
-    const uint8_t *base = w->warp->regs + in->a;
     uint64_t address[SIM_LANES];
-    uint64_t offset = (uint64_t)a->offset;
-    if (a->base_wide)
-        for (unsigned i = 0; i < SIM_LANES; i++)
-            address[i] = ((const u64_lane *)base)[i] + offset;
-    else
-        for (unsigned i = 0; i < SIM_LANES; i++)
-            address[i] = (uint32_t)(((const u32_lane *)base)[i] + (uint32_t)offset);
-    if (a->space == PTX_GENERIC)
-        return generic_access(w, in, mask, address, store);
-    return space_access(w, in, mask, address, a->space, store);
+    uint8_t *at[SIM_LANES];
+    uint32_t global;
+    if (a->space == PTX_SHARED && mask == FULL && !w->la->check &&
+        shared_access(w, in, store, false))
+        return true;
+    memory_addresses(w->warp->regs + in->a, a->offset, a->base_wide, address);
+    if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) || w->la->check ||
+        !global_row(w, a, address, store)) {
+        if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes,
+                            store ? USE_WRITE : USE_READ, at, &global))
+            return false;
+        if (a->space != PTX_SHARED || mask != FULL || !shared_access(w, in, store, true))
+            memory_move(w, a, mask, at, store);
+        if (w->la->check && a->strong && global)
+            for (uint32_t m = global; m; m &= m - 1)
+                order_strong(w, address[__builtin_ctz(m)], !store, store);
+    }
+    if (!store && a->polled && warp_polls(w, a, mask, address))
+        w->warp->polling = true;
+    return true;
 }

@@ -9,6 +9,10 @@
 
 #include "sim/lanes.h"
 #include "sim/sim.h"
+#include "sim/tile_matrix.h"
+#include "sim/tile_mma.h"
+#include "sim/tile_tma.h"
+#include "sim/tile_wgmma.h"
 
 #define SIM_MAX_CODE           (1u << 22)
 #define SIM_MAX_SHARED         (227u << 10)
@@ -39,11 +43,32 @@ enum op_kind {
     KIND_TRAP,
     KIND_BARRIER,
     KIND_WARP_SYNC,
+    KIND_CLUSTER_BARRIER,
     KIND_SHUFFLE,
     KIND_VOTE,
     KIND_REDUX,
+    KIND_MATCH,
+    KIND_ELECT,
     KIND_ACTIVE,
-    KIND_NOTHING, /* fences, prefetches */
+    KIND_ATOMIC,
+    KIND_CLOCK,
+    KIND_MAPA,  /* mapa, getctarank */
+    KIND_PAUSE, /* nanosleep */
+    KIND_FENCE,
+    KIND_MATRIX,   /* ldmatrix, stmatrix, movmatrix */
+    KIND_MMA,      /* mma, wmma.mma */
+    KIND_FRAGMENT, /* wmma.load, wmma.store */
+    KIND_WGMMA,
+    KIND_WGMMA_COMMIT,
+    KIND_WGMMA_WAIT,
+    KIND_MBARRIER,
+    KIND_COPY,        /* cp.async */
+    KIND_COPY_COMMIT, /* and of bulk copies */
+    KIND_COPY_WAIT,
+    KIND_COPY_ARRIVE, /* cp.async.mbarrier.arrive */
+    KIND_BULK,        /* cp.async.bulk, cp.reduce.async.bulk, st.async, red.async */
+    KIND_MAP_REPLACE, /* tensormap.replace */
+    KIND_NOTHING,     /* prefetches, hints */
 };
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
@@ -58,7 +83,25 @@ enum redux_mode {
     REDUX_OR,
     REDUX_XOR
 };
-enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR };
+enum barrier_mode { BARRIER_SYNC, BARRIER_POPC, BARRIER_AND, BARRIER_OR, BARRIER_ARRIVE };
+enum trap_mode { TRAP_PLAIN, TRAP_ASSERT };
+enum match_mode { MATCH_ANY, MATCH_ALL };
+enum cluster_mode { CLUSTER_ARRIVE, CLUSTER_WAIT };
+enum mapa_mode { MAPA_MAP, MAPA_RANK };
+enum clock_mode { CLOCK_CYCLES, CLOCK_HIGH, CLOCK_NANOSECONDS, CLOCK_NANOSECONDS_HIGH };
+enum fence_mode { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_PROXY };
+enum atomic_mode {
+    ATOMIC_ADD,
+    ATOMIC_MIN,
+    ATOMIC_MAX,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR,
+    ATOMIC_EXCH,
+    ATOMIC_CAS,
+    ATOMIC_INC,
+    ATOMIC_DEC,
+};
 
 struct access {
     enum ptx_space space;
@@ -68,18 +111,98 @@ struct access {
     uint8_t reg_bytes; /* of the registers: 2, 4 or 8 */
     bool sign;         /* extend */
     bool base_wide;    /* the base is a 64-bit register; otherwise 32 bits */
+    bool strong;       /* volatile, relaxed, acquire, release, or an atomic */
+    bool acquire, release;
+    bool fixed_content; /* .nc: nothing writes there while the kernel runs */
+    bool polled;        /* a load that kernels wait with for others' stores */
     int64_t offset;
     uint32_t reg[SIM_MAX_VECTOR];
+    /* Of atomics: */
+    enum ptx_type type;
+    uint32_t from[SIM_MAX_VECTOR]; /* b */
+    uint32_t other[2];             /* c, of cas */
+    bool result;                   /* reg is written */
+};
+
+/* Operands by their place in an instruction's list of reads or writes, so that registers have one
+ * list that names them. */
+struct where {    /* an address */
+    uint8_t base; /* of reads */
+    bool wide;
+    enum ptx_space space;
+    int64_t offset;
+};
+
+enum matrix_mode { MATRIX_LOAD, MATRIX_STORE, MATRIX_MOVE };
+enum mbarrier_mode {
+    MBARRIER_INIT,
+    MBARRIER_INVALIDATE,
+    MBARRIER_ARRIVE,
+    MBARRIER_DROP,
+    MBARRIER_EXPECT_TX,
+    MBARRIER_ARRIVE_EXPECT_TX,
+    MBARRIER_DROP_EXPECT_TX,
+    MBARRIER_COMPLETE_TX,
+    MBARRIER_TEST,
+    MBARRIER_TRY,
+    MBARRIER_PENDING,
+};
+enum bulk_mode {
+    BULK_LOAD,  /* global to shared */
+    BULK_STORE, /* shared to global */
+    BULK_SHARE, /* shared to another block's shared */
+    BULK_WRITE, /* st.async, red.async: registers to another block's shared */
+};
+
+/* What the suffixes and operands of the larger instructions said. */
+struct tile_op {
+    union {
+        struct tile_mma mma;
+        struct tile_wgmma wgmma;
+        struct tile_matrix matrix;
+        struct tile_fragment fragment;
+    };
+    struct where at;
+    bool store;      /* of a fragment */
+    bool has_stride; /* reads[1] */
+};
+
+struct async_op {
+    struct where to, from, bar;
+    uint8_t size, source_size;      /* of reads; source_size 0: as size */
+    uint8_t multicast;              /* of reads; 0: none */
+    uint8_t coordinate, rank;       /* of reads, the first; rank 0: not a tensor */
+    uint8_t value, nvalues, nbytes; /* BULK_WRITE: of reads; bytes of each; cp.async: bytes */
+    bool grouped;                   /* completes a bulk group, not an mbarrier */
+    bool reduces, ignorable;        /* ignorable: source_size is a predicate that means none */
+    bool read_only, no_increase;    /* wait_group.read; arrive.noinc */
+    bool parity, counted, result; /* mbarrier: waits by parity; a count is given; a token wanted */
+    enum tile_reduce_op op;
+    enum tile_map_type type;
+    str field; /* tensormap.replace */
+    uint32_t ord;
+};
+
+/* What a KIND_LANES instruction needs to run, and nothing more: a straight line of them is a walk
+ * through these. */
+struct lane_step {
+    lane_fn *fn;
+    uint32_t d, a, b, c, e;
+    uint32_t straight; /* so many from here on, unguarded; 0: it is none */
 };
 
 struct instr {
-    uint8_t kind, mode, class, flops;
+    uint8_t kind, mode, class;
+    bool pinned; /* its registers are in use beyond it */
+    uint32_t flops;
     uint8_t dst_bytes; /* a lane of d */
     uint8_t round;     /* index of rounding_modes[] */
     bool counted;      /* false: a further step of the PTX instruction before it */
     bool guard_negated;
     bool waits;  /* for global memory */
-    bool negate; /* vote: the predicate is taken as its opposite */
+    bool negate; /* vote: the predicate is taken as its opposite; mapa: generic addresses; arriving
+                    at a cluster's barrier: relaxed */
+    bool wide;   /* match, mapa: a is 64 bits; barrier: the whole warp has to be there */
     int32_t guard;
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
@@ -87,7 +210,11 @@ struct instr {
     uint32_t ntargets;
     const uint32_t *targets;
     lane_fn *fn;
-    const struct access *mem;
+    struct access *mem;
+    const struct tile_op *tile;
+    const struct async_op *async;
+    uint32_t *reads, *writes; /* further registers */
+    uint16_t nreads, nwrites;
     const struct ptx_instr *src;
 };
 
@@ -114,6 +241,25 @@ enum special {
     SPECIAL_LANEMASK_GE,
     SPECIAL_DYNAMIC_SHARED,
     SPECIAL_TOTAL_SHARED,
+    SPECIAL_SMID,
+    SPECIAL_NSMID,
+    SPECIAL_GRIDID,
+    SPECIAL_CLUSTERID_X,
+    SPECIAL_CLUSTERID_Y,
+    SPECIAL_CLUSTERID_Z,
+    SPECIAL_NCLUSTERID_X,
+    SPECIAL_NCLUSTERID_Y,
+    SPECIAL_NCLUSTERID_Z,
+    SPECIAL_CLUSTER_CTAID_X,
+    SPECIAL_CLUSTER_CTAID_Y,
+    SPECIAL_CLUSTER_CTAID_Z,
+    SPECIAL_CLUSTER_NCTAID_X,
+    SPECIAL_CLUSTER_NCTAID_Y,
+    SPECIAL_CLUSTER_NCTAID_Z,
+    SPECIAL_CLUSTER_CTARANK,
+    SPECIAL_CLUSTER_NCTARANK,
+    SPECIAL_EXPLICIT_CLUSTER,
+    SPECIAL_ZERO,
     SPECIAL_COUNT,
 };
 
@@ -141,6 +287,7 @@ struct sim_program {
     const struct ptx_module *module;
     const struct ptx_entry *entry;
     struct instr *code;
+    struct lane_step *steps; /* of the same index */
     size_t ncode;
     struct constant *constants;
     size_t nconstants;
@@ -155,7 +302,11 @@ struct sim_program {
     size_t static_shared, dynamic_align, local_bytes, params_bytes;
     uint8_t *const_image, *module_image;
     size_t const_bytes, module_bytes;
-    bool has_barrier;
+    bool meets;   /* warps of a block meet: barriers, or memory that one waits for */
+    bool ordered; /* blocks see each other's work while they run: one after the other, in turns */
+    bool uses_cluster;
+    bool uses_async; /* mbarriers and what completes on them */
+    unsigned sm;     /* 90 for sm_90a */
 };
 
 /* Offsets in the register file below this belong to nobody: they read as zero. */
@@ -163,9 +314,20 @@ struct sim_program {
 
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
-/* Fills `unset` by liveness at the entry. */
-void flow_find_unset(struct sim_program *p, struct arena *a);
+void flow_find_straight(struct sim_program *p, struct arena *a);
+/* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
+#define FLOW_MAX_OPERANDS 512u
+unsigned flow_writes(const struct instr *i, uint32_t *reg);
+unsigned flow_reads(const struct instr *i, uint32_t *reg);
+/* A register's, constant's or step's place in the file, as decoding gave it out. */
+struct place {
+    uint32_t at, bytes; /* of a lane: 4 or 8 */
+};
+/* Gives out the places anew, shared where lives do not overlap, and fills `unset`. */
+void slots_assign(struct sim_program *p, struct arena *a, const struct place *places, size_t n);
 /* Sets `waits`: the instructions that use a value loaded from global memory first. */
 void flow_mark_waits(struct sim_program *p);
+/* Sets `meets` and `ordered`, and forgets results of atomics that nothing reads. */
+void flow_find_order(struct sim_program *p);
 
 #endif

@@ -1,20 +1,20 @@
-/* sim_run: checks the launch, hands chunks of CTAs to threads, adds up what they counted.
+/* sim_run: checks the launch, starts threads, adds up what they counted.
  *
- * The fault that is reported is the one of the lowest CTA, whichever thread met it first: after a
- * fault only CTAs below it still run. */
-#include "sim/machine.h"
+ * The fault that is reported is the one of the lowest gang, whichever thread met it first: after a
+ * fault only gangs below it still run. */
+#include "sim/check.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FUEL_STEP   4096u
-#define MAX_THREADS 64u
-#define MAX_GRID_X  INT32_MAX
-#define MAX_GRID_YZ 65535u
-#define MAX_BLOCK   1024u
-#define MAX_BLOCK_Z 64u
+#define MAX_THREADS     64u
+#define MAX_GRID_X      INT32_MAX
+#define MAX_GRID_YZ     65535u
+#define MAX_BLOCK       1024u
+#define MAX_BLOCK_Z     64u
+#define MAX_COOPERATIVE 4096u
 
 static bool bad_launch(struct sim_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -66,108 +66,102 @@ static bool check_entry(const struct sim_launch *l, struct sim_result *r) {
     return true;
 }
 
-/* When the launch is over its budget in some CTA, lower ones still run, for they may find a fault
+/* The blocks of a cluster, by the launch, by the kernel, or one. */
+static void cluster_of(const struct sim_launch *l, uint32_t out[3]) {
+    const uint32_t *given = l->cluster[0] ? l->cluster : l->program->entry->cluster;
+    for (int i = 0; i < 3; i++)
+        out[i] = given[i] ? given[i] : 1;
+}
+
+static bool check_cluster(const struct sim_launch *l, struct sim_result *r) {
+    const uint32_t *fixed = l->program->entry->cluster;
+    uint32_t c[3];
+    cluster_of(l, c);
+    for (int i = 0; i < 3; i++) {
+        if (fixed[i] && c[i] != fixed[i])
+            return bad_launch(r,
+                              "a cluster of (%u,%u,%u) blocks is not the (%u,%u,%u) kernel %.*s "
+                              "requires",
+                              c[0], c[1], c[2], fixed[0], fixed[1], fixed[2],
+                              STR_ARG(l->program->entry->name));
+        if (c[i] > MAX_CLUSTER || l->grid[i] % c[i] != 0)
+            return bad_launch(r,
+                              "a grid of (%u,%u,%u) blocks cannot be divided into clusters of "
+                              "(%u,%u,%u)",
+                              l->grid[0], l->grid[1], l->grid[2], c[0], c[1], c[2]);
+    }
+    if (c[0] * c[1] * c[2] > MAX_CLUSTER)
+        return bad_launch(r, "a cluster of (%u,%u,%u) has more than %u blocks", c[0], c[1], c[2],
+                          MAX_CLUSTER);
+    uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    if (l->cooperative && blocks > MAX_COOPERATIVE)
+        return bad_launch(r,
+                          "%" PRIu64 " blocks of a cooperative launch cannot all run at the same "
+                          "time; the simulator has room for %u",
+                          blocks, MAX_COOPERATIVE);
+    return true;
+}
+
+/* When the launch is over its budget in some gang, lower ones still run, for they may find a fault
  * that comes first; each of them is then held to the whole budget alone. */
 bool worker_settle(struct worker *w) {
     struct launch *la = w->la;
-    uint64_t ran = FUEL_STEP - w->fuel;
+    uint64_t ran = WORKER_FUEL - w->fuel;
     uint64_t used = atomic_fetch_add(&la->used, ran) + ran;
-    w->cta_used += ran;
-    w->fuel = FUEL_STEP;
+    w->gang->used += ran;
+    w->fuel = WORKER_FUEL;
     if (used <= la->budget)
         return true;
     uint64_t stop = atomic_load(&la->stop_at);
-    return stop != UINT64_MAX && w->ordinal < stop && w->cta_used <= la->budget;
+    return stop != UINT64_MAX && w->gang->ordinal < stop && w->gang->used <= la->budget;
 }
 
-static void fill_lanes(uint8_t *at, uint64_t bits, size_t bytes) {
-    for (unsigned k = 0; k < SIM_LANES; k++)
-        memcpy(at + k * bytes, &bits, bytes);
-}
-
-static uint64_t param_bits(const struct launch *la, const struct param_use *u) {
-    uint64_t v = 0;
-    memcpy(&v, (const uint8_t *)la->l->params + u->offset, u->width);
-    if (u->sign && v >> (8 * u->width - 1) & 1)
-        v |= u->width < 8 ? ~UINT64_C(0) << 8 * u->width : 0;
-    return u->reg_bytes == 2 ? v & 0xffff : v;
-}
-
-/* What no instruction writes: constants, parameters, special registers of the launch. */
-static void fill_file(struct worker *w, uint8_t *regs) {
-    const struct sim_program *p = w->p;
-    for (size_t i = 0; i < p->nconstants; i++)
-        fill_lanes(regs + p->constants[i].at, p->constants[i].bits, p->constants[i].bytes);
-    for (size_t i = 0; i < p->nparams; i++)
-        fill_lanes(regs + p->params[i].at, param_bits(w->la, &p->params[i]),
-                   p->params[i].reg_bytes == 8 ? 8 : 4);
-    cta_fill_fixed(w, regs);
+/* Aligned as its declaration asks. */
+struct tile_scratch *worker_tiles(struct worker *w) {
+    const uintptr_t align = _Alignof(struct tile_scratch);
+    if (!w->tiles)
+        w->tiles = mem_alloc(sizeof(struct tile_scratch) + align);
+    return (struct tile_scratch *)(((uintptr_t)w->tiles + align - 1) & ~(align - 1));
 }
 
 static struct worker *worker_new(struct launch *la) {
     const struct sim_program *p = la->p;
     struct worker *w = mem_alloc(sizeof *w);
-    size_t files = p->has_barrier ? la->nwarps : 1;
-    *w = (struct worker){.la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = FUEL_STEP};
-    w->regs = mem_alloc(files * p->register_bytes);
-    w->shared = mem_alloc(la->shared_bytes + 1);
-    w->local = mem_alloc(p->local_bytes * SIM_LANES * files + 1);
+    *w = (struct worker){.la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = WORKER_FUEL};
     w->scratch = mem_alloc(16 * SIM_LANES);
-    w->warps = mem_alloc(la->nwarps * sizeof *w->warps);
     w->warp_counts = mem_alloc(p->ncode * sizeof *w->warp_counts);
     w->lane_counts = mem_alloc(p->ncode * sizeof *w->lane_counts);
-    for (size_t f = 0; f < files; f++)
-        fill_file(w, w->regs + f * p->register_bytes);
+    w->straight = mem_alloc((p->ncode + 1) * sizeof *w->straight);
+    w->traffic = mem_alloc(p->ncode * sizeof *w->traffic);
+    w->memos = mem_alloc(p->ncode * sizeof *w->memos);
     return w;
 }
 
 static void worker_free(struct worker *w) {
-    mem_free(w->regs);
-    mem_free(w->shared);
-    mem_free(w->local);
+    while (w->spare) {
+        struct gang *g = w->spare;
+        w->spare = g->next;
+        gang_free(w->la, g);
+    }
     mem_free(w->scratch);
-    mem_free(w->warps);
+    mem_free(w->tiles);
     mem_free(w->warp_counts);
     mem_free(w->lane_counts);
+    mem_free(w->straight);
+    mem_free(w->traffic);
+    for (size_t k = 0; k < w->p->ncode; k++)
+        mem_free(w->memos[k]);
+    mem_free(w->memos);
     mem_free(w);
 }
 
-/* The linear index of the k-th CTA that runs; samples are spread evenly, the last CTA among them.
- */
-static uint64_t cta_of(const struct launch *la, uint64_t k) {
-    if (la->ctas == la->ctas_total || la->ctas == 1)
-        return k;
-    return (uint64_t)((unsigned __int128)k * (la->ctas_total - 1) / (la->ctas - 1));
-}
-
-static void stop_from(struct launch *la, uint64_t ordinal) {
-    uint64_t old = atomic_load(&la->stop_at);
-    while (ordinal < old && !atomic_compare_exchange_weak(&la->stop_at, &old, ordinal))
-        continue;
-}
-
-static void *work(void *arg) {
-    struct worker *w = arg;
-    struct launch *la = w->la;
-    const uint32_t *g = la->l->grid;
-    for (;;) {
-        uint64_t first = atomic_fetch_add(&la->next, la->chunk);
-        if (first >= la->ctas)
-            return NULL;
-        uint64_t end = first + la->chunk < la->ctas ? first + la->chunk : la->ctas;
-        for (uint64_t k = first; k < end && k < atomic_load(&la->stop_at); k++) {
-            uint64_t cta = cta_of(la, k);
-            w->ordinal = k;
-            w->cta[0] = (uint32_t)(cta % g[0]);
-            w->cta[1] = (uint32_t)(cta / g[0] % g[1]);
-            w->cta[2] = (uint32_t)(cta / g[0] / g[1]);
-            if (!cta_run(w)) {
-                stop_from(la, k);
-                return NULL;
-            }
-            w->c.ctas++;
-            w->c.warps += la->nwarps;
-        }
+/* Straight lines become counts of their instructions. */
+static void unroll(struct worker *w) {
+    int64_t warps = 0;
+    for (size_t k = 0; k < w->p->ncode; k++) {
+        warps += w->straight[k];
+        w->warp_counts[k] += (uint64_t)warps;
+        w->lane_counts[k] += (uint64_t)warps * SIM_LANES;
     }
 }
 
@@ -175,8 +169,11 @@ static void add_counts(const struct worker *w, struct sim_counters *c) {
     for (size_t k = 0; k < w->p->ncode; k++) {
         const struct instr *in = &w->p->code[k];
         uint64_t warps = w->warp_counts[k], lanes = w->lane_counts[k];
-        c->flops += lanes * in->flops;
+        *(in->class == CLASS_TENSOR ? &c->tensor_flops : &c->flops) += lanes * in->flops;
         c->warp_waits += in->waits ? warps : 0;
+        c->shared_requests += w->traffic[k].shared_requests;
+        c->shared_wavefronts += w->traffic[k].shared_wavefronts;
+        c->shared_conflicts += w->traffic[k].shared_conflicts;
         if (!in->counted)
             continue;
         c->warp_instrs += warps;
@@ -186,6 +183,7 @@ static void add_counts(const struct worker *w, struct sim_counters *c) {
                           : in->class == CLASS_INT     ? &c->warp_int
                           : in->class == CLASS_SPECIAL ? &c->warp_special
                           : in->class == CLASS_MEMORY  ? &c->warp_memory
+                          : in->class == CLASS_TENSOR  ? &c->warp_tensor
                                                        : &c->warp_control;
         *class += warps;
     }
@@ -232,6 +230,7 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
     uint64_t lowest = UINT64_MAX;
     for (unsigned i = 0; i < n; i++) {
         struct worker *w = workers[i];
+        unroll(w);
         add_counts(w, &w->c);
         sim_counters_add(&out->counters, &w->c);
         if (w->status != SIM_OK && w->fault_ordinal < lowest) {
@@ -239,14 +238,17 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
             out->status = w->status;
             out->fault = w->fault;
         }
-        worker_free(w);
     }
 }
 
 static void launch_init(struct launch *la, struct sim_machine *m, const struct sim_launch *l) {
     *la = (struct launch){.l = l, .p = l->program, .m = m};
-    la->ctas_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    la->ctas = l->sample_ctas && l->sample_ctas < la->ctas_total ? l->sample_ctas : la->ctas_total;
+    cluster_of(l, la->cluster);
+    la->gang_ctas = la->cluster[0] * la->cluster[1] * la->cluster[2];
+    la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
+    uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
+    la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
+    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
     la->shared_bytes = l->program->static_shared + l->dynamic_shared;
@@ -257,38 +259,68 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
         la->tid[1][t] = t / l->block[0] % l->block[1];
         la->tid[2][t] = t / l->block[0] / l->block[1];
     }
-    uint64_t warps = la->ctas > UINT32_MAX ? UINT32_MAX : la->ctas * la->nwarps;
+    uint64_t ctas = la->gangs * la->gang_ctas;
+    uint64_t warps = ctas > UINT32_MAX ? UINT32_MAX : ctas * la->nwarps;
     la->budget = l->max_warp_instrs ? l->max_warp_instrs : (UINT64_C(1) << 28) + (warps << 20);
     atomic_init(&la->used, 0);
     atomic_init(&la->stop_at, UINT64_MAX);
     atomic_init(&la->next, 0);
 }
 
+static void launch_release(struct launch *la) {
+    for (int d = 0; d < 3; d++)
+        mem_free(la->tid[d]);
+}
+
+static unsigned thread_count(const struct launch *la) {
+    const struct sim_launch *l = la->l;
+    if (l->program->ordered || l->cooperative || l->checks)
+        return 1;
+    unsigned n = l->threads < 1 ? 1 : l->threads > MAX_THREADS ? MAX_THREADS : l->threads;
+    return n > la->gangs ? (unsigned)la->gangs : n;
+}
+
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out) {
     *out = (struct sim_result){.status = SIM_OK};
-    if (!check_shape(l, out) || !check_entry(l, out))
+    if (!check_shape(l, out) || !check_entry(l, out) || !check_cluster(l, out))
         return;
     struct launch la;
     launch_init(&la, m, l);
-    unsigned n = l->threads < 1 ? 1 : l->threads > MAX_THREADS ? MAX_THREADS : l->threads;
-    n = n > la.ctas ? (unsigned)la.ctas : n;
-    la.chunk = la.ctas / n / 16 + 1;
+    if (l->cooperative && la.gangs > MAX_RESIDENT_BYTES / gang_bytes(&la)) {
+        bad_launch(out,
+                   "%" PRIu64 " blocks of a cooperative launch need more memory than the "
+                   "simulator gives them",
+                   la.gangs * la.gang_ctas);
+        launch_release(&la);
+        return;
+    }
+    unsigned n = thread_count(&la);
+    la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
     touched_new(&la);
+    if (l->checks) {
+        la.check = check_new(&la);
+        if (l->findings)
+            *l->findings = (struct sim_findings){0};
+    }
     struct worker *workers[MAX_THREADS];
     pthread_t threads[MAX_THREADS];
     bool started[MAX_THREADS] = {false};
     for (unsigned i = 0; i < n; i++)
         workers[i] = worker_new(&la);
     for (unsigned i = 1; i < n; i++) /* where no thread can be had, the others do its work */
-        started[i] = pthread_create(&threads[i], NULL, work, workers[i]) == 0;
-    work(workers[0]);
+        started[i] = pthread_create(&threads[i], NULL, grid_work, workers[i]) == 0;
+    grid_work(workers[0]);
     for (unsigned i = 1; i < n; i++)
         if (started[i])
             pthread_join(threads[i], NULL);
     finish(workers, n, out);
-    out->counters.ctas_total = la.ctas_total;
+    if (l->lines)
+        lines_collect(&la, workers, n, out);
+    for (unsigned i = 0; i < n; i++)
+        worker_free(workers[i]);
+    out->counters.ctas_total = la.gangs_total * la.gang_ctas;
     touched_free(&la, &out->counters);
-    for (int d = 0; d < 3; d++)
-        mem_free(la.tid[d]);
+    check_free(&la, la.check);
+    launch_release(&la);
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "ptx/ptx.h"
+#include "sim/tile_tma.h"
 
 struct sim_program;
 struct sim_machine;
@@ -27,6 +28,7 @@ struct sim_buffer {
     void *host; /* size bytes, the caller's */
     size_t size;
     bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
+    bool undefined; /* a workspace or an output: it is an error to read what no kernel wrote */
     /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
      * the memory holds its content already. Called with disjoint ranges, from several threads. */
     void (*touch)(void *ctx, size_t offset, size_t n, void *dst);
@@ -37,16 +39,51 @@ struct sim_buffer {
 /* Returns the buffer's device address, aligned to 512 bytes. */
 uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
 void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
+/* The host has written there: of an undefined buffer, these bytes may be read. */
+void sim_machine_written(struct sim_machine *m, uint64_t address, size_t bytes);
+
+/* What a launch can be watched for. A finding does not end the launch: the results are those of the
+ * order in which the simulator ran the threads, the finding says that another order may differ. */
+enum sim_check {
+    SIM_CHECK_UNINITIALISED = 1, /* reads of shared, local and undefined memory nobody wrote */
+    SIM_CHECK_RACE = 2,          /* accesses that nothing orders, in shared and global memory */
+    SIM_CHECK_SYNC = 4,          /* barriers reached by part of a warp; copies and mbarriers that
+                                    nobody waited for */
+    SIM_CHECK_ALL = 7,
+};
+#define SIM_MAX_FINDINGS 16
+struct sim_finding {
+    enum sim_check check;
+    uint32_t src_line, other_line; /* of the .cu; 0: unknown, or there is no other party */
+    uint32_t cta[3], thread[3];
+    char text[512];
+};
+struct sim_findings { /* the first of each kind and pair of lines, in the order they were met */
+    size_t n;
+    bool more; /* there were more than fit */
+    struct sim_finding list[SIM_MAX_FINDINGS];
+};
+
+/* A tensor map for a kernel's parameter: TILE_MAP_BYTES bytes, in the simulator's own layout, for
+ * the driver's is not documented. The map's `global` is what sim_machine_add returned. */
+bool sim_tensormap(const struct tile_map *m, void *out, struct err *err);
 
 struct sim_launch {
     const struct sim_program *program;
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel was compiled, or none */
+    bool cooperative;    /* all blocks run at the same time, or the launch is refused */
     size_t dynamic_shared;
     const void *params; /* laid out as the entry's parameters */
     size_t params_size;
     unsigned threads;         /* of the host */
     uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
-    uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid */
+    uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid; of a
+                                 kernel whose blocks wait for each other, the first so many */
+    struct arena *lines;      /* where counters by line go; NULL: they are not wanted */
+    unsigned checks;          /* of enum sim_check; with any of them one thread runs */
+    struct sim_findings *findings; /* filled when there are checks */
+    uint64_t resident_ctas;        /* that can wait for each other at a time; 0: 2,048 */
 };
 
 enum sim_status {
@@ -80,16 +117,33 @@ struct sim_counters {
     uint64_t store_requests, store_sectors, store_bytes;
     uint64_t touched_load_sectors, touched_store_sectors; /* distinct 32-byte sectors */
     uint64_t divergent_branches;
-    uint32_t widest_load, widest_store; /* bytes a lane in one instruction */
+    uint32_t widest_load, widest_store;          /* bytes a lane in one instruction */
+    uint64_t warp_tensor, tensor_flops;          /* mma, wmma, wgmma; not in `flops` */
+    uint64_t shared_requests, shared_wavefronts; /* as modelled: 128 bytes a wavefront */
+    uint64_t shared_conflicts;                   /* wavefronts more than there need be */
+    uint64_t atomic_requests;                    /* global */
+    uint64_t async_bytes;                        /* cp.async and bulk copies, either way */
     uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
                             memory: round trips, however many loads were under way */
 };
 void sim_counters_add(struct sim_counters *sum, const struct sim_counters *c);
 
+/* The same by line of the .cu, of what ran: sectors per request, bank conflicts, where the time
+ * goes. */
+struct sim_line {
+    str file;      /* without its folders */
+    uint32_t line; /* 0: instructions that belong to none */
+    uint64_t warp_instrs, lane_instrs, flops, tensor_flops, divergent_branches;
+    uint64_t requests, sectors, bytes; /* global */
+    uint64_t shared_requests, shared_wavefronts, shared_conflicts;
+};
+
 struct sim_result {
     enum sim_status status;
     struct sim_fault fault;
     struct sim_counters counters;
+    const struct sim_line *lines; /* by file and line, in the launch's arena; NULL: not wanted */
+    size_t nlines;
 };
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
 

@@ -7,17 +7,27 @@ static void test_refused(void) {
     static const struct {
         const char *body, *text;
     } rows[] = {
-        {"atom.global.add.u32 %r1, [%rd1], 1;",
-         "PTX line 8: 'atom.global.add.u32 %r1, [%rd1], 1;' is not supported by the simulator; "
-         "give each block its own place in a workspace"},
-        {"wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned;' is not supported"},
-        {"mov.u32 %r1, %clock;", "does not have this special register"},
+        {"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];",
+         "PTX line 8: 'tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];' is not supported by "
+         "the simulator; read global memory instead"},
+        {"wgmma.wait_group.sync.aligned 9;", "it waits for 0 to 7 groups"},
+        {"mma.sync.aligned.m16n8k9.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, "
+         "{%r3}, {%f1, %f2, %f3, %f4};",
+         "is not supported by the simulator"},
+        {"cp.async.cg.shared.global [%r1], [%rd1], 8;", "4, 8 or 16 bytes, .cg 16 alone"},
+        {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+         "[%r1], "
+         "[%rd1, {%r1, %r2, %r3}], [%r4], {%h1};",
+         "im2col copies are not simulated"},
+        {"mbarrier.banana.shared.b64 [%r1], 1;", "is not supported"},
+        {"mov.u32 %r1, %envreg3;", "does not have this special register"},
         {"add.s32 %r1, %rd1, 2;", "not a register of the instruction's width"},
         {"add.f32 %f1, %f2;", "another number of operands"},
         {"setp.lt.s32 %r1, %r2, %r3;", "not a register of the instruction's width"},
         {"ld.global.v4.f32 {%f1, %f2}, [%rd1];", "another number of registers"},
-        {"ld.global.L2::cache_hint.f32 %f1, [%rd1], %rd2;", "not supported"},
+        {"ld.global.L2::cache_hint.f32 %f1, [%rd1];", "another number of operands"},
         {"ld.global.u64 %r1, [%rd1];", "one fitting width"},
+        {"call (r), __assertfail2, (a);", "not defined in the module"},
         {"bra nowhere;", "needs a label"},
         {"call (r), f, (a);", "not defined in the module"},
         {"mov.u64 %rd1, nothing;", "names nothing"},
@@ -39,8 +49,13 @@ static void test_refused(void) {
 static void test_source_line(void) {
     struct harness h;
     struct arena *a = arena_new(8u << 20);
-    CHECK(!harness_load_text(&h, harness_text(a, "sim/ptx", "pointwise.ptx"), "count_up"));
-    CHECKF(strstr(h.err.text, "(pointwise.cu line 49): 'atom.global.add.u32"), "%s", h.err.text);
+    str text = harness_text(a, "sim/ptx", "pointwise.ptx");
+    size_t at = str_find(text, S("atom.global.add.u32"));
+    CHECK(at < text.n);
+    char *broken = arena_cstr(a, text);
+    memcpy(broken + at, "atom.global.add.b32", 19);
+    CHECK(!harness_load_text(&h, (str){broken, text.n}, "count_up"));
+    CHECKF(strstr(h.err.text, "(pointwise.cu line 49): 'atom.global.add.b32"), "%s", h.err.text);
     harness_free(&h);
     arena_free(a);
 }
@@ -104,6 +119,51 @@ static void test_programs(void) {
          "%f2; add.rm.f32 %f4, %f1, %f2; mov.b32 %r1, %f3; mov.b32 %r2, %f4;"
          "sub.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;",
          1},
+        {"8-bit floats, and back",
+         "mov.f32 %f1, 0f43E80000; mov.f32 %f2, 0fC0E00000;" /* 464 saturates to 448; -7 */
+         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.rn.f16x2.e4m3x2 %r1, %h1;"
+         "st.global.u32 [%rd1], %r1;",
+         0x5f00c700},
+        {"8-bit floats round to even and keep subnormals",
+         "mov.f32 %f1, 0f3F880000; mov.f32 %f2, 0f3B000000;" /* 1.0625 and 2^-9 */
+         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r1, %h1;"
+         "st.global.u32 [%rd1], %r1;",
+         0x3801},
+        {"halves towards zero, down and up",
+         "mov.f32 %f1, 0f477FFFFF; cvt.rz.f16.f32 %h1, %f1; mov.f32 %f2, 0f80000001;"
+         "cvt.rm.f16.f32 %h2, %f2; mov.b32 %r1, {%h1, %h2}; st.global.u32 [%rd1], %r1;",
+         0x80017bff},
+        {"relu of a pair",
+         "mov.f32 %f1, 0fBF800000; mov.f32 %f2, 0f40000000; cvt.rn.relu.f16x2.f32 %r1, %f1, %f2;"
+         "st.global.u32 [%rd1], %r1;",
+         0x4000},
+        {"a half saturates",
+         "mov.b32 {%h1, %h2}, 0x4000C000; add.sat.f16 %h3, %h1, %h1; add.sat.f16 %h2, %h2, %h2;"
+         "mov.b32 %r1, {%h2, %h3}; st.global.u32 [%rd1], %r1;",
+         0x00003c00},
+        {"64-bit integers to halves, rounded once",
+         "mov.u64 %rd2, 0x4040000000000001; cvt.rn.bf16.s64 %h1, %rd2; cvt.u32.u16 %r1, %h1;"
+         "st.global.u32 [%rd1], %r1;",
+         0x5e81},
+        {"set gives one in the type it is asked for",
+         "mov.b32 {%h1, %h2}, 0x3C004000; set.lt.bf16.bf16 %h3, %h2, %h1;"
+         "set.gt.f32.f32 %f1, 0f40000000, 0f3F800000; mov.b32 %r1, %f1; cvt.u32.u16 %r2, %h3;"
+         "or.b32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;",
+         0x3f803f80},
+        {"the third lane of a mask",
+         "mov.u32 %r1, 0xF0; mov.u32 %r2, 0; mov.u32 %r3, 3; fns.b32 %r4, %r1, %r2, %r3;"
+         "st.global.u32 [%rd1], %r4;",
+         6},
+        {"dp2a",
+         "mov.u32 %r1, 0xFFFF0003; mov.u32 %r2, 0x02050407; dp2a.lo.s32.u32 %r3, %r1, %r2, 100;"
+         "st.global.u32 [%rd1], %r3;",
+         100 + 3 * 7 - 4},
+        {"both results of setp",
+         "setp.eq.u32 %p3, 1, 1; setp.lt.and.s32 %p1|%p2, 1, 2, %p3; selp.u32 %r1, 1, 0, %p1;"
+         "selp.u32 %r2, 2, 0, %p2; setp.gt.s32 %p3|%p1, 1, 2; selp.u32 %r3, 4, 0, %p3;"
+         "selp.u32 %r4, 8, 0, %p1; or.b32 %r1, %r1, %r2; or.b32 %r1, %r1, %r3;"
+         "or.b32 %r1, %r1, %r4; st.global.u32 [%rd1], %r1;",
+         9},
         {"set", "set.lt.u32.f32 %r1, 0f3F800000, 0f40000000; st.global.u32 [%rd1], %r1;", ~0u},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -123,14 +183,29 @@ static void test_programs(void) {
     }
 }
 
+/* docs/SIM.md ends with the list; UPDATE=1 writes it. */
 static void test_list(void) {
+    struct arena *a = arena_new(4u << 20);
     struct buf b;
     buf_init(&b, 1u << 20);
     sim_supported(&b);
     CHECK(!b.failed && b.n > 1000);
-    CHECK(str_find(buf_str(&b), S("\nfma.ftz.f32\n")) < b.n);
-    CHECK(str_find(buf_str(&b), S("%")) == b.n); /* steps are nobody's business */
+    CHECK(str_find(buf_str(&b), S("\n- fma: .f32 .ftz.f32 ")) < b.n);
+    str doc = harness_text(a, "../docs", "SIM.md");
+    size_t at = str_find(doc, S("## arithmetic"));
+    CHECKF(str_eq(str_from(doc, at), buf_str(&b)),
+           "docs/SIM.md is not up to date: run with UPDATE=1");
+    if (getenv("UPDATE")) {
+        str path = arena_printf(a, "%s/docs/SIM.md", getenv("SOURCE_ROOT"));
+        FILE *f = fopen(path.p, "w");
+        CHECK(f != NULL);
+        if (f) {
+            fprintf(f, "%.*s%.*s", STR_ARG(str_cut(doc, 0, at)), STR_ARG(buf_str(&b)));
+            fclose(f);
+        }
+    }
     buf_release(&b);
+    arena_free(a);
 }
 
 static const struct tap_case cases[] = {

@@ -1,0 +1,159 @@
+/* Private to the sim room: what a launch is watched for (sim_launch.checks).
+ *
+ * Every warp has a vector clock over the warps of its gang and one further place a block for what
+ * copies on its own (bulk copies). Barriers, mbarriers and fences carry clocks from one warp to
+ * another. Each granule of shared and global memory remembers its last write and its last reads;
+ * an access that conflicts with one of them, and whose clock does not know of it, is a race. Within
+ * a warp the lanes that a __syncwarp or a barrier has brought together are ordered; lanes that
+ * execute one instruction together and write one place are not reported, nor is a write that
+ * changes nothing.
+ *
+ * Between gangs, a fence of the grid followed by a strong store or an atomic hands the writer's
+ * clock to the place written, and a strong load or an atomic there takes it over (volatile counts).
+ * What a gang has taken over is a list that only grows, so that a release can hand it on.
+ *
+ * All of this belongs to one thread: a launch with checks runs on one. */
+#ifndef SIM_CHECK_H
+#define SIM_CHECK_H
+
+#include "sim/machine.h"
+
+struct mark { /* who was at a granule last */
+    uint32_t gang, clock, pc;
+    uint16_t slot;
+    uint8_t lane, flags;
+};
+enum { MARK_SET = 1, MARK_STRONG = 2, MARK_PENDING = 4, MARK_SEVERAL = 8, MARK_AGENT = 16 };
+
+struct cell {
+    struct mark write, read, earlier; /* earlier: the last read by another warp than `read`'s */
+};
+
+struct warp_check;
+/* Who makes the accesses under way. */
+struct party {
+    struct mark mark;
+    bool strong, writes;
+    const uint32_t *clock;
+    const struct warp_check *warp; /* NULL: a bulk copy */
+};
+struct party race_party(const struct worker *w, enum use use);
+
+struct snapshot { /* what was known at a release */
+    const struct taken *taken;
+    uint32_t gang;
+    uint32_t clock[]; /* by slot */
+};
+
+struct sync_place;
+struct taken { /* over from another gang, by warp `slot` at its `clock` */
+    const struct taken *next;
+    const struct snapshot *what;
+    uint32_t slot, clock;
+};
+
+struct place_clock { /* of an mbarrier (by address in the gang) */
+    uint32_t address;
+    uint32_t *pending, *done;
+};
+
+struct warp_check {
+    uint32_t synced[SIM_LANES];     /* the warp's clock when each lane last met others */
+    const struct snapshot *release; /* made by the last fence of the grid; NULL: none */
+    const struct sync_place *place; /* taken over from last, */
+    const struct taken *newest;     /* up to this release */
+};
+
+struct gang_check {
+    uint32_t slots;
+    uint32_t *clocks; /* slots * slots: of each warp, and of each block's copies */
+    uint32_t *bars;   /* of each block's named barriers */
+    uint32_t *cluster_arrived, *cluster_done;
+    uint32_t *fenced; /* by slot: writes up to this clock can be seen by the async proxy */
+    struct warp_check *warps;
+    struct place_clock *places;
+    size_t nplaces, places_cap;
+    struct cell **cells;       /* of each block's shared memory */
+    uint8_t **shared_written;  /* a bit a byte */
+    uint8_t **local_written;   /* of each block: a byte a byte of each lane of each warp */
+    const struct taken *taken; /* newest first */
+};
+
+struct check *check_new(const struct launch *la);
+void check_free(struct launch *la, struct check *c);
+struct gang_check *check_gang_new(const struct launch *la, uint32_t ctas);
+void check_gang_free(const struct launch *la, struct gang_check *c, uint32_t ctas);
+void check_gang_start(struct worker *w, struct gang *g);
+void check_gang_end(struct worker *w, struct gang *g); /* what nobody waited for */
+
+/* An access of one lane: `offset` in the owner's shared memory, in the lane's local memory (owner's
+ * too), or in buffer `map`. `at` is where the bytes are. */
+struct touch {
+    enum ptx_space space;
+    const struct cta *owner;
+    size_t map;
+    uint64_t offset;
+    uint32_t bytes;
+    unsigned lane;
+    enum use use;
+    const uint8_t *at;
+    bool several; /* other lanes read the same bytes with the same instruction */
+};
+/* The lanes of one instruction: check_begin, then check_touch for each. */
+void check_begin(struct worker *w, enum use use);
+void check_touch(struct worker *w, const struct touch *t);
+/* Lanes that have an address of their own among those of the mask; `several` gets those of them
+ * that stand for others as well. */
+uint32_t check_distinct(uint32_t mask, const uint64_t *address, uint32_t *several);
+/* race.c */
+void race_touch(struct worker *w, struct party *p, const struct touch *t);
+void race_arrived(struct worker *w, const struct touch *t);
+/* The bytes of a cp.async have arrived, in the block's own shared memory. */
+void check_arrived(struct worker *w, const struct instr *in, unsigned lane, const uint8_t *at,
+                   uint32_t bytes);
+
+/* order.c: events. Each is called only when there are checks. */
+void order_warp_sync(struct worker *w, const struct warp *wp, uint32_t mask);
+void order_fence(struct worker *w, const struct warp *wp, uint8_t mode);
+void order_barrier_arrive(struct worker *w, const struct warp *wp, uint8_t id, uint32_t mask);
+void order_barrier_pass(struct worker *w, const struct warp *wp, uint8_t id, uint32_t mask);
+void order_barrier_opened(struct worker *w, const struct cta *c, uint8_t id);
+void order_cluster_arrive(struct worker *w, const struct warp *wp, bool relaxed);
+void order_cluster_complete(struct worker *w, struct gang *g);
+void order_cluster_pass(struct worker *w, const struct warp *wp, uint32_t mask);
+void order_place_arrive(struct worker *w, const uint8_t *place, bool agent);
+void order_place_complete(struct worker *w, const uint8_t *place);
+void order_place_pass(struct worker *w, const struct warp *wp, const uint8_t *place);
+void order_copy_issue(struct worker *w); /* a bulk copy, by the running warp */
+void order_copy_waited(struct worker *w, const struct warp *wp); /* bulk groups */
+/* A strong access to global memory: releases before it, acquires after it. */
+void order_strong(struct worker *w, uint64_t address, bool reads, bool writes);
+void order_check_barrier(struct worker *w, const struct warp *wp, const struct instr *in,
+                         uint32_t mask);
+
+uint32_t order_slot(const struct worker *w); /* of the running warp or copy */
+uint32_t *order_clock(const struct worker *w, uint32_t slot);
+uint32_t order_warp_slot(const struct launch *la, const struct warp *wp);
+/* Does the running party know of what `m` did? */
+bool order_knows(const struct worker *w, const struct mark *m);
+/* Memory of the launch's. */
+void *check_alloc(struct worker *w, size_t bytes); /* NULL: the checker's memory is used up */
+/* The place's releases; NULL: there are none, or, with `make`, there is no memory. */
+struct sync_place *check_place(struct worker *w, uint64_t address, bool make);
+/* The granules of a buffer's page; NULL: there is no memory. */
+struct cell *check_page(struct worker *w, size_t map, size_t page);
+uint32_t check_granule(const struct worker *w);
+
+struct sync_place { /* a word of global memory that releases went to */
+    uint64_t address;
+    const struct taken *released; /* newest first; slot and clock are not used */
+};
+
+/* A finding's sentence, begun: "race: k.cu:12: thread … ". NULL text: it was reported before, or
+ * there is no room. */
+struct text finding_begin(struct worker *w, enum sim_check check, const struct instr *in,
+                          const struct warp *wp, unsigned lane, const struct instr *other);
+void finding_thread(const struct worker *w, struct text *t, const struct mark *m);
+void finding_line(const struct worker *w, struct text *t, const struct instr *in);
+
+#endif

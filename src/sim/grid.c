@@ -1,0 +1,200 @@
+/* Which gang runs when.
+ *
+ * Blocks that know nothing of each other run to their end, one after the other, on any number of
+ * threads. Blocks that see each other's work (atomics, fences, flags) run on one thread, so that
+ * results do not depend on how many there are: each until it waits for memory to change or has had
+ * its share, then the next one starts; rounds over those that have started, until they end. A
+ * cooperative launch is this with room for all blocks.
+ *
+ * Nobody progresses when for many rounds every block that started waits for memory and none has
+ * written any. */
+#include "sim/machine.h"
+
+#define DEFAULT_RESIDENT 2048u
+#define IDLE_ROUNDS      16u
+#define IDLE_INSTRS      (UINT64_C(1) << 20)
+
+uint64_t grid_clock(const struct worker *w) {
+    return w->gang->used + (WORKER_FUEL - w->fuel);
+}
+
+/* The linear index of the k-th gang that runs; samples are spread evenly, the last one among them.
+ */
+static uint64_t gang_index(const struct launch *la, uint64_t k) {
+    if (la->gangs == la->gangs_total || la->gangs == 1 || la->p->ordered)
+        return k;
+    return (uint64_t)((unsigned __int128)k * (la->gangs_total - 1) / (la->gangs - 1));
+}
+
+void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]) {
+    const uint32_t *n = la->cluster;
+    const uint64_t index = gang_index(la, gang), x = la->l->grid[0] / n[0],
+                   y = la->l->grid[1] / n[1];
+    id[0] = (uint32_t)(index % x) * n[0] + rank % n[0];
+    id[1] = (uint32_t)(index / x % y) * n[1] + rank / n[0] % n[1];
+    id[2] = (uint32_t)(index / x / y) * n[2] + rank / n[0] / n[1];
+}
+
+static void stop_from(struct launch *la, uint64_t ordinal) {
+    uint64_t old = atomic_load(&la->stop_at);
+    while (ordinal < old && !atomic_compare_exchange_weak(&la->stop_at, &old, ordinal))
+        continue;
+}
+
+static struct gang *take(struct worker *w, uint64_t ordinal) {
+    struct gang *g = w->spare;
+    if (g)
+        w->spare = g->next;
+    else
+        g = gang_new(w);
+    g->next = NULL;
+    gang_start(w, g, ordinal, gang_index(w->la, ordinal));
+    return g;
+}
+
+static void put_back(struct worker *w, struct gang *g) {
+    g->next = w->spare;
+    w->spare = g;
+}
+
+/* What it ran is accounted for where it ran: a gang's clock is its own. */
+static enum gang_end step(struct worker *w, struct gang *g) {
+    w->gang = g;
+    enum gang_end end = gang_step(w, g);
+    bool over = end != GANG_FAILED && !worker_settle(w);
+    if (over && !warp_over_budget(w))
+        return GANG_FAILED;
+    if (end == GANG_DONE) {
+        w->c.ctas += g->n;
+        w->c.warps += (uint64_t)g->n * w->la->nwarps;
+        w->progress++;
+    }
+    return end;
+}
+
+struct rounds {
+    struct gang *first, **last; /* resident, in the order they started */
+    uint64_t resident, most;
+    uint64_t progress;    /* when last looked at */
+    uint64_t idle, since; /* rounds without any; instructions at the first of them */
+};
+
+static bool progresses(struct worker *w, struct rounds *r, bool busy, uint64_t used) {
+    if (busy || w->progress != r->progress) {
+        r->progress = w->progress;
+        r->idle = 0;
+        r->since = used;
+        return true;
+    }
+    return ++r->idle < IDLE_ROUNDS || used - r->since < IDLE_INSTRS;
+}
+
+/* Nobody but the gang itself can change what it waits for. */
+static enum gang_end run_alone(struct worker *w, struct gang *g) {
+    struct rounds r = {.first = g, .progress = w->progress, .since = g->used};
+    for (;;) {
+        enum gang_end e = step(w, g);
+        if (e != GANG_POLLS && e != GANG_BUSY)
+            return e;
+        if (!progresses(w, &r, e == GANG_BUSY, g->used)) {
+            stuck_grid(w, g);
+            return GANG_FAILED;
+        }
+    }
+}
+
+static void work_apart(struct worker *w) {
+    struct launch *la = w->la;
+    for (;;) {
+        uint64_t first = atomic_fetch_add(&la->next, la->chunk);
+        if (first >= la->gangs)
+            return;
+        uint64_t end = first + la->chunk < la->gangs ? first + la->chunk : la->gangs;
+        for (uint64_t k = first; k < end && k < atomic_load(&la->stop_at); k++) {
+            struct gang *g = take(w, k);
+            enum gang_end e = run_alone(w, g);
+            put_back(w, g);
+            if (e == GANG_FAILED) {
+                stop_from(la, k);
+                return;
+            }
+        }
+    }
+}
+
+/* One gang's turn. `*at` is the link to it, moved on to the next one. False: a fault. */
+static bool turn(struct worker *w, struct rounds *r, struct gang ***at, bool *busy) {
+    struct gang *g = **at;
+    enum gang_end e = step(w, g);
+    if (e == GANG_FAILED)
+        return false;
+    *busy |= e == GANG_BUSY;
+    if (e != GANG_DONE) {
+        *at = &g->next;
+        return true;
+    }
+    **at = g->next;
+    if (r->last == &g->next)
+        r->last = *at;
+    r->resident--;
+    put_back(w, g);
+    return true;
+}
+
+/* Earlier gangs wait perhaps for those that have not started: a few more start each round, the more
+ * wait already. One that ends at once makes room for the next without a round. */
+static bool admit(struct worker *w, struct rounds *r) {
+    struct launch *la = w->la;
+    uint64_t new = 1 + r->resident / 8, started = 0;
+    while (r->resident < r->most && started < new &&atomic_load(&la->next) < la->gangs) {
+        struct gang *g = take(w, atomic_fetch_add(&la->next, 1)), **at = r->last;
+        uint64_t before = r->resident;
+        bool busy = false;
+        *r->last = g;
+        r->last = &g->next;
+        r->resident++;
+        if (!turn(w, r, &at, &busy))
+            return false;
+        started += r->resident > before;
+    }
+    return true;
+}
+
+static uint64_t most_resident(const struct launch *la) {
+    uint64_t asked = la->l->resident_ctas ? la->l->resident_ctas : DEFAULT_RESIDENT;
+    uint64_t room = MAX_RESIDENT_BYTES / gang_bytes(la), n = asked / la->gang_ctas;
+    if (la->l->cooperative)
+        return la->gangs; /* sim_run has looked at the room */
+    n = n < room ? n : room;
+    return n ? n : 1;
+}
+
+static void work_in_turns(struct worker *w) {
+    struct launch *la = w->la;
+    struct rounds r = {.last = &r.first, .most = most_resident(la)};
+    bool ok = true;
+    do {
+        bool busy = false;
+        uint64_t before = atomic_load(&la->next);
+        ok = admit(w, &r);
+        for (struct gang **at = &r.first; ok && *at;)
+            ok = turn(w, &r, &at, &busy);
+        busy |= atomic_load(&la->next) != before;
+        if (ok && r.first && !progresses(w, &r, busy, atomic_load(&la->used)))
+            ok = stuck_grid(w, r.first);
+    } while (ok && (r.first || atomic_load(&la->next) < la->gangs));
+    while (r.first) {
+        struct gang *g = r.first;
+        r.first = g->next;
+        put_back(w, g);
+    }
+}
+
+void *grid_work(void *worker) {
+    struct worker *w = worker;
+    if (w->p->ordered || w->la->l->cooperative)
+        work_in_turns(w);
+    else
+        work_apart(w);
+    return NULL;
+}

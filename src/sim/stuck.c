@@ -1,0 +1,110 @@
+/* Nothing can go on any more: which threads wait where, and for what. */
+#include "sim/machine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_NAMED_WAITERS 4u
+
+static void say_line(const struct worker *w, struct text *t, uint32_t pc) {
+    const struct ptx_instr *src = w->p->code[pc].src;
+    if (src->src_line)
+        text_say(t, "line %u", src->src_line);
+    else
+        text_say(t, "PTX line %u", src->line);
+}
+
+static const char *what_for(const struct group *g) {
+    return g->wait == WAIT_BARRIER   ? "wait elsewhere or are gone; a barrier must be reached by "
+                                       "all threads that it counts"
+           : g->wait == WAIT_CLUSTER ? "have not arrived at the cluster's barrier"
+           : g->wait == WAIT_WGMMA   ? "of its warpgroup have not issued the same wgmma"
+                                     : "of its warp wait elsewhere";
+}
+
+/* "; threads 32-63 wait at line 12" for the groups after the first. */
+static void say_others(const struct worker *w, const struct gang *g, struct text *t,
+                       const struct group *first) {
+    unsigned said = 0;
+    for (uint32_t c = 0; c < g->n; c++)
+        for (uint32_t i = 0; i < w->la->nwarps; i++) {
+            const struct warp *wp = &g->ctas[c].warps[i];
+            for (unsigned k = 0; k < wp->nparked && said < MAX_NAMED_WAITERS; k++) {
+                const struct group *o = &wp->parked[k];
+                if (o == first || (o->pc == first->pc && o->wait == first->wait))
+                    continue;
+                uint32_t low = (uint32_t)__builtin_ctz(o->mask),
+                         high = 31u - (uint32_t)__builtin_clz(o->mask);
+                text_say(t, "; threads %u-%u", i * SIM_LANES + low, i * SIM_LANES + high);
+                if (g->n > 1)
+                    text_say(t, " of block %u of the cluster", c);
+                text_say(t, " wait at ");
+                say_line(w, t, o->pc);
+                said++;
+            }
+        }
+}
+
+static bool stuck_at(struct worker *w, struct gang *g, struct warp *wp, const struct group *p) {
+    const struct instr *in = &w->p->code[p->pc];
+    w->cta = wp->cta;
+    w->warp = wp;
+    w->in = in;
+    struct text t = fault_begin(w, SIM_NO_PROGRESS, (unsigned)__builtin_ctz(p->mask));
+    text_say(&t, "waits for ever at '%.*s': other threads that it waits for %s",
+             STR_ARG(str_cut(in->src->text, 0, 120)), what_for(p));
+    say_others(w, g, &t, p);
+    return false;
+}
+
+bool stuck_gang(struct worker *w, struct gang *g) {
+    for (uint32_t c = 0; c < g->n; c++)
+        for (uint32_t i = 0; i < w->la->nwarps; i++)
+            if (g->ctas[c].warps[i].nparked)
+                return stuck_at(w, g, &g->ctas[c].warps[i], &g->ctas[c].warps[i].parked[0]);
+    return true;
+}
+
+/* One that waits for memory now, or did when it last ran, or at least one that is still there. */
+static struct warp *polling_warp(const struct worker *w, const struct gang *g) {
+    struct warp *best = NULL;
+    for (uint32_t c = 0; c < g->n; c++)
+        for (uint32_t i = 0; i < w->la->nwarps; i++) {
+            struct warp *wp = &g->ctas[c].warps[i];
+            if (!wp->live)
+                continue;
+            if (wp->polling)
+                return wp;
+            if (!best || (!best->poll.address && wp->poll.address))
+                best = wp;
+        }
+    return best;
+}
+
+bool stuck_grid(struct worker *w, struct gang *first) {
+    struct warp *wp = polling_warp(w, first);
+    BUG_IF(!wp);
+    uint64_t gangs = 0;
+    for (const struct gang *g = first; g; g = g->next)
+        gangs++;
+    w->gang = first;
+    w->cta = wp->cta;
+    w->warp = wp;
+    w->in = &w->p->code[wp->poll.pc];
+    struct text t = fault_begin(w, SIM_NO_PROGRESS, wp->poll.lane);
+    text_say(&t, "waits for ever for memory to change");
+    if (wp->poll.address) {
+        text_say(&t, " at ");
+        fault_place(w, &t, wp->poll.address);
+    }
+    w->fault.address = wp->poll.address;
+    text_say(&t, ": nobody writes there any more; %" PRIu64 " blocks wait like this",
+             gangs * w->la->gang_ctas);
+    uint64_t waiting = atomic_load(&w->la->next);
+    if (waiting < w->la->gangs)
+        text_say(&t,
+                 ", %" PRIu64 " have not started because no block ends; do not wait for blocks "
+                 "that may start later",
+                 (w->la->gangs - waiting) * w->la->gang_ctas);
+    return false;
+}
