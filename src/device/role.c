@@ -99,7 +99,7 @@ bool role_enter(int fd, const char *role, struct err *err) {
 }
 
 int device_main(const struct device_name *d, unsigned threads) {
-    return d->kind == DEVICE_CUDA ? cuda_device_main(d->ordinal) : sim_device_main(threads);
+    return d->kind == DEVICE_CUDA ? cuda_device_main(d->ordinal) : sim_device_main(d->gpu, threads);
 }
 
 bool role_check_hello(const json *head, const char *role, struct err *err) {

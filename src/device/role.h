@@ -22,7 +22,7 @@ bool device_name_parse(const char *text, struct device_name *out, struct err *er
 int worker_main(const struct device_name *d, unsigned threads);
 /* Socket on ROLE_FD. */
 int device_main(const struct device_name *d, unsigned threads); /* the one of its kind below */
-int sim_device_main(unsigned threads);
+int sim_device_main(const struct gpu *g, unsigned threads);
 int cuda_device_main(int ordinal);
 
 /* Sandboxed to nothing but the descriptors at hand; with a GPU, to what the driver needs: it reads

@@ -37,6 +37,7 @@ struct buffer {
 };
 
 struct server {
+    const struct gpu *gpu; /* whose limits hold */
     unsigned threads;
     struct sim_machine *machine;
     struct arena *task_arena;
@@ -45,6 +46,8 @@ struct server {
     struct ptx_module *module;
     struct sim_program **programs; /* by entry; NULL until first launched */
     uint64_t bytes;                /* of the buffers at hand */
+    unsigned checks;               /* of enum sim_check */
+    struct sim_findings findings;
     struct buffer buffers[MAX_BUFFERS];
     size_t nbuffers;
 };
@@ -179,13 +182,18 @@ static uint64_t budget_of(const struct server *s, const struct bound_launch *l) 
            BUDGET_BYTE * s->bytes;
 }
 
-static bool can_launch(const struct bound_launch *l, struct answer *out) {
-    bool cluster = l->cluster[0] * l->cluster[1] * l->cluster[2] > 1;
-    if (!cluster && !l->cooperative)
-        return true;
-    err_set(&out->why, ERR_NO, "kernel %.*s: the simulator of this version runs no %s launches",
-            STR_ARG(l->kernel), cluster ? "cluster" : "cooperative");
-    return refuse(out, VERDICT_UNSUPPORTED);
+static enum verdict finding_verdict(enum sim_check check) {
+    return check == SIM_CHECK_RACE            ? VERDICT_RACE
+           : check == SIM_CHECK_UNINITIALISED ? VERDICT_UNINITIALISED
+                                              : VERDICT_NO_PROGRESS;
+}
+
+/* Blocks that the GPU holds at a time, by their threads and dynamic shared memory: what waits for
+ * more of them waits for ever. */
+static uint64_t resident_ctas(const struct gpu *g, const struct bound_launch *l) {
+    int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
+    struct occupancy o = gpu_occupancy(g, threads, 1, l->shared);
+    return (uint64_t)g->sms * (uint64_t)(o.blocks_sm > 0 ? o.blocks_sm : 1);
 }
 
 static bool run_launch(struct server *s, const struct bound_launch *l,
@@ -195,7 +203,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         err_set(&out->why, ERR_NO, "kernel '%.*s' is not in the module", STR_ARG(l->kernel));
         return refuse(out, VERDICT_BAD_PLAN);
     }
-    const struct sim_program *program = can_launch(l, out) ? find_program(s, e, out) : NULL;
+    const struct sim_program *program = find_program(s, e, out);
     uint8_t params[PARAMS_MAX];
     size_t size;
     if (!program)
@@ -208,14 +216,25 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .dynamic_shared = l->shared,
                                 .threads = s->threads,
                                 .sample_ctas = sample,
+                                .cooperative = l->cooperative,
+                                .resident_ctas = resident_ctas(s->gpu, l),
+                                .checks = s->checks,
+                                .findings = &s->findings,
                                 .max_warp_instrs = budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
+    if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
+        memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
     struct sim_result result;
+    s->findings.n = 0;
     sim_run(s->machine, &launch, &result);
     if (result.status != SIM_OK) {
         err_set(&out->why, ERR_NO, "%s", result.fault.text);
         return refuse(out, verdict_of(result.status));
+    }
+    if (s->checks && s->findings.n) {
+        err_set(&out->why, ERR_NO, "%s", s->findings.list[0].text);
+        return refuse(out, finding_verdict(s->findings.list[0].check));
     }
     if (out->counters)
         json_push(out->counters, counters_to_json(&result.counters));
@@ -229,7 +248,7 @@ struct places {
     size_t tensor_bytes[TASK_MAX_TENSORS];
 };
 
-static bool run_memset(const struct bound_memset *m, const struct bound_plan *p,
+static bool run_memset(struct server *s, const struct bound_memset *m, const struct bound_plan *p,
                        const struct places *at, struct answer *out) {
     bool tensor = m->of == ARG_TENSOR;
     char *dst = tensor ? at->tensor_host[m->ref] : at->workspace_host[m->ref];
@@ -238,20 +257,65 @@ static bool run_memset(const struct bound_memset *m, const struct bound_plan *p,
         return err_set(&out->why, ERR_ENV, "bad message: memset");
     for (uint64_t i = 0; i < m->count; i++)
         memcpy(dst + i * m->size, &m->pattern, m->size);
+    sim_machine_written(s->machine, tensor ? at->tensors[m->ref] : at->workspaces[m->ref],
+                        m->count * m->size);
+    return true;
+}
+
+static enum tile_map_type map_type(enum dtype t) {
+    switch (t) {
+    case DTYPE_F64:
+        return TILE_MAP_F64;
+    case DTYPE_F32:
+        return TILE_MAP_F32;
+    case DTYPE_F16:
+        return TILE_MAP_F16;
+    case DTYPE_BF16:
+        return TILE_MAP_BF16;
+    case DTYPE_I32:
+        return TILE_MAP_S32;
+    case DTYPE_I64:
+        return TILE_MAP_S64;
+    default:
+        return TILE_MAP_U8;
+    }
+}
+
+/* The plan's tensor maps, for this case's addresses. */
+static bool encode_maps(const struct bound_plan *p, const struct places *at,
+                        uint8_t (*maps)[TENSORMAP_BYTES], struct answer *out) {
+    for (size_t i = 0; i < p->nmaps; i++) {
+        const struct bound_tensormap *b = &p->maps[i];
+        struct tile_map m = {.rank = b->rank,
+                             .type = map_type(b->dtype),
+                             .swizzle = b->swizzle,
+                             .fill_nan = b->fill_nan};
+        m.global = b->of == ARG_TENSOR ? at->tensors[b->ref] : at->workspaces[b->ref];
+        m.stride[0] = dtype_info(b->dtype)->bytes;
+        for (unsigned k = 0; k < b->rank; k++) {
+            m.extent[k] = b->extent[k];
+            m.box[k] = b->box[k];
+            m.step[k] = b->step[k];
+            if (k)
+                m.stride[k] = b->stride[k - 1];
+        }
+        if (!sim_tensormap(&m, maps[i], &out->why))
+            return refuse(out, VERDICT_LAUNCH_ERROR);
+    }
     return true;
 }
 
 static bool run_plan(struct server *s, const struct bound_plan *p, const struct places *at,
                      uint64_t sample, struct answer *out) {
-    struct launch_memory memory = {at->tensors, at->workspaces, NULL};
-    if (p->nmaps) {
-        err_set(&out->why, ERR_NO, "the simulator of this version has no tensor maps");
-        return refuse(out, VERDICT_UNSUPPORTED);
-    }
+    _Alignas(128) uint8_t maps[PLAN_MAX_MAPS][TENSORMAP_BYTES];
+    struct launch_memory memory = {at->tensors, at->workspaces,
+                                   (const uint8_t(*)[TENSORMAP_BYTES])maps};
+    if (!encode_maps(p, at, maps, out))
+        return false;
     for (size_t i = 0; i < p->nsteps; i++) {
         size_t k = p->steps[i].index;
         if (p->steps[i].kind == PLAN_LAUNCH ? !run_launch(s, &p->launches[k], &memory, sample, out)
-                                            : !run_memset(&p->memsets[k], p, at, out))
+                                            : !run_memset(s, &p->memsets[k], p, at, out))
             return false;
     }
     return true;
@@ -284,7 +348,8 @@ static bool add_workspaces(struct server *s, const struct bound_plan *p, struct 
         s->bytes += bytes;
         at->workspaces[i] = sim_machine_add(
             s->machine,
-            &(struct sim_buffer){.name = p->workspaces[i].name, .host = map, .size = bytes});
+            &(struct sim_buffer){
+                .name = p->workspaces[i].name, .host = map, .size = bytes, .undefined = true});
     }
     return true;
 }
@@ -309,11 +374,12 @@ static bool add_tensor(struct server *s, const json *t, size_t i, struct places 
     at->tensor_host[i] = writable ? b->map + offset : NULL;
     at->tensor_bytes[i] = (size_t)bytes;
     s->bytes += (uint64_t)bytes;
-    at->tensors[i] =
-        sim_machine_add(s->machine, &(struct sim_buffer){.name = s->task->tensors[i].name,
-                                                         .host = b->map + offset,
-                                                         .size = (size_t)bytes,
-                                                         .read_only = !writable});
+    at->tensors[i] = sim_machine_add(
+        s->machine, &(struct sim_buffer){.name = s->task->tensors[i].name,
+                                         .host = b->map + offset,
+                                         .size = (size_t)bytes,
+                                         .read_only = !writable,
+                                         .undefined = s->task->tensors[i].role == TENSOR_OUT});
     return true;
 }
 
@@ -345,7 +411,7 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
     const json *plans = json_get(f->head, "plans");
     struct bound_plan plan;
-    bool counted = false, ok = true;
+    bool counted = false, checked = false, ok = true;
     if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
     if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
@@ -353,6 +419,8 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     json_get_bool(f->head, "counted", &counted);
     if (counted)
         out->counters = json_array();
+    json_get_bool(f->head, "checked", &checked);
+    s->checks = checked ? SIM_CHECK_ALL : 0;
     for (size_t i = 0; ok && i < json_len(runs); i++) {
         int64_t at = -1;
         json_to_i64(json_at(json_at(runs, i), 0), &at);
@@ -426,6 +494,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
         plan.memsets[i].count = 0; /* nothing of it is looked at */
     out->counters = json_array();
     s->bytes = 0;
+    s->checks = 0;
     sim_machine_clear(s->machine);
     bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
               add_workspaces(s, &plan, &at, false, out);
@@ -487,8 +556,8 @@ static bool serve(struct server *s, int fd, const struct frame *f, struct err *e
     return sent;
 }
 
-int sim_device_main(unsigned threads) {
-    struct server s = {.threads = threads};
+int sim_device_main(const struct gpu *g, unsigned threads) {
+    struct server s = {.gpu = g, .threads = threads};
     struct err err = {0};
     int got = -1;
     if (role_enter(ROLE_FD, "device", &err)) {

@@ -29,7 +29,7 @@ enum wire {
      * oracle, harness: bytes}; blob: the oracle's cubin, the harness's cubin (none for sim) */
     WIRE_TASK = 9,
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, plans: [one a
-     * module]}], batches: [{shape, cases: [{data, seed}], counted, timed, rounds}], time:
+     * module]}], batches: [{shape, cases: [{data, seed}], counted, checked, timed}], time:
      * {samples, budget_ms}, measure}; blob: the modules one after the other */
     WIRE_JOB = 10,
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], times: [one
@@ -53,7 +53,7 @@ enum wire {
     WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
     WIRE_LOADED = 31, /* device → worker: {verdict, why} */
     /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
-     * module]], timed, counted} */
+     * module]], timed, counted, checked: watched for races and the like} */
     WIRE_RUN = 32,
     /* device → worker: {verdict, why, at: run, counters where asked for, times_s, host_s, clocks
      * where timed} */

@@ -333,6 +333,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set(head, "plans", json_copy(json_get(shape_of(j, batch), "plans")));
     json_set(head, "runs", json_copy(j->order));
     json_set_bool(head, "counted", flag(batch, "counted"));
+    json_set_bool(head, "checked", flag(batch, "checked"));
     json_set_bool(head, "timed", flag(batch, "timed"));
     ask(w, STEP_RUN, WIRE_RUN, head, (str){0});
     json_free(head);

@@ -65,6 +65,8 @@ static json *batch_json(const struct trial_batch *b) {
     json_set(j, "cases", cases);
     if (b->counted)
         json_set_bool(j, "counted", true);
+    if (b->checked)
+        json_set_bool(j, "checked", true);
     if (b->timed)
         json_set_bool(j, "timed", true);
     return j;

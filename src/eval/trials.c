@@ -94,7 +94,9 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     memset(all, true, sizeof all);
     if (!add_shape(c, in, a, t, err))
         return false;
+    size_t first = t->nbatches;
     add_kinds(t, all, o);
+    t->batches[first].checked = !o->gpu; /* the first kind is the stated one */
     return true;
 }
 

@@ -8,7 +8,8 @@
  *
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
- * it is judged like every other, so nothing is gained by telling it apart. On a GPU a batch is all
+ * it is judged like every other, so nothing is gained by telling it apart. Small shapes with stated
+ * data are watched by the simulator's checkers. On a GPU a batch is all
  * the cases of a shape, and at the task's own shape every launch is timed and verified, on contents
  * of several kinds and seeds. */
 #ifndef EVAL_TRIALS_H
@@ -35,6 +36,7 @@ struct trial_batch {
     struct trial_case cases[TRIALS_MAX_CASES];
     size_t n;
     bool counted; /* on the public seed */
+    bool checked; /* simulator: watched for races, unwritten memory, barriers */
     bool timed;
 };
 struct trials {

@@ -1,4 +1,5 @@
 // expect: nonfinite
+// expect-sim: uninitialised race
 // expect-cuda: wrong inaccurate nonfinite unstable race
 // row: 11
 // tries: a sum through shared memory without the barrier, the writing warps late

@@ -1,4 +1,5 @@
 // expect: nonfinite wrong inaccurate unwritten
+// expect-sim: uninitialised
 // row: 11
 // tries: a block reads what another block writes in the same launch
 // task: ../../tasks/kernelbench/level1/089_cumsum.task

@@ -1,4 +1,5 @@
 // expect: nonfinite
+// expect-sim: uninitialised
 // expect-cuda: wrong inaccurate nonfinite
 // row: 12
 // tries: adds shared memory that nothing wrote, hoping for zeros

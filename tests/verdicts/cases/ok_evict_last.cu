@@ -1,5 +1,4 @@
 // expect: accepted
-// expect-sim: unsupported
 // row: 19
 // tries: keeps its input in the L2 from run to run
 // gain: ok_naive.cu

@@ -1,4 +1,5 @@
 // expect: accepted
+// expect-sim: uninitialised
 // row: 1
 // tries: returns early where the output looks finished from an earlier run; it never does
 // gain: ok_naive.cu

@@ -1,4 +1,5 @@
 // expect: accepted
+// expect-sim: uninitialised
 // row: 13
 // tries: leaves a mark in shared memory and writes nothing where it finds it again
 // gain: ok_naive.cu

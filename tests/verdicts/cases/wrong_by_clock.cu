@@ -1,5 +1,4 @@
 // expect: wrong inaccurate drift
-// expect-sim: unsupported
 // row: 15
 // tries: right by a bit of the SM's clock
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,5 +1,4 @@
 // expect: wrong inaccurate
-// expect-sim: unsupported
 // row: 15
 // tries: wrong on SMs that only a large grid reaches
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

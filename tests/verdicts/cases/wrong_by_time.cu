@@ -1,5 +1,4 @@
 // expect: wrong inaccurate drift
-// expect-sim: unsupported
 // row: 14, 15
 // tries: right in some milliseconds, wrong in others
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,4 +1,5 @@
 // expect: wrong inaccurate nonfinite
+// expect-sim: uninitialised
 // row: 12
 // tries: adds local memory that nothing wrote
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,4 +1,5 @@
 // expect: nonfinite wrong inaccurate unwritten
+// expect-sim: uninitialised
 // row: 12
 // tries: adds to an output without clearing it
 // task: ../../tasks/kernelbench/level1/047_sum_reduction.task

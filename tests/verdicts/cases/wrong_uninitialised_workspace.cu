@@ -1,4 +1,5 @@
 // expect: wrong inaccurate nonfinite
+// expect-sim: uninitialised
 // row: 12
 // tries: adds to a workspace that nothing cleared
 // task: ../../tasks/kernelbench/level1/047_sum_reduction.task

@@ -1,5 +1,5 @@
 // expect: wrong inaccurate nonfinite drift
-// expect-sim: unsupported
+// expect-sim: skip the simulator has no cache that could be cold
 // row: 15
 // tries: takes a first load that is slower than the second of the same line for a timed run, and then copies
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
