@@ -336,7 +336,9 @@ void lines_collect(const struct launch *la, struct worker *const *workers, unsig
 
 /* global.c */
 bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store);
-void global_bulk_done(struct worker *w); /* counts it */
+/* A piece of a bulk copy; NULL: it is not that simple, memory_range knows more. */
+uint8_t *global_bulk(struct worker *w, uint64_t address, uint32_t bytes, bool store);
+void global_bulk_done(struct worker *w); /* counts the copy */
 bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
                     uint32_t align, enum use use, uint8_t **at);
 
