@@ -105,21 +105,35 @@ static uint64_t in_cta(uint64_t address, uint32_t rank) {
     return (address & RANK_OFFSETS) | (uint64_t)(rank + 1) << RANK_SHIFT;
 }
 
+/* A piece's bytes on either side: the short way where nothing can be wrong with them. */
+static uint8_t *shared_piece(struct worker *w, const struct bulk *b, uint64_t address,
+                             uint32_t bytes, enum use use) {
+    uint64_t offset = address & RANK_OFFSETS, rank = address >> RANK_SHIFT;
+    if (w->la->check || offset + bytes > w->la->shared_bytes || rank > w->gang->n)
+        return memory_range(w, PTX_SHARED, b->lane, address, bytes, 1, use);
+    return (rank ? w->gang->ctas[rank - 1].shared : w->cta->shared) + offset;
+}
+
+static uint8_t *global_piece(struct worker *w, const struct bulk *b, uint64_t address,
+                             uint32_t bytes, enum use use) {
+    uint8_t *at = global_bulk(w, address, bytes, use != USE_READ);
+    return at ? at : memory_range(w, PTX_GLOBAL, b->lane, address, bytes, 1, use);
+}
+
 static bool load_tensor(struct worker *w, const struct bulk *b, uint64_t to) {
     struct tile_walk walk;
     struct tile_piece p;
     tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)(to & RANK_OFFSETS));
     while (tile_walk_next(&walk, &p)) {
         uint8_t *dst =
-            memory_range(w, PTX_SHARED, b->lane, p.shared | (to & ~(uint64_t)RANK_OFFSETS), p.bytes,
-                         1, USE_WRITE);
+            shared_piece(w, b, p.shared | (to & ~(uint64_t)RANK_OFFSETS), p.bytes, USE_WRITE);
         if (!dst)
             return false;
         if (!p.inside) {
             tile_map_fill(&b->map, dst, p.bytes);
             continue;
         }
-        const uint8_t *src = memory_range(w, PTX_GLOBAL, b->lane, p.global, p.bytes, 1, USE_READ);
+        const uint8_t *src = global_piece(w, b, p.global, p.bytes, USE_READ);
         if (!src)
             return false;
         tile_map_convert(&b->map, dst, src, p.bytes);
@@ -141,12 +155,12 @@ static bool store_tensor(struct worker *w, const struct bulk *b) {
     enum use use = b->in->async->reduces ? USE_ATOMIC : USE_WRITE;
     tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from);
     while (tile_walk_next(&walk, &p)) {
-        const uint8_t *src = memory_range(w, PTX_SHARED, b->lane, p.shared, p.bytes, 1, USE_READ);
+        const uint8_t *src = shared_piece(w, b, p.shared, p.bytes, USE_READ);
         if (!src)
             return false;
         if (!p.inside)
             continue;
-        uint8_t *dst = memory_range(w, PTX_GLOBAL, b->lane, p.global, p.bytes, 1, use);
+        uint8_t *dst = global_piece(w, b, p.global, p.bytes, use);
         if (!dst)
             return false;
         combine(b->in->async, b->map.type, dst, src, p.bytes);

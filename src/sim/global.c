@@ -148,6 +148,18 @@ static void bulk_piece(struct worker *w, uint64_t first, uint64_t more, uint32_t
     b->store = store;
 }
 
+uint8_t *global_bulk(struct worker *w, uint64_t address, uint32_t bytes, bool store) {
+    struct mapped *b = buffer_at(w, address, bytes);
+    if (!b || w->la->check || (store && b->b.read_only))
+        return NULL;
+    uint64_t offset = address - b->base, first = address / SECTOR;
+    touch(b, offset, bytes);
+    mark(w, b, offset, bytes, store);
+    bulk_piece(w, first, (address + bytes - 1) / SECTOR - first, bytes, store);
+    w->progress += store;
+    return (uint8_t *)b->b.host + offset;
+}
+
 void global_bulk_done(struct worker *w) {
     if (w->bulk.bytes)
         count(w, (uint32_t)w->bulk.bytes, 1, w->bulk.sectors, w->bulk.store);

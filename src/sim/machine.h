@@ -280,12 +280,23 @@ bool phase_give_up(struct worker *w, struct gang *g); /* lets every try_wait ret
 bool stuck_gang(struct worker *w, struct gang *g);
 bool stuck_grid(struct worker *w, struct gang *first); /* every resident gang polls */
 
-/* warp.c */
+/* execute.c */
 enum warp_end { WARP_DONE, WARP_BLOCKED, WARP_FAILED, WARP_PAUSED, WARP_POLLS };
 enum warp_end warp_run(struct worker *w, struct warp *wp);
 bool warp_over_budget(struct worker *w); /* the fault; returns false */
-bool warp_pick(struct warp *wp);         /* something to run? */
+
+/* warp.c: groups of lanes */
+bool warp_pick(struct warp *wp); /* something to run? */
 void warp_park(struct warp *wp, struct group g);
+/* The running group goes to `pc`, unless another one has to go first or waits there. */
+void warp_go(struct warp *wp, uint32_t pc);
+void warp_rotate(struct warp *wp); /* another group's turn, if there is one */
+void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken);
+bool warp_branch_table(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken);
+bool warp_leave(struct warp *wp, uint32_t mask); /* false: nothing is left to run */
+/* Lanes that an instruction with .sync names have to be there first. False: the group waits. */
+bool warp_gathered(struct warp *wp, const struct instr *in, uint32_t at);
+void warp_wait_here(struct warp *wp, uint32_t mask, enum wait wait);
 uint32_t lanes_mask(const uint8_t *pred); /* the lanes of a predicate that are true */
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes);
 /* The same with a hash of what was seen. */
@@ -325,7 +336,9 @@ void lines_collect(const struct launch *la, struct worker *const *workers, unsig
 
 /* global.c */
 bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store);
-void global_bulk_done(struct worker *w); /* counts it */
+/* A piece of a bulk copy; NULL: it is not that simple, memory_range knows more. */
+uint8_t *global_bulk(struct worker *w, uint64_t address, uint32_t bytes, bool store);
+void global_bulk_done(struct worker *w); /* counts the copy */
 bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
                     uint32_t align, enum use use, uint8_t **at);
 

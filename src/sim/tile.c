@@ -98,6 +98,7 @@ static double dot_bits(struct tile_scratch *s, const struct tile_model *m, enum 
         memcpy(s->packed_b + i * wb, b + i, wb);
     }
     memset(s->packed_b + TILE_ROW_BYTES, 0, 7 * TILE_ROW_BYTES);
+    s->known_rows = 0;
     tile_engine_any.unpack_a(s, ta, 1, n);
     tile_engine_any.unpack_b(s, tb, 8, n);
     float fa[TILE_MAX_K], fb[8 * TILE_MAX_K];

@@ -49,9 +49,9 @@ struct tile_model {
 /* `sm` is 80 for sm_80. Integers and doubles have no model: their sums are exact or IEEE. */
 struct tile_model tile_model_of(unsigned sm, enum tile_type factor, bool wgmma);
 
-/* The memory in which a tile's operands are unpacked; one a thread, its content means nothing
- * between calls. Packed rows (columns of B) are as the instructions hold them: 4, 16 or 32 bytes
- * of consecutive k. */
+/* The memory in which a tile's operands are unpacked; one a thread, zeroed at first; its
+ * content is these files' own. Packed rows (columns of B) are as the instructions hold them: 4, 16
+ * or 32 bytes of consecutive k. */
 #define TILE_MAX_ROWS  64u
 #define TILE_MAX_COLS  256u
 #define TILE_MAX_K     32u
@@ -63,6 +63,10 @@ struct tile_scratch {
     _Alignas(64) int32_t ae[TILE_MAX_ROWS * TILE_MAX_K]; /* their exponents */
     _Alignas(64) int32_t b[TILE_MAX_COLS * TILE_MAX_K];  /* strips of 8 columns: k rows of 8 */
     _Alignas(64) int32_t be[TILE_MAX_COLS * TILE_MAX_K];
+    /* What `a` holds the factors of, packed: kernels multiply one A by several B in a row. */
+    _Alignas(64) uint8_t known_a[16 * TILE_ROW_BYTES];
+    enum tile_type known_type;
+    uint32_t known_rows, known_k;         /* 0 rows: it is not known */
     int32_t row_top[TILE_MAX_ROWS];       /* largest exponent of a row */
     int32_t strip_top[TILE_MAX_COLS / 8]; /* and of a strip */
 };

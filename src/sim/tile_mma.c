@@ -263,6 +263,7 @@ static void run_doubles(const struct tile_mma *f, struct tile_job *j, const void
                         const void *const *b) {
     static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
     char *to_a = (char *)j->s->a, *to_b = (char *)j->s->b;
+    j->s->known_rows = 0;
     for (unsigned lane = 0; lane < SIM_LANES; lane++) {
         unsigned g = lane / 4, t = lane % 4;
         for (unsigned r = 0; r < f->na; r++) {
@@ -335,6 +336,21 @@ static void run_quad(const struct tile_mma *f, struct tile_scratch *s, unsigned 
         }
 }
 
+/* A's factors, unless they are those of the product before. */
+static void unpack_a(const struct tile_engine *e, struct tile_scratch *s, enum tile_type t,
+                     unsigned rows, unsigned k) {
+    bool fits = rows * TILE_ROW_BYTES <= sizeof s->known_a;
+    if (fits && s->known_rows == rows && s->known_k == k && s->known_type == t &&
+        memcmp(s->known_a, s->packed_a, (size_t)rows * TILE_ROW_BYTES) == 0)
+        return;
+    e->unpack_a(s, t, rows, k);
+    s->known_rows = fits ? rows : 0;
+    s->known_k = k;
+    s->known_type = t;
+    if (fits)
+        memcpy(s->known_a, s->packed_a, (size_t)rows * TILE_ROW_BYTES);
+}
+
 void tile_mma_run(const struct tile_mma *f, struct tile_scratch *s, void *const *d,
                   const void *const *a, const void *const *b, const void *const *c) {
     const struct tile_engine *e = tile_engine_get();
@@ -361,7 +377,7 @@ void tile_mma_run(const struct tile_mma *f, struct tile_scratch *s, void *const 
         return;
     }
     pack(f, s, a, b);
-    e->unpack_a(s, f->a, j.rows, j.k);
+    unpack_a(e, s, f->a, j.rows, j.k);
     e->unpack_b(s, f->b, j.strips * 8, j.k);
     if (is_int(f->a))
         e->ints(&j);

@@ -192,6 +192,7 @@ void tile_wgmma_run(const struct tile_wgmma *f, struct tile_scratch *s, const ui
     else
         gather(f, false, desc_a, shared, bytes, s->packed_a);
     gather(f, true, desc_b, shared, bytes, s->packed_b);
+    s->known_rows = 0; /* mma's: `a` is written over */
     e->unpack_a(s, f->a, j.rows, j.k);
     e->unpack_b(s, f->b, f->n, j.k);
     if (f->negate_a != f->negate_b)

@@ -70,6 +70,18 @@ static void test_control(void) {
     check_bits("control", 16);
 }
 
+/* To record: golden/record.c with `small 32`. */
+static void test_small(void) {
+    struct harness h;
+    str want;
+    bool ran = run_golden("small", 32, &want, &h), recorded = want.n > 0;
+    harness_free(&h);
+    if (!recorded)
+        SKIP("golden/small.bin has not been recorded on a GPU");
+    CHECK(ran);
+    check_bits("small", 32);
+}
+
 static int64_t ordered(uint32_t u) {
     return u & 0x80000000u ? -(int64_t)(u & 0x7fffffffu) : (int64_t)u;
 }
@@ -102,5 +114,6 @@ static const struct tap_case cases[] = {
     {"double-precision functions with calls: bits of an H200", test_dfunctions},
     {"divergence, barriers, shuffles: bits of an H200", test_control},
     {"single-precision functions: close to an H200", test_functions},
+    {"small formats: bits of an H200", test_small},
 };
 TAP_CASES(cases)
