@@ -20,7 +20,8 @@
 #define MEMORY_MAX     (256u << 20)
 #define NOTE_ELAPSED   "elapsed_ms"
 #define NOTE_TIME_ENDS "time_ended_after" /* candidates consumed */
-#define NOTE_CONFIRMED "confirmed_%llu"   /* by ordinal: the record of the second verification */
+#define NOTE_CONFIRMED "confirmed"        /* by ordinal: the record of the second verification */
+#define NOTE_WATCHED   "watched"          /* … and of the simulator's */
 
 /* A candidate of the present generation. Texts live in the generation's arena. */
 struct pending {
@@ -34,6 +35,7 @@ struct pending {
 /* An accepted candidate: what the result needs of it, should it be the best. Heap. */
 struct kept {
     size_t trial;
+    bool unwatched; /* right on the GPU, and the simulator cannot run it */
     char *source;
     json *record;
 };
@@ -451,12 +453,18 @@ static bool run(struct search *s) {
 
 /* ---- the winner ---- */
 
+static bool ranks_before(const struct search *s, const struct kept *a, const struct kept *b) {
+    if (a->unwatched != b->unwatched)
+        return b->unwatched;
+    return s->e.trials[a->trial].time_s < s->e.trials[b->trial].time_s;
+}
+
 /* The fastest that has not been refused since; ties go to the earlier one. */
 static struct kept *fastest(const struct search *s) {
     struct kept *best = NULL;
     for (size_t i = 0; i < s->nkept; i++) {
         struct kept *k = &s->kept[i];
-        if (k->record && (!best || s->e.trials[k->trial].time_s < s->e.trials[best->trial].time_s))
+        if (k->record && (!best || ranks_before(s, k, best)))
             best = k;
     }
     return best;
@@ -482,21 +490,38 @@ static bool note_confirmation(struct search *s, const char *key, const struct ou
     return ok || fail(s, &s->err);
 }
 
-/* A winner is verified again, on a seed it has not met. */
-static bool verify_again(struct search *s, const struct kept *k, struct outcome **out) {
+/* Verified once more under other options, or found in the archive where that was done before. */
+static bool verify_again(struct search *s, const struct kept *k, const char *note,
+                         const struct evaluator_options *eo, struct outcome **out) {
     char key[64];
-    snprintf(key, sizeof key, NOTE_CONFIRMED, (unsigned long long)s->e.trials[k->trial].ordinal);
+    snprintf(key, sizeof key, "%s_%llu", note, (unsigned long long)s->e.trials[k->trial].ordinal);
     if (!earlier_confirmation(s, key, out))
         return false;
     if (*out)
         return true;
+    if (!evaluate_once(eo, S("kernel.cu"), str_view(k->source), out, &s->err))
+        return fail(s, &s->err);
+    return note_confirmation(s, key, *out);
+}
+
+/* On a seed it has not met. */
+static bool confirm(struct search *s, const struct kept *k, struct outcome **out) {
     struct evaluator_options eo = s->eo;
     eo.verify_only = true;
     eo.workers = eo.compilers = 1;
     eo.seed += eo.seed_given; /* a given seed is a test's; drawn afresh otherwise */
-    if (!evaluate_once(&eo, S("kernel.cu"), str_view(k->source), out, &s->err))
-        return fail(s, &s->err);
-    return note_confirmation(s, key, *out);
+    return verify_again(s, k, NOTE_CONFIRMED, &eo, out);
+}
+
+/* What was measured on a GPU, under the simulator's checkers. */
+static bool watch(struct search *s, const struct kept *k, struct outcome **out) {
+    struct evaluator_options eo = s->eo;
+    eo.verify_only = true;
+    eo.workers = eo.compilers = 1;
+    eo.worker_command = NULL;
+    eo.duel = false;
+    return (device_name_parse("sim", &eo.device, &s->err) || fail(s, &s->err)) &&
+           verify_again(s, k, NOTE_WATCHED, &eo, out);
 }
 
 static void set_best(struct search *s, struct kept *k, struct arena *a) {
@@ -511,24 +536,53 @@ static void set_best(struct search *s, struct kept *k, struct arena *a) {
     k->record = NULL;
 }
 
-/* The fastest candidate that holds a second time; one that does not is no winner, and is said. */
+/* A candidate that does not hold is no winner, and is said. */
+static void refuse(struct search *s, struct kept *k, const struct outcome *o, const char *where) {
+    emit_text(s, EVENT_NOTE, S(""),
+              arena_printf(s->mem, "candidate %llu did not hold %s: %s: %s",
+                           (unsigned long long)s->e.trials[k->trial].ordinal, where,
+                           verdict_name(o->verdict), o->why));
+    json_free(k->record);
+    k->record = NULL;
+}
+
+/* Whether k may win after what the simulator's checkers say; one that the simulator cannot run
+ * ranks below those that it watched, and is labelled. */
+static bool settle_watched(struct search *s, struct kept *k, bool *wins) {
+    struct outcome *o;
+    *wins = true;
+    if (s->eo.device.kind == DEVICE_SIM || k->unwatched)
+        return true;
+    if (!watch(s, k, &o))
+        return false;
+    *wins = o->verdict == VERDICT_ACCEPTED;
+    k->unwatched = o->verdict == VERDICT_UNSUPPORTED;
+    json_set_bool(k->record, "watched", *wins);
+    if (!*wins && !k->unwatched)
+        refuse(s, k, o, "under the simulator's checkers");
+    outcome_free(o);
+    return true;
+}
+
+/* The fastest candidate that holds a second time. */
 static bool choose_best(struct search *s, struct arena *a) {
     struct kept *k;
     while (!s->best->found && (k = fastest(s))) {
         struct outcome *o;
-        if (!verify_again(s, k, &o))
+        bool wins = false;
+        if (!confirm(s, k, &o))
             return false;
         if (o->verdict == VERDICT_ACCEPTED) {
             json_set(k->record, "confirmed", json_copy(o->record));
-            set_best(s, k, a);
+            if (!settle_watched(s, k, &wins)) {
+                outcome_free(o);
+                return false;
+            }
         } else {
-            emit_text(s, EVENT_NOTE, S(""),
-                      arena_printf(s->mem, "candidate %llu did not hold on a new seed: %s: %s",
-                                   (unsigned long long)s->e.trials[k->trial].ordinal,
-                                   verdict_name(o->verdict), o->why));
-            json_free(k->record);
-            k->record = NULL;
+            refuse(s, k, o, "on a new seed");
         }
+        if (wins)
+            set_best(s, k, a);
         outcome_free(o);
     }
     return true;
