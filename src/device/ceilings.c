@@ -230,7 +230,7 @@ static const struct {
     size_t at;
 } keys[] = {
 #define KEY(member)                                                                                \
-    { #member, offsetof(struct ceilings, member) }
+    { #member, offsetof(struct ceilings, member) / sizeof(double) }
     KEY(copy_bytes_s), KEY(read_bytes_s), KEY(write_bytes_s), KEY(fp32_flops),
     KEY(tf32_flops),   KEY(bf16_flops),   KEY(launch_s),
 #undef KEY
@@ -241,13 +241,13 @@ _Static_assert(sizeof keys / sizeof *keys == sizeof(struct ceilings) / sizeof(do
 json *ceilings_to_json(const struct ceilings *m) {
     json *j = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        json_set_f64(j, keys[i].key, *(const double *)((const char *)m + keys[i].at));
+        json_set_f64(j, keys[i].key, ((const double *)m)[keys[i].at]);
     return j;
 }
 
 bool ceilings_from_json(const json *j, struct ceilings *out) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        double *v = (double *)((char *)out + keys[i].at);
+        double *v = (double *)out + keys[i].at;
         if (!json_get_f64(j, keys[i].key, v) || !(*v > 0) || !isfinite(*v))
             return false;
     }

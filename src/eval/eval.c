@@ -502,7 +502,7 @@ static void harness_built(void *ctx, const struct build *b) {
 static bool build_support(struct evaluator *e, struct err *err) {
     const char *arch = e->o.device.gpu->arch;
     struct buf unit;
-    str harness;
+    str harness = {0};
     buf_init(&unit, 8u << 20);
     e->support_arena = arena_new(256u << 20);
     e->support_open = 2;

@@ -50,7 +50,7 @@ static bool ask_there(const struct device_name *d, const char *const *command,
     struct arena *a = arena_new(1 << 20);
     size_t n = 0;
     str text;
-    for (; command[n] && n < MAX_COMMAND; n++)
+    for (; n < MAX_COMMAND && command[n]; n++)
         argv[n] = command[n];
     argv[n++] = "probe";
     argv[n++] = d->text;

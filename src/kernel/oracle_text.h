@@ -58,7 +58,7 @@ str oracle_arguments(struct oracle_text *x, const struct oracle_step *p);
 void oracle_put_source(struct oracle_text *x, size_t at, size_t len);
 
 /* oracle_reduce.c */
-void oracle_put_step(struct oracle_text *x, size_t step);
+void oracle_put_step(struct oracle_text *x, size_t k);
 /* A definition's reduction that has no memory: the value, written in place. */
 struct oracle_operand oracle_put_plain_reduce(struct oracle_code *c, const struct expr *e);
 

@@ -82,7 +82,7 @@ struct gang_check {
 struct check *check_new(const struct launch *la);
 void check_free(struct launch *la, struct check *c);
 struct gang_check *check_gang_new(const struct launch *la, uint32_t ctas);
-void check_gang_free(const struct launch *la, struct gang_check *c, uint32_t ctas);
+void check_gang_free(const struct launch *la, struct gang_check *g, uint32_t ctas);
 void check_gang_start(struct worker *w, struct gang *g);
 void check_gang_end(struct worker *w, struct gang *g); /* what nobody waited for */
 

@@ -119,7 +119,7 @@ static bool read_tensor(const struct evaluation *e, size_t i, const char *path, 
             same = npy.shape[d] == b->extent[d];
         if (!same)
             ok = err_set(err, ERR_INPUT, "%s: not the task's shape and type (%s%s)", path, own->npy,
-                         wide && strcmp(own->npy, "<f8") ? " or <f8" : "");
+                         wide && strcmp(own->npy, "<f8") != 0 ? " or <f8" : "");
         else if (exact)
             memcpy(data, npy.data, b->bytes);
         else
