@@ -1,5 +1,6 @@
 #include "device/job.h"
 
+#include <stdio.h>
 #include <string.h>
 
 json *set_to_json(const struct inst *in) {
@@ -14,6 +15,21 @@ json *set_to_json(const struct inst *in) {
         json_set_i64(j, name, in->dims[i]);
     }
     return j;
+}
+
+bool set_is(const json *j, const struct inst *in) {
+    size_t settable = 0;
+    for (size_t i = 0; i < in->task->ndims; i++) {
+        char name[256];
+        int64_t value;
+        if (in->task->dims[i].derived)
+            continue;
+        settable++;
+        snprintf(name, sizeof name, "%.*s", STR_ARG(in->task->dims[i].name));
+        if (!json_get_i64(j, name, &value) || value != in->dims[i])
+            return false;
+    }
+    return json_len(j) == settable;
 }
 
 struct set_reader {

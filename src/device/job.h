@@ -12,7 +12,8 @@
 json *plan_to_json(const struct bound_plan *p);
 bool plan_from_json(const json *j, struct arena *a, struct bound_plan *out, struct err *err);
 
-json *set_to_json(const struct inst *in); /* settable dimensions: {"R": 3, …} */
+json *set_to_json(const struct inst *in);          /* settable dimensions: {"R": 3, …} */
+bool set_is(const json *j, const struct inst *in); /* the dimensions of this instance */
 bool set_from_json(const json *j, struct arena *a, struct binding **out, size_t *n,
                    struct err *err);
 

@@ -160,25 +160,11 @@ static struct test_case *case_new(struct judge *j, const json *set, enum data_ki
     return NULL;
 }
 
-static bool same_set(const struct test_case *c, const json *set) {
-    json *mine = set_to_json(c->inst);
-    struct buf x, y;
-    buf_init(&x, 1 << 16);
-    buf_init(&y, 1 << 16);
-    json_write(mine, &x);
-    json_write(set, &y);
-    bool same = !x.failed && !y.failed && str_eq(buf_str(&x), buf_str(&y));
-    buf_release(&x);
-    buf_release(&y);
-    json_free(mine);
-    return same;
-}
-
 static struct test_case *find_case(struct judge *j, const json *set, enum data_kind data,
                                    uint64_t seed, struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct test_case *c = j->cases[i];
-        if (c->data == data && c->seed == seed && same_set(c, set))
+        if (c->data == data && c->seed == seed && set_is(set, c->inst))
             return c;
     }
     struct test_case *c = case_new(j, set, data, seed, err);

@@ -218,26 +218,12 @@ static struct gpu_case *case_new(struct gpu_judge *j, const struct gpu_case *lik
     return NULL;
 }
 
-static bool same_set(const struct gpu_case *c, const json *set) {
-    json *mine = set_to_json(c->inst);
-    struct buf x, y;
-    buf_init(&x, 1 << 16);
-    buf_init(&y, 1 << 16);
-    json_write(mine, &x);
-    json_write(set, &y);
-    bool same = !x.failed && !y.failed && str_eq(buf_str(&x), buf_str(&y));
-    buf_release(&x);
-    buf_release(&y);
-    json_free(mine);
-    return same;
-}
-
 static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *like, const json *set,
                                   struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct gpu_case *c = j->cases[i];
         if (c->data == like->data && c->seed == like->seed &&
-            memcmp(c->align, like->align, sizeof c->align) == 0 && same_set(c, set))
+            memcmp(c->align, like->align, sizeof c->align) == 0 && set_is(set, c->inst))
             return c;
     }
     struct gpu_case *c = case_new(j, like, set, err);

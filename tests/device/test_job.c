@@ -214,7 +214,32 @@ static void device_names(void) {
     }
 }
 
+static void shapes_are_told_apart(void) {
+    struct arena *a = arena_new(16u << 20);
+    struct binding own[] = {{S("R"), 3}, {S("C"), 5}}, other[] = {{S("R"), 5}, {S("C"), 3}};
+    struct binding *read;
+    struct task *task;
+    struct inst *in, *turned;
+    struct err err = {0};
+    size_t n = 0;
+    str text = S("task t \"t\"\ndim R = 2, C = 4, N = R*C\nin x[N] : f32 ~ normal(0,1)\n"
+                 "out y[N] : f32\ny[i] = x[i]\n");
+    bool ok = task_parse(S("t.task"), text, a, &task, &err) &&
+              task_bind(task, own, 2, a, &in, &err) && task_bind(task, other, 2, a, &turned, &err);
+    CHECKF(ok, "%s", err.text);
+    if (ok) {
+        json *j = set_to_json(in);
+        CHECK(set_is(j, in) && !set_is(j, turned)); /* as many elements, another shape */
+        CHECK(set_from_json(j, a, &read, &n, &err) && n == 2 && read[1].value == 5);
+        json_set_i64(j, "K", 1);
+        CHECK(!set_is(j, in));
+        json_free(j);
+    }
+    arena_free(a);
+}
+
 static const struct tap_case cases[] = {
+    {"shapes are told apart", shapes_are_told_apart},
     {"plans go round", plans_go_round},
     {"broken plans are refused", broken_plans_are_refused},
     {"counters go round", counters_go_round},
