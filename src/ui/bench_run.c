@@ -231,7 +231,8 @@ static void conclude(struct bench *b) {
             err_set(&b->no_baseline, ERR_NO, "the naive kernel is not accepted: %s",
                     verdict_name(k->verdict));
     }
-    qsort(b->kernels, b->nkernels, sizeof *b->kernels, by_time);
+    if (b->nkernels)
+        qsort(b->kernels, b->nkernels, sizeof *b->kernels, by_time);
 }
 
 bool bench_run(struct bench *b, struct arena *a, struct err *err) {
