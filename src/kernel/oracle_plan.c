@@ -100,39 +100,6 @@ bool oracle_is_index(const struct task *t, const struct statement *s) {
            (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
 }
 
-/* The class's format holds every element of what is read. */
-static bool fits_format(const struct task *t, const struct expr *e) {
-    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : e;
-    if (read->kind != EXPR_READ || t->tensors[read->ref].role == TENSOR_LET)
-        return false;
-    switch (t->tensors[read->ref].dtype) {
-    case DTYPE_F16:
-        return t->accuracy != ACCURACY_BF16;
-    case DTYPE_BF16:
-    case DTYPE_I8:
-    case DTYPE_U8:
-    case DTYPE_BOOL:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The factors of a product that depend on the reduction, and those of them that a kernel of the
- * class rounds to its format. */
-static void count_factors(const struct task *t, const struct expr *e, uint32_t over,
-                          size_t *factors, size_t *rounded) {
-    if (e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV) {
-        for (size_t k = 0; k < (e->kind == EXPR_MUL ? 2u : 1u); k++)
-            count_factors(t, e->args[k], over, factors, rounded);
-        return;
-    }
-    if (!(expr_vars(e) & over))
-        return;
-    ++*factors;
-    *rounded += !fits_format(t, e);
-}
-
 static bool holds_pad(const struct expr *e) {
     bool holds = e->kind == EXPR_PAD;
     for (size_t k = 0; k < e->nargs && !holds; k++)
@@ -164,7 +131,7 @@ static void set_fold(const struct task *t, struct oracle_step *p) {
                                    .most = p->integer ? 0x1p53 : (double)FLT_MAX};
     for (size_t k = 0; k < r->nvars; k++)
         over |= bit(r->vars[k].var);
-    count_factors(t, body, over, &factors, &rounded);
+    pattern_count_rounded(t, body, over, &factors, &rounded);
     if (sum && factors >= 2) {
         p->fold.relative2 = rules.operand2 * (double)rounded;
         p->fold.truncation = rules.truncation;

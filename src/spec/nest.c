@@ -1,5 +1,6 @@
 /* Chooses how a tensor of results is evaluated, and compiles it for that. */
 #include "spec/nest.h"
+#include "spec/pattern.h"
 
 #include "spec/bounds.h"
 #include "spec/scalar.h"
@@ -32,40 +33,6 @@ static bool mentions(const struct loop *l, size_t var) {
     return (l->lo.vars | l->hi.vars) & bit(var);
 }
 
-/* The class's format holds every element of what is read. */
-static bool fits_format(const struct task *t, const struct expr *e) {
-    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : e;
-    if (read->kind != EXPR_READ || t->tensors[read->ref].role == TENSOR_LET)
-        return false;
-    switch (t->tensors[read->ref].dtype) {
-    case DTYPE_F16:
-        return t->accuracy != ACCURACY_BF16;
-    case DTYPE_BF16:
-    case DTYPE_I8:
-    case DTYPE_U8:
-    case DTYPE_BOOL:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The factors of a product that depend on the reduction, and those of them that a kernel of the
- * class rounds to its format. */
-static void count_factors(const struct task *t, const struct expr *e, uint32_t over,
-                          size_t *factors, size_t *rounded) {
-    if (e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV) {
-        size_t n = e->kind == EXPR_MUL ? 2 : 1;
-        for (size_t k = 0; k < n; k++)
-            count_factors(t, e->args[k], over, factors, rounded);
-        return;
-    }
-    if (!(expr_vars(e) & over))
-        return;
-    ++*factors;
-    *rounded += !fits_format(t, e);
-}
-
 static bool is_sum(const struct nest *n) {
     return n->reduce && (n->reduce->op == REDUCTION_SUM || n->reduce->op == REDUCTION_MEAN);
 }
@@ -81,7 +48,7 @@ static struct fold fold_of(const struct nest *n, const struct rules *r) {
                      .most = n->integer ? 0x1p53 : (double)FLT_MAX};
     for (size_t k = 0; k < n->reduce->nvars; k++)
         over |= bit(n->reduce->vars[k].var);
-    count_factors(t, n->body, over, &factors, &rounded);
+    pattern_count_rounded(t, n->body, over, &factors, &rounded);
     if (is_sum(n) && factors >= 2) {
         f.product = true;
         f.relative2 = r->operand2 * (double)rounded;

@@ -95,3 +95,35 @@ static bool pins(const struct expr *index, const struct expr *number) {
 bool pattern_pins(const struct expr *e) {
     return e->kind == EXPR_EQ && (pins(e->args[0], e->args[1]) || pins(e->args[1], e->args[0]));
 }
+
+/* The class's format holds every element of what is read. */
+static bool fits_format(const struct task *t, const struct expr *e) {
+    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : e;
+    if (read->kind != EXPR_READ || t->tensors[read->ref].role == TENSOR_LET)
+        return false;
+    switch (t->tensors[read->ref].dtype) {
+    case DTYPE_F16:
+        return t->accuracy != ACCURACY_BF16;
+    case DTYPE_BF16:
+    case DTYPE_I8:
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void pattern_count_rounded(const struct task *t, const struct expr *e, uint32_t over,
+                           size_t *factors, size_t *rounded) {
+    if (e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV) {
+        size_t n = e->kind == EXPR_MUL ? 2 : 1;
+        for (size_t k = 0; k < n; k++)
+            pattern_count_rounded(t, e->args[k], over, factors, rounded);
+        return;
+    }
+    if (!(expr_vars(e) & over))
+        return;
+    ++*factors;
+    *rounded += !fits_format(t, e);
+}

@@ -15,6 +15,11 @@ struct factors {
 /* What does not fit is kept whole. */
 void pattern_factors(const struct expr *e, struct factors *out);
 
+/* The factors of a product that depend on the variables `over`, and those of them that a kernel of
+ * the task's class rounds to its format; added to what is there. */
+void pattern_count_rounded(const struct task *t, const struct expr *e, uint32_t over,
+                           size_t *factors, size_t *rounded);
+
 /* A reduction over a range that grows with an index which its terms do not depend on: the results
  * along that index share their terms, and each takes one operation. */
 bool pattern_is_prefix(const struct expr *reduce);
