@@ -13,7 +13,7 @@ extern "C" __global__ void patterns(const float *x, float *y) {
     float e = s[t * 2 % 64];  // shared.even
     if (t & 1)                // branch
         c = c * d;            // odd
-    y[t] = a + b + c + d + e;
+    y[blockIdx.x * 32 + t] = a + b + c + d + e;
 }
 extern "C" __global__ void wide(const float4 *x, float4 *y) {
     __shared__ float4 s[64];
@@ -21,7 +21,7 @@ extern "C" __global__ void wide(const float4 *x, float4 *y) {
     s[t] = x[t];              // wide.row
     s[t + 32] = s[t];         // wide.copy
     __syncwarp();
-    y[t] = s[t * 2 % 64];     // wide.even
+    y[blockIdx.x * 32 + t] = s[t * 2 % 64]; // wide.even
 }
 extern "C" __global__ void asserts(int *x) {
     assert(threadIdx.x < 40); // assert
