@@ -198,7 +198,7 @@ static long read_number(int fd) {
 /* As a subreaper we inherit orphans, and so learn how they ended. */
 static int end_of_orphan(pid_t pid) {
     int status = 0;
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (waitpid(pid, &status, WNOHANG) == pid)
             return status;
         usleep(10000);

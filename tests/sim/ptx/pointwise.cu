@@ -36,7 +36,7 @@ extern "C" __global__ void spin(int *x) {
 extern "C" __global__ void trap(int *x, int n) {
     if (blockIdx.x * blockDim.x + threadIdx.x == n)
         __trap();
-    x[0] = 1;
+    x[blockIdx.x] = 1;
 }
 extern "C" __global__ void deadlock(int *x) {
     if (threadIdx.x < 32)

@@ -1,5 +1,6 @@
 // expect: out-of-memory launch-error accepted
 // expect-sim: accepted
+// task-sim: tasks/relu_small.task
 // row: 23
 // tries: 500 KiB of local memory for each thread, for as many threads as the GPU holds: it may fit, but nothing else may suffer
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
