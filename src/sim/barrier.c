@@ -1,6 +1,7 @@
 /* Barriers of a block, sixteen with numbers, and the cluster's. A barrier opens when as many
  * threads have arrived as it was given, or all that have not exited. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 
@@ -103,6 +104,8 @@ static void give_result(struct warp *wp, const struct group *g, const struct ins
 }
 
 static void open_named(struct worker *w, struct cta *c, uint8_t id, const struct gathering *s) {
+    if (w->gang->time)
+        timing_barrier(w, c, id);
     for (uint32_t i = 0; i < w->la->nwarps; i++) {
         struct warp *wp = &c->warps[i];
         for (unsigned k = 0; k < wp->nparked; k++) {
@@ -160,6 +163,8 @@ static bool release_cluster(struct worker *w, struct gang *g) {
     bool any = false, complete = cluster_complete(w, g);
     if (complete && w->la->check)
         order_cluster_complete(w, g);
+    if (complete && g->time)
+        timing_cluster(w, g);
     for (uint32_t c = 0; c < g->n; c++)
         for (uint32_t i = 0; i < w->la->nwarps; i++) {
             struct warp *wp = &g->ctas[c].warps[i];

@@ -2,6 +2,7 @@
  * done when its group is waited for, or when nothing else of the gang can run; then it completes
  * bytes on its mbarrier, in every block it went to. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <string.h>
 
@@ -61,6 +62,18 @@ static bool check_rules(struct worker *w, const struct bulk *b) {
     return !why || illegal(w, b->lane, why);
 }
 
+/* Of timed gangs: when the copy will be there, for whoever waits for it. */
+static void note_arrival(struct worker *w, const struct bulk *b) {
+    const struct gang *g = w->gang;
+    uint64_t offset = b->bar & RANK_OFFSETS, rank = b->bar >> RANK_SHIFT;
+    for (uint32_t k = 0; k < g->n; k++) {
+        bool there = b->ctas ? b->ctas >> k & 1
+                             : &g->ctas[k] == (rank && rank <= g->n ? &g->ctas[rank - 1] : w->cta);
+        if (there)
+            timing_copy(w, g->ctas[k].shared + offset);
+    }
+}
+
 static bool add(struct worker *w, const struct instr *in, unsigned lane) {
     const struct async_op *a = in->async;
     struct gang *g = w->gang;
@@ -88,6 +101,8 @@ static bool add(struct worker *w, const struct instr *in, unsigned lane) {
     g->bulks = mem_grow(g->bulks, &g->bulks_cap, g->nbulks + 1, sizeof *g->bulks);
     g->bulks[g->nbulks++] = b;
     w->c.async_bytes += b.bytes;
+    if (g->time && !a->grouped)
+        note_arrival(w, &b);
     if (w->la->check)
         order_copy_issue(w);
     return true;

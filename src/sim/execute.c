@@ -1,6 +1,7 @@
 /* Executing: one instruction after the other for the lanes that run, until the warp waits, has had
  * its share, or is done. What an instruction does is in the file of its kind. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <fenv.h>
 #include <string.h>
@@ -34,6 +35,8 @@ static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t p
     w->straight[pc + n]--;
     for (const struct lane_step *end = s + n; s < end; s++)
         s->fn(regs + s->d, regs + s->a, regs + s->b, regs + s->c, regs + s->e);
+    if (w->gang->time)
+        timing_straight(w, pc, n);
     return pc + n;
 }
 
@@ -162,6 +165,8 @@ static bool should_wait(struct worker *w, struct warp *wp, const struct instr *i
 static void account(struct worker *w, size_t pc, uint32_t mask) {
     w->warp_counts[pc]++;
     w->lane_counts[pc] += mask == FULL ? SIM_LANES : (unsigned)__builtin_popcount(mask);
+    if (w->gang->time)
+        timing_step(w, (uint32_t)pc, mask);
 }
 
 bool warp_over_budget(struct worker *w) {

@@ -2,6 +2,7 @@
  * waits, or has had its share. A program whose warps never meet runs them one after the other on
  * one register file. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <string.h>
 
@@ -133,6 +134,7 @@ void gang_free(const struct launch *la, struct gang *g) {
         mem_free(c->warpgroups);
     }
     check_gang_free(la, g->check, g->n);
+    timing_drop(g); /* of one that a fault ended */
     mem_free(g->bulks);
     mem_free(g->ctas);
     mem_free(g);
@@ -222,6 +224,7 @@ void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t ind
     g->clusters[0] = index % x;
     g->clusters[1] = index / x % y;
     g->clusters[2] = index / x / y;
+    g->time = timing_begin(la, g);
     for (uint32_t i = 0; i < g->n; i++)
         cta_start(la, &g->ctas[i]);
     if (la->check)

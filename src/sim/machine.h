@@ -41,6 +41,8 @@ struct touched { /* of one buffer, a bit a sector */
 
 struct check;
 struct gang_check;
+struct timing;
+struct gang_time;
 
 struct launch {
     const struct sim_launch *l;
@@ -50,6 +52,7 @@ struct launch {
     uint64_t gangs, gangs_total, chunk;
     uint32_t cluster[3], gang_ctas;
     struct check *check;      /* NULL: nothing is checked */
+    struct timing *timing;    /* NULL: nothing is timed */
     bool alone;               /* one thread */
     bool together;            /* warps of a block take turns; otherwise one after the other */
     _Atomic uint64_t next;    /* ordinal of the next chunk's first gang */
@@ -163,6 +166,7 @@ struct gang {
     uint64_t used;            /* settled by it */
     uint64_t clusters[3];     /* its cluster's place in the grid of clusters */
     struct gang_check *check; /* NULL: nothing is checked */
+    struct gang_time *time;   /* NULL: it is not timed */
     struct bulk *bulks;       /* in the order of issue */
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */

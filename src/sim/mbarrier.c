@@ -1,5 +1,6 @@
 /* mbarriers: words of shared memory that count, and threads that wait for their phases. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
@@ -34,6 +35,8 @@ static bool follow(struct worker *w, unsigned lane, const uint64_t *word,
         if (s == MBARRIER_COMPLETED)
             order_place_complete(w, (const uint8_t *)word);
     }
+    if (w->gang->time && arrives && !w->agent)
+        timing_arrive(w, word);
     return check(w, lane, s);
 }
 
@@ -118,6 +121,8 @@ static bool run_wait(struct worker *w, const struct instr *in, uint32_t mask,
         bool done = passed(w->warp, in, i, *word);
         yes[i] = done ? ~0u : 0;
         any |= done;
+        if (done && w->gang->time)
+            timing_pass(w, word);
         if (done && w->la->check)
             order_place_pass(w, w->warp, (const uint8_t *)word);
         seen = (seen ^ *word ^ address[i] << 40) * UINT64_C(0x9e3779b97f4a7c15);

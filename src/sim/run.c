@@ -3,6 +3,7 @@
  * The fault that is reported is the one of the lowest gang, whichever thread met it first: after a
  * fault only gangs below it still run. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -215,11 +216,23 @@ static void touched_new(struct launch *la) {
     }
 }
 
+/* What the whole launch would touch: what the sample did, in proportion, but never more than there
+ * is. Of blocks that share what they read this is too much until all of it is read. */
+static uint64_t scaled(const struct sim_counters *c, uint64_t sectors, size_t bytes) {
+    uint64_t all = bytes / SECTOR + 1;
+    double whole = c->ctas ? (double)sectors * (double)c->ctas_total / (double)c->ctas : 0;
+    return whole < (double)all ? (uint64_t)whole : all;
+}
+
 static void touched_free(struct launch *la, struct sim_counters *c) {
     for (size_t i = 0; i < la->m->n; i++) {
         size_t size = la->m->maps[i].b.size;
-        c->touched_load_sectors += count_bits(la->touched[i].loads, size);
-        c->touched_store_sectors += count_bits(la->touched[i].stores, size);
+        uint64_t loads = count_bits(la->touched[i].loads, size);
+        uint64_t stores = count_bits(la->touched[i].stores, size);
+        c->touched_load_sectors += loads;
+        c->touched_store_sectors += stores;
+        c->footprint_load_sectors += scaled(c, loads, size);
+        c->footprint_store_sectors += scaled(c, stores, size);
         mem_free((void *)la->touched[i].loads);
         mem_free((void *)la->touched[i].stores);
     }
@@ -298,6 +311,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
     touched_new(&la);
+    la.timing = timing_new(&la);
     if (l->checks) {
         la.check = check_new(&la);
         if (l->findings)
@@ -322,5 +336,6 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
     touched_free(&la, &out->counters);
     check_free(&la, la.check);
+    timing_free(la.timing);
     launch_release(&la);
 }
