@@ -204,14 +204,16 @@ static void device_names(void) {
         {"cuda:7", "cuda:7"}, {"cuda:", NULL},          {"cuda:x", NULL},
         {"cuda:-1", NULL},    {"cuda:256", NULL},       {"cudah200", NULL},
     };
+    struct arena *a = arena_new(1 << 20);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct device_name d;
         struct err err = {0};
-        bool ok = device_name_parse(rows[i].text, &d, &err);
+        bool ok = device_name_parse(rows[i].text, a, &d, &err);
         CHECKF(ok == (rows[i].want != NULL), "%s", rows[i].text);
         CHECKF(!ok || !rows[i].want || !strcmp(d.text, rows[i].want), "%s", rows[i].text);
         CHECKF(ok || err.kind == ERR_INPUT, "%s", rows[i].text);
     }
+    arena_free(a);
 }
 
 static void shapes_are_told_apart(void) {
