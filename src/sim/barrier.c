@@ -18,47 +18,6 @@ static void skip(struct warp *wp, uint32_t mask) {
     warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = mask});
 }
 
-static void reach_named(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
-    uint8_t id = (uint8_t)(lane_value(wp, in->a, mask) % NAMED);
-    struct named_barrier *b = &wp->cta->bars[id];
-    if (w->la->check) {
-        order_check_barrier(w, wp, in, mask);
-        order_barrier_arrive(w, wp, id, mask);
-    }
-    if (in->mode == BARRIER_ARRIVE) {
-        uint32_t expected = lane_value(wp, in->b, mask);
-        b->arrived += threads_of(wp, mask);
-        b->expected = expected > b->expected ? expected : b->expected;
-        skip(wp, mask);
-        return;
-    }
-    warp_park(wp,
-              (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER, .barrier = id});
-}
-
-static void reach_cluster(struct worker *w, struct warp *wp, const struct instr *in,
-                          uint32_t mask) {
-    if (in->mode == CLUSTER_ARRIVE) {
-        wp->cluster_arrived |= mask;
-        if (w->la->check)
-            order_cluster_arrive(w, wp, in->negate);
-        skip(wp, mask);
-        return;
-    }
-    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_CLUSTER});
-}
-
-void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
-    uint32_t rest = wp->run.mask & ~mask;
-    if (in->kind == KIND_BARRIER)
-        reach_named(w, wp, in, mask);
-    else
-        reach_cluster(w, wp, in, mask);
-    if (rest)
-        skip(wp, rest);
-    wp->run.mask = 0;
-}
-
 struct gathering { /* at one named barrier */
     uint32_t waiting, threads, yes, expected;
 };
@@ -124,6 +83,58 @@ static void open_named(struct worker *w, struct cta *c, uint8_t id, const struct
         order_barrier_opened(w, c, id);
 }
 
+static bool release_one(struct worker *w, struct cta *c, uint8_t id) {
+    struct gathering s = gather(w, c, id);
+    if (s.threads < (s.expected ? s.expected : live_threads(w, c)))
+        return false;
+    open_named(w, c, id, &s);
+    return true;
+}
+
+static void reach_named(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
+    uint8_t id = (uint8_t)(lane_value(wp, in->a, mask) % NAMED);
+    struct named_barrier *b = &wp->cta->bars[id];
+    if (w->la->check) {
+        order_check_barrier(w, wp, in, mask);
+        order_check_count(w, wp, in, id, mask, in->b ? lane_value(wp, in->b, mask) : 0);
+        order_barrier_arrive(w, wp, id, mask);
+    }
+    if (in->mode == BARRIER_ARRIVE) {
+        uint32_t expected = lane_value(wp, in->b, mask);
+        b->arrived += threads_of(wp, mask);
+        b->expected = expected > b->expected ? expected : b->expected;
+        skip(wp, mask);
+        return;
+    }
+    warp_park(wp,
+              (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER, .barrier = id});
+    if (in->b && release_one(w, wp->cta, id)) /* as soon as its count is full */
+        w->progress++;
+}
+
+static void reach_cluster(struct worker *w, struct warp *wp, const struct instr *in,
+                          uint32_t mask) {
+    if (in->mode == CLUSTER_ARRIVE) {
+        wp->cluster_arrived |= mask;
+        if (w->la->check)
+            order_cluster_arrive(w, wp, in->negate);
+        skip(wp, mask);
+        return;
+    }
+    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_CLUSTER});
+}
+
+void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
+    uint32_t rest = wp->run.mask & ~mask;
+    if (in->kind == KIND_BARRIER)
+        reach_named(w, wp, in, mask);
+    else
+        reach_cluster(w, wp, in, mask);
+    if (rest)
+        skip(wp, rest);
+    wp->run.mask = 0;
+}
+
 static uint32_t waiting_ids(const struct worker *w, const struct cta *c) {
     uint32_t ids = 0;
     for (uint32_t i = 0; i < w->la->nwarps; i++)
@@ -135,14 +146,8 @@ static uint32_t waiting_ids(const struct worker *w, const struct cta *c) {
 
 static bool release_named(struct worker *w, struct cta *c) {
     bool any = false;
-    for (uint32_t ids = waiting_ids(w, c); ids; ids &= ids - 1) {
-        uint8_t id = (uint8_t)__builtin_ctz(ids);
-        struct gathering s = gather(w, c, id);
-        if (s.threads >= (s.expected ? s.expected : live_threads(w, c))) {
-            open_named(w, c, id, &s);
-            any = true;
-        }
-    }
+    for (uint32_t ids = waiting_ids(w, c); ids; ids &= ids - 1)
+        any |= release_one(w, c, (uint8_t)__builtin_ctz(ids));
     return any;
 }
 

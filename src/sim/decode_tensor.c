@@ -141,6 +141,7 @@ static bool decode_wgmma_mma(struct decoder *d) {
     struct instr *i = tile_step(d, KIND_WGMMA, CLASS_TENSOR, t, &reads, &writes);
     i->flops = 2u * 64u * f->n * f->k / (SIM_LANES * TILE_WGMMA_WARPS);
     i->pinned = true;
+    d->prog->uses_wgmma = true;
     return true;
 }
 
@@ -149,7 +150,7 @@ static bool decode_wgmma(struct decoder *d) {
     if (decode_mod(d, "mma_async"))
         return decode_wgmma_mma(d);
     if (decode_mod(d, "fence") && !in->nops) {
-        tile_step(d, KIND_NOTHING, CLASS_CONTROL, NULL, NULL, NULL);
+        tile_step(d, KIND_WGMMA_FENCE, CLASS_CONTROL, NULL, NULL, NULL);
         return true;
     }
     if (decode_mod(d, "commit_group") && !in->nops) {

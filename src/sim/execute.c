@@ -26,7 +26,7 @@ static void run_lanes(struct worker *w, const struct instr *in, uint8_t *regs, u
 /* A straight line for all lanes, up to where another group waits. Returns where it ends. */
 static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t pc) {
     const struct lane_step *s = &w->p->steps[pc];
-    uint32_t n = s->straight, left = (uint32_t)w->fuel;
+    uint32_t n = w->la->check ? s->quiet : s->straight, left = (uint32_t)w->fuel;
     uint8_t *regs = wp->regs;
     n = n < wp->meet - pc ? n : wp->meet - pc;
     n = n < left ? n : left;
@@ -137,7 +137,7 @@ static bool run_async(struct worker *w, const struct instr *in, uint32_t mask) {
             copy_commit(w, mask);
         return true;
     case KIND_COPY_WAIT:
-        return in->async->grouped ? bulk_wait(w, in->target, mask) : copy_wait(w, in->target, mask);
+        return in->async->grouped ? bulk_wait(w, in, mask) : copy_wait(w, in->target, mask);
     case KIND_COPY_ARRIVE:
         return copy_arrive(w, in, mask);
     case KIND_MAP_REPLACE:
@@ -227,8 +227,10 @@ static enum step run_together(struct worker *w, struct warp *wp, const struct in
         return passed(run_tensor(w, in, mask));
     if (in->kind != KIND_WARP_SYNC)
         collective_run(w, in, mask);
-    else if (w->la->check)
+    else if (w->la->check) {
+        order_check_members(w, in, mask);
         order_warp_sync(w, wp, mask);
+    }
     return STEP_NEXT;
 }
 
@@ -315,6 +317,14 @@ static enum step execute(struct worker *w, struct warp *wp, const struct instr *
         if (w->la->check)
             order_fence(w, wp, in->mode);
         return STEP_NEXT;
+    case KIND_WGMMA_FENCE:
+        if (w->la->check)
+            inflight_fence(w);
+        return STEP_NEXT;
+    case KIND_REGISTERS:
+        if (w->la->check)
+            inflight_registers(w, in);
+        return STEP_NEXT;
     default:
         return STEP_NEXT; /* prefetches, hints */
     }
@@ -348,9 +358,12 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         }
         if (--w->fuel == 0 && settle(w, wp, &end))
             return end;
+        if (in->watched && w->la->check && mask)
+            inflight_use(w, in, mask);
         if (in->kind != KIND_LANES) {
             step = execute(w, wp, in, mask);
-        } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet) {
+        } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet &&
+                   !(in->watched && w->la->check)) {
             warp_go(wp, run_straight(w, wp, pc));
             continue;
         } else {

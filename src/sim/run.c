@@ -264,6 +264,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
+    la->slots = la->nwarps + 1 + (l->program->uses_wgmma ? (la->nwarps + 3) / 4 : 0);
     la->shared_bytes = l->program->static_shared + l->dynamic_shared;
     for (int d = 0; d < 3; d++)
         la->tid[d] = mem_alloc(la->nwarps * SIM_LANES * sizeof *la->tid[d]);
