@@ -79,3 +79,71 @@ REDUCE(dec)
 REDUCE(and)
 REDUCE(or)
 REDUCE(xor)
+
+__device__ void begin(u32 bar, int bytes) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes)
+                 : "memory");
+}
+__device__ void wait(u32 bar) {
+    asm volatile("{ .reg .pred p;\nW: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n"
+                 "@p bra D;\nbra W;\nD: }" ::"r"(bar)
+                 : "memory");
+}
+// Each block of a pair loads half a tile for both.
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    multicast_tensor(const __grid_constant__ CUtensorMap map, const u32 *, u32 *out) {
+    __shared__ __align__(1024) u32 s[512];
+    __shared__ u64 bar;
+    u32 rank, t = threadIdx.x;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    if (t == 0) {
+        begin(at(&bar), 2048);
+        asm volatile("prefetch.tensormap [%0];" ::"l"(&map));
+        asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(&map),
+                     "r"(0), "r"(rank * 8));
+    }
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" :::
+                     "memory");
+    if (t == 0)
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(at(s) + rank * 1024),
+                     "l"(&map), "r"(0), "r"(rank * 8), "r"(at(&bar)), "h"((unsigned short)3)
+                     : "memory");
+    wait(at(&bar));
+    for (int i = t; i < 512; i += 32)
+        out[blockIdx.x * 512 + i] = s[i] + rank;
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" :::
+                     "memory");
+}
+// A map that the kernel changes: another address, fewer rows.
+extern "C" __global__ void changed_map(const __grid_constant__ CUtensorMap map, const u32 *in,
+                                       u64 *scratch, u32 *out) {
+    __shared__ __align__(1024) u32 s[256];
+    __shared__ u64 bar;
+    u32 t = threadIdx.x;
+    if (t < 16)
+        scratch[t] = ((const u64 *)&map)[t];
+    __syncwarp();
+    if (t == 0) {
+        asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(scratch),
+                     "l"(in + 1024)
+                     : "memory");
+        asm volatile("tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;" ::"l"(scratch),
+                     "r"(6)
+                     : "memory");
+        asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+        asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(scratch)
+                     : "memory");
+        begin(at(&bar), 1024);
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%2, %3}], [%4];" ::"r"(at(s)),
+                     "l"(scratch), "r"(0), "r"(0), "r"(at(&bar))
+                     : "memory");
+    }
+    __syncwarp();
+    wait(at(&bar));
+    for (int i = t; i < 256; i += 32)
+        out[i] = s[i];
+}

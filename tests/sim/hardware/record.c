@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10 /* for one row, its file's compilation included */
+#define PATIENCE_S 5 /* for one row, its file's compilation included */
 
 /* What the parent knows of a child. */
 struct progress {
