@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 5 /* for one row, its file's compilation included */
+#define PATIENCE_S 8 /* for one row, its file's compilation included */
 
 /* What the parent knows of a child. */
 struct progress {
@@ -188,6 +188,9 @@ static int child(struct progress *p, uint32_t first, FILE *out, int nnames, char
         !TRY(cuCtxSetCurrent(g->context), "context"))
         return 2;
     p->ready = true;
+    char name[128] = "";
+    if (first == 0 && TRY(cuDeviceGetName(name, sizeof name, device), "name"))
+        printf("%s\n", name);
     for (uint32_t i = first; i < CORPUS_ROWS; i++) {
         p->row = i;
         if (wanted(corpus_name(&corpus[i]), nnames, names))
