@@ -196,7 +196,6 @@ static int child(struct progress *p, uint32_t first, FILE *out, int nnames, char
         if (wanted(corpus_name(&corpus[i]), nnames, names))
             record_row(g, &corpus[i]);
     }
-    fflush(stdout);
     return 0;
 }
 
@@ -229,10 +228,10 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: record FILE [NAME...]\n");
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a child that dies has said what it had to say */
     for (uint32_t first = 0; first < CORPUS_ROWS; first = p->row + 1) {
         p->ready = false;
         p->row = first;
-        fflush(stdout);
         pid_t pid = fork();
         if (pid == 0)
             _exit(child(p, first, out, argc - 2, argv + 2));
