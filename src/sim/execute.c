@@ -381,5 +381,7 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             warp_rotate(wp);
             return WARP_POLLS;
         }
+        if (w->gang->time && timing_turn_over(w))
+            return WARP_PAUSED;
     }
 }

@@ -1,11 +1,11 @@
 /* The time model. Every part is monotone in its counters; they combine as follows:
  *
  *     time = launch + |memory, SMs, L2, dispatch|4, never less than the dram ceiling
- *     memory = |latency, dram|1.5     SMs = |latency, the busiest of issue, pipes, tensor, lsu|2
+ *     memory = |latency, dram|1.5     SMs = |latency, the busiest of issue, pipes, tensor, lsu|1.5
  *
  * |x, y|p    (x^p + y^p)^(1/p): what keeps two things busy takes a little longer than the slower
- *           of them; with few bytes in flight memory's queues are partly empty and neither latency
- *           nor bandwidth is reached alone, hence the small exponent there;
+ *           of them; with little in flight queues are partly empty and neither latency nor a rate
+ *           is reached alone, hence the small exponent there;
  * dram      distinct sectors, and what a block reads again after so much else that L2 has lost it,
  *           at the datasheet's bandwidth; the ceiling is the measured one of their mix;
  * latency   a block's own time, as its warps' clocks say (timing.h), wave after wave; memory is as
@@ -29,9 +29,10 @@
 #define ISSUE_LATENCY   4.0   /* clocks between dependent instructions of a warp */
 #define DISPATCH_CLOCKS 157.0 /* from one block to the next on an SM, at H200's 1.98 GHz */
 #define DISPATCH_GHZ    1.98e9
-#define BLOCK_TAIL_S    0.28e-9 /* a thread of the block: waiting for the block's last warp */
-#define L2_USABLE       0.7     /* of its size, before what was read is lost again */
-#define QUARTERS        4.0     /* of an SM, each with its pipes */
+#define BLOCK_TAIL_S    0.32e-9 /* a thread of the block: waiting for the block's last warp */
+#define FEW_IN_FLIGHT   1.5
+#define L2_USABLE       0.7 /* of its size, before what was read is lost again */
+#define QUARTERS        4.0 /* of an SM, each with its pipes */
 #define SECTOR          32.0
 
 struct work { /* of a block, in clocks of an SM, and of the whole launch, in bytes */
@@ -133,8 +134,9 @@ static void name_bound(struct sim_estimate *e) {
 /* All parts, and how they combine. */
 static void combine(const struct gpu *g, const struct work *w, struct sim_estimate *e) {
     const double sm[] = {e->issue_s, e->pipe_s, e->tensor_s, e->lsu_s};
-    double memory = joined(e->latency_s, (w->read_bytes + w->write_bytes) / g->dram_bytes_s, 1.5);
-    double sms = joined(e->latency_s, most(sm, 4), 2);
+    double bytes = w->read_bytes + w->write_bytes;
+    double memory = joined(e->latency_s, bytes / g->dram_bytes_s, FEW_IN_FLIGHT);
+    double sms = joined(e->latency_s, most(sm, 4), FEW_IN_FLIGHT);
     double busy = joined(joined(memory, e->dispatch_s, 4), joined(most(sm, 4), e->l2_s, 4), 4);
     const double parts[] = {e->dram_s, sms, busy};
     e->time_s = e->launch_s + most(parts, 3);

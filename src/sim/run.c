@@ -261,7 +261,8 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
-    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks;
+    la->together =
+        l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks || l->clocks;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
     la->slots = la->nwarps + 1 + (l->program->uses_wgmma ? (la->nwarps + 3) / 4 : 0);

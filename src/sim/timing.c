@@ -7,10 +7,13 @@
 #define GROUPS       16u              /* of asynchronous copies or products that are told apart */
 #define PLACES       64u              /* mbarriers */
 #define MOST_SECTORS (1u << 22)       /* of a block that are told apart */
+#define WAYS         16u              /* of the cache */
 #define LEAST_L1     (4u << 10)
+#define TURN         32u /* instructions */
 #define BARRIER_CLK  12.0
 #define BRANCH_CLK   6.0 /* from a branch to the instruction after it */
 #define SHUFFLE_CLK  23.0
+#define WGMMA_CLK    20.0  /* from the last product to the use of its sums */
 #define COPY_CLK     100.0 /* more than a load that a bulk copy takes to begin */
 
 struct span { /* a time, with memory far away and near */
@@ -46,8 +49,12 @@ struct ring { /* groups of something asynchronous, by when they are done */
     uint64_t committed;
 };
 
+/* Since `clock` the warp has run straight on: what was issued and held since then, when the last of
+ * it started, and the last stores, which loads do not overtake. */
 struct warp_time {
-    struct span clock, pipe[PIPE_NONE + 1];
+    uint32_t steps;
+    struct span clock, last, stored, shared_stored;
+    double slots, held[PIPE_NONE + 1];
     struct span *ready;
     struct ring copies, bulks, products;
 };
@@ -112,8 +119,8 @@ static enum pipe pipe_of(const struct instr *i) {
         return PIPE_LSU;
     case CLASS_TENSOR:
         return PIPE_TENSOR;
-    case CLASS_INT:
-        return i->kind == KIND_SHUFFLE ? PIPE_LSU : PIPE_INT;
+    case CLASS_INT: /* products run beside fp32's */
+        return str_is(i->src->op, "mul") || str_is(i->src->op, "mad") ? PIPE_FP32 : PIPE_INT;
     default:
         return PIPE_NONE;
     }
@@ -154,6 +161,8 @@ static void cost_of(const struct sim_clocks *c, const struct instr *i, struct op
     out->slots = i->counted;
     out->hold = i->counted ? hold[out->pipe] : 0;
     out->latency = i->counted ? latency_of(c, i, out->pipe) : 0;
+    if (i->class == CLASS_INT && i->counted)
+        out->hold = c->int_hold;
     if (i->kind == KIND_MMA || i->kind == KIND_WGMMA)
         out->hold = tensor_hold(c, i);
     if (!x || !i->counted || i->kind == KIND_LOAD)
@@ -242,6 +251,8 @@ void timing_drop(struct gang *g) {
     g->time = NULL;
 }
 
+static void settle(struct warp_time *wt);
+
 static struct warp_time *time_of(const struct worker *w, const struct warp *wp) {
     return &w->gang->time->warps[wp->cta->rank * w->la->nwarps + wp->index];
 }
@@ -250,8 +261,10 @@ static struct warp_time *time_of(const struct worker *w, const struct warp *wp) 
 void timing_end(struct worker *w, struct gang *g) {
     struct gang_time *t = g->time;
     struct span end = {0};
-    for (size_t i = 0; i < (size_t)g->n * w->la->nwarps; i++)
+    for (size_t i = 0; i < (size_t)g->n * w->la->nwarps; i++) {
+        settle(&t->warps[i]);
         end = later(end, t->warps[i].clock);
+    }
     w->c.timed_ctas += g->n;
     w->c.timed_clocks += g->n * (uint64_t)end.far;
     w->c.timed_clocks_near += g->n * (uint64_t)end.near;
@@ -304,13 +317,23 @@ static bool is_new(struct gang_time *t, uint64_t sector) {
     return true;
 }
 
+/* Is it in L1? It is afterwards, the last of its set to go. */
+static bool in_l1(struct gang_time *t, uint64_t sector) {
+    uint64_t *set = &t->tags[(mix(sector) & (t->ntags / WAYS - 1)) * WAYS];
+    size_t k = 0;
+    while (k < WAYS - 1 && set[k] != sector + 1)
+        k++;
+    bool found = set[k] == sector + 1;
+    memmove(set + 1, set, k * sizeof *set);
+    set[0] = sector + 1;
+    return found;
+}
+
 void timing_load(struct worker *w, uint64_t address, size_t bytes) {
     struct gang_time *t = w->gang->time;
     for (uint64_t s = address / SECTOR; s <= (address + bytes - 1) / SECTOR; s++) {
-        uint64_t *tag = &t->tags[mix(s) & (t->ntags - 1)];
-        if (*tag == s + 1 && !w->agent)
+        if (!w->agent && in_l1(t, s))
             continue;
-        *tag = s + 1;
         t->missed++;
         t->missed_now++;
         t->unique += is_new(t, s);
@@ -386,7 +409,17 @@ static struct span result_at(struct worker *w, struct warp_time *wt, const struc
     }
 }
 
-/* What waits, or ends a group; the others' clocks go on as they issue. */
+/* The end of a straight run: everything has started, in the slots and on the pipes there are. */
+static void settle(struct warp_time *wt) {
+    double busy = wt->slots;
+    for (int p = 0; p < PIPE_NONE; p++)
+        busy = wt->held[p] > busy ? wt->held[p] : busy;
+    wt->clock = later(after(wt->clock, busy), wt->last);
+    wt->slots = 0;
+    memset(wt->held, 0, sizeof wt->held);
+}
+
+/* What waits, or ends a group. */
 static void synchronise(struct warp_time *wt, const struct instr *i) {
     bool bulk = i->async && i->async->grouped;
     switch ((enum op_kind)i->kind) {
@@ -400,7 +433,7 @@ static void synchronise(struct warp_time *wt, const struct instr *i) {
         ring_commit(&wt->products);
         return;
     case KIND_WGMMA_WAIT:
-        wt->clock = after(later(wt->clock, ring_wait(&wt->products, i->target)), 20);
+        wt->clock = after(later(wt->clock, ring_wait(&wt->products, i->target)), WGMMA_CLK);
         return;
     case KIND_BRANCH:
     case KIND_BRANCH_TABLE:
@@ -411,27 +444,65 @@ static void synchronise(struct warp_time *wt, const struct instr *i) {
     }
 }
 
+/* The compiler moves nothing across these. */
+static bool is_boundary(const struct instr *i) {
+    switch ((enum op_kind)i->kind) {
+    case KIND_BRANCH:
+    case KIND_BRANCH_TABLE:
+    case KIND_EXIT:
+    case KIND_BARRIER:
+    case KIND_WARP_SYNC:
+    case KIND_CLUSTER_BARRIER:
+    case KIND_FENCE:
+    case KIND_WGMMA_COMMIT:
+    case KIND_WGMMA_WAIT:
+    case KIND_MBARRIER:
+    case KIND_COPY_COMMIT:
+    case KIND_COPY_WAIT:
+        return true;
+    default:
+        return i->mem && i->mem->strong;
+    }
+}
+
+/* Stores keep their place among loads that may read what they write. */
+static struct span ordered(struct warp_time *wt, const struct instr *i, struct span at,
+                           bool shared) {
+    struct span *stored = shared ? &wt->shared_stored : &wt->stored;
+    if (i->kind == KIND_LOAD && !i->mem->fixed_content)
+        return later(at, *stored);
+    if (i->kind == KIND_STORE)
+        *stored = later(*stored, at);
+    return at;
+}
+
 void timing_step(struct worker *w, uint32_t pc, uint32_t mask) {
     struct gang_time *t = w->gang->time;
     const struct op_time *o = &t->t->ops[pc];
     const struct instr *i = &w->p->code[pc];
     struct warp_time *wt = time_of(w, w->warp);
-    struct span at = wt->clock;
     double hold = o->hold;
+    wt->steps++;
+    if (is_boundary(i))
+        settle(wt);
+    if (o->pipe == PIPE_LSU && t->sectors + t->wavefronts > 0) /* copies pass L1 by */
+        hold = (double)(t->wavefronts + (i->kind == KIND_COPY ? 0 : t->lines));
+    struct span at = after(wt->clock, wt->held[o->pipe]);
     for (unsigned k = 0; k < o->nreads; k++)
         at = later(at, wt->ready[t->t->values[o->reads + k]]);
-    if (o->pipe == PIPE_LSU && t->sectors + t->wavefronts > 0)
-        hold = (double)(t->lines + t->wavefronts);
-    if (hold > 0)
-        at = later(at, wt->pipe[o->pipe]);
-    wt->pipe[o->pipe] = after(at, hold);
+    at = ordered(wt, i, at, t->wavefronts > 0);
+    wt->held[o->pipe] += hold;
+    wt->slots += o->slots;
+    wt->last = later(wt->last, at);
     t->held[o->pipe] += hold;
     t->slots += o->slots;
     struct span done = mask ? result_at(w, wt, i, o, at) : after(at, o->latency);
     for (unsigned k = 0; k < o->nwrites; k++)
         wt->ready[t->t->values[o->writes + k]] = done;
-    wt->clock = after(at, o->slots);
-    synchronise(wt, i);
+    if (is_boundary(i)) {
+        settle(wt);
+        synchronise(wt, i);
+    }
     t->load_sectors += i->kind == KIND_LOAD || i->kind == KIND_COPY ? t->sectors : 0;
     t->sectors = t->lines = t->missed_now = t->wavefronts = 0;
 }
@@ -439,6 +510,14 @@ void timing_step(struct worker *w, uint32_t pc, uint32_t mask) {
 void timing_straight(struct worker *w, uint32_t pc, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
         timing_step(w, pc + k, FULL);
+}
+
+bool timing_turn_over(struct worker *w) {
+    struct warp_time *wt = time_of(w, w->warp);
+    if (wt->steps < TURN)
+        return false;
+    wt->steps = 0;
+    return true;
 }
 
 /* ---- others ---- */
