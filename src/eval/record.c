@@ -99,6 +99,8 @@ static json *estimate_json(const struct sim_estimate *e, const struct bound_laun
     json_set(j, "block", sizes_json(l->block));
     json_set_i64(j, "shared_bytes", (int64_t)((f ? f->shared_static : 0) + l->shared));
     json_set_i64(j, "registers", f ? f->registers : 0);
+    if (f && f->spill_store_bytes >= 0)
+        json_set_i64(j, "spill_bytes", f->spill_store_bytes);
     json_set_f64(j, "time_s", e->time_s);
     json_set_f64(j, "dram_s", e->dram_s);
     json_set_f64(j, "l2_s", e->l2_s);

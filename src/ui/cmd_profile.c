@@ -123,6 +123,13 @@ static void take_counters(struct profile *p) {
         p->counters = NULL;
 }
 
+/* What is not right is not for other tools either. */
+static bool keep_folder(const struct profile *p, struct err *err) {
+    const char *dir = option_text(p->ui->options, "keep");
+    struct ncu_run r = {.inst = p->eo.inst, .plan = &p->plan, .cubin = p->build.cubin};
+    return !dir || !p->built || p->outcome->verdict != VERDICT_ACCEPTED || ncu_folder(&r, dir, err);
+}
+
 /* ---- words ---- */
 
 static double ridge(const struct profile *p) {
@@ -318,7 +325,7 @@ static bool look(struct profile *p, struct err *err) {
         !evaluate_once(&p->eo, str_view(args[1]), source, &p->outcome, err))
         return false;
     take_counters(p);
-    return true;
+    return keep_folder(p, err);
 }
 
 int cmd_profile(struct ui *ui) {
