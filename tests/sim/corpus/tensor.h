@@ -1,8 +1,8 @@
 /* Forms of the tensor cores' instructions, for the kernels (tensor.cu) and for the table.
  *
- * Not here, for sm_90 has no such instruction although PTX does, or PTX has none: sparse mma, e4m3
- * with k 16 and f16 sums (PTX 8.7), wmma of bf16 with f16 sums, wgmma of int4. The compiler writes
- * several instructions for int4 and b1 with xor, which sm_90 lost, and for mma.m8n8k4 of halves. */
+ * sm_90 has no instruction for some of them, and the compiler writes others: mma of 8-bit floats
+ * becomes two mma of halves and an addition, int4 two of int8, b1 with xor two with and, and
+ * mma.m8n8k4 of halves a sequence of fma. Sparse mma is left out, for the simulator refuses it. */
 #ifndef CORPUS_TENSOR_H
 #define CORPUS_TENSOR_H
 
