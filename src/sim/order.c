@@ -103,9 +103,11 @@ void order_barrier_opened(struct worker *w, const struct cta *c, uint8_t id) {
 
 void order_cluster_arrive(struct worker *w, const struct warp *wp, bool relaxed) {
     struct gang_check *g = w->gang->check;
-    if (relaxed)
-        return;
-    order_join(g->cluster_arrived, warp_clock(w, wp), g->slots);
+    const struct snapshot *fenced = g->warps[order_warp_slot(w->la, wp)].near;
+    if (!relaxed)
+        order_join(g->cluster_arrived, warp_clock(w, wp), g->slots);
+    else if (fenced) /* what a fence before it covers is published all the same */
+        order_join(g->cluster_arrived, fenced->clock, g->slots);
     tick(w, wp);
 }
 
@@ -327,7 +329,9 @@ void order_check_members(struct worker *w, const struct instr *in, uint32_t mask
 void order_check_source(struct worker *w, const struct instr *in, uint32_t mask, unsigned lane,
                         unsigned from) {
     uint32_t members = ((const u32_lane *)(w->warp->regs + in->e))[lane];
-    if ((members & mask) >> from & 1 || !(w->la->l->checks & SIM_CHECK_SYNC))
+    /* A block's last warp may have fewer lanes; who asks those that never were does not use it. */
+    bool never = w->warp->index * SIM_LANES + from >= w->la->threads;
+    if ((members & mask) >> from & 1 || never || !(w->la->l->checks & SIM_CHECK_SYNC))
         return;
     struct text t = finding_begin(w, SIM_CHECK_SYNC, in, w->warp, lane, NULL);
     if (!t.p)

@@ -372,6 +372,36 @@ static void test_quiet(void) {
     }
 }
 
+/* A reduction over a warp of which the block has twenty lanes. */
+static void test_short_warp(void) {
+    struct harness h;
+    struct arena *a = arena_new(1u << 20);
+    static struct sim_findings f;
+    static int32_t out[32];
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    str text = harness_kernel(a, "mov.u32 %r1, %tid.x;\n"
+                                 "shfl.sync.down.b32 %r2, %r1, 16, 31, -1;\n"
+                                 "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n"
+                                 "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd2, %rd1, %rd2;\n"
+                                 "st.global.u32 [%rd2], %r3;");
+    if (harness_load_text(&h, text, "k")) {
+        uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
+        struct sim_launch l = {.program = h.program,
+                               .grid = {1, 1, 1},
+                               .block = {20, 1, 1},
+                               .params = &p,
+                               .params_size = sizeof p,
+                               .checks = SIM_CHECK_ALL,
+                               .findings = &f};
+        sim_run(h.machine, &l, &r);
+    }
+    CHECKF(r.status == SIM_OK, "%s%s", r.fault.text, h.err.text);
+    CHECKF(f.n == 0, "%s", f.list[0].text);
+    CHECK(out[0] == 1 && out[19] == 18);
+    harness_free(&h);
+    arena_free(a);
+}
+
 static const struct tap_case cases[] = {
     {"bugs among warps and lanes are found, with their lines", test_block},
     {"bugs among blocks", test_grid},
@@ -379,5 +409,6 @@ static const struct tap_case cases[] = {
     {"bugs of copies and mbarriers", test_async},
     {"bugs of wgmma and setmaxnreg", test_wgmma},
     {"kernels that synchronise in other ways are not reported", test_quiet},
+    {"lanes that a block does not have are not asked for", test_short_warp},
 };
 TAP_CASES(cases)
