@@ -35,6 +35,10 @@ static uint32_t fixed_value(const struct launch *la, enum special s, unsigned la
         return la->gang_ctas;
     case SPECIAL_EXPLICIT_CLUSTER:
         return la->gang_ctas > 1 || l->cluster[0] ? ~0u : 0;
+    case SPECIAL_WORKSPACE_HIGH:
+        return (uint32_t)(la->workspace >> 32);
+    case SPECIAL_WORKSPACE_LOW:
+        return (uint32_t)la->workspace;
     case SPECIAL_NSMID:
         return SM_COUNT;
     case SPECIAL_LANEID:

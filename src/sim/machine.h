@@ -60,6 +60,8 @@ struct launch {
     _Atomic uint64_t used;    /* warp instructions */
     uint64_t budget;
     size_t shared_bytes;
+    uint64_t workspace; /* address, of a cooperative grid's own: */
+    uint64_t counts[8]; /* who has arrived at its barrier */
     uint32_t threads, nwarps;
     uint32_t slots;   /* clocks of a block: its warps', its copies', its groups' of four */
     uint32_t *tid[3]; /* of every thread of a block, in order */

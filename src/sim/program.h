@@ -264,6 +264,8 @@ enum special {
     SPECIAL_CLUSTER_CTARANK,
     SPECIAL_CLUSTER_NCTARANK,
     SPECIAL_EXPLICIT_CLUSTER,
+    SPECIAL_WORKSPACE_HIGH, /* where a cooperative grid counts who has arrived */
+    SPECIAL_WORKSPACE_LOW,
     SPECIAL_ZERO,
     SPECIAL_COUNT,
 };

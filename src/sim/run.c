@@ -287,6 +287,22 @@ static void launch_release(struct launch *la) {
         mem_free(la->tid[d]);
 }
 
+/* The driver gives a cooperative grid some memory, in which its threads find their barrier. Here it
+ * is the machine's last buffer while the launch runs. */
+static void workspace_add(struct launch *la) {
+    const struct sim_buffer b = {
+        .name = S("the grid's barrier"), .host = la->counts, .size = sizeof la->counts};
+    if (la->l->cooperative)
+        la->workspace = sim_machine_add(la->m, &b);
+}
+
+static void workspace_remove(struct launch *la) {
+    if (!la->workspace)
+        return;
+    la->m->n--;
+    la->m->next = la->workspace;
+}
+
 static unsigned thread_count(const struct launch *la) {
     const struct sim_launch *l = la->l;
     if (l->program->ordered || l->cooperative || l->checks)
@@ -312,6 +328,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     unsigned n = thread_count(&la);
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
+    workspace_add(&la);
     touched_new(&la);
     la.timing = timing_new(&la);
     if (l->checks) {
@@ -339,5 +356,6 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     touched_free(&la, &out->counters);
     check_free(&la, la.check);
     timing_free(la.timing);
+    workspace_remove(&la);
     launch_release(&la);
 }
