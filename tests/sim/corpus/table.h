@@ -58,15 +58,15 @@
      .block = 32,                                                                                  \
      .buffers = {OF(HW_DISTS * 64 * (na), F64, DISTS), OF(HW_DISTS * 64 * (nb), F64, DISTS),       \
                  OF(HW_DISTS * 64 * (nc), F64, DISTS), OUT(HW_DISTS * 64 * (nc))}},
-#define WGMMA_OF(id, a, nd, ta, tb, tc, how)                                                       \
+#define WGMMA_OF(id, nd, ta, tb, tc, how)                                                          \
     {.file = "corpus/tensor",                                                                      \
      .kernel = "wgmma_" #id,                                                                       \
      .grid = {HW_DISTS, 1, 1},                                                                     \
      .block = 128,                                                                                 \
      .buffers = {OF(HW_DISTS * 512, ta, DISTS), OF(HW_DISTS * 64, tb, DISTS),                      \
                  OF(HW_DISTS * 128 * (nd), tc, how), OUT(HW_DISTS * 128 * (nd))}},
-#define WGMMA(id, nd, ta, tb, tc, how, text, imm)    WGMMA_OF(id, 512, nd, ta, tb, tc, how)
-#define WGMMA_RS(id, nd, ta, tb, tc, how, text, imm) WGMMA_OF(rs_##id, 512, nd, ta, tb, tc, how)
+#define WGMMA(id, nd, ta, tb, tc, how, text, imm)    WGMMA_OF(id, nd, ta, tb, tc, how)
+#define WGMMA_RS(id, nd, ta, tb, tc, how, text, imm) WGMMA_OF(rs_##id, nd, ta, tb, tc, how)
 #define LAYOUT(id, majors, ...)                                                                    \
     {.file = "corpus/tensor",                                                                      \
      .kernel = "layout_" #majors,                                                                  \

@@ -64,7 +64,7 @@
 /* The same with A in registers. */
 #define CORPUS_WGMMA_RS(X)                                                                         \
     X(f16, 4, F16, F16, F32, DISTS, "k16.f32.f16.f16", ", 1, 1, 0")                                \
-    X(bf16h, 2, F16, F16, F16, DISTS, "k16.f16.f16.f16", ", 1, 1, 0")                              \
+    X(f16h, 2, F16, F16, F16, DISTS, "k16.f16.f16.f16", ", 1, 1, 0")                               \
     X(tf32, 4, TF32, TF32, F32, DISTS, "k8.f32.tf32.tf32", ", 1, 1")                               \
     X(e4m3, 4, E4M3, E5M2, F32, DISTS, "k32.f32.e4m3.e5m2", ", 1, 1")                              \
     X(u8, 4, INT, INT, INT, HIGH, "k32.s32.u8.u8", "")
