@@ -368,7 +368,7 @@ void check_touch(struct worker *w, const struct touch *t) {
         return;
     if (t->owner != w->warp->cta)
         check_guest(w, t->owner, t->lane);
-    if (t->use == USE_WRITE || t->use == USE_ATOMIC)
+    if (w->gang->check->nplaces && (t->use == USE_WRITE || t->use == USE_ATOMIC))
         order_place_touch(w, t);
 }
 

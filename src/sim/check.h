@@ -44,6 +44,7 @@ struct warp_check;
 struct party {
     struct mark mark;
     bool strong, writes;
+    bool cached; /* a load through the read-only path */
     const uint32_t *clock;
     const struct warp_check *warp; /* NULL: an agent */
 };

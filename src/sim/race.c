@@ -12,6 +12,7 @@ struct party race_party(const struct worker *w, enum use use) {
     uint32_t slot = order_slot(w);
     struct party p = {.writes = use != USE_READ, .clock = order_clock(w, slot)};
     p.strong = use == USE_ATOMIC || (in->mem && in->mem->strong);
+    p.cached = !p.writes && in->mem && in->mem->fixed_content;
     bool agent = w->agent || w->product, narrow = p.strong && in->mem && in->mem->narrow;
     p.warp = agent ? NULL : &w->gang->check->warps[slot];
     p.mark = (struct mark){
@@ -163,7 +164,7 @@ static void granule(struct worker *w, const struct touch *t, const struct party 
     } else if (w->proxy && !p->writes && t->space == PTX_SHARED && is_set(&c->write) &&
                !(c->write.flags & MARK_AGENT) && c->write.clock > g->fenced[c->write.slot]) {
         report_proxy(w, t, &c->write);
-    } else if (is_set(&c->write) && !p->writes && w->in->mem && w->in->mem->fixed_content) {
+    } else if (p->cached && is_set(&c->write)) {
         report_stale(w, t, &c->write);
     }
     if (!p->writes) {
