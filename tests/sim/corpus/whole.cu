@@ -211,6 +211,15 @@ extern "C" __global__ void cooperative_mean(const float *x, float *part, u32 *co
         mean += __ldcg(part + b);
     y[index()] = x[index()] - mean / (gridDim.x * blockDim.x);
 }
+extern "C" __global__ void grid_mean(const float *x, float *part, float *y) {
+    float sum = block_reduce<false>(x[index()]), mean = 0;
+    if (threadIdx.x == 0)
+        part[blockIdx.x] = sum;
+    cg::this_grid().sync();
+    for (u32 b = 0; b < gridDim.x; b++)
+        mean += part[b];
+    y[index()] = x[index()] - mean / (gridDim.x * blockDim.x);
+}
 
 // Scans.
 extern "C" __global__ void scan_warp(const u32 *x, u32 *y) {
