@@ -69,9 +69,9 @@ static bool check_rules(struct worker *w, const struct bulk *b) {
 /* The mbarriers that the copy will complete bytes on have to be there when it is asked for. */
 static void use_barriers(struct worker *w, const struct bulk *b) {
     uint64_t offset = b->bar & RANK_OFFSETS, rank = b->bar >> RANK_SHIFT;
+    if (b->in->async->grouped || offset + 8 > w->la->shared_bytes || rank > w->gang->n)
+        return; /* whose fault that is shows when the copy is done */
     uint32_t ctas = b->ctas ? b->ctas : 1u << (rank ? rank - 1 : w->cta->rank);
-    if (b->in->async->grouped || offset + 8 > w->la->shared_bytes)
-        return;
     for (uint32_t m = ctas; m; m &= m - 1)
         if ((uint32_t)__builtin_ctz(m) < w->gang->n)
             order_place_use(w, b->lane, w->gang->ctas[__builtin_ctz(m)].shared + offset);
@@ -360,7 +360,8 @@ static bool ends_on(const struct bulk *b, const uint64_t *waited, size_t n) {
     uint64_t own = b->bar >> RANK_SHIFT ? b->bar : in_cta(b->bar, b->warp->cta->rank);
     for (size_t i = 0; i < n; i++) {
         uint64_t rank = (waited[i] >> RANK_SHIFT) - 1;
-        bool cast = b->ctas >> rank & 1 && ((waited[i] ^ own) & RANK_OFFSETS) == 0;
+        bool cast =
+            rank < MAX_CLUSTER && b->ctas >> rank & 1 && ((waited[i] ^ own) & RANK_OFFSETS) == 0;
         if (cast || (!b->ctas && waited[i] == own))
             return true;
     }

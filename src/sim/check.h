@@ -183,8 +183,6 @@ void order_place_complete(struct worker *w, const uint8_t *place);
 void order_place_pass(struct worker *w, const struct warp *wp, const uint8_t *place);
 void order_place_touch(struct worker *w, const struct touch *t); /* a store over it? */
 void order_places_drop(struct gang_check *g);
-/* The mbarrier at an address of the cluster; NULL: none was ever used there. */
-const struct place_clock *order_place_find(const struct worker *w, uint32_t address);
 void order_join(uint32_t *to, const uint32_t *from, uint32_t n);
 uint32_t order_agent_slot(const struct launch *la, const struct cta *c);
 

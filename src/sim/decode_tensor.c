@@ -141,12 +141,12 @@ static bool decode_wgmma_mma(struct decoder *d) {
     struct instr *i = tile_step(d, KIND_WGMMA, CLASS_TENSOR, t, &reads, &writes);
     i->flops = 2u * 64u * f->n * f->k / (SIM_LANES * TILE_WGMMA_WARPS);
     i->pinned = true;
-    d->prog->uses_wgmma = true;
     return true;
 }
 
 static bool decode_wgmma(struct decoder *d) {
     const struct ptx_instr *in = d->in;
+    d->prog->uses_wgmma = true;
     if (decode_mod(d, "mma_async"))
         return decode_wgmma_mma(d);
     if (decode_mod(d, "fence") && !in->nops) {

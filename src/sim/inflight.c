@@ -6,6 +6,7 @@
  * takes them, whatever the source says, and the assembler knows them. */
 #include "sim/check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define UNIT      (4u * SIM_LANES)
@@ -148,9 +149,9 @@ static void end_registers(struct worker *w, const struct cta *c) {
     struct text t = finding_begin(w, SIM_CHECK_SYNC, of(w, last)->registers, last, 0, NULL);
     if (t.p)
         text_say(&t,
-                 "asks for %u registers a thread; the block's warps then have %llu, an SM has %u: "
-                 "one of them waits for ever",
-                 of(w, last)->registers->target, (unsigned long long)asked, REGISTERS);
+                 "asks for %u registers a thread; the block's warps then have %" PRIu64
+                 ", an SM has %u: one of them waits for ever",
+                 of(w, last)->registers->target, asked, REGISTERS);
 }
 
 void inflight_end(struct worker *w, struct gang *g) {

@@ -14,22 +14,14 @@ static uint32_t address_of(const struct worker *w, const uint8_t *at) {
     return address;
 }
 
-const struct place_clock *order_place_find(const struct worker *w, uint32_t address) {
-    const struct gang_check *g = w->gang->check;
-    for (size_t i = 0; i < g->nplaces; i++)
-        if (g->places[i].address == address)
-            return &g->places[i];
-    return NULL;
-}
-
 static struct place_clock *place_of(struct worker *w, const uint8_t *at) {
     struct gang_check *g = w->gang->check;
     uint32_t address = address_of(w, at);
-    struct place_clock *p = (struct place_clock *)order_place_find(w, address);
-    if (p)
-        return p;
+    for (size_t i = 0; i < g->nplaces; i++)
+        if (g->places[i].address == address)
+            return &g->places[i];
     g->places = mem_grow(g->places, &g->places_cap, g->nplaces + 1, sizeof *g->places);
-    p = &g->places[g->nplaces++];
+    struct place_clock *p = &g->places[g->nplaces++];
     *p = (struct place_clock){.address = address};
     p->pending = mem_alloc(g->slots * sizeof *p->pending);
     p->done = mem_alloc(g->slots * sizeof *p->done);
