@@ -10,6 +10,7 @@
 #define WAYS         16u              /* of the cache */
 #define LEAST_L1     (4u << 10)
 #define TURN         32u /* instructions */
+#define PREDICATED   12u /* instructions that a branch may skip so */
 #define BARRIER_CLK  12.0
 #define BRANCH_CLK   6.0 /* from a branch to the instruction after it */
 #define SHUFFLE_CLK  23.0
@@ -35,6 +36,7 @@ struct op_time {
     double slots, hold, latency; /* issued; of its pipe; until its result is there */
     uint32_t reads, writes;      /* where their values begin in timing.values */
     uint16_t nreads, nwrites;
+    bool boundary; /* of what the compiler orders anew */
 };
 
 struct timing {
@@ -172,6 +174,42 @@ static void cost_of(const struct sim_clocks *c, const struct instr *i, struct op
     out->latency = x->slots > 0 && !(x->latency > 0) ? out->latency : x->latency;
 }
 
+/* A branch over a few instructions: the compiler predicates those instead. */
+static bool is_predicated(const struct sim_program *p, size_t pc) {
+    uint32_t target = p->code[pc].target;
+    if (target <= pc || target - pc > PREDICATED)
+        return false;
+    for (size_t k = pc + 1; k < target; k++)
+        if (p->code[k].kind == KIND_BARRIER || p->code[k].kind == KIND_BRANCH_TABLE ||
+            p->code[k].kind == KIND_EXIT ||
+            (p->code[k].kind == KIND_BRANCH && p->code[k].target <= k))
+            return false;
+    return true;
+}
+
+/* The compiler moves nothing across these. */
+static bool is_boundary(const struct sim_program *p, size_t pc) {
+    const struct instr *i = &p->code[pc];
+    switch ((enum op_kind)i->kind) {
+    case KIND_BRANCH:
+        return !is_predicated(p, pc);
+    case KIND_BRANCH_TABLE:
+    case KIND_EXIT:
+    case KIND_BARRIER:
+    case KIND_WARP_SYNC:
+    case KIND_CLUSTER_BARRIER:
+    case KIND_FENCE:
+    case KIND_WGMMA_COMMIT:
+    case KIND_WGMMA_WAIT:
+    case KIND_MBARRIER:
+    case KIND_COPY_COMMIT:
+    case KIND_COPY_WAIT:
+        return true;
+    default:
+        return i->mem && i->mem->strong;
+    }
+}
+
 /* ---- a launch ---- */
 
 static uint32_t keep(struct timing *t, const uint32_t *reg, unsigned n) {
@@ -194,6 +232,7 @@ struct timing *timing_new(const struct launch *la) {
     for (size_t k = 0; k < p->ncode; k++) {
         struct op_time *o = &t->ops[k];
         cost_of(t->clocks, &p->code[k], o);
+        o->boundary = is_boundary(p, k);
         o->nreads = (uint16_t)flow_reads(&p->code[k], reg);
         o->reads = keep(t, reg, o->nreads);
         o->nwrites = (uint16_t)flow_writes(&p->code[k], reg);
@@ -444,27 +483,6 @@ static void synchronise(struct warp_time *wt, const struct instr *i) {
     }
 }
 
-/* The compiler moves nothing across these. */
-static bool is_boundary(const struct instr *i) {
-    switch ((enum op_kind)i->kind) {
-    case KIND_BRANCH:
-    case KIND_BRANCH_TABLE:
-    case KIND_EXIT:
-    case KIND_BARRIER:
-    case KIND_WARP_SYNC:
-    case KIND_CLUSTER_BARRIER:
-    case KIND_FENCE:
-    case KIND_WGMMA_COMMIT:
-    case KIND_WGMMA_WAIT:
-    case KIND_MBARRIER:
-    case KIND_COPY_COMMIT:
-    case KIND_COPY_WAIT:
-        return true;
-    default:
-        return i->mem && i->mem->strong;
-    }
-}
-
 /* Stores keep their place among loads that may read what they write. */
 static struct span ordered(struct warp_time *wt, const struct instr *i, struct span at,
                            bool shared) {
@@ -483,7 +501,7 @@ void timing_step(struct worker *w, uint32_t pc, uint32_t mask) {
     struct warp_time *wt = time_of(w, w->warp);
     double hold = o->hold;
     wt->steps++;
-    if (is_boundary(i))
+    if (o->boundary)
         settle(wt);
     if (o->pipe == PIPE_LSU && t->sectors + t->wavefronts > 0) /* copies pass L1 by */
         hold = (double)(t->wavefronts + (i->kind == KIND_COPY ? 0 : t->lines));
@@ -499,7 +517,7 @@ void timing_step(struct worker *w, uint32_t pc, uint32_t mask) {
     struct span done = mask ? result_at(w, wt, i, o, at) : after(at, o->latency);
     for (unsigned k = 0; k < o->nwrites; k++)
         wt->ready[t->t->values[o->writes + k]] = done;
-    if (is_boundary(i)) {
+    if (o->boundary) {
         settle(wt);
         synchronise(wt, i);
     }
