@@ -87,3 +87,65 @@ bool counters_from_json(const json *j, struct sim_counters *out) {
 #undef COUNTER
     return true;
 }
+
+/* Of a struct sim_line, but for where it is. */
+#define LINE_COUNTS(COUNT)                                                                         \
+    COUNT(warp_instrs)                                                                             \
+    COUNT(lane_instrs)                                                                             \
+    COUNT(flops)                                                                                   \
+    COUNT(tensor_flops)                                                                            \
+    COUNT(divergent_branches)                                                                      \
+    COUNT(requests)                                                                                \
+    COUNT(sectors)                                                                                 \
+    COUNT(bytes)                                                                                   \
+    COUNT(shared_requests)                                                                         \
+    COUNT(shared_wavefronts)                                                                       \
+    COUNT(shared_conflicts)
+
+json *lines_to_json(const struct sim_result *r) {
+    json *list = json_array();
+    for (size_t i = 0; i < r->nlines; i++) {
+        const struct sim_line *l = &r->lines[i];
+        json *j = json_object();
+        json_set_str(j, "file", l->file);
+        json_set_i64(j, "line", l->line);
+#define COUNT(name) json_set_i64(j, #name, (int64_t)l->name);
+        LINE_COUNTS(COUNT)
+#undef COUNT
+        json_push(list, j);
+    }
+    return list;
+}
+
+bool line_from_json(const json *j, struct sim_line *out) {
+    int64_t v;
+    *out = (struct sim_line){0};
+    if (!json_get_str(j, "file", &out->file) || !json_get_i64(j, "line", &v))
+        return false;
+    out->line = (uint32_t)v;
+#define COUNT(name)                                                                                \
+    if (!json_get_i64(j, #name, &v) || v < 0)                                                      \
+        return false;                                                                              \
+    out->name = (uint64_t)v;
+    LINE_COUNTS(COUNT)
+#undef COUNT
+    return true;
+}
+
+json *findings_to_json(const struct sim_findings *f) {
+    json *list = json_array();
+    for (size_t i = 0; i < f->n; i++) {
+        const struct sim_finding *k = &f->list[i];
+        json *j = json_object();
+        json_set_str(j, "check",
+                     k->check == SIM_CHECK_RACE            ? S("race")
+                     : k->check == SIM_CHECK_UNINITIALISED ? S("uninitialised")
+                                                           : S("sync"));
+        json_set_i64(j, "line", k->src_line);
+        if (k->other_line)
+            json_set_i64(j, "other_line", k->other_line);
+        json_set_str(j, "text", str_view(k->text));
+        json_push(list, j);
+    }
+    return list;
+}

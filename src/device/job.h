@@ -19,5 +19,8 @@ bool set_from_json(const json *j, struct arena *a, struct binding **out, size_t 
 
 json *counters_to_json(const struct sim_counters *c);
 bool counters_from_json(const json *j, struct sim_counters *out);
+json *lines_to_json(const struct sim_result *r);          /* [{file, line, warp_instrs, …}] */
+bool line_from_json(const json *j, struct sim_line *out); /* file borrows from the tree */
+json *findings_to_json(const struct sim_findings *f);     /* [{check, line, other_line, text}] */
 
 #endif

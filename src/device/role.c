@@ -6,17 +6,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static bool parse_sim(const char *text, str gpu, struct device_name *out, struct err *err) {
-    out->gpu = gpu_find(gpu);
-    if (!out->gpu) {
-        char known[256] = "";
-        for (size_t i = 0, at = 0; i < gpu_count() && at < sizeof known; i++)
-            at += (size_t)snprintf(known + at, sizeof known - at, " %s", gpu_at(i)->name);
-        return err_set(err, ERR_INPUT, "--device %s: unknown GPU '%.*s'; known are:%s", text,
-                       STR_ARG(gpu), known);
-    }
-    snprintf(out->text, sizeof out->text, "sim:%s", out->gpu->name);
-    return true;
+static bool parse_sim(const char *text, str gpu, struct arena *a, struct device_name *out,
+                      struct err *err) {
+    const char *path;
+    if (!gpu_named(gpu, a, &out->gpu, &path, err))
+        return false;
+    int n = snprintf(out->text, sizeof out->text, "sim:%s", path ? path : out->gpu->name);
+    return (size_t)n < sizeof out->text || err_set(err, ERR_INPUT, "--device %s: too long", text);
 }
 
 static bool parse_cuda(const char *text, str ordinal, struct device_name *out, struct err *err) {
@@ -29,7 +25,8 @@ static bool parse_cuda(const char *text, str ordinal, struct device_name *out, s
     return true;
 }
 
-bool device_name_parse(const char *text, struct device_name *out, struct err *err) {
+bool device_name_parse(const char *text, struct arena *a, struct device_name *out,
+                       struct err *err) {
     str s = str_view(text), kind = s, which = {0};
     size_t colon = str_find(s, S(":"));
     bool named = colon < s.n;
@@ -42,7 +39,7 @@ bool device_name_parse(const char *text, struct device_name *out, struct err *er
     if (out->kind == DEVICE_CUDA)
         return parse_cuda(text, named ? which : S("0"), out, err);
     if (str_is(kind, "sim"))
-        return parse_sim(text, named ? which : S("h200"), out, err);
+        return parse_sim(text, named ? which : S("h200"), a, out, err);
     return err_set(err, ERR_INPUT,
                    "--device %s: expected cuda or cuda:N, a GPU here, or sim or sim:GPU, the "
                    "simulator",

@@ -9,14 +9,15 @@
 
 enum device_kind { DEVICE_SIM, DEVICE_CUDA };
 
-/* What --device names: "sim", "sim:h200", "cuda", "cuda:1". */
+/* What --device names: "sim", "sim:h200", "sim:FILE.gpu", "cuda", "cuda:1". */
 struct device_name {
-    char text[64]; /* canonical */
+    char text[512]; /* canonical; a GPU from a file is named by its path */
     enum device_kind kind;
     int ordinal;           /* CUDA: which GPU */
     const struct gpu *gpu; /* CUDA: NULL until somebody has asked the driver (device/probe.h) */
 };
-bool device_name_parse(const char *text, struct device_name *out, struct err *err);
+/* A GPU's facts that came from a file live in the arena. */
+bool device_name_parse(const char *text, struct arena *a, struct device_name *out, struct err *err);
 
 /* Frames on stdin and stdout, which are moved away first. */
 int worker_main(const struct device_name *d, unsigned threads);

@@ -9,7 +9,7 @@
 #include "device/wire.h"
 #include "kernel/inspect.h"
 #include "kernel/verdict.h"
-#include "sim/sim.h"
+#include "sim/model.h"
 #include "spec/data.h"
 
 #include <stdio.h>
@@ -56,6 +56,8 @@ struct answer {
     enum verdict verdict;
     struct err why;
     json *counters; /* array, or NULL */
+    json *lines;    /* array, or NULL: not wanted */
+    json *findings; /* of the checkers, or NULL */
     size_t at;      /* the run it is about */
 };
 
@@ -210,6 +212,8 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         return false;
     if (!launch_params(l, e, memory, params, &size, &out->why))
         return refuse(out, VERDICT_LAUNCH_ERROR);
+    struct sim_clocks clocks =
+        sim_clocks_of(s->gpu, l->block[0] * l->block[1] * l->block[2], l->shared);
     struct sim_launch launch = {.program = program,
                                 .params = params,
                                 .params_size = size,
@@ -220,6 +224,8 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .resident_ctas = resident_ctas(s->gpu, l),
                                 .checks = s->checks,
                                 .findings = &s->findings,
+                                .lines = out->lines ? s->module_arena : NULL,
+                                .clocks = out->counters ? &clocks : NULL,
                                 .max_warp_instrs = budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
@@ -234,10 +240,13 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
     }
     if (s->checks && s->findings.n) {
         err_set(&out->why, ERR_NO, "%s", s->findings.list[0].text);
+        out->findings = findings_to_json(&s->findings);
         return refuse(out, finding_verdict(s->findings.list[0].check));
     }
     if (out->counters)
         json_push(out->counters, counters_to_json(&result.counters));
+    if (out->lines)
+        json_push(out->lines, lines_to_json(&result));
     return true;
 }
 
@@ -481,7 +490,9 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     struct inst *in;
     size_t nset;
     int64_t sample = 0;
+    bool lines = false;
     json_get_i64(f->head, "sample_ctas", &sample);
+    json_get_bool(f->head, "lines", &lines);
     if (!s->task || !s->module)
         return err_set(&out->why, ERR_ENV, "bad message: measure");
     if (!plan_from_json(json_get(f->head, "plan"), a, &plan, &out->why) ||
@@ -490,9 +501,10 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
         return false;
     for (size_t i = 0; i < DATA_COUNT; i++)
         scale.factor[i] = 1;
-    for (size_t i = 0; i < plan.nmemsets; i++)
-        plan.memsets[i].count = 0; /* nothing of it is looked at */
+    for (size_t i = 0; sample && i < plan.nmemsets; i++)
+        plan.memsets[i].count = 0; /* of a part of the blocks nothing else would be right either */
     out->counters = json_array();
+    out->lines = lines ? json_array() : NULL;
     s->bytes = 0;
     s->checks = 0;
     sim_machine_clear(s->machine);
@@ -500,6 +512,8 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
               add_workspaces(s, &plan, &at, false, out);
     for (size_t i = 0; i < in->task->ntensors; i++)
         at.tensor_host[i] = maps[i];
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        at.tensor_bytes[i] = in->tensors[i].bytes;
     ok = ok && run_plan(s, &plan, &at, (uint64_t)sample, out);
     sim_machine_clear(s->machine);
     free_workspaces(&plan, &at);
@@ -516,11 +530,17 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
     json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
     json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
     json_set_i64(head, "at", (int64_t)ans->at);
-    if (ok && ans->counters)
-        json_set(head, "counters", ans->counters);
-    else
+    if (!ok) {
         json_free(ans->counters);
-    ans->counters = NULL;
+        json_free(ans->lines);
+        ans->counters = ans->lines = NULL;
+    }
+    if (ans->counters)
+        json_set(head, "counters", ans->counters);
+    if (ans->lines)
+        json_set(head, "lines", ans->lines);
+    if (ans->findings)
+        json_set(head, "findings", ans->findings);
     bool sent = frame_write(fd, trouble ? WIRE_ERROR : type, head, (str){0}, NULL, 0, err);
     json_free(head);
     return sent;

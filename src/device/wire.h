@@ -30,9 +30,11 @@ enum wire {
     WIRE_TASK = 9,
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, plans: [one a
      * module]}], batches: [{shape, cases: [{data, seed}], counted, checked, timed}], time:
-     * {samples, budget_ms}, measure}; blob: the modules one after the other */
+     * {samples, budget_ms}, measure: the message of that name}; blob: the modules one after the
+     * other */
     WIRE_JOB = 10,
-    /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], times: [one
+    /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
+     * findings: […] of the checkers where they ended it, times: [one
      * a module: {samples_s, host_s}], rival: {module, verdict, why} where one failed, clocks,
      * verify_ms, time_ms} */
     WIRE_RESULT = 11,
@@ -55,12 +57,13 @@ enum wire {
     /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
      * module]], timed, counted, checked: watched for races and the like} */
     WIRE_RUN = 32,
-    /* device → worker: {verdict, why, at: run, counters where asked for, times_s, host_s, clocks
-     * where timed} */
+    /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
+     * some, times_s, host_s, clocks where timed} */
     WIRE_RAN = 33,
-    WIRE_MEASURE = 34,  /* worker → device: {set, plan, sample_ctas}: of shapes too large to
-                           judge, counters of a few blocks */
-    WIRE_MEASURED = 35, /* device → worker: {verdict, why, counters: one object a launch} */
+    WIRE_MEASURE = 34,  /* worker → device: {set, plan, sample_ctas, lines}: counters without
+                           judging, of a few blocks or (0) of all, by line of the source too */
+    WIRE_MEASURED = 35, /* device → worker: {verdict, why, counters: one object a launch, lines:
+                           one list a launch} */
     WIRE_CEILINGS = 36, /* coordinator → worker → device: {}: what this GPU can do at most */
     WIRE_CEILED = 37,   /* device → worker → coordinator: {copy_bytes_s, …} or {why} */
     WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */

@@ -133,23 +133,28 @@ static void set_place(struct worker *w, size_t at, json *head) {
     json_set_bool(head, "timed", flag(batch, "timed"));
 }
 
+/* details: the judge's or the device's answer */
 static void finish(struct worker *w, str verdict, str why, size_t at, const json *details) {
     json *head = json_object();
     json_set_str(head, "verdict", verdict);
     json_set_str(head, "why", why);
     set_place(w, at, head);
-    if (details)
+    if (json_get(details, "findings"))
+        json_set(head, "findings", json_copy(json_get(details, "findings")));
+    else if (details)
         json_set(head, "details", json_copy(details));
     set_evidence(&w->job, head);
     job_end(w, WIRE_RESULT, head);
 }
 
-static void finish_accepted(struct worker *w, const json *counters) {
+static void finish_accepted(struct worker *w, const json *counters, const json *lines) {
     json *head = json_object();
     json_set_str(head, "verdict", str_view(verdict_name(VERDICT_ACCEPTED)));
     json_set_str(head, "why", (str){0});
     if (counters)
         json_set(head, "counters", json_copy(counters));
+    if (lines)
+        json_set(head, "lines", json_copy(lines));
     set_evidence(&w->job, head);
     job_end(w, WIRE_RESULT, head);
 }
@@ -231,7 +236,7 @@ void job_next(struct worker *w) {
     else if (json_is_object(measure))
         ask(w, STEP_MEASURE, WIRE_MEASURE, measure, (str){0});
     else
-        finish_accepted(w, j->counters);
+        finish_accepted(w, j->counters, NULL);
 }
 
 /* ---- deaths ---- */
@@ -381,7 +386,8 @@ static void got_ran(struct worker *w, struct frame *f) {
         if (module)
             drop_rivals(w, module, verdict, why);
         else
-            finish(w, verdict, why, (size_t)run_part(j, run, 0), NULL);
+            finish(w, verdict, why, (size_t)run_part(j, run, 0),
+                   json_get(f->head, "findings") ? f->head : NULL);
         return;
     }
     forget(&j->ran);
@@ -536,7 +542,7 @@ static void got_loaded(struct worker *w, const struct frame *f) {
 static void got_measured(struct worker *w, const struct frame *f) {
     str verdict, why;
     if (accepted(f, &verdict, &why))
-        finish_accepted(w, json_get(f->head, "counters"));
+        finish_accepted(w, json_get(f->head, "counters"), json_get(f->head, "lines"));
     else
         finish(w, verdict, why, 0, NULL);
 }

@@ -413,6 +413,9 @@ static bool plan_work(struct work *w, struct buf *unit) {
     struct trials_options to = {.secret = w->seed,
                                 .thorough = e->o.thorough || e->o.verify_only,
                                 .measure = !e->o.verify_only,
+                                .observe = e->o.observe_only,
+                                .small_only = e->o.small_only,
+                                .check_own = e->o.check_own,
                                 .gpu = on_gpu(e),
                                 .memory = e->o.memory_bytes};
     if (!trials_make(w->candidate, e->o.inst, &to, w->arena, &w->trials, &launch, &w->why)) {

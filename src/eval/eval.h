@@ -31,6 +31,9 @@ struct evaluator_options {
     const char *assets;             /* folder that wins over the embedded ones; NULL: none */
     bool thorough;                  /* more kinds of data at the task's own shape */
     bool verify_only;               /* no counters, no times */
+    bool observe_only;              /* simulator: nothing is judged; counters, by line too */
+    bool small_only;                /* judged at small shapes alone */
+    bool check_own;                 /* simulator: its checkers watch the task's own shape too */
     unsigned run_limit_ms;          /* a batch on the device; 0: 20 s */
     size_t memory_bytes;            /* CUDA: of the GPU */
     const struct cuda_facts *facts; /* CUDA: of the GPU, for records; may be NULL */

@@ -71,7 +71,11 @@ int gpu_probe_main(int argc, char **argv) {
     struct cuda_facts f;
     struct err err = {0};
     struct buf b;
-    if (argc < 1 || !device_name_parse(argv[0], &d, &err) || !gpu_probe(d.ordinal, &f, &err)) {
+    struct arena *a = arena_new(1 << 20);
+    bool found =
+        argc > 0 && device_name_parse(argv[0], a, &d, &err) && gpu_probe(d.ordinal, &f, &err);
+    arena_free(a);
+    if (!found) {
         fprintf(stderr, "cutepilot probe: %s\n", argc < 1 ? "which device?" : err.text);
         return 3;
     }

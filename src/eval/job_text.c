@@ -1,11 +1,13 @@
 #include "eval/job_text.h"
 
 #include "device/job.h"
+#include "spec/cost.h"
 
 #include <stdio.h>
 
 #define SAMPLED_CTAS     256       /* at most, and … */
-#define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor */
+#define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor, */
+#define SAMPLED_FLOPS    1e9       /* … and so much of the arithmetic */
 #define RUN_LIMIT_MS     20000
 #define SAMPLES          6
 #define TIME_MS          2000
@@ -75,12 +77,16 @@ static json *batch_json(const struct trial_batch *b) {
 /* A block of a persistent grid may walk through millions of elements: few of those will do. */
 static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p) {
     int64_t largest = 1, sample = SAMPLED_CTAS;
+    struct cost cost;
+    cost_of(in, &cost);
     for (size_t i = 0; i < in->task->ntensors; i++)
         largest = in->tensors[i].count > largest ? in->tensors[i].count : largest;
     for (size_t i = 0; i < p->nlaunches; i++) {
         const uint32_t *grid = p->launches[i].grid;
-        int64_t each = largest / ((int64_t)grid[0] * grid[1] * grid[2]) + 1;
+        int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2], each = largest / blocks + 1;
+        int64_t flops = (int64_t)(SAMPLED_FLOPS * (double)blocks / (cost.flops + 1));
         sample = SAMPLED_ELEMENTS / each < sample ? SAMPLED_ELEMENTS / each : sample;
+        sample = flops < sample ? flops : sample;
     }
     return sample < 2 ? 2 : sample;
 }
@@ -116,11 +122,14 @@ json *job_of_trials(const struct evaluator_options *o, const struct trials *t, s
     }
     json_set(j, "shapes", shapes);
     set_modules(j, &bytes, 1);
-    if (o->device.kind == DEVICE_SIM && !o->verify_only && !t->task_shape_run) {
+    if (o->device.kind == DEVICE_SIM &&
+        (o->observe_only || (!o->verify_only && !t->task_shape_run))) {
         json *m = json_object();
         json_set(m, "set", set_to_json(o->inst));
         json_set(m, "plan", plan_to_json(&t->task_plan));
-        json_set_i64(m, "sample_ctas", sampled_ctas(o->inst, &t->task_plan));
+        json_set_i64(m, "sample_ctas",
+                     t->task_shape_run ? 0 : sampled_ctas(o->inst, &t->task_plan));
+        json_set_bool(m, "lines", o->observe_only);
         json_set(j, "measure", m);
     }
     return j;

@@ -84,13 +84,30 @@ static const struct kernel_facts *facts_of(const struct record_input *in, str ke
     return NULL;
 }
 
-static json *estimate_json(const struct sim_estimate *e) {
+static json *sizes_json(const uint32_t n[3]) {
+    json *list = json_array();
+    for (int d = 0; d < 3; d++)
+        json_push_i64(list, n[d]);
+    return list;
+}
+
+static json *estimate_json(const struct sim_estimate *e, const struct bound_launch *l,
+                           const struct kernel_facts *f) {
     json *j = json_object();
+    json_set_str(j, "kernel", l->kernel);
+    json_set(j, "grid", sizes_json(l->grid));
+    json_set(j, "block", sizes_json(l->block));
+    json_set_i64(j, "shared_bytes", (int64_t)((f ? f->shared_static : 0) + l->shared));
+    json_set_i64(j, "registers", f ? f->registers : 0);
+    if (f && f->spill_store_bytes >= 0)
+        json_set_i64(j, "spill_bytes", f->spill_store_bytes);
     json_set_f64(j, "time_s", e->time_s);
     json_set_f64(j, "dram_s", e->dram_s);
     json_set_f64(j, "l2_s", e->l2_s);
     json_set_f64(j, "issue_s", e->issue_s);
     json_set_f64(j, "pipe_s", e->pipe_s);
+    json_set_f64(j, "tensor_s", e->tensor_s);
+    json_set_f64(j, "lsu_s", e->lsu_s);
     json_set_f64(j, "latency_s", e->latency_s);
     json_set_f64(j, "dispatch_s", e->dispatch_s);
     json_set_f64(j, "launch_s", e->launch_s);
@@ -131,7 +148,7 @@ static void estimate(const struct record_input *in, const json *counters, struct
             slowest = e.time_s;
             out->bound = e.bound;
         }
-        json_push(out->launches, estimate_json(&e));
+        json_push(out->launches, estimate_json(&e, l, f));
     }
 }
 
@@ -214,8 +231,9 @@ static void copy_keys(json *to, const json *from, const char *const *keys) {
 }
 
 json *record_result(const struct record_input *in, const json *result) {
-    static const char *const kept[] = {"shape",   "data",     "details", "runs", "verify_ms",
-                                       "time_ms", "steps_ms", "clocks",  NULL};
+    static const char *const kept[] = {"shape",     "data",   "details",  "runs",
+                                       "verify_ms", "lines",  "findings", "time_ms",
+                                       "steps_ms",  "clocks", NULL};
     str verdict = S("crash"), why = S("");
     json_get_str(result, "verdict", &verdict);
     json_get_str(result, "why", &why);

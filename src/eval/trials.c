@@ -192,10 +192,13 @@ static bool add_own(const struct candidate *c, const struct inst *own,
         return false;
     if (o->measure && !o->gpu)
         count_own(t);
+    size_t first = t->nbatches;
     kinds[DATA_SIGNED] = kinds[DATA_SPIKES] = !(o->measure && o->gpu);
     if (o->thorough || small < 2)
         kinds[DATA_NONFINITE] = kinds[DATA_WIDE] = kinds[DATA_LARGE] = kinds[DATA_SUBNORMAL] = true;
     add_kinds(t, kinds, o);
+    if (o->check_own && !o->gpu)
+        t->batches[first].checked = true;
     if (o->measure && o->gpu)
         time_own(own, o, t);
     return true;
@@ -227,6 +230,10 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     memset(t, 0, sizeof *t);
     if (!own_shape(c, own, a, t, launch, err))
         return false;
+    t->task_shape_run = runs_whole(own, o);
+    t->scope = S("nothing was judged");
+    if (o->observe)
+        return true;
     for (size_t i = 0; i < own->task->nchecks; i++) {
         struct inst *in;
         if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, o, a, t, err))
@@ -236,13 +243,14 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     if (!make_shapes(c, own, o, wanted, a, t, err))
         return false;
     size_t small = t->n;
-    t->task_shape_run = runs_whole(own, o);
-    if (t->task_shape_run && !add_own(c, own, o, small, a, t, err))
+    bool own_too = t->task_shape_run && !o->small_only;
+    if (own_too && !add_own(c, own, o, small, a, t, err))
         return false;
     if (!t->n)
         return err_set(err, ERR_INPUT,
                        "no shape that the require lines admit is small enough to simulate: loosen "
                        "them, or verify on a GPU");
-    t->scope = scope_of(t, o, checks, small, a);
+    t->scope = o->small_only ? arena_printf(a, "%zu small shapes", small)
+                             : scope_of(t, o, checks, small, a);
     return true;
 }

@@ -186,6 +186,8 @@ bool plan_fits(const struct candidate *c, const struct inst *in, bool *fits, str
 bool plan_bind(const struct candidate *c, const struct inst *in, struct arena *a,
                struct bound_plan *out, struct err *err);
 
+/* What the candidate's text is called in the unit, hence in diagnostics and line tables. */
+#define CANDIDATE_UNIT_FILE "kernel.cu"
 /* The text that is compiled: a prelude (macros a kernel writer expects), the source as it is with
  * its line numbers kept, and after it the checks of argument types. */
 bool candidate_unit(const struct candidate *c, struct buf *out, struct err *err);

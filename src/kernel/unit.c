@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 /* The name under which NVRTC reports the source. */
-#define UNIT_FILE "kernel.cu"
 
 static bool put_asset(const struct candidate *c, const char *name, struct buf *out,
                       struct err *err) {
@@ -47,7 +46,7 @@ static bool taken_before(const struct candidate *c, size_t launch, size_t arg) {
 
 /* A line of text that the compiler reports as the launch's own. */
 static void put_line(size_t line, struct buf *out) {
-    buf_printf(out, "#line %zu \"" UNIT_FILE "\"\n", line);
+    buf_printf(out, "#line %zu \"" CANDIDATE_UNIT_FILE "\"\n", line);
 }
 
 /* decltype of a call picks, from an overload set too, the function with that many arguments. */
@@ -135,7 +134,7 @@ static void put_launch_checks(const struct candidate *c, size_t launch, struct b
 bool candidate_unit(const struct candidate *c, struct buf *out, struct err *err) {
     if (!put_asset(c, "kernel/prelude.cuh", out, err))
         return false;
-    buf_puts(out, S("#line 1 \"" UNIT_FILE "\"\n"));
+    buf_puts(out, S("#line 1 \"" CANDIDATE_UNIT_FILE "\"\n"));
     buf_puts(out, c->source);
     /* Twice: the source may end in a backslash. */
     buf_puts(out, S("\n\n#line 1 \"launch plan\"\n"));

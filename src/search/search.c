@@ -520,7 +520,7 @@ static bool watch(struct search *s, const struct kept *k, struct outcome **out) 
     eo.workers = eo.compilers = 1;
     eo.worker_command = NULL;
     eo.duel = false;
-    return (device_name_parse("sim", &eo.device, &s->err) || fail(s, &s->err)) &&
+    return (device_name_parse("sim", s->mem, &eo.device, &s->err) || fail(s, &s->err)) &&
            verify_again(s, k, NOTE_WATCHED, &eo, out);
 }
 

@@ -179,8 +179,7 @@ bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask) {
                 update(in, regs, i, k, at[i] + (size_t)k * a->width, far, w->la->alone || !far);
     }
     if (w->la->check)
-        for (uint32_t m = global; m; m &= m - 1)
-            order_strong(w, address[__builtin_ctz(m)], true, true);
+        memory_strong(w, a, mask, address, true, true);
     w->progress += changed;
     w->c.atomic_requests += global != 0;
     if (a->result && a->width < 16 && !changed && warp_polls(w, a, mask, address))

@@ -1,6 +1,7 @@
 /* Barriers of a block, sixteen with numbers, and the cluster's. A barrier opens when as many
  * threads have arrived as it was given, or all that have not exited. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 
@@ -15,47 +16,6 @@ static uint32_t threads_of(const struct warp *wp, uint32_t mask) {
 
 static void skip(struct warp *wp, uint32_t mask) {
     warp_park(wp, (struct group){.pc = wp->run.pc + 1, .mask = mask});
-}
-
-static void reach_named(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
-    uint8_t id = (uint8_t)(lane_value(wp, in->a, mask) % NAMED);
-    struct named_barrier *b = &wp->cta->bars[id];
-    if (w->la->check) {
-        order_check_barrier(w, wp, in, mask);
-        order_barrier_arrive(w, wp, id, mask);
-    }
-    if (in->mode == BARRIER_ARRIVE) {
-        uint32_t expected = lane_value(wp, in->b, mask);
-        b->arrived += threads_of(wp, mask);
-        b->expected = expected > b->expected ? expected : b->expected;
-        skip(wp, mask);
-        return;
-    }
-    warp_park(wp,
-              (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER, .barrier = id});
-}
-
-static void reach_cluster(struct worker *w, struct warp *wp, const struct instr *in,
-                          uint32_t mask) {
-    if (in->mode == CLUSTER_ARRIVE) {
-        wp->cluster_arrived |= mask;
-        if (w->la->check)
-            order_cluster_arrive(w, wp, in->negate);
-        skip(wp, mask);
-        return;
-    }
-    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_CLUSTER});
-}
-
-void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
-    uint32_t rest = wp->run.mask & ~mask;
-    if (in->kind == KIND_BARRIER)
-        reach_named(w, wp, in, mask);
-    else
-        reach_cluster(w, wp, in, mask);
-    if (rest)
-        skip(wp, rest);
-    wp->run.mask = 0;
 }
 
 struct gathering { /* at one named barrier */
@@ -103,6 +63,8 @@ static void give_result(struct warp *wp, const struct group *g, const struct ins
 }
 
 static void open_named(struct worker *w, struct cta *c, uint8_t id, const struct gathering *s) {
+    if (w->gang->time)
+        timing_barrier(w, c, id);
     for (uint32_t i = 0; i < w->la->nwarps; i++) {
         struct warp *wp = &c->warps[i];
         for (unsigned k = 0; k < wp->nparked; k++) {
@@ -121,6 +83,58 @@ static void open_named(struct worker *w, struct cta *c, uint8_t id, const struct
         order_barrier_opened(w, c, id);
 }
 
+static bool release_one(struct worker *w, struct cta *c, uint8_t id) {
+    struct gathering s = gather(w, c, id);
+    if (s.threads < (s.expected ? s.expected : live_threads(w, c)))
+        return false;
+    open_named(w, c, id, &s);
+    return true;
+}
+
+static void reach_named(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
+    uint8_t id = (uint8_t)(lane_value(wp, in->a, mask) % NAMED);
+    struct named_barrier *b = &wp->cta->bars[id];
+    if (w->la->check) {
+        order_check_barrier(w, wp, in, mask);
+        order_check_count(w, wp, in, id, mask, in->b ? lane_value(wp, in->b, mask) : 0);
+        order_barrier_arrive(w, wp, id, mask);
+    }
+    if (in->mode == BARRIER_ARRIVE) {
+        uint32_t expected = lane_value(wp, in->b, mask);
+        b->arrived += threads_of(wp, mask);
+        b->expected = expected > b->expected ? expected : b->expected;
+        skip(wp, mask);
+        return;
+    }
+    warp_park(wp,
+              (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_BARRIER, .barrier = id});
+    if (in->b && release_one(w, wp->cta, id)) /* as soon as its count is full */
+        w->progress++;
+}
+
+static void reach_cluster(struct worker *w, struct warp *wp, const struct instr *in,
+                          uint32_t mask) {
+    if (in->mode == CLUSTER_ARRIVE) {
+        wp->cluster_arrived |= mask;
+        if (w->la->check)
+            order_cluster_arrive(w, wp, in->negate);
+        skip(wp, mask);
+        return;
+    }
+    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = mask, .wait = WAIT_CLUSTER});
+}
+
+void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask) {
+    uint32_t rest = wp->run.mask & ~mask;
+    if (in->kind == KIND_BARRIER)
+        reach_named(w, wp, in, mask);
+    else
+        reach_cluster(w, wp, in, mask);
+    if (rest)
+        skip(wp, rest);
+    wp->run.mask = 0;
+}
+
 static uint32_t waiting_ids(const struct worker *w, const struct cta *c) {
     uint32_t ids = 0;
     for (uint32_t i = 0; i < w->la->nwarps; i++)
@@ -132,14 +146,8 @@ static uint32_t waiting_ids(const struct worker *w, const struct cta *c) {
 
 static bool release_named(struct worker *w, struct cta *c) {
     bool any = false;
-    for (uint32_t ids = waiting_ids(w, c); ids; ids &= ids - 1) {
-        uint8_t id = (uint8_t)__builtin_ctz(ids);
-        struct gathering s = gather(w, c, id);
-        if (s.threads >= (s.expected ? s.expected : live_threads(w, c))) {
-            open_named(w, c, id, &s);
-            any = true;
-        }
-    }
+    for (uint32_t ids = waiting_ids(w, c); ids; ids &= ids - 1)
+        any |= release_one(w, c, (uint8_t)__builtin_ctz(ids));
     return any;
 }
 
@@ -160,6 +168,8 @@ static bool release_cluster(struct worker *w, struct gang *g) {
     bool any = false, complete = cluster_complete(w, g);
     if (complete && w->la->check)
         order_cluster_complete(w, g);
+    if (complete && g->time)
+        timing_cluster(w, g);
     for (uint32_t c = 0; c < g->n; c++)
         for (uint32_t i = 0; i < w->la->nwarps; i++) {
             struct warp *wp = &g->ctas[c].warps[i];

@@ -1,11 +1,16 @@
 /* Bulk copies: cp.async.bulk of rows and tensors, reductions, stores into other blocks. A copy is
- * done when its group is waited for, or when nothing else of the gang can run; then it completes
- * bytes on its mbarrier, in every block it went to. */
+ * done when its group is waited for, or when nothing else of the gang can run, one that somebody
+ * waits for before others; then it completes bytes on its mbarrier, in every block it went to. A
+ * store whose group is waited for with .read has read its source, no more: what it writes is kept,
+ * and comes later. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <string.h>
 
 #define MAX_UNDER_WAY 65536u
+#define MAX_KEPT      64u  /* stores that have been read and not written */
+#define MAX_WAITED    256u /* mbarriers that are looked at to find out what is waited for */
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
@@ -61,6 +66,29 @@ static bool check_rules(struct worker *w, const struct bulk *b) {
     return !why || illegal(w, b->lane, why);
 }
 
+/* The mbarriers that the copy will complete bytes on have to be there when it is asked for. */
+static void use_barriers(struct worker *w, const struct bulk *b) {
+    uint64_t offset = b->bar & RANK_OFFSETS, rank = b->bar >> RANK_SHIFT;
+    if (b->in->async->grouped || offset + 8 > w->la->shared_bytes || rank > w->gang->n)
+        return; /* whose fault that is shows when the copy is done */
+    uint32_t ctas = b->ctas ? b->ctas : 1u << (rank ? rank - 1 : w->cta->rank);
+    for (uint32_t m = ctas; m; m &= m - 1)
+        if ((uint32_t)__builtin_ctz(m) < w->gang->n)
+            order_place_use(w, b->lane, w->gang->ctas[__builtin_ctz(m)].shared + offset);
+}
+
+/* Of timed gangs: when the copy will be there, for whoever waits for it. */
+static void note_arrival(struct worker *w, const struct bulk *b) {
+    const struct gang *g = w->gang;
+    uint64_t offset = b->bar & RANK_OFFSETS, rank = b->bar >> RANK_SHIFT;
+    for (uint32_t k = 0; k < g->n; k++) {
+        bool there = b->ctas ? b->ctas >> k & 1
+                             : &g->ctas[k] == (rank && rank <= g->n ? &g->ctas[rank - 1] : w->cta);
+        if (there)
+            timing_copy(w, g->ctas[k].shared + offset);
+    }
+}
+
 static bool add(struct worker *w, const struct instr *in, unsigned lane) {
     const struct async_op *a = in->async;
     struct gang *g = w->gang;
@@ -85,11 +113,15 @@ static bool add(struct worker *w, const struct instr *in, unsigned lane) {
         return false;
     if (g->nbulks == MAX_UNDER_WAY)
         return illegal(w, lane, "65536 copies are under way and nobody waits for them");
+    if (w->la->check) {
+        use_barriers(w, &b);
+        b.clock = order_copy_issue(w);
+    }
     g->bulks = mem_grow(g->bulks, &g->bulks_cap, g->nbulks + 1, sizeof *g->bulks);
     g->bulks[g->nbulks++] = b;
     w->c.async_bytes += b.bytes;
-    if (w->la->check)
-        order_copy_issue(w);
+    if (g->time && !a->grouped)
+        note_arrival(w, &b);
     return true;
 }
 
@@ -152,10 +184,12 @@ static void combine(const struct async_op *a, enum tile_map_type t, uint8_t *dst
 static bool store_tensor(struct worker *w, const struct bulk *b) {
     struct tile_walk walk;
     struct tile_piece p;
+    size_t done = 0;
     enum use use = b->in->async->reduces ? USE_ATOMIC : USE_WRITE;
     tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from);
-    while (tile_walk_next(&walk, &p)) {
-        const uint8_t *src = shared_piece(w, b, p.shared, p.bytes, USE_READ);
+    for (; tile_walk_next(&walk, &p); done += p.bytes) {
+        const uint8_t *src =
+            b->data ? b->data + done : shared_piece(w, b, p.shared, p.bytes, USE_READ);
         if (!src)
             return false;
         if (!p.inside)
@@ -168,13 +202,35 @@ static bool store_tensor(struct worker *w, const struct bulk *b) {
     return true;
 }
 
+/* The source of a store, into `data`. */
+static bool read_source(struct worker *w, struct bulk *b, uint8_t *data) {
+    struct tile_walk walk;
+    struct tile_piece p;
+    size_t done = 0;
+    if (!b->in->async->rank) {
+        const uint8_t *src = memory_range(w, PTX_SHARED, b->lane, b->from, b->bytes, 16, USE_READ);
+        if (src)
+            memcpy(data, src, b->bytes);
+        return src != NULL;
+    }
+    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from);
+    for (; tile_walk_next(&walk, &p); done += p.bytes) {
+        const uint8_t *src = shared_piece(w, b, p.shared, p.bytes, USE_READ);
+        if (!src)
+            return false;
+        memcpy(data + done, src, p.bytes);
+    }
+    return true;
+}
+
 static bool copy_rows(struct worker *w, const struct bulk *b, uint64_t to) {
     const struct async_op *a = b->in->async;
     bool load = b->in->mode == BULK_LOAD, store = b->in->mode == BULK_STORE;
     if (!b->bytes)
         return true;
-    const uint8_t *src =
-        memory_range(w, load ? PTX_GLOBAL : PTX_SHARED, b->lane, b->from, b->bytes, 16, USE_READ);
+    const uint8_t *src = b->data ? b->data
+                                 : memory_range(w, load ? PTX_GLOBAL : PTX_SHARED, b->lane, b->from,
+                                                b->bytes, 16, USE_READ);
     uint8_t *dst = src ? memory_range(w, store ? PTX_GLOBAL : PTX_SHARED, b->lane, to, b->bytes, 16,
                                       a->reduces ? USE_ATOMIC : USE_WRITE)
                        : NULL;
@@ -201,16 +257,8 @@ static bool copy_into(struct worker *w, const struct bulk *b, uint64_t to, uint6
     return ok && (b->in->async->grouped || mbarrier_complete(w, b->lane, bar, b->bytes));
 }
 
-static bool perform(struct worker *w, const struct bulk *b) {
-    struct warp *here = w->warp;
-    const struct instr *at = w->in;
-    bool ok = true;
-    w->warp = b->warp;
-    w->cta = b->warp->cta;
-    w->in = b->in;
-    w->agent = w->proxy = true;
-    if (!b->ctas)
-        ok = copy_into(w, b, b->to, b->bar);
+static bool copy_everywhere(struct worker *w, const struct bulk *b) {
+    bool ok = b->ctas || copy_into(w, b, b->to, b->bar);
     for (uint32_t m = b->ctas; ok && m; m &= m - 1) {
         uint32_t rank = (uint32_t)__builtin_ctz(m);
         ok = rank < w->gang->n
@@ -219,7 +267,24 @@ static bool perform(struct worker *w, const struct bulk *b) {
     }
     if (ok)
         global_bulk_done(w);
+    return ok;
+}
+
+/* All of it, or its source alone. */
+static bool perform(struct worker *w, struct bulk *b, bool source) {
+    struct warp *here = w->warp;
+    const struct instr *at = w->in;
+    w->warp = b->warp;
+    w->cta = b->warp->cta;
+    w->in = b->in;
+    w->agent = w->proxy = true;
+    if (b->clock)
+        order_copy_begin(w, b->clock);
+    uint8_t *data = source ? mem_alloc(b->bytes + 1) : NULL;
+    bool ok = source ? read_source(w, b, data) : copy_everywhere(w, b);
     w->agent = w->proxy = false;
+    if (source)
+        b->data = data;
     if (!ok)
         return false;
     w->warp = here;
@@ -228,37 +293,94 @@ static bool perform(struct worker *w, const struct bulk *b) {
     return true;
 }
 
-static void drop(struct gang *g, size_t at) {
-    g->nbulks--;
-    memmove(g->bulks + at, g->bulks + at + 1, (g->nbulks - at) * sizeof *g->bulks);
+static void bulk_release(struct bulk *b) {
+    mem_free(b->clock);
+    mem_free(b->data);
 }
 
-bool bulk_wait(struct worker *w, uint32_t groups, uint32_t mask) {
-    struct gang *g = w->gang;
-    for (size_t k = 0; k < g->nbulks;) {
-        struct bulk b = g->bulks[k];
-        bool mine = b.warp == w->warp && mask >> b.lane & 1 && b.in->async->grouped;
-        if (!mine || (uint64_t)b.group + groups >= w->warp->bulk_commits[b.lane]) {
+void bulk_clear(struct gang *g) {
+    for (size_t k = 0; k < g->nbulks; k++)
+        bulk_release(&g->bulks[k]);
+    g->nbulks = 0;
+}
+
+/* Takes it off the list and does what is left of it. */
+static bool complete(struct worker *w, struct gang *g, size_t at) {
+    struct bulk b = g->bulks[at];
+    g->nbulks--;
+    memmove(g->bulks + at, g->bulks + at + 1, (g->nbulks - at) * sizeof *g->bulks);
+    bool ok = perform(w, &b, false);
+    bulk_release(&b);
+    return ok;
+}
+
+static bool is_due(const struct worker *w, const struct bulk *b, const struct instr *in,
+                   uint32_t mask) {
+    return b->warp == w->warp && mask >> b->lane & 1 && b->in->async->grouped &&
+           (uint64_t)b->group + in->target < w->warp->bulk_commits[b->lane];
+}
+
+static bool limit_kept(struct worker *w, struct gang *g) {
+    size_t kept = 0;
+    for (size_t k = 0; k < g->nbulks; k++)
+        kept += g->bulks[k].data != NULL;
+    for (size_t k = 0; kept > MAX_KEPT && k < g->nbulks;) {
+        if (!g->bulks[k].data) {
             k++;
             continue;
         }
-        drop(g, k);
-        if (!perform(w, &b))
+        kept--;
+        if (!complete(w, g, k))
             return false;
     }
-    if (w->la->check)
-        order_copy_waited(w, w->warp);
     return true;
 }
 
+bool bulk_wait(struct worker *w, const struct instr *in, uint32_t mask) {
+    struct gang *g = w->gang;
+    bool ok = true;
+    for (size_t k = 0; ok && k < g->nbulks;) {
+        struct bulk *b = &g->bulks[k];
+        bool keep = in->async->read_only && b->in->mode == BULK_STORE && b->bytes;
+        if (!is_due(w, b, in, mask)) {
+            k++;
+        } else if (keep) {
+            ok = b->data || perform(w, b, true);
+            k++;
+        } else {
+            ok = complete(w, g, k);
+        }
+    }
+    if (ok && w->la->check)
+        order_copy_waited(w, w->warp);
+    return ok && limit_kept(w, g);
+}
+
+static bool ends_on(const struct bulk *b, const uint64_t *waited, size_t n) {
+    uint64_t own = b->bar >> RANK_SHIFT ? b->bar : in_cta(b->bar, b->warp->cta->rank);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t rank = (waited[i] >> RANK_SHIFT) - 1;
+        bool cast =
+            rank < MAX_CLUSTER && b->ctas >> rank & 1 && ((waited[i] ^ own) & RANK_OFFSETS) == 0;
+        if (cast || (!b->ctas && waited[i] == own))
+            return true;
+    }
+    return false;
+}
+
 bool bulk_advance(struct worker *w, struct gang *g) {
+    uint64_t waited[MAX_WAITED];
+    size_t n, at = 0;
     if (!g->nbulks)
         return false;
-    struct bulk b = g->bulks[0];
-    drop(g, 0);
-    w->warp = b.warp;
-    w->cta = b.warp->cta;
-    return perform(w, &b);
+    n = phase_waited(w, g, waited, MAX_WAITED);
+    while (at < g->nbulks &&
+           (g->bulks[at].in->async->grouped || !ends_on(&g->bulks[at], waited, n)))
+        at++;
+    at = at < g->nbulks ? at : 0;
+    w->warp = g->bulks[at].warp;
+    w->cta = w->warp->cta;
+    return complete(w, g, at);
 }
 
 bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask) {

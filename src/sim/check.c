@@ -124,9 +124,11 @@ struct sync_place *check_place(struct worker *w, uint64_t address, bool make) {
 
 struct gang_check *check_gang_new(const struct launch *la, uint32_t ctas) {
     struct gang_check *g = mem_alloc(sizeof *g);
-    uint32_t n = g->slots = ctas * (la->nwarps + 1);
+    uint32_t n = g->slots = ctas * la->slots;
     size_t lanes = (size_t)la->nwarps * SIM_LANES;
     g->clocks = mem_alloc((size_t)n * n * sizeof *g->clocks);
+    g->work = mem_alloc(n * sizeof *g->work);
+    g->guests = mem_alloc((size_t)ctas * n * sizeof *g->guests);
     g->bars = mem_alloc((size_t)ctas * NAMED * n * sizeof *g->bars);
     g->cluster_arrived = mem_alloc(n * sizeof *g->cluster_arrived);
     g->cluster_done = mem_alloc(n * sizeof *g->cluster_done);
@@ -143,12 +145,15 @@ struct gang_check *check_gang_new(const struct launch *la, uint32_t ctas) {
     return g;
 }
 
-static void drop_places(struct gang_check *g) {
-    for (size_t i = 0; i < g->nplaces; i++) {
-        mem_free(g->places[i].pending);
-        mem_free(g->places[i].done);
+/* What the warps have under way; their arrays stay. */
+static void warps_start(const struct launch *la, struct gang_check *g) {
+    for (uint32_t i = 0; i < g->slots; i++) {
+        struct warp_check *wc = &g->warps[i], old = *wc;
+        *wc = (struct warp_check){
+            .flights = old.flights, .flights_cap = old.flights_cap, .dirty = old.dirty};
+        if (wc->dirty)
+            memset(wc->dirty, 0, la->p->register_bytes / (4 * SIM_LANES) * sizeof *wc->dirty);
     }
-    g->nplaces = 0;
 }
 
 void check_gang_free(const struct launch *la, struct gang_check *g, uint32_t ctas) {
@@ -160,9 +165,15 @@ void check_gang_free(const struct launch *la, struct gang_check *g, uint32_t cta
         mem_free(g->shared_written[i]);
         mem_free(g->local_written[i]);
     }
-    drop_places(g);
-    void *const all[] = {g->clocks, g->bars,  g->cluster_arrived, g->cluster_done,  g->fenced,
-                         g->warps,  g->cells, g->shared_written,  g->local_written, g->places};
+    for (uint32_t i = 0; i < g->slots; i++) {
+        mem_free(g->warps[i].flights);
+        mem_free(g->warps[i].dirty);
+    }
+    order_places_drop(g);
+    void *const all[] = {g->clocks,         g->work,          g->guests,
+                         g->bars,           g->fenced,        g->cluster_arrived,
+                         g->cluster_done,   g->warps,         g->cells,
+                         g->shared_written, g->local_written, g->places};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         mem_free(all[i]);
     mem_free(g);
@@ -175,12 +186,14 @@ void check_gang_start(struct worker *w, struct gang *gang) {
     memset(g->clocks, 0, n * n * sizeof *g->clocks);
     for (size_t i = 0; i < n; i++)
         g->clocks[i * n + i] = 1;
+    memset(g->work, 0, n * sizeof *g->work);
+    memset(g->guests, 0, gang->n * n * sizeof *g->guests);
     memset(g->bars, 0, (size_t)gang->n * NAMED * n * sizeof *g->bars);
     memset(g->cluster_arrived, 0, n * sizeof *g->cluster_arrived);
     memset(g->cluster_done, 0, n * sizeof *g->cluster_done);
     memset(g->fenced, 0, n * sizeof *g->fenced);
-    memset(g->warps, 0, n * sizeof *g->warps);
-    drop_places(g);
+    warps_start(la, g);
+    order_places_drop(g);
     g->taken = NULL;
     for (uint32_t i = 0; i < gang->n; i++) {
         memset(g->cells[i], 0, (la->shared_bytes / la->check->granule + 1) * sizeof **g->cells);
@@ -215,12 +228,15 @@ static void thread_of(const struct launch *la, uint32_t warp, unsigned lane, uin
 
 void finding_thread(const struct worker *w, struct text *t, const struct mark *m) {
     const struct launch *la = w->la;
-    uint32_t warp = m->slot % (la->nwarps + 1), rank = m->slot / (la->nwarps + 1), id[3], th[3];
+    uint32_t warp = m->slot % la->slots, rank = m->slot / la->slots, id[3], th[3];
     grid_cta_id(la, m->gang, rank, id);
     thread_of(la, warp < la->nwarps ? warp : 0, m->lane, th);
     const uint32_t *here = w->warp->cta->id;
     if (warp == la->nwarps)
         text_say(t, "a bulk copy");
+    else if (warp > la->nwarps)
+        text_say(t, "a wgmma of warps %u-%u", 4 * (warp - la->nwarps - 1),
+                 4 * (warp - la->nwarps - 1) + 3);
     else
         text_say(t, "thread (%u,%u,%u)", th[0], th[1], th[2]);
     if (memcmp(here, id, sizeof id) != 0)
@@ -348,6 +364,19 @@ void check_touch(struct worker *w, const struct touch *t) {
         written_touch(w, t);
     if (checks & SIM_CHECK_RACE && t->space != PTX_LOCAL && t->use != USE_BARRIER)
         race_touch(w, &w->la->check->party, t);
+    if (!(checks & SIM_CHECK_SYNC) || t->space != PTX_SHARED)
+        return;
+    if (t->owner != w->warp->cta)
+        check_guest(w, t->owner, t->lane);
+    if (w->gang->check->nplaces && (t->use == USE_WRITE || t->use == USE_ATOMIC))
+        order_place_touch(w, t);
+}
+
+void check_guest(struct worker *w, const struct cta *owner, unsigned lane) {
+    const struct gang_check *g = w->gang->check;
+    struct mark m = race_party(w, USE_READ).mark;
+    m.lane = (uint8_t)lane;
+    g->guests[owner->rank * g->slots + m.slot] = m;
 }
 
 void check_begin(struct worker *w, enum use use) {
@@ -406,12 +435,15 @@ static void report_bytes_left(struct worker *w, struct gang *g) {
         memcpy(&word, cta->shared + at, 8);
         if (!tile_mbarrier_valid(word) || tile_mbarrier_tx(word) == 0)
             continue;
-        struct text t = finding_begin(w, SIM_CHECK_SYNC, w->in, &cta->warps[0], 0, NULL);
+        const struct mark *m = &c->places[i].init;
+        const struct instr *made = m->flags & MARK_SET ? &w->p->code[m->pc] : w->in;
+        struct text t = finding_begin(w, SIM_CHECK_SYNC, made, &cta->warps[0], m->lane, NULL);
         if (t.p)
-            text_say(&t,
-                     "ends while the mbarrier at shared memory + %u still expects %" PRIi32
-                     " bytes of copies",
-                     at, tile_mbarrier_tx(word));
+            text_say(
+                &t,
+                "initialised the mbarrier at shared memory + %u; the block ends while it still "
+                "expects %" PRIi32 " bytes of copies",
+                at, tile_mbarrier_tx(word));
     }
 }
 
@@ -428,9 +460,38 @@ void check_gang_end(struct worker *w, struct gang *g) {
                                 "ends before anybody has waited for its cp.async");
         }
     for (size_t k = 0; k < g->nbulks; k++)
-        if (g->bulks[k].in->async->grouped)
+        if (g->bulks[k].in->async->grouped && !g->bulks[k].data)
             report_left(w, g->bulks[k].warp, g->bulks[k].lane, g->bulks[k].in,
                         "ends before it has waited for its bulk copy out of shared memory "
                         "(cp.async.bulk.wait_group)");
     report_bytes_left(w, g);
+    inflight_end(w, g);
+}
+
+static void report_gone(struct worker *w, const struct cta *owner, const struct mark *m) {
+    const struct launch *la = w->la;
+    uint32_t warp = m->slot % la->slots;
+    const struct cta *from = &w->gang->ctas[m->slot / la->slots];
+    struct text t = finding_begin(w, SIM_CHECK_SYNC, &w->p->code[m->pc],
+                                  &from->warps[warp < la->nwarps ? warp : 0], m->lane, NULL);
+    if (t.p)
+        text_say(&t,
+                 "uses shared memory of block (%u,%u,%u), which may have ended: nothing makes that "
+                 "block wait for it (a cluster barrier at the end)",
+                 owner->id[0], owner->id[1], owner->id[2]);
+}
+
+void check_gang_gone(struct worker *w, struct gang *gang) {
+    const struct gang_check *g = gang->check;
+    if (!(w->la->l->checks & SIM_CHECK_SYNC))
+        return;
+    for (uint32_t c = 0; c < gang->n; c++)
+        for (uint32_t s = 0; s < g->slots; s++) {
+            const struct mark *m = &g->guests[c * g->slots + s];
+            bool known = !(m->flags & MARK_SET);
+            for (uint32_t i = 0; i < w->la->nwarps; i++)
+                known |= order_clock(w, c * w->la->slots + i)[s] >= m->clock;
+            if (!known)
+                report_gone(w, &gang->ctas[c], m);
+        }
 }

@@ -1,6 +1,6 @@
 /* Instructions in which a lane sees the others: shuffles, votes, matches, elections, reductions,
  * the active mask. */
-#include "sim/machine.h"
+#include "sim/check.h"
 
 #include <string.h>
 
@@ -29,6 +29,8 @@ static void shuffle(struct worker *w, const struct instr *in, uint32_t mask) {
         unsigned from;
         inside[i] = shuffle_from(in->mode, i, b[i], c[i], &from) ? ~0u : 0;
         value[i] = a[from];
+        if (w->la->check && mask >> i & 1)
+            order_check_source(w, in, mask, i, from);
     }
     lanes_blend(regs + in->d, (const uint8_t *)value, mask, 4);
     if (in->d2)
@@ -113,14 +115,9 @@ static void elect(struct worker *w, const struct instr *in, uint32_t mask) {
     lanes_blend(w->warp->regs + in->d2, (const uint8_t *)is, mask, 4);
 }
 
-void collective_run(struct worker *w, const struct instr *in, uint32_t mask) {
+/* Lanes that name each other. */
+static void run_members(struct worker *w, const struct instr *in, uint32_t mask) {
     uint8_t *regs = w->warp->regs;
-    if (!mask)
-        return;
-    if (in->kind == KIND_SHUFFLE) {
-        shuffle(w, in, mask);
-        return;
-    }
     if (in->kind == KIND_MATCH) {
         match(w, in, mask);
         return;
@@ -136,4 +133,28 @@ void collective_run(struct worker *w, const struct instr *in, uint32_t mask) {
     for (unsigned i = 0; i < SIM_LANES; i++)
         all[i] = r;
     lanes_blend(regs + in->d, (const uint8_t *)all, mask, 4);
+}
+
+/* Groups of a warp may execute one instruction at the same time, each with a mask of its own. */
+void collective_run(struct worker *w, const struct instr *in, uint32_t mask) {
+    const u32_lane *members = (const u32_lane *)(w->warp->regs + in->e);
+    if (!mask)
+        return;
+    if (w->la->check && in->kind != KIND_ACTIVE)
+        order_check_members(w, in, mask);
+    if (in->kind == KIND_SHUFFLE) {
+        shuffle(w, in, mask);
+        return;
+    }
+    if (in->kind == KIND_ACTIVE) {
+        run_members(w, in, mask);
+        return;
+    }
+    while (mask) {
+        uint32_t named = members[__builtin_ctz(mask)], part = 0;
+        for (uint32_t m = mask; m; m &= m - 1)
+            part |= (uint32_t)(members[__builtin_ctz(m)] == named) << __builtin_ctz(m);
+        run_members(w, in, part);
+        mask &= ~part;
+    }
 }

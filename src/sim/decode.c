@@ -320,7 +320,7 @@ static bool decode_return(struct decoder *d, bool leave) {
 
 static bool is_nothing(str op) {
     static const char *const names[] = {"prefetch", "prefetchu",      "applypriority", "pmevent",
-                                        "discard",  "griddepcontrol", "setmaxnreg",    "brkpt"};
+                                        "discard",  "griddepcontrol", "brkpt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_is(op, names[i]))
             return true;
@@ -506,6 +506,7 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
         flow_find_order(p);
         flow_mark_waits(p);
         slots_assign(p, a, d.places, d.nplaces);
+        flow_find_watched(p);
         flow_find_straight(p, a);
     }
     mem_free(d.places);

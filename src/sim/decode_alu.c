@@ -49,6 +49,8 @@ static const struct {
     {"%cluster_ctarank", SPECIAL_CLUSTER_CTARANK},
     {"%cluster_nctarank", SPECIAL_CLUSTER_NCTARANK},
     {"%is_explicit_cluster", SPECIAL_EXPLICIT_CLUSTER},
+    {"%envreg1", SPECIAL_WORKSPACE_HIGH},
+    {"%envreg2", SPECIAL_WORKSPACE_LOW},
     {"%ctaid.w", SPECIAL_ZERO},
 };
 

@@ -115,6 +115,12 @@ static bool float_place(struct decoder *d, enum ptx_type t, const struct ptx_ope
     return decode_register(d, op, n == 2 ? 'h' : n == 4 ? '4' : '8', at);
 }
 
+/* From a single, or from what was rounded to one in a way that no later rounding can tell. */
+static bool towards(struct decoder *d, const struct conversion *c, uint32_t to, uint32_t from) {
+    static const char *const directions[] = {"rn", "rz", "rm", "rp"};
+    return step2(d, "%", name_of(c->to), directions[c->round], to, from);
+}
+
 static bool int_to_float(struct decoder *d, const struct conversion *c, uint32_t from,
                          uint8_t reg_bytes) {
     uint32_t to, w = decode_temp(d, 0);
@@ -127,11 +133,12 @@ static bool int_to_float(struct decoder *d, const struct conversion *c, uint32_t
         last_rounds(d, c->round);
         return true;
     }
-    if (half && c->round)
-        return decode_refuse(d, NULL);
     if (!widen(d, c->from, from, reg_bytes))
         return false;
     const char *wide = c->from_domain == DOMAIN_SIGNED ? "s64" : "u64";
+    if (half && c->round)
+        return step2(d, "%odd", "", wide, decode_temp(d, 1), w) &&
+               towards(d, c, to, decode_temp(d, 1));
     if (!step2(d, "%", name_of(c->to), wide, to, w))
         return false;
     last_rounds(d, c->round);
@@ -162,9 +169,7 @@ static bool float_finish(struct decoder *d, const struct conversion *c, uint32_t
         return false;
     if (!c->sat)
         return true;
-    if (ptx_type_bytes(c->to) == 2)
-        return decode_refuse(d, NULL);
-    return decode_lanes(d, c->to == PTX_F32 ? "%sat.f32" : "%sat.f64", to, to, 0);
+    return step2(d, "%sat", "", name_of(c->to), to, to);
 }
 
 static bool float_to_float(struct decoder *d, const struct conversion *c, uint32_t from) {
@@ -173,23 +178,26 @@ static bool float_to_float(struct decoder *d, const struct conversion *c, uint32
         return false;
     bool half_to = ptx_type_bytes(c->to) == 2, half_from = ptx_type_bytes(c->from) == 2;
     if (half_to && half_from) { /* through float, which holds both */
-        if (c->relu || c->sat || c->round)
+        if (c->relu)
             return decode_refuse(d, NULL);
         if (!step2(d, "%f32", "", name_of(c->from), t, from))
             return false;
         if (c->integral && !step2(d, "%", c->integral, "f32", t, t))
             return false;
-        return step2(d, "%", name_of(c->to), "f32", to, t);
+        if (c->round ? !towards(d, c, to, t) : !step2(d, "%", name_of(c->to), "f32", to, t))
+            return false;
+        return float_finish(d, c, to);
     }
     if (c->integral && c->to != c->from)
         return decode_refuse(d, NULL);
     if (c->integral)
         return step2(d, "%", c->integral, name_of(c->to), to, from) && float_finish(d, c, to);
     if (half_to && c->round) {
-        static const char *const directions[] = {"rn", "rz", "rm", "rp"};
-        if (c->from != PTX_F32 || c->relu || c->sat)
+        if (c->relu)
             return decode_refuse(d, NULL);
-        return step2(d, "%", name_of(c->to), directions[c->round], to, from);
+        if (c->from == PTX_F64 && !decode_lanes(d, "%odd.f64", t, from, 0))
+            return false;
+        return towards(d, c, to, c->from == PTX_F64 ? t : from) && float_finish(d, c, to);
     }
     if (c->relu) {
         if (c->from != PTX_F32 || !decode_lanes(d, "%relu.f32", t, from, 0))

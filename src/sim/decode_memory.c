@@ -23,7 +23,7 @@ bool decode_space(str m, enum ptx_space *out) {
 }
 
 /* What an access means to others: a strong one can be waited with, releases and acquires order the
- * accesses around them. Scopes and cache hints change nothing here. */
+ * accesses around them; of the scopes a block's own alone is less than the others. */
 bool decode_ordering(str m, struct access *a) {
     static const struct {
         const char *name;
@@ -44,6 +44,7 @@ bool decode_ordering(str m, struct access *a) {
             a->strong |= words[i].strong;
             a->acquire |= words[i].acquire;
             a->release |= words[i].release;
+            a->narrow |= str_is(m, "cta");
             return true;
         }
     a->fixed_content |= str_is(m, "nc");

@@ -239,6 +239,17 @@ bool decode_clock(struct decoder *d, bool *known) {
     return true;
 }
 
+/* setmaxnreg.inc.sync.aligned.u32 240. */
+static bool decode_registers(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    if (in->nops != 1 || in->ops[0].kind != PTX_OP_IMM)
+        return decode_refuse(d, NULL);
+    if (in->ops[0].imm < 24 || in->ops[0].imm > 256 || in->ops[0].imm % 8 != 0)
+        return decode_refuse(d, "it takes a multiple of 8 from 24 to 256");
+    decode_step(d, KIND_REGISTERS, CLASS_CONTROL)->target = (uint32_t)in->ops[0].imm;
+    return true;
+}
+
 bool decode_sync(struct decoder *d, bool *known) {
     str op = d->in->op;
     *known = true;
@@ -258,6 +269,8 @@ bool decode_sync(struct decoder *d, bool *known) {
         decode_step(d, KIND_PAUSE, CLASS_CONTROL);
         return true;
     }
+    if (str_is(op, "setmaxnreg"))
+        return decode_registers(d);
     if (str_is(op, "shfl"))
         return decode_shuffle(d);
     if (str_is(op, "vote"))

@@ -146,10 +146,11 @@ static bool decode_wgmma_mma(struct decoder *d) {
 
 static bool decode_wgmma(struct decoder *d) {
     const struct ptx_instr *in = d->in;
+    d->prog->uses_wgmma = true;
     if (decode_mod(d, "mma_async"))
         return decode_wgmma_mma(d);
     if (decode_mod(d, "fence") && !in->nops) {
-        tile_step(d, KIND_NOTHING, CLASS_CONTROL, NULL, NULL, NULL);
+        tile_step(d, KIND_WGMMA_FENCE, CLASS_CONTROL, NULL, NULL, NULL);
         return true;
     }
     if (decode_mod(d, "commit_group") && !in->nops) {

@@ -1,6 +1,7 @@
 /* Executing: one instruction after the other for the lanes that run, until the warp waits, has had
  * its share, or is done. What an instruction does is in the file of its kind. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <fenv.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void run_lanes(struct worker *w, const struct instr *in, uint8_t *regs, u
 /* A straight line for all lanes, up to where another group waits. Returns where it ends. */
 static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t pc) {
     const struct lane_step *s = &w->p->steps[pc];
-    uint32_t n = s->straight, left = (uint32_t)w->fuel;
+    uint32_t n = w->la->check ? s->quiet : s->straight, left = (uint32_t)w->fuel;
     uint8_t *regs = wp->regs;
     n = n < wp->meet - pc ? n : wp->meet - pc;
     n = n < left ? n : left;
@@ -34,6 +35,8 @@ static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t p
     w->straight[pc + n]--;
     for (const struct lane_step *end = s + n; s < end; s++)
         s->fn(regs + s->d, regs + s->a, regs + s->b, regs + s->c, regs + s->e);
+    if (w->gang->time)
+        timing_straight(w, pc, n);
     return pc + n;
 }
 
@@ -134,7 +137,7 @@ static bool run_async(struct worker *w, const struct instr *in, uint32_t mask) {
             copy_commit(w, mask);
         return true;
     case KIND_COPY_WAIT:
-        return in->async->grouped ? bulk_wait(w, in->target, mask) : copy_wait(w, in->target, mask);
+        return in->async->grouped ? bulk_wait(w, in, mask) : copy_wait(w, in->target, mask);
     case KIND_COPY_ARRIVE:
         return copy_arrive(w, in, mask);
     case KIND_MAP_REPLACE:
@@ -162,6 +165,8 @@ static bool should_wait(struct worker *w, struct warp *wp, const struct instr *i
 static void account(struct worker *w, size_t pc, uint32_t mask) {
     w->warp_counts[pc]++;
     w->lane_counts[pc] += mask == FULL ? SIM_LANES : (unsigned)__builtin_popcount(mask);
+    if (w->gang->time)
+        timing_step(w, (uint32_t)pc, mask);
 }
 
 bool warp_over_budget(struct worker *w) {
@@ -222,8 +227,10 @@ static enum step run_together(struct worker *w, struct warp *wp, const struct in
         return passed(run_tensor(w, in, mask));
     if (in->kind != KIND_WARP_SYNC)
         collective_run(w, in, mask);
-    else if (w->la->check)
+    else if (w->la->check) {
+        order_check_members(w, in, mask);
         order_warp_sync(w, wp, mask);
+    }
     return STEP_NEXT;
 }
 
@@ -310,6 +317,14 @@ static enum step execute(struct worker *w, struct warp *wp, const struct instr *
         if (w->la->check)
             order_fence(w, wp, in->mode);
         return STEP_NEXT;
+    case KIND_WGMMA_FENCE:
+        if (w->la->check)
+            inflight_fence(w);
+        return STEP_NEXT;
+    case KIND_REGISTERS:
+        if (w->la->check)
+            inflight_registers(w, in);
+        return STEP_NEXT;
     default:
         return STEP_NEXT; /* prefetches, hints */
     }
@@ -343,9 +358,12 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
         }
         if (--w->fuel == 0 && settle(w, wp, &end))
             return end;
+        if (in->watched && w->la->check && mask)
+            inflight_use(w, in, mask);
         if (in->kind != KIND_LANES) {
             step = execute(w, wp, in, mask);
-        } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet) {
+        } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet &&
+                   !(in->watched && w->la->check)) {
             warp_go(wp, run_straight(w, wp, pc));
             continue;
         } else {
@@ -363,5 +381,7 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             warp_rotate(wp);
             return WARP_POLLS;
         }
+        if (w->gang->time && timing_turn_over(w))
+            return WARP_PAUSED;
     }
 }

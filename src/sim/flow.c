@@ -124,12 +124,48 @@ void flow_find_order(struct sim_program *p) {
     }
 }
 
+static bool any_of(const uint64_t *set, const uint32_t *reg, unsigned n) {
+    for (unsigned k = 0; k < n; k++)
+        if (set[reg[k] / UNIT / 64] >> (reg[k] / UNIT % 64) & 1)
+            return true;
+    return false;
+}
+
+static void put_registers(uint64_t *set, const uint32_t *reg, unsigned n) {
+    for (unsigned k = 0; k < n; k++)
+        set[reg[k] / UNIT / 64] |= UINT64_C(1) << (reg[k] / UNIT % 64);
+}
+
+void flow_find_watched(struct sim_program *p) {
+    if (!p->uses_wgmma)
+        return;
+    uint64_t *set = mem_alloc((p->register_bytes / UNIT / 64 + 1) * sizeof *set);
+    uint32_t reg[FLOW_MAX_OPERANDS];
+    for (size_t k = 0; k < p->ncode; k++) {
+        const struct instr *i = &p->code[k];
+        if (i->kind != KIND_WGMMA)
+            continue;
+        put_registers(set, i->writes, i->nwrites);
+        if (i->tile->wgmma.a_in_registers)
+            put_registers(set, i->reads + 2, TILE_WGMMA_A_REGS);
+    }
+    for (size_t k = 0; k < p->ncode; k++) {
+        struct instr *i = &p->code[k];
+        i->watched = i->kind != KIND_WGMMA && (any_of(set, reg, flow_reads(i, reg)) ||
+                                               any_of(set, reg, flow_writes(i, reg)));
+    }
+    mem_free(set);
+}
+
 void flow_find_straight(struct sim_program *p, struct arena *a) {
     p->steps = arena_array(a, struct lane_step, p->ncode + 1);
     for (size_t k = p->ncode; k-- > 0;) {
         const struct instr *i = &p->code[k];
-        if (i->kind == KIND_LANES && i->guard < 0)
-            p->steps[k] = (struct lane_step){
-                i->fn, i->d, i->a, i->b, i->c, i->e, p->steps[k + 1].straight + 1};
+        if (i->kind != KIND_LANES || i->guard >= 0)
+            continue;
+        uint16_t on = p->steps[k + 1].straight, quiet = p->steps[k + 1].quiet;
+        p->steps[k] = (struct lane_step){.fn = i->fn, i->d, i->a, i->b, i->c, i->e};
+        p->steps[k].straight = on < UINT16_MAX ? on + 1 : on;
+        p->steps[k].quiet = i->watched ? 0 : quiet < UINT16_MAX ? quiet + 1 : quiet;
     }
 }

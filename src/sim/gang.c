@@ -2,6 +2,7 @@
  * waits, or has had its share. A program whose warps never meet runs them one after the other on
  * one register file. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <string.h>
 
@@ -34,6 +35,10 @@ static uint32_t fixed_value(const struct launch *la, enum special s, unsigned la
         return la->gang_ctas;
     case SPECIAL_EXPLICIT_CLUSTER:
         return la->gang_ctas > 1 || l->cluster[0] ? ~0u : 0;
+    case SPECIAL_WORKSPACE_HIGH:
+        return (uint32_t)(la->workspace >> 32);
+    case SPECIAL_WORKSPACE_LOW:
+        return (uint32_t)la->workspace;
     case SPECIAL_NSMID:
         return SM_COUNT;
     case SPECIAL_LANEID:
@@ -99,7 +104,7 @@ static void cta_init(const struct launch *la, struct gang *g, struct cta *c, uin
 }
 
 uint64_t gang_bytes(const struct launch *la) {
-    uint64_t files = la->together ? la->nwarps : 1, slots = la->gang_ctas * (la->nwarps + 1);
+    uint64_t files = la->together ? la->nwarps : 1, slots = la->gang_ctas * la->slots;
     uint64_t cta = files * (la->p->register_bytes + SIM_LANES * la->p->local_bytes) +
                    la->shared_bytes + la->nwarps * sizeof(struct warp);
     if (la->l->checks) /* clocks, and about what the cells of shared memory take at 4 bytes each */
@@ -125,7 +130,7 @@ void gang_free(const struct launch *la, struct gang *g) {
         for (uint32_t k = 0; k < la->nwarps; k++)
             mem_free(c->warps[k].copies);
         for (uint32_t k = 0; k < la->nwarps / 4 + 1; k++)
-            mem_free(c->warpgroups[k].ops);
+            warpgroup_release(&c->warpgroups[k]);
         mem_free(c->regs);
         mem_free(c->shared);
         mem_free(c->local);
@@ -133,6 +138,8 @@ void gang_free(const struct launch *la, struct gang *g) {
         mem_free(c->warpgroups);
     }
     check_gang_free(la, g->check, g->n);
+    timing_drop(g); /* of one that a fault ended */
+    bulk_clear(g);
     mem_free(g->bulks);
     mem_free(g->ctas);
     mem_free(g);
@@ -218,10 +225,11 @@ void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t ind
     const uint64_t x = la->l->grid[0] / la->cluster[0], y = la->l->grid[1] / la->cluster[1];
     g->ordinal = ordinal;
     g->used = 0;
-    g->nbulks = 0;
+    bulk_clear(g);
     g->clusters[0] = index % x;
     g->clusters[1] = index / x % y;
     g->clusters[2] = index / x / y;
+    g->time = timing_begin(la, g);
     for (uint32_t i = 0; i < g->n; i++)
         cta_start(la, &g->ctas[i]);
     if (la->check)
@@ -298,6 +306,8 @@ static enum gang_end finish(struct worker *w, struct gang *g) {
         check_gang_end(w, g);
     while (w->status == SIM_OK && advance(w, g))
         continue;
+    if (w->la->check && w->status == SIM_OK)
+        check_gang_gone(w, g);
     return w->status == SIM_OK ? GANG_DONE : GANG_FAILED;
 }
 

@@ -3,9 +3,12 @@
  * A request counts the distinct 32-byte sectors of its active lanes. The common request, all lanes
  * active and neighbours in memory, is checked and copied as a whole. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <sched.h>
 #include <string.h>
+
+#define LINE 128u /* bytes that L1 serves at a time */
 
 static void fill_page(struct mapped *b, size_t page) {
     uint8_t expected = PAGE_UNTOUCHED;
@@ -41,6 +44,8 @@ static void mark(struct worker *w, const struct mapped *b, uint64_t offset, size
     const struct touched *t = &w->la->touched[b - w->la->m->maps];
     _Atomic uint64_t *map = store ? t->stores : t->loads;
     uint64_t first = offset / SECTOR, last = (offset + n - 1) / SECTOR;
+    if (w->gang->time && !store)
+        timing_load(w, b->base + offset, n);
     while (first <= last) {
         uint64_t in_word = 64 - first % 64, left = last - first + 1;
         uint64_t take = left < in_word ? left : in_word;
@@ -120,7 +125,10 @@ bool global_row(struct worker *w, const struct access *a, const uint64_t *addres
     touch(b, offset, n);
     move_row(w, a, (uint8_t *)b->b.host + offset, store);
     mark(w, b, offset, n, store);
-    count(w, a->bytes, FULL, (first + n - 1) / SECTOR - first / SECTOR + 1, store);
+    uint64_t sectors = (first + n - 1) / SECTOR - first / SECTOR + 1;
+    count(w, a->bytes, FULL, sectors, store);
+    if (w->gang->time)
+        timing_request(w, sectors, (first + n - 1) / LINE - first / LINE + 1);
     w->progress += store;
     return true;
 }
@@ -136,6 +144,14 @@ static uint64_t distinct(uint64_t *s, unsigned n) {
     uint64_t sum = n > 0;
     for (unsigned i = 1; i < n; i++)
         sum += s[i] != s[i - 1];
+    return sum;
+}
+
+/* Lines of 128 bytes among sectors in order. */
+static uint64_t lines_of(const uint64_t *s, unsigned n) {
+    uint64_t sum = n > 0;
+    for (unsigned i = 1; i < n; i++)
+        sum += s[i] * SECTOR / LINE != s[i - 1] * SECTOR / LINE;
     return sum;
 }
 
@@ -203,10 +219,14 @@ bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, ui
             check_touch(w, &t);
         }
     }
-    if (w->agent)
+    if (w->agent) {
         bulk_piece(w, sectors[0], more, bytes, store);
-    else
-        count(w, bytes, mask, distinct(sectors, n) + more, store);
+    } else {
+        uint64_t all = distinct(sectors, n) + more;
+        count(w, bytes, mask, all, store);
+        if (w->gang->time)
+            timing_request(w, all, lines_of(sectors, n));
+    }
     w->progress += use == USE_WRITE;
     return true;
 }

@@ -8,7 +8,7 @@
  *
  * Nobody progresses when for many rounds every block that started waits for memory and none has
  * written any. */
-#include "sim/machine.h"
+#include "sim/timing.h"
 
 #define DEFAULT_RESIDENT 2048u
 #define IDLE_ROUNDS      16u
@@ -68,6 +68,8 @@ static enum gang_end step(struct worker *w, struct gang *g) {
         w->c.ctas += g->n;
         w->c.warps += (uint64_t)g->n * w->la->nwarps;
         w->progress++;
+        if (g->time)
+            timing_end(w, g);
     }
     return end;
 }

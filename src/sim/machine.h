@@ -41,6 +41,8 @@ struct touched { /* of one buffer, a bit a sector */
 
 struct check;
 struct gang_check;
+struct timing;
+struct gang_time;
 
 struct launch {
     const struct sim_launch *l;
@@ -50,6 +52,7 @@ struct launch {
     uint64_t gangs, gangs_total, chunk;
     uint32_t cluster[3], gang_ctas;
     struct check *check;      /* NULL: nothing is checked */
+    struct timing *timing;    /* NULL: nothing is timed */
     bool alone;               /* one thread */
     bool together;            /* warps of a block take turns; otherwise one after the other */
     _Atomic uint64_t next;    /* ordinal of the next chunk's first gang */
@@ -57,7 +60,10 @@ struct launch {
     _Atomic uint64_t used;    /* warp instructions */
     uint64_t budget;
     size_t shared_bytes;
+    uint64_t workspace; /* address, of a cooperative grid's own: */
+    uint64_t counts[8]; /* who has arrived at its barrier */
     uint32_t threads, nwarps;
+    uint32_t slots;   /* clocks of a block: its warps', its copies', its groups' of four */
     uint32_t *tid[3]; /* of every thread of a block, in order */
 };
 
@@ -102,12 +108,15 @@ struct bulk {
     int32_t coordinate[TILE_MAX_RANK];
     struct tile_map map;
     uint64_t value[4];
+    uint32_t *clock; /* what its thread knew when it asked for it; NULL: nothing is checked */
+    uint8_t *data;   /* of a store whose source has been read, and that has not written yet */
 };
 
 struct wgmma { /* under way */
     const struct instr *in;
     uint64_t desc_a, desc_b;
     bool scale_d;
+    uint32_t *clock; /* what each of the four warps knew when it issued it; NULL: not checked */
 };
 #define WGMMA_GROUPS 64u /* that can be told apart */
 
@@ -142,8 +151,10 @@ struct warp {
 };
 
 struct named_barrier {
-    uint32_t arrived;  /* threads, by bar.arrive */
-    uint32_t expected; /* as they gave it */
+    uint32_t arrived;          /* threads, by bar.arrive */
+    uint32_t expected;         /* as they gave it */
+    const struct instr *first; /* checks: who came first, with this many threads */
+    uint32_t given;
 };
 
 struct cta {
@@ -163,6 +174,7 @@ struct gang {
     uint64_t used;            /* settled by it */
     uint64_t clusters[3];     /* its cluster's place in the grid of clusters */
     struct gang_check *check; /* NULL: nothing is checked */
+    struct gang_time *time;   /* NULL: it is not timed */
     struct bulk *bulks;       /* in the order of issue */
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */
@@ -208,8 +220,9 @@ struct worker {
     struct cta *cta;
     struct warp *warp;
     const struct instr *in;
-    bool agent; /* the access under way is a bulk copy's, */
-    bool proxy; /* or wgmma's: through the async proxy */
+    bool agent;   /* the access under way is a bulk copy's, */
+    bool product; /* or a wgmma's; */
+    bool proxy;   /* through the async proxy */
     struct bulk_count bulk;
     uint32_t bytes; /* of the access under way, for messages */
     enum sim_status status;
@@ -251,6 +264,7 @@ bool warpgroup_commit(struct worker *w);
 bool warpgroup_ready(const struct worker *w, const struct warp *wp, const struct instr *in);
 bool warpgroup_wait(struct worker *w, const struct instr *in); /* when it is ready */
 void warpgroup_start(const struct launch *la, struct cta *c);
+void warpgroup_release(struct warpgroup *g);
 
 /* copy.c: cp.async */
 bool copy_issue(struct worker *w, const struct instr *in, uint32_t mask);
@@ -261,9 +275,10 @@ bool copy_advance(struct worker *w, struct gang *g); /* does the oldest one that
 
 /* bulk.c */
 bool bulk_issue(struct worker *w, const struct instr *in, uint32_t mask);
-bool bulk_wait(struct worker *w, uint32_t groups, uint32_t mask);
-bool bulk_advance(struct worker *w,
-                  struct gang *g); /* does the oldest one; false: none, or fault */
+bool bulk_wait(struct worker *w, const struct instr *in, uint32_t mask);
+/* Does the oldest one that somebody waits for, or the oldest; false: none, or fault. */
+bool bulk_advance(struct worker *w, struct gang *g);
+void bulk_clear(struct gang *g); /* forgets those under way */
 bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask);
 
 /* mbarrier.c */
@@ -272,6 +287,9 @@ bool mbarrier_any_passed(struct worker *w, struct warp *wp, const struct instr *
                          bool *any);
 bool mbarrier_arrive(struct worker *w, unsigned lane, uint8_t *at);
 bool mbarrier_complete(struct worker *w, unsigned lane, uint64_t address, uint32_t bytes);
+/* The mbarriers that threads of the gang wait for, as addresses of the cluster; how many there are
+ * of at most `max`. */
+size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t max);
 bool phase_release(struct worker *w,
                    struct gang *g); /* try_wait, wgmma waits: anything released? */
 bool phase_give_up(struct worker *w, struct gang *g); /* lets every try_wait return false */
@@ -321,6 +339,9 @@ uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_
 bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
                     uint32_t bytes, uint32_t align, enum use use, uint8_t **at, uint32_t *global);
 struct mapped *memory_find(struct worker *w, uint64_t address);
+/* Checks: what strong accesses tell each other. */
+void memory_strong(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address,
+                   bool reads, bool writes);
 void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
                  bool store);
 

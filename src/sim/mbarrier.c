@@ -1,5 +1,6 @@
 /* mbarriers: words of shared memory that count, and threads that wait for their phases. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
@@ -29,11 +30,15 @@ static uint64_t *word_at(struct worker *w, const struct instr *in, unsigned lane
 static bool follow(struct worker *w, unsigned lane, const uint64_t *word,
                    enum tile_mbarrier_status s, bool arrives) {
     if (w->la->check && s <= MBARRIER_COMPLETED) {
+        if (arrives && !w->agent)
+            order_place_use(w, lane, (const uint8_t *)word);
         if (arrives)
             order_place_arrive(w, (const uint8_t *)word, w->agent);
         if (s == MBARRIER_COMPLETED)
             order_place_complete(w, (const uint8_t *)word);
     }
+    if (w->gang->time && arrives && !w->agent)
+        timing_arrive(w, word);
     return check(w, lane, s);
 }
 
@@ -118,6 +123,10 @@ static bool run_wait(struct worker *w, const struct instr *in, uint32_t mask,
         bool done = passed(w->warp, in, i, *word);
         yes[i] = done ? ~0u : 0;
         any |= done;
+        if (done && w->gang->time)
+            timing_pass(w, word);
+        if (w->la->check)
+            order_place_use(w, i, (const uint8_t *)word);
         if (done && w->la->check)
             order_place_pass(w, w->warp, (const uint8_t *)word);
         seen = (seen ^ *word ^ address[i] << 40) * UINT64_C(0x9e3779b97f4a7c15);
@@ -156,6 +165,10 @@ bool mbarrier_run(struct worker *w, const struct instr *in, uint32_t mask) {
         if (!pending &&
             (!word || !follow(w, i, word, update(w->warp, in, i, word, &token), arrives)))
             return false;
+        if (w->la->check && in->mode == MBARRIER_INIT)
+            order_place_init(w, i, (const uint8_t *)word);
+        if (w->la->check && in->mode == MBARRIER_INVALIDATE)
+            order_place_forget(w, (const uint8_t *)word);
         if (pending)
             token = tile_mbarrier_pending(operand(w->warp, in, i, true));
         if (in->async->result)
@@ -171,6 +184,39 @@ static bool can_go_on(struct worker *w, struct warp *wp, const struct group *p) 
     if (p->wait == WAIT_WGMMA)
         return warpgroup_ready(w, wp, in);
     return !mbarrier_any_passed(w, wp, in, p->mask, &any) || any;
+}
+
+/* An address of shared memory with the block's rank in it, whoever named it. */
+static uint64_t in_cluster(const struct warp *wp, enum ptx_space space, uint64_t address) {
+    uint64_t at = space == PTX_SHARED ? address : address - WINDOW_SHARED;
+    return at >> RANK_SHIFT ? at : at | (uint64_t)(wp->cta->rank + 1) << RANK_SHIFT;
+}
+
+static size_t group_waited(struct worker *w, struct warp *wp, const struct group *p, uint64_t *out,
+                           size_t n, size_t max) {
+    const struct instr *in = &w->p->code[p->pc];
+    uint64_t address[SIM_LANES];
+    w->warp = wp;
+    memory_where(w, in, &in->async->bar, address);
+    for (uint32_t m = p->mask; m && n < max; m &= m - 1) {
+        out[n] = in_cluster(wp, in->async->bar.space, address[__builtin_ctz(m)]);
+        n += n == 0 || out[n - 1] != out[n];
+    }
+    return n;
+}
+
+size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t max) {
+    struct warp *here = w->warp;
+    size_t n = 0;
+    for (uint32_t c = 0; c < g->n; c++)
+        for (uint32_t i = 0; i < w->la->nwarps; i++) {
+            struct warp *wp = &g->ctas[c].warps[i];
+            for (unsigned k = 0; k < wp->nparked; k++)
+                if (wp->parked[k].wait == WAIT_PHASE)
+                    n = group_waited(w, wp, &wp->parked[k], address, n, max);
+        }
+    w->warp = here;
+    return n;
 }
 
 bool phase_release(struct worker *w, struct gang *g) {

@@ -306,6 +306,19 @@ uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_
                                                                                        : NULL;
 }
 
+void memory_strong(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address,
+                   bool reads, bool writes) {
+    for (uint32_t m = mask; m; m &= m - 1) {
+        uint64_t at = address[__builtin_ctz(m)];
+        if (a->space == PTX_SHARED)
+            order_strong(w, at, true, reads, writes);
+        else if (at - WINDOW_SHARED < WINDOW_BYTES)
+            order_strong(w, at - WINDOW_SHARED, true, reads, writes);
+        else
+            order_strong(w, at, false, reads, writes);
+    }
+}
+
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store) {
     const struct access *a = in->mem;
     uint64_t address[SIM_LANES];
@@ -322,9 +335,8 @@ bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool
             return false;
         if (a->space != PTX_SHARED || mask != FULL || !shared_access(w, in, store, true))
             memory_move(w, a, mask, at, store);
-        if (w->la->check && a->strong && global)
-            for (uint32_t m = global; m; m &= m - 1)
-                order_strong(w, address[__builtin_ctz(m)], !store, store);
+        if (w->la->check && a->strong)
+            memory_strong(w, a, mask, address, !store, store);
     }
     if (!store && a->polled && warp_polls(w, a, mask, address))
         w->warp->polling = true;

@@ -1,24 +1,27 @@
 /* The time model. Every part is monotone in its counters; they combine as follows:
  *
- *     time = launch + max(dram ceiling, |latency, dram|, L2, issue, pipes, dispatch)
+ *     time = launch + |memory, SMs, L2, dispatch|4, never less than the dram ceiling
+ *     memory = |latency, dram|1.5     SMs = |latency, the busiest of issue, pipes, tensor, lsu|1.5
  *
- * dram      distinct sectors at the measured ceiling of their read/write mix: never undercut;
- * |x, y|    (x^1.5 + y^1.5)^(2/3): with few bytes in flight memory's queues are partly empty and
- *           neither latency nor bandwidth is reached alone. y is the datasheet's bandwidth;
- * latency   Little's law by waves: a warp waits for memory `warp_waits` times and for its own
- *           results ISSUE_LATENCY clocks an instruction; a block's place is free again only when
- *           its last warp is done, which costs in proportion to its size;
- * L2        all sectors at L2's rate, or at what the SMs in use can take;
- * issue     warp instructions at the SM's issue rate;
- * pipes     the busiest of the fp32, integer, special and fp64 lanes;
+ * |x, y|p    (x^p + y^p)^(1/p): what keeps two things busy takes a little longer than the slower
+ *           of them; with little in flight queues are partly empty and neither latency nor a rate
+ *           is reached alone, hence the small exponent there;
+ * dram      distinct sectors, and what a block reads again after so much else that L2 has lost it,
+ *           at the datasheet's bandwidth; the ceiling is the measured one of their mix;
+ * latency   a block's own time, as its warps' clocks say (timing.h), wave after wave; memory is as
+ *           far as the share of its loads that L2 has not got; a block's place is free again only
+ *           when its last warp is done, which costs in proportion to its size;
+ * L2        sectors that L1 has not got at L2's rate, or at what the SMs in use can take;
+ * issue …   what the blocks of the busiest SM hold of it: issue slots, the fp32, integer, special
+ *           and fp64 pipes, tensor cores, and the unit that serves shared and global memory;
  * dispatch  one block an SM every DISPATCH_CLOCKS.
  *
- * The last wave counts half of what it leaves idle. The exponent and the three constants were
+ * The last wave counts half of what it leaves idle. The exponent of memory and the constants were
  * fitted by hand to element-wise kernels on an H200 (2^28 floats, cold L2, blocks of 32 to 1,024,
  * one element a thread, float4, and grid-stride loops with 1 to 64 warps an SM), with a round trip
  * of 435 ns and 1.98 GHz: on those same launches it is within 8%. At 2^20 floats it is up to 35%
- * (about 2 us) short of what events measure. Other GPUs and other kinds of kernels are
- * extrapolation. */
+ * (about 2 us) short of what events measure. The rest is built from published latencies and rates
+ * and was fitted to nothing. */
 #include "sim/model.h"
 
 #include <math.h>
@@ -26,29 +29,18 @@
 #define ISSUE_LATENCY   4.0   /* clocks between dependent instructions of a warp */
 #define DISPATCH_CLOCKS 157.0 /* from one block to the next on an SM, at H200's 1.98 GHz */
 #define DISPATCH_GHZ    1.98e9
-#define BLOCK_TAIL_S    0.28e-9 /* a thread of the block: waiting for the block's last warp */
-#define OVERLAP         1.5
+#define BLOCK_TAIL_S    0.32e-9 /* a thread of the block: waiting for the block's last warp */
+#define FEW_IN_FLIGHT   1.5
+#define L2_USABLE       0.7 /* of its size, before what was read is lost again */
+#define QUARTERS        4.0 /* of an SM, each with its pipes */
+#define SECTOR          32.0
 
-struct work { /* of the whole launch, sampled counters scaled */
-    double warps, instrs, waits, sectors, read_bytes, write_bytes;
-    double fp32, fp64, integer, special;
+struct work { /* of a block, in clocks of an SM, and of the whole launch, in bytes */
+    double far_clocks, near_clocks;
+    double issue, pipe, tensor, lsu, port;
+    double read_bytes, write_bytes; /* to and from DRAM */
+    double l2_bytes;
 };
-
-static struct work work_of(const struct sim_counters *c) {
-    double s = c->ctas ? (double)c->ctas_total / (double)c->ctas : 0;
-    return (struct work){
-        .warps = s * (double)c->warps,
-        .instrs = s * (double)c->warp_instrs,
-        .waits = s * (double)c->warp_waits,
-        .sectors = s * (double)(c->load_sectors + c->store_sectors),
-        .read_bytes = s * 32.0 * (double)c->touched_load_sectors,
-        .write_bytes = s * 32.0 * (double)c->touched_store_sectors,
-        .fp32 = s * (double)c->warp_fp32,
-        .fp64 = s * (double)c->warp_fp64,
-        .integer = s * (double)c->warp_int,
-        .special = s * (double)c->warp_special,
-    };
-}
 
 static double most(const double *v, int n) {
     double m = 0;
@@ -57,18 +49,67 @@ static double most(const double *v, int n) {
     return m;
 }
 
-static double overlapped(double x, double y) {
-    return pow(pow(x, OVERLAP) + pow(y, OVERLAP), 1 / OVERLAP);
+static double joined(double x, double y, double p) {
+    double m = x > y ? x : y;
+    return m > 0 ? m * pow(pow(x / m, p) + pow(y / m, p), 1 / p) : 0;
 }
 
-static double pipe_time(const struct gpu *g, const struct work *w, double lane_clocks) {
-    const double t[] = {
-        w->fp32 / g->fp32_lanes_clk,
-        w->integer / g->int_lanes_clk,
-        w->special / g->sfu_lanes_clk,
-        w->fp64 / g->fp64_lanes_clk,
-    };
-    return 32 * most(t, 4) / lane_clocks;
+/* Blocks that were timed know most of it. */
+static void timed_work(const struct gpu *g, const struct sim_counters *c, struct work *w) {
+    double n = (double)c->timed_ctas;
+    const double pipes[] = {(double)c->timed_fp32, (double)c->timed_int, (double)c->timed_special,
+                            (double)c->timed_fp64};
+    w->far_clocks = (double)c->timed_clocks / n;
+    w->near_clocks = (double)c->timed_clocks_near / n;
+    w->issue = (double)c->timed_slots / n / g->issue_warps_clk;
+    w->pipe = most(pipes, 4) / n / QUARTERS;
+    w->tensor = (double)c->timed_tensor / n / QUARTERS;
+    w->lsu = (double)c->timed_lsu / n;
+}
+
+/* Without any: round trips to memory, and every instruction waiting for the one before it. */
+static void untimed_work(const struct gpu *g, const struct sim_counters *c, struct work *w) {
+    double ctas = (double)c->ctas, warps = (double)c->warps;
+    const double pipes[] = {
+        (double)c->warp_fp32 / g->fp32_lanes_clk, (double)c->warp_int / g->int_lanes_clk,
+        (double)c->warp_special / g->sfu_lanes_clk, (double)c->warp_fp64 / g->fp64_lanes_clk};
+    double own = (double)c->warp_instrs / warps * ISSUE_LATENCY, waits = (double)c->warp_waits;
+    w->far_clocks = own + waits / warps * g->dram_latency_s * g->clock_hz;
+    w->near_clocks = own + waits / warps * g->l2_latency_clk;
+    w->issue = (double)c->warp_instrs / ctas / g->issue_warps_clk;
+    w->pipe = 32 * most(pipes, 4) / ctas;
+    w->tensor = (double)c->tensor_flops / ctas / (g->bf16_flops / g->sms / g->clock_hz + 1);
+    w->lsu = (double)c->shared_wavefronts / ctas;
+}
+
+/* Bytes of all blocks. What a block reads again comes from L2 again only while all that its
+ * neighbours read meanwhile fits there. */
+static void traffic(const struct gpu *g, const struct sim_counters *c, double places,
+                    struct work *w) {
+    double ctas = (double)c->ctas_total, scale = ctas / (double)c->ctas;
+    double loads = scale * (double)c->load_sectors * SECTOR;
+    double stores = scale * (double)c->store_sectors * SECTOR;
+    double missed =
+        c->timed_load_sectors ? (double)c->timed_l2_sectors / (double)c->timed_load_sectors : 1;
+    double l2_loads = loads * (missed < 1 ? missed : 1);
+    double again = 0;
+    if (c->timed_ctas) {
+        double own = (double)c->timed_unique_sectors / (double)c->timed_ctas * SECTOR;
+        double all = (double)c->timed_l2_sectors / (double)c->timed_ctas * SECTOR;
+        double resident = own * (ctas < places ? ctas : places);
+        double kept = L2_USABLE * (double)g->l2_bytes;
+        again = resident > kept ? (all - own) * ctas * (1 - kept / resident) : 0;
+    }
+    w->l2_bytes = l2_loads + stores;
+    w->port = (l2_loads + stores) / ctas / SECTOR / g->lsu_sectors_clk;
+    w->read_bytes = (double)c->footprint_load_sectors * SECTOR + again;
+    w->write_bytes = (double)c->footprint_store_sectors * SECTOR;
+}
+
+/* Of the loads that reach L2, those that go on to DRAM. */
+static double far_share(const struct work *w, double stores) {
+    double loads = w->l2_bytes - stores;
+    return loads > w->read_bytes && loads > 0 ? w->read_bytes / loads : 1;
 }
 
 /* Waves as time sees them: the last one's idle places count half. */
@@ -76,36 +117,86 @@ static double effective_waves(double waves) {
     return waves <= 1 ? 1 : (waves + ceil(waves)) / 2;
 }
 
+static void name_bound(struct sim_estimate *e) {
+    const struct {
+        const char *name;
+        double s;
+    } parts[] = {{"dram", e->dram_s},      {"latency", e->latency_s},  {"l2", e->l2_s},
+                 {"issue", e->issue_s},    {"pipes", e->pipe_s},       {"tensor", e->tensor_s},
+                 {"load/store", e->lsu_s}, {"dispatch", e->dispatch_s}};
+    size_t best = 0;
+    for (size_t i = 1; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].s > parts[best].s)
+            best = i;
+    e->bound = parts[best].s > 0 ? parts[best].name : "launch";
+}
+
+/* All parts, and how they combine. */
+static void combine(const struct gpu *g, const struct work *w, struct sim_estimate *e) {
+    const double sm[] = {e->issue_s, e->pipe_s, e->tensor_s, e->lsu_s};
+    double bytes = w->read_bytes + w->write_bytes;
+    double memory = joined(e->latency_s, bytes / g->dram_bytes_s, FEW_IN_FLIGHT);
+    double sms = joined(e->latency_s, most(sm, 4), FEW_IN_FLIGHT);
+    double busy = joined(joined(memory, e->dispatch_s, 4), joined(most(sm, 4), e->l2_s, 4), 4);
+    const double parts[] = {e->dram_s, sms, busy};
+    e->time_s = e->launch_s + most(parts, 3);
+}
+
 void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threads_block,
                int registers_thread, size_t shared_block, struct sim_estimate *out) {
-    struct work w = work_of(c);
+    struct work w = {0};
     *out = (struct sim_estimate){.launch_s = g->launch_s, .bound = "launch"};
     out->occupancy = gpu_occupancy(g, (int)threads_block, registers_thread, shared_block);
     out->time_s = out->launch_s;
     if (!c->ctas || out->occupancy.blocks_sm < 1)
         return;
     double ctas = (double)c->ctas_total, places = (double)g->sms * out->occupancy.blocks_sm;
-    double sms = ctas < g->sms ? ctas : g->sms, clocks = sms * g->clock_hz;
+    double sms = ctas < g->sms ? ctas : g->sms, busiest = ceil(ctas / g->sms) / g->clock_hz;
+    if (c->timed_ctas)
+        timed_work(g, c, &w);
+    else
+        untimed_work(g, c, &w);
+    traffic(g, c, places, &w);
+    double stores = ctas / (double)c->ctas * (double)c->store_sectors * SECTOR;
+    double clocks = w.near_clocks + far_share(&w, stores) * (w.far_clocks - w.near_clocks);
     out->waves = ctas / places;
-    double warp_s =
-        w.waits / w.warps * g->dram_latency_s + w.instrs / w.warps * ISSUE_LATENCY / g->clock_hz;
+    out->latency_s =
+        effective_waves(out->waves) * (clocks / g->clock_hz + BLOCK_TAIL_S * threads_block);
     out->dram_s = gpu_roofline(g, w.read_bytes, w.write_bytes, 0, 0).memory_s;
-    out->latency_s = effective_waves(out->waves) * (warp_s + BLOCK_TAIL_S * threads_block);
-    double l2[] = {w.sectors * 32 / g->l2_bytes_s, w.sectors / (g->lsu_sectors_clk * clocks)};
+    const double l2[] = {w.l2_bytes / g->l2_bytes_s, w.port * ctas / sms / g->clock_hz};
     out->l2_s = most(l2, 2);
-    out->issue_s = w.instrs / (g->issue_warps_clk * clocks);
-    out->pipe_s = pipe_time(g, &w, clocks);
+    out->issue_s = busiest * w.issue;
+    out->pipe_s = busiest * w.pipe;
+    out->tensor_s = busiest * w.tensor;
+    out->lsu_s = busiest * w.lsu;
     out->dispatch_s = ctas * DISPATCH_CLOCKS / DISPATCH_GHZ / g->sms;
-    double both = overlapped(out->latency_s, (w.read_bytes + w.write_bytes) / g->dram_bytes_s);
-    const double parts[] = {out->dram_s,  both,        out->l2_s,
-                            out->issue_s, out->pipe_s, out->dispatch_s};
-    static const char *const names[] = {"dram", "latency", "l2", "issue", "pipes", "dispatch"};
-    double time = most(parts, 6);
-    for (int i = 5; i >= 0; i--)
-        if (parts[i] >= time)
-            out->bound = names[i];
-    /* Mostly bandwidth, slowed by latency, is called by the larger of the two. */
-    if (both >= time && out->latency_s < out->dram_s)
-        out->bound = names[0];
-    out->time_s += time;
+    combine(g, &w, out);
+    name_bound(out);
+}
+
+struct sim_clocks sim_clocks_of(const struct gpu *g, uint32_t threads_block, size_t shared_block) {
+    struct occupancy o = gpu_occupancy(g, (int)threads_block, 0, shared_block);
+    int blocks = o.blocks_sm > 0 ? o.blocks_sm : 1;
+    size_t shared = (size_t)blocks * shared_block, quarter = 32 * (size_t)QUARTERS;
+    double clocks = g->clock_hz * g->sms * QUARTERS, warp = (double)quarter;
+    return (struct sim_clocks){
+        .alu = g->alu_latency_clk,
+        .special = g->sfu_latency_clk,
+        .fp64 = g->fp64_latency_clk,
+        .mma = g->mma_latency_clk,
+        .shared = g->shared_latency_clk,
+        .l1 = g->l1_latency_clk,
+        .l2 = g->l2_latency_clk,
+        .dram = g->dram_latency_s * g->clock_hz,
+        .fp32_hold = warp / g->fp32_lanes_clk,
+        .int_hold = warp / g->int_lanes_clk,
+        .special_hold = warp / g->sfu_lanes_clk,
+        .fp64_hold = warp / g->fp64_lanes_clk,
+        .mma_flops = g->mma_share * g->bf16_flops / clocks,
+        .wgmma_flops = g->bf16_flops / clocks,
+        .mma_f64_flops = (g->fp64_tensor_flops > 0 ? g->fp64_tensor_flops
+                                                   : 2 * g->fp64_lanes_clk * g->sms * g->clock_hz) /
+                         clocks,
+        .l1_bytes = (g->l1_bytes > shared ? g->l1_bytes - shared : 0) / (size_t)blocks,
+    };
 }

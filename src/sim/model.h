@@ -1,6 +1,7 @@
-/* A first estimate of the time of a launch on a named GPU, from counters: the slowest of memory,
- * L2, issue and the arithmetic pipes, with what occupancy and the last wave leave idle. It ranks
- * candidates; it is not a measurement, and everything that shows it says so. */
+/* An estimate of the time of a launch on a named GPU, from counters: what its blocks take one by
+ * one, set against what memory, L2 and the pipes of the SMs can do, with what occupancy and the
+ * last wave leave idle. It ranks candidates; it is not a measurement, and everything that shows it
+ * says so. */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
@@ -9,13 +10,18 @@
 
 struct sim_estimate {
     double time_s;
-    double dram_s, l2_s, issue_s, pipe_s, latency_s, launch_s;
-    const char *bound; /* which of them */
+    double dram_s, l2_s, latency_s, launch_s;
+    double issue_s, pipe_s, tensor_s, lsu_s; /* of the busiest SM: issue slots; the busiest of fp32,
+                                                integer, special and fp64; loads, stores, shared */
+    double dispatch_s;                       /* handing blocks to SMs */
+    const char *bound;                       /* which of them */
     struct occupancy occupancy;
     double waves;
-    double dispatch_s; /* handing blocks to SMs */
 };
 void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threads_block,
                int registers_thread, size_t shared_block, struct sim_estimate *out);
+
+/* For sim_launch.clocks: the GPU as a block of so many threads sees it. */
+struct sim_clocks sim_clocks_of(const struct gpu *g, uint32_t threads_block, size_t shared_block);
 
 #endif

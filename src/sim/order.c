@@ -3,26 +3,35 @@
 
 #include <string.h>
 
+typedef uint32_t u32_lane __attribute__((may_alias));
+
 #define MAX_DEPTH  3u     /* of releases that hand on what they took over */
 #define MAX_SEARCH 65536u /* nodes looked at for one question; then the answer is "ordered" */
 
 uint32_t order_warp_slot(const struct launch *la, const struct warp *wp) {
-    return wp->cta->rank * (la->nwarps + 1) + wp->index;
+    return wp->cta->rank * la->slots + wp->index;
 }
 
-static uint32_t agent_slot(const struct launch *la, const struct cta *c) {
-    return c->rank * (la->nwarps + 1) + la->nwarps;
+uint32_t order_agent_slot(const struct launch *la, const struct cta *c) {
+    return c->rank * la->slots + la->nwarps;
+}
+
+/* Of the four warps that multiply together. */
+static uint32_t product_slot(const struct launch *la, const struct warp *wp) {
+    return wp->cta->rank * la->slots + la->nwarps + 1 + wp->index / 4;
 }
 
 uint32_t order_slot(const struct worker *w) {
-    return w->agent ? agent_slot(w->la, w->warp->cta) : order_warp_slot(w->la, w->warp);
+    return w->agent     ? order_agent_slot(w->la, w->warp->cta)
+           : w->product ? product_slot(w->la, w->warp)
+                        : order_warp_slot(w->la, w->warp);
 }
 
 uint32_t *order_clock(const struct worker *w, uint32_t slot) {
     return w->gang->check->clocks + (size_t)slot * w->gang->check->slots;
 }
 
-static void join(uint32_t *to, const uint32_t *from, uint32_t n) {
+void order_join(uint32_t *to, const uint32_t *from, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         to[i] = from[i] > to[i] ? from[i] : to[i];
 }
@@ -48,25 +57,27 @@ void order_warp_sync(struct worker *w, const struct warp *wp, uint32_t mask) {
     synced(w, wp, mask);
 }
 
-static struct snapshot *snapshot(struct worker *w, const struct warp *wp) {
+static struct snapshot *snapshot(struct worker *w, const struct warp *wp, bool near) {
     const struct gang_check *g = w->gang->check;
     struct snapshot *s = check_alloc(w, sizeof *s + g->slots * sizeof *s->clock);
     if (!s)
         return NULL;
     s->gang = (uint32_t)w->gang->ordinal;
     s->taken = g->taken;
+    s->near = near;
     memcpy(s->clock, warp_clock(w, wp), g->slots * sizeof *s->clock);
     return s;
 }
 
 void order_fence(struct worker *w, const struct warp *wp, uint8_t mode) {
     struct gang_check *g = w->gang->check;
+    struct warp_check *wc = &g->warps[order_warp_slot(w->la, wp)];
     if (mode == FENCE_PROXY)
-        join(g->fenced, warp_clock(w, wp), g->slots);
-    else if (mode == FENCE_GPU)
-        g->warps[order_warp_slot(w->la, wp)].release = snapshot(w, wp);
+        order_join(g->fenced, warp_clock(w, wp), g->slots);
     else
-        return;
+        wc->near = snapshot(w, wp, mode != FENCE_GPU);
+    if (mode == FENCE_GPU)
+        wc->release = wc->near;
     tick(w, wp);
 }
 
@@ -77,12 +88,12 @@ static uint32_t *bar_clock(const struct worker *w, const struct cta *c, uint8_t 
 
 void order_barrier_arrive(struct worker *w, const struct warp *wp, uint8_t id, uint32_t mask) {
     (void)mask;
-    join(bar_clock(w, wp->cta, id), warp_clock(w, wp), w->gang->check->slots);
+    order_join(bar_clock(w, wp->cta, id), warp_clock(w, wp), w->gang->check->slots);
     tick(w, wp);
 }
 
 void order_barrier_pass(struct worker *w, const struct warp *wp, uint8_t id, uint32_t mask) {
-    join(warp_clock(w, wp), bar_clock(w, wp->cta, id), w->gang->check->slots);
+    order_join(warp_clock(w, wp), bar_clock(w, wp->cta, id), w->gang->check->slots);
     synced(w, wp, mask);
 }
 
@@ -92,72 +103,68 @@ void order_barrier_opened(struct worker *w, const struct cta *c, uint8_t id) {
 
 void order_cluster_arrive(struct worker *w, const struct warp *wp, bool relaxed) {
     struct gang_check *g = w->gang->check;
-    if (relaxed)
-        return;
-    join(g->cluster_arrived, warp_clock(w, wp), g->slots);
+    const struct snapshot *fenced = g->warps[order_warp_slot(w->la, wp)].near;
+    if (!relaxed)
+        order_join(g->cluster_arrived, warp_clock(w, wp), g->slots);
+    else if (fenced) /* what a fence before it covers is published all the same */
+        order_join(g->cluster_arrived, fenced->clock, g->slots);
     tick(w, wp);
 }
 
 void order_cluster_complete(struct worker *w, struct gang *gang) {
     struct gang_check *g = gang->check;
     (void)w;
-    join(g->cluster_done, g->cluster_arrived, g->slots);
+    order_join(g->cluster_done, g->cluster_arrived, g->slots);
     memset(g->cluster_arrived, 0, g->slots * sizeof *g->cluster_arrived);
 }
 
 void order_cluster_pass(struct worker *w, const struct warp *wp, uint32_t mask) {
-    join(warp_clock(w, wp), w->gang->check->cluster_done, w->gang->check->slots);
+    order_join(warp_clock(w, wp), w->gang->check->cluster_done, w->gang->check->slots);
     synced(w, wp, mask);
 }
 
-/* An mbarrier, by the block that has it and its offset there. */
-static struct place_clock *place_of(struct worker *w, const uint8_t *at) {
-    struct gang_check *g = w->gang->check;
-    uint32_t address = 0;
-    for (uint32_t c = 0; c < w->gang->n; c++) {
-        const uint8_t *shared = w->gang->ctas[c].shared;
-        if (at >= shared && at < shared + w->la->shared_bytes)
-            address = c << RANK_SHIFT | (uint32_t)(at - shared);
-    }
-    for (size_t i = 0; i < g->nplaces; i++)
-        if (g->places[i].address == address)
-            return &g->places[i];
-    g->places = mem_grow(g->places, &g->places_cap, g->nplaces + 1, sizeof *g->places);
-    struct place_clock *p = &g->places[g->nplaces++];
-    *p = (struct place_clock){.address = address};
-    p->pending = mem_alloc(g->slots * sizeof *p->pending);
-    p->done = mem_alloc(g->slots * sizeof *p->done);
-    return p;
-}
-
-void order_place_arrive(struct worker *w, const uint8_t *place, bool agent) {
-    struct place_clock *p = place_of(w, place);
-    uint32_t slot = agent ? agent_slot(w->la, w->warp->cta) : order_warp_slot(w->la, w->warp);
-    join(p->pending, order_clock(w, slot), w->gang->check->slots);
-    order_clock(w, slot)[slot]++;
-}
-
-void order_place_complete(struct worker *w, const uint8_t *place) {
-    struct place_clock *p = place_of(w, place);
-    join(p->done, p->pending, w->gang->check->slots);
-    memset(p->pending, 0, w->gang->check->slots * sizeof *p->pending);
-}
-
-void order_place_pass(struct worker *w, const struct warp *wp, const uint8_t *place) {
-    join(warp_clock(w, wp), place_of(w, place)->done, w->gang->check->slots);
-}
-
-/* The copies of a block know what the warps knew that asked for them. */
-void order_copy_issue(struct worker *w) {
-    join(order_clock(w, agent_slot(w->la, w->warp->cta)), warp_clock(w, w->warp),
-         w->gang->check->slots);
+/* What a thread knows goes with the copy it asks for. */
+uint32_t *order_copy_issue(struct worker *w) {
+    uint32_t n = w->gang->check->slots, *clock = mem_alloc(n * sizeof *clock);
+    memcpy(clock, warp_clock(w, w->warp), n * sizeof *clock);
     tick(w, w->warp);
+    return clock;
+}
+
+void order_copy_begin(struct worker *w, const uint32_t *clock) {
+    struct gang_check *g = w->gang->check;
+    uint32_t slot = order_agent_slot(w->la, w->warp->cta);
+    memcpy(order_clock(w, slot), clock, g->slots * sizeof *clock);
+    g->work[slot]++;
+}
+
+static void worked(struct worker *w, const struct warp *wp, uint32_t slot) {
+    uint32_t *clock = warp_clock(w, wp), now = w->gang->check->work[slot];
+    clock[slot] = now > clock[slot] ? now : clock[slot];
 }
 
 void order_copy_waited(struct worker *w, const struct warp *wp) {
-    uint32_t slot = agent_slot(w->la, wp->cta);
-    join(warp_clock(w, wp), order_clock(w, slot), w->gang->check->slots);
-    order_clock(w, slot)[slot]++;
+    worked(w, wp, order_agent_slot(w->la, wp->cta));
+}
+
+void order_product_issue(struct worker *w, uint32_t *clocks) {
+    uint32_t n = w->gang->check->slots;
+    memcpy(clocks + (w->warp->index % 4) * (size_t)n, warp_clock(w, w->warp), n * sizeof *clocks);
+    tick(w, w->warp);
+}
+
+void order_product_begin(struct worker *w, const uint32_t *clocks, unsigned warp) {
+    struct gang_check *g = w->gang->check;
+    uint32_t slot = product_slot(w->la, w->warp), n = g->slots, *to = order_clock(w, slot);
+    memcpy(to, clocks + (warp % 4) * (size_t)n, n * sizeof *to);
+    for (unsigned i = 1; warp == 4 && i < 4; i++) /* what all of them knew */
+        for (uint32_t k = 0; k < n; k++)
+            to[k] = clocks[i * n + k] < to[k] ? clocks[i * n + k] : to[k];
+    g->work[slot]++;
+}
+
+void order_product_waited(struct worker *w, const struct warp *wp) {
+    worked(w, wp, product_slot(w->la, wp));
 }
 
 static void release_to(struct worker *w, uint64_t address, const struct snapshot *what,
@@ -181,8 +188,9 @@ static void take_over(struct worker *w, uint64_t address) {
         return;
     const struct taken *until = wc->place == p ? wc->newest : NULL;
     for (const struct taken *t = p->released; t && t != until; t = t->next) {
-        struct taken *node =
-            t->what->gang == w->gang->ordinal ? NULL : check_alloc(w, sizeof *node);
+        struct taken *node = t->what->gang == w->gang->ordinal || t->what->near
+                                 ? NULL
+                                 : check_alloc(w, sizeof *node);
         if (!node)
             continue;
         *node = (struct taken){g->taken, t->what, slot, order_clock(w, slot)[slot]};
@@ -193,22 +201,31 @@ static void take_over(struct worker *w, uint64_t address) {
     /* Within the gang it orders as well. */
     for (const struct taken *t = p->released; t && t != until; t = t->next)
         if (t->what->gang == w->gang->ordinal)
-            join(order_clock(w, slot), t->what->clock, g->slots);
+            order_join(order_clock(w, slot), t->what->clock, g->slots);
 }
 
-void order_strong(struct worker *w, uint64_t address, bool reads, bool writes) {
+/* Shared memory's addresses are a gang's own. */
+static uint64_t strong_place(const struct worker *w, uint64_t address, bool shared) {
+    uint64_t own = address >> RANK_SHIFT ? 0 : (uint64_t)(w->warp->cta->rank + 1) << RANK_SHIFT;
+    return shared ? UINT64_C(1) << 63 | w->gang->ordinal << 32 | own | address : address;
+}
+
+void order_strong(struct worker *w, uint64_t where, bool shared, bool reads, bool writes) {
     const struct access *a = w->in->mem;
     const struct warp_check *wc = &w->gang->check->warps[order_warp_slot(w->la, w->warp)];
+    uint64_t address = strong_place(w, where, shared);
     if (reads)
         take_over(w, address);
     if (!writes)
         return;
     const struct snapshot *what = wc->release;
     if (a && a->release) {
-        what = snapshot(w, w->warp);
+        what = snapshot(w, w->warp, a->narrow);
         tick(w, w->warp);
     }
     release_to(w, address, what, !reads);
+    if (wc->near != wc->release)
+        release_to(w, address, wc->near, false);
 }
 
 struct search {
@@ -262,4 +279,65 @@ void order_check_barrier(struct worker *w, const struct warp *wp, const struct i
         finding_line(w, &t, other);
     }
     text_say(&t, "; a barrier must not be in code that only part of a warp runs");
+}
+
+static void say_instr(struct text *t, const struct instr *in) {
+    text_say(t, "'%.*s'", STR_ARG(str_cut(in->src->text, 0, 60)));
+}
+
+/* All who meet at a barrier give it the same number of threads, in whole warps. */
+void order_check_count(struct worker *w, const struct warp *wp, const struct instr *in, uint8_t id,
+                       uint32_t mask, uint32_t count) {
+    struct named_barrier *b = &wp->cta->bars[id];
+    uint32_t given = count ? count : w->la->nwarps * SIM_LANES;
+    const struct instr *other = b->first && b->given != given ? b->first : NULL;
+    if (!b->first) {
+        b->first = in;
+        b->given = given;
+    }
+    if ((!other && given % SIM_LANES == 0) || !(w->la->l->checks & SIM_CHECK_SYNC))
+        return;
+    struct text t = finding_begin(w, SIM_CHECK_SYNC, in, wp, (unsigned)__builtin_ctz(mask), other);
+    if (!t.p)
+        return;
+    text_say(&t, "gives barrier %u a count of %u threads", id, given);
+    if (!other) {
+        text_say(&t, "; it must be a multiple of 32");
+        return;
+    }
+    text_say(&t, ", others who wait there gave it %u at ", b->given);
+    finding_line(w, &t, other);
+}
+
+void order_check_members(struct worker *w, const struct instr *in, uint32_t mask) {
+    uint32_t at = in->kind == KIND_WARP_SYNC ? in->a : in->e, missing = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        missing |= ~((const u32_lane *)(w->warp->regs + at))[i] & 1u << i;
+    }
+    if (!missing || !(w->la->l->checks & SIM_CHECK_SYNC))
+        return;
+    struct text t =
+        finding_begin(w, SIM_CHECK_SYNC, in, w->warp, (unsigned)__builtin_ctz(missing), NULL);
+    if (!t.p)
+        return;
+    text_say(&t, "executes ");
+    say_instr(&t, in);
+    text_say(&t, ", whose mask of lanes does not name it");
+}
+
+void order_check_source(struct worker *w, const struct instr *in, uint32_t mask, unsigned lane,
+                        unsigned from) {
+    uint32_t members = ((const u32_lane *)(w->warp->regs + in->e))[lane];
+    /* A block's last warp may have fewer lanes; who asks those that never were does not use it. */
+    bool never = w->warp->index * SIM_LANES + from >= w->la->threads;
+    if ((members & mask) >> from & 1 || never || !(w->la->l->checks & SIM_CHECK_SYNC))
+        return;
+    struct text t = finding_begin(w, SIM_CHECK_SYNC, in, w->warp, lane, NULL);
+    if (!t.p)
+        return;
+    text_say(&t, "takes the value of lane %u with ", from);
+    say_instr(&t, in);
+    text_say(&t, ", which that lane does not execute%s: the value is undefined",
+             members >> from & 1 ? "" : " and the mask does not name");
 }

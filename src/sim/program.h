@@ -69,6 +69,8 @@ enum op_kind {
     KIND_BULK,        /* cp.async.bulk, cp.reduce.async.bulk, st.async, red.async */
     KIND_MAP_REPLACE, /* tensormap.replace */
     KIND_NOTHING,     /* prefetches, hints */
+    KIND_WGMMA_FENCE,
+    KIND_REGISTERS, /* setmaxnreg, to `target` */
 };
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
@@ -113,6 +115,7 @@ struct access {
     bool base_wide;    /* the base is a 64-bit register; otherwise 32 bits */
     bool strong;       /* volatile, relaxed, acquire, release, or an atomic */
     bool acquire, release;
+    bool narrow;        /* .cta: for threads of the block alone */
     bool fixed_content; /* .nc: nothing writes there while the kernel runs */
     bool polled;        /* a load that kernels wait with for others' stores */
     int64_t offset;
@@ -188,12 +191,14 @@ struct async_op {
 struct lane_step {
     lane_fn *fn;
     uint32_t d, a, b, c, e;
-    uint32_t straight; /* so many from here on, unguarded; 0: it is none */
+    uint16_t straight; /* so many from here on, unguarded; 0: it is none */
+    uint16_t quiet;    /* so many of them that use no registers of a wgmma */
 };
 
 struct instr {
     uint8_t kind, mode, class;
-    bool pinned; /* its registers are in use beyond it */
+    bool pinned;  /* its registers are in use beyond it */
+    bool watched; /* it uses registers that a wgmma uses */
     uint32_t flops;
     uint8_t dst_bytes; /* a lane of d */
     uint8_t round;     /* index of rounding_modes[] */
@@ -259,6 +264,8 @@ enum special {
     SPECIAL_CLUSTER_CTARANK,
     SPECIAL_CLUSTER_NCTARANK,
     SPECIAL_EXPLICIT_CLUSTER,
+    SPECIAL_WORKSPACE_HIGH, /* where a cooperative grid counts who has arrived */
+    SPECIAL_WORKSPACE_LOW,
     SPECIAL_ZERO,
     SPECIAL_COUNT,
 };
@@ -306,7 +313,8 @@ struct sim_program {
     bool ordered; /* blocks see each other's work while they run: one after the other, in turns */
     bool uses_cluster;
     bool uses_async; /* mbarriers and what completes on them */
-    unsigned sm;     /* 90 for sm_90a */
+    bool uses_wgmma;
+    unsigned sm; /* 90 for sm_90a */
 };
 
 /* Offsets in the register file below this belong to nobody: they read as zero. */
@@ -315,6 +323,7 @@ struct sim_program {
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
 void flow_find_straight(struct sim_program *p, struct arena *a);
+void flow_find_watched(struct sim_program *p); /* before the straight lines */
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
 #define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);

@@ -12,29 +12,41 @@ struct party race_party(const struct worker *w, enum use use) {
     uint32_t slot = order_slot(w);
     struct party p = {.writes = use != USE_READ, .clock = order_clock(w, slot)};
     p.strong = use == USE_ATOMIC || (in->mem && in->mem->strong);
-    p.warp = w->agent ? NULL : &w->gang->check->warps[slot];
+    p.cached = !p.writes && in->mem && in->mem->fixed_content;
+    bool agent = w->agent || w->product, narrow = p.strong && in->mem && in->mem->narrow;
+    p.warp = agent ? NULL : &w->gang->check->warps[slot];
     p.mark = (struct mark){
         .gang = (uint32_t)w->gang->ordinal,
-        .clock = p.clock[slot],
+        .clock = agent ? w->gang->check->work[slot] : p.clock[slot],
         .pc = (uint32_t)(in - w->p->code),
         .slot = (uint16_t)slot,
-        .flags = (uint8_t)(MARK_SET | (p.strong ? MARK_STRONG : 0) | (w->agent ? MARK_AGENT : 0))};
+        .flags = (uint8_t)(MARK_SET | (p.strong ? MARK_STRONG : 0) | (w->agent ? MARK_AGENT : 0) |
+                           (w->product ? MARK_PRODUCT : 0) | (narrow ? MARK_NARROW : 0))};
     if (in->kind == KIND_COPY && p.writes)
         p.mark.flags |= MARK_PENDING;
     return p;
+}
+
+/* Strong accesses do not race, unless one of them is so for its own block alone. */
+static bool in_scope(const struct worker *w, const struct mark *a, const struct mark *b) {
+    uint32_t slots = w->la->slots;
+    bool same = a->gang == b->gang && a->slot / slots == b->slot / slots;
+    return same || !((a->flags | b->flags) & MARK_NARROW);
 }
 
 static bool ordered(const struct worker *w, const struct party *p, const struct mark *m) {
     const struct mark *me = &p->mark;
     if (m->flags & MARK_PENDING)
         return false;
-    if (p->strong && m->flags & MARK_STRONG)
+    if (p->strong && m->flags & MARK_STRONG && in_scope(w, me, m))
         return true;
     if (m->gang != me->gang)
         return order_knows(w, m);
     if (m->slot != me->slot)
         return p->clock[m->slot] >= m->clock;
-    if (!p->warp || (m->lane == me->lane && !(m->flags & MARK_SEVERAL)))
+    if (!p->warp) /* pieces of one copy, or an earlier one that somebody waited for */
+        return m->clock == me->clock || p->clock[m->slot] >= m->clock;
+    if (m->lane == me->lane && !(m->flags & MARK_SEVERAL))
         return true;
     if (m->pc == me->pc && m->clock == me->clock)
         return true;
@@ -67,8 +79,16 @@ static void say_place(const struct worker *w, struct text *out, const struct tou
 static const char *remedy(const struct party *p, const struct mark *m) {
     if (m->flags & MARK_PENDING)
         return "; that copy has not been waited for (cp.async.wait_group)";
+    if ((m->flags | p->mark.flags) & MARK_NARROW && m->flags & MARK_STRONG)
+        return "; one of them is atomic for the threads of its own block alone";
     if (m->gang != p->mark.gang)
         return "; nothing orders blocks of a grid but fences with atomics or flags";
+    if (m->flags & MARK_PRODUCT)
+        return "; that product has not been waited for (wgmma.wait_group)";
+    if (p->mark.flags & MARK_PRODUCT)
+        return "; nothing orders them before the wgmma is issued, or after it is waited for";
+    if (p->mark.flags & MARK_AGENT)
+        return "; nothing orders them before the copy is asked for, or after it is waited for";
     if (m->slot == p->mark.slot)
         return "; lanes of a warp need __syncwarp() between them";
     if (m->flags & MARK_AGENT)
@@ -103,6 +123,21 @@ static void report_proxy(struct worker *w, const struct touch *t, const struct m
     text_say(&out, "; fence.proxy.async is missing between them");
 }
 
+/* Loads through the read-only path may see what was there before the kernel wrote it. */
+static void report_stale(struct worker *w, const struct touch *t, const struct mark *m) {
+    const struct instr *other = &w->p->code[m->pc];
+    struct text out = finding_begin(w, SIM_CHECK_RACE, w->in, w->warp, t->lane, other);
+    if (!out.p)
+        return;
+    text_say(&out, "reads %u bytes at ", t->bytes);
+    say_place(w, &out, t);
+    text_say(&out, " through the read-only path (ld.global.nc, __ldg), which ");
+    finding_thread(w, &out, m);
+    text_say(&out, " wrote at ");
+    finding_line(w, &out, other);
+    text_say(&out, " of the same kernel");
+}
+
 static bool is_set(const struct mark *m) {
     return m->flags & MARK_SET;
 }
@@ -129,6 +164,8 @@ static void granule(struct worker *w, const struct touch *t, const struct party 
     } else if (w->proxy && !p->writes && t->space == PTX_SHARED && is_set(&c->write) &&
                !(c->write.flags & MARK_AGENT) && c->write.clock > g->fenced[c->write.slot]) {
         report_proxy(w, t, &c->write);
+    } else if (p->cached && is_set(&c->write)) {
+        report_stale(w, t, &c->write);
     }
     if (!p->writes) {
         remember_read(c, p, t->several);

@@ -3,6 +3,7 @@
  * The fault that is reported is the one of the lowest gang, whichever thread met it first: after a
  * fault only gangs below it still run. */
 #include "sim/check.h"
+#include "sim/timing.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -215,11 +216,23 @@ static void touched_new(struct launch *la) {
     }
 }
 
+/* What the whole launch would touch: what the sample did, in proportion, but never more than there
+ * is. Of blocks that share what they read this is too much until all of it is read. */
+static uint64_t scaled(const struct sim_counters *c, uint64_t sectors, size_t bytes) {
+    uint64_t all = bytes / SECTOR + 1;
+    double whole = c->ctas ? (double)sectors * (double)c->ctas_total / (double)c->ctas : 0;
+    return whole < (double)all ? (uint64_t)whole : all;
+}
+
 static void touched_free(struct launch *la, struct sim_counters *c) {
     for (size_t i = 0; i < la->m->n; i++) {
         size_t size = la->m->maps[i].b.size;
-        c->touched_load_sectors += count_bits(la->touched[i].loads, size);
-        c->touched_store_sectors += count_bits(la->touched[i].stores, size);
+        uint64_t loads = count_bits(la->touched[i].loads, size);
+        uint64_t stores = count_bits(la->touched[i].stores, size);
+        c->touched_load_sectors += loads;
+        c->touched_store_sectors += stores;
+        c->footprint_load_sectors += scaled(c, loads, size);
+        c->footprint_store_sectors += scaled(c, stores, size);
         mem_free((void *)la->touched[i].loads);
         mem_free((void *)la->touched[i].stores);
     }
@@ -248,9 +261,11 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
-    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks;
+    la->together =
+        l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks || l->clocks;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
+    la->slots = la->nwarps + 1 + (l->program->uses_wgmma ? (la->nwarps + 3) / 4 : 0);
     la->shared_bytes = l->program->static_shared + l->dynamic_shared;
     for (int d = 0; d < 3; d++)
         la->tid[d] = mem_alloc(la->nwarps * SIM_LANES * sizeof *la->tid[d]);
@@ -270,6 +285,22 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
 static void launch_release(struct launch *la) {
     for (int d = 0; d < 3; d++)
         mem_free(la->tid[d]);
+}
+
+/* The driver gives a cooperative grid some memory, in which its threads find their barrier. Here it
+ * is the machine's last buffer while the launch runs. */
+static void workspace_add(struct launch *la) {
+    const struct sim_buffer b = {
+        .name = S("the grid's barrier"), .host = la->counts, .size = sizeof la->counts};
+    if (la->l->cooperative)
+        la->workspace = sim_machine_add(la->m, &b);
+}
+
+static void workspace_remove(struct launch *la) {
+    if (!la->workspace)
+        return;
+    la->m->n--;
+    la->m->next = la->workspace;
 }
 
 static unsigned thread_count(const struct launch *la) {
@@ -297,7 +328,9 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     unsigned n = thread_count(&la);
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
+    workspace_add(&la);
     touched_new(&la);
+    la.timing = timing_new(&la);
     if (l->checks) {
         la.check = check_new(&la);
         if (l->findings)
@@ -322,5 +355,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
     touched_free(&la, &out->counters);
     check_free(&la, la.check);
+    timing_free(la.timing);
+    workspace_remove(&la);
     launch_release(&la);
 }

@@ -7,7 +7,7 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
 #endif
-#include "sim/machine.h"
+#include "sim/timing.h"
 
 #include <string.h>
 
@@ -84,6 +84,8 @@ static void count(struct worker *w, uint32_t mask, const uint32_t *address, uint
     t->shared_requests++;
     t->shared_wavefronts += memo->wavefronts;
     t->shared_conflicts += memo->conflicts;
+    if (w->gang->time)
+        timing_shared(w, memo->wavefronts);
 }
 
 void shared_count(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes) {

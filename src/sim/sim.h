@@ -68,6 +68,15 @@ struct sim_findings { /* the first of each kind and pair of lines, in the order 
  * the driver's is not documented. The map's `global` is what sim_machine_add returned. */
 bool sim_tensormap(const struct tile_map *m, void *out, struct err *err);
 
+/* A GPU as one block sees it, in clocks of an SM; rates are of a quarter of it, to which a warp
+ * belongs. Made by sim_clocks_of (model.h). */
+struct sim_clocks {
+    double alu, special, fp64, mma, shared, l1, l2, dram; /* until a result is there */
+    double fp32_hold, int_hold, special_hold, fp64_hold;  /* of a pipe by a warp's instruction */
+    double mma_flops, wgmma_flops, mma_f64_flops;         /* 16-bit operands; a clock */
+    size_t l1_bytes;                                      /* that a block has for itself */
+};
+
 struct sim_launch {
     const struct sim_program *program;
     uint32_t grid[3], block[3];
@@ -82,8 +91,9 @@ struct sim_launch {
                                  kernel whose blocks wait for each other, the first so many */
     struct arena *lines;      /* where counters by line go; NULL: they are not wanted */
     unsigned checks;          /* of enum sim_check; with any of them one thread runs */
-    struct sim_findings *findings; /* filled when there are checks */
-    uint64_t resident_ctas;        /* that can wait for each other at a time; 0: 2,048 */
+    struct sim_findings *findings;   /* filled when there are checks */
+    uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
+    const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
 };
 
 enum sim_status {
@@ -125,6 +135,15 @@ struct sim_counters {
     uint64_t async_bytes;                        /* cp.async and bulk copies, either way */
     uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
                             memory: round trips, however many loads were under way */
+    /* Distinct sectors of the whole launch: of a sampled one scaled, by buffer, to its size at
+     * most. */
+    uint64_t footprint_load_sectors, footprint_store_sectors;
+    /* Of the blocks that were timed, added up: how long each takes alone, with global memory in
+     * DRAM and (near) in L2; issue slots; clocks that pipes of an SM's quarters, and the load/store
+     * unit, are held; sectors asked for, missed in L1, and distinct within the block. */
+    uint64_t timed_ctas, timed_clocks, timed_clocks_near, timed_slots;
+    uint64_t timed_fp32, timed_int, timed_fp64, timed_special, timed_tensor, timed_lsu;
+    uint64_t timed_load_sectors, timed_l2_sectors, timed_unique_sectors;
 };
 void sim_counters_add(struct sim_counters *sum, const struct sim_counters *c);
 

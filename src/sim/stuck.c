@@ -81,6 +81,36 @@ static struct warp *polling_warp(const struct worker *w, const struct gang *g) {
     return best;
 }
 
+static void say_memory(const struct worker *w, struct text *t, const struct warp *wp) {
+    text_say(t, "waits for ever for memory to change");
+    if (wp->poll.address) {
+        text_say(t, " at ");
+        fault_place(w, t, wp->poll.address);
+    }
+    text_say(t, ": nobody writes there any more");
+}
+
+/* What is missing until the phase of an mbarrier ends; false: it waits for something else. */
+static bool say_phase(const struct worker *w, struct text *t, const struct warp *wp) {
+    uint64_t at = wp->poll.address - WINDOW_SHARED, rank = at >> RANK_SHIFT, word;
+    if (w->p->code[wp->poll.pc].kind != KIND_MBARRIER || rank > w->gang->n ||
+        (at & RANK_OFFSETS) + 8 > w->la->shared_bytes)
+        return false;
+    const struct cta *c = rank ? &w->gang->ctas[rank - 1] : wp->cta;
+    memcpy(&word, c->shared + (at & RANK_OFFSETS), 8);
+    int32_t bytes = tile_mbarrier_tx(word);
+    text_say(t,
+             "waits for ever for the mbarrier at shared memory + %" PRIu64
+             ": of this phase %u of %u arrivals are missing",
+             at & RANK_OFFSETS, tile_mbarrier_pending(word), tile_mbarrier_expected(word));
+    if (bytes > 0)
+        text_say(t, " and %" PRIi32 " bytes of copies", bytes);
+    if (bytes < 0)
+        text_say(t, ", and copies brought %" PRIi32 " bytes more than it was told to expect",
+                 -bytes);
+    return true;
+}
+
 bool stuck_grid(struct worker *w, struct gang *first) {
     struct warp *wp = polling_warp(w, first);
     BUG_IF(!wp);
@@ -92,14 +122,10 @@ bool stuck_grid(struct worker *w, struct gang *first) {
     w->warp = wp;
     w->in = &w->p->code[wp->poll.pc];
     struct text t = fault_begin(w, SIM_NO_PROGRESS, wp->poll.lane);
-    text_say(&t, "waits for ever for memory to change");
-    if (wp->poll.address) {
-        text_say(&t, " at ");
-        fault_place(w, &t, wp->poll.address);
-    }
     w->fault.address = wp->poll.address;
-    text_say(&t, ": nobody writes there any more; %" PRIu64 " blocks wait like this",
-             gangs * w->la->gang_ctas);
+    if (!say_phase(w, &t, wp))
+        say_memory(w, &t, wp);
+    text_say(&t, "; %" PRIu64 " blocks wait like this", gangs * w->la->gang_ctas);
     uint64_t waiting = atomic_load(&w->la->next);
     if (waiting < w->la->gangs)
         text_say(&t,

@@ -46,7 +46,7 @@ static const struct {
      "%tid %ntid %ctaid %nctaid %laneid %warpid %nwarpid %smid %nsmid %gridid %lanemask_* "
      "%clusterid %nclusterid %cluster_ctaid %cluster_nctaid %cluster_ctarank %cluster_nctarank "
      "%is_explicit_cluster %dynamic_smem_size %total_smem_size %aggr_smem_size %clock %clock_hi "
-     "%clock64 %globaltimer\n"},
+     "%clock64 %globaltimer %envreg1 %envreg2\n"},
 };
 
 static size_t stem(const char *name) {

@@ -215,6 +215,7 @@ static bool form(const struct words *w, bool wmma, unsigned sm, struct tile_mma 
         *why = ".satfinite goes with integers only";
     else {
         f->model = tile_model_of(sm, f->a, false);
+        f->as_halves = (f->a == TILE_E4M3 || f->a == TILE_E5M2) && sm >= 90 && sm < 100;
         count_registers(f, wmma);
         return true;
     }
@@ -305,8 +306,24 @@ static void quad_place(enum tile_type t, unsigned thread, unsigned v, unsigned *
     *row = wide ? (thread & 1) + (v & 2) + (thread & 4) : thread;
     *col = wide ? (v & 1) + (thread & 2) + (v & 4) : v;
 }
-static void run_quad(const struct tile_mma *f, struct tile_scratch *s, unsigned q, void *const *d,
-                     const void *const *a, const void *const *b, const void *const *c) {
+/* After Volta no GPU has this product: the compiler writes it in single precision, in this order
+ * (read off the code of ptxas 13.0 for sm_80 and sm_90). */
+static float quad_dot_f32(const uint32_t *a, const uint32_t *b, float c) {
+    float sum = 0;
+    for (unsigned k = 0; k < 4; k++)
+        sum = f_fma(half_to_float(a[k]), half_to_float(b[k]), sum);
+    return f_add(c, sum);
+}
+static uint32_t quad_dot_f16(const uint32_t *a, const uint32_t *b, uint32_t c) {
+    float sum = half_to_float(c);
+    for (unsigned k = 0; k < 4; k += 2) {
+        float first = f_mul(half_to_float(a[k]), half_to_float(b[k]));
+        sum = f_add(sum, f_fma(half_to_float(a[k + 1]), half_to_float(b[k + 1]), first));
+    }
+    return float_to_half(sum);
+}
+static void run_quad(const struct tile_mma *f, unsigned q, void *const *d, const void *const *a,
+                     const void *const *b, const void *const *c) {
     uint32_t fa[8][4], fb[8][4], fc[8][8];
     quad_factors(q, a, f->a_col, fa);
     quad_factors(q, b, f->b_row, fb);
@@ -326,11 +343,10 @@ static void run_quad(const struct tile_mma *f, struct tile_scratch *s, unsigned 
             uint32_t u = fc[row][col];
             if (f->d == TILE_F32) {
                 float acc = f->c == TILE_F32 ? float_of(u) : half_to_float(u);
-                acc = tile_dot_f32(s, &f->model, f->a, f->b, fa[row], fb[col], 4, acc);
+                acc = quad_dot_f32(fa[row], fb[col], acc);
                 memcpy((char *)d[v] + 4 * lane, &acc, 4);
             } else {
-                uint16_t h =
-                    (uint16_t)tile_dot_f16(s, &f->model, f->a, f->b, fa[row], fb[col], 4, u);
+                uint16_t h = (uint16_t)quad_dot_f16(fa[row], fb[col], u);
                 memcpy((char *)d[v / 2] + 4 * lane + 2 * (v & 1), &h, 2);
             }
         }
@@ -351,6 +367,52 @@ static void unpack_a(const struct tile_engine *e, struct tile_scratch *s, enum t
         memcpy(s->known_a, s->packed_a, (size_t)rows * TILE_ROW_BYTES);
 }
 
+static uint16_t half_of_eight(enum tile_type t, uint8_t u) {
+    return (uint16_t)(t == TILE_E5M2 ? (uint32_t)u << 8 : float_to_half(float_of_eight(u, 3)));
+}
+/* Of every four bytes of a packed row the lower two (part 0) or the upper two, as halves. */
+static void take_halves(enum tile_type t, uint8_t *row, unsigned k, unsigned part) {
+    uint16_t h[TILE_MAX_K / 2];
+    for (unsigned i = 0; i < k / 2; i++)
+        h[i] = half_of_eight(t, row[i / 2 * 4 + 2 * part + i % 2]);
+    memcpy(row, h, k);
+}
+
+/* sm_90 multiplies 8-bit floats by wgmma alone. For mma the compiler writes two products of halves,
+ * of the lower and of the upper two of every four factors, the sum beginning with zero, and adds C
+ * at the end (read off the code of ptxas 13.0). */
+static void run_as_halves(const struct tile_mma *f, struct tile_job *j, const void *const *a,
+                          const void *const *b) {
+    const struct tile_engine *e = tile_engine_get();
+    uint32_t c[TILE_MMA_MAX_REGS][SIM_LANES], t;
+    for (unsigned r = 0; r < f->nc; r++) /* D may be C */
+        memcpy(c[r], j->c[r], sizeof c[r]);
+    j->model = tile_model_of(90, TILE_F16, false);
+    j->k = f->k / 2u;
+    for (unsigned part = 0; part < 2; part++) {
+        pack(f, j->s, a, b);
+        for (unsigned row = 0; row < f->m; row++)
+            take_halves(f->a, j->s->packed_a + row * TILE_ROW_BYTES, f->k, part);
+        for (unsigned col = 0; col < f->n; col++)
+            take_halves(f->b, j->s->packed_b + col * TILE_ROW_BYTES, f->k, part);
+        unpack_a(e, j->s, TILE_F16, j->rows, j->k);
+        e->unpack_b(j->s, TILE_F16, j->strips * 8, j->k);
+        j->c = part ? (const void *const *)j->d : NULL;
+        e->floats(j);
+    }
+    for (unsigned r = 0; r < f->nd; r++)
+        for (unsigned lane = 0; lane < SIM_LANES; lane++) {
+            char *d = (char *)j->d[r] + 4 * lane;
+            memcpy(&t, d, 4);
+            uint32_t u = c[r][lane];
+            if (f->d == TILE_F16)
+                t = h_add(t & 0xffff, u & 0xffff) | h_add(t >> 16, u >> 16) << 16;
+            else
+                t = bits_of(f_add(float_of(t), float_of(u)));
+            memcpy(d, &t, 4);
+        }
+}
+
 void tile_mma_run(const struct tile_mma *f, struct tile_scratch *s, void *const *d,
                   const void *const *a, const void *const *b, const void *const *c) {
     const struct tile_engine *e = tile_engine_get();
@@ -369,11 +431,15 @@ void tile_mma_run(const struct tile_mma *f, struct tile_scratch *s, void *const 
                          .bits_and = f->popc_and};
     if (f->quads) {
         for (unsigned q = 0; q < 4; q++)
-            run_quad(f, s, q, d, a, b, c);
+            run_quad(f, q, d, a, b, c);
         return;
     }
     if (f->a == TILE_F64) {
         run_doubles(f, &j, a, b);
+        return;
+    }
+    if (f->as_halves) {
+        run_as_halves(f, &j, a, b);
         return;
     }
     pack(f, s, a, b);

@@ -18,6 +18,7 @@ struct tile_mma {
     enum tile_type a, b, c, d;
     bool a_col, b_row; /* mma.m8n8k4 of halves; of wmma they do not matter here */
     bool quads;        /* mma.m8n8k4 of halves: four products, each by a quad pair */
+    bool as_halves;    /* of 8-bit floats: the target has only mma of f16 for them */
     bool saturate;
     bool popc_and;          /* b1: and instead of xor */
     uint8_t round;          /* f64: 0 nearest even, 1 towards zero, 2 down, 3 up */

@@ -14,6 +14,11 @@ typedef int tile_x86v3_not_empty;
 #pragma GCC target("avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")
 #endif
 #define MAX8(x, y) ((v8i)_mm256_max_epi32((__m256i)(x), (__m256i)(y)))
+#define ANY8(x)    (!_mm256_testz_si256((__m256i)(x), (__m256i)(x)))
+/* One instruction each, of which gcc makes four. */
+#define TO_DOUBLES(x) ((v4d)_mm256_cvtepi32_pd((__m128i)(x)))
+#define TO_LONGS(x)   ((v4l)_mm256_cvtepi32_epi64((__m128i)(x)))
+#define TO_FLOATS(x)  ((v4f)_mm256_cvtpd_ps((__m256d)(x)))
 /* Eight halves, each in the lower bits of a word, to floats. A NaN keeps its payload, which nobody
  * looks at. Every CPU with AVX2 has this instruction. */
 #define HALVES8(words)                                                                             \

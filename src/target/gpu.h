@@ -1,9 +1,11 @@
-/* The GPUs we know: limits, rates and measured ceilings, and the arithmetic of the roofline. Facts
- * only; nothing here touches a device. The table is gpu.def. */
+/* The GPUs we know: limits, rates, latencies and measured ceilings, and the arithmetic of the
+ * roofline. Facts only; nothing here touches a device. The table is gpu.def; further GPUs come from
+ * files of the same facts by name (gpu_load, docs/SIM.md). */
 #ifndef TARGET_GPU_H
 #define TARGET_GPU_H
 
-#include "base/str.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 struct gpu {
     const char *name;  /* "h200", as in --device sim:h200 */
@@ -26,13 +28,32 @@ struct gpu {
     size_t shared_sm, shared_block;
     double issue_warps_clk; /* warp instructions an SM issues a clock */
     double fp32_lanes_clk, int_lanes_clk, sfu_lanes_clk, fp64_lanes_clk; /* lanes an SM a clock */
-    double lsu_sectors_clk; /* 32-byte sectors an SM moves to or from L2 a clock */
-    bool calibrated;        /* on hardware; otherwise from public facts, and labelled so */
+    double lsu_sectors_clk;   /* 32-byte sectors an SM moves to or from L2 a clock */
+    size_t l1_bytes;          /* of an SM, shared memory included */
+    double mma_share;         /* of the tensor cores' ceilings that mma.sync reaches; wgmma: 1 */
+    double fp64_tensor_flops; /* 0: fp64 has no tensor cores worth the name */
+    /* Clocks from an instruction to one that uses its result. */
+    double alu_latency_clk, sfu_latency_clk, fp64_latency_clk, mma_latency_clk;
+    double shared_latency_clk, l1_latency_clk, l2_latency_clk;
+    bool calibrated; /* on hardware; otherwise from public facts, and labelled so */
 };
 
 const struct gpu *gpu_find(str name); /* NULL: unknown */
 size_t gpu_count(void);
 const struct gpu *gpu_at(size_t i);
+
+/* A GPU from a file of lines `fact = value`, the members of struct gpu by name; `like = NAME` takes
+ * what is not stated from a row of the table, without it everything has to be stated. `file` is
+ * for messages: file:line:col, the line and what to do. The result lives in the arena. */
+#define GPU_FILE_BYTES 65536u
+bool gpu_parse(str file, str text, struct arena *a, const struct gpu **out, struct err *err);
+bool gpu_load(const char *path, struct arena *a, const struct gpu **out, struct err *err);
+/* By name: a row of the table, a path (it has a '/' or ends in ".gpu"), or NAME.gpu in the user's
+ * folder gpu_folder(). *path: the file it came from, or NULL. */
+bool gpu_named(str name, struct arena *a, const struct gpu **out, const char **path,
+               struct err *err);
+/* $XDG_DATA_HOME/cutepilot/gpus or ~/.local/share/cutepilot/gpus; empty with neither. */
+str gpu_folder(struct arena *a);
 
 /* How many blocks of a kernel fit an SM, and what stops the next one. */
 struct occupancy {

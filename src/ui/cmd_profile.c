@@ -11,6 +11,7 @@
 #include "kernel/inspect.h"
 #include "spec/cost.h"
 #include "ui/ncu.h"
+#include "ui/sim_report.h"
 #include "ui/ui.h"
 
 #include <math.h>
@@ -122,6 +123,13 @@ static void take_counters(struct profile *p) {
         p->counters = NULL;
 }
 
+/* What is not right is not for other tools either. */
+static bool keep_folder(const struct profile *p, struct err *err) {
+    const char *dir = option_text(p->ui->options, "keep");
+    struct ncu_run r = {.inst = p->eo.inst, .plan = &p->plan, .cubin = p->build.cubin};
+    return !dir || !p->built || p->outcome->verdict != VERDICT_ACCEPTED || ncu_folder(&r, dir, err);
+}
+
 /* ---- words ---- */
 
 static double ridge(const struct profile *p) {
@@ -185,28 +193,6 @@ static void print_kernel(const struct profile *p, const struct kernel_facts *f) 
     print_census(&c);
 }
 
-static void print_counts(const json *counters, const json *estimate) {
-    struct sim_counters c;
-    str bound = {0};
-    double waves = 0;
-    json_get_str(estimate, "bound", &bound);
-    json_get_f64(estimate, "waves", &waves);
-    if (!counters_from_json(counters, &c))
-        return;
-    double moved = 32.0 * (double)(c.load_sectors + c.store_sectors);
-    double used = (double)(c.load_bytes + c.store_bytes);
-    printf("  counted    %llu warp instructions, %llu divergent branches; %.3g MB asked for in "
-           "%.3g MB of sectors (%.0f%%)",
-           (unsigned long long)c.warp_instrs, (unsigned long long)c.divergent_branches, used / 1e6,
-           moved / 1e6, moved > 0 ? 100 * used / moved : 0);
-    if (c.ctas < c.ctas_total)
-        printf("; of %llu of %llu blocks", (unsigned long long)c.ctas,
-               (unsigned long long)c.ctas_total);
-    printf("\n");
-    if (bound.n)
-        printf("  model      %.*s-bound, %.2f waves\n", STR_ARG(bound), waves);
-}
-
 static void print_hardware(const json *launch) {
     for (const struct ncu_metric *m = ncu_metrics; m->name; m++) {
         double v;
@@ -219,15 +205,16 @@ static void print_launch(const struct profile *p, size_t i) {
     const struct bound_launch *l = &p->plan.launches[i];
     const struct gpu *g = p->eo.device.gpu;
     struct occupancy o = launch_occupancy(g, facts_of(p, l->kernel), l);
-    const json *record = p->outcome->record;
+    struct sim_report r = {.a = p->ui->arena,
+                           .record = p->outcome->record,
+                           .cost = &p->cost,
+                           .nlaunches = p->plan.nlaunches};
     printf("launch %zu of %zu: %.*s<<<[%u,%u,%u], [%u,%u,%u], %llu>>>\n", i + 1, p->plan.nlaunches,
            STR_ARG(l->kernel), l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
            l->block[2], (unsigned long long)l->shared);
     printf("  occupancy  %d blocks and %d of %d warps an SM, limited by %s\n", o.blocks_sm,
            o.warps_sm, g->max_warps_sm, o.limiter);
-    if (json_get(record, "counters"))
-        print_counts(json_at(json_get(record, "counters"), i),
-                     json_at(json_get(record, "estimate"), i));
+    sim_report_counts(&r, i);
     if (p->counters)
         print_hardware(json_at(p->counters, i));
 }
@@ -338,7 +325,7 @@ static bool look(struct profile *p, struct err *err) {
         !evaluate_once(&p->eo, str_view(args[1]), source, &p->outcome, err))
         return false;
     take_counters(p);
-    return true;
+    return keep_folder(p, err);
 }
 
 int cmd_profile(struct ui *ui) {

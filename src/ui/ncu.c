@@ -161,6 +161,13 @@ static bool write_folder(const struct ncu_run *r, const char *dir, struct arena 
            write_json(arena_printf(a, "%s/plan.json", dir).p, plan_to_json(r->plan), err);
 }
 
+bool ncu_folder(const struct ncu_run *r, const char *dir, struct err *err) {
+    struct arena *a = arena_new(256u << 20);
+    bool ok = dir_make(dir, err) && write_folder(r, dir, a, err);
+    arena_free(a);
+    return ok;
+}
+
 static const char *metric_list(struct arena *a) {
     struct buf b;
     buf_init(&b, 1u << 16);

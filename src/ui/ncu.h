@@ -27,6 +27,9 @@ struct ncu_run {
     const char *program; /* NULL: ncu in PATH, or of the CUDA toolkit */
 };
 
+/* Writes what profile-run needs to a folder, which is made where there is none. */
+bool ncu_folder(const struct ncu_run *r, const char *dir, struct err *err);
+
 /* [{"kernel": NAME, METRIC: number, …}], one a launch in order. err says what to do where ncu is
  * missing or may not read counters. */
 bool ncu_profile(const struct ncu_run *r, json **out, struct err *err);

@@ -139,14 +139,19 @@ static bool parse_set(struct ui *ui, struct binding **out, size_t *n, struct err
     return true;
 }
 
+bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
+                       struct err *err) {
+    struct binding *bindings;
+    size_t n;
+    return task_load(path, ui->arena, task, err) && parse_set(ui, &bindings, &n, err) &&
+           task_bind(*task, bindings, n, ui->arena, inst, err);
+}
+
 bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst,
                   struct err *err) {
     char *const *args;
-    struct binding *bindings;
-    size_t n;
     options_args(ui->options, &args);
-    return task_load(args[i], ui->arena, task, err) && parse_set(ui, &bindings, &n, err) &&
-           task_bind(*task, bindings, n, ui->arena, inst, err);
+    return ui_load_task_file(ui, args[i], task, inst, err);
 }
 
 static const char *const *split_words(struct arena *a, const char *text) {
@@ -160,15 +165,15 @@ static const char *const *split_words(struct arena *a, const char *text) {
 }
 
 /* Unless it is named: the GPU where there is one, the simulator elsewhere. */
-static bool choose_device(struct ui *ui, struct evaluator_options *o, struct err *err) {
-    const char *name = option_text(ui->options, "device");
+static bool choose_device(struct ui *ui, const char *name, struct evaluator_options *o,
+                          struct err *err) {
     struct gpu_here here;
     struct err none = {0};
     if (strcmp(name, "auto") != 0)
-        return device_name_parse(name, &o->device, err);
-    bool found = device_name_parse("cuda", &o->device, err) &&
+        return device_name_parse(name, ui->arena, &o->device, err);
+    bool found = device_name_parse("cuda", ui->arena, &o->device, err) &&
                  gpu_here_find(&o->device, o->worker_command, &here, &none);
-    return found || device_name_parse("sim", &o->device, err);
+    return found || device_name_parse("sim", ui->arena, &o->device, err);
 }
 
 static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err) {
@@ -176,8 +181,9 @@ static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err
            gpu_here_use(o, arena_new_of(ui->arena, struct gpu_here), err);
 }
 
-bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
-                          struct evaluator_options *out, struct err *err) {
+bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct task *t,
+                             const struct inst *in, struct evaluator_options *out,
+                             struct err *err) {
     const char *seed = option_text(ui->options, "verify-seed");
     const char *cache = option_text(ui->options, "cache");
     const char *prefix = option_text(ui->options, "worker-command");
@@ -196,8 +202,13 @@ bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst
     if (seed && !str_to_u64(str_view(seed), &out->seed))
         return err_set(err, ERR_INPUT, "--verify-seed %s: expected a number from 0 to 2^64-1",
                        seed);
-    return task_check_trivial(in, 1, err) && choose_device(ui, out, err) &&
+    return task_check_trivial(in, 1, err) && choose_device(ui, device, out, err) &&
            nvrtc_find(&out->nvrtc, err) && nvrtc_probe(&out->nvrtc, err) && find_gpu(ui, out, err);
+}
+
+bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
+                          struct evaluator_options *out, struct err *err) {
+    return ui_evaluator_options_on(ui, option_text(ui->options, "device"), t, in, out, err);
 }
 
 /* ---- dispatch ---- */
@@ -208,13 +219,16 @@ static unsigned threads_arg(const char *text) {
 }
 
 static int run_role(int argc, char **argv, int (*main)(const struct device_name *, unsigned)) {
+    struct arena *a = arena_new(1 << 20);
     struct device_name d;
     struct err err = {0};
-    if (argc < 1 || !device_name_parse(argv[0], &d, &err)) {
+    int code = 2;
+    if (argc < 1 || !device_name_parse(argv[0], a, &d, &err))
         fprintf(stderr, "cutepilot: %s\n", argc < 1 ? "a role needs a device" : err.text);
-        return 2;
-    }
-    return main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
+    else
+        code = main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
+    arena_free(a);
+    return code;
 }
 
 static int run_device(int argc, char **argv) {
@@ -230,7 +244,7 @@ int cmd_worker(struct ui *ui) {
     size_t n = options_args(ui->options, &args);
     struct device_name d;
     struct err err = {0};
-    if (!device_name_parse(n > 0 ? args[0] : "sim", &d, &err))
+    if (!device_name_parse(n > 0 ? args[0] : "sim", ui->arena, &d, &err))
         return ui_fail(ui, &err);
     return worker_main(&d, threads_arg(n > 1 ? args[1] : NULL));
 }

@@ -38,11 +38,16 @@ bool ui_print_json(json *j);
 bool ui_print_json_line(json *j);
 bool ui_flush(const char *text, size_t n); /* stdout, whole or an error said */
 
-/* The task file named by argument i, bound to its --set. */
+/* The task file named by argument i, or by its path, bound to its --set. */
+bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
+                       struct err *err);
 bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst, struct err *err);
 
-/* An evaluator's options from the command line. */
+/* An evaluator's options from the command line; options that the command has not got are at their
+ * defaults. device: as --device names it. */
 struct evaluator_options;
+bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct task *t,
+                             const struct inst *in, struct evaluator_options *out, struct err *err);
 bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
                           struct evaluator_options *out, struct err *err);
 

@@ -204,14 +204,16 @@ static void device_names(void) {
         {"cuda:7", "cuda:7"}, {"cuda:", NULL},          {"cuda:x", NULL},
         {"cuda:-1", NULL},    {"cuda:256", NULL},       {"cudah200", NULL},
     };
+    struct arena *a = arena_new(1 << 20);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct device_name d;
         struct err err = {0};
-        bool ok = device_name_parse(rows[i].text, &d, &err);
+        bool ok = device_name_parse(rows[i].text, a, &d, &err);
         CHECKF(ok == (rows[i].want != NULL), "%s", rows[i].text);
         CHECKF(!ok || !rows[i].want || !strcmp(d.text, rows[i].want), "%s", rows[i].text);
         CHECKF(ok || err.kind == ERR_INPUT, "%s", rows[i].text);
     }
+    arena_free(a);
 }
 
 static void shapes_are_told_apart(void) {
@@ -238,7 +240,43 @@ static void shapes_are_told_apart(void) {
     arena_free(a);
 }
 
+static void lines_and_findings(void) {
+    struct sim_line lines[] = {{.file = S("kernel.cu"),
+                                .line = 7,
+                                .warp_instrs = 1,
+                                .lane_instrs = 2,
+                                .flops = 3,
+                                .tensor_flops = 4,
+                                .divergent_branches = 5,
+                                .requests = 6,
+                                .sectors = 7,
+                                .bytes = 8,
+                                .shared_requests = 9,
+                                .shared_wavefronts = 10,
+                                .shared_conflicts = 11},
+                               {.file = S("")}};
+    struct sim_result r = {.lines = lines, .nlines = 2};
+    struct sim_findings f = {.n = 1,
+                             .list = {{.check = SIM_CHECK_RACE, .src_line = 3, .other_line = 4}}};
+    json *j = lines_to_json(&r), *k = findings_to_json(&f);
+    struct sim_line back;
+    int64_t other = 0;
+    str check = {0};
+    CHECK(json_len(j) == 2 && line_from_json(json_at(j, 0), &back));
+    CHECK(str_eq(back.file, lines[0].file) && back.line == 7 && back.warp_instrs == 1 &&
+          back.lane_instrs == 2 && back.flops == 3 && back.tensor_flops == 4 &&
+          back.divergent_branches == 5 && back.requests == 6 && back.sectors == 7 &&
+          back.bytes == 8 && back.shared_requests == 9 && back.shared_wavefronts == 10 &&
+          back.shared_conflicts == 11);
+    CHECK(!line_from_json(k, &back) && !line_from_json(NULL, &back));
+    CHECK(json_get_str(json_at(k, 0), "check", &check) && str_is(check, "race"));
+    CHECK(json_get_i64(json_at(k, 0), "other_line", &other) && other == 4);
+    json_free(j);
+    json_free(k);
+}
+
 static const struct tap_case cases[] = {
+    {"lines and findings travel whole", lines_and_findings},
     {"shapes are told apart", shapes_are_told_apart},
     {"plans go round", plans_go_round},
     {"broken plans are refused", broken_plans_are_refused},

@@ -299,7 +299,7 @@ int main(int argc, char **argv) {
     static struct device_name sim;
     struct err err = {0};
     if (argc > 1 && !strcmp(argv[1], "worker"))
-        return device_name_parse("sim", &sim, &err) ? worker_main(&sim, 1) : 3;
+        return device_name_parse("sim", arena_new(1 << 20), &sim, &err) ? worker_main(&sim, 1) : 3;
     if (argc > 1)
         return play(argv[1]);
     return tap_main(cases, sizeof cases / sizeof *cases);

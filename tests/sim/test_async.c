@@ -51,7 +51,7 @@ static void test_bulk(void) {
         CHECKF(y[i] == (float)i + 1, "%d: %g", i, y[i]);
     r = run("rows", 1, 256, N, 2, PARAMS_XYNM); /* the third copy is forgotten */
     CHECK(r.status == SIM_NO_PROGRESS);
-    CHECKF(strstr(r.fault.text, "waits for ever for memory to change at shared memory + "), "%s",
+    CHECKF(strstr(r.fault.text, "waits for ever for the mbarrier at shared memory + "), "%s",
            r.fault.text);
 }
 

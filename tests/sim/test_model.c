@@ -4,30 +4,8 @@
 
 #include "harness.h"
 
-static struct gpu h200(void) { /* the facts the model reads, as measured where it was fitted */
-    return (struct gpu){.name = "test",
-                        .sms = 132,
-                        .clock_hz = 1.98e9,
-                        .dram_bytes_s = 4.8e12,
-                        .copy_bytes_s = 4.26e12,
-                        .read_bytes_s = 4.47e12,
-                        .write_bytes_s = 4.68e12,
-                        .l2_bytes_s = 7e12,
-                        .launch_s = 2.2e-6,
-                        .dram_latency_s = 435e-9,
-                        .max_threads_sm = 2048,
-                        .max_blocks_sm = 32,
-                        .max_warps_sm = 64,
-                        .max_threads_block = 1024,
-                        .registers_sm = 65536,
-                        .shared_sm = 228u << 10,
-                        .shared_block = 227u << 10,
-                        .issue_warps_clk = 4,
-                        .fp32_lanes_clk = 128,
-                        .int_lanes_clk = 64,
-                        .sfu_lanes_clk = 16,
-                        .fp64_lanes_clk = 64,
-                        .lsu_sectors_clk = 2};
+static struct gpu h200(void) {
+    return *gpu_find(S("h200"));
 }
 
 /* 2^28 floats of which only what the samples touch exists: the buffers are one address range. */
@@ -48,7 +26,9 @@ static double estimate(const char *kernel, uint32_t grid, uint32_t block, int n,
         .name = S("x"), .host = x, .size = bytes, .read_only = true, .touch = untouched};
     struct params_xyn p = {sim_machine_add(h.machine, &bx),
                            harness_buffer(&h, "y", y, bytes, false), n, 0};
+    struct sim_clocks clocks = sim_clocks_of(&g, block, 0);
     struct sim_launch l = {.program = h.program,
+                           .clocks = &clocks,
                            .grid = {grid, 1, 1},
                            .block = {block, 1, 1},
                            .params = &p,
@@ -83,7 +63,9 @@ static void test_measured(void) {
         CHECK(harness_load(&h, "pointwise.ptx", rows[i].kernel));
         struct params_xyn p = {harness_buffer(&h, "x", x, (size_t)4 << 22, true),
                                harness_buffer(&h, "y", y, (size_t)4 << 22, false), n, 0};
+        struct sim_clocks clocks = sim_clocks_of(&g, rows[i].block, 0);
         struct sim_launch l = {.program = h.program,
+                               .clocks = &clocks,
                                .grid = {(uint32_t)n / rows[i].block, 1, 1},
                                .block = {rows[i].block, 1, 1},
                                .params = &p,
@@ -93,6 +75,8 @@ static void test_measured(void) {
         struct sim_result r;
         sim_run(h.machine, &l, &r);
         r.counters.ctas_total *= 64; /* 2^28 */
+        r.counters.footprint_load_sectors *= 64;
+        r.counters.footprint_store_sectors *= 64;
         sim_model(&g, &r.counters, rows[i].block, 20, 0, &e);
         double off = e.time_s * 1e6 / rows[i].measured_us;
         CHECKF(off > 0.92 && off < 1.08, "%s block %u: %.0f us, measured %.0f (%s)", rows[i].kernel,
@@ -133,8 +117,8 @@ static void test_monotone(void) {
                                 .load_requests = 8000,
                                 .load_sectors = 32000,
                                 .store_sectors = 32000,
-                                .touched_load_sectors = 32000,
-                                .touched_store_sectors = 32000,
+                                .footprint_load_sectors = 32000,
+                                .footprint_store_sectors = 32000,
                                 .warp_waits = 8000};
     struct sim_estimate before, after;
     sim_model(&g, &base, 256, 32, 0, &before);
@@ -145,16 +129,41 @@ static void test_monotone(void) {
                           &base.warp_special,
                           &base.warp_fp64,
                           &base.load_sectors,
-                          &base.touched_load_sectors,
-                          &base.touched_store_sectors,
+                          &base.footprint_load_sectors,
+                          &base.footprint_store_sectors,
+                          &base.shared_wavefronts,
+                          &base.tensor_flops,
                           &base.warp_waits};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         uint64_t old = *fields[i];
-        *fields[i] = old * 1000 + 1000000;
+        *fields[i] = old * 1000 + 1000000000;
         sim_model(&g, &base, 256, 32, 0, &after);
         CHECKF(after.time_s > before.time_s, "field %zu", i);
         *fields[i] = old;
     }
+    struct sim_counters timed = base;
+    timed.timed_ctas = 4;
+    timed.timed_clocks = timed.timed_clocks_near = 4000;
+    timed.timed_load_sectors = timed.timed_l2_sectors = timed.timed_unique_sectors = 128;
+    sim_model(&g, &timed, 256, 32, 0, &before);
+    uint64_t *parts[] = {&timed.timed_clocks, &timed.timed_slots,   &timed.timed_fp32,
+                         &timed.timed_int,    &timed.timed_special, &timed.timed_fp64,
+                         &timed.timed_tensor, &timed.timed_lsu,     &timed.store_sectors};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        uint64_t old = *parts[i];
+        *parts[i] = old * 1000 + 1000000;
+        sim_model(&g, &timed, 256, 32, 0, &after);
+        CHECKF(after.time_s > before.time_s, "timed part %zu", i);
+        *parts[i] = old;
+    }
+    timed.timed_l2_sectors = 256; /* read twice, after more than L2 holds, comes from DRAM twice */
+    timed.timed_load_sectors = 256;
+    timed.load_sectors *= 2;
+    g.l2_bytes = 1u << 20;
+    sim_model(&g, &timed, 256, 32, 0, &after);
+    g = h200();
+    CHECK(after.dram_s > before.dram_s);
+    sim_model(&g, &base, 256, 32, 0, &before);
     sim_model(&g, &base, 256, 255, 0, &after); /* fewer blocks fit */
     CHECK(after.time_s >= before.time_s && after.occupancy.blocks_sm == 1);
     sim_model(&g, &(struct sim_counters){0}, 256, 32, 0, &after);

@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/092_cumsum_exclusive.task
 // set: B=256 D=4096
-// sim: no
 // what: decoupled look-back: blocks take tiles in order and read their predecessors' sums
 //! let T = ceil_div(D, 512)
 //! workspace state[B, T] : i64

@@ -1,6 +1,5 @@
 // task: tasks/layers/gemm_bias_gelu.task
 // set: M=128 N=128 K=512
-// sim: no
 // what: two stages of cp.async, ldmatrix, mma.sync in bf16, bias and GELU at the end
 #include <cuda_bf16.h>
 //! require K % 8 == 0

@@ -1,6 +1,5 @@
 // task: tasks/layers/gemm_residual.task
 // set: M=128 N=128 K=256
-// sim: no
 // needs: CUTLASS
 // what: CuTe: tiles and fragments by layouts, the SM80 atom for bf16
 #include <cute/tensor.hpp>

@@ -1,6 +1,5 @@
 // task: tasks/layers/gemm_residual.task
 // set: M=128 N=128 K=512
-// sim: no
 // what: mma.sync in bf16 with fragments straight from global memory
 #include <cuda_bf16.h>
 //! launch gemm<<<[ceil_div(N, 32), ceil_div(M, 16)], 128>>>(x, w, r, y, M, N, K)

@@ -1,6 +1,5 @@
 // task: tasks/layers/gemm_residual.task
 // set: M=128 N=128 K=512
-// sim: no
 // what: 64x64 tiles by TMA into swizzled shared memory, two stages on mbarriers, wgmma
 #include <cuda_bf16.h>
 //! require K % 8 == 0

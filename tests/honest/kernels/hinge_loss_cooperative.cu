@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/100_hinge_loss.task
 // set: B=512 D=2048
-// sim: no
 // what: one cooperative launch, the grid meets between the two steps of the sum
 #include <cooperative_groups.h>
 //! workspace part[132] : f32

@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/096_huber_loss.task
 // set: B=512 D=2048
-// sim: no
 // what: every block adds its share to the output, which the plan sets to zero
 //! memset loss = 0
 //! launch huber<<<min(264, ceil_div(B*D, 256)), 256>>>(predictions, targets, loss, B*D)

@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/098_kl_div_loss.task
 // set: B=512 D=2048
-// sim: no
 // what: the last block to finish adds the others' sums; a counter in a workspace finds it
 //! let G = min(264, ceil_div(B*D, 256))
 //! workspace part[G] : f32

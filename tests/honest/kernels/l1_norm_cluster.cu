@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/038_l1_norm.task
 // set: B=512 D=2047
-// sim: no
 // what: a cluster of four blocks a row, partial sums exchanged through distributed shared memory
 #include <cooperative_groups.h>
 //! launch normalise<<<4*B, 128, cluster=[4,1,1]>>>(x, y, D)

@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/087_conv_pointwise2d.task
 // set: N=2 C=64 O=64 H=32 W=32
-// sim: no
 // what: a 1x1 convolution as mma.sync in TF32, operands rounded to nearest
 //! require N <= 65535
 //! let X = H*W

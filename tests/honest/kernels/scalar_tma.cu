@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/005_matrix_scalar_multiplication.task
 // set: M=512 N=1024
-// sim: no
 // what: tiles fetched by TMA, which fills with zeros what lies outside
 //! require aligned(A, 128) && N % 4 == 0
 //! tensormap ta = tiled(A, box=[64, 16])

@@ -1,6 +1,5 @@
 // task: tasks/layers/swiglu_mlp_gate.task
 // set: M=64 N=128 K=256
-// sim: no
 // what: two products through nvcuda::wmma, one gating the other
 #include <cuda_bf16.h>
 #include <mma.h>

@@ -1,6 +1,5 @@
 // task: tasks/kernelbench/level1/025_swish.task
 // set: B=64 D=16384
-// sim: no
 // what: a ring of four stages of cp.async feeds a persistent grid
 //! require B*D % 4 == 0
 //! launch swish<<<min(264, ceil_div(B*D // 4, 128)), 128>>>(x, y, B*D // 4)

@@ -1,7 +1,8 @@
 /* Records what a GPU answers: loads tests/sim/ptx/NAME.ptx, runs the kernel NAME on the inputs of
- * input.h and writes its output to FILE. Not part of the build:
+ * input.h and writes its output to FILE. Not part of the build; tests/sim/hardware/run calls it for
+ * small.bin:
  *
- *     cc -I. tests/sim/golden/record.c -lcuda -o record
+ *     nvcc tests/sim/golden/record.c -lcuda -o record
  *     ./record tests/sim/ptx/ints.ptx ints 40 tests/sim/golden/ints.bin
  *
  * The files here were recorded on an NVIDIA H200, driver API, PTX compiled by the driver. */

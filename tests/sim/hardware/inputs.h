@@ -1,5 +1,5 @@
 /* Contents of registers and memory, the same on the GPU and in the simulator: a function of a seed
- * and a place. C and CUDA C++.
+ * and a place.
  *
  * A distribution says what is hard about a case. Factors are made as bits of their type; the same
  * functions make accumulators (types f32, f16, s32, f64). */
@@ -8,12 +8,6 @@
 
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__CUDACC__)
-#define HW_FN static __host__ __device__ inline
-#else
-#define HW_FN static inline
-#endif
 
 enum hw_dist {
     HW_NORMAL, /* near 1, signed */
@@ -25,7 +19,7 @@ enum hw_dist {
     HW_DISTS
 };
 
-HW_FN uint64_t hw_mix(uint64_t x) {
+static inline uint64_t hw_mix(uint64_t x) {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -34,12 +28,12 @@ HW_FN uint64_t hw_mix(uint64_t x) {
 
 /* A float format: exponent and mantissa bits. The exponent of the distribution's values is chosen
  * between lo and hi, as a field. */
-HW_FN uint64_t hw_float(uint64_t r, int ebits, int mbits, int lo, int hi) {
+static inline uint64_t hw_float(uint64_t r, int ebits, int mbits, int lo, int hi) {
     uint64_t mantissa = r & ((UINT64_C(1) << mbits) - 1);
     uint64_t field = (uint64_t)(lo + (int)((r >> 53) % (uint64_t)(hi - lo + 1)));
     return (r >> 52 & 1) << (ebits + mbits) | field << mbits | mantissa;
 }
-HW_FN uint64_t hw_value(uint64_t r, enum hw_dist dist, int ebits, int mbits) {
+static inline uint64_t hw_value(uint64_t r, enum hw_dist dist, int ebits, int mbits) {
     int bias = (1 << (ebits - 1)) - 1, top = 2 * bias;
     switch (dist) {
     case HW_NORMAL:
@@ -65,7 +59,7 @@ HW_FN uint64_t hw_value(uint64_t r, enum hw_dist dist, int ebits, int mbits) {
 /* Names of types as PTX has them, by the first letters that tell them apart. */
 enum hw_type { HW_F16, HW_BF16, HW_TF32, HW_E4M3, HW_E5M2, HW_INT, HW_F32, HW_F64, HW_INT_HIGH };
 
-HW_FN uint32_t hw_word(uint64_t seed, enum hw_type t, enum hw_dist dist, uint64_t place) {
+static inline uint32_t hw_word(uint64_t seed, enum hw_type t, enum hw_dist dist, uint64_t place) {
     uint64_t r = hw_mix(seed * UINT64_C(0x1000193) + place * 2), q = hw_mix(r);
     switch (t) {
     case HW_F16:
@@ -89,13 +83,8 @@ HW_FN uint32_t hw_word(uint64_t seed, enum hw_type t, enum hw_dist dist, uint64_
         return (uint32_t)r;
     }
 }
-HW_FN uint64_t hw_double(uint64_t seed, enum hw_dist dist, uint64_t place) {
+static inline uint64_t hw_double(uint64_t seed, enum hw_dist dist, uint64_t place) {
     return hw_value(hw_mix(seed * UINT64_C(0x1000193) + place * 2), dist, 11, 52);
-}
-
-/* What is kept of results too large to keep. */
-HW_FN uint64_t hw_hash(uint64_t h, uint32_t word) {
-    return hw_mix(h ^ word);
 }
 
 #endif

@@ -1,0 +1,252 @@
+/* sim KERNEL.cu --task TASK: a kernel on the simulator, looked at closely.
+ *
+ * Two evaluations, both by the evaluator that serves every other command: one judges the kernel at
+ * small shapes with the checkers on, one observes it at the shape that was asked for, whole where
+ * that is small and otherwise in a sample of its blocks. So a kernel that is wrong still shows what
+ * it does; one that does not compile shows nothing. */
+#include "base/file.h"
+#include "eval/eval.h"
+#include "kernel/candidate.h"
+#include "ui/sim_report.h"
+#include "ui/ui.h"
+
+#include <stdio.h>
+
+struct looking {
+    struct ui *ui;
+    struct evaluator_options eo;
+    str file, source;
+    struct cost cost;
+    struct roofline limit;
+    struct outcome *judged, *seen; /* seen: NULL where nothing could be run */
+};
+
+/* ---- words ---- */
+
+static bool has_estimate(const struct looking *l) {
+    return l->seen && json_len(json_get(l->seen->record, "estimate")) > 0;
+}
+
+static void print_verdict(const struct looking *l) {
+    const json *findings = json_get(l->judged->record, "findings");
+    str shape, scope = {0};
+    json_get_str(l->judged->record, "scope", &scope);
+    printf("verdict    %s%s%s\n", verdict_name(l->judged->verdict), *l->judged->why ? ": " : "",
+           l->judged->why);
+    if (l->judged->verdict == VERDICT_ACCEPTED) {
+        printf("verified   on %.*s\n", STR_ARG(scope));
+        printf("findings   none of races, unwritten memory or barriers, at the small shapes%s\n",
+               l->eo.check_own ? " and the task's own" : "");
+    }
+    for (size_t i = 0; i < json_len(findings); i++) {
+        str check = {0}, text = {0};
+        json_get_str(json_at(findings, i), "check", &check);
+        json_get_str(json_at(findings, i), "text", &text);
+        printf("finding    %.*s: %.*s\n", STR_ARG(check), STR_ARG(text));
+    }
+    if (json_len(findings) && json_get_str(l->judged->record, "shape", &shape))
+        printf("           at %.*s\n", STR_ARG(shape));
+}
+
+static void print_estimate(const struct looking *l) {
+    const struct gpu *g = l->eo.device.gpu;
+    struct arena *a = l->ui->arena;
+    double time_s;
+    if (!has_estimate(l)) {
+        if (l->seen && *l->seen->why)
+            printf("not run    at the task's shape: %s: %s\n", verdict_name(l->seen->verdict),
+                   l->seen->why);
+        return;
+    }
+    json_get_f64(l->seen->record, "time_s", &time_s);
+    printf("estimate   %.*s on an %s, %.0f%% of the limit %.*s: a model's, %s, not a measurement\n",
+           STR_ARG(ui_time(a, time_s)), g->title, 100 * l->limit.limit_s / time_s,
+           STR_ARG(ui_time(a, l->limit.limit_s)),
+           g->calibrated ? "calibrated on hardware" : "not calibrated on hardware");
+}
+
+static void print_spills(const struct looking *l, str kernel) {
+    const json *kernels = json_get(l->seen->record, "kernels");
+    for (size_t i = 0; i < json_len(kernels); i++) {
+        int64_t spills = 0, local = 0;
+        str name = {0};
+        json_get_str(json_at(kernels, i), "name", &name);
+        json_get_i64(json_at(kernels, i), "spill_bytes", &spills);
+        json_get_i64(json_at(kernels, i), "local_bytes", &local);
+        if (str_eq(name, kernel) && (spills || local))
+            printf(", %lld bytes of stack, %lld of spills", (long long)local, (long long)spills);
+    }
+}
+
+static void print_launch(const struct looking *l, const struct sim_report *r, size_t i) {
+    const json *e = json_at(json_get(l->seen->record, "estimate"), i);
+    static const char *const keys[] = {"registers", "shared_bytes", "blocks_sm", "warps_sm"};
+    int64_t n[4] = {0}, grid[3] = {0}, block[3] = {0};
+    str kernel = {0}, limiter = {0};
+    json_get_str(e, "kernel", &kernel);
+    json_get_str(e, "occupancy_limiter", &limiter);
+    for (size_t k = 0; k < 4; k++)
+        json_get_i64(e, keys[k], &n[k]);
+    for (size_t k = 0; k < 3; k++) {
+        json_to_i64(json_at(json_get(e, "grid"), k), &grid[k]);
+        json_to_i64(json_at(json_get(e, "block"), k), &block[k]);
+    }
+    printf("launch %zu of %zu: %.*s, %lldx%lldx%lld blocks of %lldx%lldx%lld threads\n", i + 1,
+           r->nlaunches, STR_ARG(kernel), (long long)grid[0], (long long)grid[1],
+           (long long)grid[2], (long long)block[0], (long long)block[1], (long long)block[2]);
+    printf("  resources  %lld registers a thread, %lld bytes of shared memory a block",
+           (long long)n[0], (long long)n[1]);
+    print_spills(l, kernel);
+    printf("\n  occupancy  %lld blocks and %lld of %d warps an SM, limited by %.*s\n",
+           (long long)n[2], (long long)n[3], l->eo.device.gpu->max_warps_sm, STR_ARG(limiter));
+    sim_report_counts(r, i);
+    sim_report_lines(r, i);
+}
+
+static struct sim_report report_of(const struct looking *l) {
+    return (struct sim_report){.a = l->ui->arena,
+                               .record = l->seen ? l->seen->record : NULL,
+                               .cost = &l->cost,
+                               .nlaunches =
+                                   l->seen ? json_len(json_get(l->seen->record, "estimate")) : 0,
+                               .source = l->source,
+                               .lines = (unsigned)option_int(l->ui->options, "lines")};
+}
+
+static void print_report(const struct looking *l) {
+    struct sim_report r = report_of(l);
+    str label = inst_label(l->eo.inst, l->ui->arena);
+    printf("%.*s %.*s, class %s, on %s\n", STR_ARG(l->eo.task->name), STR_ARG(label),
+           accuracy_name(l->eo.task->accuracy), l->eo.device.text);
+    print_verdict(l);
+    print_estimate(l);
+    for (size_t i = 0; i < r.nlaunches; i++)
+        print_launch(l, &r, i);
+}
+
+/* ---- JSON ---- */
+
+/* The record's lines with their texts and shares, hottest first, as many as were asked for. */
+static json *lines_json(const struct looking *l, const struct sim_report *r, size_t launch) {
+    size_t n;
+    struct sim_hot_line *hot =
+        sim_hot_lines(json_at(json_get(l->seen->record, "lines"), launch), l->ui->arena, &n);
+    json *list = json_array();
+    for (size_t i = 0; i < n && i < r->lines; i++) {
+        const struct sim_line *k = &hot[i].line;
+        json *j = json_object();
+        json_set_str(j, "file", k->file);
+        json_set_i64(j, "line", k->line);
+        if (str_is(k->file, CANDIDATE_UNIT_FILE))
+            json_set_str(j, "text", sim_source_line(l->source, k->line));
+        json_set_f64(j, "share", hot[i].share);
+        json_set_i64(j, "warp_instrs", (int64_t)k->warp_instrs);
+        json_set_i64(j, "lane_instrs", (int64_t)k->lane_instrs);
+        json_set_i64(j, "flops", (int64_t)k->flops);
+        json_set_i64(j, "tensor_flops", (int64_t)k->tensor_flops);
+        json_set_i64(j, "requests", (int64_t)k->requests);
+        json_set_i64(j, "sectors", (int64_t)k->sectors);
+        json_set_i64(j, "bytes", (int64_t)k->bytes);
+        json_set_i64(j, "shared_requests", (int64_t)k->shared_requests);
+        json_set_i64(j, "shared_wavefronts", (int64_t)k->shared_wavefronts);
+        json_set_i64(j, "shared_conflicts", (int64_t)k->shared_conflicts);
+        json_set_i64(j, "divergent_branches", (int64_t)k->divergent_branches);
+        json_push(list, j);
+    }
+    return list;
+}
+
+static json *launches_json(const struct looking *l) {
+    struct sim_report r = report_of(l);
+    json *list = json_array();
+    for (size_t i = 0; i < r.nlaunches; i++) {
+        json *j = json_copy(json_at(json_get(l->seen->record, "estimate"), i));
+        json_set(j, "counters", json_copy(json_at(json_get(l->seen->record, "counters"), i)));
+        json_set(j, "lines", lines_json(l, &r, i));
+        json_push(list, j);
+    }
+    return list;
+}
+
+static json *looking_json(const struct looking *l) {
+    json *j = json_object();
+    double time_s;
+    json_set_str(j, "task", l->eo.task->name);
+    json_set_str(j, "shape", inst_label(l->eo.inst, l->ui->arena));
+    json_set_str(j, "device", str_view(l->eo.device.text));
+    json_set_str(j, "gpu", str_view(l->eo.device.gpu->title));
+    json_set_bool(j, "model_calibrated", l->eo.device.gpu->calibrated);
+    json_set_str(j, "verdict", str_view(verdict_name(l->judged->verdict)));
+    json_set_bool(j, "accepted", l->judged->verdict == VERDICT_ACCEPTED);
+    json_set_str(j, "why", str_view(l->judged->why));
+    json_set(j, "findings",
+             json_get(l->judged->record, "findings")
+                 ? json_copy(json_get(l->judged->record, "findings"))
+                 : json_array());
+    if (has_estimate(l) && json_get_f64(l->seen->record, "time_s", &time_s)) {
+        json_set_bool(j, "estimated", true);
+        json_set_f64(j, "time_s", time_s);
+        json_set_f64(j, "limit_share", l->limit.limit_s / time_s);
+        json_set_str(j, "bound", str_view(l->seen->bound));
+    } else if (l->seen) {
+        json_set_str(j, "not_run", str_view(l->seen->why));
+    }
+    json_set_f64(j, "limit_s", l->limit.limit_s);
+    json_set_f64(j, "compulsory_bytes", l->cost.compulsory_bytes);
+    json_set_f64(j, "flops", l->cost.flops);
+    json_set(j, "launches", launches_json(l));
+    return j;
+}
+
+/* ---- the command ---- */
+
+/* Without code there is nothing to observe. */
+static bool was_built(const struct outcome *o) {
+    return json_len(json_get(o->record, "kernels")) > 0;
+}
+
+static bool look(struct looking *l, struct err *err) {
+    char *const *args;
+    const char *task_file = option_text(l->ui->options, "task");
+    const char *gpu = option_text(l->ui->options, "gpu");
+    const char *device = arena_printf(l->ui->arena, "sim:%s", gpu).p;
+    struct task *task;
+    struct inst *inst;
+    options_args(l->ui->options, &args);
+    if (!task_file)
+        return err_set(err, ERR_INPUT, "sim needs --task TASK: what the kernel computes");
+    l->file = str_view(args[0]);
+    if (!ui_load_task_file(l->ui, task_file, &task, &inst, err) ||
+        !file_read(args[0], CANDIDATE_MAX_BYTES, l->ui->arena, &l->source, err) ||
+        !ui_evaluator_options_on(l->ui, device, task, inst, &l->eo, err))
+        return false;
+    cost_of(inst, &l->cost);
+    l->limit = task_limit(l->eo.device.gpu, inst);
+    l->eo.workers = l->eo.compilers = 1;
+    struct evaluator_options judging = l->eo, observing = l->eo;
+    judging.verify_only = true;
+    judging.check_own = l->eo.check_own = option_bool(l->ui->options, "checks");
+    judging.small_only = !judging.check_own;
+    observing.observe_only = true;
+    if (!evaluate_once(&judging, l->file, l->source, &l->judged, err))
+        return false;
+    return !was_built(l->judged) || evaluate_once(&observing, l->file, l->source, &l->seen, err);
+}
+
+int cmd_sim(struct ui *ui) {
+    struct looking l = {.ui = ui};
+    struct err err = {0};
+    int code;
+    if (!look(&l, &err)) {
+        code = ui_fail(ui, &err);
+    } else {
+        code = l.judged->verdict == VERDICT_ACCEPTED ? 0 : ERR_NO;
+        if (!ui->as_json)
+            print_report(&l);
+        else if (!ui_print_json(looking_json(&l)))
+            code = ERR_ENV;
+    }
+    outcome_free(l.judged);
+    outcome_free(l.seen);
+    return code;
+}

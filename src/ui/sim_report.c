@@ -1,0 +1,179 @@
+#include "ui/sim_report.h"
+
+#include "device/job.h"
+#include "kernel/candidate.h"
+#include "ui/ui.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TEXT_COLUMNS = 60 };
+
+typedef unsigned long long ull;
+
+static double per(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
+
+/* ---- counters ---- */
+
+static void print_executed(const struct sim_counters *c) {
+    const struct {
+        const char *name;
+        uint64_t n;
+    } kinds[] = {{"fp32", c->warp_fp32},      {"integer", c->warp_int},
+                 {"fp64", c->warp_fp64},      {"special", c->warp_special},
+                 {"tensor", c->warp_tensor},  {"memory", c->warp_memory},
+                 {"control", c->warp_control}};
+    printf("  executed   %llu warp instructions, %.3g of 32 lanes at work:", (ull)c->warp_instrs,
+           per((double)c->lane_instrs, (double)c->warp_instrs));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].n)
+            printf(" %s %llu", kinds[i].name, (ull)kinds[i].n);
+    if (c->ctas < c->ctas_total)
+        printf("; of %llu of %llu blocks", (ull)c->ctas, (ull)c->ctas_total);
+    printf("\n");
+    if (c->divergent_branches)
+        printf("  divergence %llu branches parted a warp\n", (ull)c->divergent_branches);
+    if (c->flops + c->tensor_flops)
+        printf("  arithmetic %.4g Mflop, %.4g Mflop on tensor cores\n", (double)c->flops / 1e6,
+               (double)c->tensor_flops / 1e6);
+}
+
+static void print_global(const char *what, uint64_t requests, uint64_t sectors, uint64_t bytes) {
+    if (requests)
+        printf("  %-10s %llu requests, %.3g sectors each, %.4g MB asked for, %.0f%% of what "
+               "moves\n",
+               what, (ull)requests, per((double)sectors, (double)requests), (double)bytes / 1e6,
+               100 * per((double)bytes, 32.0 * (double)sectors));
+}
+
+static void print_memory(const struct sim_report *r, const struct sim_counters *c) {
+    double reads = 32 * (double)c->footprint_load_sectors / 1e6;
+    double writes = 32 * (double)c->footprint_store_sectors / 1e6;
+    print_global("loads", c->load_requests, c->load_sectors, c->load_bytes);
+    print_global("stores", c->store_requests, c->store_sectors, c->store_bytes);
+    printf("  footprint  %.4g MB read, %.4g MB written%s", reads, writes,
+           c->ctas < c->ctas_total ? ", scaled from the sample" : "");
+    if (r->nlaunches == 1)
+        printf("; the task needs %.4g and %.4g", r->cost->read_bytes / 1e6,
+               r->cost->write_bytes / 1e6);
+    printf("\n");
+    if (c->shared_requests)
+        printf("  shared     %llu requests, %llu wavefronts, %llu of them by bank conflicts\n",
+               (ull)c->shared_requests, (ull)c->shared_wavefronts, (ull)c->shared_conflicts);
+    if (c->atomic_requests)
+        printf("  atomics    %llu requests to global memory\n", (ull)c->atomic_requests);
+    if (c->async_bytes)
+        printf("  async      %.4g MB by asynchronous copies\n", (double)c->async_bytes / 1e6);
+}
+
+struct parts {
+    struct arena *a;
+    size_t n;
+};
+
+/* "dram_s": 1.2e-6 → "dram 1.2 us"; the parts of an estimate are all its members in seconds. */
+static void print_part(void *ctx, const char *key, const json *value) {
+    struct parts *p = ctx;
+    str name = str_view(key);
+    double s;
+    if (!str_ends(name, S("_s")) || str_is(name, "time_s") || !json_to_f64(value, &s) || !(s > 0))
+        return;
+    printf("%s%.*s %.*s", p->n++ ? ", " : " ", (int)name.n - 2, name.p, STR_ARG(ui_time(p->a, s)));
+}
+
+static void print_model(const struct sim_report *r, const json *estimate) {
+    struct parts p = {.a = r->a};
+    str bound;
+    double waves = 0, time_s = 0;
+    if (!json_get_str(estimate, "bound", &bound))
+        return;
+    json_get_f64(estimate, "waves", &waves);
+    json_get_f64(estimate, "time_s", &time_s);
+    printf("  model      %.*s-bound, %.2f waves, %.*s:", STR_ARG(bound), waves,
+           STR_ARG(ui_time(r->a, time_s)));
+    json_each(estimate, print_part, &p);
+    printf("\n");
+}
+
+void sim_report_counts(const struct sim_report *r, size_t i) {
+    struct sim_counters c;
+    if (!counters_from_json(json_at(json_get(r->record, "counters"), i), &c))
+        return;
+    print_executed(&c);
+    print_memory(r, &c);
+    print_model(r, json_at(json_get(r->record, "estimate"), i));
+}
+
+/* ---- lines ---- */
+
+/* Clocks of an SM that a line takes up at least: it issues four instructions a clock, moves a
+ * wavefront of shared memory and two sectors, and does some 1,024 tensor operations. Good enough to
+ * say where to look. */
+static double cost_of_line(const struct sim_line *l) {
+    return (double)l->warp_instrs / 4 + (double)l->shared_wavefronts + (double)l->sectors / 2 +
+           (double)l->tensor_flops / 2048;
+}
+
+static int by_share(const void *x, const void *y) {
+    const struct sim_hot_line *a = x, *b = y;
+    if (a->share != b->share)
+        return a->share < b->share ? 1 : -1;
+    return (a->line.line > b->line.line) - (a->line.line < b->line.line);
+}
+
+struct sim_hot_line *sim_hot_lines(const json *lines, struct arena *a, size_t *n) {
+    struct sim_hot_line *hot = arena_array(a, struct sim_hot_line, json_len(lines) + 1);
+    double sum = 0;
+    *n = 0;
+    for (size_t i = 0; i < json_len(lines); i++) {
+        struct sim_hot_line *h = &hot[*n];
+        if (!line_from_json(json_at(lines, i), &h->line))
+            continue;
+        h->share = cost_of_line(&h->line);
+        sum += h->share;
+        *n += h->share > 0;
+    }
+    for (size_t i = 0; i < *n; i++)
+        hot[i].share /= sum;
+    if (*n)
+        qsort(hot, *n, sizeof *hot, by_share);
+    return hot;
+}
+
+str sim_source_line(str source, uint32_t line) {
+    str text = {0};
+    for (uint32_t i = 0; i < line; i++)
+        if (!str_line(&source, &text))
+            return (str){0};
+    return str_trim(text);
+}
+
+static void print_line(const struct sim_report *r, const struct sim_hot_line *h) {
+    const struct sim_line *l = &h->line;
+    bool ours = str_is(l->file, CANDIDATE_UNIT_FILE);
+    str text = ours ? str_cut(sim_source_line(r->source, l->line), 0, TEXT_COLUMNS) : l->file;
+    printf("  %6.1f%% %6u %12llu ", 100 * h->share, l->line, (ull)l->warp_instrs);
+    if (l->requests)
+        printf("%8.3g", per((double)l->sectors, (double)l->requests));
+    else
+        printf("%8s", "-");
+    if (l->shared_requests)
+        printf(" %10.3g", per((double)l->shared_wavefronts, (double)l->shared_requests));
+    else
+        printf(" %10s", "-");
+    printf("  %.*s\n", STR_ARG(text));
+}
+
+void sim_report_lines(const struct sim_report *r, size_t i) {
+    size_t n;
+    const json *lines = json_at(json_get(r->record, "lines"), i);
+    struct sim_hot_line *hot = sim_hot_lines(lines, r->a, &n);
+    if (!n || !r->lines)
+        return;
+    printf("  %7s %6s %12s %8s %10s  source (sectors and wavefronts a request)\n", "share", "line",
+           "instructions", "sectors", "wavefronts");
+    for (size_t k = 0; k < n && k < r->lines; k++)
+        print_line(r, &hot[k]);
+}
