@@ -101,7 +101,7 @@ static inline void corpus_answer(const struct corpus_row *r, const uint32_t *wor
     uint32_t room = r->compare.unit != UNIT_BITS ? 4096 : n <= 1024 ? 1024 : 256;
     uint32_t step = (n + room - 1) / room;
     memset(a, 0, sizeof *a);
-    strncpy(a->name, corpus_name(r), CORPUS_NAME - 1);
+    snprintf(a->name, sizeof a->name, "%s", corpus_name(r));
     a->words = n;
     for (uint32_t i = 0; i < n; i++) {
         if (i % CORPUS_N == 0)
