@@ -15,7 +15,11 @@ struct briefing {
     const struct gpu *gpu;
     struct features features;
     struct roofline roofline;
+    struct ground ground;
 };
+/* All of it, from the first three. */
+bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
+                   struct briefing *out, struct err *err);
 
 struct parent { /* a strategy that was tried */
     struct strategy strategy;

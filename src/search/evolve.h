@@ -18,7 +18,7 @@
 
 struct evolve_options {
     const struct catalogue *catalogue;
-    enum workload workload;
+    struct ground ground;
     uint64_t seed;
     size_t population, plateau; /* not 0 */
     uint64_t candidates;        /* budget; 0: none */

@@ -415,7 +415,7 @@ static void set_up(struct search *s) {
     const struct briefing *b = o->briefing;
     struct evolve_options eo = {
         .catalogue = b->catalogue,
-        .workload = b->features.workload,
+        .ground = b->ground,
         .seed = o->seed,
         .population = o->population ? o->population : POPULATION,
         .plateau = o->plateau ? o->plateau : PLATEAU,
@@ -424,7 +424,7 @@ static void set_up(struct search *s) {
         .stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE,
     };
     evolve_init(&s->e, &eo);
-    strategy_fallback(b->catalogue, eo.workload, &s->fallback);
+    strategy_fallback(b->catalogue, &eo.ground, &s->fallback);
     *s->best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     s->start_ms = clock_ms();
 }
@@ -434,7 +434,7 @@ static bool run(struct search *s) {
     if (!read_number(s, NOTE_ELAPSED, 0, &s->before_ms) ||
         !read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends))
         return false;
-    uint64_t space = strategy_space(s->e.o.catalogue, s->e.o.workload);
+    uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
     emit_text(
         s, EVENT_START, S(""),
         arena_printf(s->mem, "%s, %llu strategies", s->o->agent->name, (unsigned long long)space));

@@ -46,14 +46,12 @@ static bool write_naive(const struct bench *b, struct arena *a, str *source, str
     struct catalogue *catalogue;
     struct strategy fallback;
     struct agent agent;
-    struct briefing brief = {.inst = b->eo.inst, .gpu = b->eo.device.gpu};
-    features_of(b->eo.inst, &brief.features);
-    if (!catalogue_load(b->assets, a, &catalogue, err) || !expert_new(b->assets, &agent, err))
+    struct briefing brief;
+    if (!catalogue_load(b->assets, a, &catalogue, err) ||
+        !briefing_make(b->eo.inst, catalogue, b->eo.device.gpu, &brief, err) ||
+        !expert_new(b->assets, &agent, err))
         return false;
-    brief.catalogue = catalogue;
-    if (brief.gpu)
-        brief.roofline = task_limit(brief.gpu, b->eo.inst);
-    strategy_fallback(catalogue, brief.features.workload, &fallback);
+    strategy_fallback(catalogue, &brief.ground, &fallback);
     agent.code(agent.self, &brief, &fallback, take_source, &w);
     agent.release(agent.self);
     if (w.err.kind)

@@ -47,14 +47,7 @@ static bool describe(struct run *r, struct err *err) {
         return false;
     r->eo.assets = assets;
     r->eo.duel = true;
-    r->briefing = (struct briefing){
-        .inst = r->inst,
-        .catalogue = r->catalogue,
-        .gpu = r->eo.device.gpu,
-        .roofline = task_limit(r->eo.device.gpu, r->inst),
-    };
-    features_of(r->inst, &r->briefing.features);
-    return true;
+    return briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err);
 }
 
 /* What makes two runs the same one. */

@@ -11,6 +11,7 @@ static struct arena *mem;
 static struct catalogue *catalogue;
 static struct agent expert;
 static struct err err;
+static const struct ground pointwise = {.workload = {[WORKLOAD_POINTWISE] = true}};
 
 struct task_case {
     const char *name, *text;
@@ -72,13 +73,7 @@ static bool brief(const char *name, const char *text, struct briefing *out) {
     str whole = arena_printf(mem, "task t \"%s\"\n%s", name, text);
     if (!task_parse(S("test.task"), whole, mem, &t, &err) || !task_bind(t, NULL, 0, mem, &in, &err))
         return false;
-    *out = (struct briefing){.inst = in, .catalogue = catalogue, .gpu = gpu_find(S("h200"))};
-    features_of(in, &out->features);
-    struct cost c;
-    cost_of(in, &c);
-    out->roofline =
-        gpu_roofline(out->gpu, c.read_bytes, c.write_bytes, c.flops, out->gpu->fp32_flops);
-    return true;
+    return briefing_make(in, catalogue, gpu_find(S("h200")), out, &err);
 }
 
 struct written {
@@ -115,7 +110,7 @@ static bool parses(const struct briefing *b, str source) {
 }
 
 static void nth(uint64_t index, struct strategy *out) {
-    strategy_fallback(catalogue, WORKLOAD_POINTWISE, out);
+    strategy_fallback(catalogue, &pointwise, out);
     for (size_t i = 0; i < catalogue->n; i++) {
         const struct decision *d = &catalogue->decisions[i];
         out->value[i] = d->values[index % d->nvalues];
@@ -124,7 +119,7 @@ static void nth(uint64_t index, struct strategy *out) {
 }
 
 static void test_every_strategy(void) {
-    uint64_t space = strategy_space(catalogue, WORKLOAD_POINTWISE);
+    uint64_t space = strategy_space(catalogue, &pointwise);
     CHECK(space >= 320);
     for (size_t t = 0; t < NTASKS; t++) {
         struct briefing b;
@@ -150,7 +145,7 @@ static void test_shapes_of_code(void) {
     struct briefing b;
     struct strategy naive, wide;
     CHECK(brief(tasks[0].name, tasks[0].text, &b));
-    strategy_fallback(catalogue, WORKLOAD_POINTWISE, &naive);
+    strategy_fallback(catalogue, &pointwise, &naive);
     str s = code(&b, &naive).source;
     CHECK(has(s, "y[e] = compute_y(x[e]);") && !has(s, "unroll"));
     CHECK(has(s, "//! launch t_kernel<<<ceil_div(N, 256), 256>>>(x, y, N)"));
@@ -180,7 +175,7 @@ static void test_shapes_of_code(void) {
 static void test_refusals(void) {
     struct briefing b;
     struct strategy s;
-    strategy_fallback(catalogue, WORKLOAD_POINTWISE, &s);
+    strategy_fallback(catalogue, &pointwise, &s);
     CHECK(
         brief("f64", "dim N = 8\nin x[N] : f64 ~ normal(0,1)\nout y[N] : f64\ny[i] = x[i]\n", &b));
     CHECK(!code(&b, &s).ok && strstr(err.text, "f64 is not supported"));
@@ -232,7 +227,7 @@ static void test_plan(void) {
     struct strategy naive;
     CHECK(brief(tasks[0].name, tasks[0].text, &b));
     b.roofline.limit_s = 1; /* large: not a matter of latency */
-    strategy_fallback(catalogue, WORKLOAD_POINTWISE, &naive);
+    strategy_fallback(catalogue, &pointwise, &naive);
     for (size_t n = 1; n <= 40; n++) {
         struct planned p = {0}, again = {0};
         struct rng r = rng_stream(7, S("plan"));
@@ -260,8 +255,8 @@ static void test_cross(void) {
     int mutated = 0;
     for (uint64_t i = 0; i < 200; i++) {
         struct rng r = rng_sub(rng_stream(3, S("cross")), i);
-        strategy_random(catalogue, WORKLOAD_POINTWISE, rng_sub(r, 100), &x.strategy);
-        strategy_random(catalogue, WORKLOAD_POINTWISE, rng_sub(r, i % 4 ? 101 : 100), &y.strategy);
+        strategy_random(catalogue, &pointwise, rng_sub(r, 100), &x.strategy);
+        strategy_random(catalogue, &pointwise, rng_sub(r, i % 4 ? 101 : 100), &y.strategy);
         struct planned p = {0};
         expert.cross(expert.self, &b, &x, &y, r, on_plan, &p);
         CHECK(p.calls == 1 && p.n == 1 && has(p.reason, "10 us"));

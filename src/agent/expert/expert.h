@@ -18,4 +18,10 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
 void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
                    struct rng r, struct strategy *out, struct buf *reason);
 
+/* The families, in the order in which they are asked (sheet.h). */
+struct family;
+const struct family *const *expert_families(size_t *n);
+/* The workloads of the parts of a task: whose decisions apply. */
+bool expert_workloads(const struct briefing *b, bool *workload, struct err *err);
+
 #endif

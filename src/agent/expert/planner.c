@@ -12,27 +12,27 @@
 enum { RULES_MAX = 8 };
 
 /* A rule in units that fit any dtype: width 0 stands for a 16-byte access. */
-struct rule {
+struct bet {
     int width, items, block, persistent, hint;
 };
-static const struct rule memory_rules[] = {
+static const struct bet memory_rules[] = {
     {0, 2, 256, 0, 0}, {0, 4, 256, 0, 0}, {0, 1, 256, 0, 0},
     {0, 2, 512, 0, 1}, {0, 4, 128, 1, 0}, {0, 2, 256, 1, 1},
 };
-static const struct rule compute_rules[] = {
+static const struct bet compute_rules[] = {
     {0, 1, 256, 0, 0},
     {2, 1, 256, 0, 0},
     {0, 1, 128, 0, 0},
     {0, 2, 128, 1, 0},
 };
-static const struct rule latency_rules[] = {
+static const struct bet latency_rules[] = {
     {2, 1, 128, 0, 0},
     {1, 1, 128, 0, 0},
     {1, 1, 64, 0, 0},
     {0, 1, 64, 0, 0},
 };
 static const struct {
-    const struct rule *rules;
+    const struct bet *rules;
     size_t n;
     const char *why;
 } regimes[REGIME_COUNT] = {
@@ -51,15 +51,16 @@ static enum regime regime_of(const struct briefing *b) {
 }
 
 /* Decisions that a changed catalogue does not have keep their defaults. */
-static void apply_rule(const struct briefing *b, const struct rule *rule, struct strategy *out) {
+static void apply_rule(const struct briefing *b, const struct bet *rule, struct strategy *out) {
     const struct catalogue *c = b->catalogue;
     int wide = ACCESS_BYTES / (int)dtype_info(b->features.dtype)->bytes;
-    strategy_fallback(c, b->features.workload, out);
+    strategy_fallback(c, &b->ground, out);
     strategy_put(c, out, "vector-width", rule->width ? rule->width : wide < 8 ? wide : 8);
     strategy_put(c, out, "items", rule->items);
     strategy_put(c, out, "block", rule->block);
     strategy_put(c, out, "persistent", rule->persistent);
     strategy_put(c, out, "cache-hint", rule->hint);
+    strategy_repair(c, &b->ground, out);
 }
 
 struct list {
@@ -84,11 +85,11 @@ static double distance_to(const struct list *l, const struct strategy *s) {
 }
 
 /* Farthest first, of a fresh set of samples each time. */
-static void add_far(struct list *l, enum workload w, struct rng r) {
+static void add_far(struct list *l, const struct ground *g, struct rng r) {
     struct strategy best, sample;
     double far = 0;
     for (uint64_t i = 0; i < SAMPLES; i++) {
-        strategy_random(l->c, w, rng_sub(r, i), &sample);
+        strategy_random(l->c, g, rng_sub(r, i), &sample);
         double d = distance_to(l, &sample);
         if (d > far) {
             far = d;
@@ -101,11 +102,10 @@ static void add_far(struct list *l, enum workload w, struct rng r) {
 
 size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
                     struct buf *reason) {
-    enum workload w = b->features.workload;
     enum regime regime = regime_of(b);
     struct list l = {b->catalogue, out, 0, n};
     struct strategy s, naive;
-    strategy_fallback(b->catalogue, w, &naive);
+    strategy_fallback(b->catalogue, &b->ground, &naive);
     for (size_t i = 0; i < regimes[regime].n; i++) {
         /* The last place is kept for the fallback until it is in. */
         if (l.n + 1 == n)
@@ -117,7 +117,7 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
     }
     add_new(&l, &naive);
     for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
-        add_far(&l, w, rng_sub(r, i));
+        add_far(&l, &b->ground, rng_sub(r, i));
     static const char *const names[REGIME_COUNT] = {"memory-bound", "compute-bound",
                                                     "latency-bound"};
     buf_printf(reason, "%s (%.2g flop a byte): %s, the naive kernel, then strategies far apart",
@@ -136,14 +136,14 @@ static void put_parent(const struct briefing *b, const struct parent *p, struct 
 void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
                    struct rng r, struct strategy *out, struct buf *reason) {
     const struct catalogue *c = b->catalogue;
-    strategy_cross(c, &x->strategy, &y->strategy, rng_sub(r, 0), out);
+    strategy_cross(c, &b->ground, &x->strategy, &y->strategy, rng_sub(r, 0), out);
     bool mutate = rng_unit(r, 0) < MUTATE_SHARE;
     for (uint64_t i = 0; i < TRIES; i++) {
         bool parent = strategy_equal(c, out, &x->strategy) || strategy_equal(c, out, &y->strategy);
         if (!mutate && !parent)
             break;
         mutate = false;
-        strategy_mutate(c, out, rng_sub(r, i + 1), out);
+        strategy_mutate(c, &b->ground, out, rng_sub(r, i + 1), out);
     }
     buf_puts(reason, S("child of "));
     put_parent(b, x, reason);
