@@ -110,7 +110,7 @@ static size_t tournament(struct rng r, uint64_t position, size_t n, size_t excep
 }
 
 static struct parent parent_of(const struct evolve_trial *t) {
-    return (struct parent){t->strategy, t->time_s};
+    return (struct parent){t->aligned, t->time_s};
 }
 
 bool evolve_parents(const struct evolve *e, uint64_t slot, struct parent *x, struct parent *y) {
@@ -183,10 +183,15 @@ bool evolve_claim(struct evolve *e, uint64_t slot, uint64_t attempt,
         e->stopped = "space";
         return false;
     }
+    t.aligned = t.strategy;
     e->trials = mem_grow(e->trials, &e->cap, e->n + 1, sizeof *e->trials);
     *trial = e->n;
     e->trials[e->n++] = t;
     return true;
+}
+
+void evolve_align(struct evolve *e, size_t trial, const struct strategy *aligned) {
+    e->trials[trial].aligned = *aligned;
 }
 
 void evolve_submit(struct evolve *e, size_t trial) {
@@ -217,7 +222,7 @@ static double mean_log(const struct evolve *e, size_t decision, int64_t value, b
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++) {
         const struct evolve_trial *t = &e->trials[i];
-        if (!isfinite(t->time_s) || (!all && t->strategy.value[decision] != value))
+        if (!isfinite(t->time_s) || (!all && t->aligned.value[decision] != value))
             continue;
         sum += log(t->time_s);
         n++;

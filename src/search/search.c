@@ -301,9 +301,25 @@ static void keep_accepted(struct search *s, const struct pending *p) {
     memcpy(k->source, p->source.p, p->source.n);
 }
 
+/* What an accepted candidate really is, before it becomes a parent. */
+static bool align(struct search *s, const struct pending *p) {
+    struct answer a = {.mem = s->mem};
+    const struct strategy *strategy = &s->e.trials[p->trial].strategy;
+    s->o->agent->align(s->o->agent->self, s->o->briefing, strategy, p->outcome->record, on_plan,
+                       &a);
+    if (!await(s, &a))
+        return false;
+    if (!a.ok || a.n == 0)
+        return fail(s, &a.err);
+    evolve_align(&s->e, p->trial, &a.strategies[0]);
+    return true;
+}
+
 static void consume(struct search *s, struct pending *p) {
     const struct outcome *o = p->outcome;
     double time_s = o->verdict == VERDICT_ACCEPTED ? o->time_s : INFINITY;
+    if (isfinite(time_s) && !align(s, p))
+        return;
     bool is_best = evolve_settle(&s->e, p->trial, time_s);
     const struct strategy *strategy = &s->e.trials[p->trial].strategy;
     if (strategy_equal(s->o->briefing->catalogue, strategy, &s->fallback))
