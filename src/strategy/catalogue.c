@@ -54,7 +54,7 @@ static bool find_names(const char *assets, struct arena *a, struct names *list, 
     return true;
 }
 
-const char *fact_name(enum fact f) {
+const char *fact_name(enum ground_fact f) {
     static const char *const names[] = {
 #define FACT(id, name, what) name,
 #include "strategy/fact.def"
@@ -65,7 +65,7 @@ const char *fact_name(enum fact f) {
 
 static bool find_name(const struct catalogue *c, struct condition *x) {
     for (size_t i = 0; i < FACT_COUNT; i++)
-        if (str_is(x->name, fact_name((enum fact)i))) {
+        if (str_is(x->name, fact_name((enum ground_fact)i))) {
             x->is_fact = true;
             x->which = i;
             return true;

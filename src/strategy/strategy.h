@@ -16,13 +16,13 @@
 
 enum regime { REGIME_MEMORY, REGIME_COMPUTE, REGIME_LATENCY, REGIME_COUNT };
 
-enum fact {
+enum ground_fact {
 #define FACT(id, name, what) FACT_##id,
 #include "strategy/fact.def"
 #undef FACT
     FACT_COUNT
 };
-const char *fact_name(enum fact f);
+const char *fact_name(enum ground_fact f);
 
 /* What a task and a GPU are to the catalogue: which decisions apply, which of their values. */
 struct ground {

@@ -233,6 +233,18 @@ static void conclude(struct bench *b) {
         qsort(b->kernels, b->nkernels, sizeof *b->kernels, by_time);
 }
 
+static const char *const baseline_names[] = {"none", "naive", "torch", "torch-eager"};
+
+enum bench_baseline bench_baseline_of(const char *name) {
+    for (int i = 0; i < (int)(sizeof baseline_names / sizeof *baseline_names); i++)
+        if (!strcmp(name, baseline_names[i]))
+            return (enum bench_baseline)i;
+    return BASELINE_NONE;
+}
+const char *bench_baseline_name(enum bench_baseline b) {
+    return baseline_names[b];
+}
+
 bool bench_run(struct bench *b, struct arena *a, struct err *err) {
     bool ok = true;
     if (b->baseline == BASELINE_NAIVE)

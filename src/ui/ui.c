@@ -139,14 +139,19 @@ static bool parse_set(struct ui *ui, struct binding **out, size_t *n, struct err
     return true;
 }
 
+bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
+                       struct err *err) {
+    struct binding *bindings;
+    size_t n;
+    return task_load(path, ui->arena, task, err) && parse_set(ui, &bindings, &n, err) &&
+           task_bind(*task, bindings, n, ui->arena, inst, err);
+}
+
 bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst,
                   struct err *err) {
     char *const *args;
-    struct binding *bindings;
-    size_t n;
     options_args(ui->options, &args);
-    return task_load(args[i], ui->arena, task, err) && parse_set(ui, &bindings, &n, err) &&
-           task_bind(*task, bindings, n, ui->arena, inst, err);
+    return ui_load_task_file(ui, args[i], task, inst, err);
 }
 
 static const char *const *split_words(struct arena *a, const char *text) {

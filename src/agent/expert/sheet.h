@@ -14,6 +14,9 @@
 #include "agent/expert/form.h"
 #include "base/template.h"
 
+#define SHEET_SHARED 128
+#define SCOPE_LOCALS 192
+
 struct sheet {
     const struct briefing *briefing; /* of the whole task */
     const struct strategy *strategy;
@@ -34,6 +37,13 @@ struct sheet {
     uint64_t declared;               /* tensors with a workspace line, by number in the form */
     uint64_t helpers;                /* cp_… functions that are called, of kernel/emit.h */
     str workspace[TASK_MAX_TENSORS]; /* names of those declared */
+    size_t made;                     /* tensors that writers of steps have added */
+    str local[SCOPE_LOCALS];         /* names of the kernel that was begun last */
+    size_t nlocal;
+    struct {
+        str key, name;
+    } shared[SHEET_SHARED]; /* what several steps use, of sheet_once */
+    size_t nshared;
 };
 
 struct step {
@@ -66,8 +76,16 @@ bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots
                     struct buf *out);
 /* The content of a buf, kept in the arena without the last line's end; the buf is emptied. */
 str sheet_keep(struct sheet *sh, struct buf *b);
+/* The task's own text of a statement, for a comment: one line. */
+str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s);
 /* A decision's value, `otherwise` where it does not apply or is unknown. */
 int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise);
+
+/* What several steps may share: a constant, a type, a function of the file. True the first time:
+ * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),
+ * `base` how it would like to be called. */
+bool sheet_once(struct sheet *sh, str key, const char *base, str *name);
+bool sheet_has_name(const struct sheet *sh, str name); /* in use, or a word of CUDA's */
 
 /* ---- the plan ---- */
 /* An integer expression over dimensions in plan syntax, with parentheses where it needs them
@@ -89,6 +107,7 @@ struct scope {
     uint64_t tensors, written;         /* pointers it takes, by number; those that are not const */
     struct {
         str name, plan;
+        bool size; /* of an expression of the task: a require line keeps it within an int */
     } ints[SCOPE_INTS];
     size_t nints;
     struct { /* reads (or any expression) that stand in a register already */
@@ -97,7 +116,10 @@ struct scope {
     } held[64];
     size_t nheld;
 };
+/* One kernel after the other: local names are those of the scope that was begun last. */
 bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name);
+/* A name for a variable of this kernel alone: sum, sum2, … */
+str scope_name(struct scope *k, const char *base);
 /* The integer of an expression over dimensions: a literal, or a parameter of the kernel, made at
  * first use. */
 str scope_int(struct scope *k, const struct expr *e);
@@ -126,6 +148,18 @@ const char *scope_index_type(const struct scope *k); /* "int" or "long long" */
 str scope_params(struct scope *k);
 /* "x, y, N" for the launch line. */
 str scope_args(struct scope *k);
+
+/* Coordinates of the scope's statement at flat index `e` of its variables, as declarations, those
+ * of `vars`; they are named and set in k->var. */
+bool scope_coordinates(struct scope *k, str e, uint32_t vars, struct buf *out);
+/* The number of elements the statement defines, in plan syntax. */
+str scope_plan_elements(struct scope *k);
+
+/* ---- inout tensors ---- */
+/* The step with those inout tensors that cannot be written in place (read at other elements than
+ * the one that is written, or by other statements) computed into a workspace, and copies at its
+ * end. */
+bool step_detach(struct sheet *sh, const struct step *st, struct step *out);
 
 /* ---- folds ---- */
 /* The identity, and the combination as an expression: "s + t", "cp_maximum(s, t)", by reduction:
