@@ -256,7 +256,7 @@ static void put_coordinates(struct writer *w) {
         used = sheet_printf(w->sh, "%.*s %.*s", STR_ARG(used),
                             STR_ARG(slots_get(&w->slots, users[i])));
     slots_put(&w->slots, "coordinates",
-              place_coordinates(&w->k, w->m.score, batch_vars(&w->m), S("blockIdx.y"), true, used));
+              place_coordinates(&w->k, w->m.score, batch_vars(&w->m), S("blockIdx.y"), used));
 }
 
 static bool put_kernel(struct writer *w) {
