@@ -152,7 +152,7 @@ static const struct text_case texts[] = {
      NULL},
     {"rows of no vectors", POOL("63"), "halo=1 vector-width=4", "cp_copy_async<4>", "% 4 == 0"},
     {"a tile that fits", LARGE, "halo=1 block=1024 tile-w=256 items=8", "__shared__", NULL},
-    {"the widest that wastes least", POOL("96"), "tile-w=256 block=256 items=1", "% 32;", NULL},
+    {"a width that fits the row", POOL("96"), "tile-w=256 block=256 items=1", "% 32;", NULL},
     {"a line of results", LINE, "items=4 block=128", "<<<ceil_div(L, 512)*C, 128>>>", NULL},
     {"a mean divides once", LINE, "", "acc / 8.0f", NULL},
     {"streaming", POOL("64"), "cache-hint=1", "__stcs(y", NULL},

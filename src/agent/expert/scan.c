@@ -368,16 +368,16 @@ static void decide(struct scan *s) {
     const struct inst *in = s->in;
     struct sheet *sh = s->sh;
     s->block = sheet_decision(sh, "block", 256);
-    s->items = sheet_decision(sh, "items", 1);
+    s->items = sheet_decision(sh, "items", 2);
     s->split = sheet_decision(sh, "scan-split", 1);
     s->warp = s->inner && sheet_decision(sh, "scan-warp", 0) != 0;
-    s->prefetch = s->inner && sheet_decision(sh, "prefetch", 0) != 0;
+    s->prefetch = s->inner && sheet_decision(sh, "prefetch", 1) != 0;
     s->hint = sheet_decision(sh, "cache-hint", 0) != 0;
     bool small = str_is(str_view(s->type), "float");
     s->lookback = s->inner && small && !s->warp && sheet_decision(sh, "scan-lookback", 0) != 0;
     s->prefetch = s->prefetch && !s->lookback;
     s->split = s->warp || s->lookback ? 1 : s->split;
-    s->width = pieces_width(sheet_decision(sh, "vector-width", 1),
+    s->width = pieces_width(sheet_decision(sh, "vector-width", 4),
                             &in->tensors[s->fold->tensor].extent[s->last], 1);
     if (s->width * s->items > 16)
         s->items = 16 / s->width;

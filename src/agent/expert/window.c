@@ -232,13 +232,16 @@ static int64_t unrolled(const struct window *w) {
     return n;
 }
 
-/* The widest power of two along the lanes that wastes least of a row. */
+#define SIDES 8 /* columns that a tile costs beside those it needs, in whole vectors */
+
+/* The power of two along the lanes with which the tiles of a row read the fewest columns. */
 static int64_t choose_lanes(const struct window *w, int64_t most) {
-    int64_t extent = w->in->tensors[w->fold->tensor].extent[w->last], best = 8, waste = INT64_MAX;
+    int64_t extent = w->in->tensors[w->fold->tensor].extent[w->last], best = 8, least = INT64_MAX;
     for (int64_t n = 8; n <= most; n *= 2) {
-        int64_t covered = (extent + n - 1) / n * n;
-        if (covered <= waste) {
-            waste = covered;
+        int64_t tiles = (extent + n - 1) / n;
+        int64_t columns = w->across < 0 ? n : window_reach(&w->shape.axes[w->across], n) + SIDES;
+        if (tiles * columns <= least) {
+            least = tiles * columns;
             best = n;
         }
     }
@@ -266,11 +269,11 @@ static int64_t tile_width(const struct window *w, int64_t want) {
 static void decide_halo(struct window *w) {
     struct window_tile tile;
     w->width = 1;
-    w->halo = w->shape.ntaps == 1 && uniform_pad(w) && sheet_decision(w->sh, "halo", 0) != 0 &&
+    w->halo = w->shape.ntaps == 1 && uniform_pad(w) && sheet_decision(w->sh, "halo", 1) != 0 &&
               window_tile_of(w, &tile);
     if (!w->halo)
         return;
-    int64_t width = sheet_decision(w->sh, "vector-width", 1);
+    int64_t width = sheet_decision(w->sh, "vector-width", 4);
     w->width = tile_width(w, width);
     while (window_tile_of(w, &tile) && tile.bytes > TILE_MOST && w->block > 32) {
         if (w->items > 1)
@@ -287,16 +290,16 @@ static void decide_halo(struct window *w) {
 static void decide(struct window *w) {
     struct sheet *sh = w->sh;
     w->block = sheet_decision(sh, "block", 256);
-    w->items = sheet_decision(sh, "items", 1);
+    w->items = sheet_decision(sh, "items", 8);
     w->hint = sheet_decision(sh, "cache-hint", 0) != 0;
     while (w->items > 1 && unrolled(w) > UNROLL_MOST)
         w->items /= 2;
-    int64_t lanes = sheet_decision(sh, "tile-w", 32);
+    int64_t lanes = sheet_decision(sh, "tile-w", 128);
     w->lanes = w->down < 0 ? w->block : choose_lanes(w, lanes < w->block ? lanes : w->block);
     decide_halo(w);
     w->separable = w->shape.separable && window_slides(w) &&
                    w->fold->body->reduce->op != REDUCTION_PROD &&
-                   sheet_decision(sh, "separable", 0) != 0;
+                   sheet_decision(sh, "separable", 1) != 0;
 }
 
 /* ---- weights ---- */
