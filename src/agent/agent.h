@@ -5,6 +5,7 @@
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
+#include "base/json.h"
 #include "strategy/strategy.h"
 #include "target/gpu.h"
 
@@ -15,7 +16,11 @@ struct briefing {
     const struct gpu *gpu;
     struct features features;
     struct roofline roofline;
+    struct ground ground;
 };
+/* All of it, from the first three. */
+bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
+                   struct briefing *out, struct err *err);
 
 struct parent { /* a strategy that was tried */
     struct strategy strategy;
@@ -39,6 +44,10 @@ struct agent {
     /* coder: strategy to candidate source. err where the strategy cannot be written. */
     void (*code)(void *self, const struct briefing *b, const struct strategy *s,
                  agent_code_fn *done, void *ctx);
+    /* aligner: the strategy as the compiled code has it, and what was corrected. `record` is the
+     * candidate's, of an accepted one. */
+    void (*align)(void *self, const struct briefing *b, const struct strategy *s,
+                  const json *record, agent_plan_fn *done, void *ctx);
     void (*release)(void *self);
 };
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EMIT_DEPTH 800 /* lets written out nest deeper than a task's own text */
+
 /* Precedence of C, lowest first. */
 enum level {
     LEVEL_ANY,
@@ -38,7 +40,18 @@ enum level {
     HELPER(FLOORDIV, "floordiv")                                                                   \
     HELPER(FLOORMOD, "floormod")                                                                   \
     HELPER(LARGER, "larger")                                                                       \
-    HELPER(SMALLER, "smaller")
+    HELPER(SMALLER, "smaller")                                                                     \
+    HELPER(QUOTIENT, "quotient")                                                                   \
+    HELPER(FAST_SQRT, "fast_sqrt")                                                                 \
+    HELPER(FAST_TANH, "fast_tanh")                                                                 \
+    HELPER(FAST_SIGMOID, "fast_sigmoid")                                                           \
+    HELPER(FAST_EXPM1, "fast_expm1")                                                               \
+    HELPER(LONG_SUM, "long_sum")                                                                   \
+    HELPER(BEST, "best")                                                                           \
+    HELPER(WARP_SUM, "warp_sum")                                                                   \
+    HELPER(WARP_PRODUCT, "warp_product")                                                           \
+    HELPER(WARP_MAXIMUM, "warp_maximum")                                                           \
+    HELPER(WARP_MINIMUM, "warp_minimum")
 enum helper {
 #define HELPER(id, name) HELPER_##id,
     HELPERS(HELPER)
@@ -54,9 +67,10 @@ static const char *const helper_names[] = {
 struct emit {
     const struct emit_names *names;
     struct buf *out;
-    unsigned helpers; /* bits: those that the text calls */
+    uint64_t helpers; /* bits: those that the text calls */
     unsigned depth;
     bool too_deep;
+    bool integer, wide;         /* inside an integer expression; whose leaves are long long */
     const struct expr *refused; /* what has no text for one element */
 };
 
@@ -65,13 +79,11 @@ static void put(struct emit *m, const struct expr *e, enum level need, enum valu
 /* ---- literals ---- */
 
 /* The fewest digits that read back as the same fp32, with a point or an exponent, and an f. */
-static void put_float(struct emit *m, double number) {
+void emit_float(double number, struct buf *out) {
     float f = (float)number;
     char text[48];
     if (isnan(f) || isinf(f)) {
-        buf_printf(m->out, "%s__int_as_float(0x%s)", f < 0 ? "(-" : "",
-                   isnan(f) ? "7fffffff" : "7f800000");
-        buf_puts(m->out, f < 0 ? S(")") : S(""));
+        buf_puts(out, isnan(f) ? S("NAN") : f < 0 ? S("(-INFINITY)") : S("INFINITY"));
         return;
     }
     for (int digits = 6; digits <= 9; digits++) {
@@ -80,7 +92,7 @@ static void put_float(struct emit *m, double number) {
             break;
     }
     bool plain = !strpbrk(text, ".e");
-    buf_printf(m->out, signbit(f) ? "(%s%sf)" : "%s%sf", text, plain ? ".0" : "");
+    buf_printf(out, signbit(f) ? "(%s%sf)" : "%s%sf", text, plain ? ".0" : "");
 }
 
 static void put_integer(struct emit *m, int64_t v) {
@@ -93,7 +105,7 @@ static void put_integer(struct emit *m, int64_t v) {
 
 static void put_number(struct emit *m, const struct expr *e, enum value_kind want) {
     if (want == VALUE_REAL || !e->integral)
-        put_float(m, e->integral ? (double)e->integer : e->number);
+        emit_float(e->integral ? (double)e->integer : e->number, m->out);
     else
         put_integer(m, e->integer);
 }
@@ -105,7 +117,7 @@ static void call_begin(struct emit *m, const char *name) {
 }
 
 static void helper_begin(struct emit *m, enum helper h) {
-    m->helpers |= 1u << h;
+    m->helpers |= UINT64_C(1) << h;
     buf_printf(m->out, "cp_%s(", helper_names[h]);
 }
 
@@ -154,6 +166,50 @@ static const char *const real_names[FUNCTION_COUNT] = {
     [FUNCTION_LOG1P] = "log1pf", [FUNCTION_POW] = "powf",
 };
 
+/* The approximate forms that class fp32 accepts (docs/TASKS.md): sine and cosine only for bounded
+ * arguments, powers only of positive numbers, so those stay as they are. */
+static bool fast_begin(struct emit *m, enum function f) {
+    switch (f) {
+    case FUNCTION_EXP:
+        call_begin(m, "__expf");
+        return true;
+    case FUNCTION_LOG:
+        call_begin(m, "__logf");
+        return true;
+    case FUNCTION_SQRT:
+        helper_begin(m, HELPER_FAST_SQRT);
+        return true;
+    case FUNCTION_TANH:
+        helper_begin(m, HELPER_FAST_TANH);
+        return true;
+    case FUNCTION_SIGMOID:
+        helper_begin(m, HELPER_FAST_SIGMOID);
+        return true;
+    case FUNCTION_EXPM1:
+        helper_begin(m, HELPER_FAST_EXPM1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void call_begin_plain(struct emit *m, enum function f, bool real) {
+    if (real_names[f])
+        call_begin(m, real_names[f]);
+    else if (f == FUNCTION_ABS)
+        call_begin(m, real ? "fabsf" : "llabs");
+    else if (f == FUNCTION_SIGMOID)
+        helper_begin(m, HELPER_SIGMOID);
+    else if (f == FUNCTION_SIGN)
+        helper_begin(m, HELPER_SIGN);
+    else if (f == FUNCTION_MAXIMUM)
+        helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
+    else if (f == FUNCTION_MINIMUM)
+        helper_begin(m, real ? HELPER_MINIMUM : HELPER_SMALLER);
+    else
+        BUG_IF(true);
+}
+
 static void put_call(struct emit *m, const struct expr *e) {
     bool real = e->value_kind == VALUE_REAL;
     if (e->function == FUNCTION_POW && put_small_power(m, e))
@@ -162,20 +218,8 @@ static void put_call(struct emit *m, const struct expr *e) {
         put_clamp(m, e, real);
         return;
     }
-    if (real_names[e->function])
-        call_begin(m, real_names[e->function]);
-    else if (e->function == FUNCTION_ABS)
-        call_begin(m, real ? "fabsf" : "llabs");
-    else if (e->function == FUNCTION_SIGMOID)
-        helper_begin(m, HELPER_SIGMOID);
-    else if (e->function == FUNCTION_SIGN)
-        helper_begin(m, HELPER_SIGN);
-    else if (e->function == FUNCTION_MAXIMUM)
-        helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
-    else if (e->function == FUNCTION_MINIMUM)
-        helper_begin(m, real ? HELPER_MINIMUM : HELPER_SMALLER);
-    else
-        BUG_IF(true);
+    if (!m->names->fast || !fast_begin(m, e->function))
+        call_begin_plain(m, e->function, real);
     put_arguments(m, e->args, e->nargs, real ? VALUE_REAL : VALUE_INT);
 }
 
@@ -186,13 +230,25 @@ struct operator_text {
     enum level level;
 };
 static const struct operator_text operators[] = {
-    [EXPR_ADD] = {" + ", LEVEL_ADD},   [EXPR_SUB] = {" - ", LEVEL_ADD},
-    [EXPR_MUL] = {" * ", LEVEL_MUL},   [EXPR_DIV] = {" / ", LEVEL_MUL},
-    [EXPR_EQ] = {" == ", LEVEL_EQUAL}, [EXPR_NE] = {" != ", LEVEL_EQUAL},
-    [EXPR_LT] = {" < ", LEVEL_ORDER},  [EXPR_LE] = {" <= ", LEVEL_ORDER},
-    [EXPR_GT] = {" > ", LEVEL_ORDER},  [EXPR_GE] = {" >= ", LEVEL_ORDER},
-    [EXPR_AND] = {" && ", LEVEL_AND},  [EXPR_OR] = {" || ", LEVEL_OR},
+    [EXPR_ADD] = {" + ", LEVEL_ADD},      [EXPR_SUB] = {" - ", LEVEL_ADD},
+    [EXPR_MUL] = {" * ", LEVEL_MUL},      [EXPR_DIV] = {" / ", LEVEL_MUL},
+    [EXPR_EQ] = {" == ", LEVEL_EQUAL},    [EXPR_NE] = {" != ", LEVEL_EQUAL},
+    [EXPR_LT] = {" < ", LEVEL_ORDER},     [EXPR_LE] = {" <= ", LEVEL_ORDER},
+    [EXPR_GT] = {" > ", LEVEL_ORDER},     [EXPR_GE] = {" >= ", LEVEL_ORDER},
+    [EXPR_AND] = {" && ", LEVEL_AND},     [EXPR_OR] = {" || ", LEVEL_OR},
+    [EXPR_FLOORDIV] = {" / ", LEVEL_MUL}, [EXPR_MOD] = {" % ", LEVEL_MUL},
 };
+
+/* A quotient of integers that C's own operator has right. */
+static bool is_plain_division(const struct emit *m, const struct expr *e) {
+    return (e->kind == EXPR_FLOORDIV || e->kind == EXPR_MOD) && m->names->plain_division &&
+           m->names->plain_division(m->names->ctx, e);
+}
+
+/* A quotient of reals, as a call. */
+static bool is_fast_division(const struct emit *m, const struct expr *e) {
+    return e->kind == EXPR_DIV && m->names->fast;
+}
 
 static bool is_real(const struct expr *e) {
     return e->value_kind == VALUE_REAL;
@@ -222,8 +278,18 @@ static enum value_kind operands_want(const struct expr *e) {
     }
 }
 
+static str held_text(const struct emit *m, const struct expr *e) {
+    return m->names->held ? m->names->held(m->names->ctx, e) : S("");
+}
+
 /* The level at which a node's own text stands. */
-static enum level level_of(const struct expr *e) {
+static enum level level_of(const struct emit *m, const struct expr *e) {
+    if (held_text(m, e).n)
+        return LEVEL_PRIMARY;
+    if (is_plain_division(m, e))
+        return LEVEL_MUL;
+    if (is_fast_division(m, e))
+        return LEVEL_PRIMARY;
     switch (e->kind) {
     case EXPR_NEG:
     case EXPR_NOT:
@@ -234,6 +300,7 @@ static enum level level_of(const struct expr *e) {
     case EXPR_DIM:
     case EXPR_INDEX:
     case EXPR_READ:
+    case EXPR_PAD:
     case EXPR_CALL:
     case EXPR_FLOORDIV:
     case EXPR_MOD:
@@ -252,21 +319,49 @@ static void put_if(struct emit *m, const struct expr *e) {
     put(m, e->args[2], LEVEL_TERNARY, want);
 }
 
+static void put_binary(struct emit *m, const struct expr *e, enum value_kind want) {
+    put(m, e->args[0], operators[e->kind].level, want);
+    buf_puts(m->out, str_view(operators[e->kind].sign));
+    put(m, e->args[1], (enum level)(operators[e->kind].level + 1), want);
+}
+
+static void put_widening(struct emit *m, const struct expr *e) {
+    if (m->wide && e->value_kind == VALUE_INT)
+        buf_puts(m->out, S("(long long)"));
+}
+
+/* What the generator names. */
+static void put_leaf(struct emit *m, const struct expr *e) {
+    const struct emit_names *n = m->names;
+    put_widening(m, e);
+    if (e->kind == EXPR_DIM)
+        n->dim(n->ctx, e->ref, m->out);
+    else if (e->kind == EXPR_INDEX)
+        n->index(n->ctx, e->ref, m->out);
+    else if (e->kind == EXPR_READ)
+        n->read(n->ctx, e, m->out);
+    else
+        n->pad(n->ctx, e, m->out);
+}
+
 /* The node itself, as a value of its own kind. */
 static void put_plain(struct emit *m, const struct expr *e) {
     enum value_kind want = operands_want(e);
+    str held = held_text(m, e);
+    if (held.n) {
+        put_widening(m, e);
+        buf_puts(m->out, held);
+        return;
+    }
     switch (e->kind) {
     case EXPR_NUMBER:
         put_number(m, e, e->value_kind);
         break;
     case EXPR_DIM:
-        m->names->dim(m->names->ctx, e->ref, m->out);
-        break;
     case EXPR_INDEX:
-        m->names->index(m->names->ctx, e->ref, m->out);
-        break;
     case EXPR_READ:
-        m->names->read(m->names->ctx, e, m->out);
+    case EXPR_PAD:
+        put_leaf(m, e);
         break;
     case EXPR_CALL:
         put_call(m, e);
@@ -281,13 +376,20 @@ static void put_plain(struct emit *m, const struct expr *e) {
         break;
     case EXPR_FLOORDIV:
     case EXPR_MOD:
+        if (is_plain_division(m, e)) {
+            put_binary(m, e, want);
+            break;
+        }
         helper_begin(m, e->kind == EXPR_MOD ? HELPER_FLOORMOD : HELPER_FLOORDIV);
         put_arguments(m, e->args, 2, want);
         break;
     default:
-        put(m, e->args[0], operators[e->kind].level, want);
-        buf_puts(m->out, str_view(operators[e->kind].sign));
-        put(m, e->args[1], (enum level)(operators[e->kind].level + 1), want);
+        if (is_fast_division(m, e)) {
+            helper_begin(m, HELPER_QUOTIENT);
+            put_arguments(m, e->args, 2, want);
+        } else {
+            put_binary(m, e, want);
+        }
     }
 }
 
@@ -308,11 +410,11 @@ static void put_converted(struct emit *m, const struct expr *e, enum value_kind 
         buf_putc(m->out, ')');
     } else if (want == VALUE_BOOL) {
         buf_putc(m->out, '(');
-        put_in_parentheses(m, e, level_of(e) < LEVEL_EQUAL);
+        put_in_parentheses(m, e, level_of(m, e) < LEVEL_EQUAL);
         buf_puts(m->out, is_real(e) ? S(" != 0.0f)") : S(" != 0)"));
     } else if (e->value_kind == VALUE_BOOL) {
         buf_putc(m->out, '(');
-        put_in_parentheses(m, e, level_of(e) < LEVEL_OR);
+        put_in_parentheses(m, e, level_of(m, e) < LEVEL_OR);
         buf_puts(m->out, want == VALUE_REAL ? S(" ? 1.0f : 0.0f)") : S(" ? 1 : 0)"));
     } else {
         buf_puts(m->out, want == VALUE_REAL ? S("float") : S("int"));
@@ -320,18 +422,43 @@ static void put_converted(struct emit *m, const struct expr *e, enum value_kind 
     }
 }
 
+static bool is_leaf(const struct expr *e) {
+    return e->kind == EXPR_NUMBER || e->kind == EXPR_DIM || e->kind == EXPR_INDEX ||
+           e->kind == EXPR_READ || e->kind == EXPR_PAD;
+}
+
+static bool is_refused(const struct emit *m, const struct expr *e) {
+    bool loop = e->kind == EXPR_REDUCE || (e->kind == EXPR_PAD && !m->names->pad);
+    return loop && held_text(m, e).n == 0;
+}
+
+/* At the outermost node of an integer expression it is settled how wide all of it is. */
+static void enter(struct emit *m, const struct expr *e) {
+    const struct emit_names *n = m->names;
+    bool inside = m->integer;
+    m->integer = e->value_kind == VALUE_INT;
+    if (!m->integer)
+        m->wide = false;
+    else if (!inside)
+        m->wide = n->narrow && !is_leaf(e) && !n->narrow(n->ctx, e);
+}
+
 static void put(struct emit *m, const struct expr *e, enum level need, enum value_kind want) {
-    if (++m->depth > TASK_MAX_DEPTH + 8)
+    bool integer = m->integer, wide = m->wide;
+    enter(m, e);
+    if (++m->depth > EMIT_DEPTH)
         m->too_deep = true;
-    else if (e->kind == EXPR_PAD || e->kind == EXPR_REDUCE)
+    else if (is_refused(m, e))
         m->refused = e;
     else if (e->kind == EXPR_NUMBER && want != VALUE_BOOL)
         put_number(m, e, want);
     else if (e->value_kind == want)
-        put_in_parentheses(m, e, level_of(e) < need);
+        put_in_parentheses(m, e, level_of(m, e) < need);
     else
         put_converted(m, e, want);
     m->depth--;
+    m->integer = integer;
+    m->wide = wide;
 }
 
 /* ---- the header's functions ---- */
@@ -340,6 +467,8 @@ bool emit_expr(const struct task *t, const struct expr *e, const struct emit_nam
                struct buf *out, struct err *err) {
     struct emit m = {.names = names, .out = out};
     put(&m, e, LEVEL_ANY, e->value_kind);
+    if (names->helpers)
+        *names->helpers |= m.helpers;
     if (m.too_deep)
         return err_at(err, t->file, t->text, e->at, e->len, NULL,
                       "nested too deep for a generated kernel");
@@ -350,14 +479,6 @@ bool emit_expr(const struct task *t, const struct expr *e, const struct emit_nam
     if (out->failed)
         return err_set(err, ERR_ENV, "a generated kernel is too long");
     return true;
-}
-
-static void no_read(void *ctx, const struct expr *e, struct buf *out) {
-    (void)ctx, (void)e, (void)out;
-}
-
-static void no_name(void *ctx, size_t which, struct buf *out) {
-    (void)ctx, (void)which, (void)out;
 }
 
 static void put_helper(enum helper h, struct buf *out) {
@@ -372,16 +493,16 @@ static void put_helper(enum helper h, struct buf *out) {
     arena_free(a);
 }
 
-/* Which helpers a text calls is known by writing it. */
-void emit_helpers(const struct task *t, const struct expr *e, struct buf *out) {
-    struct buf text;
-    struct emit_names names = {NULL, no_read, no_name, no_name};
-    struct emit m = {.names = &names, .out = &text};
-    (void)t;
-    buf_init(&text, 1u << 20);
-    put(&m, e, LEVEL_ANY, e->value_kind);
-    buf_release(&text);
+uint64_t emit_helper(const char *name) {
+    int h = 0;
+    while (h < HELPER_COUNT && strcmp(helper_names[h], name) != 0)
+        h++;
+    BUG_IF(h == HELPER_COUNT);
+    return UINT64_C(1) << h;
+}
+
+void emit_helper_texts(uint64_t helpers, struct buf *out) {
     for (int h = 0; h < HELPER_COUNT; h++)
-        if (m.helpers & 1u << h)
+        if (helpers & UINT64_C(1) << h)
             put_helper((enum helper)h, out);
 }

@@ -110,7 +110,7 @@ static size_t tournament(struct rng r, uint64_t position, size_t n, size_t excep
 }
 
 static struct parent parent_of(const struct evolve_trial *t) {
-    return (struct parent){t->strategy, t->time_s};
+    return (struct parent){t->aligned, t->time_s};
 }
 
 bool evolve_parents(const struct evolve *e, uint64_t slot, struct parent *x, struct parent *y) {
@@ -125,14 +125,14 @@ bool evolve_parents(const struct evolve *e, uint64_t slot, struct parent *x, str
     } else if (n == 1) {
         *x = parent_of(&e->trials[alive[0]]);
         *y = (struct parent){.time_s = INFINITY};
-        strategy_random(e->o.catalogue, e->o.workload, r, &y->strategy);
+        strategy_random(e->o.catalogue, &e->o.ground, r, &y->strategy);
     }
     mem_free(alive);
     return n > 0;
 }
 
 void evolve_random(const struct evolve *e, uint64_t slot, struct strategy *out) {
-    strategy_random(e->o.catalogue, e->o.workload, part_stream(e, slot, PART_RANDOM), out);
+    strategy_random(e->o.catalogue, &e->o.ground, part_stream(e, slot, PART_RANDOM), out);
 }
 
 /* ---- claims ---- */
@@ -144,26 +144,13 @@ static bool tried(const struct evolve *e, const struct strategy *s) {
     return false;
 }
 
-/* The space, numbered: mixed radix over the decisions that apply. */
-static void nth_strategy(const struct evolve *e, uint64_t index, struct strategy *out) {
-    const struct catalogue *c = e->o.catalogue;
-    strategy_fallback(c, e->o.workload, out);
-    for (size_t i = 0; i < c->n; i++) {
-        const struct decision *d = &c->decisions[i];
-        if (!d->workload[e->o.workload])
-            continue;
-        out->value[i] = d->values[index % d->nvalues];
-        index /= d->nvalues;
-    }
-}
-
 static bool find_left(const struct evolve *e, struct rng r, struct strategy *out) {
-    uint64_t space = strategy_space(e->o.catalogue, e->o.workload);
+    uint64_t space = strategy_space(e->o.catalogue, &e->o.ground);
     if (space > ENUMERATE_MAX)
         return false;
     uint64_t start = rng_below(r, 0, space);
     for (uint64_t i = 0; i < space; i++) {
-        nth_strategy(e, (start + i) % space, out);
+        strategy_at(e->o.catalogue, &e->o.ground, (start + i) % space, out);
         if (!tried(e, out))
             return true;
     }
@@ -177,12 +164,12 @@ static bool find_untried(const struct evolve *e, struct rng r, const struct stra
     for (uint64_t i = 0; i < MUTATIONS; i++) {
         if (!tried(e, out))
             return true;
-        strategy_mutate(e->o.catalogue, out, rng_sub(r, i), out);
+        strategy_mutate(e->o.catalogue, &e->o.ground, out, rng_sub(r, i), out);
     }
     for (uint64_t i = 0; i < RANDOM_TRIES; i++) {
         if (!tried(e, out))
             return true;
-        strategy_random(e->o.catalogue, e->o.workload, rng_sub(r, MUTATIONS + i), out);
+        strategy_random(e->o.catalogue, &e->o.ground, rng_sub(r, MUTATIONS + i), out);
     }
     return !tried(e, out) || find_left(e, rng_sub(r, MUTATIONS + RANDOM_TRIES), out);
 }
@@ -196,10 +183,15 @@ bool evolve_claim(struct evolve *e, uint64_t slot, uint64_t attempt,
         e->stopped = "space";
         return false;
     }
+    t.aligned = t.strategy;
     e->trials = mem_grow(e->trials, &e->cap, e->n + 1, sizeof *e->trials);
     *trial = e->n;
     e->trials[e->n++] = t;
     return true;
+}
+
+void evolve_align(struct evolve *e, size_t trial, const struct strategy *aligned) {
+    e->trials[trial].aligned = *aligned;
 }
 
 void evolve_submit(struct evolve *e, size_t trial) {
@@ -230,7 +222,7 @@ static double mean_log(const struct evolve *e, size_t decision, int64_t value, b
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++) {
         const struct evolve_trial *t = &e->trials[i];
-        if (!isfinite(t->time_s) || (!all && t->strategy.value[decision] != value))
+        if (!isfinite(t->time_s) || (!all && t->aligned.value[decision] != value))
             continue;
         sum += log(t->time_s);
         n++;

@@ -18,7 +18,7 @@
 
 struct evolve_options {
     const struct catalogue *catalogue;
-    enum workload workload;
+    struct ground ground;
     uint64_t seed;
     size_t population, plateau; /* not 0 */
     uint64_t candidates;        /* budget; 0: none */
@@ -27,6 +27,7 @@ struct evolve_options {
 
 struct evolve_trial {
     struct strategy strategy;
+    struct strategy aligned; /* as its code has it: what parents and credit go by */
     uint64_t ordinal, generation, slot; /* ordinal: of what was submitted */
     bool submitted, settled;
     double time_s; /* INFINITY: not accepted, or not known */
@@ -65,6 +66,7 @@ void evolve_random(const struct evolve *e, uint64_t slot, struct strategy *out);
 bool evolve_claim(struct evolve *e, uint64_t slot, uint64_t attempt,
                   const struct strategy *proposal, size_t *trial);
 void evolve_submit(struct evolve *e, size_t trial);
+void evolve_align(struct evolve *e, size_t trial, const struct strategy *aligned);
 /* time_s: INFINITY when it was not accepted. Returns true for a new best. */
 bool evolve_settle(struct evolve *e, size_t trial, double time_s);
 

@@ -301,9 +301,25 @@ static void keep_accepted(struct search *s, const struct pending *p) {
     memcpy(k->source, p->source.p, p->source.n);
 }
 
+/* What an accepted candidate really is, before it becomes a parent. */
+static bool align(struct search *s, const struct pending *p) {
+    struct answer a = {.mem = s->mem};
+    const struct strategy *strategy = &s->e.trials[p->trial].strategy;
+    s->o->agent->align(s->o->agent->self, s->o->briefing, strategy, p->outcome->record, on_plan,
+                       &a);
+    if (!await(s, &a))
+        return false;
+    if (!a.ok || a.n == 0)
+        return fail(s, &a.err);
+    evolve_align(&s->e, p->trial, &a.strategies[0]);
+    return true;
+}
+
 static void consume(struct search *s, struct pending *p) {
     const struct outcome *o = p->outcome;
     double time_s = o->verdict == VERDICT_ACCEPTED ? o->time_s : INFINITY;
+    if (isfinite(time_s) && !align(s, p))
+        return;
     bool is_best = evolve_settle(&s->e, p->trial, time_s);
     const struct strategy *strategy = &s->e.trials[p->trial].strategy;
     if (strategy_equal(s->o->briefing->catalogue, strategy, &s->fallback))
@@ -415,7 +431,7 @@ static void set_up(struct search *s) {
     const struct briefing *b = o->briefing;
     struct evolve_options eo = {
         .catalogue = b->catalogue,
-        .workload = b->features.workload,
+        .ground = b->ground,
         .seed = o->seed,
         .population = o->population ? o->population : POPULATION,
         .plateau = o->plateau ? o->plateau : PLATEAU,
@@ -424,7 +440,7 @@ static void set_up(struct search *s) {
         .stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE,
     };
     evolve_init(&s->e, &eo);
-    strategy_fallback(b->catalogue, eo.workload, &s->fallback);
+    strategy_fallback(b->catalogue, &eo.ground, &s->fallback);
     *s->best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     s->start_ms = clock_ms();
 }
@@ -434,7 +450,7 @@ static bool run(struct search *s) {
     if (!read_number(s, NOTE_ELAPSED, 0, &s->before_ms) ||
         !read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends))
         return false;
-    uint64_t space = strategy_space(s->e.o.catalogue, s->e.o.workload);
+    uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
     emit_text(
         s, EVENT_START, S(""),
         arena_printf(s->mem, "%s, %llu strategies", s->o->agent->name, (unsigned long long)space));

@@ -10,7 +10,7 @@
 #include "sim/tile.h"
 
 #define TILE_ZERO    (-1000) /* the exponent of a zero */
-#define TILE_SPECIAL 1000    /* and of an infinity or a NaN */
+#define TILE_SPECIAL 4000    /* and of an infinity or a NaN: it prevails over a zero's */
 
 struct tile_job {
     struct tile_scratch *s;

@@ -54,6 +54,69 @@ static bool find_names(const char *assets, struct arena *a, struct names *list, 
     return true;
 }
 
+const char *fact_name(enum ground_fact f) {
+    static const char *const names[] = {
+#define FACT(id, name, what) name,
+#include "strategy/fact.def"
+#undef FACT
+    };
+    return names[f];
+}
+
+static bool find_name(const struct catalogue *c, struct condition *x) {
+    for (size_t i = 0; i < FACT_COUNT; i++)
+        if (str_is(x->name, fact_name((enum ground_fact)i))) {
+            x->is_fact = true;
+            x->which = i;
+            return true;
+        }
+    for (size_t i = 0; i < c->n; i++)
+        if (str_eq(x->name, c->decisions[i].name)) {
+            x->which = i;
+            return true;
+        }
+    return false;
+}
+
+static bool find_names_of(struct catalogue *c, struct decision *d, struct err *err) {
+    for (size_t i = 0; i < d->nrules; i++)
+        for (size_t k = 0; k < d->rules[i].n; k++)
+            if (!find_name(c, &d->rules[i].all[k]))
+                return err_set(err, ERR_INPUT, "%s%.*s%s: `%.*s` is neither a decision nor a fact",
+                               folder, STR_ARG(d->name), ending, STR_ARG(d->rules[i].all[k].name));
+    return true;
+}
+
+static bool asks_about(const struct decision *d, size_t other) {
+    for (size_t i = 0; i < d->nrules; i++)
+        for (size_t k = 0; k < d->rules[i].n; k++)
+            if (!d->rules[i].all[k].is_fact && d->rules[i].all[k].which == other)
+                return true;
+    return false;
+}
+
+bool catalogue_settle(struct catalogue *c, struct err *err) {
+    bool placed[STRATEGY_MAX_DECISIONS] = {false};
+    for (size_t i = 0; i < c->n; i++)
+        if (!find_names_of(c, &c->decisions[i], err))
+            return false;
+    for (size_t n = 0; n < c->n; n++) {
+        size_t next = c->n;
+        for (size_t i = 0; i < c->n && next == c->n; i++) {
+            bool ready = !placed[i];
+            for (size_t k = 0; ready && k < c->n; k++)
+                ready = placed[k] || !asks_about(&c->decisions[i], k);
+            next = ready ? i : next;
+        }
+        if (next == c->n)
+            return err_set(err, ERR_INPUT,
+                           "decisions whose rules ask about each other in a circle");
+        placed[next] = true;
+        c->order[n] = next;
+    }
+    return true;
+}
+
 bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out, struct err *err) {
     struct names list = {.n = 0};
     if (!find_names(assets, a, &list, err))
@@ -68,5 +131,5 @@ bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out,
             return false;
     }
     *out = c;
-    return true;
+    return catalogue_settle(c, err);
 }

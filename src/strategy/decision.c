@@ -1,15 +1,26 @@
-/* Parses one decision file: `key value...` lines, an empty line, prose. Every key once, none left
- * out, nothing unknown: a typo must not turn into a default. */
+/* Parses one decision file: `key value...` lines, an empty line, prose. Every key once, but for
+ * rules, of which there may be any number; nothing unknown: a typo must not turn into a default. */
 #include "strategy/decision.h"
 
-enum key { KEY_VALUES, KEY_DEFAULT, KEY_WORKLOADS, KEY_REGIMES, KEY_COUNT };
-static const char *const key_names[KEY_COUNT] = {"values", "default", "workloads", "regimes"};
+enum key {
+    KEY_VALUES,
+    KEY_DEFAULT,
+    KEY_WORKLOADS,
+    KEY_REGIMES,
+    KEY_NEEDS,
+    KEY_CONFLICTS,
+    KEY_COUNT
+};
+static const char *const key_names[KEY_COUNT] = {"values",  "default", "workloads",
+                                                 "regimes", "needs",   "conflicts"};
+enum { RULES_MOST = 16 };
 
 struct reading {
     str file, text;
     struct decision *d;
     struct arena *mem;
     bool seen[KEY_COUNT];
+    struct rule rules[RULES_MOST];
 };
 
 const char *regime_name(enum regime r) {
@@ -95,6 +106,99 @@ static const char *regime_at(int i) {
     return regime_name((enum regime)i);
 }
 
+/* ---- rules ---- */
+
+static bool read_condition(const struct reading *r, str *rest, struct condition *out,
+                           struct err *err) {
+    static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
+    str name, sign, number;
+    *rest = str_trim(*rest);
+    if (!next_word(rest, &name) || !next_word(rest, &sign) || !next_word(rest, &number))
+        return err_at(err, r->file, r->text, place(r, *rest), 1, "as in `arch >= 90`",
+                      "expected a name, a comparison and a number");
+    int op = 0;
+    while (op < (int)(sizeof signs / sizeof *signs) && !str_is(sign, signs[op]))
+        op++;
+    if (op > COMPARE_GE)
+        return err_at(err, r->file, r->text, place(r, sign), sign.n, NULL,
+                      "expected one of == != < <= > >=");
+    *out = (struct condition){.name = arena_str(r->mem, name), .op = (enum compare)op};
+    return read_integer(r, number, &out->number, err);
+}
+
+static bool read_conditions(const struct reading *r, str rest, struct rule *rule, struct err *err) {
+    str word;
+    do {
+        if (rule->n == RULE_MAX_CONDITIONS)
+            return err_at(err, r->file, r->text, place(r, rest), 1, NULL, "more than %d conditions",
+                          RULE_MAX_CONDITIONS);
+        if (!read_condition(r, &rest, &rule->all[rule->n++], err))
+            return false;
+        if (!next_word(&rest, &word))
+            return true;
+    } while (str_is(word, "&&"));
+    return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "expected && or the end");
+}
+
+/* "2 3:" before the conditions. */
+static bool read_rule_values(const struct reading *r, str list, struct rule *rule,
+                             struct err *err) {
+    int64_t values[DECISION_MAX_VALUES];
+    str word;
+    while (next_word(&list, &word)) {
+        if (rule->nvalues == DECISION_MAX_VALUES)
+            return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "too many values");
+        if (!read_integer(r, word, &values[rule->nvalues++], err))
+            return false;
+    }
+    rule->values = arena_array(r->mem, int64_t, rule->nvalues ? rule->nvalues : 1);
+    for (size_t i = 0; i < rule->nvalues; i++)
+        rule->values[i] = values[i];
+    return true;
+}
+
+static bool read_rule(struct reading *r, bool forbids, str rest, struct err *err) {
+    struct rule *rule = &r->rules[r->d->nrules];
+    size_t colon = str_find(rest, S(":"));
+    if (r->d->nrules == RULES_MOST)
+        return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL, "more than %d rules",
+                      RULES_MOST);
+    r->d->nrules++;
+    *rule = (struct rule){.forbids = forbids};
+    if (colon < rest.n) {
+        if (!read_rule_values(r, str_cut(rest, 0, colon), rule, err))
+            return false;
+        rest = str_from(rest, colon + 1);
+    }
+    return read_conditions(r, rest, rule, err);
+}
+
+/* A conflict without values is about all but the default. */
+static bool settle_rules(struct reading *r, struct err *err) {
+    struct decision *d = r->d;
+    d->rules = arena_array(r->mem, struct rule, d->nrules ? d->nrules : 1);
+    for (size_t i = 0; i < d->nrules; i++) {
+        struct rule *rule = &d->rules[i];
+        *rule = r->rules[i];
+        if (rule->forbids && !rule->values) {
+            rule->values = arena_array(r->mem, int64_t, d->nvalues);
+            for (size_t k = 0; k < d->nvalues; k++)
+                if (d->values[k] != d->fallback)
+                    rule->values[rule->nvalues++] = d->values[k];
+        }
+        for (size_t k = 0; k < rule->nvalues; k++) {
+            bool known = false;
+            for (size_t v = 0; v < d->nvalues; v++)
+                known |= d->values[v] == rule->values[k];
+            if (!known || rule->values[k] == d->fallback)
+                return err_set(err, ERR_INPUT, "%.*s: a rule for %lld, which is %s",
+                               STR_ARG(r->file), (long long)rule->values[k],
+                               known ? "the default" : "none of the values");
+        }
+    }
+    return true;
+}
+
 static bool read_key(struct reading *r, enum key key, str rest, struct err *err) {
     str word = rest;
     switch (key) {
@@ -107,6 +211,9 @@ static bool read_key(struct reading *r, enum key key, str rest, struct err *err)
         return read_integer(r, word, &r->d->fallback, err);
     case KEY_WORKLOADS:
         return read_names(r, rest, workload_at, WORKLOAD_COUNT, r->d->workload, err);
+    case KEY_NEEDS:
+    case KEY_CONFLICTS:
+        return read_rule(r, key == KEY_CONFLICTS, rest, err);
     default:
         return read_names(r, rest, regime_at, REGIME_COUNT, r->d->regime, err);
     }
@@ -121,9 +228,10 @@ static bool read_line(struct reading *r, str line, struct err *err) {
         key++;
     if (key == KEY_COUNT)
         return err_at(err, r->file, r->text, place(r, word), word.n,
-                      "keys are values, default, workloads, regimes; prose follows an empty line",
+                      "keys are values, default, workloads, regimes, needs, conflicts; prose "
+                      "follows an empty line",
                       "unknown key");
-    if (r->seen[key])
+    if (r->seen[key] && key < KEY_NEEDS)
         return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "stated twice");
     r->seen[key] = true;
     if (str_trim(rest).n == 0)
@@ -133,7 +241,7 @@ static bool read_line(struct reading *r, str line, struct err *err) {
 
 static bool check_whole(const struct reading *r, struct err *err) {
     const struct decision *d = r->d;
-    for (int k = 0; k < KEY_COUNT; k++)
+    for (int k = 0; k < KEY_NEEDS; k++)
         if (!r->seen[k])
             return err_set(err, ERR_INPUT, "%.*s: no line `%s`", STR_ARG(r->file), key_names[k]);
     if (d->prose.n == 0)
@@ -146,7 +254,7 @@ static bool check_whole(const struct reading *r, struct err *err) {
 
 bool decision_parse(str file, str name, str text, struct arena *a, struct decision *out,
                     struct err *err) {
-    struct reading r = {file, text, out, a, {false}};
+    struct reading r = {.file = file, .text = text, .d = out, .mem = a};
     *out = (struct decision){.name = arena_str(a, name)};
     if (!name_good(name))
         return err_set(err, ERR_INPUT, "%.*s: a decision is named with a-z, 0-9 and dashes",
@@ -161,5 +269,5 @@ bool decision_parse(str file, str name, str text, struct arena *a, struct decisi
             return false;
     }
     out->prose = arena_str(a, str_trim(rest));
-    return check_whole(&r, err);
+    return check_whole(&r, err) && settle_rules(&r, err);
 }

@@ -1,7 +1,7 @@
 /* Operations on strategies. A strategy holds values; most arithmetic here is on their ranks in the
  * decision's list, so that "next larger" and "far apart" do not depend on the unit of a decision.
  * Everything random is a function of the stream it is given. */
-#include "strategy/strategy.h"
+#include "strategy/decision.h"
 #include <math.h>
 #include <string.h>
 
@@ -29,12 +29,86 @@ static void strategy_clear(struct strategy *s) {
         s->value[i] = STRATEGY_UNSET;
 }
 
-void strategy_fallback(const struct catalogue *c, enum workload w, struct strategy *out) {
-    strategy_clear(out);
-    for (size_t i = 0; i < c->n; i++)
-        if (c->decisions[i].workload[w])
-            out->value[i] = c->decisions[i].fallback;
+/* ---- what is legal ---- */
+
+static bool compared(int64_t a, enum compare op, int64_t b) {
+    switch (op) {
+    case COMPARE_EQ:
+        return a == b;
+    case COMPARE_NE:
+        return a != b;
+    case COMPARE_LT:
+        return a < b;
+    case COMPARE_LE:
+        return a <= b;
+    case COMPARE_GT:
+        return a > b;
+    default:
+        return a >= b;
+    }
 }
+
+static bool condition_holds(const struct condition *x, const struct ground *g,
+                            const struct strategy *s) {
+    int64_t v = x->is_fact ? g->fact[x->which] : s->value[x->which];
+    return v != STRATEGY_UNSET && compared(v, x->op, x->number);
+}
+
+static bool rule_holds(const struct rule *r, const struct ground *g, const struct strategy *s) {
+    bool all = true;
+    for (size_t i = 0; i < r->n; i++)
+        all = all && condition_holds(&r->all[i], g, s);
+    return all != r->forbids;
+}
+
+static bool is_about(const struct rule *r, int64_t value) {
+    for (size_t i = 0; i < r->nvalues; i++)
+        if (r->values[i] == value)
+            return true;
+    return false;
+}
+
+static bool in_workloads(const struct decision *d, const struct ground *g) {
+    for (size_t w = 0; w < WORKLOAD_COUNT; w++)
+        if (d->workload[w] && g->workload[w])
+            return true;
+    return false;
+}
+
+bool strategy_applies(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t decision) {
+    const struct decision *d = &c->decisions[decision];
+    bool ok = in_workloads(d, g);
+    for (size_t i = 0; ok && i < d->nrules; i++)
+        ok = d->rules[i].values || rule_holds(&d->rules[i], g, s);
+    return ok;
+}
+
+bool strategy_allows(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                     size_t decision, int64_t value) {
+    const struct decision *d = &c->decisions[decision];
+    for (size_t i = 0; i < d->nrules; i++)
+        if (is_about(&d->rules[i], value) && !rule_holds(&d->rules[i], g, s))
+            return false;
+    return rank_of(d, value) >= 0;
+}
+
+void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s) {
+    for (size_t k = 0; k < c->n; k++) {
+        size_t i = c->order[k];
+        if (!strategy_applies(c, g, s, i))
+            s->value[i] = STRATEGY_UNSET;
+        else if (!strategy_allows(c, g, s, i, s->value[i]))
+            s->value[i] = c->decisions[i].fallback;
+    }
+}
+
+void strategy_fallback(const struct catalogue *c, const struct ground *g, struct strategy *out) {
+    strategy_clear(out);
+    strategy_repair(c, g, out);
+}
+
+/* ---- text and comparison ---- */
 
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out) {
     const char *gap = "";
@@ -136,49 +210,73 @@ bool strategy_put(const struct catalogue *c, struct strategy *s, const char *nam
     return true;
 }
 
-void strategy_random(const struct catalogue *c, enum workload w, struct rng r,
+/* ---- random ones ---- */
+
+/* The ranks of the values that are allowed. */
+static size_t allowed(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t decision, size_t *ranks) {
+    const struct decision *d = &c->decisions[decision];
+    size_t n = 0;
+    for (size_t i = 0; i < d->nvalues; i++)
+        if (strategy_allows(c, g, s, decision, d->values[i]))
+            ranks[n++] = i;
+    return n;
+}
+
+void strategy_random(const struct catalogue *c, const struct ground *g, struct rng r,
                      struct strategy *out) {
+    size_t ranks[DECISION_MAX_VALUES];
     strategy_clear(out);
-    for (size_t i = 0; i < c->n; i++) {
-        const struct decision *d = &c->decisions[i];
-        if (d->workload[w])
-            out->value[i] = d->values[rng_below(r, i, d->nvalues)];
+    for (size_t k = 0; k < c->n; k++) {
+        size_t i = c->order[k];
+        if (!strategy_applies(c, g, out, i))
+            continue;
+        size_t n = allowed(c, g, out, i, ranks);
+        out->value[i] = c->decisions[i].values[ranks[rng_below(r, i, n)]];
     }
 }
 
-/* A value other than the present one. */
-static int64_t moved(const struct decision *d, int64_t value, struct rng r, uint64_t position) {
-    size_t rank = (size_t)rank_of(d, value), last = d->nvalues - 1;
+/* An allowed value other than the present one; the present one where there is none. */
+static int64_t moved(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                     size_t decision, struct rng r, uint64_t position) {
+    const struct decision *d = &c->decisions[decision];
+    size_t ranks[DECISION_MAX_VALUES], n = allowed(c, g, s, decision, ranks), at = 0;
+    while (at < n && d->values[ranks[at]] != s->value[decision])
+        at++;
+    if (n < 2 || at == n)
+        return s->value[decision];
     if (rng_unit(r, position) < NEIGHBOUR_SHARE) {
-        bool up = rank == 0 || (rank < last && rng_below(r, position + 1, 2));
-        return d->values[up ? rank + 1 : rank - 1];
+        bool up = at == 0 || (at < n - 1 && rng_below(r, position + 1, 2));
+        return d->values[ranks[up ? at + 1 : at - 1]];
     }
-    size_t other = rng_below(r, position + 1, last);
-    return d->values[other + (other >= rank)];
+    size_t other = rng_below(r, position + 1, n - 1);
+    return d->values[ranks[other + (other >= at)]];
 }
 
-/* The decisions that can move are drawn without repetition, so no move undoes an earlier one and
- * the result differs from the argument. Where nothing can move (a space of one strategy) it is the
- * argument. */
-void strategy_mutate(const struct catalogue *c, const struct strategy *s, struct rng r,
-                     struct strategy *out) {
+/* Decisions are drawn without repetition, so no move undoes an earlier one; the first that moves
+ * ends it, or goes on by chance. What a move forbids elsewhere is repaired, which may also undo the
+ * move itself: then the next one is tried. */
+void strategy_mutate(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                     struct rng r, struct strategy *out) {
     size_t movable[STRATEGY_MAX_DECISIONS], n = 0;
     for (size_t i = 0; i < c->n; i++)
-        if (rank_of(&c->decisions[i], s->value[i]) >= 0 && c->decisions[i].nvalues > 1)
+        if (s->value[i] != STRATEGY_UNSET)
             movable[n++] = i;
     struct strategy result = *s;
     for (uint64_t position = 0; n > 0; position += 4) {
         size_t pick = rng_below(r, position, n), i = movable[pick];
-        result.value[i] = moved(&c->decisions[i], s->value[i], r, position + 1);
+        if (result.value[i] != STRATEGY_UNSET)
+            result.value[i] = moved(c, g, &result, i, r, position + 1);
+        strategy_repair(c, g, &result);
         movable[pick] = movable[--n];
-        if (!(rng_unit(r, position + 3) < FURTHER_SHARE))
+        if (!strategy_equal(c, &result, s) && !(rng_unit(r, position + 3) < FURTHER_SHARE))
             break;
     }
     *out = result;
 }
 
-void strategy_cross(const struct catalogue *c, const struct strategy *a, const struct strategy *b,
-                    struct rng r, struct strategy *out) {
+void strategy_cross(const struct catalogue *c, const struct ground *g, const struct strategy *a,
+                    const struct strategy *b, struct rng r, struct strategy *out) {
     struct strategy result;
     strategy_clear(&result);
     for (size_t i = 0; i < c->n; i++) {
@@ -187,13 +285,28 @@ void strategy_cross(const struct catalogue *c, const struct strategy *a, const s
             from_a = b->value[i] == STRATEGY_UNSET;
         result.value[i] = from_a ? a->value[i] : b->value[i];
     }
+    strategy_repair(c, g, &result);
     *out = result;
 }
 
-uint64_t strategy_space(const struct catalogue *c, enum workload w) {
+uint64_t strategy_space(const struct catalogue *c, const struct ground *g) {
     uint64_t n = 1;
     for (size_t i = 0; i < c->n; i++)
-        if (c->decisions[i].workload[w] && __builtin_mul_overflow(n, c->decisions[i].nvalues, &n))
+        if (in_workloads(&c->decisions[i], g) &&
+            __builtin_mul_overflow(n, c->decisions[i].nvalues, &n))
             return UINT64_MAX;
     return n;
+}
+
+void strategy_at(const struct catalogue *c, const struct ground *g, uint64_t index,
+                 struct strategy *out) {
+    strategy_clear(out);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct decision *d = &c->decisions[i];
+        if (!in_workloads(d, g))
+            continue;
+        out->value[i] = d->values[index % d->nvalues];
+        index /= d->nvalues;
+    }
+    strategy_repair(c, g, out);
 }

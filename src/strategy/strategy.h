@@ -16,26 +16,71 @@
 
 enum regime { REGIME_MEMORY, REGIME_COMPUTE, REGIME_LATENCY, REGIME_COUNT };
 
+enum ground_fact {
+#define FACT(id, name, what) FACT_##id,
+#include "strategy/fact.def"
+#undef FACT
+    FACT_COUNT
+};
+const char *fact_name(enum ground_fact f);
+
+/* What a task and a GPU are to the catalogue: which decisions apply, which of their values. */
+struct ground {
+    bool workload[WORKLOAD_COUNT]; /* of every part of the task */
+    int64_t fact[FACT_COUNT];
+};
+
+/* NAME OP NUMBER, of a fact or of another decision. One that does not apply satisfies nothing. */
+enum compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
+struct condition {
+    str name;
+    bool is_fact;
+    size_t which; /* of the facts or the catalogue's decisions */
+    enum compare op;
+    int64_t number;
+};
+#define RULE_MAX_CONDITIONS 4
+struct rule {
+    bool forbids;    /* holds when the conditions do not */
+    int64_t *values; /* that it is about; NULL: the decision as a whole */
+    size_t nvalues;
+    struct condition all[RULE_MAX_CONDITIONS];
+    size_t n;
+};
+
 struct decision {
     str name;        /* "vector-width" */
     int64_t *values; /* ascending */
     size_t nvalues;
-    int64_t fallback; /* what the naive kernel has */
+    int64_t fallback; /* what the naive kernel has; never forbidden where the decision applies */
     bool workload[WORKLOAD_COUNT];
     bool regime[REGIME_COUNT]; /* where it helps */
+    struct rule *rules;
+    size_t nrules;
     str prose;
 };
 struct catalogue {
     struct decision *decisions; /* in order of name */
     size_t n;
+    size_t order[STRATEGY_MAX_DECISIONS]; /* each after those its rules ask about */
 };
 bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out, struct err *err);
+/* Finds what the rules name, and the order. catalogue_load does it. */
+bool catalogue_settle(struct catalogue *c, struct err *err);
 
 struct strategy {
     int64_t value[STRATEGY_MAX_DECISIONS]; /* by decision; STRATEGY_UNSET: does not apply */
 };
 
-void strategy_fallback(const struct catalogue *c, enum workload w, struct strategy *out);
+/* A legal strategy has a value for every decision that applies, one that its rules allow, and none
+ * for the others. Everything here that makes a strategy makes a legal one; `strategy_repair` makes
+ * one of anything: what is missing or not allowed becomes the default. */
+bool strategy_applies(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t decision);
+bool strategy_allows(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                     size_t decision, int64_t value);
+void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s);
+void strategy_fallback(const struct catalogue *c, const struct ground *g, struct strategy *out);
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out);
 bool strategy_parse(const struct catalogue *c, str text, struct strategy *out, struct err *err);
 digest strategy_hash(const struct catalogue *c, const struct strategy *s);
@@ -46,14 +91,17 @@ int64_t strategy_get(const struct catalogue *c, const struct strategy *s, const 
 bool strategy_put(const struct catalogue *c, struct strategy *s, const char *name, int64_t v);
 
 /* Random but repeatable: position p of stream r. */
-void strategy_random(const struct catalogue *c, enum workload w, struct rng r,
+void strategy_random(const struct catalogue *c, const struct ground *g, struct rng r,
                      struct strategy *out);
-/* One or more decisions moved to a neighbouring or random value; never returns its argument. */
-void strategy_mutate(const struct catalogue *c, const struct strategy *s, struct rng r,
-                     struct strategy *out);
-void strategy_cross(const struct catalogue *c, const struct strategy *a, const struct strategy *b,
-                    struct rng r, struct strategy *out);
-/* How many strategies there are for a workload. */
-uint64_t strategy_space(const struct catalogue *c, enum workload w);
+/* One or more decisions moved to a neighbouring or random value; never returns its argument, unless
+ * there is no other. */
+void strategy_mutate(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                     struct rng r, struct strategy *out);
+void strategy_cross(const struct catalogue *c, const struct ground *g, const struct strategy *a,
+                    const struct strategy *b, struct rng r, struct strategy *out);
+/* How many strategies there are at the most, and a numbering of them (numbers may share one). */
+uint64_t strategy_space(const struct catalogue *c, const struct ground *g);
+void strategy_at(const struct catalogue *c, const struct ground *g, uint64_t index,
+                 struct strategy *out);
 
 #endif

@@ -46,14 +46,12 @@ static bool write_naive(const struct bench *b, struct arena *a, str *source, str
     struct catalogue *catalogue;
     struct strategy fallback;
     struct agent agent;
-    struct briefing brief = {.inst = b->eo.inst, .gpu = b->eo.device.gpu};
-    features_of(b->eo.inst, &brief.features);
-    if (!catalogue_load(b->assets, a, &catalogue, err) || !expert_new(b->assets, &agent, err))
+    struct briefing brief;
+    if (!catalogue_load(b->assets, a, &catalogue, err) ||
+        !briefing_make(b->eo.inst, catalogue, b->eo.device.gpu, &brief, err) ||
+        !expert_new(b->assets, &agent, err))
         return false;
-    brief.catalogue = catalogue;
-    if (brief.gpu)
-        brief.roofline = task_limit(brief.gpu, b->eo.inst);
-    strategy_fallback(catalogue, brief.features.workload, &fallback);
+    strategy_fallback(catalogue, &brief.ground, &fallback);
     agent.code(agent.self, &brief, &fallback, take_source, &w);
     agent.release(agent.self);
     if (w.err.kind)
@@ -233,6 +231,18 @@ static void conclude(struct bench *b) {
     }
     if (b->nkernels)
         qsort(b->kernels, b->nkernels, sizeof *b->kernels, by_time);
+}
+
+static const char *const baseline_names[] = {"none", "naive", "torch", "torch-eager"};
+
+enum bench_baseline bench_baseline_of(const char *name) {
+    for (int i = 0; i < (int)(sizeof baseline_names / sizeof *baseline_names); i++)
+        if (!strcmp(name, baseline_names[i]))
+            return (enum bench_baseline)i;
+    return BASELINE_NONE;
+}
+const char *bench_baseline_name(enum bench_baseline b) {
+    return baseline_names[b];
 }
 
 bool bench_run(struct bench *b, struct arena *a, struct err *err) {

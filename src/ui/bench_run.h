@@ -58,6 +58,9 @@ struct bench {
     json *clocks; /* of the last block, where they are known; owned */
 };
 
+enum bench_baseline bench_baseline_of(const char *name); /* as --baseline has it */
+const char *bench_baseline_name(enum bench_baseline b);
+
 /* kernels, eo, baseline, python and assets are set; fills the rest. False only where the
  * environment failed; a baseline that cannot be had is no failure. */
 bool bench_run(struct bench *b, struct arena *a, struct err *err);

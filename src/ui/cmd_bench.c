@@ -22,16 +22,6 @@ struct table {
 
 /* ---- what was asked for ---- */
 
-static const char *const baseline_names[] = {"none", "naive", "torch", "torch-eager"};
-
-static enum bench_baseline baseline_of(struct ui *ui) {
-    const char *name = option_text(ui->options, "baseline");
-    for (int i = 0; i < (int)(sizeof baseline_names / sizeof *baseline_names); i++)
-        if (!strcmp(name, baseline_names[i]))
-            return (enum bench_baseline)i;
-    return BASELINE_NONE;
-}
-
 static bool read_kernels(struct ui *ui, struct bench *b, struct err *err) {
     char *const *args;
     size_t n = options_args(ui->options, &args);
@@ -186,7 +176,7 @@ static json *way_json(const struct bench_way *w) {
 static json *baseline_json(const struct table *t) {
     const struct bench *b = t->b;
     json *j = json_object();
-    json_set_str(j, "kind", str_view(baseline_names[b->baseline]));
+    json_set_str(j, "kind", str_view(bench_baseline_name(b->baseline)));
     if (b->baseline_s > 0)
         json_set_f64(j, "time_s", b->baseline_s);
     if (b->no_baseline.kind)
@@ -297,7 +287,7 @@ static int report(struct ui *ui, const struct bench *b) {
 }
 
 int cmd_bench(struct ui *ui) {
-    struct bench b = {.baseline = baseline_of(ui),
+    struct bench b = {.baseline = bench_baseline_of(option_text(ui->options, "baseline")),
                       .python = option_text(ui->options, "python"),
                       .assets = option_text(ui->options, "assets")};
     struct task *task;

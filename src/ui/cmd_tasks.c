@@ -82,23 +82,44 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool list_folder(struct listing *l, const char *path, int deep, struct err *err) {
+struct walk {
+    struct arena *a;
+    const char **paths;
+    size_t n, cap;
+};
+
+static bool walk_folder(struct walk *w, const char *path, int deep, struct err *err) {
     str *names;
     size_t n;
-    if (!dir_list(path, l->ui->arena, &names, &n, err))
+    if (!dir_list(path, w->a, &names, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
-        const char *at = arena_printf(l->ui->arena, "%s/%.*s", path, STR_ARG(names[i])).p;
+        const char *at = arena_printf(w->a, "%s/%.*s", path, STR_ARG(names[i])).p;
         if (names[i].p[0] == '.')
             continue;
         if (is_folder(at)) {
-            if (deep < FOLDERS_DEEP && !list_folder(l, at, deep + 1, err))
+            if (deep < FOLDERS_DEEP && !walk_folder(w, at, deep + 1, err))
                 return false;
         } else if (str_ends(names[i], S(".task"))) {
-            list_file(l, at);
+            w->paths = mem_grow(w->paths, &w->cap, w->n + 1, sizeof *w->paths);
+            w->paths[w->n++] = at;
         }
     }
     return true;
+}
+
+bool ui_find_tasks(const char *folder, struct arena *a, const char ***paths, size_t *n,
+                   struct err *err) {
+    struct walk w = {.a = a};
+    bool ok = walk_folder(&w, folder, 0, err);
+    if (ok && !w.n)
+        ok = err_set(err, ERR_INPUT, "%s: no .task file in it", folder);
+    *n = w.n;
+    *paths = arena_array(a, const char *, w.n ? w.n : 1);
+    for (size_t i = 0; i < w.n; i++)
+        (*paths)[i] = w.paths[i];
+    mem_free(w.paths);
+    return ok;
 }
 
 /* tasks/ here; else beside or above the program, where its source tree or its shared files are. */
@@ -122,20 +143,21 @@ static const char *default_folder(struct arena *a) {
 
 int cmd_tasks(struct ui *ui) {
     char *const *args;
+    const char **paths;
     struct err err = {0};
-    size_t n = options_args(ui->options, &args);
+    size_t n = options_args(ui->options, &args), npaths;
     struct listing l = {.ui = ui, .array = ui->as_json ? json_array() : NULL};
     const char *folder = n ? args[0] : default_folder(ui->arena);
-    bool ok = folder ? list_folder(&l, folder, 0, &err)
+    bool ok = folder ? ui_find_tasks(folder, ui->arena, &paths, &npaths, &err)
                      : err_set(&err, ERR_INPUT,
                                "no folder 'tasks' here or with the program; name one: "
                                "cutepilot tasks DIR");
-    if (ok && !l.tasks && !l.broken)
-        ok = err_set(&err, ERR_INPUT, "%s: no .task file in it", folder);
     if (!ok) {
         json_free(l.array);
         return ui_fail(ui, &err);
     }
+    for (size_t i = 0; i < npaths; i++)
+        list_file(&l, paths[i]);
     if (l.array && !ui_print_json(l.array))
         return 3;
     if (l.broken)

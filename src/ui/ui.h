@@ -42,6 +42,11 @@ bool ui_flush(const char *text, size_t n); /* stdout, whole or an error said */
 bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
                        struct err *err);
 bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst, struct err *err);
+bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
+                       struct err *err);
+/* Every .task file below a folder, in order of name; subfolders too. */
+bool ui_find_tasks(const char *folder, struct arena *a, const char ***paths, size_t *n,
+                   struct err *err);
 
 /* An evaluator's options from the command line; options that the command has not got are at their
  * defaults. device: as --device names it. */

@@ -35,12 +35,17 @@ static str emit(const char *expression, str *helpers) {
     snprintf(text, sizeof text, HEAD "%s\n", expression);
     const struct task *t = fixture_task(text, arena);
     const struct expr *e = t->statements[0].body;
-    struct emit_names names = {(void *)t, read_name, index_name, dim_name};
+    uint64_t called = 0;
+    struct emit_names names = {.ctx = (void *)t,
+                               .read = read_name,
+                               .index = index_name,
+                               .dim = dim_name,
+                               .helpers = &called};
     struct buf out, h;
     buf_init(&out, 1u << 16);
     buf_init(&h, 1u << 16);
     CHECKF(emit_expr(t, e, &names, &out, &err), "%s: %s", expression, err.text);
-    emit_helpers(t, e, &h);
+    emit_helper_texts(called, &h);
     str s = arena_str(arena, buf_str(&out));
     *helpers = arena_str(arena, buf_str(&h));
     buf_release(&out);
@@ -126,18 +131,16 @@ static void refusals(void) {
     for (size_t i = 0; i < 2; i++) {
         char text[512];
         struct err err = {0};
-        struct buf out, helpers;
+        struct buf out;
         snprintf(text, sizeof text, HEAD "%s\n", rows[i][0]);
         const struct task *t = fixture_task(text, arena);
-        struct emit_names names = {(void *)t, read_name, index_name, dim_name};
+        struct emit_names names = {
+            .ctx = (void *)t, .read = read_name, .index = index_name, .dim = dim_name};
         buf_init(&out, 1u << 16);
-        buf_init(&helpers, 1u << 16);
         CHECKF(!emit_expr(t, t->statements[0].body, &names, &out, &err) &&
                    strstr(err.text, strchr(rows[i][1], ':')),
                "%s", err.text);
-        emit_helpers(t, t->statements[0].body, &helpers);
         buf_release(&out);
-        buf_release(&helpers);
     }
 }
 
@@ -145,7 +148,8 @@ static void refusals(void) {
 static void failures(void) {
     struct err err = {0};
     const struct task *t = fixture_task(HEAD "x[i] + 1\n", arena);
-    struct emit_names names = {(void *)t, read_name, index_name, dim_name};
+    struct emit_names names = {
+        .ctx = (void *)t, .read = read_name, .index = index_name, .dim = dim_name};
     struct buf out;
     buf_init(&out, 4);
     CHECK(!emit_expr(t, t->statements[0].body, &names, &out, &err));

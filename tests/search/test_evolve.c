@@ -9,7 +9,8 @@ static struct catalogue *c;
 static struct err err;
 static struct agent expert;
 static struct briefing brief;
-#define W WORKLOAD_POINTWISE
+static const struct ground pointwise = {.workload = {[WORKLOAD_POINTWISE] = true}};
+#define W &pointwise
 
 enum { MOST = 400 };
 
@@ -74,7 +75,7 @@ static void propose(const struct evolve *e, uint64_t slot, const struct taken *p
 
 static struct evolve_options options(uint64_t seed) {
     return (struct evolve_options){.catalogue = c,
-                                   .workload = W,
+                                   .ground = pointwise,
                                    .seed = seed,
                                    .population = 12,
                                    .plateau = 1000,
@@ -265,6 +266,7 @@ int main(void) {
     }
     brief = (struct briefing){.inst = in, .catalogue = c, .gpu = gpu_at(0)};
     features_of(in, &brief.features);
+    brief.ground.workload[WORKLOAD_POINTWISE] = true;
     /* Compute-bound, so that the planner does not know the answer. */
     brief.roofline = (struct roofline){.limit_s = 1, .memory_bound = false};
     int rc = tap_main(cases, sizeof cases / sizeof *cases);

@@ -425,6 +425,7 @@ int main(void) {
     }
     brief = (struct briefing){.inst = in, .catalogue = c, .gpu = gpu_at(0)};
     features_of(in, &brief.features);
+    brief.ground.workload[WORKLOAD_POINTWISE] = true;
     brief.roofline = (struct roofline){.limit_s = 1e-9, .memory_bound = true};
     int rc = tap_main(cases, sizeof cases / sizeof *cases);
     expert.release(expert.self);

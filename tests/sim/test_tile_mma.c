@@ -338,6 +338,36 @@ static void test_specials(void) {
 }
 
 /* The two engines on the same tile. */
+/* Rows of zeros against a column with a NaN and one with an infinity: neither disappears. */
+static void test_zero_times_special(void) {
+    static struct tile_scratch s;
+    static uint32_t d[4][32];
+    uint16_t nan = 0x7fc0, inf = 0x7f80;
+    float one = 1;
+    void *regs[4] = {d[0], d[1], d[2], d[3]};
+    memcpy(s.packed_b, &nan, 2);
+    memcpy(s.packed_b + TILE_ROW_BYTES + 6, &inf, 2);
+    for (unsigned i = 0; i < 4 * 32; i++)
+        memcpy(&d[i / 32][i % 32], &one, 4);
+    struct tile_job j = {.s = &s,
+                         .model = tile_model_of(90, TILE_BF16, true),
+                         .k = 16,
+                         .rows = 16,
+                         .strips = 1,
+                         .halves = 2,
+                         .d = regs,
+                         .c = (const void *const *)regs};
+    const struct tile_engine *e = tile_engine_get();
+    e->unpack_a(&s, TILE_BF16, 16, 16);
+    e->unpack_b(&s, TILE_BF16, 8, 16);
+    e->floats(&j);
+    for (unsigned i = 0; i < 4 * 32; i++) { /* column 2 (lane % 4) + register % 2 */
+        bool special = i % 32 % 4 == 0;
+        CHECKF(d[i / 32][i % 32] == (special ? 0x7fffffffu : bits_of(one)), "%u: %08x", i,
+               d[i / 32][i % 32]);
+    }
+}
+
 static void test_engines(void) {
 #if defined(__x86_64__)
     static struct tile_scratch s[2];
@@ -608,6 +638,7 @@ static const struct tap_case cases[] = {
     {"the definition, by shifting integers", test_definition},
     {"where sums are cut off", test_cutoff},
     {"NaN, infinities, the ends of formats", test_specials},
+    {"zero times NaN, zero times infinity", test_zero_times_special},
     {"both engines give equal bits", test_engines},
     {"doubles are chains of fused multiply-adds", test_doubles},
     {"mma.m8n8k4: four products of quad pairs", test_quads},

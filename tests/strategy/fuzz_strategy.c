@@ -22,10 +22,16 @@ static void fuzz_decision(struct arena *a, str text) {
     struct err err;
     if (!decision_parse(S("fuzz.decision"), S("fuzz"), text, a, &d, &err))
         return;
-    struct catalogue c = {&d, 1};
+    struct catalogue c = {.decisions = &d, .n = 1};
+    struct ground g = {.workload = {[WORKLOAD_POINTWISE] = true}};
     struct strategy s;
-    strategy_fallback(&c, WORKLOAD_POINTWISE, &s);
-    strategy_mutate(&c, &s, rng_stream(1, S("fuzz")), &s);
+    if (!catalogue_settle(&c, &err))
+        return;
+    strategy_fallback(&c, &g, &s);
+    strategy_mutate(&c, &g, &s, rng_stream(1, S("fuzz")), &s);
+    struct strategy legal = s;
+    strategy_repair(&c, &g, &legal);
+    BUG_IF(!strategy_equal(&c, &s, &legal));
     BUG_IF(strategy_distance(&c, &s, &s) != 0);
 }
 

@@ -1,4 +1,4 @@
 // Division of integers, rounded down.
-static __device__ __forceinline__ long long cp_floordiv(long long a, long long b) {
+template <class A, class B> static __device__ __forceinline__ auto cp_floordiv(A a, B b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }

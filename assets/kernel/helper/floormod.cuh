@@ -1,5 +1,5 @@
 // Remainder of the division rounded down: it has the sign of b.
-static __device__ __forceinline__ long long cp_floormod(long long a, long long b) {
-    long long r = a % b;
+template <class A, class B> static __device__ __forceinline__ auto cp_floormod(A a, B b) {
+    auto r = a % b;
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }

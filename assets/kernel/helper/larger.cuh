@@ -1,3 +1,3 @@
-static __device__ __forceinline__ long long cp_larger(long long a, long long b) {
+template <class A, class B> static __device__ __forceinline__ auto cp_larger(A a, B b) {
     return a > b ? a : b;
 }

@@ -1,11 +1,11 @@
 /* The expert: the roles answered from rules and code generators, at once and from inside the call.
- * One generator a workload; a new one is a file and a line of the table. */
+ * A task is brought into normal form and cut into steps, each of which one family of kernels
+ * writes; a new family is a file and a line of families.def. */
 #include "agent/expert/expert.h"
+#include "agent/expert/partition.h"
 #include <string.h>
 
-static generator_fn *const generators[WORKLOAD_COUNT] = {
-    [WORKLOAD_POINTWISE] = pointwise_write,
-};
+#define FORM_MAX (64u << 20)
 
 struct expert {
     char *assets; /* NULL: the embedded ones */
@@ -34,20 +34,54 @@ static void expert_cross(void *self, const struct briefing *b, const struct pare
     buf_release(&reason);
 }
 
+static bool write_steps(struct sheet *sh, const struct partition *p, struct buf *out) {
+    for (size_t i = 0; i < p->n; i++) {
+        bool ok = p->family[i]->write(sh, &p->steps[i]);
+        BUG_IF(!ok && !sheet_failed(sh));
+        if (sheet_failed(sh))
+            return err_wrap(sh->err, "step %zu, %s", i + 1, p->family[i]->name);
+    }
+    return sheet_finish(sh, out);
+}
+
+bool expert_write(const char *assets, const struct briefing *b, const struct strategy *s,
+                  struct buf *out, struct err *err) {
+    struct arena *a = arena_new(FORM_MAX);
+    struct partition *p = mem_alloc(sizeof *p);
+    size_t n;
+    const struct family *const *families = expert_families(&n);
+    bool ok = partition_make(b, families, n, a, p, err);
+    if (ok) {
+        struct sheet sh;
+        sheet_init(&sh, b, s, assets, err);
+        ok = write_steps(&sh, p, out);
+        sheet_release(&sh);
+    }
+    mem_free(p);
+    arena_free(a);
+    return ok || err_wrap(err, "task %.*s", STR_ARG(b->inst->task->name));
+}
+
 static void expert_code(void *self, const struct briefing *b, const struct strategy *s,
                         agent_code_fn *done, void *ctx) {
     const struct expert *x = self;
     struct buf source;
     struct err err = {0};
     buf_init(&source, EXPERT_SOURCE_MAX);
-    generator_fn *write = generators[b->features.workload];
-    bool ok = write ? write(x->assets, b, s, &source, &err)
-                    : err_set(&err, ERR_INPUT,
-                              "the expert of this version writes pointwise kernels, "
-                              "this is %s",
-                              workload_name(b->features.workload));
+    bool ok = expert_write(x->assets, b, s, &source, &err);
     done(ctx, buf_str(&source), ok ? NULL : &err);
     buf_release(&source);
+}
+
+static void expert_align(void *self, const struct briefing *b, const struct strategy *s,
+                         const json *record, agent_plan_fn *done, void *ctx) {
+    (void)self;
+    struct strategy aligned;
+    struct buf reason;
+    buf_init(&reason, 4096);
+    aligner_align(b, s, record, &aligned, &reason);
+    done(ctx, &aligned, 1, buf_str(&reason), NULL);
+    buf_release(&reason);
 }
 
 static void expert_free(void *self) {
@@ -64,6 +98,7 @@ bool expert_new(const char *assets, struct agent *out, struct err *err) {
         x->assets = mem_alloc(n);
         memcpy(x->assets, assets, n);
     }
-    *out = (struct agent){"expert", x, expert_plan, expert_cross, expert_code, expert_free};
+    *out = (struct agent){"expert", x, expert_plan, expert_cross,
+                          expert_code, expert_align, expert_free};
     return true;
 }

@@ -6,10 +6,9 @@
 
 #define EXPERT_SOURCE_MAX (512u << 10)
 
-/* A generator writes the candidate for one workload. assets as in expert_new. */
-typedef bool generator_fn(const char *assets, const struct briefing *b, const struct strategy *s,
-                          struct buf *out, struct err *err);
-generator_fn pointwise_write;
+/* The candidate for a strategy. assets as in expert_new. */
+bool expert_write(const char *assets, const struct briefing *b, const struct strategy *s,
+                  struct buf *out, struct err *err);
 
 /* n strategies for a first generation into out (room for n), and why. Fewer when the space has
  * fewer. */
@@ -17,5 +16,15 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
                     struct buf *reason);
 void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
                    struct rng r, struct strategy *out, struct buf *reason);
+
+/* The strategy as the code of a candidate's record has it; reason: what was corrected. */
+void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
+                   struct strategy *out, struct buf *reason);
+
+/* The families, in the order in which they are asked (sheet.h). */
+struct family;
+const struct family *const *expert_families(size_t *n);
+/* The workloads of the parts of a task: whose decisions apply. */
+bool expert_workloads(const struct briefing *b, bool *workload, struct err *err);
 
 #endif

@@ -1,48 +1,18 @@
-/* The expert's planner and crossover: rules by roofline regime first, then strategies as far apart
- * as possible, so that the first generation both bets and looks around. */
+/* The expert's planner and crossover. Openings by family and regime come first (openings.h), then
+ * strategies as far apart as possible, so that the first generation both bets and looks around.
+ * What does not help in the task's regime is not looked around in: it stays as the first opening
+ * has it. */
 #include "agent/expert/expert.h"
+#include "agent/expert/openings.h"
+#include "agent/expert/partition.h"
+#include "eval/eval.h"
 #include <math.h>
 
 #define SAMPLES      64  /* random strategies that the farthest is chosen from */
 #define MUTATE_SHARE 0.3 /* of children */
 #define TRIES        8   /* to make a child that is neither parent */
 #define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
-#define ACCESS_BYTES 16  /* the widest load there is */
-
-enum { RULES_MAX = 8 };
-
-/* A rule in units that fit any dtype: width 0 stands for a 16-byte access. */
-struct rule {
-    int width, items, block, persistent, hint;
-};
-static const struct rule memory_rules[] = {
-    {0, 2, 256, 0, 0}, {0, 4, 256, 0, 0}, {0, 1, 256, 0, 0},
-    {0, 2, 512, 0, 1}, {0, 4, 128, 1, 0}, {0, 2, 256, 1, 1},
-};
-static const struct rule compute_rules[] = {
-    {0, 1, 256, 0, 0},
-    {2, 1, 256, 0, 0},
-    {0, 1, 128, 0, 0},
-    {0, 2, 128, 1, 0},
-};
-static const struct rule latency_rules[] = {
-    {2, 1, 128, 0, 0},
-    {1, 1, 128, 0, 0},
-    {1, 1, 64, 0, 0},
-    {0, 1, 64, 0, 0},
-};
-static const struct {
-    const struct rule *rules;
-    size_t n;
-    const char *why;
-} regimes[REGIME_COUNT] = {
-    [REGIME_MEMORY] = {memory_rules, sizeof memory_rules / sizeof *memory_rules,
-                       "16-byte accesses with several in flight first"},
-    [REGIME_COMPUTE] = {compute_rules, sizeof compute_rules / sizeof *compute_rules,
-                        "few registers a thread and high occupancy first"},
-    [REGIME_LATENCY] = {latency_rules, sizeof latency_rules / sizeof *latency_rules,
-                        "small blocks over all SMs first"},
-};
+#define OPENINGS     8   /* of a task, at the most */
 
 static enum regime regime_of(const struct briefing *b) {
     if (b->roofline.limit_s < SMALL_LAUNCH * b->gpu->launch_s)
@@ -50,27 +20,17 @@ static enum regime regime_of(const struct briefing *b) {
     return b->roofline.memory_bound ? REGIME_MEMORY : REGIME_COMPUTE;
 }
 
-/* Decisions that a changed catalogue does not have keep their defaults. */
-static void apply_rule(const struct briefing *b, const struct rule *rule, struct strategy *out) {
-    const struct catalogue *c = b->catalogue;
-    int wide = ACCESS_BYTES / (int)dtype_info(b->features.dtype)->bytes;
-    strategy_fallback(c, b->features.workload, out);
-    strategy_put(c, out, "vector-width", rule->width ? rule->width : wide < 8 ? wide : 8);
-    strategy_put(c, out, "items", rule->items);
-    strategy_put(c, out, "block", rule->block);
-    strategy_put(c, out, "persistent", rule->persistent);
-    strategy_put(c, out, "cache-hint", rule->hint);
-}
+/* ---- the list ---- */
 
 struct list {
-    const struct catalogue *c;
+    const struct briefing *b;
     struct strategy *at;
     size_t n, max;
 };
 
 static void add_new(struct list *l, const struct strategy *s) {
     for (size_t i = 0; i < l->n; i++)
-        if (strategy_equal(l->c, &l->at[i], s))
+        if (strategy_equal(l->b->catalogue, &l->at[i], s))
             return;
     if (l->n < l->max)
         l->at[l->n++] = *s;
@@ -79,51 +39,110 @@ static void add_new(struct list *l, const struct strategy *s) {
 static double distance_to(const struct list *l, const struct strategy *s) {
     double least = INFINITY;
     for (size_t i = 0; i < l->n; i++)
-        least = fmin(least, strategy_distance(l->c, &l->at[i], s));
+        least = fmin(least, strategy_distance(l->b->catalogue, &l->at[i], s));
     return least;
 }
 
+/* Random where the regime makes it worth while, the first opening elsewhere. */
+static void sample(const struct list *l, enum regime regime, struct rng r, struct strategy *out) {
+    const struct catalogue *c = l->b->catalogue;
+    strategy_random(c, &l->b->ground, r, out);
+    for (size_t i = 0; l->n && i < c->n; i++)
+        if (!c->decisions[i].regime[regime])
+            out->value[i] = l->at[0].value[i];
+    strategy_repair(c, &l->b->ground, out);
+}
+
 /* Farthest first, of a fresh set of samples each time. */
-static void add_far(struct list *l, enum workload w, struct rng r) {
-    struct strategy best, sample;
+static void add_far(struct list *l, enum regime regime, struct rng r) {
+    struct strategy best, s;
     double far = 0;
     for (uint64_t i = 0; i < SAMPLES; i++) {
-        strategy_random(l->c, w, rng_sub(r, i), &sample);
-        double d = distance_to(l, &sample);
+        sample(l, regime, rng_sub(r, i), &s);
+        double d = distance_to(l, &s);
         if (d > far) {
             far = d;
-            best = sample;
+            best = s;
         }
     }
     if (far > 0)
         add_new(l, &best);
 }
 
+/* ---- openings ---- */
+
+/* The step that takes longest, as far as the roofline knows. */
+static size_t longest_step(const struct briefing *b, const struct partition *p) {
+    size_t longest = 0;
+    double most = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        double s = task_limit(b->gpu, p->steps[i].inst).limit_s;
+        if (s > most) {
+            most = s;
+            longest = i;
+        }
+    }
+    return longest;
+}
+
+/* The i-th opening of the longest step beside the first of the others, whose decisions it
+ * overrides. False: it has no more. */
+static bool open_with(const struct briefing *b, const struct partition *p, size_t longest,
+                      enum regime regime, size_t i, struct strategy *out, struct buf *reason) {
+    const struct opening *main = opening_of(b, &p->steps[longest], regime, i);
+    if (!main)
+        return false;
+    strategy_fallback(b->catalogue, &b->ground, out);
+    for (size_t k = 0; k < p->n; k++) {
+        const struct opening *o = opening_of(b, &p->steps[k], regime, 0);
+        if (o && k != longest)
+            opening_put(b, o, out);
+    }
+    opening_put(b, main, out);
+    strategy_repair(b->catalogue, &b->ground, out);
+    if (i == 0)
+        buf_printf(reason, "%s first", main->why);
+    return true;
+}
+
+static void add_openings(struct list *l, enum regime regime, struct buf *reason) {
+    struct arena *a = arena_new((size_t)64 << 20);
+    struct partition *p = arena_new_of(a, struct partition);
+    struct strategy s, naive;
+    struct err err = {0};
+    size_t nfamilies;
+    const struct family *const *families = expert_families(&nfamilies);
+    strategy_fallback(l->b->catalogue, &l->b->ground, &naive);
+    bool ok = partition_make(l->b, families, nfamilies, a, p, &err);
+    size_t longest = ok ? longest_step(l->b, p) : 0;
+    for (size_t i = 0; ok && i < OPENINGS && open_with(l->b, p, longest, regime, i, &s, reason);
+         i++) {
+        /* The last place is kept for the fallback until it is in. */
+        if (l->n + 1 == l->max)
+            add_new(l, &naive);
+        add_new(l, &s);
+        if (i == 1)
+            add_new(l, &naive);
+    }
+    add_new(l, &naive);
+    arena_free(a);
+}
+
 size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
                     struct buf *reason) {
-    enum workload w = b->features.workload;
-    enum regime regime = regime_of(b);
-    struct list l = {b->catalogue, out, 0, n};
-    struct strategy s, naive;
-    strategy_fallback(b->catalogue, w, &naive);
-    for (size_t i = 0; i < regimes[regime].n; i++) {
-        /* The last place is kept for the fallback until it is in. */
-        if (l.n + 1 == n)
-            add_new(&l, &naive);
-        apply_rule(b, &regimes[regime].rules[i], &s);
-        add_new(&l, &s);
-        if (i == 1)
-            add_new(&l, &naive);
-    }
-    add_new(&l, &naive);
-    for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
-        add_far(&l, w, rng_sub(r, i));
     static const char *const names[REGIME_COUNT] = {"memory-bound", "compute-bound",
                                                     "latency-bound"};
-    buf_printf(reason, "%s (%.2g flop a byte): %s, the naive kernel, then strategies far apart",
-               names[regime], b->roofline.intensity, regimes[regime].why);
+    enum regime regime = regime_of(b);
+    struct list l = {b, out, 0, n};
+    buf_printf(reason, "%s (%.2g flop a byte): ", names[regime], b->roofline.intensity);
+    add_openings(&l, regime, reason);
+    for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
+        add_far(&l, regime, rng_sub(r, i));
+    buf_puts(reason, S(", the naive kernel, then strategies far apart"));
     return l.n;
 }
+
+/* ---- crossover ---- */
 
 static void put_parent(const struct briefing *b, const struct parent *p, struct buf *out) {
     buf_putc(out, '[');
@@ -136,14 +155,14 @@ static void put_parent(const struct briefing *b, const struct parent *p, struct 
 void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
                    struct rng r, struct strategy *out, struct buf *reason) {
     const struct catalogue *c = b->catalogue;
-    strategy_cross(c, &x->strategy, &y->strategy, rng_sub(r, 0), out);
+    strategy_cross(c, &b->ground, &x->strategy, &y->strategy, rng_sub(r, 0), out);
     bool mutate = rng_unit(r, 0) < MUTATE_SHARE;
     for (uint64_t i = 0; i < TRIES; i++) {
         bool parent = strategy_equal(c, out, &x->strategy) || strategy_equal(c, out, &y->strategy);
         if (!mutate && !parent)
             break;
         mutate = false;
-        strategy_mutate(c, out, rng_sub(r, i + 1), out);
+        strategy_mutate(c, &b->ground, out, rng_sub(r, i + 1), out);
     }
     buf_puts(reason, S("child of "));
     put_parent(b, x, reason);

@@ -1,412 +1,322 @@
-/* The functions and kernels of a group.
+/* The kernel of a pointwise step.
  *
  * A tile of block × items × width consecutive elements goes to a block; each thread takes `items`
  * vectors of `width`, a block apart, so that a warp's accesses stay contiguous. The last tile, and
  * rows whose length does not divide by the width, go element by element. With one element a thread
- * and no loop the kernel is the naive one. The mathematics of an element stands once, in a device
- * function that both ways call. */
-#include "agent/expert/write.h"
+ * and no loop the kernel is the naive one. */
+#include "agent/expert/pointwise.h"
 
-static const char *index_type(const struct pw_group *g) {
-    return g->wide ? "long long" : "int";
+static enum dtype dtype_of(const struct pw *p, size_t tensor) {
+    return sheet_dtype(p->sh, p->st, tensor);
 }
 
-static const char *value_type(enum value_kind k) {
-    return k == VALUE_REAL ? "float" : k == VALUE_INT ? "long long" : "bool";
+static size_t inner(const struct pw *p) {
+    return p->space->nindex - 1;
 }
 
-static enum dtype read_dtype(const struct writer *w, const struct expr *e) {
-    return w->p.task->tensors[e->ref].dtype;
+/* ---- coordinates ---- */
+
+/* Variables that some function, offset or place of an output needs. */
+static uint32_t coordinates_used(const struct pw *p) {
+    uint32_t used = 0;
+    for (size_t i = 0; i < p->noutputs; i++) {
+        used |= p->outputs[i].coordinates;
+        if (!p->outputs[i].flat)
+            used |= p->space->nindex ? (UINT32_C(1) << p->space->nindex) - 1 : 0;
+    }
+    for (size_t i = 0; i < p->nreads; i++)
+        if (p->reads[i].access != PW_FLAT)
+            used |= expr_uses(p->reads[i].e);
+    return used;
 }
 
-/* ---- an output's function ---- */
+static void put_coordinates(struct pw *p, struct buf *out) {
+    scope_coordinates(&p->k, p->e, coordinates_used(p), out);
+}
+
+/* ---- one element ---- */
+
+/* A stored element in memory, at the flat index or at the read's own offset. */
+static void put_element(struct pw *p, const struct pw_read *r, struct buf *out) {
+    str name = scope_pointer(&p->k, r->e->ref, false);
+    bool flat = r->access == PW_FLAT;
+    if (flat && p->naive && p->hint) {
+        bool truth = dtype_of(p, r->e->ref) == DTYPE_BOOL;
+        buf_printf(out,
+                   truth ? "__ldcs(reinterpret_cast<const unsigned char *>(%.*s) + %.*s) != 0"
+                         : "__ldcs(%.*s + %.*s)",
+                   STR_ARG(name), STR_ARG(p->e));
+        return;
+    }
+    buf_printf(out, "%.*s[", STR_ARG(name));
+    if (flat)
+        buf_puts(out, p->space->nindex ? p->e : S("0"));
+    else
+        scope_offset(&p->k, r->e, out);
+    buf_putc(out, ']');
+}
+
+/* One argument of a function for a value the kernel loads. */
+static str value_text(struct pw *p, const struct pw_read *r, bool vector) {
+    struct buf b;
+    if (vector && r->access == PW_SPLAT)
+        return r->vector;
+    buf_init(&b, 64u << 10);
+    if (!vector)
+        put_element(p, r, &b);
+    else if (r->access == PW_FLAT)
+        buf_printf(&b, "%.*s[%.*s].at[%.*s]", STR_ARG(r->vector), STR_ARG(p->item), STR_ARG(p->v));
+    else
+        buf_printf(&b, "%.*s.at[%.*s]", STR_ARG(r->vector), STR_ARG(p->v));
+    str text = scope_unpacked(&p->k, r->e->ref, sheet_keep(p->sh, &b));
+    buf_release(&b);
+    return text;
+}
 
 static void put_comma(struct buf *out) {
     if (out->n && out->p[out->n - 1] != '(')
         buf_puts(out, S(", "));
 }
 
-static void put_function_parameters(struct writer *w, struct pw_group *g, struct pw_output *o,
-                                    struct buf *out) {
-    for (size_t i = 0; i < g->nreads; i++) {
-        if (!o->reads[i])
-            continue;
-        put_comma(out);
-        buf_printf(out, "%s %.*s", value_type(g->reads[i].e->value_kind),
-                   STR_ARG(g->reads[i].name));
-    }
-    for (size_t i = 0; i < w->p.task->ntensors; i++) {
-        if (!o->gathers[i])
-            continue;
-        put_comma(out);
-        buf_printf(out, "const %s *%.*s", dtype_info(w->p.task->tensors[i].dtype)->cuda,
-                   STR_ARG(w->p.gather_name[i]));
-    }
-    for (size_t i = 0; i < g->shape->rank; i++) {
-        if (!o->coordinates[i])
-            continue;
-        put_comma(out);
-        buf_printf(out, "long long %.*s", STR_ARG(g->coordinate[i]));
-    }
-    for (size_t i = 0; i < g->nparams; i++) {
-        if (!o->params[i])
-            continue;
-        put_comma(out);
-        buf_printf(out, "long long %.*s", STR_ARG(g->params[i].name));
-    }
-}
-
-static bool put_locals(struct place *at, struct buf *out) {
-    const struct task *t = at->w->p.task;
-    for (size_t i = 0; i < at->o->nlocals; i++) {
-        const struct pw_local *l = &at->o->locals[i];
-        enum dtype type = t->tensors[l->tensor].dtype;
-        char kind = dtype_info(type)->kind;
-        enum value_kind value = kind == 'f' ? VALUE_REAL : kind == 'b' ? VALUE_BOOL : VALUE_INT;
-        buf_printf(out, "const %s %.*s = ", value_type(value), STR_ARG(l->name));
-        if (!write_let(at, type, l->body, out))
-            return false;
-        buf_puts(out, S(";\n"));
-    }
-    return true;
-}
-
-/* The task's own text of a definition, on one line that no backslash continues. */
-static str definition(struct writer *w, const struct statement *s) {
-    str text = str_cut(w->p.task->text, s->at, s->len);
-    char *line = arena_cstr(w->p.mem, str_cut(text, 0, 400));
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == '\\')
-            *c = ' ';
-    return str_view(line);
-}
-
-static bool write_function(struct writer *w, struct pw_group *g, struct pw_output *o) {
-    struct place at = {w, g, o, false};
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    bool ok = put_locals(&at, &b);
-    str locals = write_keep(w, &b);
-    ok = ok && write_expr(&at, o->body, &b);
-    str plain = write_keep(w, &b);
-    write_packed(o->tensor->dtype, o->body->value_kind, plain, &b);
-    str value = write_keep(w, &b);
-    put_function_parameters(w, g, o, &b);
-    str parameters = write_keep(w, &b);
-    buf_release(&b);
-    struct slot slots[] = {
-        {"definition", definition(w, o->statement)},
-        {"type", str_view(dtype_info(o->tensor->dtype)->cuda)},
-        {"function", o->function},
-        {"parameters", parameters},
-        {"locals", locals},
-        {"value", value},
-    };
-    ok = ok && WRITE_TEMPLATE(w, "pointwise_function.cu", slots, &w->functions);
-    buf_putc(&w->functions, '\n');
-    return ok;
-}
-
-/* ---- the kernel ---- */
-
-static bool coordinate_used(const struct pw_group *g, size_t variable) {
-    for (size_t i = 0; i < g->noutputs; i++)
-        if (g->outputs[i].coordinates[variable])
-            return true;
-    for (size_t i = 0; i < g->nreads; i++)
-        if (g->reads[i].access != PW_FLAT && pw_moves_with(g->reads[i].e, variable))
-            return true;
-    return false;
-}
-
-static bool any_coordinate(const struct pw_group *g) {
-    for (size_t i = 0; i < g->shape->rank; i++)
-        if (coordinate_used(g, i))
-            return true;
-    return false;
-}
-
-/* Coordinates of element e, those that are used: e / J / K % I. */
-static bool put_coordinates(struct writer *w, struct pw_group *g, struct buf *out) {
-    struct place at = {w, g, NULL, false};
-    size_t rank = g->shape->rank;
-    for (size_t i = 0; i < rank; i++) {
-        if (!coordinate_used(g, i))
-            continue;
-        buf_printf(out, "const %s %.*s = %.*s", index_type(g), STR_ARG(g->coordinate[i]),
-                   STR_ARG(w->e));
-        for (size_t k = rank; k-- > i + 1;) {
-            buf_puts(out, S(" / "));
-            if (!write_integer(&at, g->shape->extent[k], out))
-                return false;
+/* The pointers and integers a function takes, in the order of its parameters. */
+static void put_rest(struct pw *p, const struct pw_output *o, struct buf *out) {
+    const struct scope *f = &o->f;
+    for (size_t i = 0; i < p->st->inst->task->ntensors; i++)
+        if (f->tensors >> i & 1) {
+            put_comma(out);
+            buf_puts(out, scope_pointer(&p->k, i, false));
         }
-        buf_puts(out, i > 0 ? S(" % ") : S(""));
-        if (i > 0 && !write_integer(&at, g->shape->extent[i], out))
-            return false;
-        buf_puts(out, S(";\n"));
+    for (size_t i = 0; i < f->nints; i++) {
+        str name = scope_int_plan(&p->k, arena_cstr(p->sh->mem, f->ints[i].name), f->ints[i].plan);
+        put_comma(out);
+        buf_puts(out, name);
+        for (size_t k = 0; k < p->k.nints; k++)
+            if (str_eq(p->k.ints[k].plan, f->ints[i].plan))
+                p->k.ints[k].size |= f->ints[i].size;
     }
-    return true;
-}
-
-/* A stored element in memory, at the flat index or at the read's own offset. */
-static bool put_element(struct writer *w, struct pw_group *g, const struct pw_read *r,
-                        struct buf *out) {
-    struct place at = {w, g, NULL, false};
-    str name = w->p.tensor_name[r->e->ref];
-    bool flat = r->access == PW_FLAT;
-    if (flat && w->naive && w->hint) {
-        bool truth = read_dtype(w, r->e) == DTYPE_BOOL;
-        buf_printf(out,
-                   truth ? "__ldcs(reinterpret_cast<const unsigned char *>(%.*s) + %.*s) != 0"
-                         : "__ldcs(%.*s + %.*s)",
-                   STR_ARG(name), STR_ARG(w->e));
-        return true;
-    }
-    buf_printf(out, "%.*s[", STR_ARG(name));
-    if (flat)
-        buf_puts(out, w->e);
-    else if (!write_offset(&at, r->e, out))
-        return false;
-    buf_putc(out, ']');
-    return true;
-}
-
-/* One argument of a function for a value the kernel loads. */
-static bool put_value(struct writer *w, struct pw_group *g, const struct pw_read *r, bool vector,
-                      struct buf *out) {
-    enum dtype t = read_dtype(w, r->e);
-    if (vector && r->access == PW_SPLAT) {
-        buf_puts(out, r->vector);
-        return true;
-    }
-    buf_printf(out, "%s", write_unpack(t));
-    if (!vector && !put_element(w, g, r, out))
-        return false;
-    if (vector && r->access == PW_FLAT)
-        buf_printf(out, "%.*s[%.*s].at[%.*s]", STR_ARG(r->vector), STR_ARG(w->k), STR_ARG(w->v));
-    if (vector && r->access == PW_ROW)
-        buf_printf(out, "%.*s.at[%.*s]", STR_ARG(r->vector), STR_ARG(w->v));
-    buf_printf(out, "%s", write_unpack_end(t));
-    return true;
 }
 
 /* compute_y(…), for element e or for element e + v of a vector. */
-static bool put_call(struct writer *w, struct pw_group *g, const struct pw_output *o, bool vector,
-                     struct buf *out) {
-    buf_printf(out, "%.*s(", STR_ARG(o->function));
-    for (size_t i = 0; i < g->nreads; i++) {
+static str call_text(struct pw *p, const struct pw_output *o, bool vector) {
+    struct buf b;
+    buf_init(&b, 256u << 10);
+    buf_printf(&b, "%.*s(", STR_ARG(o->f.name));
+    for (size_t i = 0; i < p->nreads; i++) {
         if (!o->reads[i])
             continue;
-        put_comma(out);
-        if (!put_value(w, g, &g->reads[i], vector, out))
-            return false;
+        put_comma(&b);
+        buf_puts(&b, value_text(p, &p->reads[i], vector));
     }
-    for (size_t i = 0; i < w->p.task->ntensors; i++) {
-        if (!o->gathers[i])
+    for (size_t i = 0; i < p->space->nindex; i++) {
+        if (!(o->coordinates >> i & 1))
             continue;
-        put_comma(out);
-        buf_puts(out, w->p.tensor_name[i]);
+        put_comma(&b);
+        buf_puts(&b, p->k.var[i]);
+        if (vector && i == inner(p))
+            buf_printf(&b, " + %.*s", STR_ARG(p->v));
     }
-    for (size_t i = 0; i < g->shape->rank; i++) {
-        if (!o->coordinates[i])
-            continue;
-        put_comma(out);
-        buf_puts(out, g->coordinate[i]);
-        if (vector && i + 1 == g->shape->rank)
-            buf_printf(out, " + %.*s", STR_ARG(w->v));
-    }
-    for (size_t i = 0; i < g->nparams; i++) {
-        if (!o->params[i])
-            continue;
-        put_comma(out);
-        buf_puts(out, g->params[i].name);
-    }
-    buf_putc(out, ')');
-    return true;
+    put_rest(p, o, &b);
+    buf_putc(&b, ')');
+    str text = sheet_keep(p->sh, &b);
+    buf_release(&b);
+    return text;
 }
 
-static bool put_assignment(struct writer *w, struct pw_group *g, const struct pw_output *o,
-                           struct buf *out) {
-    str name = w->p.tensor_name[o->index];
-    bool truth = o->tensor->dtype == DTYPE_BOOL, stream = w->naive && w->hint;
-    if (stream)
+static void put_store(struct pw *p, const struct pw_output *o, str value, struct buf *out) {
+    str name = scope_pointer(&p->k, o->s->tensor, true);
+    bool truth = dtype_of(p, o->s->tensor) == DTYPE_BOOL;
+    if (o->flat && p->naive && p->hint && p->space->nindex) {
         buf_printf(out,
-                   truth ? "__stcs(reinterpret_cast<unsigned char *>(%.*s) + %.*s, (unsigned char)"
-                         : "__stcs(%.*s + %.*s, ",
-                   STR_ARG(name), STR_ARG(w->e));
+                   truth ? "__stcs(reinterpret_cast<unsigned char *>(%.*s) + %.*s, (unsigned "
+                           "char)%.*s);\n"
+                         : "__stcs(%.*s + %.*s, %.*s);\n",
+                   STR_ARG(name), STR_ARG(p->e), STR_ARG(value));
+        return;
+    }
+    buf_printf(out, "%.*s[", STR_ARG(name));
+    p->k.statement = o->s;
+    if (o->flat && p->space->nindex)
+        buf_puts(out, p->e);
     else
-        buf_printf(out, "%.*s[%.*s] = ", STR_ARG(name), STR_ARG(w->e));
-    bool ok = put_call(w, g, o, false, out);
-    buf_puts(out, stream ? S(");\n") : S(";\n"));
-    return ok;
+        scope_place(&p->k, out);
+    p->k.statement = p->space;
+    buf_printf(out, "] = %.*s;\n", STR_ARG(value));
 }
 
-/* Everything for one element e. */
-static bool element_text(struct writer *w, struct pw_group *g, str *out) {
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    bool ok = put_coordinates(w, g, &b);
-    for (size_t i = 0; i < g->noutputs && ok; i++)
-        ok = put_assignment(w, g, &g->outputs[i], &b);
-    *out = write_keep(w, &b);
-    buf_release(&b);
-    return ok;
-}
-
-static str parameters_text(struct writer *w, const struct pw_group *g) {
-    const struct task *t = w->p.task;
-    struct buf b;
-    buf_init(&b, 64u << 10);
-    for (size_t i = 0; i < t->ntensors; i++) {
-        if (!g->inputs[i])
-            continue;
-        put_comma(&b);
-        buf_printf(&b, "const %s *__restrict__ %.*s", dtype_info(t->tensors[i].dtype)->cuda,
-                   STR_ARG(w->p.tensor_name[i]));
+/* Everything for one element e. What is written in place is stored after everyone has read it. */
+static str element_text(struct pw *p) {
+    struct buf b, stores;
+    buf_init(&b, 256u << 10);
+    buf_init(&stores, 256u << 10);
+    put_coordinates(p, &b);
+    for (size_t i = 0; i < p->noutputs; i++) {
+        struct pw_output *o = &p->outputs[i];
+        str value = call_text(p, o, false);
+        if (p->inplace && p->noutputs > 1) {
+            str tensor = p->st->inst->task->tensors[o->s->tensor].name;
+            str name = scope_name(&p->k, sheet_printf(p->sh, "%.*s_new", STR_ARG(tensor)).p);
+            buf_printf(&b, "const %s %.*s = %.*s;\n", dtype_info(dtype_of(p, o->s->tensor))->cuda,
+                       STR_ARG(name), STR_ARG(value));
+            value = name;
+        }
+        put_store(p, o, value, &stores);
     }
-    for (size_t i = 0; i < g->noutputs; i++) {
-        put_comma(&b);
-        buf_printf(&b, "%s *__restrict__ %.*s", dtype_info(g->outputs[i].tensor->dtype)->cuda,
-                   STR_ARG(w->p.tensor_name[g->outputs[i].index]));
-    }
-    put_comma(&b);
-    buf_printf(&b, "%s %.*s", index_type(g), STR_ARG(w->total));
-    for (size_t i = 0; i < g->nparams; i++)
-        buf_printf(&b, ", %s %.*s", index_type(g), STR_ARG(g->params[i].name));
-    str s = write_keep(w, &b);
+    buf_puts(&b, buf_str(&stores));
+    str text = sheet_keep(p->sh, &b);
     buf_release(&b);
-    return s;
+    buf_release(&stores);
+    return text;
 }
 
 /* ---- full tiles ---- */
 
-static bool loads_text(struct writer *w, struct pw_group *g, str *out) {
+static str loads_text(struct pw *p) {
     struct buf declare, load, all;
-    buf_init(&declare, EXPERT_SOURCE_MAX);
-    buf_init(&load, EXPERT_SOURCE_MAX);
-    buf_init(&all, EXPERT_SOURCE_MAX);
-    for (size_t i = 0; i < g->nreads; i++) {
-        const struct pw_read *r = &g->reads[i];
+    buf_init(&declare, 64u << 10);
+    buf_init(&load, 64u << 10);
+    buf_init(&all, 64u << 10);
+    for (size_t i = 0; i < p->nreads; i++) {
+        const struct pw_read *r = &p->reads[i];
+        enum dtype t = dtype_of(p, r->e->ref);
         if (r->access != PW_FLAT)
             continue;
-        enum dtype t = read_dtype(w, r->e);
-        w->use[t].any = true;
-        *(w->hint ? &w->use[t].stream : &w->use[t].load) = true;
-        buf_printf(&declare, "%.*s %.*s[%.*s];\n", STR_ARG(w->vector_type[t]), STR_ARG(r->vector),
-                   STR_ARG(w->items_name));
-        str function = w->hint ? w->stream[t] : w->load[t];
-        buf_printf(&load, "%.*s[%.*s] = %.*s(%.*s + %.*s);\n", STR_ARG(r->vector), STR_ARG(w->k),
-                   STR_ARG(function), STR_ARG(w->p.tensor_name[r->e->ref]), STR_ARG(w->e));
+        str type = pw_vector_type(p, t), function = pw_vector_load(p, t, p->hint);
+        str name = scope_pointer(&p->k, r->e->ref, false);
+        buf_printf(&declare, "%.*s %.*s[%.*s];\n", STR_ARG(type), STR_ARG(r->vector),
+                   STR_ARG(p->items_name));
+        buf_printf(&load, "%.*s[%.*s] = %.*s(%.*s + %.*s);\n", STR_ARG(r->vector), STR_ARG(p->item),
+                   STR_ARG(function), STR_ARG(name), STR_ARG(p->e));
     }
-    bool some = declare.n > 0, ok = true;
-    struct slot slots[] = {{"declarations", write_keep(w, &declare)},
-                           {"k", w->k},
-                           {"items", w->items_name},
-                           {"index", str_view(index_type(g))},
-                           {"e", w->e},
-                           {"tile", w->tile},
-                           {"block", w->block_name},
-                           {"width", w->width_name},
-                           {"loads", write_keep(w, &load)}};
-    if (some)
-        ok = WRITE_TEMPLATE(w, "pointwise_loads.cu", slots, &all);
-    *out = write_keep(w, &all);
+    struct slot slots[] = {{"declarations", sheet_keep(p->sh, &declare)},
+                           {"k", p->item},
+                           {"items", p->items_name},
+                           {"index", str_view(scope_index_type(&p->k))},
+                           {"e", p->e},
+                           {"tile", p->tile},
+                           {"block", p->block_name},
+                           {"width", p->width_name},
+                           {"loads", sheet_keep(p->sh, &load)}};
+    if (slots[0].text.n)
+        sheet_template(p->sh, "pointwise_loads.cu", slots, sizeof slots / sizeof *slots, &all);
+    str text = sheet_keep(p->sh, &all);
     buf_release(&declare);
     buf_release(&load);
     buf_release(&all);
-    return ok;
+    return text;
 }
 
 /* Coordinates of a vector's first element, and what the vector shares or has along its row. */
-static bool prepare_text(struct writer *w, struct pw_group *g, str *out) {
-    struct place at = {w, g, NULL, false};
+static str prepare_text(struct pw *p) {
     struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    bool ok = put_coordinates(w, g, &b);
-    for (size_t i = 0; i < g->nreads && ok; i++) {
-        const struct pw_read *r = &g->reads[i];
-        enum dtype t = read_dtype(w, r->e);
-        str name = w->p.tensor_name[r->e->ref];
+    buf_init(&b, 64u << 10);
+    put_coordinates(p, &b);
+    for (size_t i = 0; i < p->nreads; i++) {
+        const struct pw_read *r = &p->reads[i];
+        enum dtype t = dtype_of(p, r->e->ref);
         if (r->access == PW_ROW) {
-            w->use[t].any = w->use[t].load = true;
-            buf_printf(&b, "const %.*s %.*s = %.*s(%.*s + ", STR_ARG(w->vector_type[t]),
-                       STR_ARG(r->vector), STR_ARG(w->load[t]), STR_ARG(name));
-            ok = write_offset(&at, r->e, &b);
+            str type = pw_vector_type(p, t), function = pw_vector_load(p, t, false);
+            str name = scope_pointer(&p->k, r->e->ref, false);
+            buf_printf(&b, "const %.*s %.*s = %.*s(%.*s + ", STR_ARG(type), STR_ARG(r->vector),
+                       STR_ARG(function), STR_ARG(name));
+            scope_offset(&p->k, r->e, &b);
             buf_puts(&b, S(");\n"));
         } else if (r->access == PW_SPLAT) {
-            buf_printf(&b, "const %s %.*s = %s", value_type(r->e->value_kind), STR_ARG(r->vector),
-                       write_unpack(t));
-            ok = put_element(w, g, r, &b);
-            buf_printf(&b, "%s;\n", write_unpack_end(t));
+            str value = value_text(p, r, false);
+            buf_printf(&b, "const auto %.*s = %.*s;\n", STR_ARG(r->vector), STR_ARG(value));
         }
     }
-    *out = write_keep(w, &b);
+    str text = sheet_keep(p->sh, &b);
     buf_release(&b);
-    return ok;
+    return text;
 }
 
 struct vector_text {
     str results, compute, stores;
 };
 
-static bool vector_text(struct writer *w, struct pw_group *g, struct vector_text *out) {
+/* A piece of a tensor is stored element by element. */
+static void put_piece(struct pw *p, const struct pw_output *o, struct buf *compute) {
+    str first = p->space->nindex ? p->k.var[inner(p)] : S("");
+    if (p->space->nindex)
+        p->k.var[inner(p)] = sheet_printf(p->sh, "(%.*s + %.*s)", STR_ARG(first), STR_ARG(p->v));
+    struct buf place;
+    buf_init(&place, 64u << 10);
+    p->k.statement = o->s;
+    scope_place(&p->k, &place);
+    p->k.statement = p->space;
+    if (p->space->nindex)
+        p->k.var[inner(p)] = first;
+    str name = scope_pointer(&p->k, o->s->tensor, true), value = call_text(p, o, true);
+    buf_printf(compute, "%.*s[%.*s] = %.*s;\n", STR_ARG(name), STR_ARG(buf_str(&place)),
+               STR_ARG(value));
+    buf_release(&place);
+}
+
+static struct vector_text vector_text(struct pw *p) {
     struct buf results, compute, stores;
-    buf_init(&results, EXPERT_SOURCE_MAX);
-    buf_init(&compute, EXPERT_SOURCE_MAX);
-    buf_init(&stores, EXPERT_SOURCE_MAX);
-    bool ok = true;
-    for (size_t i = 0; i < g->noutputs && ok; i++) {
-        const struct pw_output *o = &g->outputs[i];
-        enum dtype t = o->tensor->dtype;
-        w->use[t].any = w->use[t].store = true;
-        buf_printf(&results, "%.*s %.*s;\n", STR_ARG(w->vector_type[t]), STR_ARG(o->vector));
-        buf_printf(&compute, "%.*s.at[%.*s] = ", STR_ARG(o->vector), STR_ARG(w->v));
-        ok = put_call(w, g, o, true, &compute);
-        buf_puts(&compute, S(";\n"));
-        buf_printf(&stores, "%.*s(%.*s + %.*s, %.*s);\n", STR_ARG(w->store[t]),
-                   STR_ARG(w->p.tensor_name[o->index]), STR_ARG(w->e), STR_ARG(o->vector));
+    buf_init(&results, 64u << 10);
+    buf_init(&compute, 256u << 10);
+    buf_init(&stores, 64u << 10);
+    for (size_t i = 0; i < p->noutputs; i++) {
+        const struct pw_output *o = &p->outputs[i];
+        enum dtype t = dtype_of(p, o->s->tensor);
+        if (!o->flat) {
+            put_piece(p, o, &compute);
+            continue;
+        }
+        str value = call_text(p, o, true), name = scope_pointer(&p->k, o->s->tensor, true);
+        str type = pw_vector_type(p, t), store = pw_vector_store(p, t);
+        buf_printf(&results, "%.*s %.*s;\n", STR_ARG(type), STR_ARG(o->vector));
+        buf_printf(&compute, "%.*s.at[%.*s] = %.*s;\n", STR_ARG(o->vector), STR_ARG(p->v),
+                   STR_ARG(value));
+        buf_printf(&stores, "%.*s(%.*s + %.*s, %.*s);\n", STR_ARG(store), STR_ARG(name),
+                   STR_ARG(p->e), STR_ARG(o->vector));
     }
-    *out = (struct vector_text){write_keep(w, &results), write_keep(w, &compute),
-                                write_keep(w, &stores)};
+    struct vector_text text = {sheet_keep(p->sh, &results), sheet_keep(p->sh, &compute),
+                               sheet_keep(p->sh, &stores)};
     buf_release(&results);
     buf_release(&compute);
     buf_release(&stores);
-    return ok;
+    return text;
 }
 
-/* Must a vector lie within one row? Where coordinates are used in a space of several rows, or a row
- * of an input must be aligned. */
-static bool needs_rows(const struct pw_group *g) {
-    for (size_t i = 0; i < g->nreads; i++)
-        if (g->reads[i].access == PW_ROW)
-            return true;
-    return g->shape->rank > 1 && any_coordinate(g);
-}
-
-static bool full_text(struct writer *w, struct pw_group *g, str *full, str *rest) {
-    struct place at = {w, g, NULL, false};
+/* A size that the width must divide, once. */
+static void put_divides(struct pw *p, const struct expr *e, struct buf *out) {
     struct buf b;
+    str size = scope_int(&p->k, e);
     buf_init(&b, 4096);
-    bool ok = true, rows = w->width > 1 && needs_rows(g);
-    buf_printf(&b, "%.*s + %.*s <= %.*s", STR_ARG(w->tile), STR_ARG(w->tile_name),
-               STR_ARG(w->total));
-    if (rows) {
-        buf_puts(&b, S(" && "));
-        ok = write_integer(&at, g->shape->extent[g->shape->rank - 1], &b);
-        buf_printf(&b, " %% %.*s == 0", STR_ARG(w->width_name));
-    }
-    *full = write_keep(w, &b);
-    *rest = rows ? S("The last tile, and rows that vectors would cross") : S("The last tile");
+    buf_printf(&b, " && %.*s %% %.*s == 0", STR_ARG(size), STR_ARG(p->width_name));
+    if (str_find(buf_str(out), buf_str(&b)) == out->n)
+        buf_puts(out, buf_str(&b));
     buf_release(&b);
-    return ok;
 }
 
-static bool tile_text(struct writer *w, struct pw_group *g, str element, str *out) {
-    str full, rest, loads, prepare;
-    struct vector_text vector;
-    if (!full_text(w, g, &full, &rest) || !loads_text(w, g, &loads) ||
-        !prepare_text(w, g, &prepare) || !vector_text(w, g, &vector))
-        return false;
+/* Must a vector lie within one row? Where coordinates are used in a space of several rows. */
+static bool needs_rows(const struct pw *p) {
+    return p->space->nindex > 1 && coordinates_used(p) != 0;
+}
+
+static str full_text(struct pw *p, str *rest) {
+    struct buf b;
+    buf_init(&b, 64u << 10);
+    buf_printf(&b, "%.*s + %.*s <= %.*s", STR_ARG(p->tile), STR_ARG(p->tile_name),
+               STR_ARG(p->total));
+    size_t plain = b.n;
+    if (p->width > 1 && needs_rows(p))
+        put_divides(p, scope_extent(&p->k, inner(p)), &b);
+    for (size_t i = 0; i < p->nreads && p->width > 1; i++)
+        for (size_t k = 0; p->reads[i].access == PW_ROW && k < p->reads[i].ndivisors; k++)
+            put_divides(p, p->reads[i].divisor[k], &b);
+    *rest =
+        b.n > plain ? S("The last tile, and rows that vectors would cross") : S("The last tile");
+    str text = sheet_keep(p->sh, &b);
+    buf_release(&b);
+    return text;
+}
+
+static str tile_text(struct pw *p, str element) {
+    str rest, full = full_text(p, &rest), loads = loads_text(p), prepare = prepare_text(p);
+    struct vector_text vector = vector_text(p);
     struct slot slots[] = {{"full", full},
                            {"rest", rest},
                            {"loads", loads},
@@ -415,63 +325,59 @@ static bool tile_text(struct writer *w, struct pw_group *g, str element, str *ou
                            {"compute", vector.compute},
                            {"stores", vector.stores},
                            {"element", element},
-                           {"index", str_view(index_type(g))},
-                           {"k", w->k},
-                           {"v", w->v},
-                           {"e", w->e},
-                           {"end", w->end},
-                           {"tile", w->tile},
-                           {"total", w->total},
-                           {"items", w->items_name},
-                           {"block", w->block_name},
-                           {"width", w->width_name},
-                           {"tile_size", w->tile_name}};
+                           {"index", str_view(scope_index_type(&p->k))},
+                           {"k", p->item},
+                           {"v", p->v},
+                           {"e", p->e},
+                           {"end", p->end},
+                           {"tile", p->tile},
+                           {"total", p->total},
+                           {"items", p->items_name},
+                           {"block", p->block_name},
+                           {"width", p->width_name},
+                           {"tile_size", p->tile_name}};
     struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    bool ok = WRITE_TEMPLATE(w, "pointwise_tile.cu", slots, &b);
-    *out = write_keep(w, &b);
+    buf_init(&b, 512u << 10);
+    sheet_template(p->sh, "pointwise_tile.cu", slots, sizeof slots / sizeof *slots, &b);
+    str text = sheet_keep(p->sh, &b);
     buf_release(&b);
-    return ok;
+    return text;
 }
 
-static bool write_naive(struct writer *w, struct pw_group *g, str element) {
-    struct slot slots[] = {{"block", write_number(w, w->block)},
-                           {"kernel", g->kernel},
-                           {"parameters", parameters_text(w, g)},
-                           {"index", str_view(index_type(g))},
-                           {"e", w->e},
-                           {"total", w->total},
+/* ---- the kernel ---- */
+
+static bool write_naive(struct pw *p, str element) {
+    struct slot slots[] = {{"block", sheet_printf(p->sh, "%lld", (long long)p->block)},
+                           {"kernel", p->k.name},
+                           {"parameters", scope_params(&p->k)},
+                           {"index", str_view(scope_index_type(&p->k))},
+                           {"e", p->e},
+                           {"total", p->total},
                            {"element", element}};
-    return WRITE_TEMPLATE(w, "pointwise_naive.cu", slots, &w->kernels);
+    return sheet_template(p->sh, "pointwise_naive.cu", slots, sizeof slots / sizeof *slots,
+                          &p->sh->kernels);
 }
 
-static bool write_tiled(struct writer *w, struct pw_group *g, str element) {
-    str body;
-    if (!tile_text(w, g, element, &body))
-        return false;
-    struct slot slots[] = {{"block", w->block_name},
-                           {"kernel", g->kernel},
-                           {"parameters", parameters_text(w, g)},
-                           {"index", str_view(index_type(g))},
-                           {"tile", w->tile},
-                           {"tile_size", w->tile_name},
+static bool write_tiled(struct pw *p, str element) {
+    str body = tile_text(p, element);
+    struct slot slots[] = {{"block", p->block_name},
+                           {"kernel", p->k.name},
+                           {"parameters", scope_params(&p->k)},
+                           {"index", str_view(scope_index_type(&p->k))},
+                           {"tile", p->tile},
+                           {"tile_size", p->tile_name},
                            {"body", body},
-                           {"total", w->total}};
+                           {"total", p->total}};
     size_t n = sizeof slots / sizeof *slots;
     /* Only the loop looks at the total. */
-    return w->persistent
-               ? write_template(w, "expert/pointwise_persistent.cu", slots, n, &w->kernels)
-               : write_template(w, "expert/pointwise_once.cu", slots, n - 1, &w->kernels);
+    return p->persistent
+               ? sheet_template(p->sh, "pointwise_persistent.cu", slots, n, &p->sh->kernels)
+               : sheet_template(p->sh, "pointwise_once.cu", slots, n - 1, &p->sh->kernels);
 }
 
-bool write_group(struct writer *w, struct pw_group *g) {
-    for (size_t i = 0; i < g->noutputs; i++)
-        if (!write_function(w, g, &g->outputs[i]))
-            return false;
-    str element;
-    if (!element_text(w, g, &element))
-        return false;
-    bool ok = w->naive ? write_naive(w, g, element) : write_tiled(w, g, element);
-    buf_putc(&w->kernels, '\n');
-    return ok;
+bool pw_write_kernel(struct pw *p) {
+    str element = element_text(p);
+    bool ok = p->naive ? write_naive(p, element) : write_tiled(p, element);
+    buf_putc(&p->sh->kernels, '\n');
+    return ok && !sheet_failed(p->sh);
 }

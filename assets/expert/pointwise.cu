@@ -1,7 +1,0 @@
-${comment}
-${plan}
-${includes}
-${helpers}
-${vectors}
-${functions}
-${kernels}

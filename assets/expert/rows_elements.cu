@@ -1,0 +1,4 @@
+#pragma unroll
+for (int ${v} = 0; ${v} < kVec; ${v}++) {
+    ${body}
+}

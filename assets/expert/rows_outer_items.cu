@@ -1,0 +1,5 @@
+#pragma unroll
+for (int ${k} = 0; ${k} < kItems; ${k}++) {
+    const ${type} ${col} = ${at} + ${k} * kTeam;
+    ${body}
+}

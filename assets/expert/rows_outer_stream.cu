@@ -1,0 +1,3 @@
+for (${type} ${at} = ${first}; ${at} < ${end}; ${at} += kTeam * kItems) {
+    ${body}
+}

@@ -1,0 +1,4 @@
+static __device__ __forceinline__ ${type} ${combine}(${type} a, ${type} b) {
+    return ${combined};
+}
+

@@ -1,0 +1,5 @@
+#pragma unroll
+for (int ${m} = 0; ${m} < ${items}; ${m}++) {
+    const ${index} ${p} = ${position};
+    ${loads}
+}

@@ -1,0 +1,31 @@
+/* What every role is told, made in one place. */
+#include "agent/agent.h"
+#include "agent/expert/expert.h"
+#include "eval/eval.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "sm_90a" is 90. */
+static int64_t arch_number(const char *arch) {
+    const char *digits = strpbrk(arch, "0123456789");
+    return digits ? strtol(digits, NULL, 10) : 0;
+}
+
+bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
+                   struct briefing *out, struct err *err) {
+    if (!gpu)
+        return err_set(err, ERR_INPUT, "the expert knows nothing about this GPU");
+    *out = (struct briefing){.inst = inst, .catalogue = c, .gpu = gpu};
+    features_of(inst, &out->features);
+    out->roofline = task_limit(gpu, inst);
+    const struct features *f = &out->features;
+    int64_t *fact = out->ground.fact;
+    fact[FACT_ARCH] = arch_number(gpu->arch);
+    fact[FACT_BYTES] = (int64_t)dtype_info(f->dtype)->bytes;
+    fact[FACT_ACCURACY] = (int64_t)inst->task->accuracy;
+    fact[FACT_ELEMENTS] = (int64_t)floor(f->log2_elements);
+    fact[FACT_REDUCED] = (int64_t)floor(f->log2_reduced);
+    fact[FACT_OUTPUTS] = (int64_t)f->outputs;
+    return expert_workloads(out, out->ground.workload, err);
+}

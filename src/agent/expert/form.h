@@ -1,0 +1,52 @@
+/* A task in normal form: what the generators match and write.
+ *
+ * Every reduction stands alone, as the whole body of a statement (a fold), and its terms hold no
+ * other reduction; every other statement holds none (a map). Lets that are maps without a type of
+ * their own are inlined where they are read. The form is a task with its instance, so all of spec/
+ * works on it: patterns, ranges, affine forms, costs. Dimensions and tensors keep their numbers;
+ * what is made here comes after them, role LET, no type (kept in memory as f32).
+ *
+ * What cannot be brought into this form stays as it is: a reduction whose value depends on a
+ * variable of a range that is not a size, or that must not be evaluated where a condition does not
+ * hold, stays inside its statement, which is then neither fold nor map; a let that a pad reads
+ * stays a let. */
+#ifndef AGENT_EXPERT_FORM_H
+#define AGENT_EXPERT_FORM_H
+
+#include "spec/task.h"
+
+struct form_options {
+    bool operands; /* what a contraction multiplies becomes a tensor where it is computed: not a
+                      plain (or padded) element of one */
+};
+struct form {
+    const struct inst *original;
+    const struct task *task;
+    const struct inst *inst;
+};
+bool form_make(const struct inst *in, const struct form_options *o, struct arena *a,
+               struct form *out, struct err *err);
+
+/* A fold's body is the reduction. A map has none. */
+bool form_is_fold(const struct statement *s);
+bool form_is_map(const struct statement *s);
+/* A fold that multiplies matrices: two factors, each with an index of the result that the other has
+ * not, and a reduced one that both have. What tensor cores are for. */
+bool form_is_product(const struct statement *s);
+
+/* Structural equality, and helpers that every matcher needs. */
+bool expr_same(const struct expr *a, const struct expr *b);
+uint32_t expr_uses(const struct expr *e); /* variables, bits; those it binds itself left out */
+bool expr_has(const struct expr *e, enum expr_kind kind);
+bool expr_reads_tensor(const struct expr *e, size_t tensor);
+/* The tensor is read at exactly the variables of `s`, in their order: an epilogue of it. */
+bool expr_is_own(const struct statement *s, const struct expr *read);
+/* A copy with variable i replaced by map[i] (NULL: kept); reductions inside are not allowed. */
+struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct arena *a);
+
+/* A part of a form as a task of its own: the statements marked in `take`. Tensors they read from
+ * elsewhere are inputs there (lets of other parts: IN, f32), those that others read are outputs
+ * (OUT); lets that only they use stay lets. An output of the task stays an output. */
+struct inst *form_part(const struct form *f, const bool *take, struct arena *a);
+
+#endif

@@ -1,0 +1,151 @@
+/* The finished file: the head comment, the plan, the code, laid out as a person would. */
+#include "agent/expert/expert.h"
+#include "agent/expert/sheet_private.h"
+#include "kernel/emit.h"
+
+#define MARGIN 100
+
+/* ---- the comment ---- */
+
+/* Text of the task inside a comment line: no control bytes, no backslash that continues it. */
+static void put_quoted(str s, struct buf *out) {
+    s = str_cut(s, 0, 400);
+    for (size_t i = 0; i < s.n; i++)
+        buf_putc(out, (unsigned char)s.p[i] < ' ' || s.p[i] == '\\' ? ' ' : s.p[i]);
+}
+
+static void put_definitions(const struct task *t, struct buf *out) {
+    for (size_t i = 0; i < t->nstatements; i++) {
+        bool let = t->tensors[t->statements[i].tensor].role == TENSOR_LET;
+        buf_puts(out, let ? S("//     let ") : S("//     "));
+        put_quoted(str_cut(t->text, t->statements[i].at, t->statements[i].len), out);
+        buf_putc(out, '\n');
+    }
+}
+
+/* What the form has made has no text of its own: its tensor is named. */
+str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s) {
+    const struct task *t = st->inst->task;
+    struct buf b;
+    buf_init(&b, 4096);
+    if (s->len)
+        put_quoted(str_cut(t->text, s->at, s->len), &b);
+    else
+        buf_puts(&b, t->tensors[s->tensor].name);
+    str text = sheet_keep(sh, &b);
+    buf_release(&b);
+    return text;
+}
+
+static void put_comment(struct sheet *sh, struct buf *out) {
+    const struct briefing *b = sh->briefing;
+    const struct task *t = b->inst->task;
+    buf_printf(out, "// %.*s: ", STR_ARG(t->name));
+    put_quoted(t->title, out);
+    buf_puts(out, S("\n//\n"));
+    put_definitions(t, out);
+    str label = inst_label(b->inst, sh->mem);
+    buf_printf(out, "//\n// At %.*s on %s the limit is %.4g us: %s, %.2g flop a byte.\n",
+               STR_ARG(label), b->gpu->title, b->roofline.limit_s * 1e6,
+               b->roofline.memory_bound ? "memory-bound" : "compute-bound", b->roofline.intensity);
+    buf_puts(out, S("// Strategy: "));
+    strategy_text(b->catalogue, sh->strategy, out);
+    buf_putc(out, '\n');
+    buf_puts(out, buf_str(&sh->note));
+}
+
+/* ---- layout ---- */
+
+/* Where to break the first `room` bytes of a line: at the last comma, or at the last blank. Every
+ * blank of code is a place to break: there are no literals with blanks. 0: nowhere. */
+static size_t break_at(str line, size_t from, size_t room) {
+    size_t comma = 0, blank = 0;
+    for (size_t i = from + 1; i < room; i++) {
+        if (line.p[i] != ' ')
+            continue;
+        blank = i;
+        comma = line.p[i - 1] == ',' ? i : comma;
+    }
+    return comma > room / 2 ? comma : blank;
+}
+
+static void put_wrapped(str line, struct buf *out) {
+    size_t indent = 0, lead = 0;
+    while (indent < line.n && line.p[indent] == ' ')
+        indent++;
+    bool code = str_find(line, S("//")) == line.n && str_find(line, S("\"")) == line.n &&
+                !str_ends(line, S("\\")) && !str_starts(str_trim(line), S("#"));
+    for (size_t at; code && lead + line.n > MARGIN; line = str_from(line, at + 1)) {
+        at = break_at(line, lead ? 0 : indent, MARGIN - lead);
+        if (at == 0)
+            break;
+        buf_printf(out, "%*s%.*s\n", (int)lead, "", (int)at, line.p);
+        lead = indent + 8;
+    }
+    buf_printf(out, "%*s%.*s\n", (int)lead, "", STR_ARG(line));
+}
+
+/* What templates leave to do: the lines of empty slots go, directives stand at the margin, long
+ * lines are broken. */
+static void put_tidy(str text, struct buf *out) {
+    str line;
+    bool blank = true;
+    while (str_line(&text, &line)) {
+        str bare = str_trim(line);
+        if (bare.n == 0 && (line.n > 0 || blank))
+            continue;
+        blank = bare.n == 0;
+        while (line.n && line.p[line.n - 1] == ' ')
+            line.n--;
+        put_wrapped(str_starts(bare, S("#")) ? bare : line, out);
+    }
+}
+
+static void put_section(str text, struct buf *out) {
+    if (text.n == 0)
+        return;
+    buf_puts(out, text);
+    if (text.p[text.n - 1] != '\n')
+        buf_putc(out, '\n');
+    buf_putc(out, '\n');
+}
+
+static void put_plan(const struct sheet *sh, struct buf *out) {
+    buf_puts(out, buf_str(&sh->require));
+    buf_puts(out, buf_str(&sh->memory));
+    buf_puts(out, buf_str(&sh->steps));
+    buf_putc(out, '\n');
+}
+
+static void put_includes(struct sheet *sh, struct buf *out) {
+    if (sh->bfloat)
+        sheet_include(sh, "cuda_bf16.h");
+    if (sh->half)
+        sheet_include(sh, "cuda_fp16.h");
+    put_section(buf_str(&sh->includes), out);
+}
+
+static bool any_failed(const struct sheet *sh) {
+    return sh->note.failed || sh->require.failed || sh->memory.failed || sh->steps.failed ||
+           sh->functions.failed || sh->kernels.failed || sh->includes.failed;
+}
+
+bool sheet_finish(struct sheet *sh, struct buf *out) {
+    struct buf b, helpers;
+    if (sheet_failed(sh))
+        return false;
+    buf_init(&b, 2 * EXPERT_SOURCE_MAX);
+    buf_init(&helpers, EXPERT_SOURCE_MAX);
+    put_comment(sh, &b);
+    put_plan(sh, &b);
+    put_includes(sh, &b);
+    emit_helper_texts(sh->helpers, &helpers);
+    put_section(buf_str(&helpers), &b);
+    put_section(buf_str(&sh->functions), &b);
+    buf_puts(&b, buf_str(&sh->kernels));
+    put_tidy(buf_str(&b), out);
+    bool fits = !any_failed(sh) && !b.failed && !out->failed;
+    buf_release(&b);
+    buf_release(&helpers);
+    return fits || err_set(sh->err, ERR_INPUT, "the kernel's text is too long");
+}

@@ -1,0 +1,31 @@
+/* One task optimized: the search, its folder and what it found. `optimize` does it for one task,
+ * `suite` for many. A folder that holds the same run already goes on where it stopped. */
+#ifndef UI_OPTIMIZE_RUN_H
+#define UI_OPTIMIZE_RUN_H
+
+#include "search/search.h"
+#include "ui/progress.h"
+#include "ui/ui.h"
+
+struct optimize {
+    struct ui *ui; /* options, and an arena that lives as long as this */
+    const char *path, *dir;
+    struct task *task;
+    struct inst *inst;
+    struct catalogue *catalogue;
+    struct agent agent;
+    struct briefing briefing;
+    struct evaluator_options eo;
+    struct archive *archive;
+    struct progress progress;
+    struct search_best best;
+};
+/* ui, path and dir (NULL: runs/TASK) are set. Writes kernel.cu and outcome.json into the folder
+ * where a kernel was found; best.found says whether. False: the environment or the input failed. */
+bool optimize_run(struct optimize *r, struct err *err);
+void optimize_release(struct optimize *r);
+bool optimize_interrupted(void); /* by a signal: whoever runs several stops too */
+
+str optimize_strategy(const struct optimize *r); /* of the best, as text */
+
+#endif

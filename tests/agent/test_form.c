@@ -1,0 +1,216 @@
+/* Normal form: what it looks like, and that it computes what the task does. */
+#include "../spec/fixture.h"
+
+#include "agent/expert/form.h"
+#include "base/file.h"
+#include "spec/cost.h"
+#include <string.h>
+
+/* ---- looks ---- */
+
+struct look {
+    const char *name, *text;
+    bool operands;
+    const char *want[6]; /* lines of the form's statements, in order */
+};
+
+static const char *const head = "task t \"T\"\ndim N = 8, M = 12, K = 5\nin x[N,M] : f32 ~ ones\n"
+                                "in w[M,K] : f32 ~ ones\nin p[N] : i32 ~ randint(0, M)\n";
+
+static const struct look looks[] = {
+    {"a map stays", "out y[N,M] : f32\ny[i,j] = x[i,j] + 1\n", false, {"y[i,j] = x[i,j] + 1"}},
+    {"lets are written out where they are read",
+     "out y[N,M] : f32\nlet t[i,j] = 2*x[i,j]\nlet u[j,i] = t[i,j] - 1\ny[i,j] = u[j,i] * t[i,0]\n",
+     false,
+     {"y[i,j] = (2*x[i,j] - 1) * (2*x[i,0])"}},
+    {"a reduction that is all of the body stays",
+     "out y[N] : f32\ny[i] = sum(j) x[i,j]\n",
+     false,
+     {"y[i] = sum(j < M) x[i,j]"}},
+    {"one inside an expression is taken out",
+     "out y[N] : f32\ny[i] = sqrt(sum(j) x[i,j]) + 1\n",
+     false,
+     {"let y_sum[i < N]: f32 = sum(j < M) x[i,j]", "y[i] = sqrt(y_sum[i]) + 1"}},
+    {"one of fewer variables too",
+     "out y[N,M] : f32\ny[i,j] = x[i,j] / sum(k) x[i,k]\n",
+     false,
+     {"let y_sum[i < N]: f32 = sum(k < M) x[i,k]", "y[i,j] = x[i,j] / y_sum[i]"}},
+    {"equal ones come once",
+     "out y[N] : f32\ny[i] = (sum(j) x[i,j]) * (sum(k) x[i,k])\n",
+     false,
+     {"let y_sum[i < N]: f32 = sum(j < M) x[i,j]", "y[i] = y_sum[i] * y_sum[i]"}},
+    {"softmax",
+     "out y[N,M] : f32\nlet m[i] = max(j) x[i,j]\nlet s[i] = sum(j) exp(x[i,j] - m[i])\n"
+     "y[i,j] = exp(x[i,j] - m[i]) / s[i]\n",
+     false,
+     {"let m[i < N]: f32 = max(j < M) x[i,j]", "let s[i < N]: f32 = sum(j < M) exp(x[i,j] - m[i])",
+      "y[i,j] = exp(x[i,j] - m[i]) / s[i]"}},
+    {"a reduction in a reduction",
+     "out y : f32\ny = mean(i) (1 + sum(j) x[i,j])\n",
+     false,
+     {"let y_sum[i < N]: f32 = sum(j < M) x[i,j]", "y = mean(i < N) (1 + y_sum[i])"}},
+    {"not where a condition guards it",
+     "out y[N] : f32\ny[i] = if(i > 0, sum(j) x[i-1,j], 0)\n",
+     false,
+     {"y[i] = if(i > 0, sum(j < M) x[i-1,j], 0)"}},
+    {"a padded let stays",
+     "out y[N] : f32\nlet t[i] = x[i,0] + 1\ny[i] = pad(t[i-1], 0)\n",
+     false,
+     {"let t[i < N]: f32 = x[i,0] + 1", "y[i] = pad(t[i-1], 0)"}},
+    {"integers stay integers",
+     "out y[N] : f32\nlet a[i] : i32 = argmax(j) x[i,j]\ny[i] = x[i,a[i]]\n",
+     false,
+     {"let a[i < N]: i32 = argmax(j < M) x[i,j]", "y[i] = x[i,a[i]]"}},
+    {"operands inside",
+     "out y[N,K] : f32\ny[i,k] = sum(j) exp(x[i,j]) * w[j,k]\n",
+     false,
+     {"y[i,k] = sum(j < M) exp(x[i,j]) * w[j,k]"}},
+    {"operands taken out",
+     "out y[N,K] : f32\ny[i,k] = sum(j) exp(x[i,j]) * w[j,k]\n",
+     true,
+     {"let y_operand[i < N, j < M]: f32 = exp(x[i,j])",
+      "y[i,k] = sum(j < M) y_operand[i,j] * w[j,k]"}},
+    {"of a range that depends on an index",
+     "out y[N,K] : f32\ny[i,k] = sum(j <= i) exp(x[i,j]) * w[j,k]\n",
+     true,
+     {"let y_operand[i < N, j < M]: f32 = exp(x[i,j])",
+      "y[i,k] = sum(j <= i) y_operand[i,j] * w[j,k]"}},
+    {"a dot product of rows has no operands",
+     "out y[N] : f32\ny[i] = sum(j) exp(x[i,j]) * w[j,0]\n",
+     true,
+     {"y[i] = sum(j < M) exp(x[i,j]) * w[j,0]"}},
+};
+
+static str squeezed(struct arena *a, str s) {
+    char *to = arena_array(a, char, s.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] != ' ')
+            to[n++] = s.p[i];
+    return (str){to, n};
+}
+
+static void check_look(struct fixture *f, const struct look *l) {
+    struct form form;
+    struct form_options o = {.operands = l->operands};
+    struct buf b;
+    CHECKF(form_make(f->in, &o, f->a, &form, &f->err), "%s: %s", l->name, f->err.text);
+    buf_init(&b, 1u << 16);
+    task_show(form.inst, &b);
+    str shown = squeezed(f->a, buf_str(&b));
+    size_t n = 0;
+    while (n < 6 && l->want[n]) {
+        str want = squeezed(f->a, str_view(l->want[n++]));
+        CHECKF(str_find(shown, want) < shown.n, "%s: no '%s' in\n%.*s", l->name, l->want[n - 1],
+               STR_ARG(buf_str(&b)));
+    }
+    CHECKF(form.task->nstatements == n, "%s: %zu statements\n%.*s", l->name, form.task->nstatements,
+           STR_ARG(buf_str(&b)));
+    buf_release(&b);
+}
+
+static void test_looks(void) {
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        struct fixture f;
+        char text[2048];
+        snprintf(text, sizeof text, "%s%s", head, looks[i].text);
+        if (fixture_text(&f, text))
+            check_look(&f, &looks[i]);
+        fixture_end(&f);
+    }
+}
+
+/* ---- parts ---- */
+
+static void test_parts(void) {
+    struct fixture f;
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s", head, looks[6].text); /* softmax */
+    CHECK(fixture_text(&f, text));
+    struct form form;
+    CHECK(form_make(f.in, &(struct form_options){0}, f.a, &form, &f.err));
+    size_t m = (size_t)tensor_find(f.task, S("m")), s = (size_t)tensor_find(f.task, S("s")),
+           x = (size_t)tensor_find(f.task, S("x")), y = (size_t)tensor_find(f.task, S("y")),
+           w = (size_t)tensor_find(f.task, S("w"));
+    const struct tensor *t = form_part(&form, (bool[]){true, true, false}, f.a)->task->tensors;
+    CHECK(t[m].role == TENSOR_OUT && t[s].role == TENSOR_OUT && t[x].role == TENSOR_IN);
+    CHECK(t[y].role == TENSOR_RAND && t[w].role == TENSOR_RAND);
+    t = form_part(&form, (bool[]){false, false, true}, f.a)->task->tensors;
+    CHECK(t[m].role == TENSOR_IN && t[s].role == TENSOR_IN && t[y].role == TENSOR_OUT);
+    const struct inst *all = form_part(&form, (bool[]){true, true, true}, f.a);
+    CHECK(all->task->tensors[m].role == TENSOR_LET && all->task->nstatements == 3);
+    CHECK(all->task->tensors[m].dtype == DTYPE_F32);
+    fixture_end(&f);
+}
+
+/* ---- values ---- */
+
+/* The form's results, rounded to the outputs' types, judged by the task's own reference. */
+static void check_values(struct fixture *f, bool operands, const char *what) {
+    struct form form;
+    struct reference *refs;
+    size_t n;
+    CHECKF(form_make(f->in, &(struct form_options){operands}, f->a, &form, &f->err), "%s: %s", what,
+           f->err.text);
+    CHECKF(reference_eval(form.inst, (const void *const *)f->inputs, 2, &refs, &n, NULL, &f->err),
+           "%s: %s", what, f->err.text);
+    CHECK(n == f->nrefs);
+    for (size_t i = 0; i < n; i++) {
+        struct comparison c;
+        enum dtype t = f->task->tensors[refs[i].tensor].dtype;
+        void *got = mem_alloc(f->in->tensors[refs[i].tensor].bytes);
+        data_store(t, refs[i].value, refs[i].count, got);
+        reference_compare(f->in, &f->refs[i], got, 2, &c);
+        CHECKF(c.pass, "%s: worst %g rms %g", what, c.worst, c.rms);
+        mem_free(got);
+    }
+    reference_release(refs, n);
+}
+
+static size_t check_task(struct fixture *f, const char *path) {
+    size_t done = 0;
+    if (!task_load(path, f->a, &f->task, &f->err)) {
+        CHECKF(false, "%s", f->err.text);
+        return 0;
+    }
+    for (size_t c = 0; c < f->task->nchecks; c++) {
+        struct cost cost;
+        if (!task_bind_check(f->task, c, f->a, &f->in, &f->err))
+            continue;
+        cost_of(f->in, &cost);
+        if (cost.flops > 3e6 || !fixture_data(f, DATA_SIGNED, 5))
+            continue;
+        const char *what = arena_printf(f->a, "%.*s check %zu", STR_ARG(f->task->name), c).p;
+        check_values(f, false, what);
+        check_values(f, true, what);
+        done++;
+    }
+    return done;
+}
+
+static void test_values(void) {
+    static const char *const folders[] = {"smoke", "layers", "kernelbench/level1"};
+    const char *root = getenv("SOURCE_ROOT");
+    size_t done = 0;
+    for (size_t k = 0; k < sizeof folders / sizeof *folders; k++) {
+        struct fixture f = {.a = arena_new((size_t)512 << 20)};
+        const char *path = arena_printf(f.a, "%s/tasks/%s", root ? root : ".", folders[k]).p;
+        str *names;
+        size_t n = 0;
+        for (int i = 0; i < DATA_COUNT; i++)
+            f.scale.factor[i] = 1;
+        CHECKF(dir_list(path, f.a, &names, &n, &f.err), "%s", f.err.text);
+        for (size_t i = 0; i < n; i++)
+            if (str_ends(names[i], S(".task")))
+                done += check_task(&f, arena_printf(f.a, "%s/%.*s", path, STR_ARG(names[i])).p);
+        fixture_end(&f);
+    }
+    CHECKF(done > 250, "%zu evaluations", done);
+}
+
+static const struct tap_case cases[] = {
+    {"what the form looks like", test_looks},
+    {"parts of it as tasks", test_parts},
+    {"it computes what the task does", test_values},
+};
+TAP_CASES(cases)

@@ -1,0 +1,251 @@
+/* Sheets and scopes: names, plan text, parameters, and expressions in a kernel's terms. */
+#include "agent/expert/sheet.h"
+#include "tap.h"
+
+static struct arena *mem;
+static struct catalogue *catalogue;
+static struct err err;
+
+struct fixture {
+    struct briefing b;
+    struct strategy s;
+    struct sheet sh;
+    struct step st;
+    struct scope k;
+};
+
+static bool begin(struct fixture *f, const char *declarations, const char *statement) {
+    struct task *t;
+    struct inst *in;
+    err = (struct err){0};
+    str text = arena_printf(mem, "task t \"t\"\n%s%s\n", declarations, statement);
+    bool ok = task_parse(S("t.task"), text, mem, &t, &err) && task_bind(t, NULL, 0, mem, &in, &err);
+    CHECKF(ok, "%s: %s", statement, err.text);
+    if (!ok)
+        return false;
+    f->b = (struct briefing){.inst = in, .catalogue = catalogue, .gpu = gpu_find(S("h200"))};
+    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
+        f->s.value[i] = STRATEGY_UNSET;
+    sheet_init(&f->sh, &f->b, &f->s, NULL, &err);
+    f->st = (struct step){.inst = in, .family = "test"};
+    scope_init(&f->k, &f->sh, &f->st, "test_kernel");
+    f->k.statement = &t->statements[t->nstatements - 1];
+    for (size_t i = 0; i < f->k.statement->nvars; i++)
+        f->k.var[i] = scope_variable(&f->k, i);
+    return true;
+}
+
+static bool is(str a, const char *b) {
+    return str_is(a, b);
+}
+
+#define HEAD                                                                                       \
+    "dim N = 64, M = 32, C = 3\n"                                                                  \
+    "in x[N,M] : f32 ~ uniform(0,1)\nin h[N] : f16 ~ uniform(0,1)\n"                               \
+    "in d[N] : f64 ~ uniform(0,1)\nin n[N] : i32 ~ randint(0,N)\n"                                 \
+    "in w[N] : i64 ~ randint(0,N)\nin b[N] : i8 ~ randint(-3,3)\n"                                 \
+    "in m[N] : bool ~ bernoulli(0.5)\nin f[C*N] : f32 ~ uniform(0,1)\n"                            \
+    "in r[3,N] : f32 ~ uniform(0,1)\n"
+
+struct text_row {
+    const char *statement, *text;
+};
+
+/* The value of the last statement, over i (and j). */
+static const struct text_row values[] = {
+    {"out y[N,M] : f32\ny[i,j] = x[i,j]", "x[i * M + j]"},
+    {"out y[N] : f32\ny[i] = x[0,0] + x[i,0]", "x[0] + x[i * M]"},
+    {"out y[N] : f32\ny[i] = h[i] + d[i]", "__half2float(h[i]) + float(d[i])"},
+    {"out y[N,M] : f32\ny[i,j] = pad(x[i-1,j], 0)",
+     "((unsigned)(i - 1) < (unsigned)N ? x[(i - 1) * M + j] : 0.0f)"},
+    {"out y[N,M] : f32\ny[i,j] = 2*pad(x[i,j+2], -inf)",
+     "2.0f * ((unsigned)(j + 2) < (unsigned)M ? x[i * M + (j + 2)] : -INFINITY)"},
+    {"out y[N] : f32\ny[i] = pad(r[3,i], 1)", "((unsigned)(3) < 3 ? r[3 * N + i] : 1.0f)"},
+    {"out y[N] : f32\ny[i] = if(i > 0, x[i-1,0], 0)", "i > 0 ? x[(i - 1) * M] : 0.0f"},
+    {"out y[N] : f32\ny[i] = x[n[i],0] + x[w[i],0]", "x[n[i] * M] + x[(int)w[i] * M]"},
+    {"out y[N] : f32\ny[i] = x[(n[i] + i) % N,0]",
+     "x[(int)(cp_floormod((long long)n[i] + (long long)i, (long long)N)) * M]"},
+    {"out y[N] : i64\ny[i] = n[i]*n[i] + b[i]",
+     "(long long)n[i] * (long long)n[i] + (long long)b[i]"},
+    {"out y[N] : f32\ny[i] = n[i] * 0.5", "float(n[i]) * 0.5f"},
+    {"out y[N] : f32\ny[i] = i // 4 + (i - 3) // 2 + i % N",
+     "i / 4 + cp_floordiv(i - 3, 2) + i % N"},
+    {"out y[N,M] : i64\ny[i,j] = i*M + j", "(long long)i * (long long)M + (long long)j"},
+    {"out y[C,N] : f32\ny[c,i] = f[c*N + i]", "f[c * N + i]"},
+    {"out y[N] : bool\ny[i] = !m[i] || n[i] == 3", "!m[i] || n[i] == 3"},
+    {"out y[N] : f32\ny[i] = exp(h[i]) / 3", "expf(__half2float(h[i])) / 3.0f"},
+};
+
+static void test_values(void) {
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct fixture f;
+        if (!begin(&f, HEAD, values[i].statement))
+            continue;
+        str s = scope_text(&f.k, f.k.statement->body);
+        CHECKF(is(s, values[i].text), "%s\n#  is: %.*s\n# not: %s\n# %s", values[i].statement,
+               STR_ARG(s), values[i].text, err.text);
+        sheet_release(&f.sh);
+    }
+}
+
+/* Fast forms only where class fp32 accepts them. */
+static void test_fast(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD,
+               "out y[N] : f32\ny[i] = exp(d[i])/d[i] + tanh(d[i]) + sin(d[i]) + pow(d[i], 1.5)"))
+        return;
+    f.sh.fast = true;
+    str s = scope_text(&f.k, f.k.statement->body);
+    CHECKF(is(s, "cp_quotient(__expf(float(d[i])), float(d[i])) + cp_fast_tanh(float(d[i])) + "
+                 "sinf(float(d[i])) + powf(float(d[i]), 1.5f)"),
+           "%.*s", STR_ARG(s));
+    sheet_release(&f.sh);
+}
+
+static void test_held(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = 2 * x[i,0] + x[i,1]"))
+        return;
+    const struct expr *sum = f.k.statement->body, *first = sum->args[0]->args[1];
+    scope_hold(&f.k, first, S("a + 1.0f"));
+    CHECK(is(scope_text(&f.k, sum), "2.0f * (a + 1.0f) + x[i * M + 1]"));
+    scope_hold(&f.k, first, S("v.x"));
+    CHECK(is(scope_text(&f.k, sum), "2.0f * v.x + x[i * M + 1]"));
+    scope_hold(&f.k, sum, S("whole"));
+    CHECK(is(scope_text(&f.k, sum), "whole"));
+    sheet_release(&f.sh);
+}
+
+static void test_parameters(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N,2*M] : f16\ny[i,j] = x[i,j//2] + h[i]"))
+        return;
+    str value = scope_text(&f.k, f.k.statement->body), to = scope_pointer(&f.k, 9, true);
+    struct buf b;
+    buf_init(&b, 1024);
+    CHECK(scope_place(&f.k, &b) && is(buf_str(&b), "i * size + j"));
+    CHECK(is(to, "y") && f.sh.half && !f.sh.bfloat);
+    str packed = scope_packed(&f.k, 9, VALUE_REAL, value);
+    CHECK(is(packed, "__float2half_rn(x[i * M + (j / 2)] + __half2float(h[i]))"));
+    str params = scope_params(&f.k), args = scope_args(&f.k);
+    CHECKF(is(params, "const float *__restrict__ x, const __half *__restrict__ h, "
+                      "__half *__restrict__ y, int M, int size"),
+           "%.*s", STR_ARG(params));
+    CHECKF(is(args, "x, h, y, M, (2*M)"), "%.*s", STR_ARG(args));
+    CHECKF(is(buf_str(&f.sh.require), "//! require N*M <= 1073741824\n"
+                                      "//! require N*(2*M) <= 1073741824\n"),
+           "%s", f.sh.require.p);
+    buf_release(&b);
+    sheet_release(&f.sh);
+}
+
+/* Beyond 2^30 elements indices are long long, and nothing is required. */
+static void test_wide(void) {
+    struct fixture f;
+    if (!begin(&f, "dim N = 2000000000\nin x[N] : i8 ~ randint(0,9)\nout y[N] : i8\n",
+               "y[i] = x[N-1-i]"))
+        return;
+    CHECK(f.k.wide && is(scope_text(&f.k, f.k.statement->body), "x[N - 1 - i]"));
+    CHECK(is(scope_params(&f.k), "const signed char *__restrict__ x, long long N"));
+    scope_args(&f.k);
+    CHECK(f.sh.require.n == 0);
+    sheet_release(&f.sh);
+}
+
+/* Sums of several sizes need smaller ones. */
+static void test_large_multiples(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = i + 5*i"))
+        return;
+    CHECK(is(scope_text(&f.k, f.k.statement->body), "i + 5 * i"));
+    CHECKF(is(buf_str(&f.sh.require), "//! require N <= 178956970\n"), "%s", f.sh.require.p);
+    sheet_release(&f.sh);
+}
+
+static void test_names(void) {
+    struct fixture f;
+    if (!begin(&f, "dim N = 8, double = 2\nin float[N] : f32 ~ uniform(0,1)\nout y[N] : f32\n",
+               "y[new] = float[new] * double"))
+        return;
+    str value = scope_text(&f.k, f.k.statement->body), args = scope_args(&f.k);
+    CHECKF(is(value, "the_float[new_at] * float(the_double)"), "%.*s", STR_ARG(value));
+    CHECKF(is(args, "float, double"), "%.*s", STR_ARG(args));
+    CHECK(is(sheet_name(&f.sh, S("y")), "y_") && is(sheet_name(&f.sh, S("int")), "the_int"));
+    str a = scope_name(&f.k, "sum"), b = scope_name(&f.k, "sum");
+    CHECK(is(a, "sum") && is(b, "sum2") && is(sheet_name(&f.sh, S("sum")), "sum_"));
+    str one, two, other;
+    CHECK(sheet_once(&f.sh, S("width=4"), "kWidth", &one));
+    CHECK(!sheet_once(&f.sh, S("width=4"), "kWidth", &two) && str_eq(one, two));
+    CHECK(sheet_once(&f.sh, S("width=8"), "kWidth", &other) && !str_eq(one, other));
+    sheet_release(&f.sh);
+}
+
+static void test_workspaces(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD,
+               "out y[N] : f32\nlet s : bf16 = x[0,0]\nlet t[i] = x[i,0]*s\n"
+               "y[i] = t[i] + s"))
+        return;
+    str value = scope_text(&f.k, f.k.statement->body);
+    CHECKF(is(value, "t_kept[i] + __bfloat162float(s_kept[0])"), "%.*s", STR_ARG(value));
+    CHECKF(is(buf_str(&f.sh.memory), "//! workspace t_kept[N] : f32\n"
+                                     "//! workspace s_kept[1] : bf16\n"),
+           "%s", f.sh.memory.p);
+    sheet_release(&f.sh);
+}
+
+static void test_folds(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = x[i,0]"))
+        return;
+    CHECK(strcmp(fold_identity(REDUCTION_MIN), "INFINITY") == 0);
+    CHECK(is(fold_combine(&f.sh, REDUCTION_MEAN, S("s"), S("t")), "s + t"));
+    CHECK(f.sh.helpers == 0);
+    CHECK(is(fold_combine(&f.sh, REDUCTION_MAX, S("s"), S("t")), "cp_maximum(s, t)"));
+    CHECK(f.sh.helpers != 0);
+    sheet_release(&f.sh);
+}
+
+/* The first failure stays, and nothing is written after it. */
+static void test_failures(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = sum(j) x[i,j]"))
+        return;
+    CHECK(scope_text(&f.k, f.k.statement->body).n == 0);
+    CHECK(sheet_failed(&f.sh) && strstr(err.text, "a reduction is not an expression"));
+    str s = scope_text(&f.k, f.k.statement->body->args[0]);
+    struct buf b;
+    buf_init(&b, 1u << 16);
+    CHECK(s.n == 0 && !sheet_finish(&f.sh, &b) && strstr(err.text, "a reduction is not"));
+    buf_release(&b);
+    sheet_release(&f.sh);
+    if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = x[i,0]"))
+        return;
+    f.k.var[0] = S("");
+    CHECK(scope_text(&f.k, f.k.statement->body).n == 0 && strstr(err.text, "has no value here"));
+    sheet_release(&f.sh);
+}
+
+static const struct tap_case cases[] = {
+    {"values", test_values},
+    {"fast forms", test_fast},
+    {"values in registers", test_held},
+    {"parameters, arguments and what they require", test_parameters},
+    {"indices beyond int", test_wide},
+    {"large multiples of sizes", test_large_multiples},
+    {"names", test_names},
+    {"lets in memory", test_workspaces},
+    {"folds", test_folds},
+    {"failures", test_failures},
+};
+
+int main(void) {
+    mem = arena_new((size_t)1 << 30);
+    if (!catalogue_load(NULL, mem, &catalogue, &err)) {
+        printf("Bail out! %s\n", err.text);
+        return 1;
+    }
+    int rc = tap_main(cases, sizeof cases / sizeof *cases);
+    arena_free(mem);
+    return rc;
+}
