@@ -49,14 +49,10 @@ bool candidates_open(struct candidates *c, const struct inst *in, const struct g
                      struct arena *a, struct err *err) {
     *c = (struct candidates){.reduction = find_reduction(in->task),
                              .rng = rng_stream(1, in->task->name)};
-    c->briefing = (struct briefing){.inst = in, .gpu = g, .roofline = task_limit(g, in)};
-    features_of(in, &c->briefing.features);
-    if (!c->reduction && c->briefing.features.workload != WORKLOAD_POINTWISE)
-        return err_set(err, ERR_INPUT, "%.*s: only pointwise tasks and the middle reductions",
-                       STR_ARG(in->task->name));
     if (!catalogue_load(NULL, a, &c->catalogue, err) || !expert_new(NULL, &c->agent, err))
         return false;
-    c->briefing.catalogue = c->catalogue;
+    if (!briefing_make(in, c->catalogue, g, &c->briefing, err))
+        return false;
     return true;
 }
 
@@ -107,7 +103,7 @@ bool candidates_write(struct candidates *c, uint64_t n, struct buf *out, struct 
         w.ok = write_reduction(c, n, out, err);
     } else {
         struct strategy s;
-        strategy_random(c->catalogue, c->briefing.features.workload, rng_sub(c->rng, n), &s);
+        strategy_random(c->catalogue, &c->briefing.ground, rng_sub(c->rng, n), &s);
         c->agent.code(c->agent.self, &c->briefing, &s, take_code, &w);
     }
     buf_printf(out, "// candidate %llu\n", (unsigned long long)n);

@@ -62,6 +62,7 @@ int cmd_write(struct ui *ui) {
     struct written w = {.ui = ui};
     const char *assets = option_text(ui->options, "assets");
     const struct gpu *gpu;
+    const char *path; /* of its facts */
     struct catalogue *catalogue;
     struct strategy strategy;
     struct briefing brief;
@@ -71,7 +72,7 @@ int cmd_write(struct ui *ui) {
     struct err err = {0};
     bool ok = ui_load_task(ui, 0, &task, &inst, &err) &&
               catalogue_load(assets, ui->arena, &catalogue, &err) &&
-              gpu_named(str_view(option_text(ui->options, "gpu")), ui->arena, &gpu, NULL, &err) &&
+              gpu_named(str_view(option_text(ui->options, "gpu")), ui->arena, &gpu, &path, &err) &&
               briefing_make(inst, catalogue, gpu, &brief, &err) &&
               expert_new(assets, &agent, &err) && choose(ui, &agent, &brief, &strategy, &err);
     if (ok)
