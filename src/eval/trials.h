@@ -52,10 +52,10 @@ struct trials {
 struct trials_options {
     uint64_t secret; /* seed of this run's verification */
     bool thorough;
-    bool measure;   /* counters, or times */
-    bool observe;   /* nothing but that: no trials */
+    bool measure;    /* counters, or times */
+    bool observe;    /* nothing but that: no trials */
     bool small_only; /* not the task's own shape */
-    bool check_own; /* the checkers watch the task's own shape as well, where it is run whole */
+    bool check_own;  /* the checkers watch the task's own shape as well, where it is run whole */
     bool gpu;
     size_t memory; /* of the GPU, for cases */
 };

@@ -27,7 +27,7 @@ struct evolve_options {
 
 struct evolve_trial {
     struct strategy strategy;
-    struct strategy aligned; /* as its code has it: what parents and credit go by */
+    struct strategy aligned;            /* as its code has it: what parents and credit go by */
     uint64_t ordinal, generation, slot; /* ordinal: of what was submitted */
     bool submitted, settled;
     double time_s; /* INFINITY: not accepted, or not known */

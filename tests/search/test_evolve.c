@@ -12,7 +12,7 @@ static struct briefing brief;
 static const struct ground pointwise = {.workload = {[WORKLOAD_POINTWISE] = true}};
 #define W &pointwise
 
-enum { MOST = 400 };
+enum { MOST = 1000 };
 
 struct history {
     struct strategy tried[MOST];

@@ -42,8 +42,10 @@ static void test_override(void) {
     CHECK(file_replace(arena_printf(mem, "%s/zeal.decision", sub.p).p, str_view(head), &err));
     CHECK(file_replace(arena_printf(mem, "%s/README", sub.p).p, S("no decision"), &err));
     CHECKF(catalogue_load(dir, mem, &other, &err), "%s", err.text);
-    CHECK(other && other->n == 6 && str_is(other->decisions[5].name, "zeal"));
-    CHECK(other && other->decisions[2].nvalues == 2 && other->decisions[2].fallback == 2);
+    CHECK(other && other->n == c->n + 1 && str_is(other->decisions[c->n].name, "zeal"));
+    for (size_t i = 0; other && i < other->n; i++)
+        if (str_is(other->decisions[i].name, "items"))
+            CHECK(other->decisions[i].nvalues == 2 && other->decisions[i].fallback == 2);
     CHECK(file_replace(arena_printf(mem, "%s/bad.decision", sub.p).p, S("values x\n"), &err));
     CHECK(!catalogue_load(dir, mem, &other, &err) && strstr(err.text, "bad.decision:1:8"));
     CHECK(dir_remove_tree(dir, &err));
@@ -84,7 +86,7 @@ static void test_decision_files(void) {
 static void test_text(void) {
     struct strategy s, back;
     strategy_fallback(c, W, &s);
-    CHECK(!strcmp(text_of(&s), "block=256 cache-hint=0 items=1 persistent=0 vector-width=1"));
+    CHECK(!strcmp(text_of(&s), "block=256 cache-hint=0 fast-math=0 items=1 persistent=0 vector-width=1"));
     for (uint64_t i = 0; i < 100; i++) {
         strategy_random(c, W, rng_sub(rng_stream(1, S("t")), i), &s);
         CHECK(strategy_parse(c, str_view(text_of(&s)), &back, &err));

@@ -98,7 +98,7 @@ bool expert_new(const char *assets, struct agent *out, struct err *err) {
         x->assets = mem_alloc(n);
         memcpy(x->assets, assets, n);
     }
-    *out = (struct agent){"expert", x, expert_plan, expert_cross,
-                          expert_code, expert_align, expert_free};
+    *out = (struct agent){"expert",     x,          expert_plan, expert_cross, expert_code,
+                          expert_align, expert_free};
     return true;
 }
