@@ -13,8 +13,11 @@ all: setup ## set up and build build/cutepilot
 setup:
 	@tools/setup build
 
-demo: all ## build, then optimize a small kernel on the simulator (or on your GPU)
-	build/cutepilot optimize tasks/smoke/gelu.task --out runs/demo --fresh
+DEMO = gelu softmax matmul max_pool
+demo: all ## build, then kernels for four small tasks on the simulator (or on your GPU)
+	@for task in $(DEMO); do echo; \
+	    build/cutepilot optimize tasks/smoke/$$task.task --out runs/demo-$$task --fresh --budget 8c \
+	        --population 4 || exit 1; done
 
 check: ## every test, sanitizer, fuzzer and linter
 	@tools/setup check

@@ -1,5 +1,6 @@
 /* The table of openings. */
 #include "agent/expert/openings.h"
+#include "agent/expert/contraction_kind.h"
 #include "agent/expert/rows_kind.h"
 #include "agent/expert/scan_kind.h"
 #include <stdio.h>
@@ -79,7 +80,72 @@ static bool head_large(const struct briefing *b, const struct step *st) {
     return head_of(st) > 128;
 }
 
+/* ---- contractions ---- */
+
+#define CONTRACTION_IS(name, kind)                                                                 \
+    static bool name(const struct briefing *b, const struct step *st) {                            \
+        return contraction_kind_of(b, st) == kind;                                                 \
+    }
+CONTRACTION_IS(contraction_wide, CONTRACTION_WIDE)
+CONTRACTION_IS(contraction_pair, CONTRACTION_PAIR)
+CONTRACTION_IS(contraction_triangle, CONTRACTION_TRIANGLE)
+CONTRACTION_IS(contraction_split, CONTRACTION_SPLIT)
+CONTRACTION_IS(contraction_thin, CONTRACTION_THIN)
+CONTRACTION_IS(contraction_half, CONTRACTION_HALF)
+CONTRACTION_IS(contraction_large, CONTRACTION_LARGE)
+CONTRACTION_IS(contraction_small, CONTRACTION_SMALL)
+
 static const struct opening openings[] = {
+    /* contraction: tensor cores fed without a pause */
+    {"contraction", 0, contraction_wide,
+     "tensor-path=2 tile-m=128 tile-n=256 tile-k=64 stages=4 raster=8 pack=1",
+     "warp groups on tiles of 128 x 256, four on their way"},
+    {"contraction", 0, contraction_wide,
+     "tensor-path=2 tile-m=128 tile-n=128 tile-k=64 stages=4 raster=8 pack=1",
+     "smaller tiles, more of them"},
+    {"contraction", 0, contraction_wide,
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=4 raster=8 pack=1",
+     "warps instead of warp groups"},
+    {"contraction", 0, contraction_pair,
+     "tensor-path=2 tile-m=128 tile-n=128 tile-k=64 stages=4 raster=8 pack=1",
+     "warp groups, two results a tile"},
+    {"contraction", 0, contraction_pair,
+     "tensor-path=1 tile-m=128 tile-n=64 tile-k=32 warps=8 stages=3 raster=8 pack=1",
+     "warps instead of warp groups"},
+    {"contraction", 0, contraction_triangle,
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 raster=1 skip=1 pack=1",
+     "tiles of k that hold no term are not visited"},
+    {"contraction", 0, contraction_triangle,
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 raster=1 skip=1 pack=1",
+     "small tiles waste less at the edge"},
+    {"contraction", 0, contraction_split,
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 split-k=64 pack=1",
+     "64 blocks share each tile's sums"},
+    {"contraction", 0, contraction_split,
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 split-k=16 pack=1",
+     "smaller tiles, 16 blocks each"},
+    {"contraction", 0, contraction_thin,
+     "tensor-path=1 tile-m=32 tile-n=128 tile-k=32 warps=4 stages=3 pack=1",
+     "tiles as thin as the matrix"},
+    {"contraction", 0, contraction_thin,
+     "tensor-path=1 tile-m=128 tile-n=32 tile-k=32 warps=4 stages=3 pack=1", "the other way round"},
+    {"contraction", 0, contraction_half,
+     "tensor-path=1 tile-m=64 tile-n=128 tile-k=32 warps=8 stages=3 raster=8 pack=1",
+     "tiles of half a side"},
+    {"contraction", 0, contraction_half,
+     "tensor-path=1 tile-m=128 tile-n=64 tile-k=32 warps=8 stages=3 raster=8 pack=1",
+     "the other way round"},
+    {"contraction", 0, contraction_large,
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 raster=8 pack=1",
+     "tiles of 128 x 128, three on their way"},
+    {"contraction", 0, contraction_large,
+     "tensor-path=1 tile-m=128 tile-n=64 tile-k=32 warps=8 stages=4 raster=8 pack=1",
+     "fewer registers, four on their way"},
+    {"contraction", 0, contraction_small,
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 pack=1",
+     "small tiles for all SMs"},
+    {"contraction", 0, contraction_small,
+     "tensor-path=1 tile-m=64 tile-n=128 tile-k=32 warps=8 stages=3 pack=1", "larger ones"},
     /* attention: keys are read once a block, scores live in registers */
     {"attention", 0, head_small, "query-tile=128 key-tile=128 stages=2",
      "wide steps: a small head leaves registers"},

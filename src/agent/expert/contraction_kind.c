@@ -1,0 +1,56 @@
+#include "agent/expert/contraction_kind.h"
+#include "agent/expert/contraction.h"
+
+enum { WIDE_LEAST = 256, TILE = 128, LONG_SUM = 1024 };
+
+static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
+    const struct task *t = st->inst->task;
+    bool first = true;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        if (!form_is_fold(&t->statements[i]))
+            continue;
+        if (!(first ? contraction_match(st->inst, &t->statements[i], a, c)
+                    : contraction_add(c, &t->statements[i])))
+            return false;
+        first = false;
+    }
+    if (!first)
+        contraction_settle(c);
+    return !first;
+}
+
+/* 16-bit operands, or f32 ones that class tf32 lets a tensor core round. */
+static bool for_warp_groups(const struct contraction *c) {
+    const struct task *t = c->in->task;
+    for (size_t i = 0; i < c->noperands; i++) {
+        bool half = dtype_info(t->tensors[c->operands[i].read->ref].dtype)->bytes <= 2;
+        if (!c->operands[i].dense || (!half && t->accuracy == ACCURACY_FP32))
+            return false;
+    }
+    return true;
+}
+
+static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
+    int64_t m = c->group[CON_M].count, n = c->group[CON_N].count, k = c->group[CON_K].count,
+            batch = c->group[CON_BATCH].count, least = m < n ? m : n;
+    int64_t tiles = batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
+    if (c->k_lo || c->k_hi)
+        return CONTRACTION_TRIANGLE;
+    if (tiles < b->gpu->sms && k > LONG_SUM && batch == 1)
+        return CONTRACTION_SPLIT;
+    if (least >= WIDE_LEAST && k >= WIDE_LEAST && for_warp_groups(c))
+        return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
+    if (least <= 32)
+        return CONTRACTION_THIN;
+    if (least <= 64)
+        return CONTRACTION_HALF;
+    return tiles >= 2 * b->gpu->sms ? CONTRACTION_LARGE : CONTRACTION_SMALL;
+}
+
+enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st) {
+    struct arena *a = arena_new((size_t)16 << 20);
+    struct contraction *c = arena_new_of(a, struct contraction);
+    enum contraction_kind kind = match_all(st, a, c) ? kind_of(b, c) : CONTRACTION_NONE;
+    arena_free(a);
+    return kind;
+}
