@@ -160,9 +160,9 @@ void order_copy_waited(struct worker *w, const struct warp *wp);
 void order_product_issue(struct worker *w, uint32_t *clocks);
 void order_product_begin(struct worker *w, const uint32_t *clocks, unsigned warp);
 void order_product_waited(struct worker *w, const struct warp *wp);
-/* A strong access: releases before it, acquires after it. `address` is a buffer's, or one of shared
+/* A strong access: releases before it, acquires after it. `where` is a buffer's, or one of shared
  * memory with the block's rank in it. */
-void order_strong(struct worker *w, uint64_t address, bool shared, bool reads, bool writes);
+void order_strong(struct worker *w, uint64_t where, bool shared, bool reads, bool writes);
 void order_check_barrier(struct worker *w, const struct warp *wp, const struct instr *in,
                          uint32_t mask);
 void order_check_count(struct worker *w, const struct warp *wp, const struct instr *in, uint8_t id,

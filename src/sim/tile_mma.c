@@ -372,7 +372,7 @@ static uint16_t half_of_eight(enum tile_type t, uint8_t u) {
 }
 /* Of every four bytes of a packed row the lower two (part 0) or the upper two, as halves. */
 static void take_halves(enum tile_type t, uint8_t *row, unsigned k, unsigned part) {
-    uint16_t h[TILE_MAX_K / 2];
+    uint16_t h[TILE_MAX_K / 2] = {0};
     for (unsigned i = 0; i < k / 2; i++)
         h[i] = half_of_eight(t, row[i / 2 * 4 + 2 * part + i % 2]);
     memcpy(row, h, k);

@@ -143,7 +143,7 @@ static bool read_conditions(const struct reading *r, str rest, struct rule *rule
 /* "2 3:" before the conditions. */
 static bool read_rule_values(const struct reading *r, str list, struct rule *rule,
                              struct err *err) {
-    int64_t values[DECISION_MAX_VALUES];
+    int64_t values[DECISION_MAX_VALUES] = {0};
     str word;
     while (next_word(&list, &word)) {
         if (rule->nvalues == DECISION_MAX_VALUES)
@@ -231,7 +231,7 @@ static bool read_line(struct reading *r, str line, struct err *err) {
                       "keys are values, default, workloads, regimes, needs, conflicts; prose "
                       "follows an empty line",
                       "unknown key");
-    if (r->seen[key] && key < KEY_NEEDS)
+    if (key < KEY_NEEDS && r->seen[key])
         return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "stated twice");
     r->seen[key] = true;
     if (str_trim(rest).n == 0)

@@ -86,7 +86,8 @@ static void test_decision_files(void) {
 static void test_text(void) {
     struct strategy s, back;
     strategy_fallback(c, W, &s);
-    CHECK(!strcmp(text_of(&s), "block=256 cache-hint=0 fast-math=0 items=1 persistent=0 vector-width=1"));
+    CHECK(!strcmp(text_of(&s),
+                  "block=256 cache-hint=0 fast-math=0 items=1 persistent=0 vector-width=1"));
     for (uint64_t i = 0; i < 100; i++) {
         strategy_random(c, W, rng_sub(rng_stream(1, S("t")), i), &s);
         CHECK(strategy_parse(c, str_view(text_of(&s)), &back, &err));

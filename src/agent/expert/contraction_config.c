@@ -151,8 +151,9 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
 
 static void set_warps(struct con_config *g, int warps) {
     int best = 1 << 30;
-    for (int m = 1; m <= warps; m *= 2) {
-        int n = warps / m, wm = g->tile_m / m, wn = g->tile_n / n;
+    BUG_IF(warps < 1);
+    for (int m = 1, n = warps; n > 0; m *= 2, n /= 2) {
+        int wm = g->tile_m / m, wn = g->tile_n / n;
         if (wm % 16 || wn % 16 || wm < 16 || wn < 16 || wm + wn >= best)
             continue;
         best = wm + wn;

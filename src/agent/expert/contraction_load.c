@@ -44,6 +44,7 @@ str contraction_local(struct con_writer *w, const char *name) {
 /* x / (B*C) % A: the part of a flat index that is variable i of the group. */
 static str part_of(struct con_writer *w, const struct con_group *g, size_t i, str flat) {
     struct expr *inner = NULL;
+    bool outermost = i == 0;
     for (size_t k = i + 1; k < g->n; k++)
         inner = inner ? con_times(w->sh->mem, inner, g->at[k].extent) : g->at[k].extent;
     str s = flat;
@@ -51,7 +52,7 @@ static str part_of(struct con_writer *w, const struct con_group *g, size_t i, st
         str size = scope_int(&w->k, inner);
         s = sheet_printf(w->sh, "%.*s / %.*s", STR_ARG(s), STR_ARG(size));
     }
-    if (i > 0) {
+    if (!outermost) {
         str size = scope_int(&w->k, g->at[i].extent);
         s = sheet_printf(w->sh, "%.*s %% %.*s", STR_ARG(s), STR_ARG(size));
     }

@@ -2,7 +2,7 @@
  */
 #include "agent/expert/form_make.h"
 #include "spec/scalar.h"
-#include <string.h>
+#include <math.h>
 
 bool form_is_fold(const struct statement *s) {
     return s->body->kind == EXPR_REDUCE && !expr_has(s->body->args[0], EXPR_REDUCE);
@@ -26,7 +26,7 @@ static bool same_reduce(const struct reduce *a, const struct reduce *b) {
 static bool same_number(const struct expr *a, const struct expr *b) {
     return a->integral == b->integral &&
            (a->integral ? a->integer == b->integer
-                        : memcmp(&a->number, &b->number, sizeof a->number) == 0);
+                        : a->number == b->number && signbit(a->number) == signbit(b->number));
 }
 
 bool expr_same(const struct expr *a, const struct expr *b) {

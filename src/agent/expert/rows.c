@@ -31,13 +31,12 @@
 /* Does a kernel that owns whole rows read them from memory only once? */
 static bool is_fusion_worth_it(const struct briefing *b, const struct rows_group *g) {
     double bytes = (double)rows_columns(g) * (double)rows_column_bytes(g);
-    double rows = (double)rows_count(g);
+    double rows = (double)rows_count(g), sms = b->gpu->sms;
     if (rows_lane_var(g) >= 0)
         return rows_columns(g) <= 1024;
     if (bytes * rows <= (double)b->gpu->l2_bytes / 4)
         return bytes <= 4e6;
-    return bytes <= 8 * 225e3 &&
-           (bytes <= 225e3 ? rows >= b->gpu->sms / 2 : rows >= b->gpu->sms / 4);
+    return bytes <= 8 * 225e3 && (bytes <= 225e3 ? rows >= sms / 2 : rows >= sms / 4);
 }
 
 static bool claim(const struct briefing *b, const struct form *f, const bool *done, size_t first,

@@ -445,6 +445,7 @@ static struct expr *digits_below(struct rows *r, const struct digits *d, size_t 
 
 /* Digit `at` of the number. */
 static str digit_text(struct rows *r, const struct digits *d, size_t at, str number) {
+    BUG_IF(at >= TASK_MAX_VARS);
     struct expr *below = digits_below(r, d, at);
     str s = number;
     if (below) {

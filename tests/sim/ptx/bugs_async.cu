@@ -1,6 +1,6 @@
-// Planted bugs: copies that end later, and the mbarriers they end on. See bugs.h;
+// Planted bugs: copies that end later, and the mbarriers they end on. See bugs.cuh;
 // nvcc -ptx -lineinfo -arch=sm_90a
-#include "bugs.h"
+#include "bugs.cuh"
 
 BODY(no_wait) {
     __shared__ int s[64];

@@ -1,5 +1,5 @@
-// Planted bugs: warps and lanes of one block. See bugs.h; nvcc -ptx -lineinfo -arch=sm_90a
-#include "bugs.h"
+// Planted bugs: warps and lanes of one block. See bugs.cuh; nvcc -ptx -lineinfo -arch=sm_90a
+#include "bugs.cuh"
 #include <cassert>
 
 BODY(no_barrier) {

@@ -1,5 +1,5 @@
-// Planted bugs: blocks of a grid and of a cluster. See bugs.h; nvcc -ptx -lineinfo -arch=sm_90a
-#include "bugs.h"
+// Planted bugs: blocks of a grid and of a cluster. See bugs.cuh; nvcc -ptx -lineinfo -arch=sm_90a
+#include "bugs.cuh"
 
 // Two blocks add to one word without an atomic.
 BODY(two_blocks) {

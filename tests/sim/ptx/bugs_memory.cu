@@ -1,6 +1,6 @@
-// Planted bugs: memory that nothing wrote, places that are not there. See bugs.h;
+// Planted bugs: memory that nothing wrote, places that are not there. See bugs.cuh;
 // nvcc -ptx -lineinfo -arch=sm_90a
-#include "bugs.h"
+#include "bugs.cuh"
 
 BODY(unwritten) {
     __shared__ int s[64];

@@ -1,5 +1,5 @@
-// Planted bugs: wgmma and setmaxnreg. See bugs.h; nvcc -ptx -lineinfo -arch=sm_90a
-#include "bugs.h"
+// Planted bugs: wgmma and setmaxnreg. See bugs.cuh; nvcc -ptx -lineinfo -arch=sm_90a
+#include "bugs.cuh"
 #include <cuda_fp16.h>
 
 // A of 64 x 16 and B of 8 x 16 halves, in cores of 8 x 8 one after the other.

@@ -7,12 +7,8 @@
 #include <cuda.h>
 
 #define KERNELS(name)                                                                              \
-    extern "C" __global__ void name(int *x, int *y) {                                              \
-        name##_body<true>(x, y);                                                                   \
-    }                                                                                              \
-    extern "C" __global__ void name##_right(int *x, int *y) {                                      \
-        name##_body<false>(x, y);                                                                  \
-    }
+    extern "C" __global__ void name(int *x, int *y) { name##_body<true>(x, y); }                   \
+    extern "C" __global__ void name##_right(int *x, int *y) { name##_body<false>(x, y); }
 #define MAP_KERNELS(name)                                                                          \
     extern "C" __global__ void name(int *x, int *y, const __grid_constant__ CUtensorMap m) {       \
         name##_body<true>(x, y, m);                                                                \
@@ -29,8 +25,7 @@ __device__ __forceinline__ unsigned at(const void *p) {
 
 #define BAR(op, id, count) asm volatile(op " %0, %1;" ::"r"(id), "r"(count) : "memory")
 #define INIT(bar, count)                                                                           \
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(&(bar))), "r"(count) : "memor" \
-                                                                                           "y")
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(&(bar))), "r"(count) : "memory")
 #define INVAL(bar) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(at(&(bar))) : "memory")
 #define ARRIVE(bar)                                                                                \
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at(&(bar))) : "memory")
@@ -59,16 +54,16 @@ __device__ __forceinline__ unsigned at(const void *p) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),          \
                  "r"(at(from)), "r"(bytes)                                                         \
                  : "memory")
-#define COMMIT_BULK()    asm volatile("cp.async.bulk.commit_group;" ::: "memory")
-#define WAIT_BULK()      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
+#define COMMIT_BULK() asm volatile("cp.async.bulk.commit_group;" ::: "memory")
+#define WAIT_BULK() asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
 #define WAIT_BULK_READ() asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory")
-#define FENCE_PROXY()    asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
+#define FENCE_PROXY() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 #define COPY4(to, from)                                                                            \
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at(to)), "l"(from) : "memory")
-#define COMMIT()         asm volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT_GROUPS(n)   asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+#define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT_GROUPS(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 #define CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory")
-#define CLUSTER_WAIT()   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory")
+#define CLUSTER_WAIT() asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory")
 __device__ __forceinline__ unsigned cluster_rank() {
     unsigned r;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
