@@ -30,6 +30,19 @@ static enum dtype tile_type(const struct contraction *c) {
     return f16 ? DTYPE_F16 : bf16 ? DTYPE_BF16 : DTYPE_F32;
 }
 
+/* An operand that the task computes may be of any magnitude beside the other's smallest: weights of
+ * a softmax times subnormal values. Numbers split into TF32 parts lose theirs there, which class
+ * fp32 notices. Products of two inputs, both small, vanish either way. */
+static bool splits_well(const struct sheet *sh, const struct contraction *c) {
+    const struct task *t = sh->briefing->inst->task;
+    for (size_t i = 0; i < c->noperands; i++) {
+        size_t tensor = c->operands[i].read->ref;
+        if (tensor >= t->ntensors || t->tensors[tensor].role == TENSOR_LET)
+            return false;
+    }
+    return true;
+}
+
 static enum con_path choose_path(const struct sheet *sh, const struct contraction *c) {
     if (sheet_decision(sh, "tensor-path", 0) == 0)
         return CON_SIMT;
@@ -39,7 +52,9 @@ static enum con_path choose_path(const struct sheet *sh, const struct contractio
     case DTYPE_BF16:
         return CON_BF16;
     default:
-        return c->in->task->accuracy == ACCURACY_FP32 ? CON_TF32X3 : CON_TF32;
+        return c->in->task->accuracy != ACCURACY_FP32 ? CON_TF32
+               : splits_well(sh, c)                   ? CON_TF32X3
+                                                      : CON_SIMT;
     }
 }
 

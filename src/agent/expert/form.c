@@ -297,6 +297,25 @@ static void take_operands(struct place *p, struct statement *s) {
     s->body = copier_copy(&c, s->body);
 }
 
+/* Of every product, also of those that were taken out of an expression themselves. */
+static bool take_all_operands(struct maker *m, struct err *err) {
+    struct task *t = m->t;
+    size_t n = t->nstatements;
+    struct statement *list = arena_array(m->a, struct statement, n ? n : 1);
+    memcpy(list, t->statements, n * sizeof *list);
+    t->nstatements = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct place p = {.m = m, .s = &list[i]};
+        if (form_is_product(&list[i]))
+            take_operands(&p, &list[i]);
+        if (t->nstatements == TASK_MAX_STATEMENTS)
+            return err_set(err, ERR_INPUT, "task %.*s: more than %d statements in normal form",
+                           STR_ARG(t->name), TASK_MAX_STATEMENTS);
+        t->statements[t->nstatements++] = list[i];
+    }
+    return true;
+}
+
 /* ---- statements ---- */
 
 static bool make_statement(struct maker *m, const struct statement *given, struct err *err) {
@@ -308,10 +327,6 @@ static bool make_statement(struct maker *m, const struct statement *given, struc
     s.body = split(&p, inline_lets(m, given->body), true);
     s.body = copier_copy(&c, s.body);
     s.nvars = c.next;
-    p.s = &s;
-    memset(p.var, 0, sizeof p.var);
-    if (m->o.operands && form_is_product(&s))
-        take_operands(&p, &s);
     bool untyped = x->role == TENSOR_LET && x->dtype == DTYPE_F64;
     if (untyped && form_is_map(&s) && !m->padded[s.tensor] && whole_left_side(t, &s) &&
         defined_once(m->original, s.tensor) && expr_size(s.body) <= INLINE_MOST) {
@@ -376,6 +391,8 @@ bool form_make(const struct inst *in, const struct form_options *o, struct arena
     for (size_t i = 0; i < in->task->nstatements; i++)
         if (!make_statement(&m, &in->task->statements[i], err))
             return false;
+    if (o->operands && !take_all_operands(&m, err))
+        return false;
     drop_unread(m.t);
     *out = (struct form){.original = in, .task = m.t, .inst = m.in};
     return true;
