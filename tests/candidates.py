@@ -109,7 +109,7 @@ class Tap:
 
 def select(names):
     """The subset that $EVERY asks for: every N-th."""
-    return names[::int(os.environ.get("EVERY", "1"))]
+    return names[::int(os.environ.get("EVERY") or "1")]
 
 
 def jobs(device):
