@@ -1,22 +1,8 @@
 /* The family of matrix products: what it takes, how operands are recognised, and that every
  * decision of it is found in the text. What the kernels compute is verified by tests/expert. */
+#include "family.h"
+
 #include "agent/expert/contraction.h"
-#include "kernel/candidate.h"
-#include "tap.h"
-
-static struct arena *mem;
-static struct catalogue *catalogue;
-static struct agent expert;
-static struct err err;
-
-static struct inst *bind(const char *text) {
-    struct task *t;
-    struct inst *in = NULL;
-    str whole = arena_printf(mem, "task t \"T\"\n%s", text);
-    if (!task_parse(S("test.task"), whole, mem, &t, &err) || !task_bind(t, NULL, 0, mem, &in, &err))
-        return NULL;
-    return in;
-}
 
 #define PRODUCT                                                                                    \
     "dim M = 256, N = 512, K = 1024\nin a[M,K] : f32 ~ normal(0,1)\nin b[K,N] : f32 ~ "            \
@@ -42,10 +28,6 @@ static struct inst *bind(const char *text) {
 
 /* ---- claims ---- */
 
-struct claim_case {
-    const char *name, *text;
-    const char *want; /* a letter for each statement of the form: x taken, - not; "" no claim */
-};
 static const struct claim_case claims[] = {
     {"a product", PRODUCT "c[i,j] = sum(k) a[i,k]*b[k,j]\n", "x"},
     {"with what finishes it", PRODUCT "c[i,j] = maximum(2*(sum(k) a[i,k]*b[k,j]) + 1, 0)\n", "xx"},
@@ -84,22 +66,7 @@ static const struct claim_case claims[] = {
 };
 
 static void test_claims(void) {
-    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        const struct claim_case *c = &claims[i];
-        struct inst *in = bind(c->text);
-        struct form_options o = {.operands = true};
-        struct form f;
-        struct briefing b = {.inst = in, .gpu = gpu_find(S("h200"))};
-        bool done[TASK_MAX_STATEMENTS] = {false}, take[TASK_MAX_STATEMENTS] = {false};
-        CHECKF(in && form_make(in, &o, mem, &f, &err), "%s: %s", c->name, err.text);
-        if (!in)
-            continue;
-        bool ok = family_contraction.claim(&b, &f, done, 0, take);
-        CHECKF(ok == (c->want[0] != 0), "%s", c->name);
-        for (size_t s = 0; ok && c->want[s]; s++)
-            CHECKF(s < f.task->nstatements && take[s] == (c->want[s] == 'x'), "%s: statement %d",
-                   c->name, (int)s);
-    }
+    check_claims(&family_contraction, claims, sizeof claims / sizeof *claims);
 }
 
 /* ---- the model ---- */
@@ -160,39 +127,6 @@ static void test_assumed_zeros(void) {
 
 /* ---- text ---- */
 
-static void on_code(void *ctx, str source, const struct err *e) {
-    if (e)
-        err = *e;
-    else
-        *(str *)ctx = arena_str(mem, source);
-}
-
-static bool parses(const struct briefing *b, str source) {
-    struct candidate *c;
-    struct bound_plan plan;
-    bool fits = false;
-    str which;
-    return candidate_parse(S("kernel.cu"), source, b->inst->task, mem, &c, &err) &&
-           plan_fits(c, b->inst, &fits, &which, &err) && fits &&
-           plan_bind(c, b->inst, mem, &plan, &err);
-}
-
-static str write(const char *task, const struct strategy *given, const char *strategy) {
-    struct briefing b;
-    struct strategy s;
-    str source = S("");
-    struct inst *in = bind(task);
-    if (!in || !briefing_make(in, catalogue, gpu_find(S("h200")), &b, &err))
-        return source;
-    if (given)
-        s = *given;
-    else if (!strategy_parse(catalogue, str_view(strategy), &s, &err))
-        return source;
-    strategy_repair(catalogue, &b.ground, &s);
-    expert.code(expert.self, &b, &s, on_code, &source);
-    return source.n && parses(&b, source) ? source : S("");
-}
-
 #define C      PRODUCT "c[i,j] = sum(k) a[i,k]*b[k,j]\n"
 #define C_TF32 C "accuracy tf32\n"
 #define LINEAR HALVES "y[i,j] = sum(k) x[i,k]*w[j,k] + sum(k) x[i,k]*v[j,k]\naccuracy bf16\n"
@@ -203,10 +137,6 @@ static str write(const char *task, const struct strategy *given, const char *str
     "dim M = 64, N = 64, K = 65536\nin a[M,K] : bf16 ~ ones\nin b[N,K] : bf16 ~ ones\n"            \
     "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k]*b[j,k]\naccuracy bf16\n"
 
-struct text_case {
-    const char *name, *task, *strategy;
-    const char *has, *lacks; /* NULL: nothing */
-};
 static const struct text_case texts[] = {
     {"fp32 multiply-adds", C, "tensor-path=0", "fmaf(", "mma."},
     {"class fp32 splits", C, "tensor-path=1", "gemm_3xtf32<Tiles>", NULL},
@@ -245,47 +175,20 @@ static const struct text_case texts[] = {
 };
 
 static void test_texts(void) {
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const struct text_case *c = &texts[i];
-        err = (struct err){0};
-        str s = write(c->task, NULL, c->strategy);
-        CHECKF(s.n, "%s: %s", c->name, err.text);
-        CHECKF(!c->has || str_find(s, str_view(c->has)) < s.n, "%s: no %s", c->name, c->has);
-        CHECKF(!c->lacks || str_find(s, str_view(c->lacks)) == s.n, "%s: %s", c->name, c->lacks);
-    }
+    check_texts(texts, sizeof texts / sizeof *texts);
 }
 
 /* Any strategy gives a plan that binds, and one that fits the hardware. */
 static void test_any_strategy(void) {
     static const char *const tasks[] = {C, C_TF32, LINEAR, GATED, ODD, LONG, CONV, GROUPED, GAPS};
-    for (size_t t = 0; t < sizeof tasks / sizeof *tasks; t++)
-        for (uint64_t n = 0; n < 40; n++) {
-            struct briefing b;
-            struct strategy s;
-            struct inst *in = bind(tasks[t]);
-            if (!in || !briefing_make(in, catalogue, gpu_find(S("h200")), &b, &err))
-                continue;
-            strategy_random(catalogue, &b.ground, rng_stream(n, S("contraction")), &s);
-            err = (struct err){0};
-            CHECKF(write(tasks[t], &s, NULL).n, "task %d, draw %d: %s", (int)t, (int)n, err.text);
-        }
+    check_draws(tasks, sizeof tasks / sizeof *tasks, 40, S("contraction"));
 }
 
-int main(void) {
-    mem = arena_new((size_t)2 << 30);
-    if (!catalogue_load(NULL, mem, &catalogue, &err) || !expert_new(NULL, &expert, &err)) {
-        printf("Bail out! %s\n", err.text);
-        return 1;
-    }
-    const struct tap_case cases[] = {
-        {"claims", test_claims},
-        {"the model", test_models},
-        {"assumed zeros", test_assumed_zeros},
-        {"decisions in the text", test_texts},
-        {"any strategy", test_any_strategy},
-    };
-    int rc = tap_main(cases, sizeof cases / sizeof *cases);
-    expert.release(expert.self);
-    arena_free(mem);
-    return rc;
-}
+static const struct tap_case cases[] = {
+    {"claims", test_claims},
+    {"the model", test_models},
+    {"assumed zeros", test_assumed_zeros},
+    {"decisions in the text", test_texts},
+    {"any strategy", test_any_strategy},
+};
+FAMILY_CASES(cases)

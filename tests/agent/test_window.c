@@ -1,29 +1,8 @@
 /* The window family: which folds it takes, and that every decision of it is found in the text. What
  * the kernels compute is verified by tests/expert. */
-#include "agent/expert/sheet.h"
-#include "kernel/candidate.h"
-#include "tap.h"
-
-static struct arena *mem;
-static struct catalogue *catalogue;
-static struct agent expert;
-static struct err err;
-
-static struct inst *bind(const char *text) {
-    struct task *t;
-    struct inst *in = NULL;
-    str whole = arena_printf(mem, "task t \"T\"\n%s", text);
-    if (!task_parse(S("test.task"), whole, mem, &t, &err) || !task_bind(t, NULL, 0, mem, &in, &err))
-        return NULL;
-    return in;
-}
+#include "family.h"
 
 /* ---- claims ---- */
-
-struct claim_case {
-    const char *name, *text;
-    const char *want; /* a letter for each statement of the form: x taken, - not; "" no claim */
-};
 
 #define PLANE "dim N = 4, H = 64, W = 64\nin x[N,H,W] : f32 ~ normal(0,1)\n"
 #define SAME  PLANE "out y[N,H,W] : f32\n"
@@ -59,62 +38,10 @@ static const struct claim_case claims[] = {
 };
 
 static void test_claims(void) {
-    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        const struct claim_case *c = &claims[i];
-        struct inst *in = bind(c->text);
-        struct form_options o = {.operands = true};
-        struct form f;
-        struct briefing b = {.inst = in, .gpu = gpu_find(S("h200"))};
-        bool done[TASK_MAX_STATEMENTS] = {false}, take[TASK_MAX_STATEMENTS] = {false};
-        CHECKF(in && form_make(in, &o, mem, &f, &err), "%s: %s", c->name, err.text);
-        if (!in)
-            continue;
-        bool ok = family_window.claim(&b, &f, done, 0, take);
-        CHECKF(ok == (c->want[0] != 0), "%s", c->name);
-        for (size_t s = 0; ok && c->want[s]; s++)
-            CHECKF(s < f.task->nstatements && take[s] == (c->want[s] == 'x'), "%s: statement %d",
-                   c->name, (int)s);
-    }
+    check_claims(&family_window, claims, sizeof claims / sizeof *claims);
 }
 
 /* ---- text ---- */
-
-struct written {
-    str source;
-    bool ok;
-};
-
-static void on_code(void *ctx, str source, const struct err *e) {
-    struct written *w = ctx;
-    w->ok = !e;
-    if (e)
-        err = *e;
-    else
-        w->source = arena_str(mem, source);
-}
-
-static bool parses(const struct briefing *b, str source) {
-    struct candidate *c;
-    struct bound_plan plan;
-    bool fits = false;
-    str which;
-    return candidate_parse(S("kernel.cu"), source, b->inst->task, mem, &c, &err) &&
-           plan_fits(c, b->inst, &fits, &which, &err) && fits &&
-           plan_bind(c, b->inst, mem, &plan, &err);
-}
-
-static str write(const char *task, const char *strategy) {
-    struct briefing b;
-    struct strategy s;
-    struct written w = {0};
-    struct inst *in = bind(task);
-    if (!in || !briefing_make(in, catalogue, gpu_find(S("h200")), &b, &err) ||
-        !strategy_parse(catalogue, str_view(strategy), &s, &err))
-        return S("");
-    strategy_repair(catalogue, &b.ground, &s);
-    expert.code(expert.self, &b, &s, on_code, &w);
-    return w.ok && parses(&b, w.source) ? w.source : S("");
-}
 
 #define POOL(width)                                                                                \
     "dim N = 4, H = 64, W = " width "\nin x[N,H,W] : f32 ~ normal(0,1)\nout y[N,H,W] : f32\n"      \
@@ -130,10 +57,6 @@ static str write(const char *task, const char *strategy) {
     "dim N = 4, H = 640, W = 640\nin x[N,H,W] : f32 ~ normal(0,1)\n"                               \
     "out y[N,H//20,W//20] : f32\ny[n,p,q] = mean(r < 20, s < 20) x[n,20*p+r,20*q+s]\n"
 
-struct text_case {
-    const char *name, *task, *strategy;
-    const char *has, *lacks; /* NULL: nothing */
-};
 static const struct text_case texts[] = {
     {"one result a thread", POOL("64"), "items=1 tile-w=64 block=256",
      "<<<ceil_div(W, 64)*ceil_div(H, 4)*N, 256>>>", "acc["},
@@ -159,14 +82,7 @@ static const struct text_case texts[] = {
 };
 
 static void test_texts(void) {
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const struct text_case *c = &texts[i];
-        err = (struct err){0};
-        str s = write(c->task, c->strategy);
-        CHECKF(s.n, "%s: %s", c->name, err.text);
-        CHECKF(!c->has || str_find(s, str_view(c->has)) < s.n, "%s: no %s", c->name, c->has);
-        CHECKF(!c->lacks || str_find(s, str_view(c->lacks)) == s.n, "%s: %s", c->name, c->lacks);
-    }
+    check_texts(texts, sizeof texts / sizeof *texts);
 }
 
 /* ---- any strategy ---- */
@@ -174,35 +90,12 @@ static void test_texts(void) {
 static const char *const tasks[] = {POOL("64"), POOL("61"), LINE, DEPTHWISE, LARGE};
 
 static void test_any_strategy(void) {
-    for (size_t t = 0; t < sizeof tasks / sizeof *tasks; t++) {
-        struct briefing b;
-        struct inst *in = bind(tasks[t]);
-        CHECKF(in && briefing_make(in, catalogue, gpu_find(S("h200")), &b, &err), "%s", err.text);
-        for (uint64_t i = 0; in && i < 100; i++) {
-            struct strategy s;
-            struct written w = {0};
-            struct rng r = rng_stream(i, S("window"));
-            strategy_random(catalogue, &b.ground, r, &s);
-            expert.code(expert.self, &b, &s, on_code, &w);
-            CHECKF(w.ok && parses(&b, w.source), "task %d, strategy %d: %s", (int)t, (int)i,
-                   err.text);
-        }
-    }
+    check_draws(tasks, sizeof tasks / sizeof *tasks, 100, S("window"));
 }
 
-int main(void) {
-    mem = arena_new((size_t)1 << 30);
-    if (!catalogue_load(NULL, mem, &catalogue, &err) || !expert_new(NULL, &expert, &err)) {
-        printf("Bail out! %s\n", err.text);
-        return 1;
-    }
-    const struct tap_case cases[] = {
-        {"claims", test_claims},
-        {"decisions in the text", test_texts},
-        {"any strategy", test_any_strategy},
-    };
-    int rc = tap_main(cases, sizeof cases / sizeof *cases);
-    expert.release(expert.self);
-    arena_free(mem);
-    return rc;
-}
+static const struct tap_case cases[] = {
+    {"claims", test_claims},
+    {"decisions in the text", test_texts},
+    {"any strategy", test_any_strategy},
+};
+FAMILY_CASES(cases)
