@@ -26,10 +26,6 @@ static bool runs_along(const struct inst *in, const struct expr *read, size_t va
            expr_same(in->task->tensors[read->ref].extent[read->nargs - 1], extent);
 }
 
-static bool is_zero(const struct expr *e) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == 0;
-}
-
 static bool has_range_of_one(const struct statement *s, enum reduction op) {
     return form_is_fold(s) && s->body->reduce->op == op && s->body->reduce->nvars == 1;
 }
@@ -44,7 +40,8 @@ static bool match_score(struct attention *m) {
     struct factors f;
     const struct statement *s = m->score;
     if (!form_is_product(s) || !has_range_of_one(s, REDUCTION_SUM) || s->body->reduce->guard ||
-        !is_zero(s->body->reduce->vars[0].lo) || m->in->task->tensors[s->tensor].role != TENSOR_LET)
+        !expr_is_number(s->body->reduce->vars[0].lo, 0) ||
+        m->in->task->tensors[s->tensor].role != TENSOR_LET)
         return false;
     pattern_factors(s->body->args[0], &f);
     m->inner = s->body->reduce->vars[0].var;

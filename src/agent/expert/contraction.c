@@ -80,13 +80,6 @@ static int taken_statement(const struct claim *c, size_t tensor) {
     return -1;
 }
 
-static bool is_done(const struct claim *c, size_t tensor) {
-    for (size_t i = 0; i < c->f->task->nstatements; i++)
-        if (c->f->task->statements[i].tensor == tensor && !c->done[i])
-            return false;
-    return true;
-}
-
 static bool operands_read(const struct claim *c, size_t tensor) {
     for (size_t i = 0; i < c->c.noperands; i++)
         if (expr_reads_tensor(c->c.operands[i].factor, tensor))
@@ -107,7 +100,7 @@ static bool reads_fit(const struct claim *c, const struct statement *s, const st
                 return false;
         } else if (e->ref == s->tensor && !own) {
             return false;
-        } else if (let && !is_done(c, e->ref)) {
+        } else if (let && !form_defined_by(c->f->task, c->done, e->ref)) {
             if (!own || (*missing >= 0 && *missing != (int)e->ref))
                 return false;
             *missing = (int)e->ref;

@@ -85,10 +85,7 @@ void contraction_phase(struct contraction *c);
 /* The groups of which operands are dense, and how they lie in memory. After all folds. */
 void contraction_settle(struct contraction *c);
 
-/* Integer expressions over dimensions, made here. */
-struct expr *con_times(struct arena *a, struct expr *x, struct expr *y);
 int64_t con_value(const struct inst *in, const struct expr *e); /* of the instance; 0: none */
-bool con_is_number(const struct expr *e, int64_t v);
 
 /* How a kernel computes. */
 enum con_path {

@@ -66,7 +66,7 @@ static bool runs_along_k(const struct contraction *c, const struct con_operand *
         return o->k_runs;
     const struct tensor *t = &c->in->task->tensors[o->read->ref];
     size_t last = o->read->nargs;
-    while (last > 0 && con_is_number(t->extent[last - 1], 1))
+    while (last > 0 && expr_is_number(t->extent[last - 1], 1))
         last--;
     const struct con_group *side = &c->group[o->side];
     uint32_t uses = last ? expr_uses(o->read->args[last - 1]) : 0;

@@ -13,15 +13,6 @@ static str local(struct con_writer *w, const char *name) {
     return contraction_local(w, name);
 }
 
-static str render(struct con_writer *w, const char *name, const struct slot *slots, size_t n) {
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    sheet_template(w->sh, name, slots, n, &b);
-    str s = sheet_keep(w->sh, &b);
-    buf_release(&b);
-    return s;
-}
-
 /* ---- which tile, and which part of k ---- */
 
 static str position_text(struct con_writer *w) {
@@ -299,7 +290,7 @@ static str product_text(struct con_writer *w) {
             {"tid", local(w, "tid")},
             {"threads", number(w, w->g.threads)},
         };
-        return render(w, "gemm_boxes.cu", SLOTS(slots));
+        return sheet_render(w->sh, "gemm_boxes.cu", SLOTS(slots));
     }
     str load = calls(w, false), keep = calls(w, true);
     return sheet_printf(w->sh,

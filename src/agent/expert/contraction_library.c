@@ -22,15 +22,6 @@ static bool put_once(struct con_writer *w, const char *name, const char *mark,
     return ok;
 }
 
-static str render(struct con_writer *w, const char *name, const struct slot *slots, size_t n) {
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    sheet_template(w->sh, name, slots, n, &b);
-    str s = sheet_keep(w->sh, &b);
-    buf_release(&b);
-    return s;
-}
-
 const char *contraction_product(struct con_writer *w) {
     if (w->g.warpgroup) /* one a width of the instruction */
         return sheet_printf(w->sh, "gemm_warpgroup_%s_%d_%d",
@@ -53,13 +44,13 @@ static str multiply_text(struct con_writer *w) {
                                       [CON_F16] = "gemm_mma_f16",
                                       [CON_BF16] = "gemm_mma_bf16"};
     struct slot name[] = {{"mma", str_view(mma[w->g.path])}};
-    str once = render(w, "gemm_once.cu", SLOTS(name));
+    str once = sheet_render(w->sh, "gemm_once.cu", SLOTS(name));
     struct slot round[] = {{"once", once}};
     switch (w->g.path) {
     case CON_TF32:
-        return render(w, "gemm_round.cu", SLOTS(round));
+        return sheet_render(w->sh, "gemm_round.cu", SLOTS(round));
     case CON_TF32X3:
-        return render(w, "gemm_thrice.cu", NULL, 0);
+        return sheet_render(w->sh, "gemm_thrice.cu", NULL, 0);
     default:
         return once;
     }
@@ -220,7 +211,7 @@ static str places_text(struct con_writer *w, const struct con_tile *a, const str
         {"a_at", place_text(w, a)},
         {"b_at", place_text(w, b)},
     };
-    return render(w, "gemm_places.cu", SLOTS(slots));
+    return sheet_render(w->sh, "gemm_places.cu", SLOTS(slots));
 }
 
 bool contraction_config(struct con_writer *w, str name) {

@@ -70,7 +70,7 @@ static struct expr *stride_after(const struct contraction *c, const struct con_o
     *one = (struct expr){
         .kind = EXPR_NUMBER, .value_kind = VALUE_INT, .number = 1, .integer = 1, .integral = true};
     for (int k = d + 1; k < (int)t->rank; k++)
-        one = con_times(c->mem, one, t->extent[k]);
+        one = expr_times(c->mem, one, t->extent[k]);
     return one;
 }
 
@@ -92,8 +92,8 @@ static bool lies_dense(struct contraction *c, struct con_operand *o, size_t from
     o->whole = expr_same(stride_after(c, o, k_first - 1), k->total);
     o->side_stride = stride_after(c, o, last);
     o->k_stride = stride_after(c, o, k_last);
-    o->side_runs = con_is_number(o->side_stride, 1);
-    o->k_runs = !o->side_runs && con_is_number(o->k_stride, 1);
+    o->side_runs = expr_is_number(o->side_stride, 1);
+    o->k_runs = !o->side_runs && expr_is_number(o->k_stride, 1);
     o->row = stride_after(c, o, (o->k_runs ? k_first : first) - 1);
     return true;
 }
@@ -133,7 +133,7 @@ static bool stands_alone(const struct contraction *c, enum con_axis side,
 static void retotal(struct contraction *c, struct con_group *g) {
     struct expr *total = stride_after(c, &c->operands[0], TASK_MAX_RANK);
     for (size_t i = 0; i < g->n; i++)
-        total = con_times(c->mem, total, g->at[i].extent);
+        total = expr_times(c->mem, total, g->at[i].extent);
     g->total = total;
     g->count = con_value(c->in, total);
 }
@@ -201,7 +201,7 @@ void contraction_batch(const struct contraction *c, const struct con_operand *o,
             out->at[out->n++] = batch->at[i];
     out->total = stride_after(c, o, TASK_MAX_RANK);
     for (size_t i = 0; i < out->n; i++)
-        out->total = con_times(c->mem, out->total, out->at[i].extent);
+        out->total = expr_times(c->mem, out->total, out->at[i].extent);
     out->count = con_value(c->in, out->total);
 }
 

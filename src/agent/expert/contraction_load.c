@@ -46,7 +46,7 @@ static str part_of(struct con_writer *w, const struct con_group *g, size_t i, st
     struct expr *inner = NULL;
     bool outermost = i == 0;
     for (size_t k = i + 1; k < g->n; k++)
-        inner = inner ? con_times(w->sh->mem, inner, g->at[k].extent) : g->at[k].extent;
+        inner = inner ? expr_times(w->sh->mem, inner, g->at[k].extent) : g->at[k].extent;
     str s = flat;
     if (inner) {
         str size = scope_int(&w->k, inner);
@@ -164,7 +164,7 @@ bool contraction_can_leave(const struct contraction *c, const struct con_operand
             if (c->group[x].at[i].var == e->ref && c->group[x].at[i].part == CON_WHOLE &&
                 expr_same(c->group[x].at[i].extent, extent))
                 return false;
-    return !con_is_number(e, 0);
+    return !expr_is_number(e, 0);
 }
 
 /* `x && y`: the element is one that counts. */
@@ -238,11 +238,11 @@ static str batch_offset(struct con_writer *w, const struct con_operand *o) {
     for (size_t d = 0; d < t->rank; d++) {
         const struct expr *e = o->read->args[d];
         bool rest = e->kind == EXPR_MOD && o->dense && expr_uses(e);
-        if (expr_uses(e) & mine || con_is_number(e, 0) || rest)
+        if (expr_uses(e) & mine || expr_is_number(e, 0) || rest)
             continue;
         struct expr *stride = NULL;
         for (size_t k = d + 1; k < t->rank; k++)
-            stride = stride ? con_times(w->sh->mem, stride, t->extent[k]) : t->extent[k];
+            stride = stride ? expr_times(w->sh->mem, stride, t->extent[k]) : t->extent[k];
         str at = scope_text(&w->k, e), by = stride ? scope_int(&w->k, stride) : S("1");
         const char *plus = sum.n ? " + " : "";
         sum = e->nargs ? sheet_printf(w->sh, "%.*s%s(%.*s) * %.*s", STR_ARG(sum), plus, STR_ARG(at),

@@ -8,37 +8,6 @@
 
 /* ---- integer expressions ---- */
 
-static struct expr *number_expr(struct arena *a, int64_t v) {
-    struct expr *e = arena_new_of(a, struct expr);
-    *e = (struct expr){.kind = EXPR_NUMBER,
-                       .value_kind = VALUE_INT,
-                       .number = (double)v,
-                       .integer = v,
-                       .integral = true};
-    return e;
-}
-
-static struct expr *pair_expr(struct arena *a, enum expr_kind kind, const struct expr *x,
-                              const struct expr *y) {
-    struct expr *e = arena_new_of(a, struct expr);
-    bool compares = kind >= EXPR_EQ && kind <= EXPR_OR;
-    *e = (struct expr){.kind = kind, .value_kind = compares ? VALUE_BOOL : VALUE_INT, .nargs = 2};
-    e->args = arena_array(a, struct expr *, 2);
-    e->args[0] = (struct expr *)x;
-    e->args[1] = (struct expr *)y;
-    return e;
-}
-
-bool con_is_number(const struct expr *e, int64_t v) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
-}
-
-struct expr *con_times(struct arena *a, struct expr *x, struct expr *y) {
-    if (con_is_number(x, 1))
-        return y;
-    return con_is_number(y, 1) ? x : pair_expr(a, EXPR_MUL, x, y);
-}
-
 int64_t con_value(const struct inst *in, const struct expr *e) {
     int64_t v;
     return expr_eval_dims(e, in->dims, &v) ? v : 0;
@@ -52,7 +21,7 @@ static const struct expr *read_of(const struct expr *factor) {
 
 static bool is_operand(const struct expr *e) {
     if (e->kind == EXPR_PAD)
-        return e->args[0]->kind == EXPR_READ && con_is_number(e->args[1], 0);
+        return e->args[0]->kind == EXPR_READ && expr_is_number(e->args[1], 0);
     return e->kind == EXPR_READ;
 }
 
@@ -108,9 +77,9 @@ static void group_add(struct con_group *g, struct con_index x) {
 }
 
 static void group_total(struct contraction *c, struct con_group *g) {
-    g->total = number_expr(c->mem, 1);
+    g->total = expr_number(c->mem, 1);
     for (size_t i = 0; i < g->n; i++)
-        g->total = con_times(c->mem, g->total, g->at[i].extent);
+        g->total = expr_times(c->mem, g->total, g->at[i].extent);
     g->count = con_value(c->in, g->total);
 }
 
@@ -157,7 +126,7 @@ static void add_index(struct matcher *m, size_t v) {
         uint32_t index = index_bits(m->s);
         int knows = (m->uses[0] & ~m->uses[1] & index) ? 0 : 1;
         struct con_index quotient = {v, CON_QUOTIENT, m->divisor,
-                                     pair_expr(c->mem, EXPR_FLOORDIV, extent, m->divisor)};
+                                     expr_pair(c->mem, EXPR_FLOORDIV, extent, m->divisor)};
         struct con_index remainder = {v, CON_REMAINDER, m->divisor, (struct expr *)m->divisor};
         group_add(&c->group[CON_BATCH], quotient);
         group_add(&c->group[knows == m->m ? CON_N : CON_M], remainder);
@@ -207,19 +176,19 @@ static bool add_summed(struct matcher *m, const struct reduce_var *v, struct con
     struct arena *a = c->mem;
     struct expr *var = arena_new_of(a, struct expr);
     *var = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = v->var};
-    bool from_zero = con_is_number(v->lo, 0), sized = !expr_uses(v->hi) && !expr_reads(v->hi);
+    bool from_zero = expr_is_number(v->lo, 0), sized = !expr_uses(v->hi) && !expr_reads(v->hi);
     struct expr *extent = v->hi;
     for (int i = 0; i < 2 && !sized; i++) {
         struct expr *found = extent_by_read(c->in->task, m->factor[i], v->var);
         sized = found != NULL;
         extent = found ? found : extent;
-        if (found && !add_condition(to, pair_expr(a, EXPR_LT, var, v->hi)))
+        if (found && !add_condition(to, expr_pair(a, EXPR_LT, var, v->hi)))
             return false;
         c->k_hi = found ? v->hi : NULL;
     }
     if (!sized || expr_reads(v->lo) || expr_reads(v->hi))
         return false;
-    if (!from_zero && !add_condition(to, pair_expr(a, EXPR_LE, v->lo, var)))
+    if (!from_zero && !add_condition(to, expr_pair(a, EXPR_LE, v->lo, var)))
         return false;
     c->k_lo = from_zero ? NULL : v->lo;
     group_add(&c->group[CON_K], (struct con_index){v->var, CON_WHOLE, NULL, extent});

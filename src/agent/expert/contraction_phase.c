@@ -10,25 +10,6 @@
 
 #define TAPS_MOST 256
 
-static struct expr *literal(struct arena *a, int64_t v) {
-    struct expr *e = arena_new_of(a, struct expr);
-    *e = (struct expr){.kind = EXPR_NUMBER,
-                       .value_kind = VALUE_INT,
-                       .number = (double)v,
-                       .integer = v,
-                       .integral = true};
-    return e;
-}
-
-static struct expr *pair(struct arena *a, enum expr_kind kind, struct expr *x, struct expr *y) {
-    struct expr *e = arena_new_of(a, struct expr);
-    *e = (struct expr){.kind = kind, .value_kind = VALUE_INT, .nargs = 2};
-    e->args = arena_array(a, struct expr *, 2);
-    e->args[0] = x;
-    e->args[1] = y;
-    return e;
-}
-
 static uint32_t axis_vars(const struct contraction *c, int axis) {
     uint32_t vars = 0;
     for (size_t i = 0; i < c->group[axis].n; i++)
@@ -46,7 +27,7 @@ struct gap {
 static bool find_gap(const struct contraction *c, const struct con_operand *o, const struct expr *e,
                      struct gap *out) {
     struct affine f;
-    if (e->kind != EXPR_EQ || !con_is_number(e->args[1], 0) || e->args[0]->kind != EXPR_MOD ||
+    if (e->kind != EXPR_EQ || !expr_is_number(e->args[1], 0) || e->args[0]->kind != EXPR_MOD ||
         e->args[0]->args[1]->kind != EXPR_NUMBER || expr_has(e, EXPR_DIM) ||
         !affine_of(c->in, e->args[0]->args[0], &f))
         return false;
@@ -70,14 +51,14 @@ static size_t find_index(const struct con_group *g, size_t var) {
 static void take_apart(struct contraction *c, struct con_operand *o, const struct gap *gap) {
     struct con_group *side = &c->group[o->side], *batch = &c->group[CON_BATCH];
     struct con_index *x = &side->at[find_index(side, gap->var)];
-    struct expr *s = literal(c->mem, gap->stride), *extent = x->extent;
-    struct expr *more = pair(c->mem, EXPR_ADD, extent, literal(c->mem, gap->stride - 1));
+    struct expr *s = expr_number(c->mem, gap->stride), *extent = x->extent;
+    struct expr *more = expr_pair(c->mem, EXPR_ADD, extent, expr_number(c->mem, gap->stride - 1));
     struct expr *var = arena_new_of(c->mem, struct expr);
     *var = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = gap->var};
-    struct expr *inside = pair(c->mem, EXPR_LT, var, extent);
+    struct expr *inside = expr_pair(c->mem, EXPR_LT, var, extent);
     inside->value_kind = VALUE_BOOL;
     c->inside[c->ninside++] = inside;
-    *x = (struct con_index){gap->var, CON_QUOTIENT, s, pair(c->mem, EXPR_FLOORDIV, more, s)};
+    *x = (struct con_index){gap->var, CON_QUOTIENT, s, expr_pair(c->mem, EXPR_FLOORDIV, more, s)};
     batch->at[batch->n++] = (struct con_index){gap->var, CON_REMAINDER, s, s};
 }
 
@@ -94,9 +75,9 @@ static void reorder_k(struct contraction *c, uint32_t taps) {
 }
 
 static void total_of(struct contraction *c, struct con_group *g) {
-    g->total = literal(c->mem, 1);
+    g->total = expr_number(c->mem, 1);
     for (size_t i = 0; i < g->n; i++)
-        g->total = con_times(c->mem, g->total, g->at[i].extent);
+        g->total = expr_times(c->mem, g->total, g->at[i].extent);
     g->count = con_value(c->in, g->total);
 }
 
@@ -147,9 +128,9 @@ void contraction_phase(struct contraction *c) {
 /* ---- text ---- */
 
 static struct expr *product_of(struct con_writer *w, size_t from, size_t to) {
-    struct expr *e = literal(w->sh->mem, 1);
+    struct expr *e = expr_number(w->sh->mem, 1);
     for (size_t i = from; i < to; i++)
-        e = con_times(w->sh->mem, e, w->c->group[CON_K].at[i].extent);
+        e = expr_times(w->sh->mem, e, w->c->group[CON_K].at[i].extent);
     return e;
 }
 
@@ -177,7 +158,7 @@ static void declare_run(struct con_writer *w, size_t from, size_t to, str flat, 
     for (size_t i = from; i < to; i++) {
         str s = flat, name = scope_variable(&w->k, g->at[i].var);
         struct expr *inner = product_of(w, i + 1, to);
-        if (!con_is_number(inner, 1)) {
+        if (!expr_is_number(inner, 1)) {
             str size = scope_int(&w->k, inner);
             s = sheet_printf(w->sh, "%.*s / %.*s", STR_ARG(s), STR_ARG(size));
         }

@@ -96,7 +96,7 @@ static struct expr *stride_of(struct con_writer *w, const struct con_operand *o,
     const struct tensor *t = &w->c->in->task->tensors[o->read->ref];
     struct expr *stride = NULL;
     for (size_t k = d + 1; k < t->rank; k++)
-        stride = stride ? con_times(w->sh->mem, stride, t->extent[k]) : t->extent[k];
+        stride = stride ? expr_times(w->sh->mem, stride, t->extent[k]) : t->extent[k];
     return stride;
 }
 
@@ -125,7 +125,7 @@ static void put_batch(struct con_writer *w, size_t operand, struct window *x) {
     const struct con_operand *o = x->o;
     str pointer = scope_pointer(&w->k, o->read->ref, false), sum = S("");
     for (size_t d = 0; d < o->read->nargs; d++) {
-        if (!is_batch(w->c, o, d) || con_is_number(o->read->args[d], 0))
+        if (!is_batch(w->c, o, d) || expr_is_number(o->read->args[d], 0))
             continue;
         str at = scope_text(&w->k, o->read->args[d]);
         if (w->k.wide)
@@ -186,7 +186,7 @@ static void require_small(struct con_writer *w, const struct con_operand *o) {
     struct expr *count = NULL;
     for (size_t d = 0; d < t->rank; d++)
         if (!is_batch(w->c, o, d))
-            count = count ? con_times(w->sh->mem, count, t->extent[d]) : t->extent[d];
+            count = count ? expr_times(w->sh->mem, count, t->extent[d]) : t->extent[d];
     str plan = count ? sheet_plan(w->sh, count) : S("1");
     if (w->k.wide)
         sheet_require(w->sh, "%.*s <= 1073741824", STR_ARG(plan));

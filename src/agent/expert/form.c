@@ -85,9 +85,6 @@ static bool defined_once(const struct task *t, size_t tensor) {
 
 /* ---- new tensors ---- */
 
-static bool is_number(const struct expr *e, int64_t v) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
-}
 static bool over_sizes(const struct expr *e) {
     return expr_vars(e) == 0 && !expr_reads(e) && !expr_has(e, EXPR_REDUCE);
 }
@@ -112,7 +109,7 @@ static struct expr *extent_of(const struct place *p, const struct expr *e, size_
     const struct task *t = p->m->t;
     const struct reduce_var *v = p->var[var];
     if (v)
-        return is_number(v->lo, 0) && over_sizes(v->hi) ? v->hi : extent_by_read(t, e, var);
+        return expr_is_number(v->lo, 0) && over_sizes(v->hi) ? v->hi : extent_by_read(t, e, var);
     for (size_t i = 0; i < t->tensors[p->s->tensor].rank; i++)
         if (p->s->position[i] == (int)var)
             return t->tensors[p->s->tensor].extent[i];

@@ -39,10 +39,19 @@ bool expr_same(const struct expr *a, const struct expr *b);
 uint32_t expr_uses(const struct expr *e); /* variables, bits; those it binds itself left out */
 bool expr_has(const struct expr *e, enum expr_kind kind);
 bool expr_reads_tensor(const struct expr *e, size_t tensor);
+bool expr_is_number(const struct expr *e, int64_t v); /* written as this integer */
+/* Integer expressions of a generator's own making. A product with 1 is the other factor. */
+struct expr *expr_number(struct arena *a, int64_t v);
+struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *x,
+                       const struct expr *y);
+struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y);
 /* The tensor is read at exactly the variables of `s`, in their order: an epilogue of it. */
 bool expr_is_own(const struct statement *s, const struct expr *read);
 /* A copy with variable i replaced by map[i] (NULL: kept); reductions inside are not allowed. */
 struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct arena *a);
+
+/* All that defines the tensor is in the set of statements. */
+bool form_defined_by(const struct task *t, const bool *set, size_t tensor);
 
 /* A part of a form as a task of its own: the statements marked in `take`. Tensors they read from
  * elsewhere are inputs there (lets of other parts: IN, f32), those that others read are outputs

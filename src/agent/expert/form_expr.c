@@ -83,6 +83,39 @@ size_t expr_size(const struct expr *e) {
     return n;
 }
 
+bool expr_is_number(const struct expr *e, int64_t v) {
+    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
+}
+
+/* ---- new ones ---- */
+
+struct expr *expr_number(struct arena *a, int64_t v) {
+    struct expr *e = arena_new_of(a, struct expr);
+    *e = (struct expr){.kind = EXPR_NUMBER,
+                       .value_kind = VALUE_INT,
+                       .number = (double)v,
+                       .integer = v,
+                       .integral = true};
+    return e;
+}
+
+struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *x,
+                       const struct expr *y) {
+    struct expr *e = arena_new_of(a, struct expr);
+    bool compares = kind >= EXPR_EQ && kind <= EXPR_OR;
+    *e = (struct expr){.kind = kind, .value_kind = compares ? VALUE_BOOL : VALUE_INT, .nargs = 2};
+    e->args = arena_array(a, struct expr *, 2);
+    e->args[0] = (struct expr *)x;
+    e->args[1] = (struct expr *)y;
+    return e;
+}
+
+struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y) {
+    if (expr_is_number(x, 1))
+        return y;
+    return expr_is_number(y, 1) ? x : expr_pair(a, EXPR_MUL, x, y);
+}
+
 /* ---- copies ---- */
 
 struct expr *expr_variable(struct arena *a, size_t var) {

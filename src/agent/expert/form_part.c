@@ -27,6 +27,13 @@ static enum tensor_role role_in_part(const struct tensor *x, const struct use *u
     return x->role;
 }
 
+bool form_defined_by(const struct task *t, const bool *set, size_t tensor) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == tensor && !set[i])
+            return false;
+    return true;
+}
+
 struct inst *form_part(const struct form *f, const bool *take, struct arena *a) {
     struct use uses[TASK_MAX_TENSORS] = {{0}};
     struct task *t = arena_new_of(a, struct task);

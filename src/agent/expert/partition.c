@@ -11,17 +11,10 @@ struct cut {
     struct partition *out;
 };
 
-static bool defined_by(const struct task *t, const bool *set, size_t tensor) {
-    for (size_t i = 0; i < t->nstatements; i++)
-        if (t->statements[i].tensor == tensor && !set[i])
-            return false;
-    return true;
-}
-
 /* Everything the expression reads is there, or is made in the same step. */
 static bool reads_ready(const struct cut *c, const bool *set, const struct expr *e) {
     if (e->kind == EXPR_READ && c->form.task->tensors[e->ref].role == TENSOR_LET &&
-        !defined_by(c->form.task, set, e->ref))
+        !form_defined_by(c->form.task, set, e->ref))
         return false;
     for (size_t i = 0; i < expr_nparts(e); i++)
         if (!reads_ready(c, set, expr_part(e, i)))

@@ -38,14 +38,6 @@ struct claim {
     size_t first;
 };
 
-static bool is_done(const struct claim *c, size_t tensor) {
-    const struct task *t = c->f->task;
-    for (size_t i = 0; i < t->nstatements; i++)
-        if (t->statements[i].tensor == tensor && !c->done[i])
-            return false;
-    return true;
-}
-
 static const struct statement *taken_of(const struct claim *c, size_t tensor) {
     const struct task *t = c->f->task;
     for (size_t i = 0; i < t->nstatements; i++)
@@ -75,7 +67,7 @@ static bool reads_fit(const struct claim *c, const struct statement *s, const st
         bool let = t->tensors[e->ref].role == TENSOR_LET;
         if (made && !(is_whole(t, made) && is_own_read(t, s, e)))
             return false;
-        if (let && !made && !is_done(c, e->ref))
+        if (let && !made && !form_defined_by(c->f->task, c->done, e->ref))
             return false;
     }
     for (size_t i = 0; i < e->nargs; i++)

@@ -154,8 +154,8 @@ uint32_t rows_run_columns(const struct rows *r, const struct rows_read *q);
 str rows_result_name(const struct rows *r, size_t fold);
 /* "a" and "b" as the lines of one text. */
 str rows_lines(struct rows *r, str a, str b);
-str rows_render(struct rows *r, const char *name, const struct slot *slots, size_t n);
-#define ROWS_RENDER(r, name, slots) rows_render(r, name, slots, sizeof(slots) / sizeof *(slots))
+#define ROWS_RENDER(r, name, slots)                                                                \
+    sheet_render((r)->sh, name, slots, sizeof(slots) / sizeof *(slots))
 
 /* ---- decisions (rows_shape.c) ---- */
 

@@ -12,10 +12,6 @@
 
 /* ---- expressions ---- */
 
-static bool is_zero(const struct expr *e) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == 0;
-}
-
 static struct expr *make(struct arena *a, enum expr_kind kind, struct expr *x, struct expr *y) {
     struct expr *e = arena_new_of(a, struct expr);
     *e = (struct expr){.kind = kind, .value_kind = VALUE_INT, .nargs = 2};
@@ -42,7 +38,7 @@ static bool is_grouped(const struct rows_group *g, const struct expr *e) {
     const struct expr *of = e->args[0]->args[0], *by = e->args[0]->args[1];
     size_t col = e->args[1]->ref;
     return of->kind == EXPR_INDEX && of->ref < g->nkept && col >= g->nkept &&
-           expr_same(by, g->extent[col]) && is_zero(g->lo[col]);
+           expr_same(by, g->extent[col]) && expr_is_number(g->lo[col], 0);
 }
 
 /* An index of both a row and a column, as in a window: neighbouring rows share their terms. */
@@ -87,7 +83,7 @@ static bool start_space(struct rows_group *g, const struct statement *s) {
             return false;
         g->extent[v->var] = v->hi;
         g->lo[v->var] = v->lo;
-        g->ragged |= !is_zero(v->lo) || expr_uses(v->hi) || expr_reads(v->hi);
+        g->ragged |= !expr_is_number(v->lo, 0) || expr_uses(v->hi) || expr_reads(v->hi);
     }
     return !g->ragged || g->ncols == 1;
 }

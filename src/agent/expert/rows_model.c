@@ -163,10 +163,6 @@ static bool is_plain_read(const struct rows *r, const struct expr *e) {
     return true;
 }
 
-static bool is_zero(const struct expr *e) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == 0;
-}
-
 /* g*K + k with k the given variable. */
 static bool is_grouped(const struct rows *r, const struct expr *e, size_t var) {
     return e->kind == EXPR_ADD && e->args[0]->kind == EXPR_MUL && e->args[1]->kind == EXPR_INDEX &&
@@ -189,7 +185,8 @@ static size_t run_length(const struct rows *r, const struct expr *e) {
     for (; n < r->g.ncols && n < indices; n++) {
         const struct expr *arg = e->args[indices - 1 - n];
         size_t var = end - 1 - n;
-        bool plain = arg->kind == EXPR_INDEX && arg->ref == var && is_zero(r->g.lo[var]) &&
+        bool plain = arg->kind == EXPR_INDEX && arg->ref == var &&
+                     expr_is_number(r->g.lo[var], 0) &&
                      expr_same(t->extent[indices - 1 - n], r->g.extent[var]);
         if (!plain)
             return n + (n + 1 == r->g.ncols && is_grouped(r, arg, var));
@@ -429,16 +426,7 @@ static struct expr *digits_below(struct rows *r, const struct digits *d, size_t 
     struct expr *e = NULL;
     for (size_t i = at + 1; i < d->n; i++) {
         struct expr *x = r->g.extent[d->var[i]];
-        if (!e) {
-            e = x;
-            continue;
-        }
-        struct expr *m = arena_new_of(r->sh->mem, struct expr);
-        *m = (struct expr){.kind = EXPR_MUL, .value_kind = VALUE_INT, .nargs = 2};
-        m->args = arena_array(r->sh->mem, struct expr *, 2);
-        m->args[0] = e;
-        m->args[1] = x;
-        e = m;
+        e = e ? expr_pair(r->sh->mem, EXPR_MUL, e, x) : x;
     }
     return e;
 }
@@ -484,7 +472,7 @@ str rows_kept_text(struct rows *r) {
 
 static str ragged_text(struct rows *r, str one) {
     size_t var = r->g.nkept;
-    if (is_zero(r->g.lo[var]))
+    if (expr_is_number(r->g.lo[var], 0))
         return one;
     str lo = scope_text(&r->k, r->g.lo[var]);
     return sheet_printf(r->sh, "(%.*s + %.*s)", STR_ARG(lo), STR_ARG(one));
@@ -528,15 +516,6 @@ uint32_t rows_columns_used(const struct rows *r, const struct expr *e) {
 }
 
 /* ---- text ---- */
-
-str rows_render(struct rows *r, const char *name, const struct slot *slots, size_t n) {
-    struct buf b;
-    buf_init(&b, 256u << 10);
-    bool ok = sheet_template(r->sh, name, slots, n, &b);
-    str s = ok ? sheet_keep(r->sh, &b) : S("");
-    buf_release(&b);
-    return s;
-}
 
 str rows_lines(struct rows *r, str a, str b) {
     return a.n == 0 || b.n == 0 ? (a.n ? a : b)

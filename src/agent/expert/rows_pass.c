@@ -105,7 +105,7 @@ static str items_text(struct rows *r, str body) {
 static str elements_text(struct rows *r, str body) {
     struct slot slots[] = {{"v", r->n.v}, {"body", body}};
     if (r->shape.vec == 1)
-        return r->g.ncols == 1 ? body : rows_render(r, "rows_block.cu", slots + 1, 1);
+        return r->g.ncols == 1 ? body : sheet_render(r->sh, "rows_block.cu", slots + 1, 1);
     return ROWS_RENDER(r, "rows_elements.cu", slots);
 }
 

@@ -19,28 +19,15 @@
 
 /* ---- recognition ---- */
 
-static bool has_dim(const struct expr *e) {
-    if (e->kind == EXPR_DIM)
-        return true;
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        if (has_dim(expr_part(e, i)))
-            return true;
-    return false;
-}
-
 /* The expression is a variable of the left side plus a number that no size changes. */
 static bool is_shifted(const struct inst *in, const struct statement *s, const struct expr *e,
                        size_t *var, int64_t *by) {
     struct affine f;
-    if (has_dim(e) || !affine_of(in, e, &f) || __builtin_popcount(f.vars) != 1)
+    if (expr_has(e, EXPR_DIM) || !affine_of(in, e, &f) || __builtin_popcount(f.vars) != 1)
         return false;
     *var = (size_t)__builtin_ctz(f.vars);
     *by = f.c;
     return *var < s->nindex && f.coef[*var] == 1;
-}
-
-static bool is_zero(const struct expr *e) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == 0;
 }
 
 static const struct expr *extent_of(const struct inst *in, const struct statement *s, size_t var) {
@@ -51,7 +38,7 @@ static const struct expr *extent_of(const struct inst *in, const struct statemen
 static bool by_range(const struct inst *in, const struct statement *s, const struct reduce_var *v,
                      struct scan_shape *out) {
     int64_t by;
-    if (is_zero(v->lo) && is_shifted(in, s, v->hi, &out->axis, &by)) {
+    if (expr_is_number(v->lo, 0) && is_shifted(in, s, v->hi, &out->axis, &by)) {
         out->reverse = false;
         out->exclusive = by == 0;
         return by == 0 || by == 1;
@@ -73,7 +60,8 @@ static bool by_guard(const struct inst *in, const struct statement *s, const str
     if (l->kind != EXPR_INDEX || h->kind != EXPR_INDEX || (flipped ? h : l)->ref != v->var)
         return false;
     out->axis = (flipped ? l : h)->ref;
-    if (out->axis >= s->nindex || !is_zero(v->lo) || !expr_same(v->hi, extent_of(in, s, out->axis)))
+    if (out->axis >= s->nindex || !expr_is_number(v->lo, 0) ||
+        !expr_same(v->hi, extent_of(in, s, out->axis)))
         return false;
     bool less = g->kind == EXPR_LT || g->kind == EXPR_LE;
     out->reverse = less == flipped;

@@ -70,15 +70,6 @@ str scope_pointer(struct scope *k, size_t tensor, bool write) {
 
 /* ---- integers ---- */
 
-static bool has_dim(const struct expr *e) {
-    if (e->kind == EXPR_DIM)
-        return true;
-    for (size_t i = 0; i < e->nargs; i++)
-        if (has_dim(e->args[i]))
-            return true;
-    return false;
-}
-
 static str add_int(struct scope *k, str name, str plan, bool size) {
     if (k->nints == SCOPE_INTS) {
         if (!sheet_failed(k->sh))
@@ -103,7 +94,7 @@ static bool find_int(const struct scope *k, str plan, str *name) {
 str scope_int(struct scope *k, const struct expr *e) {
     int64_t v;
     str name, plan;
-    if (!has_dim(e) && expr_eval_dims(e, k->step->inst->dims, &v))
+    if (!expr_has(e, EXPR_DIM) && expr_eval_dims(e, k->step->inst->dims, &v))
         return sheet_printf(k->sh, v < 0 ? "(%lld)" : "%lld", (long long)v);
     plan = sheet_plan(k->sh, e);
     if (plan.n == 0 || find_int(k, plan, &name))
@@ -193,7 +184,7 @@ static bool is_bounded(const struct scope *k, size_t tensor) {
     const struct tensor *all = k->step->inst->task->tensors, *t = &all[tensor];
     bool number = true;
     for (size_t i = 0; i < t->rank; i++)
-        number &= !has_dim(t->extent[i]);
+        number &= !expr_has(t->extent[i], EXPR_DIM);
     for (size_t i = 0; i < k->step->inst->task->ntensors && !number; i++) {
         if (i == tensor || !(k->tensors >> i & 1) || !is_part_of(t, &all[i]))
             continue;

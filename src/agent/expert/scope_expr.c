@@ -39,13 +39,9 @@ static const struct expr *left_extent(const struct scope *k, size_t var) {
     return NULL;
 }
 
-static bool is_zero(const struct expr *e) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == 0;
-}
-
 const struct expr *scope_extent(const struct scope *k, size_t var) {
     const struct reduce_var *v = reduce_var_of(k, var);
-    return !v ? left_extent(k, var) : is_zero(v->lo) && !expr_uses(v->hi) ? v->hi : NULL;
+    return !v ? left_extent(k, var) : expr_is_number(v->lo, 0) && !expr_uses(v->hi) ? v->hi : NULL;
 }
 
 /* Never negative, at any shape. */
@@ -334,7 +330,7 @@ static bool put_offset(struct scope *k, size_t tensor, const struct expr *const 
                        struct buf *out) {
     const struct tensor *t = &k->step->inst->task->tensors[tensor];
     size_t first = 0;
-    while (first < t->rank && is_zero(index[first]))
+    while (first < t->rank && expr_is_number(index[first], 0))
         first++;
     if (first == t->rank) {
         buf_putc(out, '0');
@@ -346,7 +342,7 @@ static bool put_offset(struct scope *k, size_t tensor, const struct expr *const 
     for (size_t i = first + 1; i < t->rank; i++) {
         str size = scope_int(k, t->extent[i]);
         buf_printf(out, " * %.*s", STR_ARG(size));
-        if (!is_zero(index[i])) {
+        if (!expr_is_number(index[i], 0)) {
             buf_puts(out, S(" + "));
             put_index(k, index[i], false, out);
         }

@@ -224,6 +224,15 @@ bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots
            template_render(path, text, slots, n, out, sh->err);
 }
 
+str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n) {
+    struct buf b;
+    buf_init(&b, EXPERT_SOURCE_MAX);
+    bool ok = sheet_template(sh, name, slots, n, &b);
+    str s = ok ? sheet_keep(sh, &b) : S("");
+    buf_release(&b);
+    return s;
+}
+
 str sheet_keep(struct sheet *sh, struct buf *b) {
     str s = buf_str(b);
     while (s.n && s.p[s.n - 1] == '\n')

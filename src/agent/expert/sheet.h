@@ -74,6 +74,8 @@ void sheet_helper(struct sheet *sh, const char *name);    /* cp_NAME is called: 
 /* A template of assets/expert/ into a section; "rows_inner.cu". */
 bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,
                     struct buf *out);
+/* The same, kept in the arena. */
+str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n);
 /* The content of a buf, kept in the arena without the last line's end; the buf is emptied. */
 str sheet_keep(struct sheet *sh, struct buf *b);
 /* The task's own text of a statement, for a comment: one line. */

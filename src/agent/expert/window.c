@@ -28,10 +28,6 @@ static void dims_of(const struct expr *e, uint64_t *dims) {
         dims_of(e->args[i], dims);
 }
 
-static bool is_zero(const struct expr *e) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == 0;
-}
-
 /* Every reduced variable runs over a small number of places from 0 on. */
 static bool has_ranges(const struct inst *in, const struct reduce *r, struct window_shape *out) {
     int64_t terms = 1;
@@ -41,7 +37,7 @@ static bool has_ranges(const struct inst *in, const struct reduce *r, struct win
         struct window_axis *x = &out->axes[i];
         const struct reduce_var *v = &r->vars[i];
         *x = (struct window_axis){.reduced = v->var};
-        if (!is_zero(v->lo) || expr_uses(v->hi) || expr_reads(v->hi) ||
+        if (!expr_is_number(v->lo, 0) || expr_uses(v->hi) || expr_reads(v->hi) ||
             !expr_eval_dims(v->hi, in->dims, &x->size) || x->size < 1 || x->size > SIZE_MOST)
             return false;
         dims_of(v->hi, &out->fixed);
