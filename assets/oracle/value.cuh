@@ -113,7 +113,10 @@ __device__ static inline value sub(value x, value y, int how = 0) {
 __device__ static inline value mul(value x, value y, int how = 0) {
     const double v = x.v * y.v, unit2 = how & INTEGER ? 0 : UNIT2;
     const double least2 = how & INTEGER || v == 0 ? 0 : LEAST2;
-    return settle(value(v, x.v * x.v * y.e + y.v * y.v * x.e + unit2 * v * v + least2), how, x, y);
+    // Both factors may be off by their worst at once, which counts where both are hardly known.
+    const double both = WORST * WORST * x.e * y.e;
+    return settle(value(v, x.v * x.v * y.e + y.v * y.v * x.e + both + unit2 * v * v + least2), how, x,
+                  y);
 }
 
 __device__ static inline value divide(value x, value y, int how = 0) {
@@ -227,18 +230,36 @@ __device__ static inline value value_rsqrt(value x, int how = 0) {
     return call_from(0, x, v, -0.5 * v / x.v, how | POLE_ZERO, 2, 0, 0, 0);
 }
 
+// A function that is steepest at 0 and flat far from it: where its argument is not known well, its
+// slope there says nothing of what it is nearer to 0, and the change over that distance counts.
+__device__ static inline double nearer(value x) {
+    const double reach = WORST * sqrt(x.e);
+    return reach > 0.1 && !isinf(reach) ? x.v - copysign(reach, x.v) : x.v;
+}
+__device__ static inline value bend(value d, double there) {
+    const double change = (there - d.v) / WORST;
+    d.e = fmax(d.e, change * change);
+    return d;
+}
+
 __device__ static inline value value_tanh(value x, int how = 0) {
     const double v = tanh(x.v);
-    return call(x, v, 1 - v * v, how, 2, 1, 1, 0x1p-149);
+    return bend(call(x, v, 1 - v * v, how, 2, 1, 1, 0x1p-149), tanh(nearer(x)));
 }
 
 __device__ static inline value value_erf(value x, int how = 0) {
-    return call(x, erf(x.v), 1.1283791670955126 * exp(-x.v * x.v), how, 2, 1, 0, 0x1p-149);
+    const value d = call(x, erf(x.v), 1.1283791670955126 * exp(-x.v * x.v), how, 2, 1, 0, 0x1p-149);
+    return bend(d, erf(nearer(x)));
+}
+
+__device__ static inline double sigmoid(double x) {
+    const double t = exp(-fabs(x));
+    return x >= 0 ? 1 / (1 + t) : t / (1 + t);
 }
 
 __device__ static inline value value_sigmoid(value x, int how = 0) {
-    const double t = exp(-fabs(x.v)), v = x.v >= 0 ? 1 / (1 + t) : t / (1 + t);
-    return call(x, v, v * (1 - v), how, 3, 1, 0, 0x1p-130);
+    const double v = sigmoid(x.v);
+    return bend(call(x, v, v * (1 - v), how, 3, 1, 0, 0x1p-130), sigmoid(nearer(x)));
 }
 
 __device__ static inline value value_sin(value x, int how = 0) {

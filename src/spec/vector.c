@@ -35,10 +35,12 @@ static void vector_mul(const struct instr *i, const struct rules *r, struct reg 
         d->v[l] = x->v[l] * y->v[l];
     if (i->exact)
         return;
+    /* Both factors may be off by their worst at once, which counts where both are hardly known. */
+    double both = r->limits.worst * r->limits.worst;
     for (size_t l = 0; l < n; l++) {
         double exact = d->v[l] == 0 ? 0 : least;
         d->e[l] = x->v[l] * x->v[l] * y->e[l] + y->v[l] * y->v[l] * x->e[l] +
-                  unit * d->v[l] * d->v[l] + exact;
+                  both * x->e[l] * y->e[l] + unit * d->v[l] * d->v[l] + exact;
     }
 }
 
@@ -153,6 +155,19 @@ static double sigmoid(double x) {
             (a->e[l] > 0 ? s * s * a->e[l] : 0) + r->unit2 * (ours + (least) * (least)*0x1p48);    \
     }                                                                                              \
     return
+
+/* A function that is steepest at 0 and flat far from it: where its argument is not known well, its
+ * slope there says nothing of what it is nearer to 0, and the change over that distance counts. */
+static void bend(const struct rules *r, struct reg *d, const struct reg *a, double (*f)(double),
+                 size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        double reach = r->limits.worst * sqrt(a->e[l]);
+        if (!(reach > 0.1) || isinf(reach))
+            continue;
+        double change = (f(a->v[l] - copysign(reach, a->v[l])) - d->v[l]) / r->limits.worst;
+        d->e[l] = fmax(d->e[l], change * change);
+    }
+}
 
 static void vector_unary(enum function f, const struct rules *r, struct reg *d, const struct reg *a,
                          size_t n) {
@@ -286,6 +301,12 @@ static void vector_call(const struct instr *i, const struct rules *r, struct reg
     default:
         vector_unary(i->function, r, d, a[0], n);
     }
+    if (i->function == FUNCTION_SIGMOID)
+        bend(r, d, a[0], sigmoid, n);
+    else if (i->function == FUNCTION_TANH)
+        bend(r, d, a[0], tanh, n);
+    else if (i->function == FUNCTION_ERF)
+        bend(r, d, a[0], erf, n);
     if (i->function == FUNCTION_LOG || i->function == FUNCTION_SQRT ||
         i->function == FUNCTION_RSQRT)
         close_domain(r, d, a[0], 0, n);

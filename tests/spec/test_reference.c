@@ -288,6 +288,34 @@ static void estimates_of_reductions(void) {
     }
 }
 
+/* A sum known to 2^-24 of 1e20 may be of either sign: what is flat on one side of 0 is not known
+ * better than what may be on the other. */
+static void flat_functions_of_uncertain_sums(void) {
+    static const struct {
+        const char *body;
+        double least; /* that an error of the worst kind may be */
+    } rows[] = {
+        {"s * sigmoid(s)", 3e12}, {"s * (1 + tanh(s))", 3e12}, {"s * (1 + erf(s))", 3e12},
+        {"maximum(s, 0)", 3e12},  {"sigmoid(s)", 1},
+    };
+    const double x[3] = {1e20, -1e20, -3e12};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[512];
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim N = 3\nin x[N] : f32 ~ ones\nout y : f32\n"
+                 "let s = sum(i) x[i]\ny = %s\n",
+                 rows[k].body);
+        if (fixture_text(&f, text)) {
+            fixture_set(&f, "x", x, 3);
+            if (fixture_eval(&f, 1))
+                CHECKF(32 * f.refs[0].estimate[0] >= rows[k].least, "%s: %g", rows[k].body,
+                       f.refs[0].estimate[0]);
+        }
+        fixture_end(&f);
+    }
+}
+
 static void names_of_elements(void) {
     struct fixture f;
     if (fixture_text(&f, "task t \"T\"\ndim R = 3, C = 5\nout y[R,C] : f32\nout s : f32\n"
@@ -351,6 +379,7 @@ static const struct tap_case cases[] = {
     {"threads do not matter", threads_do_not_matter},
     {"an inout tensor is read as it was", inout_reads_the_old_content},
     {"estimates of reductions", estimates_of_reductions},
+    {"flat functions of uncertain sums", flat_functions_of_uncertain_sums},
     {"names of elements", names_of_elements},
     {"fast enough", fast_enough},
 };

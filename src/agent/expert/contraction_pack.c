@@ -7,8 +7,6 @@
 #include "agent/expert/contraction.h"
 #include "agent/expert/expert.h"
 
-#define PLACES_MOST (1 << 30) /* that an int counts, with room to add */
-
 static str local(struct con_writer *w, const char *name) {
     return contraction_local(w, name);
 }
@@ -131,9 +129,9 @@ static void pack_text(struct con_writer *w, const struct con_operand *o, bool al
 /* From the tile to the copy. */
 static str store_text(struct con_writer *w, str packed, enum con_axis side, str pitch) {
     struct slot slots[] = {
-        {"packed", packed},         {"tile", local(w, "tile")}, {"tid", local(w, "tid")},
-        {"k0", local(w, "k0")},     {"pitch", pitch},           {"slab", local(w, "slab")}, {"total", w->total[side]},  {"i", local(w, "i")},
-        {"at", local(w, "at")},
+        {"packed", packed},        {"tile", local(w, "tile")}, {"tid", local(w, "tid")},
+        {"k0", local(w, "k0")},    {"pitch", pitch},           {"slab", local(w, "slab")},
+        {"total", w->total[side]}, {"i", local(w, "i")},       {"at", local(w, "at")},
     };
     return sheet_render(w->sh, w->g.parts > 1 ? "gemm_pack_parts.cu" : "gemm_pack_one.cu", slots,
                         sizeof slots / sizeof *slots);
@@ -181,8 +179,8 @@ static bool put_pack(struct con_writer *w, size_t operand, str packed) {
     str args = scope_args(&w->k), side = sheet_plan(w->sh, w->c->group[o->side].total),
         batch = sheet_plan(w->sh, w->c->group[CON_BATCH].total);
     if (!w->k.wide)
-        sheet_require(w->sh, "%.*s*%.*s*%.*s <= %d", STR_ARG(batch), STR_ARG(side),
-                      STR_ARG(pitch_plan), PLACES_MOST / w->g.parts);
+        sheet_require(w->sh, "%.*s*%.*s*%.*s <= 1073741824", STR_ARG(batch), STR_ARG(side),
+                      STR_ARG(pitch_plan));
     str slabs = split ? sheet_printf(w->sh, "%d*%.*s", w->g.parts, STR_ARG(batch)) : batch;
     sheet_memory(w->sh, "workspace %.*s[%.*s, %.*s, %.*s] : %s", STR_ARG(packed), STR_ARG(slabs),
                  STR_ARG(side), STR_ARG(pitch_plan), dtype_info(type)->name);
