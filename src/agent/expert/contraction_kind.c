@@ -1,7 +1,7 @@
 #include "agent/expert/contraction_kind.h"
 #include "agent/expert/contraction.h"
 
-enum { WIDE_LEAST = 256, TILE = 128, LONG_SUM = 1024 };
+enum { WIDE_LEAST = 256, EXACT_SUM = 32, TILE = 128, LONG_SUM = 1024 };
 
 static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
     const struct task *t = st->inst->task;
@@ -43,10 +43,10 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
         return CONTRACTION_TRIANGLE;
     if (tiles < b->gpu->sms && k > LONG_SUM && batch == 1)
         return CONTRACTION_SPLIT;
-    bool wide = least >= WIDE_LEAST && k >= WIDE_LEAST && all_dense(c);
-    if (wide && !is_exact(c))
+    bool wide = least >= WIDE_LEAST && all_dense(c);
+    if (wide && k >= WIDE_LEAST && !is_exact(c))
         return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
-    if (wide && c->nfolds == 1)
+    if (wide && k >= EXACT_SUM && c->nfolds == 1 && is_exact(c))
         return CONTRACTION_EXACT;
     if (least <= 32)
         return CONTRACTION_THIN;
