@@ -138,6 +138,9 @@ static str form_of(const struct ptx_instr *in, enum census_group g, struct arena
     if (g == CENSUS_LOAD || g == CENSUS_STORE)
         return arena_printf(a, "%.*s.%s%.*s.%u", STR_ARG(in->op), space_of(in),
                             STR_ARG(hint_of(in, a)), bits_of(in));
+    if (g == CENSUS_CP_ASYNC && has_mod(in, "wait_group") && in->nops &&
+        in->ops[0].kind == PTX_OP_IMM)
+        return arena_printf(a, "cp.async.wait_group %llu", (unsigned long long)in->ops[0].imm);
     return opcode_text(in);
 }
 
