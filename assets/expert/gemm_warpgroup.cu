@@ -43,13 +43,22 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
 #pragma unroll
                 for (int i = 0; i < MI; i++)
 #pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        ${wgmma}(
-                            acc[f][i],
-                            gemm_tile(a + (G::NA > 1 ? f : 0) * G::A_TILE + (m + i * 64) * 128) +
-                                2 * k,
-                            gemm_tile(b + (G::NB > 1 ? f : 0) * G::B_TILE) + 2 * k,
-                            t > begin || k > 0);
+                    for (int p = 6 - G::PRODUCTS; p < 6; p++)
+#pragma unroll
+                        for (int k = 0; k < 4; k++) {
+                            // Parts of a split operand: of their products those that count, the
+                            // smallest first.
+                            const int pa = p == 0 ? 2 : p == 2 || p == 3;
+                            const int pb = p == 1 ? 2 : p == 2 || p == 4;
+                            ${wgmma}(acc[f][i],
+                                     gemm_tile(a + (G::NA > 1 ? f : 0) * G::A_TILE +
+                                               (pa * G::BM + m + i * 64) * 128) +
+                                         2 * k,
+                                     gemm_tile(b + (G::NB > 1 ? f : 0) * G::B_TILE +
+                                               pb * G::BN * 128) +
+                                         2 * k,
+                                     t > begin || p > 6 - G::PRODUCTS || k > 0);
+                        }
             gemm_group_end();
             // With at most this group under way, the tile before is free.
             gemm_group_wait<1>();

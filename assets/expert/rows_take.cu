@@ -18,4 +18,19 @@ static __device__ __forceinline__ void cp_take_min(T &best, I &place, T value, I
         place = at;
     }
 }
+// The same for places that only grow: of equal values the one that is there stays.
+template <class T, class I>
+static __device__ __forceinline__ void cp_next_max(T &best, I &place, T value, I at) {
+    if ((!(value <= best) && best == best) || (value == best && at < place)) {
+        best = value;
+        place = at;
+    }
+}
+template <class T, class I>
+static __device__ __forceinline__ void cp_next_min(T &best, I &place, T value, I at) {
+    if ((!(value >= best) && best == best) || (value == best && at < place)) {
+        best = value;
+        place = at;
+    }
+}
 

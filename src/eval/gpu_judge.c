@@ -18,7 +18,8 @@
 
 #define MAX_CASES    192
 #define MEMORY_SHARE 0.8  /* of what was free at the start: for cases, references and workspaces */
-#define KEEP_SHARE   0.15 /* … for the references of one case */
+#define KEEP_SHARE   0.15 /* … for the references of one case at the most */
+#define KEPT_SHARE   0.4 /* … of all; those of further cases are made again for each comparison */
 
 struct gpu_case {
     struct arena *arena;
@@ -42,7 +43,7 @@ struct gpu_judge {
     struct task *task;
     struct oracle *oracle;
     struct gpu_case *cases[MAX_CASES];
-    size_t ncases, bytes, room;
+    size_t ncases, bytes, kept, room; /* kept: of references */
     uint64_t clock;
     struct shared workspace[PLAN_MAX_WORKSPACES];
     size_t nworkspaces; /* of this batch; others are kept */
@@ -56,11 +57,17 @@ struct gpu_judge {
     bool full; /* there is no memory for a workspace */
 };
 
+static bool drop_oldest(void *ctx);
+
 /* ---- the engine ---- */
 
 static bool engine_alloc(void *ctx, size_t bytes, uint64_t *address, struct err *err) {
     struct gpu_judge *j = ctx;
-    return cuda_try(&j->cuda, j->cuda.memory_alloc(address, bytes), err, "memory for the judge");
+    int code;
+    do
+        code = j->cuda.memory_alloc(address, bytes);
+    while (code == CU_OUT_OF_MEMORY && drop_oldest(j));
+    return cuda_try(&j->cuda, code, err, "memory for the judge");
 }
 
 static void engine_free(void *ctx, uint64_t address) {
@@ -117,6 +124,7 @@ static void case_free(struct gpu_judge *j, struct gpu_case *c) {
 
 static void drop_case(struct gpu_judge *j, size_t i) {
     j->bytes -= j->cases[i]->bytes;
+    j->kept -= oracle_case_bytes(j->cases[i]->oracle);
     case_free(j, j->cases[i]);
     j->cases[i] = j->cases[--j->ncases];
 }
@@ -188,6 +196,14 @@ static bool take_digest(struct gpu_judge *j, struct gpu_case *c, struct err *err
     return true;
 }
 
+/* References of one case, and together, are not to crowd out the cases of a batch. */
+static size_t keep_bytes(const struct gpu_judge *j) {
+    size_t one = (size_t)(KEEP_SHARE * (double)j->room);
+    size_t all = (size_t)(KEPT_SHARE * (double)j->room);
+    size_t left = all > j->kept ? all - j->kept : 0;
+    return one < left ? one : left;
+}
+
 static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
     uint64_t address[TASK_MAX_TENSORS] = {0};
     for (size_t i = 0; i < c->inst->task->ntensors; i++)
@@ -196,7 +212,9 @@ static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *e
     if (!find_scale(j, c, err))
         return false;
     c->oracle = oracle_case_new(j->oracle, c->inst, &j->scale, c->data, c->seed, address,
-                                (size_t)(KEEP_SHARE * (double)j->room), err);
+                                keep_bytes(j), err);
+    if (c->oracle)
+        c->bytes += oracle_case_bytes(c->oracle);
     return c->oracle && oracle_fill(c->oracle, err) && oracle_expect(c->oracle, err) &&
            take_digest(j, c, err);
 }
@@ -238,6 +256,7 @@ static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *li
     }
     j->cases[j->ncases++] = c;
     j->bytes += c->bytes;
+    j->kept += oracle_case_bytes(c->oracle);
     return c;
 }
 
@@ -373,11 +392,11 @@ static bool prepare_case(struct gpu_judge *j, const json *head, const json *spec
         like.align[i] = a >= PLAN_ALIGN && a <= PLAN_MAX_ALIGN ? (uint32_t)a : PLAN_ALIGN;
     }
     struct gpu_case *c = find_case(j, &like, json_get(head, "set"), err);
-    if (!c || !poison_case(j, c, err))
+    if (!c)
         return false;
     c->used = ++j->clock;
-    j->batch[j->nbatch++] = c;
-    return true;
+    j->batch[j->nbatch++] = c; /* from here on it is not dropped for want of memory */
+    return poison_case(j, c, err);
 }
 
 static bool prepare(void *ctx, const json *head, json *out, struct err *err) {

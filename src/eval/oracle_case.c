@@ -238,8 +238,13 @@ static bool send_world(struct oracle_case *c, struct err *err) {
     return e->send(e->ctx, c->world, c->host, c->odd_offset, err);
 }
 
+size_t oracle_case_bytes(const struct oracle_case *c) {
+    return c->own_bytes;
+}
+
 static bool case_memory(struct oracle_case *c, size_t own, struct err *err) {
     const struct engine *e = c->o->e;
+    c->own_bytes = own;
     return (!own || e->alloc(e->ctx, own, &c->own, err)) &&
            e->alloc(e->ctx, c->world_bytes, &c->world, err) &&
            e->zero(e->ctx, c->world, c->world_bytes, err);

@@ -54,6 +54,7 @@ struct oracle_case {
     bool remade;                  /* what a comparison reads is in the scratch */
     bool defined;                 /* sums of definitions have been made */
     uint64_t own;                 /* device memory: arrays */
+    size_t own_bytes;
     uint64_t world;               /* struct oracle_world and all it points to */
     char *host;                   /* the same bytes here */
     size_t world_bytes, odd_offset;

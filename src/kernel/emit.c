@@ -167,14 +167,12 @@ static const char *const real_names[FUNCTION_COUNT] = {
 };
 
 /* The approximate forms that class fp32 accepts (docs/TASKS.md): sine and cosine only for bounded
- * arguments, powers only of positive numbers, so those stay as they are. */
+ * arguments, powers only of positive numbers, and of a logarithm near 1 the hardware's keeps no more
+ * than 22 bits after the point, so those stay as they are. */
 static bool fast_begin(struct emit *m, enum function f) {
     switch (f) {
     case FUNCTION_EXP:
         call_begin(m, "__expf");
-        return true;
-    case FUNCTION_LOG:
-        call_begin(m, "__logf");
         return true;
     case FUNCTION_SQRT:
         helper_begin(m, HELPER_FAST_SQRT);

@@ -3,6 +3,9 @@
 #include "ui/ui.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define PLAN_MAX 1000 /* places of the planner's list */
 
 struct written {
     struct ui *ui;
@@ -22,32 +25,50 @@ static void print_source(void *ctx, str source, const struct err *err) {
     }
 }
 
-/* The planner's first choice. */
-static void take_first(void *ctx, const struct strategy *s, size_t n, str reason,
-                       const struct err *err) {
+/* A place in the planner's list, and what stands there. */
+struct choice {
+    uint64_t at;
+    struct strategy *out;
+};
+
+/* The last one where the list is shorter. */
+static void take_choice(void *ctx, const struct strategy *s, size_t n, str reason,
+                        const struct err *err) {
+    const struct choice *c = ctx;
     (void)reason;
     if (n && !err)
-        *(struct strategy *)ctx = s[0];
+        *c->out = s[c->at < n ? c->at : n - 1];
 }
 
-/* Decisions named on the command line on top of the planner's; "default" is the plain kernel, and
- * "random:N" the N-th of the strategies drawn at random. */
+/* N of "PREFIX:N". */
+static bool numbered(str text, const char *prefix, uint64_t max, uint64_t *n, struct err *err) {
+    return (str_to_u64(str_from(text, strlen(prefix)), n) && *n <= max) ||
+           err_set(err, ERR_INPUT, "--strategy %sN wants a number up to %llu", prefix,
+                   (unsigned long long)max);
+}
+
+/* Decisions named on the command line on top of the planner's; "default" is the plain kernel,
+ * "plan:N" the planner's N-th choice, "random:N" the N-th of the strategies drawn at random. */
 static bool choose(struct ui *ui, const struct agent *agent, const struct briefing *b,
                    struct strategy *out, struct err *err) {
-    str text = str_view(option_text(ui->options, "strategy")), number = str_from(text, 7);
+    str text = str_view(option_text(ui->options, "strategy"));
+    struct choice choice = {0, out};
     struct strategy named;
     uint64_t n;
     strategy_fallback(b->catalogue, &b->ground, out);
     if (str_is(text, "default"))
         return true;
     if (str_starts(text, S("random:"))) {
-        if (!str_to_u64(number, &n))
-            return err_set(err, ERR_INPUT, "--strategy random:N wants a number");
+        if (!numbered(text, "random:", UINT64_MAX, &n, err))
+            return false;
         strategy_random(b->catalogue, &b->ground, rng_sub((struct rng){0}, n), out);
         return true;
     }
-    agent->plan(agent->self, b, 2, (struct rng){0}, take_first, out);
-    if (text.n == 0)
+    bool planned = str_starts(text, S("plan:"));
+    if (planned && !numbered(text, "plan:", PLAN_MAX, &choice.at, err))
+        return false;
+    agent->plan(agent->self, b, choice.at + 2, (struct rng){0}, take_choice, &choice);
+    if (text.n == 0 || planned)
         return true;
     return strategy_parse(b->catalogue, text, &named, err) &&
            strategy_impose(b->catalogue, &b->ground, &named, out, err);

@@ -92,6 +92,7 @@ enum con_path {
     CON_SIMT,   /* fp32 FMAs */
     CON_TF32,   /* mma.sync, operands rounded to TF32 */
     CON_TF32X3, /* mma.sync, each operand as the sum of two TF32 numbers */
+    CON_BF16X6, /* wgmma, each operand as the sum of three bf16 numbers */
     CON_F16,    /* mma.sync of 16-bit operands */
     CON_BF16,
 };
@@ -115,6 +116,7 @@ struct con_config {
     bool pack;      /* operands that cannot be loaded by rows are copied first */
     bool warpgroup; /* wgmma, tiles by the tensor copy engine */
     int warpgroups; /* of them that multiply */
+    int parts;      /* numbers an element of a packed operand is split into */
     int element;    /* bytes of a stored element */
     struct con_tile tile[CON_OPERANDS];
     size_t shared; /* bytes */

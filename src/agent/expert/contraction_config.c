@@ -84,12 +84,12 @@ static void set_tile(const struct contraction *c, struct con_config *g, size_t i
         *t = (struct con_tile){.k_runs = true,
                                .vector = true,
                                .async = true,
-                               .packed = !contraction_is_direct(c, o),
+                               .packed = g->parts > 1 || !contraction_is_direct(c, o),
                                .rows = side,
                                .row = g->tile_k,
                                .pitch = g->tile_k,
                                .type = t->type,
-                               .bytes = (size_t)side * 128};
+                               .bytes = (size_t)(side * g->parts) * 128};
         return;
     }
     t->rows = t->k_runs ? side : g->tile_k;
@@ -250,9 +250,12 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
     };
     int warps = (int)sheet_decision(sh, "warps", 8);
     g->pack = g->path != CON_SIMT && (c->taps || sheet_decision(sh, "pack", 0) != 0);
-    g->element = g->path == CON_F16 || g->path == CON_BF16 ? 2 : 4;
-    g->warpgroup = sheet_decision(sh, "tensor-path", 0) == 2 && g->path != CON_TF32X3 && !c->taps &&
+    g->warpgroup = sheet_decision(sh, "tensor-path", 0) == 2 && g->path != CON_SIMT && !c->taps &&
                    can_pack(c, CON_M) && can_pack(c, CON_N);
+    if (g->warpgroup && g->path == CON_TF32X3)
+        g->path = CON_BF16X6;
+    g->parts = g->path == CON_BF16X6 ? 3 : 1;
+    g->element = g->path == CON_F16 || g->path == CON_BF16 || g->path == CON_BF16X6 ? 2 : 4;
     if (g->warpgroup)
         g->tile_k = 128 / g->element;
     for (;;) {

@@ -106,6 +106,25 @@ static str range_text(struct con_writer *w) {
 
 /* ---- results ---- */
 
+/* The copy of one part of an operand's tile to so many bytes after the stage's begin. */
+static str box_call(struct con_writer *w, size_t operand, int part, size_t at) {
+    bool of_m = w->c->operands[operand].side == CON_M;
+    str slab = contraction_slab(w, operand);
+    if (!slab.n)
+        slab = number(w, part);
+    else if (w->g.parts > 1)
+        slab = sheet_printf(w->sh, "%s(%d * %.*s + %d)", w->k.wide ? "(int)" : "", w->g.parts,
+                            STR_ARG(slab), part);
+    else if (w->k.wide)
+        slab = sheet_printf(w->sh, "(int)%.*s", STR_ARG(slab));
+    return sheet_printf(w->sh, "gemm_copy_box(%.*s + %zu, &%.*s, %.*s, %s%.*s, %.*s, %.*s);",
+                        STR_ARG(local(w, "to")), at,
+                        STR_ARG(contraction_loader_name(w, "map", operand)),
+                        STR_ARG(local(w, "k0")), w->k.wide ? "(int)" : "",
+                        STR_ARG(local(w, of_m ? "first_m" : "first_n")), STR_ARG(slab),
+                        STR_ARG(local(w, "barrier")));
+}
+
 /* The copies of one stage, by the thread that starts them. */
 static str box_calls(struct con_writer *w) {
     str s = S("");
@@ -115,17 +134,11 @@ static str box_calls(struct con_writer *w) {
             const struct con_operand *o = &w->c->operands[i];
             if ((int)o->side != side)
                 continue;
-            str slab = contraction_slab(w, i);
-            s = sheet_printf(w->sh,
-                             "%.*s%sgemm_copy_box(%.*s + %zu, &%.*s, %.*s, %s%.*s, %s%.*s, "
-                             "%.*s);",
-                             STR_ARG(s), s.n ? "\n" : "", STR_ARG(local(w, "to")), at,
-                             STR_ARG(contraction_loader_name(w, "map", i)), STR_ARG(local(w, "k0")),
-                             w->k.wide ? "(int)" : "",
-                             STR_ARG(local(w, side == CON_M ? "first_m" : "first_n")),
-                             w->k.wide && slab.n ? "(int)" : "", STR_ARG(slab.n ? slab : S("0")),
-                             STR_ARG(local(w, "barrier")));
-            at += w->g.tile[i].bytes;
+            for (int part = 0; part < w->g.parts; part++) {
+                str one = box_call(w, i, part, at);
+                s = sheet_printf(w->sh, "%.*s%s%.*s", STR_ARG(s), s.n ? "\n" : "", STR_ARG(one));
+                at += w->g.tile[i].bytes / (size_t)w->g.parts;
+            }
         }
     return s;
 }
@@ -159,6 +172,7 @@ static str comment_text(struct con_writer *w) {
         [CON_SIMT] = "fp32 multiply-adds",
         [CON_TF32] = "tensor cores, operands rounded to TF32",
         [CON_TF32X3] = "tensor cores, each operand split into two TF32 numbers",
+        [CON_BF16X6] = "tensor cores, each operand split into three bf16 numbers",
         [CON_F16] = "tensor cores, f16 operands",
         [CON_BF16] = "tensor cores, bf16 operands",
     };

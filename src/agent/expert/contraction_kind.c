@@ -19,15 +19,20 @@ static bool match_all(const struct step *st, struct arena *a, struct contraction
     return !first;
 }
 
-/* 16-bit operands, or f32 ones that class tf32 lets a tensor core round. */
-static bool for_warp_groups(const struct contraction *c) {
+static bool all_dense(const struct contraction *c) {
+    bool dense = true;
+    for (size_t i = 0; i < c->noperands; i++)
+        dense &= c->operands[i].dense;
+    return dense;
+}
+
+/* f32 operands that no tensor core may round. */
+static bool is_exact(const struct contraction *c) {
     const struct task *t = c->in->task;
-    for (size_t i = 0; i < c->noperands; i++) {
-        bool half = dtype_info(t->tensors[c->operands[i].read->ref].dtype)->bytes <= 2;
-        if (!c->operands[i].dense || (!half && t->accuracy == ACCURACY_FP32))
-            return false;
-    }
-    return true;
+    bool half = true;
+    for (size_t i = 0; i < c->noperands; i++)
+        half &= dtype_info(t->tensors[c->operands[i].read->ref].dtype)->bytes <= 2;
+    return !half && t->accuracy == ACCURACY_FP32;
 }
 
 static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
@@ -38,8 +43,11 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
         return CONTRACTION_TRIANGLE;
     if (tiles < b->gpu->sms && k > LONG_SUM && batch == 1)
         return CONTRACTION_SPLIT;
-    if (least >= WIDE_LEAST && k >= WIDE_LEAST && for_warp_groups(c))
+    bool wide = least >= WIDE_LEAST && k >= WIDE_LEAST && all_dense(c);
+    if (wide && !is_exact(c))
         return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
+    if (wide && c->nfolds == 1)
+        return CONTRACTION_EXACT;
     if (least <= 32)
         return CONTRACTION_THIN;
     if (least <= 64)

@@ -9,6 +9,7 @@ enum contraction_kind {
     CONTRACTION_NONE,
     CONTRACTION_WIDE,     /* dense, large, of a type that warp groups multiply */
     CONTRACTION_PAIR,     /* the same with two folds: half the tile each */
+    CONTRACTION_EXACT,    /* large, f32 operands in class fp32 */
     CONTRACTION_TRIANGLE, /* the range of k depends on the result */
     CONTRACTION_SPLIT,    /* few tiles, long sums: several blocks share each */
     CONTRACTION_THIN,     /* one side of at most 32 */

@@ -25,9 +25,10 @@ static bool put_once(struct con_writer *w, const char *name, const char *mark,
 const char *contraction_product(struct con_writer *w) {
     if (w->g.warpgroup) /* one a width of the instruction */
         return sheet_printf(w->sh, "gemm_warpgroup_%s_%d_%d",
-                            w->g.path == CON_TF32  ? "tf32"
-                            : w->g.path == CON_F16 ? "f16"
-                                                   : "bf16",
+                            w->g.path == CON_TF32     ? "tf32"
+                            : w->g.path == CON_F16    ? "f16"
+                            : w->g.path == CON_BF16X6 ? "bf16x6"
+                                                      : "bf16",
                             w->g.tile_n, w->g.warpgroups)
             .p;
     static const char *const names[] = {
@@ -77,7 +78,7 @@ static void put_registers(struct con_writer *w, int n, str *list, str *outputs) 
 
 static bool put_warpgroup_functions(struct con_writer *w) {
     static const char *const types[] = {
-        [CON_TF32] = "tf32", [CON_F16] = "f16", [CON_BF16] = "bf16"};
+        [CON_TF32] = "tf32", [CON_F16] = "f16", [CON_BF16] = "bf16", [CON_BF16X6] = "bf16"};
     int n = w->g.tile_n, registers = n / 2;
     bool tf32 = w->g.path == CON_TF32, both = w->g.warpgroups == 2;
     str type = str_view(types[w->g.path]), list, outputs;
@@ -190,8 +191,11 @@ static void simt_threads(const struct con_config *g, int *tm, int *tn) {
 static str thread_text(struct con_writer *w) {
     int tm, tn;
     if (w->g.warpgroup)
-        return sheet_printf(w->sh, "static constexpr int WARPGROUPS = %d; // that multiply",
-                            w->g.warpgroups);
+        return sheet_printf(w->sh,
+                            "static constexpr int WARPGROUPS = %d; // that multiply\n"
+                            "static constexpr int PARTS = %d, PRODUCTS = %d; // of an operand; of "
+                            "two of them",
+                            w->g.warpgroups, w->g.parts, w->g.parts == 1 ? 1 : 6);
     if (w->g.path == CON_SIMT) {
         simt_threads(&w->g, &tm, &tn);
         return sheet_printf(w->sh, "static constexpr int TM = %d, TN = %d; // of a thread", tm, tn);

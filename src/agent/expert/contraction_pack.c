@@ -7,6 +7,8 @@
 #include "agent/expert/contraction.h"
 #include "agent/expert/expert.h"
 
+#define PLACES_MOST (1 << 30) /* that an int counts, with room to add */
+
 static str local(struct con_writer *w, const char *name) {
     return contraction_local(w, name);
 }
@@ -118,12 +120,23 @@ static void pack_text(struct con_writer *w, const struct con_operand *o, bool al
     contraction_exists(w, o, &b);
     to->test = sheet_keep(w->sh, &b);
     to->value = contraction_value(w, o,
-                                  w->g.element == 4      ? DTYPE_F32
-                                  : w->g.path == CON_F16 ? DTYPE_F16
-                                                         : DTYPE_BF16);
+                                  w->g.element == 4 || w->g.parts > 1 ? DTYPE_F32
+                                  : w->g.path == CON_F16              ? DTYPE_F16
+                                                                      : DTYPE_BF16);
     if (w->g.warpgroup && w->g.path == CON_TF32)
         to->value = sheet_printf(w->sh, "__uint_as_float(gemm_tf32(%.*s))", STR_ARG(to->value));
     buf_release(&b);
+}
+
+/* From the tile to the copy. */
+static str store_text(struct con_writer *w, str packed, enum con_axis side, str pitch) {
+    struct slot slots[] = {
+        {"packed", packed},         {"tile", local(w, "tile")}, {"tid", local(w, "tid")},
+        {"k0", local(w, "k0")},     {"pitch", pitch},           {"slab", local(w, "slab")}, {"total", w->total[side]},  {"i", local(w, "i")},
+        {"at", local(w, "at")},
+    };
+    return sheet_render(w->sh, w->g.parts > 1 ? "gemm_pack_parts.cu" : "gemm_pack_one.cu", slots,
+                        sizeof slots / sizeof *slots);
 }
 
 static bool put_pack(struct con_writer *w, size_t operand, str packed) {
@@ -131,18 +144,21 @@ static bool put_pack(struct con_writer *w, size_t operand, str packed) {
     struct pack_text text;
     bool along_k = o->dense ? o->k_runs : o->factor->kind != EXPR_PAD;
     str pitch_plan = contraction_pitch(w), pitch = scope_int_plan(&w->k, "pitch", pitch_plan);
-    enum dtype type = w->g.tile[operand].type;
+    bool split = w->g.parts > 1;
+    enum dtype type = w->g.tile[operand].type, kept = split ? DTYPE_F32 : type;
     pack_text(w, o, along_k, pitch, &text);
     struct slot slots[] = {
         {"tensor", w->c->in->task->tensors[o->read->ref].name},
-        {"what", w->g.warpgroup && w->g.path == CON_TF32 ? S("rounded to TF32")
-                                                         : S("in the type that is multiplied")},
+        {"what", split                                     ? S("split into three bf16 numbers")
+                 : w->g.warpgroup && w->g.path == CON_TF32 ? S("rounded to TF32")
+                                                           : S("in the type that is multiplied")},
         {"kernel", w->k.name},
         {"parameters", scope_params(&w->k)},
         {"type", str_view(dtype_info(type)->cuda)},
         {"packed", packed},
         {"tile", local(w, "tile")},
-        {"width", type == DTYPE_F32 ? S("33") : S("34")},
+        {"element", str_view(dtype_info(kept)->cuda)},
+        {"width", kept == DTYPE_F32 ? S("33") : S("34")},
         {"tid", local(w, "tid")},
         {"k0", local(w, "k0")},
         {"pitch", pitch},
@@ -158,15 +174,17 @@ static bool put_pack(struct con_writer *w, size_t operand, str packed) {
         {"row", text.row},
         {"col", text.col},
         {"value", text.value},
-        {"zero", str_view(contraction_zero(type))},
+        {"zero", str_view(contraction_zero(kept))},
+        {"store", store_text(w, packed, o->side, pitch)},
         {"at", local(w, "at")},
     };
     str args = scope_args(&w->k), side = sheet_plan(w->sh, w->c->group[o->side].total),
         batch = sheet_plan(w->sh, w->c->group[CON_BATCH].total);
     if (!w->k.wide)
-        sheet_require(w->sh, "%.*s*%.*s*%.*s <= 1073741824", STR_ARG(batch), STR_ARG(side),
-                      STR_ARG(pitch_plan));
-    sheet_memory(w->sh, "workspace %.*s[%.*s, %.*s, %.*s] : %s", STR_ARG(packed), STR_ARG(batch),
+        sheet_require(w->sh, "%.*s*%.*s*%.*s <= %d", STR_ARG(batch), STR_ARG(side),
+                      STR_ARG(pitch_plan), PLACES_MOST / w->g.parts);
+    str slabs = split ? sheet_printf(w->sh, "%d*%.*s", w->g.parts, STR_ARG(batch)) : batch;
+    sheet_memory(w->sh, "workspace %.*s[%.*s, %.*s, %.*s] : %s", STR_ARG(packed), STR_ARG(slabs),
                  STR_ARG(side), STR_ARG(pitch_plan), dtype_info(type)->name);
     sheet_step(w->sh,
                "launch %.*s<<<ceil_div(%.*s, 32)*ceil_div(%.*s, 32)*%.*s, 256>>>(%.*s, %.*s)",

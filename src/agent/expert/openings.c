@@ -88,6 +88,7 @@ static bool head_large(const struct briefing *b, const struct step *st) {
     }
 CONTRACTION_IS(contraction_wide, CONTRACTION_WIDE)
 CONTRACTION_IS(contraction_pair, CONTRACTION_PAIR)
+CONTRACTION_IS(contraction_exact, CONTRACTION_EXACT)
 CONTRACTION_IS(contraction_triangle, CONTRACTION_TRIANGLE)
 CONTRACTION_IS(contraction_split, CONTRACTION_SPLIT)
 CONTRACTION_IS(contraction_thin, CONTRACTION_THIN)
@@ -106,6 +107,12 @@ static const struct opening openings[] = {
     {"contraction", 0, contraction_wide,
      "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=4 raster=8 pack=1",
      "warps instead of warp groups"},
+    {"contraction", 0, contraction_exact,
+     "tensor-path=2 tile-m=128 tile-n=128 tile-k=64 stages=2 raster=8 pack=1",
+     "warp groups on operands split into three bf16 numbers"},
+    {"contraction", 0, contraction_exact,
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 raster=8 pack=1",
+     "warps on operands split into two TF32 numbers"},
     {"contraction", 0, contraction_pair,
      "tensor-path=2 tile-m=128 tile-n=128 tile-k=64 stages=4 raster=8 pack=1",
      "warp groups, two results a tile"},
@@ -113,8 +120,11 @@ static const struct opening openings[] = {
      "tensor-path=1 tile-m=128 tile-n=64 tile-k=32 warps=8 stages=3 raster=8 pack=1",
      "warps instead of warp groups"},
     {"contraction", 0, contraction_triangle,
-     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 raster=1 skip=1 pack=1",
+     "tensor-path=2 tile-m=128 tile-n=128 tile-k=64 stages=4 raster=8 skip=1 pack=1",
      "tiles of k that hold no term are not visited"},
+    {"contraction", 0, contraction_triangle,
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 raster=1 skip=1 pack=1",
+     "warps instead of warp groups"},
     {"contraction", 0, contraction_triangle,
      "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 raster=1 skip=1 pack=1",
      "small tiles waste less at the edge"},

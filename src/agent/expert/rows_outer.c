@@ -42,7 +42,18 @@ static str loads_text(struct rows *r, size_t pass) {
                          sheet_printf(r->sh, "%.*s[%.*s] = %.*s;", STR_ARG(q->name),
                                       STR_ARG(r->n.k), STR_ARG(value)));
     }
-    return items_text(r, all.n ? rows_lines(r, columns, all) : all);
+    if (!all.n)
+        return all;
+    all = rows_lines(r, columns, all);
+    if (r->shape.cache == 1) /* a thread may have no column at all */
+        return items_text(r, all);
+    struct slot slots[] = {{"k", r->n.k},
+                           {"col", r->n.col},
+                           {"at", r->n.at},
+                           {"end", r->n.end},
+                           {"type", str_view(rows_col_type(r))},
+                           {"body", all}};
+    return ROWS_RENDER(r, "rows_outer_loads.cu", slots);
 }
 
 static str pass_text(struct rows *r, size_t pass, str loads, str body) {

@@ -139,7 +139,7 @@ static str add_plain(struct rows *r, const struct rows_unit *u) {
 static str add_arg(struct rows *r, const struct rows_unit *u) {
     const char *which = op_of(r, u) == REDUCTION_ARGMAX ? "max" : "min";
     return loop(r, sheet_printf(
-                       r->sh, "cp_take_%s(%.*s, %.*s_place, %.*s_terms[e], %.*s_places[e]);", which,
+                       r->sh, "cp_next_%s(%.*s, %.*s_place, %.*s_terms[e], %.*s_places[e]);", which,
                        STR_ARG(u->field), STR_ARG(u->field), STR_ARG(u->field), STR_ARG(u->field)));
 }
 
