@@ -193,6 +193,7 @@ static void note_tiles(struct con_writer *w) {
     static const char *const with[] = {[CON_SIMT] = "fp32 multiply-adds",
                                        [CON_TF32] = "TF32",
                                        [CON_TF32X3] = "three TF32 products for one of fp32",
+                                       [CON_BF16X6] = "six bf16 products for one of fp32",
                                        [CON_F16] = "f16",
                                        [CON_BF16] = "bf16"};
     const struct con_config *g = &w->g;
