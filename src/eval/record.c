@@ -91,6 +91,23 @@ static json *sizes_json(const uint32_t n[3]) {
     return list;
 }
 
+/* What the plan starts at the task's own shape: the same on every device. */
+static void add_launches(json *r, const struct record_input *in) {
+    const struct bound_plan *plan = in->trials ? &in->trials->task_plan : NULL;
+    json *list = json_array();
+    for (size_t i = 0; plan && i < plan->nlaunches; i++) {
+        const struct bound_launch *l = &plan->launches[i];
+        json *j = json_object();
+        json_set_str(j, "kernel", l->kernel);
+        json_set(j, "grid", sizes_json(l->grid));
+        json_set(j, "block", sizes_json(l->block));
+        json_set(j, "cluster", sizes_json(l->cluster));
+        json_set_i64(j, "shared_dynamic", (int64_t)l->shared);
+        json_push(list, j);
+    }
+    json_set(r, "launches", list);
+}
+
 static json *estimate_json(const struct sim_estimate *e, const struct bound_launch *l,
                            const struct kernel_facts *f) {
     json *j = json_object();
@@ -251,6 +268,7 @@ json *record_result(const struct record_input *in, const json *result) {
     json *r = base_record(in, verdict, why);
     add_scope(r, in);
     add_build(r, in);
+    add_launches(r, in);
     if (e.known)
         add_estimate(r, in, &e, json_get(result, "counters"));
     else

@@ -67,7 +67,7 @@ static bool last_mod_starts(const struct ptx_instr *in, str prefix) {
 }
 
 static enum census_group group_of_arithmetic(const struct ptx_instr *in) {
-    if (has_mod(in, "approx"))
+    if (has_mod(in, "approx") || has_mod(in, "full")) /* div.full: two units off at the most */
         return CENSUS_SPECIAL;
     if (last_mod_starts(in, S("f64")))
         return CENSUS_FP64;
@@ -123,9 +123,24 @@ static str opcode_text(const struct ptx_instr *in) {
     return str_cut(text, 0, n);
 }
 
+/* How the caches are asked to treat it: "" as usual, ".cs" to be evicted first, … */
+static str hint_of(const struct ptx_instr *in, struct arena *a) {
+    static const char *const hints[] = {"nc", "cs", "cg", "lu", "cv", "wt"};
+    str text = S("");
+    for (size_t i = 0; i < in->nmods; i++)
+        if (one_of(in->mods[i], hints, sizeof hints / sizeof *hints) ||
+            str_starts(in->mods[i], S("L1::")))
+            text = arena_printf(a, "%.*s.%.*s", STR_ARG(text), STR_ARG(in->mods[i]));
+    return text;
+}
+
 static str form_of(const struct ptx_instr *in, enum census_group g, struct arena *a) {
     if (g == CENSUS_LOAD || g == CENSUS_STORE)
-        return arena_printf(a, "%.*s.%s.%u", STR_ARG(in->op), space_of(in), bits_of(in));
+        return arena_printf(a, "%.*s.%s%.*s.%u", STR_ARG(in->op), space_of(in),
+                            STR_ARG(hint_of(in, a)), bits_of(in));
+    if (g == CENSUS_CP_ASYNC && has_mod(in, "wait_group") && in->nops &&
+        in->ops[0].kind == PTX_OP_IMM)
+        return arena_printf(a, "cp.async.wait_group %llu", (unsigned long long)in->ops[0].imm);
     return opcode_text(in);
 }
 

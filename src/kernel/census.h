@@ -17,7 +17,8 @@ enum census_group {
     CENSUS_COUNT
 };
 
-/* How often a form occurs: "ld.global.128", "ex2.approx.ftz.f32". */
+/* How often a form occurs: "ld.global.128", "st.global.cs.64" (streaming), "ex2.approx.ftz.f32",
+ * "cp.async.wait_group 1" (how many groups may be on their way). */
 struct census_form {
     enum census_group group;
     str name;

@@ -82,6 +82,7 @@ static void add_tally(struct tally *t, const struct tally *more) {
     t->contraction += more->contraction;
     t->longest = fmax(t->longest, more->longest);
     t->longest_sum = fmax(t->longest_sum, more->longest_sum);
+    t->fullest_sum = fmax(t->fullest_sum, more->fullest_sum);
 }
 
 static void walk_if(struct tally *t, struct domain *d, const struct expr *e) {
@@ -194,10 +195,13 @@ static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e)
     r.results = domain_count(r.outer, r.outer->present);
     r.terms = prefix ? r.results : domain_count(r.inner, r.inner->present);
     t->plain += r.terms + (e->reduce->op == REDUCTION_MEAN ? r.results : 0);
-    double length = prefix ? domain_count(r.inner, reduce_vars(e->reduce)) : r.terms / r.results;
+    double full = domain_count(r.inner, reduce_vars(e->reduce));
+    double length = prefix ? full : r.terms / r.results;
     t->longest = fmax(t->longest, length);
-    if (sum || e->reduce->op == REDUCTION_PROD)
+    if (sum || e->reduce->op == REDUCTION_PROD) {
         t->longest_sum = fmax(t->longest_sum, length);
+        t->fullest_sum = fmax(t->fullest_sum, full);
+    }
     if (e->reduce->guard)
         walk(t, r.inner, e->reduce->guard);
     if (sum)

@@ -2,8 +2,13 @@
  *
  * The exponents of the wide, large and spiked kinds are held back until no intermediate value of
  * the reference leaves fp32 (integers: what fp64 holds exactly), found by evaluating a small
- * instance that stands in for a large one. Sums grow with their length, so the stand-in must leave
- * room for as much as its reductions are shorter. */
+ * instance that stands in for a large one. The sum of all terms' magnitudes counts as an
+ * intermediate, so that any order of summation fits.
+ *
+ * A stand-in must leave room. Sums grow with their length: the fullest of the whole instance may
+ * have every term that its ranges and guards admit, while a small shape may hold little but
+ * borders, so what counts of it is the average (or a single term). And the few terms it has may all
+ * be near the lower end of their range. */
 #include "spec/data.h"
 
 #include "spec/reference.h"
@@ -14,6 +19,8 @@
 /* fp32 ends at 3.4e38; float data at 3e38. */
 #define FLOAT_PEAK   3.2e38
 #define INTEGER_PEAK 0x1p53
+/* Values of one kind lie within a factor of two: a product of two is up to four times another. */
+#define STAND_IN_ROOM 4
 
 enum {
     STEPS = 128, /* a factor is a multiple of 1/128: of one power of two, for fp32 */
@@ -92,10 +99,14 @@ static bool is_integral(const struct task *t) {
 
 static double most_allowed(const struct inst *in, const struct inst *sample) {
     struct tally all, some;
+    double most = is_integral(in->task) ? INTEGER_PEAK : FLOAT_PEAK;
+    if (in == sample)
+        return most;
     tally_of(in, &all);
     tally_of(sample, &some);
-    double most = is_integral(in->task) ? INTEGER_PEAK : FLOAT_PEAK;
-    return most / fmax(1, all.longest_sum / fmax(1, some.longest_sum));
+    if (all.fullest_sum == 0) /* the largest element of a large sample is as good as any */
+        return most;
+    return most / STAND_IN_ROOM / fmax(1, all.fullest_sum / fmax(1, some.longest_sum));
 }
 
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,

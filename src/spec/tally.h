@@ -8,6 +8,7 @@ struct tally {
     double plain, special, contraction; /* operations */
     double longest;                     /* terms of the longest reduction, on average */
     double longest_sum;                 /* the same, of those whose results grow with length */
+    double fullest_sum;                 /* … and at the most, over all results */
     double read_bytes, write_bytes;
     double elements, reads; /* of inputs: different ones, and as often as they are named */
 };

@@ -108,6 +108,64 @@ void strategy_fallback(const struct catalogue *c, const struct ground *g, struct
     strategy_repair(c, g, out);
 }
 
+/* ---- what a person asks for ---- */
+
+/* The rule that forbids a value of a decision; NULL: none, it is of other workloads. */
+static const struct rule *broken_rule(const struct decision *d, const struct ground *g,
+                                      const struct strategy *s, int64_t value) {
+    for (size_t i = 0; i < d->nrules; i++) {
+        const struct rule *r = &d->rules[i];
+        if ((!r->values || is_about(r, value)) && !rule_holds(r, g, s))
+            return r;
+    }
+    return NULL;
+}
+
+static void put_conditions(const struct rule *r, const struct ground *g, const struct strategy *s,
+                           struct buf *out) {
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t v = r->all[i].is_fact ? g->fact[r->all[i].which] : s->value[r->all[i].which];
+        buf_printf(out, "%s%.*s", i ? " and " : "with ", STR_ARG(r->all[i].name));
+        if (v == STRATEGY_UNSET)
+            buf_puts(out, S(" not in it"));
+        else
+            buf_printf(out, "=%lld", (long long)v);
+    }
+}
+
+static bool refuse_choice(const struct catalogue *c, const struct ground *g, size_t decision,
+                          int64_t value, const struct strategy *s, struct err *err) {
+    const struct decision *d = &c->decisions[decision];
+    const struct rule *r = broken_rule(d, g, s, value);
+    struct buf b;
+    buf_init(&b, 4096);
+    if (r && in_workloads(d, g)) {
+        put_conditions(r, g, s, &b);
+        err_set(err, ERR_INPUT, "strategy: %.*s=%lld cannot be chosen %s", STR_ARG(d->name),
+                (long long)value, b.p ? b.p : "");
+    } else {
+        for (size_t i = 0; i < c->n; i++)
+            if (s->value[i] != STRATEGY_UNSET)
+                buf_printf(&b, " %.*s", STR_ARG(c->decisions[i].name));
+        err_set(err, ERR_INPUT, "strategy: %.*s does not apply to this task; what does is%s",
+                STR_ARG(d->name), b.p ? b.p : " nothing");
+    }
+    buf_release(&b);
+    return false;
+}
+
+bool strategy_impose(const struct catalogue *c, const struct ground *g,
+                     const struct strategy *named, struct strategy *s, struct err *err) {
+    for (size_t i = 0; i < c->n; i++)
+        if (named->value[i] != STRATEGY_UNSET)
+            s->value[i] = named->value[i];
+    strategy_repair(c, g, s);
+    for (size_t i = 0; i < c->n; i++)
+        if (named->value[i] != STRATEGY_UNSET && s->value[i] != named->value[i])
+            return refuse_choice(c, g, i, named->value[i], s, err);
+    return true;
+}
+
 /* ---- text and comparison ---- */
 
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out) {

@@ -80,6 +80,10 @@ bool strategy_applies(const struct catalogue *c, const struct ground *g, const s
 bool strategy_allows(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      size_t decision, int64_t value);
 void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s);
+/* The decisions that `named` has, on top of s, which stays legal. False where one of them does not
+ * apply, or cannot be chosen beside the others; err says why. */
+bool strategy_impose(const struct catalogue *c, const struct ground *g,
+                     const struct strategy *named, struct strategy *s, struct err *err);
 void strategy_fallback(const struct catalogue *c, const struct ground *g, struct strategy *out);
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out);
 bool strategy_parse(const struct catalogue *c, str text, struct strategy *out, struct err *err);

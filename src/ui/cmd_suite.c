@@ -212,15 +212,30 @@ static void put_number(double v, struct buf *out) {
         buf_printf(out, "%.9g", v);
 }
 
-/* Names of tasks are identifiers; strategies have neither commas nor quotes. */
+/* Names of tasks are identifiers; where a task cannot be read its file stands for it, of any name.
+ */
+static void put_quoted(str s, struct buf *out) {
+    buf_putc(out, '"');
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '"')
+            buf_putc(out, '"');
+        buf_putc(out, s.p[i]);
+    }
+    buf_putc(out, '"');
+}
+
+/* Strategies have neither commas nor quotes. */
 static void put_csv(const struct suite *s, struct buf *out) {
     buf_puts(out, S("task,workload,found,estimated,evaluated,time_s,limit_s,fraction,naive_s,"
                     "baseline_s,strategy\n"));
     for (size_t i = 0; i < s->n; i++) {
         const struct row *r = &s->rows[i];
-        buf_printf(out, "%.*s,%s,%d,%d,%zu", STR_ARG(r->known ? r->name : S("")),
-                   r->known ? workload_name(r->workload) : "", r->found, r->estimated,
-                   r->evaluated);
+        if (r->known)
+            buf_puts(out, r->name);
+        else
+            put_quoted(r->name, out);
+        buf_printf(out, ",%s,%d,%d,%zu", r->known ? workload_name(r->workload) : "", r->found,
+                   r->estimated, r->evaluated);
         put_number(r->time_s, out);
         put_number(r->limit_s, out);
         put_number(share(r), out);

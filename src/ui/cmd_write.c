@@ -70,13 +70,8 @@ static bool choose(struct ui *ui, const struct agent *agent, const struct briefi
     agent->plan(agent->self, b, choice.at + 2, (struct rng){0}, take_choice, &choice);
     if (text.n == 0 || planned)
         return true;
-    if (!strategy_parse(b->catalogue, text, &named, err))
-        return err_wrap(err, "--strategy");
-    for (size_t i = 0; i < b->catalogue->n; i++)
-        if (named.value[i] != STRATEGY_UNSET)
-            out->value[i] = named.value[i];
-    strategy_repair(b->catalogue, &b->ground, out);
-    return true;
+    return strategy_parse(b->catalogue, text, &named, err) &&
+           strategy_impose(b->catalogue, &b->ground, &named, out, err);
 }
 
 int cmd_write(struct ui *ui) {

@@ -141,7 +141,7 @@ static const struct text_case texts[] = {
     {"fp32 multiply-adds", C, "tensor-path=0", "fmaf(", "mma."},
     {"class fp32 splits", C, "tensor-path=1", "gemm_3xtf32<Tiles>", NULL},
     {"class fp32 promotes", C, "tensor-path=1 tile-k=32", "PROMOTE = 1;", NULL},
-    {"class fp32 stays with mma.sync", C, "tensor-path=2", "mma.sync", "wgmma"},
+    {"class fp32 by wgmma, in three parts", C, "tensor-path=2", "k16.f32.bf16.bf16", "mma.sync"},
     {"class tf32 rounds", C_TF32, "tensor-path=1", "cvt.rna.tf32", "gemm_3xtf32"},
     {"class tf32 by wgmma", C_TF32, "tensor-path=2", "m64n64k8.f32.tf32.tf32", "mma.sync"},
     {"wgmma reads rounded rows", C_TF32, "tensor-path=2", "pack_b<<<", NULL},

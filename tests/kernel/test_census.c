@@ -33,11 +33,15 @@ static const char text[] =
     "    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, "
     "%r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};\n"
     "    cp.async.cg.shared.global [%r1], [%rd2], 16;\n"
+    "    cp.async.wait_group 3;\n"
     "    cp.async.bulk.commit_group;\n"
     "    bar.sync 0;\n"
     "    atom.global.add.f32 %f12, [%rd2], %f11;\n"
     "    red.global.add.f32 [%rd2], %f11;\n"
     "    shfl.sync.bfly.b32 %r7, %r1, 16, 31, -1;\n"
+    "    st.global.cs.v2.f32 [%rd2], {%f1, %f2};\n"
+    "    ld.global.L1::evict_last.u32 %r8, [%rd2];\n"
+    "    div.full.f32 %f11, %f9, %f8;\n"
     "    @%p1 st.global.v4.f32 [%rd2], {%f1, %f2, %f3, %f4};\n"
     "    ret;\n}\n";
 
@@ -56,8 +60,8 @@ static void counts(void) {
         uint64_t n;
     } groups[] = {
         {CENSUS_FMA, 1},     {CENSUS_FP32, 2},    {CENSUS_FP64, 1},    {CENSUS_INTEGER, 2},
-        {CENSUS_CONVERT, 1}, {CENSUS_SPECIAL, 3}, {CENSUS_LOAD, 5},    {CENSUS_STORE, 1},
-        {CENSUS_ATOMIC, 2},  {CENSUS_MMA, 1},     {CENSUS_WGMMA, 0},   {CENSUS_CP_ASYNC, 1},
+        {CENSUS_CONVERT, 1}, {CENSUS_SPECIAL, 4}, {CENSUS_LOAD, 6},    {CENSUS_STORE, 2},
+        {CENSUS_ATOMIC, 2},  {CENSUS_MMA, 1},     {CENSUS_WGMMA, 0},   {CENSUS_CP_ASYNC, 2},
         {CENSUS_TMA, 1},     {CENSUS_BARRIER, 1}, {CENSUS_SHUFFLE, 1}, {CENSUS_CONTROL, 1},
         {CENSUS_MOVE, 1},    {CENSUS_OTHER, 0},   {CENSUS_HALF, 0},
     };
@@ -72,11 +76,21 @@ static void counts(void) {
         const char *name;
         int64_t n;
     } forms[] = {
-        {"ld.global.128", 2},    {"ld.shared.32", 1},
-        {"ld.generic.32", 1},    {"ex2.approx.ftz.f32", 2},
-        {"div.approx.f32", 1},   {"st.global.128", 1},
-        {"bar.sync", 1},         {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 1},
-        {"cvt.rna.tf32.f32", 1}, {"cp.async.cg.shared.global", 1},
+        {"ld.global.128", 1},
+        {"ld.global.nc.128", 1},
+        {"st.global.cs.64", 1},
+        {"ld.global.L1::evict_last.32", 1},
+        {"cp.async.wait_group 3", 1},
+        {"ld.shared.32", 1},
+        {"div.full.f32", 1},
+        {"ld.generic.32", 1},
+        {"ex2.approx.ftz.f32", 2},
+        {"div.approx.f32", 1},
+        {"st.global.128", 1},
+        {"bar.sync", 1},
+        {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 1},
+        {"cvt.rna.tf32.f32", 1},
+        {"cp.async.cg.shared.global", 1},
     };
     json *j = census_to_json(&c);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {

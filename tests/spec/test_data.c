@@ -409,6 +409,47 @@ static void scale_holds_definitions_back(void) {
     fixture_end(&f);
 }
 
+/* What a small shape has told holds for the large one: the magnitudes of a result's terms, added
+ * up, stay within fp32 in any order, also where the small shape has few terms and the large one
+ * many. */
+static void scale_leaves_room_for_sums(void) {
+    static const struct {
+        const char *name, *text;
+    } rows[] = {
+        {"dense",
+         "dim N = 600, K = 300\nin x[N,K] : f32 ~ normal(0,1)\nin w[K] : f32 ~ normal(0,1)\n"
+         "out y[N] : f32\ny[i] = sum(k) x[i,k]*w[k]\n"},
+        {"a guard that admits one term in eight and all at some places",
+         "dim N = 1, C = 6, O = 3, D = 7, H = 6, W = 5\ndim Z = 2*D + 3, P = 2*H + 3, Q = 2*W + 3\n"
+         "in x[N,C,D,H,W] : f32 ~ uniform(0,1)\nparam w[C,O,3,3,3] : f32 ~ uniform(-1,1)\n"
+         "out y[N,O,Z,P,Q] : f32\n"
+         "y[n,o,z,p,q] = sum(c,t,r,s | (z+1-2*t) % 2 == 0 && (p+1-2*r) % 2 == 0 && (q+1-2*s) % 2 "
+         "== 0) pad(x[n,c,(z+1-2*t)//2,(p+1-2*r)//2,(q+1-2*s)//2], 0) * w[c,o,t,r,s]\n"
+         "check N = 1, C = 1, O = 1, D = 1, H = 1, W = 1\n"},
+        {"borders",
+         "dim C = 24, H = 40\nin x[C,H,H] : f32 ~ normal(0,1)\nparam w[C,C,3,3] : f32 ~ "
+         "normal(0,1)\nout y[C,H,H] : f32\ny[o,p,q] = sum(c,r,s) pad(x[c,p+r-1,q+s-1], 0) * "
+         "w[o,c,r,s]\ncheck C = 1, H = 1\n"},
+        {"triangle", "dim N = 300\nin a[N,N] : f32 ~ normal(0,1)\nin b[N] : f32 ~ normal(0,1)\n"
+                     "out y[N] : f32\ny[i] = sum(k <= i) a[i,k]*b[k]\n"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        for (uint64_t seed = 1; seed <= 2; seed++) {
+            struct fixture f;
+            double peak = INFINITY;
+            char text[2048];
+            snprintf(text, sizeof text, "task t \"T\"\n%s", rows[k].text);
+            if (fixture_text(&f, text) && data_scale_find(f.in, seed, &f.scale, &f.err)) {
+                CHECK(fixture_data(&f, DATA_LARGE, seed));
+                reference_release(f.refs, f.nrefs);
+                CHECK(reference_eval(f.in, (const void *const *)f.inputs, 2, &f.refs, &f.nrefs,
+                                     &peak, &f.err));
+            }
+            CHECKF(peak > 1e33 && peak <= 3.3e38, "%s, seed %d: %g", rows[k].name, (int)seed, peak);
+            fixture_end(&f);
+        }
+}
+
 static void conversions(void) {
     static const struct {
         enum dtype t;
@@ -490,6 +531,7 @@ static const struct tap_case cases[] = {
     {"definitions are evaluated", definitions_are_evaluated},
     {"ranges of defined inputs can be made alone", defined_ranges_can_be_made_alone},
     {"scale holds definitions back", scale_holds_definitions_back},
+    {"scale leaves room for sums", scale_leaves_room_for_sums},
     {"conversions", conversions},
     {"names are found", names_are_found},
 };

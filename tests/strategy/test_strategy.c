@@ -262,6 +262,33 @@ static void test_legal(void) {
     CHECKF(different == 4 + 6 + 12, "%zu", different);
 }
 
+/* What a person names is there, or the reason why it is not. */
+static void test_impose(void) {
+    static const struct {
+        bool contraction; /* on pointwise ground otherwise */
+        const char *named, *why;
+    } rows[] = {
+        {false, "items=4 block=64", NULL},
+        {false, "stages=3", "stages does not apply to this task; what does is block"},
+        {true, "tensor-path=1 swizzle=1", NULL},
+        {true, "tensor-path=2 swizzle=1", "swizzle=1 cannot be chosen with tensor-path=2"},
+        {true, "tensor-path=0 pack=1", "pack=1 cannot be chosen with tensor-path=0"},
+    };
+    struct ground product = {.workload = {[WORKLOAD_CONTRACTION] = true}};
+    product.fact[FACT_ARCH] = 90;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct ground *g = rows[i].contraction ? &product : W;
+        struct strategy named, s;
+        strategy_fallback(c, g, &s);
+        CHECK(strategy_parse(c, str_view(rows[i].named), &named, &err));
+        bool ok = strategy_impose(c, g, &named, &s, &err);
+        CHECKF(ok == !rows[i].why, "%s", rows[i].named);
+        CHECKF(ok || strstr(err.text, rows[i].why), "%s: %s", rows[i].named, err.text);
+        for (size_t k = 0; ok && k < c->n; k++)
+            CHECK(named.value[k] == STRATEGY_UNSET || s.value[k] == named.value[k]);
+    }
+}
+
 static void test_rule_errors(void) {
 #define HEAD "values 1 2\ndefault 1\n" RULED
     static const struct {
@@ -300,6 +327,7 @@ static const struct tap_case cases[] = {
     {"distance", test_distance},
     {"random, mutated, crossed", test_random},
     {"rules repaired", test_repair},
+    {"named decisions are there or refused", test_impose},
     {"everything made is legal", test_legal},
     {"rules that make no sense", test_rule_errors},
 };

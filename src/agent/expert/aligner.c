@@ -2,72 +2,205 @@
  *
  * A decision may come to nothing: rows that do not divide take no vectors, a tile that does not fit
  * is cut back, a compiler turns a copy into something else. Credit must go to what ran, so the
- * decisions that leave a trace in the PTX are read off it. The facts are those of the candidate's
- * record: the instruction census and ptxas's numbers of every kernel. */
+ * decisions that leave a trace in the PTX or in the plan are read off them. The facts are those of
+ * the candidate's record: the instruction census and ptxas's numbers of every kernel, and the
+ * launches at the task's shape.
+ *
+ * A rule corrects a decision only where the facts contradict it. Several kernels may follow the
+ * same decision each in its own way, so what one launch alone would show counts for nothing where
+ * there are others that it could belong to. */
 #include "agent/expert/expert.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct traces {
     int64_t widest; /* bytes a lane, of a global load or store */
-    bool mma, wgmma, copies, bulk, cluster, streaming, approximate;
+    int64_t waits;  /* copies still on their way at the least patient wait; -1: none waits */
+    bool mma, wgmma, copies, cluster, streaming, approximate, atomics, barriers, shuffles;
     int64_t spilled;
+    size_t launches; /* 0: not known */
+    int64_t threads; /* of a block: the same for all launches, 0 where they differ */
+    int64_t product; /* … of the launch of the kernel with matrix instructions */
+    int64_t widest_cluster, shared;
 };
 
+/* ---- the census ---- */
+
+struct look { /* at one kernel */
+    struct traces *t;
+    bool matrix; /* it has matrix instructions */
+};
+
+static bool starts(const char *form, const char *with) {
+    return strncmp(form, with, strlen(with)) == 0;
+}
+
 /* "ld.global.nc.128": bits a lane at the end. */
-static void look_at_form(void *ctx, const char *form, const json *count) {
-    (void)count;
-    struct traces *t = ctx;
-    bool global = strstr(form, ".global") && (!strncmp(form, "ld", 2) || !strncmp(form, "st", 2));
+static void look_at_access(const char *form, struct traces *t) {
     const char *last = strrchr(form, '.');
     int64_t bytes = last ? strtol(last + 1, NULL, 10) / 8 : 0;
-    if (global && bytes > t->widest)
-        t->widest = bytes;
-    t->streaming |= global && strstr(form, ".cs") != NULL;
-    t->mma |= !strncmp(form, "mma", 3) || !strncmp(form, "wmma", 4);
-    t->wgmma |= !strncmp(form, "wgmma", 5);
-    t->bulk |= !strncmp(form, "cp.async.bulk", 13);
-    t->copies |= !strncmp(form, "cp.async", 8);
+    t->widest = bytes > t->widest ? bytes : t->widest;
+    t->streaming |= strstr(form, ".cs") != NULL;
+}
+
+static void look_at_form(void *ctx, const char *form, const json *count) {
+    (void)count;
+    struct look *l = ctx;
+    struct traces *t = l->t;
+    static const char wait[] = "cp.async.wait_group ";
+    bool mma = starts(form, "mma") || starts(form, "wmma"), wgmma = starts(form, "wgmma");
+    if (starts(form, "ld.global") || starts(form, "st.global"))
+        look_at_access(form, t);
+    if (starts(form, wait)) {
+        int64_t n = strtol(form + strlen(wait), NULL, 10);
+        t->waits = n > t->waits ? n : t->waits;
+    }
+    l->matrix |= mma || wgmma;
+    t->mma |= mma;
+    t->wgmma |= wgmma;
+    t->copies |= starts(form, "cp.async");
     t->cluster |= strstr(form, "cluster") != NULL;
-    t->approximate |= strstr(form, ".approx") != NULL;
+    t->approximate |= strstr(form, ".approx") || strstr(form, ".full");
+    t->atomics |= starts(form, "atom") || starts(form, "red.");
+    t->barriers |= starts(form, "bar");
+}
+
+/* The name of a kernel with matrix instructions goes to `product`. */
+static void look_at_kernel(const json *k, struct traces *t, str *product) {
+    const json *census = json_get(k, "census"), *forms = json_get(census, "forms");
+    struct look l = {.t = t};
+    int64_t n = 0;
+    if (forms)
+        json_each(forms, look_at_form, &l);
+    if (l.matrix)
+        json_get_str(k, "name", product);
+    t->shuffles |= json_get_i64(json_get(census, "groups"), "shuffle", &n) && n > 0;
+    if (json_get_i64(k, "spill_bytes", &n))
+        t->spilled += n;
+}
+
+/* ---- the launches ---- */
+
+static int64_t product_of(const json *sizes) {
+    int64_t all = 1, n;
+    for (size_t i = 0; i < json_len(sizes); i++)
+        all *= json_to_i64(json_at(sizes, i), &n) ? n : 1;
+    return all;
+}
+
+static void look_at_launch(const json *l, str product, struct traces *t) {
+    int64_t threads = product_of(json_get(l, "block")), shared = 0;
+    int64_t cluster = product_of(json_get(l, "cluster"));
+    str name = {0};
+    json_get_str(l, "kernel", &name);
+    json_get_i64(l, "shared_dynamic", &shared);
+    t->threads = t->launches == 0 || t->threads == threads ? threads : 0;
+    t->launches++;
+    t->widest_cluster = cluster > t->widest_cluster ? cluster : t->widest_cluster;
+    t->shared = shared > t->shared ? shared : t->shared;
+    if (product.n && str_eq(name, product))
+        t->product = threads;
 }
 
 static struct traces traces_of(const json *record) {
-    struct traces t = {0};
-    const json *kernels = json_get(record, "kernels");
-    for (size_t i = 0; kernels && i < json_len(kernels); i++) {
-        const json *k = json_at(kernels, i), *forms = json_get(json_get(k, "census"), "forms");
-        int64_t spill = 0;
-        if (forms)
-            json_each(forms, look_at_form, &t);
-        if (json_get_i64(k, "spill_bytes", &spill))
-            t.spilled += spill;
-    }
+    struct traces t = {.waits = -1};
+    const json *kernels = json_get(record, "kernels"), *launches = json_get(record, "launches");
+    str product = {0};
+    for (size_t i = 0; kernels && i < json_len(kernels); i++)
+        look_at_kernel(json_at(kernels, i), &t, &product);
+    for (size_t i = 0; launches && i < json_len(launches); i++)
+        look_at_launch(json_at(launches, i), product, &t);
     return t;
 }
 
-/* What the code shows of a decision; STRATEGY_UNSET: nothing that contradicts it. */
-static int64_t shown_width(const struct briefing *b, const struct traces *t, int64_t value) {
-    int64_t width = t->widest / (int64_t)dtype_info(b->features.dtype)->bytes;
-    return value > 1 && t->widest > 0 && width < value && t->widest < 16 ? (width ? width : 1)
-                                                                         : STRATEGY_UNSET;
+/* ---- what they show ---- */
+
+/* Of a decision with this value; STRATEGY_UNSET: nothing that contradicts it. */
+#define SHOWN(name)                                                                                \
+    static int64_t name(const struct briefing *b, const struct traces *t, int64_t value)
+#define KEEP STRATEGY_UNSET
+
+/* Of the task's smallest element: an access of that many bytes may be a vector of those. */
+static int64_t smallest_bytes(const struct briefing *b) {
+    const struct task *task = b->inst->task;
+    size_t bytes = 16;
+    for (size_t i = 0; i < task->ntensors; i++)
+        if (tensor_has_memory(&task->tensors[i]) &&
+            dtype_info(task->tensors[i].dtype)->bytes < bytes)
+            bytes = dtype_info(task->tensors[i].dtype)->bytes;
+    return (int64_t)bytes;
 }
-static int64_t shown_path(const struct briefing *b, const struct traces *t, int64_t value) {
+/* Copies to shared memory have their width in an operand, which is not counted. */
+SHOWN(shown_width) {
+    int64_t width = t->widest / smallest_bytes(b);
+    bool narrow = value > 1 && t->widest > 0 && t->widest < 16 && width < value && !t->copies;
+    return narrow ? (width ? width : 1) : KEEP;
+}
+SHOWN(shown_path) {
     (void)b;
     int64_t path = t->wgmma ? 2 : t->mma ? 1 : 0;
-    return path != value ? path : STRATEGY_UNSET;
+    return path != value ? path : KEEP;
 }
-static int64_t shown_cluster(const struct briefing *b, const struct traces *t, int64_t value) {
+/* All buffers but the one in use and the one being waited for may be on their way. */
+SHOWN(shown_stages) {
     (void)b;
-    return value > 1 && !t->cluster ? 1 : STRATEGY_UNSET;
+    return t->mma && !t->wgmma && t->waits >= 0 && t->waits + 2 != value ? t->waits + 2 : KEEP;
 }
-static int64_t shown_hint(const struct briefing *b, const struct traces *t, int64_t value) {
+SHOWN(shown_warps) {
     (void)b;
-    return value && !t->streaming ? 0 : STRATEGY_UNSET;
+    return t->mma && !t->wgmma && t->product && t->product != 32 * value ? t->product / 32 : KEEP;
 }
-static int64_t shown_fast(const struct briefing *b, const struct traces *t, int64_t value) {
+SHOWN(shown_queries) { /* 16 a warp */
     (void)b;
-    return value && !t->approximate ? 0 : STRATEGY_UNSET;
+    return t->product && t->product != 2 * value ? t->product / 2 : KEEP;
+}
+SHOWN(shown_cluster) {
+    (void)b;
+    if (t->launches)
+        return t->widest_cluster != value ? t->widest_cluster : KEEP;
+    return value > 1 && !t->cluster ? 1 : KEEP;
+}
+SHOWN(shown_block) {
+    (void)b;
+    return t->threads && t->threads != value ? t->threads : KEEP;
+}
+SHOWN(shown_hint) {
+    (void)b;
+    return value && !t->streaming ? 0 : KEEP;
+}
+SHOWN(shown_fast) {
+    (void)b;
+    return value && !t->approximate ? 0 : KEEP;
+}
+SHOWN(shown_halo) {
+    (void)b;
+    return value && t->launches && !t->copies && !t->shared ? 0 : KEEP;
+}
+SHOWN(shown_lookback) {
+    (void)b;
+    return value && !t->atomics ? 0 : KEEP;
+}
+SHOWN(shown_warp_scan) {
+    (void)b;
+    return value && t->launches == 1 && t->barriers ? 0 : KEEP;
+}
+SHOWN(shown_reduction) {
+    (void)b;
+    return value && t->barriers && !t->shuffles ? 0 : !value && !t->barriers ? 1 : KEEP;
+}
+SHOWN(shown_lanes) {
+    (void)b;
+    int64_t lanes = t->shuffles ? 32 : 1;
+    return t->launches == 1 && lanes != value ? lanes : KEEP;
+}
+/* Parts want a kernel that adds them up, a copy one that makes it. */
+SHOWN(shown_parts) {
+    (void)b;
+    return value > 1 && t->launches == 1 ? 1 : KEEP;
+}
+SHOWN(shown_pack) {
+    (void)b;
+    return value && t->launches == 1 ? 0 : KEEP;
 }
 
 static const struct {
@@ -75,11 +208,24 @@ static const struct {
     int64_t (*shown)(const struct briefing *b, const struct traces *t, int64_t value);
     const char *why;
 } rules[] = {
-    {"vector-width", shown_width, "the widest access is narrower"},
-    {"tensor-path", shown_path, "by the matrix instructions in the code"},
-    {"row-cluster", shown_cluster, "no cluster barrier in the code"},
+    {"block", shown_block, "by the threads of the launch"},
     {"cache-hint", shown_hint, "no streaming access in the code"},
     {"fast-math", shown_fast, "no approximate function in the code"},
+    {"generic-lanes", shown_lanes, "by the shuffles in the code"},
+    {"halo", shown_halo, "no tile in shared memory"},
+    {"pack", shown_pack, "one kernel, and none that copies"},
+    {"query-tile", shown_queries, "by the threads of the launch"},
+    {"reduce-kind", shown_reduction, "by barriers and shuffles in the code"},
+    {"row-cluster", shown_cluster, "no such cluster"},
+    {"row-split", shown_parts, "one kernel, and none that adds parts up"},
+    {"scan-lookback", shown_lookback, "no atomic access in the code"},
+    {"scan-split", shown_parts, "one kernel, and none that adds parts up"},
+    {"scan-warp", shown_warp_scan, "barriers in the code"},
+    {"split-k", shown_parts, "one kernel, and none that adds parts up"},
+    {"stages", shown_stages, "by the copies that a wait leaves on their way"},
+    {"tensor-path", shown_path, "by the matrix instructions in the code"},
+    {"vector-width", shown_width, "the widest access is narrower"},
+    {"warps", shown_warps, "by the threads of the launch"},
 };
 
 void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,

@@ -304,6 +304,9 @@ static void put_plan(struct writer *w) {
                (w->rows + 2 * w->stages * w->keys) * (w->dim + 8) * 2, STR_ARG(scope_args(&w->k)));
     sheet_note(sh, "attention: %d queries a block, %d keys a step, %d steps in flight", w->rows,
                w->keys, w->stages);
+    const struct used all[] = {
+        {"query-tile", w->rows}, {"key-tile", w->keys}, {"stages", w->stages}};
+    sheet_used(sh, all, sizeof all / sizeof *all);
 }
 
 static bool write_attention(struct sheet *sh, const struct step *st) {

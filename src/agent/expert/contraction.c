@@ -187,6 +187,50 @@ static void fix_extents(struct con_writer *w) {
     }
 }
 
+/* ---- the head ---- */
+
+static void note_tiles(struct con_writer *w) {
+    static const char *const with[] = {[CON_SIMT] = "fp32 multiply-adds",
+                                       [CON_TF32] = "TF32",
+                                       [CON_TF32X3] = "three TF32 products for one of fp32",
+                                       [CON_BF16X6] = "six bf16 products for one of fp32",
+                                       [CON_F16] = "f16",
+                                       [CON_BF16] = "bf16"};
+    const struct con_config *g = &w->g;
+    str names = S("");
+    for (size_t i = 0; i < w->c->nfolds; i++) {
+        str name = w->c->in->task->tensors[w->c->folds[i].statement->tensor].name;
+        names = sheet_printf(w->sh, "%.*s%s%.*s", STR_ARG(names), i ? ", " : "", STR_ARG(name));
+    }
+    sheet_note(w->sh,
+               "contraction: %.*s: tiles of %d x %d, %d of k at a time, %d on their way; %s%s",
+               STR_ARG(names), g->tile_m, g->tile_n, g->tile_k, g->stages - 1, with[g->path],
+               g->warpgroup          ? " through wgmma"
+               : g->path != CON_SIMT ? " through mma.sync"
+                                     : "");
+}
+
+static void note_used(struct con_writer *w) {
+    const struct con_config *g = &w->g;
+    bool packed = false;
+    for (size_t i = 0; i < w->c->noperands; i++)
+        packed |= g->tile[i].packed;
+    const struct used all[] = {
+        {"tensor-path", g->path == CON_SIMT ? 0
+                        : g->warpgroup      ? 2
+                                            : 1},
+        {"tile-m", g->tile_m},
+        {"tile-n", g->tile_n},
+        {"tile-k", g->tile_k},
+        {"stages", g->stages},
+        {"split-k", g->split},
+        {"pack", packed},
+        {"skip", w->skips},
+        {"warps", g->threads / 32},
+    };
+    sheet_used(w->sh, all, sizeof all / sizeof *all - g->warpgroup);
+}
+
 static bool contraction_write(struct sheet *sh, const struct step *st) {
     const struct task *t = st->inst->task;
     struct contraction *c = arena_new_of(sh->mem, struct contraction);
@@ -210,7 +254,11 @@ static bool contraction_write(struct sheet *sh, const struct step *st) {
     w->c = c;
     fix_extents(w);
     contraction_configure(sh, c, &w->g);
-    return contraction_kernels(w);
+    note_tiles(w);
+    if (!contraction_kernels(w))
+        return false;
+    note_used(w);
+    return true;
 }
 
 const struct family family_contraction = {

@@ -138,6 +138,7 @@ struct con_writer {
     const char *index;        /* type of places: "int", "long long" */
     str total[CON_AXES];      /* batches, M, N and K in the kernel */
     bool listed;              /* k runs through a list of taps */
+    bool skips;               /* terms that count for nothing are not visited */
     int taps_at;              /* where in the list their number stands */
     str packed[CON_OPERANDS]; /* plan name of the copy; empty: none */
     struct buf params, args;  /* what the kernel takes besides its scope's */

@@ -1,5 +1,6 @@
 /* From decisions to numbers: what a strategy asks for, within what shape and hardware allow. */
 #include "agent/expert/contraction.h"
+#include "spec/pattern.h"
 
 enum {
     SHARED_MOST = 227 << 10,
@@ -43,6 +44,31 @@ static bool splits_well(const struct sheet *sh, const struct contraction *c) {
     return true;
 }
 
+static bool multiplies(const struct expr *e, size_t tensor) {
+    struct factors f = {0};
+    if (e->kind == EXPR_REDUCE && e->reduce->op == REDUCTION_SUM)
+        pattern_factors(e->args[0], &f);
+    for (size_t i = 0; i < f.n; i++)
+        if (f.e[i]->kind == EXPR_READ && f.e[i]->ref == tensor)
+            return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (multiplies(expr_part(e, i), tensor))
+            return true;
+    return false;
+}
+
+/* A sum of the product's own results. Where an element of an operand is rounded, a whole row of
+ * results is off the same way, and the sum adds that up; the accuracy classes count such errors as
+ * independent. */
+static bool is_summed_again(const struct sheet *sh, const struct contraction *c) {
+    const struct task *t = sh->briefing->inst->task;
+    for (size_t i = 0; i < c->nfolds; i++)
+        for (size_t k = 0; k < t->nstatements; k++)
+            if (multiplies(t->statements[k].body, c->folds[i].statement->tensor))
+                return true;
+    return false;
+}
+
 static enum con_path choose_path(const struct sheet *sh, const struct contraction *c) {
     if (sheet_decision(sh, "tensor-path", 0) == 0)
         return CON_SIMT;
@@ -52,9 +78,9 @@ static enum con_path choose_path(const struct sheet *sh, const struct contractio
     case DTYPE_BF16:
         return CON_BF16;
     default:
-        return c->in->task->accuracy != ACCURACY_FP32 ? CON_TF32
-               : splits_well(sh, c)                   ? CON_TF32X3
-                                                      : CON_SIMT;
+        if (c->in->task->accuracy != ACCURACY_FP32 && !is_summed_again(sh, c))
+            return CON_TF32;
+        return splits_well(sh, c) ? CON_TF32X3 : CON_SIMT;
     }
 }
 

@@ -85,6 +85,7 @@ static str range_text(struct con_writer *w) {
                             w->g.tile_k, w->g.tile_k);
     if (hi.n)
         to = sheet_printf(w->sh, "(int)min(%.*s, %.*s)", STR_ARG(hi), STR_ARG(total));
+    w->skips = w->listed || lo.n || hi.n;
     if (lo.n || hi.n)
         text = S("// Tiles of k in which every term is left out are skipped.\n");
     if (w->g.split == 1)

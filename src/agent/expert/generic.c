@@ -380,6 +380,7 @@ static bool put_kernel(struct generic *g, str body, str store) {
                (long long)block, STR_ARG(args));
     sheet_note(sh, "generic: %.*s: a %s an element.", STR_ARG(g->k.name),
                g->warp ? "warp" : "thread");
+    sheet_used(sh, &(struct used){"generic-lanes", g->warp ? 32 : 1}, 1);
     bool ok = sheet_template(sh, g->warp ? "generic_warp.cu" : "generic_thread.cu", slots, n,
                              &sh->kernels);
     buf_putc(&sh->kernels, '\n');

@@ -96,6 +96,8 @@ bool pw_write_pinned(struct pw *p, const struct pin *pin) {
                "pointwise: %.*s: %lld threads a block, one element each, at one place along "
                "%.*s.",
                STR_ARG(p->k.name), (long long)p->block, STR_ARG(name));
+    const struct used all[] = {{"vector-width", 1}, {"items", 1}, {"persistent", 0}};
+    sheet_used(sh, all, sizeof all / sizeof *all);
     bool ok = sheet_template(sh, "pointwise_pinned.cu", slots, sizeof slots / sizeof *slots,
                              &sh->kernels);
     buf_putc(&sh->kernels, '\n');

@@ -328,17 +328,30 @@ static void note_step(struct rows *r) {
     sheet_note(r->sh, "rows: %.*s. %.*s.", STR_ARG(names), STR_ARG(owner));
 }
 
+/* Folds that need each other in one pass. */
+static bool is_online(const struct rows *r) {
+    for (size_t l = 0; l < r->nlevels; l++)
+        for (size_t i = 0; i < r->levels[l].nunits; i++)
+            if (r->levels[l].units[i].kind == UNIT_MOMENTS ||
+                r->levels[l].units[i].kind == UNIT_SOFTMAX)
+                return true;
+    return false;
+}
+
 void rows_note(struct rows *r) {
     const struct rows_shape *s = &r->shape;
-    const struct {
-        const char *name;
-        int64_t used;
-    } all[] = {{"vector-width", s->vec},    {"items", s->items},     {"row-threads", s->team},
-               {"row-cluster", s->cluster}, {"row-split", s->split}, {"row-cache", s->cache},
-               {"reduce-kind", !s->tree}};
+    bool blocks = !s->outer && s->team > WARP; /* merge their threads' parts */
+    const struct used all[] = {
+        {"block", s->block},
+        {"vector-width", s->vec},
+        {"items", s->items},
+        {"row-threads", s->team},
+        {"row-cluster", s->cluster},
+        {"row-split", s->split},
+        {"row-cache", s->cache},
+        {"row-online", is_online(r)},
+        {"reduce-kind", !blocks || !s->tree},
+    };
     note_step(r);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (sheet_decision(r->sh, all[i].name, all[i].used) != all[i].used)
-            sheet_note(r->sh, "  %s is %lld here, as far as shape and hardware allow.", all[i].name,
-                       (long long)all[i].used);
+    sheet_used(r->sh, all, sizeof all / sizeof *all);
 }

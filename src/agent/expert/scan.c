@@ -407,6 +407,19 @@ static bool prepare(struct scan *s) {
            (!s->inner || slots_add(sh, &s->names, "scan_warp.cu", &sh->functions));
 }
 
+void scan_note_used(struct scan *s) {
+    const struct used all[] = {
+        {"block", s->block},
+        {"items", s->items},
+        {"vector-width", s->width},
+        {"scan-split", s->split},
+        {"scan-warp", s->warp},
+        {"prefetch", s->prefetch},
+        {"scan-lookback", s->lookback},
+    };
+    sheet_used(s->sh, all, sizeof all / sizeof *all);
+}
+
 void scan_begin(struct scan *s, const char *suffix) {
     str name = s->in->task->tensors[s->fold->tensor].name;
     str kernel = sheet_printf(s->sh, "scan_%.*s%s", STR_ARG(name), suffix);

@@ -63,6 +63,7 @@ struct scan_results {
 bool scan_write_results(struct scan *s, str value, struct scan_results *out);
 /* A kernel named after the fold. */
 void scan_begin(struct scan *s, const char *suffix);
+void scan_note_used(struct scan *s); /* decisions that came out otherwise */
 
 bool scan_write_rows(struct scan *s);
 bool scan_write_columns(struct scan *s);

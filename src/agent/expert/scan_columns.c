@@ -154,6 +154,7 @@ bool scan_write_columns(struct scan *s) {
     sheet_note(sh, "  scan: %lld threads a block, %lld column%s a thread, %lld rows at a time%s",
                (long long)s->block, (long long)s->width, s->width > 1 ? "s" : "",
                (long long)s->items, s->split > 1 ? ", the axis in parts" : "");
+    scan_note_used(s);
     if (s->split > 1) {
         parts = sheet_name(sh, S("parts"));
         sheet_memory(sh, "workspace %.*s[%lld, %.*s] : %s", STR_ARG(parts), (long long)s->split,

@@ -333,6 +333,7 @@ static void put_note(struct scan *s) {
                : s->lookback  ? ", chunks look back"
                : s->split > 1 ? ", rows in parts"
                               : ", a block a row");
+    scan_note_used(s);
 }
 
 bool scan_write_rows(struct scan *s) {

@@ -247,6 +247,16 @@ int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwi
     return v == STRATEGY_UNSET ? otherwise : v;
 }
 
+void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
+    str list = S("");
+    for (size_t i = 0; i < n; i++)
+        if (sheet_decision(sh, all[i].decision, all[i].value) != all[i].value)
+            list = sheet_printf(sh, "%.*s%s%s=%lld", STR_ARG(list), list.n ? " " : "",
+                                all[i].decision, (long long)all[i].value);
+    if (list.n)
+        sheet_note(sh, "  shape and hardware decide: %.*s", STR_ARG(list));
+}
+
 /* ---- plan text ---- */
 
 /* Infix signs of the plan's arithmetic. */

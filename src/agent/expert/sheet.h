@@ -82,6 +82,13 @@ str sheet_keep(struct sheet *sh, struct buf *b);
 str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s);
 /* A decision's value, `otherwise` where it does not apply or is unknown. */
 int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise);
+/* What became of decisions in a step: the head says where that is not what the strategy has. No
+ * value is left out in silence. */
+struct used {
+    const char *decision;
+    int64_t value;
+};
+void sheet_used(struct sheet *sh, const struct used *all, size_t n);
 
 /* What several steps may share: a constant, a type, a function of the file. True the first time:
  * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),

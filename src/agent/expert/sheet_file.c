@@ -37,6 +37,26 @@ str sheet_definition(struct sheet *sh, const struct step *st, const struct state
     return text;
 }
 
+/* Whether the code has any of these words. */
+static bool has_word(const struct sheet *sh, const char *const *words, size_t n) {
+    str text[] = {buf_str(&sh->functions), buf_str(&sh->kernels)};
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof text / sizeof *text; k++)
+            if (str_find(text[k], str_view(words[i])) < text[k].n)
+                return true;
+    return false;
+}
+
+/* Decisions that any step may follow: what none of them had a use for. */
+static void note_unused(struct sheet *sh) {
+    static const char *const fast[] = {"__expf(", "__logf(", "cp_fast_", "cp_quotient("};
+    static const char *const streams[] = {"__ldcs(", "__stcs("};
+    if (sh->fast && !has_word(sh, fast, sizeof fast / sizeof *fast))
+        sheet_note(sh, "fast-math=0: nothing here has a faster form");
+    if (sheet_decision(sh, "cache-hint", 0) && !has_word(sh, streams, 2))
+        sheet_note(sh, "cache-hint=0: nothing here is read or written once");
+}
+
 static void put_comment(struct sheet *sh, struct buf *out) {
     const struct briefing *b = sh->briefing;
     const struct task *t = b->inst->task;
@@ -136,6 +156,7 @@ bool sheet_finish(struct sheet *sh, struct buf *out) {
         return false;
     buf_init(&b, 2 * EXPERT_SOURCE_MAX);
     buf_init(&helpers, EXPERT_SOURCE_MAX);
+    note_unused(sh);
     put_comment(sh, &b);
     put_plan(sh, &b);
     put_includes(sh, &b);

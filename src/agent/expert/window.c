@@ -355,12 +355,17 @@ static void require_fixed(struct window *w) {
 }
 
 static void put_note(struct window *w) {
+    const struct used all[] = {
+        {"block", w->block}, {"items", w->items},        {"tile-w", w->lanes},
+        {"halo", w->halo},   {"vector-width", w->width}, {"separable", w->separable},
+    };
     sheet_note(w->sh,
                "  window: %lld threads a block, %lld along the innermost axis, %lld result%s a "
                "thread%s%s",
                (long long)w->block, (long long)w->lanes, (long long)w->items,
                w->items > 1 ? "s" : "", w->separable ? ", rows folded once" : "",
                w->halo ? ", input in a shared tile" : "");
+    sheet_used(w->sh, all, sizeof all / sizeof *all);
 }
 
 static const char *const local_names[] = {
