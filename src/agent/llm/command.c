@@ -120,6 +120,27 @@ static void put_clean(str s, struct buf *out) {
     }
 }
 
+static void on_noise(void *ctx, int fd, unsigned events) {
+    struct run *r = ctx;
+    char bytes[NOISE_BYTES];
+    (void)events;
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n > 0) {
+        size_t over = r->noise.n + (size_t)n;
+        if (over > NOISE_BYTES)
+            buf_drop(&r->noise, over - NOISE_BYTES < r->noise.n ? over - NOISE_BYTES : r->noise.n);
+        buf_put(&r->noise, bytes, (size_t)n);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        close_end(r->command->loop, &r->noise_fd);
+    }
+}
+
+/* What it said last may still be in the pipe when its end is known. */
+static void drain_noise(struct run *r) {
+    for (int i = 0; i < 64 && r->noise_fd >= 0; i++)
+        on_noise(r, r->noise_fd, 0);
+}
+
 static void judge_exit(const struct run *r, struct attempt *a, char *why, size_t n) {
     char space[64], noise[512];
     int code = WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1;
@@ -147,6 +168,7 @@ static void run_end(struct run *r) {
     attempt_fn *done = r->done;
     void *ctx = r->ctx;
     buf_init(&text, 4 * ANSWER_MAX_TEXT);
+    drain_noise(r);
     if (r->late)
         snprintf(why, sizeof why, "the command took longer than %" PRIu64 " s and was killed",
                  r->command->timeout_ms / 1000);
@@ -218,21 +240,6 @@ static void on_out(void *ctx, int fd, unsigned events) {
         close_end(r->command->loop, &r->out);
     if (r->out < 0 || r->got.failed)
         run_check(r);
-}
-
-static void on_noise(void *ctx, int fd, unsigned events) {
-    struct run *r = ctx;
-    char bytes[NOISE_BYTES];
-    (void)events;
-    ssize_t n = read(fd, bytes, sizeof bytes);
-    if (n > 0) {
-        size_t over = r->noise.n + (size_t)n;
-        if (over > NOISE_BYTES)
-            buf_drop(&r->noise, over - NOISE_BYTES < r->noise.n ? over - NOISE_BYTES : r->noise.n);
-        buf_put(&r->noise, bytes, (size_t)n);
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        close_end(r->command->loop, &r->noise_fd);
-    }
 }
 
 /* ---- the start ---- */
