@@ -33,6 +33,11 @@ static const struct home {
     {"generativelanguage.googleapis.com", "GEMINI_API_KEY"},
 };
 
+const char *key_variable(size_t i) {
+    enum { HOMES = sizeof homes / sizeof *homes };
+    return i < HOMES ? homes[i].variable : i == HOMES ? ANY_HOST : NULL;
+}
+
 struct place {
     bool tls;
     str host;

@@ -20,4 +20,7 @@ void key_release(struct key *k); /* wipes */
 /* The text with every occurrence of the key as [key]. */
 void key_scrub(const struct key *k, str text, struct buf *out);
 
+/* The i-th variable that keys are looked for in; NULL at the end. */
+const char *key_variable(size_t i);
+
 #endif
