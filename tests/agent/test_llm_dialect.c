@@ -180,13 +180,13 @@ static void prices(void) {
         const char *model;
         double in, out;
     } rows[] = {
-        {"gpt-4o", 2.5, 10},
-        {"gpt-4o-2024-08-06", 2.5, 10},
-        {"gpt-4o-mini", 0.15, 0.6},
+        {"claude-sonnet-5", 2, 10},
+        {"claude-sonnet-5-20260806", 2, 10},
+        {"gpt-5-mini", 0.25, 2},
         {"claude-sonnet-4-5-20250929", 3, 15},
         {"claude-sonnet-4-5-latest", 3, 15},
-        {"gpt-4o-audio", NAN, NAN},
-        {"gpt-4o-20", NAN, NAN},
+        {"gpt-5.2-audio", NAN, NAN},
+        {"gpt-5.2-20", NAN, NAN},
         {"gpt-5-pro", NAN, NAN},
         {"unheard-of", NAN, NAN},
         {"", NAN, NAN},
