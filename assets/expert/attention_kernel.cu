@@ -22,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(${kThreads}) ${kernel}(${params}) {
         asm volatile("cp.async.commit_group;" ::: "memory");
     }
 
+    ${scale}
     float ${mixed}[${kDim} / 8][4] = {};
     float ${top}[2] = {-INFINITY, -INFINITY}, ${norm}[2] = {0.0f, 0.0f};
     for (int ${tile} = key_begin; ${tile} < key_end; ${tile}++) {
@@ -50,17 +51,34 @@ extern "C" __global__ void __launch_bounds__(${kThreads}) ${kernel}(${params}) {
             }
         }
 
-        float peak[2] = {top[0], ${top}[1]};
+        float peak[2] = {${top}[0], ${top}[1]};
+        // Most tiles count as a whole, for all rows of the warp: no key is looked at there.
+        if (${whole}) {
 #pragma unroll
-        for (int ${n} = 0; ${n} < ${kKeys} / 8; ${n}++)
+            for (int ${n} = 0; ${n} < ${kKeys} / 8; ${n}++)
 #pragma unroll
-            for (int ${e} = 0; ${e} < 4; ${e}++) {
-                const int ${row} = ${first} + ${warp} * 16 + ${lane} / 4 + ${e} / 2 * 8;
-                const int ${key} = ${tile} * ${kKeys} + ${n} * 8 + ${lane} % 4 * 2 + ${e} % 2;
-                const float ${raw} = score[${n}][${e}];
-                score[${n}][${e}] = ${selected} ? ${f} : -INFINITY;
-                peak[${e} / 2] = fmaxf(peak[${e} / 2], score[${n}][${e}]);
-            }
+                for (int ${e} = 0; ${e} < 4; ${e}++) {
+                    const int ${row} = ${first} + ${warp} * 16 + ${lane} / 4 + ${e} / 2 * 8;
+                    const int ${key} = ${tile} * ${kKeys} + ${n} * 8 + ${lane} % 4 * 2 + ${e} % 2;
+                    const float ${raw} = score[${n}][${e}];
+                    score[${n}][${e}] = ${f};
+                }
+        } else {
+#pragma unroll
+            for (int ${n} = 0; ${n} < ${kKeys} / 8; ${n}++)
+#pragma unroll
+                for (int ${e} = 0; ${e} < 4; ${e}++) {
+                    const int ${row} = ${first} + ${warp} * 16 + ${lane} / 4 + ${e} / 2 * 8;
+                    const int ${key} = ${tile} * ${kKeys} + ${n} * 8 + ${lane} % 4 * 2 + ${e} % 2;
+                    const float ${raw} = score[${n}][${e}];
+                    score[${n}][${e}] = ${selected} ? ${f} : -INFINITY;
+                }
+        }
+#pragma unroll
+        for (int n = 0; n < ${kKeys} / 8; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                peak[e / 2] = fmaxf(peak[e / 2], score[n][e]);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             peak[h] = fmaxf(peak[h], __shfl_xor_sync(0xffffffffu, peak[h], 1));

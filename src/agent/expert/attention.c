@@ -113,6 +113,46 @@ static str selected_text(struct writer *w) {
     return text;
 }
 
+/* Does every key of a tile count, for every row of the warp? */
+static str whole_text(struct writer *w) {
+    const struct attention *m = &w->m;
+    struct sheet *sh = w->sh;
+    str tile = slots_get(&w->slots, "tile"), keys = slots_get(&w->slots, "kKeys"),
+        nkeys = slots_get(&w->slots, "nkeys");
+    str row = sheet_printf(sh, "(%.*s + %.*s * 16)", STR_ARG(slots_get(&w->slots, "first")),
+                           STR_ARG(slots_get(&w->slots, "warp")));
+    str hi = bound_text(w, m->hi, row),
+        lo = bound_text(w, m->lo, sheet_printf(sh, "(%.*s + 15)", STR_ARG(row)));
+    if (m->guard || !hi.n || !lo.n)
+        return S("false");
+    if (!str_eq(hi, nkeys))
+        nkeys = sheet_printf(sh, "min((int)(%.*s), %.*s)", STR_ARG(hi), STR_ARG(nkeys));
+    str text =
+        sheet_printf(sh, "(%.*s + 1) * %.*s <= %.*s", STR_ARG(tile), STR_ARG(keys), STR_ARG(nkeys));
+    return str_is(lo, "0") ? text
+                           : sheet_printf(sh, "%.*s && (int)(%.*s) <= %.*s * %.*s", STR_ARG(text),
+                                          STR_ARG(lo), STR_ARG(tile), STR_ARG(keys));
+}
+
+/* What a score becomes. Division by what is the same for all is done once. */
+static void put_score(struct writer *w) {
+    const struct expr *f = w->m.f;
+    bool divides = f->kind == EXPR_DIV && f->args[0]->kind == EXPR_READ && !expr_uses(f->args[1]) &&
+                   !expr_has(f->args[1], EXPR_READ);
+    slots_put(&w->slots, "scale", S(""));
+    if (!divides) {
+        slots_put(&w->slots, "f", scope_text(&w->k, f));
+        return;
+    }
+    str inverse = scope_name(&w->k, "inverse"), divisor = scope_text(&w->k, f->args[1]);
+    slots_put(&w->slots, "scale",
+              sheet_printf(w->sh, "const float %.*s = 1.0f / (%.*s);", STR_ARG(inverse),
+                           STR_ARG(divisor)));
+    slots_put(
+        &w->slots, "f",
+        sheet_printf(w->sh, "%.*s * %.*s", STR_ARG(slots_get(&w->slots, "raw")), STR_ARG(inverse)));
+}
+
 /* The maps at the end: mixed, norm and top are in registers. */
 static bool put_stores(struct writer *w) {
     const struct attention *m = &w->m;
@@ -249,8 +289,8 @@ static void put_variables(struct writer *w) {
 
 /* The batch from the block, those of its variables that something uses. */
 static void put_coordinates(struct writer *w) {
-    static const char *const users[] = {"q_base", "k_base",   "v_base", "begin",
-                                        "end",    "selected", "f",      "stores"};
+    static const char *const users[] = {"q_base",   "k_base", "v_base", "begin", "end",
+                                        "selected", "whole",  "scale",  "f",     "stores"};
     str used = S("");
     for (size_t i = 0; i < sizeof users / sizeof *users; i++)
         used = sheet_printf(w->sh, "%.*s %.*s", STR_ARG(used),
@@ -274,7 +314,8 @@ static bool put_kernel(struct writer *w) {
     slots_put(&w->slots, "v_stride", stride_text(w, m->v, m->key_of_mixed));
     put_bounds(w);
     slots_put(&w->slots, "selected", selected_text(w));
-    slots_put(&w->slots, "f", scope_text(&w->k, m->f));
+    slots_put(&w->slots, "whole", whole_text(w));
+    put_score(w);
     for (size_t v = 0; v < m->mixed->nindex; v++)
         if (m->mixed_var[v] != SIZE_MAX)
             w->k.var[v] = mixed_var[m->mixed_var[v]];
