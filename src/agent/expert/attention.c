@@ -127,8 +127,9 @@ static str whole_text(struct writer *w) {
         return S("false");
     if (!str_eq(hi, nkeys))
         nkeys = sheet_printf(sh, "min((int)(%.*s), %.*s)", STR_ARG(hi), STR_ARG(nkeys));
-    str text =
-        sheet_printf(sh, "(%.*s + 1) * %.*s <= %.*s", STR_ARG(tile), STR_ARG(keys), STR_ARG(nkeys));
+    str text = sheet_printf(sh, "(%.*s + 1) * %.*s <= %.*s && %.*s + 15 < %.*s", STR_ARG(tile),
+                            STR_ARG(keys), STR_ARG(nkeys), STR_ARG(row),
+                            STR_ARG(slots_get(&w->slots, "nrows")));
     return str_is(lo, "0") ? text
                            : sheet_printf(sh, "%.*s && (int)(%.*s) <= %.*s * %.*s", STR_ARG(text),
                                           STR_ARG(lo), STR_ARG(tile), STR_ARG(keys));
