@@ -1,6 +1,7 @@
 // ${kRows} queries of one head, all their keys tile by tile: scores and weights stay in registers.
 // Each row carries its largest score so far and rescales what it has summed when that grows.
-extern "C" __global__ void __launch_bounds__(${kThreads}) ${kernel}(${params}) {
+extern "C" __global__ void __launch_bounds__(${kThreads})
+    ${kernel}(${params}) {
     extern __shared__ __align__(16) ${type} shared[];
     ${type} *queries = shared, *keys = queries + ${kRows} * ${kPitch},
            *values = keys + ${kStages} * ${kKeys} * ${kPitch};
@@ -80,19 +81,19 @@ extern "C" __global__ void __launch_bounds__(${kThreads}) ${kernel}(${params}) {
             for (int e = 0; e < 4; e++)
                 peak[e / 2] = fmaxf(peak[e / 2], score[n][e]);
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            peak[h] = fmaxf(peak[h], __shfl_xor_sync(0xffffffffu, peak[h], 1));
-            peak[h] = fmaxf(peak[h], __shfl_xor_sync(0xffffffffu, peak[h], 2));
+        for (int half = 0; half < 2; half++) {
+            peak[half] = fmaxf(peak[half], __shfl_xor_sync(0xffffffffu, peak[half], 1));
+            peak[half] = fmaxf(peak[half], __shfl_xor_sync(0xffffffffu, peak[half], 2));
             // Of a row without a key so far, and of one whose scores are all minus infinity.
-            const float base = peak[h] == -INFINITY ? 0.0f : peak[h];
-            const float shrink = exp2f((${top}[h] - base) * 1.44269504f);
-            ${top}[h] = peak[h];
-            peak[h] = base;
-            ${norm}[h] *= shrink;
+            const float base = peak[half] == -INFINITY ? 0.0f : peak[half];
+            const float shrink = exp2f((${top}[half] - base) * 1.44269504f);
+            ${top}[half] = peak[half];
+            peak[half] = base;
+            ${norm}[half] *= shrink;
 #pragma unroll
             for (int n = 0; n < ${kDim} / 8; n++) {
-                ${mixed}[n][2 * h] *= shrink;
-                ${mixed}[n][2 * h + 1] *= shrink;
+                ${mixed}[n][2 * half] *= shrink;
+                ${mixed}[n][2 * half + 1] *= shrink;
             }
         }
 #pragma unroll
@@ -119,9 +120,9 @@ extern "C" __global__ void __launch_bounds__(${kThreads}) ${kernel}(${params}) {
     }
 
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        ${norm}[h] += __shfl_xor_sync(0xffffffffu, ${norm}[h], 1);
-        ${norm}[h] += __shfl_xor_sync(0xffffffffu, ${norm}[h], 2);
+    for (int half = 0; half < 2; half++) {
+        ${norm}[half] += __shfl_xor_sync(0xffffffffu, ${norm}[half], 1);
+        ${norm}[half] += __shfl_xor_sync(0xffffffffu, ${norm}[half], 2);
     }
     ${lower}
 #pragma unroll

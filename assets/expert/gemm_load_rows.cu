@@ -1,5 +1,4 @@
-// ${tensor}, ${rows} x ${row} of it, 16 bytes a copy.
-${base}
+// ${tensor}, ${rows} x ${row} of it, 16 bytes a copy.${base}
 auto ${load} = [&](int ${stage}, int ${k0}) {
     ${target}
 #pragma unroll

@@ -1,8 +1,8 @@
 // The product of one block by tensor cores: each warp has WM x WN results. They go to shared
 // memory, FOLDS tiles of BM rows of CN floats.
 template <class G, class Load, class Keep>
-static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin, int k_end,
-                                                 Load load, Keep keep) {
+static __device__ __forceinline__ void
+${name}(unsigned char *smem, int k_begin, int k_end, Load load, Keep keep) {
     using element = typename G::element;
     constexpr int MI = G::WM / 16, NI = G::WN / 8, STEP = 32 / sizeof(element);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -2,8 +2,8 @@
 // their way; each of the others has BM / WARPGROUPS rows of results, which go to shared memory,
 // FOLDS tiles of BM rows of CN floats.
 template <class G, class Load>
-static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin, int k_end,
-                                               Load load) {
+static __device__ __forceinline__ void
+${name}(unsigned char *smem, int k_begin, int k_end, Load load) {
     constexpr int MI = G::BM / 64 / G::WARPGROUPS, N = G::BN / 2;
     __shared__ alignas(8) unsigned long long barriers[2 * G::STAGES];
     const int warpgroup = threadIdx.x / 128, tiles = (k_end - k_begin + G::BK - 1) / G::BK;

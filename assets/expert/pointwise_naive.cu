@@ -1,3 +1,4 @@
+// A thread has an element.
 extern "C" __global__ void __launch_bounds__(${block})
     ${kernel}(${parameters}) {
     const ${index} ${e} = (${index})blockIdx.x * ${block} + (${index})threadIdx.x;

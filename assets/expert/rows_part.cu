@@ -1,4 +1,4 @@
-// What is known of some columns of a row.
+// What is known of some columns of a row: ${names}.
 struct ${part} {
     ${fields}
 

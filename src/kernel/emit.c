@@ -167,8 +167,8 @@ static const char *const real_names[FUNCTION_COUNT] = {
 };
 
 /* The approximate forms that class fp32 accepts (docs/TASKS.md): sine and cosine only for bounded
- * arguments, powers only of positive numbers, and of a logarithm near 1 the hardware's keeps no more
- * than 22 bits after the point, so those stay as they are. */
+ * arguments, powers only of positive numbers, and of a logarithm near 1 the hardware's keeps no
+ * more than 22 bits after the point, so those stay as they are. */
 static bool fast_begin(struct emit *m, enum function f) {
     switch (f) {
     case FUNCTION_EXP:

@@ -43,6 +43,9 @@ static void test_claims(void) {
 
 /* ---- text ---- */
 
+#define BYTES                                                                                      \
+    "dim N = 4, H = 20, W = 22\nin x[N,H,W] : u8 ~ randint(0, 200)\nout y[N,H,W] : u8\n"           \
+    "y[n,p,q] = max(r < 3, s < 3) pad(x[n,p+r-1,q+s-1], 0)\n"
 #define POOL(width)                                                                                \
     "dim N = 4, H = 64, W = " width "\nin x[N,H,W] : f32 ~ normal(0,1)\nout y[N,H,W] : f32\n"      \
     "y[n,p,q] = max(r < 3, s < 3) pad(x[n,p+r-1,q+s-1], -inf)\n"
@@ -78,6 +81,8 @@ static const struct text_case texts[] = {
     {"a width that fits the row", POOL("96"), "tile-w=256 block=256 items=1", "% 32;", NULL},
     {"a line of results", LINE, "items=4 block=128", "<<<ceil_div(L, 512)*C, 128>>>", NULL},
     {"a mean divides once", LINE, "", "acc / 8.0f", NULL},
+    {"bytes in pairs, into shared memory", BYTES, "halo=1 vector-width=2 cache-hint=1",
+     "*reinterpret_cast<const unsigned short *>(x", "cp_store"},
     {"streaming", POOL("64"), "cache-hint=1", "__stcs(y", NULL},
 };
 

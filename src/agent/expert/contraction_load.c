@@ -302,7 +302,7 @@ static str rows_base(struct con_writer *w, size_t operand, struct rows *r) {
     if (!r->offset.n)
         return S("");
     str name = contraction_loader_name(w, "from", operand);
-    str base = sheet_printf(w->sh, "const %s *const %.*s = %.*s + (%s)(%.*s);",
+    str base = sheet_printf(w->sh, "\nconst %s *const %.*s = %.*s + (%s)(%.*s);",
                             dtype_info(w->g.tile[operand].type)->cuda, STR_ARG(name),
                             STR_ARG(r->pointer), w->index, STR_ARG(r->offset));
     r->pointer = name;

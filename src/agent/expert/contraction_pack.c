@@ -178,15 +178,18 @@ static bool put_pack(struct con_writer *w, size_t operand, str packed) {
     };
     str args = scope_args(&w->k), side = sheet_plan(w->sh, w->c->group[o->side].total),
         batch = sheet_plan(w->sh, w->c->group[CON_BATCH].total);
+    bool alone = str_is(batch, "1");
+    str times = alone ? S("") : sheet_printf(w->sh, "%.*s*", STR_ARG(batch));
     if (!w->k.wide)
-        sheet_require(w->sh, "%.*s*%.*s*%.*s <= 1073741824", STR_ARG(batch), STR_ARG(side),
+        sheet_require(w->sh, "%.*s%.*s*%.*s <= 1073741824", STR_ARG(times), STR_ARG(side),
                       STR_ARG(pitch_plan));
-    str slabs = split ? sheet_printf(w->sh, "%d*%.*s", w->g.parts, STR_ARG(batch)) : batch;
+    str slabs = !split  ? batch
+                : alone ? sheet_printf(w->sh, "%d", w->g.parts)
+                        : sheet_printf(w->sh, "%.*s%d", STR_ARG(times), w->g.parts);
     sheet_memory(w->sh, "workspace %.*s[%.*s, %.*s, %.*s] : %s", STR_ARG(packed), STR_ARG(slabs),
                  STR_ARG(side), STR_ARG(pitch_plan), dtype_info(type)->name);
-    sheet_step(w->sh,
-               "launch %.*s<<<ceil_div(%.*s, 32)*ceil_div(%.*s, 32)*%.*s, 256>>>(%.*s, %.*s)",
-               STR_ARG(w->k.name), STR_ARG(pitch_plan), STR_ARG(side), STR_ARG(batch),
+    sheet_step(w->sh, "launch %.*s<<<%.*sceil_div(%.*s, 32)*ceil_div(%.*s, 32), 256>>>(%.*s, %.*s)",
+               STR_ARG(w->k.name), STR_ARG(times), STR_ARG(pitch_plan), STR_ARG(side),
                STR_ARG(args), STR_ARG(packed));
     return sheet_template(w->sh, "gemm_pack.cu", slots, sizeof slots / sizeof *slots,
                           &w->sh->kernels);

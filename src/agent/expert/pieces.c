@@ -82,15 +82,6 @@ bool text_has_word(str text, str word) {
 
 /* ---- vectors ---- */
 
-bool pieces_packs(struct sheet *sh, bool stream) {
-    struct slots s = {.n = 0};
-    if (str_find(buf_str(&sh->functions), S("struct cp_word")) < sh->functions.n)
-        return true;
-    slots_put(&s, "loaded", stream ? S("__ldcs(from + w)") : S("from[w]"));
-    slots_put(&s, "store", stream ? S("__stcs(to + w, from[w])") : S("to[w] = from[w]"));
-    return slots_add(sh, &s, "pack.cu", &sh->functions);
-}
-
 int64_t pieces_width(int64_t want, const int64_t *extents, size_t n) {
     for (size_t i = 0; i < n; i++)
         while (extents[i] % want != 0)

@@ -25,8 +25,6 @@ bool slots_add(struct sheet *sh, const struct slots *s, const char *template, st
 bool text_has_word(str text, str word);
 
 /* ---- vectors ---- */
-/* cp_pack, cp_load and cp_store, once in a file; `stream`: marked to leave the caches first. */
-bool pieces_packs(struct sheet *sh, bool stream);
 /* The number of elements, at most `want` and a power of two, that divides all extents at the actual
  * sizes. */
 int64_t pieces_width(int64_t want, const int64_t *extents, size_t n);

@@ -391,12 +391,13 @@ static bool write_split(struct rows *r) {
 static bool write_shared_functions(struct rows *r) {
     const struct rows_shape *s = &r->shape;
     bool block = s->split > 1 || (!s->outer && s->team > 32), lanes = s->split > 1 || !s->outer;
+    str kernels = buf_str(&r->sh->kernels);
     struct {
         bool wanted;
         const char *mark, *name;
     } const all[] = {
         {s->shifted, "cp_load_edge(", "rows_edge.cu"},
-        {s->hint && s->vec > 1, "cp_reload(", "rows_reload.cu"},
+        {str_find(kernels, S("cp_reload<")) < kernels.n, "cp_reload(", "rows_reload.cu"},
         {s->cache == 2 && s->vec > 1, "cp_kept(", "rows_kept.cu"},
         {lanes, "cp_merge_lanes(P", "rows_merge_lanes.cu"},
         {block && !s->tree, "cp_merge_block(P", "rows_merge_block.cu"},
@@ -404,8 +405,6 @@ static bool write_shared_functions(struct rows *r) {
         {s->cluster > 1, "cp_merge_cluster(P", "rows_merge_cluster.cu"},
         {s->outer && s->team > 1, "cp_merge_columns(P", "rows_merge_columns.cu"},
     };
-    if (s->vec > 1 && !pieces_packs(r->sh, s->hint))
-        return false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         str text = buf_str(&r->sh->functions);
         if (all[i].wanted && str_find(text, str_view(all[i].mark)) == text.n &&

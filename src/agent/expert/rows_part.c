@@ -310,6 +310,24 @@ static str across_text(struct rows *r, str part, struct buf *fields) {
                                                  : ROWS_RENDER(r, "rows_part_across.cu", slots);
 }
 
+static str fold_name(struct rows *r, size_t fold) {
+    return r->st->inst->task->tensors[r->g.folds[fold].s->tensor].name;
+}
+
+static str names_of(struct rows *r, const struct rows_level *l) {
+    str all = S("");
+    for (size_t i = 0; i < l->nunits; i++) {
+        const struct rows_unit *u = &l->units[i];
+        str name = fold_name(r, u->fold);
+        all = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(all), i ? ", " : "", STR_ARG(name));
+        if (u->kind == UNIT_MOMENTS || u->kind == UNIT_SOFTMAX) {
+            name = fold_name(r, u->second);
+            all = sheet_printf(r->sh, "%.*s and %.*s", STR_ARG(all), STR_ARG(name));
+        }
+    }
+    return all;
+}
+
 static bool write_part(struct rows *r, size_t level) {
     const struct rows_level *l = &r->levels[level];
     struct buf fields, none, across, params, adds, merges;
@@ -323,6 +341,7 @@ static bool write_part(struct rows *r, size_t level) {
         put_with_end(&merges, merge_text(r, &l->units[i]));
     }
     struct slot slots[] = {{"part", l->part},
+                           {"names", names_of(r, l)},
                            {"fields", sheet_keep(r->sh, &fields)},
                            {"none", sheet_keep(r->sh, &none)},
                            {"params", sheet_keep(r->sh, &params)},

@@ -210,12 +210,16 @@ static str owner_text(struct rows *r) {
         (long long)s->team);
 }
 
-str rows_comment(struct rows *r) {
-    const struct rows_shape *s = &r->shape;
+static str place_text(struct rows *r) {
     static const char *const caches[] = {"", "; its columns stay in registers",
                                          "; its columns stay in shared memory"};
     str owner = owner_text(r);
-    str text = sheet_printf(r->sh, "%.*s%s.", STR_ARG(owner), caches[s->cache]);
+    return sheet_printf(r->sh, "%.*s%s.", STR_ARG(owner), caches[r->shape.cache]);
+}
+
+str rows_comment(struct rows *r) {
+    const struct rows_shape *s = &r->shape;
+    str text = place_text(r);
     if (s->shifted)
         text = sheet_printf(r->sh,
                             "%.*s\n// Rows begin at any element: packs of %lld are aligned in "
@@ -320,12 +324,12 @@ int64_t rows_kept_bytes(const struct rows *r) {
 }
 
 static void note_step(struct rows *r) {
-    str names = S(""), owner = owner_text(r);
+    str names = S(""), place = place_text(r);
     for (size_t i = 0; i < r->st->inst->task->nstatements; i++) {
         str name = r->st->inst->task->tensors[r->st->inst->task->statements[i].tensor].name;
         names = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(names), i ? ", " : "", STR_ARG(name));
     }
-    sheet_note(r->sh, "rows: %.*s. %.*s.", STR_ARG(names), STR_ARG(owner));
+    sheet_note(r->sh, "rows: %.*s. %.*s", STR_ARG(names), STR_ARG(place));
 }
 
 /* Folds that need each other in one pass. */

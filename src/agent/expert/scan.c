@@ -402,8 +402,7 @@ static bool prepare(struct scan *s) {
     slots_number(sh, &s->names, "last_warp", s->block / 32 - 1);
     find_streams(s);
     require_width(s);
-    return pieces_packs(sh, s->hint) &&
-           slots_add(sh, &s->names, "scan_functions.cu", &sh->functions) &&
+    return slots_add(sh, &s->names, "scan_functions.cu", &sh->functions) &&
            (!s->inner || slots_add(sh, &s->names, "scan_warp.cu", &sh->functions));
 }
 

@@ -151,8 +151,10 @@ static bool write_kernel(struct scan *s, str parts) {
 bool scan_write_columns(struct scan *s) {
     struct sheet *sh = s->sh;
     str columns = place_count(sh, s->in, s->fold, kept_vars(s)), parts = S("");
-    sheet_note(sh, "  scan: %lld threads a block, %lld column%s a thread, %lld rows at a time%s",
-               (long long)s->block, (long long)s->width, s->width > 1 ? "s" : "",
+    str name = s->in->task->tensors[s->fold->tensor].name;
+    sheet_note(sh,
+               "scan: %.*s: %lld threads a block, %lld column%s a thread, %lld rows at a time%s",
+               STR_ARG(name), (long long)s->block, (long long)s->width, s->width > 1 ? "s" : "",
                (long long)s->items, s->split > 1 ? ", the axis in parts" : "");
     scan_note_used(s);
     if (s->split > 1) {

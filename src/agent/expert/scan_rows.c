@@ -326,9 +326,10 @@ static bool write_scan(struct scan *s, str parts, str tickets, str states) {
 }
 
 static void put_note(struct scan *s) {
-    sheet_note(s->sh, "  scan: %lld threads a block, %lld vectors of %lld a thread%s%s",
-               (long long)s->block, (long long)s->items, (long long)s->width,
-               s->prefetch ? ", the next chunk loaded ahead" : "",
+    str name = s->in->task->tensors[s->fold->tensor].name;
+    sheet_note(s->sh, "scan: %.*s: %lld threads a block, %lld vector%s of %lld a thread%s%s",
+               STR_ARG(name), (long long)s->block, (long long)s->items, s->items > 1 ? "s" : "",
+               (long long)s->width, s->prefetch ? ", the next chunk loaded ahead" : "",
                s->warp        ? ", a warp a row"
                : s->lookback  ? ", chunks look back"
                : s->split > 1 ? ", rows in parts"

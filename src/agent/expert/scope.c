@@ -91,6 +91,24 @@ static bool find_int(const struct scope *k, str plan, str *name) {
     return false;
 }
 
+/* CRS for C*R*S; nothing for what is no product of dimensions, or has a long name. */
+static str product_name(struct scope *k, const struct expr *e) {
+    enum { LONGEST = 12 };
+    if (e->kind == EXPR_DIM)
+        return k->step->inst->task->dims[e->ref].name;
+    if (e->kind != EXPR_MUL)
+        return S("");
+    str a = product_name(k, e->args[0]), b = product_name(k, e->args[1]);
+    return a.n && b.n && a.n + b.n <= LONGEST
+               ? sheet_printf(k->sh, "%.*s%.*s", STR_ARG(a), STR_ARG(b))
+               : S("");
+}
+
+static str size_name(struct scope *k, const struct expr *e) {
+    str name = product_name(k, e);
+    return scope_name(k, name.n ? arena_cstr(k->sh->mem, name) : "size");
+}
+
 str scope_int(struct scope *k, const struct expr *e) {
     int64_t v;
     str name, plan;
@@ -102,7 +120,7 @@ str scope_int(struct scope *k, const struct expr *e) {
     bool own = e->kind == EXPR_DIM && !sheet_is_reserved(plan);
     name = own                   ? plan
            : e->kind == EXPR_DIM ? scope_name(k, sheet_printf(k->sh, "the_%.*s", STR_ARG(plan)).p)
-                                 : scope_name(k, "size");
+                                 : size_name(k, e);
     return add_int(k, name, plan, true);
 }
 

@@ -119,8 +119,8 @@ void sheet_init(struct sheet *sh, const struct briefing *b, const struct strateg
                 const char *assets, struct err *err) {
     *sh = (struct sheet){.briefing = b, .strategy = s, .assets = assets, .err = err};
     sh->mem = arena_new(MEMORY_MAX);
-    struct buf *const sections[] = {&sh->note,      &sh->require, &sh->memory,  &sh->steps,
-                                    &sh->functions, &sh->kernels, &sh->includes};
+    struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
+                                    &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buf_init(sections[i], EXPERT_SOURCE_MAX);
     sh->fast = sheet_decision(sh, "fast-math", 0) != 0;
@@ -128,8 +128,8 @@ void sheet_init(struct sheet *sh, const struct briefing *b, const struct strateg
 }
 
 void sheet_release(struct sheet *sh) {
-    struct buf *const sections[] = {&sh->note,      &sh->require, &sh->memory,  &sh->steps,
-                                    &sh->functions, &sh->kernels, &sh->includes};
+    struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
+                                    &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buf_release(sections[i]);
     mem_free(sh->taken);
@@ -308,6 +308,8 @@ static str plan_text(struct sheet *sh, const struct expr *e) {
     if (e->nargs == 1)
         return sheet_printf(sh, "(-%.*s)", STR_ARG(last));
     str first = plan_text(sh, e->args[0]);
+    if (e->kind == EXPR_MUL && e->args[0]->kind == EXPR_MUL)
+        first = str_cut(first, 1, first.n - 2); /* its parentheses */
     return sheet_printf(sh, "(%.*s%s%.*s)", STR_ARG(first), sign, STR_ARG(last));
 }
 

@@ -28,6 +28,7 @@ struct sheet {
     struct buf require;   /* plan lines, by section; each line comes once */
     struct buf memory;    /* workspaces and tensormaps */
     struct buf steps;     /* memsets and launches, in order */
+    struct buf packs;     /* cp_pack, cp_load and cp_store, as far as the others use them */
     struct buf functions; /* types, constants, device functions */
     struct buf kernels;
     bool half, bfloat; /* includes needed; CuTe headers: sheet_include */

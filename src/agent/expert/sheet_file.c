@@ -39,12 +39,26 @@ str sheet_definition(struct sheet *sh, const struct step *st, const struct state
 
 /* Whether the code has any of these words. */
 static bool has_word(const struct sheet *sh, const char *const *words, size_t n) {
-    str text[] = {buf_str(&sh->functions), buf_str(&sh->kernels)};
+    str text[] = {buf_str(&sh->packs), buf_str(&sh->functions), buf_str(&sh->kernels)};
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < sizeof text / sizeof *text; k++)
             if (str_find(text[k], str_view(words[i])) < text[k].n)
                 return true;
     return false;
+}
+
+/* Vectors of elements, where the code has any. */
+static bool put_packs(struct sheet *sh) {
+    static const char *const types[] = {"cp_pack<"}, *const loads[] = {"cp_load<"},
+                             *const stores[] = {"cp_store("};
+    bool stream = sheet_decision(sh, "cache-hint", 0) != 0;
+    struct slot load = {"loaded", stream ? S("__ldcs(from + w)") : S("from[w]")};
+    struct slot store = {"store", stream ? S("__stcs(to + w, from[w])") : S("to[w] = from[w]")};
+    bool loaded = has_word(sh, loads, 1), stored = has_word(sh, stores, 1);
+    return (!(loaded || stored || has_word(sh, types, 1)) ||
+            sheet_template(sh, "pack.cu", NULL, 0, &sh->packs)) &&
+           (!loaded || sheet_template(sh, "pack_load.cu", &load, 1, &sh->packs)) &&
+           (!stored || sheet_template(sh, "pack_store.cu", &store, 1, &sh->packs));
 }
 
 /* Decisions that any step may follow: what none of them had a use for. */
@@ -89,6 +103,14 @@ static size_t break_at(str line, size_t from, size_t room) {
     return comma > room / 2 ? comma : blank;
 }
 
+/* The last blank of the first `room` bytes; 0: none. */
+static size_t blank_before(str line, size_t room) {
+    size_t at = room < line.n ? room : line.n;
+    while (at > 0 && (at == line.n || line.p[at] != ' '))
+        at--;
+    return at;
+}
+
 static void put_wrapped(str line, struct buf *out) {
     size_t indent = 0, lead = 0;
     while (indent < line.n && line.p[indent] == ' ')
@@ -105,19 +127,45 @@ static void put_wrapped(str line, struct buf *out) {
     buf_printf(out, "%*s%.*s\n", (int)lead, "", STR_ARG(line));
 }
 
+/* Comments are broken at blanks, and go on where their words begin; definitions a little deeper. */
+static void put_remark(str line, struct buf *out) {
+    size_t begin = str_find(line, S("//")) + 2, deeper, room;
+    while (begin < line.n && line.p[begin] == ' ')
+        begin++;
+    str lead = str_cut(line, 0, begin), words = str_from(line, begin);
+    deeper = str_ends(lead, S("     ")) ? 4 : 0;
+    room = MARGIN - begin;
+    buf_puts(out, lead);
+    for (size_t at; words.n > room && (at = blank_before(words, room)) > 0;
+         words = str_from(words, at + 1), room = MARGIN - begin - deeper)
+        buf_printf(out, "%.*s\n%.*s%*s", (int)at, words.p, STR_ARG(lead), (int)deeper, "");
+    buf_printf(out, "%.*s\n", STR_ARG(words));
+}
+
+/* Plans are read by the line, and so is the strategy. */
+static bool is_remark(str bare) {
+    return str_starts(bare, S("// ")) && !str_starts(bare, S("// Strategy:"));
+}
+
 /* What templates leave to do: the lines of empty slots go, directives stand at the margin, long
  * lines are broken. */
 static void put_tidy(str text, struct buf *out) {
     str line;
-    bool blank = true;
+    bool blank = false; /* one is due before the next line */
     while (str_line(&text, &line)) {
         str bare = str_trim(line);
-        if (bare.n == 0 && (line.n > 0 || blank))
+        if (bare.n == 0) {
+            blank = (blank || line.n == 0) && out->n > 0;
             continue;
-        blank = bare.n == 0;
-        while (line.n && line.p[line.n - 1] == ' ')
+        }
+        buf_puts(out, blank ? S("\n") : S(""));
+        blank = false;
+        while (line.p[line.n - 1] == ' ')
             line.n--;
-        put_wrapped(str_starts(bare, S("#")) ? bare : line, out);
+        if (is_remark(bare))
+            put_remark(line, out);
+        else
+            put_wrapped(str_starts(bare, S("#")) ? bare : line, out);
     }
 }
 
@@ -147,12 +195,12 @@ static void put_includes(struct sheet *sh, struct buf *out) {
 
 static bool any_failed(const struct sheet *sh) {
     return sh->note.failed || sh->require.failed || sh->memory.failed || sh->steps.failed ||
-           sh->functions.failed || sh->kernels.failed || sh->includes.failed;
+           sh->packs.failed || sh->functions.failed || sh->kernels.failed || sh->includes.failed;
 }
 
 bool sheet_finish(struct sheet *sh, struct buf *out) {
     struct buf b, helpers;
-    if (sheet_failed(sh))
+    if (sheet_failed(sh) || !put_packs(sh))
         return false;
     buf_init(&b, 2 * EXPERT_SOURCE_MAX);
     buf_init(&helpers, EXPERT_SOURCE_MAX);
@@ -162,6 +210,7 @@ bool sheet_finish(struct sheet *sh, struct buf *out) {
     put_includes(sh, &b);
     emit_helper_texts(sh->helpers, &helpers);
     put_section(buf_str(&helpers), &b);
+    put_section(buf_str(&sh->packs), &b);
     put_section(buf_str(&sh->functions), &b);
     buf_puts(&b, buf_str(&sh->kernels));
     put_tidy(buf_str(&b), out);

@@ -359,10 +359,11 @@ static void put_note(struct window *w) {
         {"block", w->block}, {"items", w->items},        {"tile-w", w->lanes},
         {"halo", w->halo},   {"vector-width", w->width}, {"separable", w->separable},
     };
+    str name = w->in->task->tensors[w->fold->tensor].name;
     sheet_note(w->sh,
-               "  window: %lld threads a block, %lld along the innermost axis, %lld result%s a "
+               "window: %.*s: %lld threads a block, %lld along the innermost axis, %lld result%s a "
                "thread%s%s",
-               (long long)w->block, (long long)w->lanes, (long long)w->items,
+               STR_ARG(name), (long long)w->block, (long long)w->lanes, (long long)w->items,
                w->items > 1 ? "s" : "", w->separable ? ", rows folded once" : "",
                w->halo ? ", input in a shared tile" : "");
     sheet_used(w->sh, all, sizeof all / sizeof *all);

@@ -137,11 +137,11 @@ static str copy_text(struct window *w, str from, str *wait) {
     *wait = S("");
     if (bytes < 4 && w->width == 1)
         return sheet_printf(w->sh, "*%.*s = *(%.*s);", STR_ARG(here), STR_ARG(from));
-    if (bytes < 4) {
-        pieces_packs(w->sh, w->hint);
-        return sheet_printf(w->sh, "cp_store(%.*s, cp_load<%lld>(%.*s));", STR_ARG(here),
-                            (long long)w->width, STR_ARG(from));
-    }
+    if (bytes < 4) /* cp.async copies 4 bytes at the least */
+        return sheet_printf(w->sh,
+                            "*reinterpret_cast<unsigned short *>(%.*s) =\n"
+                            "    *reinterpret_cast<const unsigned short *>(%.*s);",
+                            STR_ARG(here), STR_ARG(from));
     if (str_find(buf_str(&w->sh->functions), S("cp_copy_async")) == w->sh->functions.n)
         slots_add(w->sh, &none, "window_copy.cu", &w->sh->functions);
     *wait = S("asm volatile(\"cp.async.wait_all;\" ::: \"memory\");");
