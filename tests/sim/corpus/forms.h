@@ -360,6 +360,21 @@ static inline void forms_pairs(struct forms *f) {
     forms_end(f, "SAME");
 }
 
+/* Which of several NaNs comes out: two of three operands are some. */
+static inline void forms_nans(struct forms *f) {
+    static const char *const rows[] = {
+        "fma.rn.f64 %wd, %wa, %wb, %wc", "fma.rn.f64 %wd, %wb, %wa, %wc",
+        "fma.rn.f64 %wd, %wb, %wc, %wa", "add.rn.f64 %wd, %wb, %wc", "mul.rn.f64 %wd, %wb, %wc"};
+    forms_begin(f, "nans");
+    buf_puts(f->ptx, S("or.b64 %wb, %wb, 0x7ff8000000000000;\n"
+                       "or.b64 %wc, %wc, 0x7ff8000000000000;\n"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf_printf(f->ptx, "%s; // %u\n", rows[i], f->planes);
+        forms_store(f, '8');
+    }
+    forms_end(f, "SAME");
+}
+
 static inline void forms_conversions(struct forms *f) {
     for (size_t t = 0; t < FORMS_TYPES; t++) {
         char kernel[32];
@@ -379,6 +394,7 @@ static inline void forms_write(struct buf *ptx, struct buf *def) {
     buf_puts(def, S("/* Written by corpus-forms: FORM(kernel of forms.ptx, planes, comparison, "
                     "inputs) */\n"));
     forms_operations(&f);
+    forms_nans(&f);
     forms_conversions(&f);
 }
 
