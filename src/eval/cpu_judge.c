@@ -129,8 +129,7 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_input(&t->tensors[i]))
             continue;
-        data_fill(c->inst, &scale, i, c->data, c->seed, 0, c->inst->tensors[i].count,
-                  c->inputs + c->offset[i]);
+        data_fill_all(c->inst, &scale, i, c->data, c->seed, j->threads, c->inputs + c->offset[i]);
         memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
         inputs[i] = c->inputs + c->offset[i];
     }
