@@ -19,6 +19,7 @@ enum { USE_NUMBERS = 0, USE_KEYS = 1 };
 static void philox(struct rng r, uint64_t position, uint32_t use, uint32_t out[4]) {
     uint32_t c0 = (uint32_t)position, c1 = (uint32_t)(position >> 32), c2 = use, c3 = 0;
     uint32_t k0 = r.key[0], k1 = r.key[1];
+#pragma GCC unroll 10 /* verification makes tens of millions of these: a third less time */
     for (int round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
@@ -83,6 +84,7 @@ uint64_t rng_below(struct rng r, uint64_t position, uint64_t n) {
 /* Highest power first. */
 static double polynomial(const double *c, size_t n, double x) {
     double v = c[0];
+#pragma GCC unroll 10
     for (size_t i = 1; i < n; i++)
         v = v * x + c[i];
     return v;

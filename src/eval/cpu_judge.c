@@ -124,13 +124,12 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     const void *inputs[TASK_MAX_TENSORS] = {0};
     struct data_scale scale;
-    if (!data_scale_find(c->inst, c->seed, &scale, err))
+    if (!data_scale_find_for(c->inst, c->data, c->seed, &scale, err))
         return false;
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_input(&t->tensors[i]))
             continue;
-        data_fill(c->inst, &scale, i, c->data, c->seed, 0, c->inst->tensors[i].count,
-                  c->inputs + c->offset[i]);
+        data_fill_all(c->inst, &scale, i, c->data, c->seed, j->threads, c->inputs + c->offset[i]);
         memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
         inputs[i] = c->inputs + c->offset[i];
     }

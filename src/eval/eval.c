@@ -529,7 +529,10 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     e->done = done;
     e->broken = broken;
     e->ctx = ctx;
-    e->workers = o->workers ? o->workers : on_gpu(e) ? 1 : cores();
+    e->workers = o->workers                                 ? o->workers
+                 : on_gpu(e)                                ? 1
+                 : o->candidates && o->candidates < cores() ? (unsigned)o->candidates
+                                                            : cores();
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
     struct links_events ev = {e,           worker_idle,  worker_result, worker_dumped,
                               worker_lost, worker_broken};

@@ -21,6 +21,7 @@ struct evaluator_options {
     struct device_name device;
     struct nvrtc_root nvrtc;
     unsigned workers;                  /* each with a device and a judge; 0: one a core */
+    size_t candidates;                 /* how many will come, and no more workers; 0: many */
     unsigned compilers;                /* 0: one a core */
     unsigned compile_limit_ms;         /* 0: the default of the pool */
     const char *cache;                 /* of builds; NULL: none */

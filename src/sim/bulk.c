@@ -55,10 +55,11 @@ static bool read_map(struct worker *w, struct bulk *b, uint64_t address) {
 /* The rules that an instruction breaks at once, whatever happens later. */
 static bool check_rules(struct worker *w, const struct bulk *b) {
     const struct async_op *a = b->in->async;
+    bool load = b->in->mode == BULK_LOAD;
     const char *why = NULL;
     if (a->rank)
-        why = tile_tensor_check(
-            &b->map, (uint32_t)((b->in->mode == BULK_LOAD ? b->to : b->from) & RANK_OFFSETS));
+        why = tile_tensor_check(&b->map, b->coordinate,
+                                (uint32_t)((load ? b->to : b->from) & RANK_OFFSETS), !load);
     else if (b->in->mode != BULK_WRITE)
         why = tile_bulk_check(b->to, b->from, b->bytes);
     if (!why && a->reduces && !tile_reduce_exists(a->op, a->rank ? b->map.type : a->type))
@@ -155,7 +156,7 @@ static uint8_t *global_piece(struct worker *w, const struct bulk *b, uint64_t ad
 static bool load_tensor(struct worker *w, const struct bulk *b, uint64_t to) {
     struct tile_walk walk;
     struct tile_piece p;
-    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)(to & RANK_OFFSETS));
+    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)(to & RANK_OFFSETS), false);
     while (tile_walk_next(&walk, &p)) {
         uint8_t *dst =
             shared_piece(w, b, p.shared | (to & ~(uint64_t)RANK_OFFSETS), p.bytes, USE_WRITE);
@@ -186,7 +187,7 @@ static bool store_tensor(struct worker *w, const struct bulk *b) {
     struct tile_piece p;
     size_t done = 0;
     enum use use = b->in->async->reduces ? USE_ATOMIC : USE_WRITE;
-    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from);
+    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from, true);
     for (; tile_walk_next(&walk, &p); done += p.bytes) {
         const uint8_t *src =
             b->data ? b->data + done : shared_piece(w, b, p.shared, p.bytes, USE_READ);
@@ -213,7 +214,7 @@ static bool read_source(struct worker *w, struct bulk *b, uint8_t *data) {
             memcpy(data, src, b->bytes);
         return src != NULL;
     }
-    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from);
+    tile_walk_start(&walk, &b->map, b->coordinate, (uint32_t)b->from, true);
     for (; tile_walk_next(&walk, &p); done += p.bytes) {
         const uint8_t *src = shared_piece(w, b, p.shared, p.bytes, USE_READ);
         if (!src)

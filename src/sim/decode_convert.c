@@ -115,10 +115,12 @@ static bool float_place(struct decoder *d, enum ptx_type t, const struct ptx_ope
     return decode_register(d, op, n == 2 ? 'h' : n == 4 ? '4' : '8', at);
 }
 
-/* From a single, or from what was rounded to one in a way that no later rounding can tell. */
+/* From a double, a single, or what was rounded to one in a way that no later rounding can tell. */
 static bool towards(struct decoder *d, const struct conversion *c, uint32_t to, uint32_t from) {
-    static const char *const directions[] = {"rn", "rz", "rm", "rp"};
-    return step2(d, "%", name_of(c->to), directions[c->round], to, from);
+    static const char *const singles[] = {"rn", "rz", "rm", "rp"};
+    static const char *const doubles[] = {"f64", "f64.rz", "f64.rm", "f64.rp"};
+    return step2(d, "%", name_of(c->to), (c->from == PTX_F64 ? doubles : singles)[c->round], to,
+                 from);
 }
 
 static bool int_to_float(struct decoder *d, const struct conversion *c, uint32_t from,
@@ -149,7 +151,7 @@ static bool flushed(struct decoder *d, const struct conversion *c, uint32_t *fro
     if (!c->ftz || c->from != PTX_F32)
         return true;
     uint32_t t = decode_temp(d, 1);
-    bool ok = decode_lanes(d, "%ftz", t, *from, 0);
+    bool ok = decode_lanes(d, "%ftz.source", t, *from, 0);
     *from = t;
     return ok;
 }
@@ -195,9 +197,7 @@ static bool float_to_float(struct decoder *d, const struct conversion *c, uint32
     if (half_to && c->round) {
         if (c->relu)
             return decode_refuse(d, NULL);
-        if (c->from == PTX_F64 && !decode_lanes(d, "%odd.f64", t, from, 0))
-            return false;
-        return towards(d, c, to, c->from == PTX_F64 ? t : from) && float_finish(d, c, to);
+        return towards(d, c, to, from) && float_finish(d, c, to);
     }
     if (c->relu) {
         if (c->from != PTX_F32 || !decode_lanes(d, "%relu.f32", t, from, 0))

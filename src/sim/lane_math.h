@@ -213,13 +213,25 @@ static inline float odd_float(double d) {
     u = inexact && !(u & 1) ? (away ? u - 1 : u + 1) : u;
     return float_of(u);
 }
+/* Between doubles and halves a NaN keeps its sign and the top of its payload. */
+static inline uint32_t half_nan(double d) {
+    uint64_t u = bits_of_double(d);
+    return (uint32_t)(u >> 48 & 0x8000u) | 0x7e00u | (uint32_t)(u >> 42 & 0x3ffu);
+}
+static inline uint32_t bhalf_nan(double d) {
+    uint64_t u = bits_of_double(d);
+    return (uint32_t)(u >> 48 & 0x8000u) | 0x7fc0u | (uint32_t)(u >> 45 & 0x7fu);
+}
 static inline uint32_t double_to_half(double d) {
-    uint64_t u = bits_of_double(d); /* a NaN keeps its sign and the top of its payload */
-    uint32_t nan = (uint32_t)(u >> 48 & 0x8000u) | 0x7e00u | (uint32_t)(u >> 42 & 0x3ffu);
-    return d == d ? float_to_half(odd_float(d)) : nan;
+    return d == d ? float_to_half(odd_float(d)) : half_nan(d);
 }
 static inline uint32_t double_to_bhalf(double d) {
-    return float_to_bhalf(odd_float(d));
+    return d == d ? float_to_bhalf(odd_float(d)) : bhalf_nan(d);
+}
+static inline double half_to_double(uint32_t h) {
+    uint64_t nan =
+        (uint64_t)(h & 0x8000u) << 48 | UINT64_C(0x7ff8000000000000) | (uint64_t)(h & 0x3ffu) << 42;
+    return (h & 0x7fffu) > 0x7c00u ? double_of(nan) : (double)half_to_float(h);
 }
 
 #define HALF2(name, to, from)                                                                      \
@@ -268,15 +280,54 @@ HALF2(h, half_to_float, float_to_half)
 HALF2(bh, bhalf_to_float, float_to_bhalf)
 #undef HALF2
 
-/* Which of several NaNs comes out differs between processors: here it is the first operand's. */
-static inline double d_fma(double a, double b, double c) {
-    double r = fma(a, b, c);
-    uint64_t quiet = UINT64_C(1) << 51;
-    uint64_t nan = a != a   ? bits_of_double(a) | quiet
-                   : b != b ? bits_of_double(b) | quiet
-                   : c != c ? bits_of_double(c) | quiet
+/* Which of several NaNs comes out differs between processors: the GPU gives the last operand's,
+ * quiet, and one of its own where no operand is one. */
+#define QUIET (UINT64_C(1) << 51)
+static inline double d_result(double r, double a, double b) {
+    uint64_t nan = b != b   ? bits_of_double(b) | QUIET
+                   : a != a ? bits_of_double(a) | QUIET
                             : UINT64_C(0xfff8000000000000);
     return r == r ? r : double_of(nan);
+}
+static inline double d_add(double a, double b) {
+    return d_result(a + b, a, b);
+}
+static inline double d_sub(double a, double b) {
+    return d_result(a - b, a, b);
+}
+static inline double d_mul(double a, double b) {
+    return d_result(a * b, a, b);
+}
+static inline double d_fma(double a, double b, double c) {
+    double r = fma(a, b, c);
+    uint64_t nan = c != c ? bits_of_double(c) | QUIET : bits_of_double(d_result(r, a, b));
+    return r == r ? r : double_of(nan);
+}
+/* The sign of a number; a NaN keeps its own. */
+static inline double d_neg(double a) {
+    return double_of(a == a ? bits_of_double(a) ^ UINT64_C(0x8000000000000000)
+                            : bits_of_double(a) | QUIET);
+}
+static inline double d_abs(double a) {
+    return double_of(a == a ? bits_of_double(a) & INT64_MAX : bits_of_double(a) | QUIET);
+}
+
+/* The hardware's seeds for division and roots: of the argument and of the result only the upper
+ * halves are there, the result's within one unit. Subnormal numbers are zeros. */
+static inline double d_upper(double a) {
+    uint64_t u = bits_of_double(a);
+    uint64_t keep = u >> 52 & 0x7ff ? UINT64_C(0xffffffff00000000) : UINT64_C(0x8000000000000000);
+    return a == a ? double_of(u & keep) : double_of(UINT64_C(0x7fffffff00000000));
+}
+static inline double d_rcp_seed(double a) {
+    return d_upper(1.0 / d_upper(a));
+}
+static inline double d_rsqrt_seed(double a) {
+    return d_upper(1.0 / sqrt(d_upper(a)));
+}
+static inline double d_rsqrt(double a) {
+    double r = 1.0 / sqrt(a);
+    return r == r ? r : d_result(r, a, a);
 }
 
 /* Float to integer, after rounding to an integral value: saturates; a NaN gives `nan`. */
@@ -429,6 +480,12 @@ static inline uint32_t half_towards(float f, int mode) {
 static inline uint32_t bhalf_towards(float f, int mode) {
     uint32_t h = float_to_bhalf(f);
     return f == f ? step_half(h, bhalf_to_float(h), f, mode) : h;
+}
+static inline uint32_t double_half_towards(double d, int mode) {
+    return d == d ? half_towards(odd_float(d), mode) : half_nan(d);
+}
+static inline uint32_t double_bhalf_towards(double d, int mode) {
+    return d == d ? bhalf_towards(odd_float(d), mode) : bhalf_nan(d);
 }
 /* Integers to double, to odd: what is rounded again afterwards is rounded once. */
 static inline double odd_double(__int128 v) {

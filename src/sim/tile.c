@@ -58,7 +58,7 @@ static double special_sum(unsigned n, const float *a, const float *b, unsigned s
 
 double tile_dot_exact(const struct tile_model *m, unsigned n, const float *a, const int32_t *ae,
                       const float *b, const int32_t *be, unsigned step, float c, int32_t ce) {
-    int32_t top = ce < -126 ? -126 : ce;
+    int32_t top = ce;
     for (unsigned i = 0; i < n; i++) {
         int32_t e = ae[i] + be[i * step];
         if (ae[i] == TILE_SPECIAL || be[i * step] == TILE_SPECIAL)
@@ -68,6 +68,8 @@ double tile_dot_exact(const struct tile_model *m, unsigned n, const float *a, co
     }
     if (top >= TILE_SPECIAL)
         return special_sum(n, a, b, step, c);
+    if (top == TILE_ZERO)
+        return 0.0;
     int64_t sum = (int64_t)ldexp(c, m->frac - top);
     for (unsigned i = 0; i < n; i++)
         sum += (int64_t)ldexp((double)a[i] * b[i * step], m->frac - top);
@@ -81,11 +83,12 @@ float tile_round_f32(const struct tile_model *m, double sum) {
     frexp(sum, &e); /* 2^(e-1) <= |sum| < 2^e */
     if (isinf(sum) || e > 128)
         return sum > 0 ? INFINITY : -INFINITY;
-    int last = (e - 1 < -126 ? -126 : e - 1) - m->out; /* exponent of the last bit kept */
-    return (float)ldexp(trunc(ldexp(sum, -last)), last);
+    int last = (e - 1 < -126 ? -126 : e - 1) - m->out;         /* exponent of the last bit kept */
+    return (float)ldexp(trunc(ldexp(sum, -last)) + 0.0, last); /* a zero has no sign */
 }
 uint32_t tile_round_f16(double sum) {
-    return sum == sum ? double_to_half(sum) : 0x7fffu;
+    uint32_t h = sum == sum ? double_to_half(sum) : 0x7fffu;
+    return h == 0x8000u ? 0 : h;
 }
 
 /* A few operands at a time, through the same unpacking as everybody's. */

@@ -44,7 +44,8 @@ const struct tile_engine *tile_engine_get(void);
 double tile_dot_exact(const struct tile_model *m, unsigned n, const float *a, const int32_t *ae,
                       const float *b, const int32_t *be, unsigned step, float c, int32_t ce);
 
-/* The end of a sum: towards zero to m->out bits, and to the nearest half. NaN gives the one NaN. */
+/* The end of a sum: towards zero to m->out bits, and to the nearest half. NaN gives the one NaN,
+ * zeros are positive. */
 float tile_round_f32(const struct tile_model *m, double sum);
 uint32_t tile_round_f16(double sum);
 

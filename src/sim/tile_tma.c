@@ -159,9 +159,11 @@ uint32_t tile_map_box_bytes(const struct tile_map *m) {
 }
 
 void tile_walk_start(struct tile_walk *w, const struct tile_map *m, const int32_t *coordinate,
-                     uint32_t shared) {
-    *w = (struct tile_walk){
-        .map = m, .shared = shared, .row_bytes = m->box[0] * tile_map_type_bytes(m->type)};
+                     uint32_t shared, bool store) {
+    *w = (struct tile_walk){.map = m,
+                            .shared = shared,
+                            .store = store,
+                            .row_bytes = m->box[0] * tile_map_type_bytes(m->type)};
     for (unsigned i = 0; i < m->rank; i++) {
         w->start[i] = coordinate[i];
         w->count[i] = box_count(m, i);
@@ -197,6 +199,8 @@ bool tile_walk_next(struct tile_walk *w, struct tile_piece *out) {
     int64_t size = tile_map_type_bytes(m->type), at = w->row_done;
     int64_t first = -w->start[0] * size; /* of the row's bytes, those of the tensor */
     int64_t end = ((int64_t)m->extent[0] - w->start[0]) * size;
+    if (w->store && end > 0)
+        end = (end + CHUNK - 1) / CHUNK * CHUNK;
     uint64_t row;
     bool inside = row_address(w, &row) && at >= first && at < end;
     int64_t stop = w->row_bytes;
@@ -218,15 +222,10 @@ bool tile_walk_next(struct tile_walk *w, struct tile_piece *out) {
 }
 
 void tile_map_fill(const struct tile_map *m, uint8_t *dst, size_t bytes) {
-    static const uint8_t half_nan[] = {0xff, 0x7f};
-    static const uint8_t float_nan[] = {0xff, 0xff, 0xff, 0x7f};
-    static const uint8_t double_nan[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
-    unsigned size = tile_map_type_bytes(m->type);
-    const uint8_t *nan = size == 2 ? half_nan : size == 4 ? float_nan : double_nan;
-    if (!m->fill_nan)
-        memset(dst, 0, bytes);
+    static const uint8_t nan[] = {0xf7, 0x7f}; /* one pattern for every width of a float */
+    memset(dst, 0, bytes);
     for (size_t i = 0; m->fill_nan && i < bytes; i++)
-        dst[i] = nan[i % size];
+        dst[i] = nan[i % 2];
 }
 
 void tile_map_convert(const struct tile_map *m, uint8_t *dst, const uint8_t *src, size_t bytes) {
@@ -253,8 +252,17 @@ const char *tile_bulk_check(uint64_t dst, uint64_t src, uint64_t bytes) {
         return "the destination of a bulk copy must be a multiple of 16";
     return src % CHUNK ? "the source of a bulk copy must be a multiple of 16" : NULL;
 }
-const char *tile_tensor_check(const struct tile_map *m, uint32_t shared) {
+/* An H200 answers the last two with an illegal instruction. */
+const char *tile_tensor_check(const struct tile_map *m, const int32_t *coordinate, uint32_t shared,
+                              bool store) {
     if (tile_map_box_bytes(m) > MAX_SHARED)
         return "the tensor map's box is larger than shared memory";
-    return shared % 128 ? "a tensor copy's shared memory must be aligned to 128 bytes" : NULL;
+    if (shared % 128)
+        return "a tensor copy's shared memory must be aligned to 128 bytes";
+    if ((int64_t)coordinate[0] * tile_map_type_bytes(m->type) % CHUNK)
+        return "a tensor copy must begin at a multiple of 16 bytes: its innermost coordinate";
+    for (unsigned i = 0; store && i < m->rank; i++)
+        if (coordinate[i] < 0)
+            return "a tensor store must not begin at a negative coordinate";
+    return NULL;
 }

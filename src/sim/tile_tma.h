@@ -70,18 +70,20 @@ struct tile_piece {
     uint64_t global; /* address; meaningless when outside */
     uint32_t shared;
     uint32_t bytes;
-    bool inside; /* of the tensor: loads fill what is not, stores leave it out */
+    bool inside; /* loads fill what is not, stores leave it out */
 };
 struct tile_walk { /* private */
     const struct tile_map *map;
     int64_t start[TILE_MAX_RANK];
     uint32_t count[TILE_MAX_RANK], at[TILE_MAX_RANK];
     uint32_t row_bytes, row_done, shared;
-    bool done;
+    bool store, done;
 };
-/* `coordinate` may be negative or past the extents; `shared` is the box's address. */
+/* `coordinate` may be negative or past the extents; `shared` is the box's address. Loads see a
+ * tensor that ends with its last element. Stores and reductions write whole pieces of 16 bytes: of
+ * a row that ends inside of one they write into the padding that follows it, as an H200 does. */
 void tile_walk_start(struct tile_walk *w, const struct tile_map *m, const int32_t *coordinate,
-                     uint32_t shared);
+                     uint32_t shared, bool store);
 bool tile_walk_next(struct tile_walk *w, struct tile_piece *out);
 
 /* What a load writes outside the tensor, and what it does to what it read (flushing, rounding). */
@@ -90,7 +92,8 @@ void tile_map_convert(const struct tile_map *m, uint8_t *dst, const uint8_t *src
 
 /* NULL, or the rule that a copy breaks. */
 const char *tile_bulk_check(uint64_t dst, uint64_t src, uint64_t bytes);
-const char *tile_tensor_check(const struct tile_map *m, uint32_t shared);
+const char *tile_tensor_check(const struct tile_map *m, const int32_t *coordinate, uint32_t shared,
+                              bool store);
 
 enum tile_reduce_op {
     TILE_REDUCE_ADD,

@@ -8,6 +8,7 @@
 #include "spec/data.h"
 
 #include "spec/bind.h"
+#include "spec/parallel.h"
 #include "spec/scalar.h"
 #include "spec/source.h"
 
@@ -155,4 +156,27 @@ void data_fill(const struct inst *in, const struct data_scale *scale, size_t ten
         data_store(k->source.dtype, chunk, (size_t)n, (char *)dst + (size_t)at * size);
     }
     maker_release(&m);
+}
+
+struct filling {
+    const struct inst *in;
+    const struct data_scale *scale;
+    size_t tensor;
+    enum data_kind kind;
+    uint64_t seed;
+    char *dst;
+};
+
+static void fill_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
+    const struct filling *f = ctx;
+    size_t size = dtype_info(f->in->task->tensors[f->tensor].dtype)->bytes;
+    (void)part;
+    data_fill(f->in, f->scale, f->tensor, f->kind, f->seed, first, last - first,
+              f->dst + (size_t)first * size);
+}
+
+void data_fill_all(const struct inst *in, const struct data_scale *scale, size_t tensor,
+                   enum data_kind kind, uint64_t seed, unsigned threads, void *dst) {
+    struct filling f = {in, scale, tensor, kind, seed, dst};
+    parallel_for(threads, in->tensors[tensor].count, fill_piece, &f);
 }

@@ -23,10 +23,16 @@ struct data_scale {
     double factor[DATA_COUNT];
 };
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out, struct err *err);
+/* The same factor of one kind, which is all that data of this kind need; 1 for the others. */
+bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,
+                         struct data_scale *out, struct err *err);
 
 /* Elements [first, first+count) of input tensor `tensor`, in its dtype, into dst. */
 void data_fill(const struct inst *in, const struct data_scale *scale, size_t tensor,
                enum data_kind kind, uint64_t seed, int64_t first, int64_t count, void *dst);
+/* All of it, on several threads. */
+void data_fill_all(const struct inst *in, const struct data_scale *scale, size_t tensor,
+                   enum data_kind kind, uint64_t seed, unsigned threads, void *dst);
 
 /* Between stored elements and double. bf16 and f16 round to nearest even. */
 void data_load(enum dtype t, const void *src, size_t n, double *dst);

@@ -109,17 +109,37 @@ static double most_allowed(const struct inst *in, const struct inst *sample) {
     return most / STAND_IN_ROOM / fmax(1, all.fullest_sum / fmax(1, some.longest_sum));
 }
 
-bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,
-                     struct err *err) {
-    static const enum data_kind kinds[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES};
+static const enum data_kind scaled[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES};
+#define SCALED (sizeof scaled / sizeof *scaled)
+
+static bool find(const struct inst *in, const enum data_kind *kinds, size_t n, uint64_t seed,
+                 struct data_scale *out, struct err *err) {
     struct arena *a = arena_new((size_t)64 << 20);
     const struct inst *sample = inst_sample(in, a);
     double most = most_allowed(in, sample);
     bool ok = true;
-    for (int i = 0; i < DATA_COUNT; i++)
-        out->factor[i] = 1;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && ok; i++)
+    for (size_t i = 0; i < n && ok; i++)
         ok = scale_kind(sample, kinds[i], seed, most, out, err);
     arena_free(a);
     return ok;
+}
+
+static void unscaled(struct data_scale *out) {
+    for (int i = 0; i < DATA_COUNT; i++)
+        out->factor[i] = 1;
+}
+
+bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,
+                     struct err *err) {
+    unscaled(out);
+    return find(in, scaled, SCALED, seed, out, err);
+}
+
+bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,
+                         struct data_scale *out, struct err *err) {
+    size_t i = 0;
+    unscaled(out);
+    while (i < SCALED && scaled[i] != kind)
+        i++;
+    return i == SCALED || find(in, &kind, 1, seed, out, err);
 }

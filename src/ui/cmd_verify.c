@@ -88,6 +88,7 @@ int cmd_verify(struct ui *ui) {
         !ui_evaluator_options(ui, task, inst, &eo, &err))
         return ui_fail(ui, &err);
     eo.thorough = true;
+    eo.candidates = n * repeat;
     eo.fresh_seeds = true;
     v.named = n > 1;
     v.lines = n * repeat > 1;

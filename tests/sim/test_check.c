@@ -291,6 +291,8 @@ static void test_async(void) {
         {"bulk_past_end", 1, 64, "past the end of x"},
         {"tile_misaligned", 1, 64, "128", .map = true},
         {"tile_past_shared", 1, 64, "outside its", .map = true},
+        {"tile_between", 1, 64, "a multiple of 16 bytes", .map = true},
+        {"store_before_first", 1, 64, "a negative coordinate", .map = true},
         {"wrong_rank", 1, 64, "another rank", .map = true},
         {"not_a_map", 1, 64, "no tensor map", .map = true},
         {"large_box", 1, 64, "cannot be 512", .map = true},

@@ -53,7 +53,7 @@ static uint64_t run_load(const struct tile_map *m, const int32_t *at, uint32_t s
     struct tile_walk w;
     struct tile_piece p;
     uint64_t bytes = 0;
-    tile_walk_start(&w, m, at, shared);
+    tile_walk_start(&w, m, at, shared, false);
     while (tile_walk_next(&w, &p)) {
         bytes += p.bytes;
         CHECK(p.bytes > 0 && p.shared + p.bytes <= SHARED_BYTES);
@@ -162,9 +162,50 @@ static void test_rules(void) {
     CHECK(!tile_map_decode(bytes, &m));
     CHECK(tile_bulk_check(0, 16, 32) == NULL && tile_bulk_check(8, 0, 16) &&
           tile_bulk_check(0, 8, 16) && tile_bulk_check(0, 0, 8));
-    CHECK(tile_tensor_check(&good, 128) == NULL && tile_tensor_check(&good, 64));
     m = map_2d(TILE_MAP_F32, 4096, 4096, 256, 256, 0); /* the driver encodes it */
-    CHECK(tile_map_encode(&m, bytes, &err) && tile_tensor_check(&m, 0));
+    CHECK(tile_map_encode(&m, bytes, &err) && tile_tensor_check(&m, (int32_t[5]){0}, 0, false));
+}
+
+static void test_places(void) {
+    static const struct {
+        const char *what;
+        enum tile_map_type type;
+        int32_t at[2];
+        uint32_t shared;
+        bool store, legal;
+    } rows[] = {
+        {"the tensor's begin", TILE_MAP_F16, {0, 0}, 128, false, true},
+        {"shared memory between 128 bytes", TILE_MAP_F16, {0, 0}, 64, false, false},
+        {"16 bytes in", TILE_MAP_F16, {8, 3}, 0, false, true},
+        {"14 bytes in", TILE_MAP_F16, {7, 3}, 0, false, false},
+        {"16 bytes before", TILE_MAP_F32, {-4, -1}, 0, false, true},
+        {"12 bytes before", TILE_MAP_F32, {-3, 0}, 0, false, false},
+        {"a byte that is a multiple of 16", TILE_MAP_U8, {48, 0}, 0, true, true},
+        {"a store between 16 bytes", TILE_MAP_U8, {60, 0}, 0, true, false},
+        {"a store before the row", TILE_MAP_F32, {-4, 0}, 0, true, false},
+        {"a store before the first row", TILE_MAP_F32, {4, -1}, 0, true, false},
+        {"a store past the end", TILE_MAP_F32, {4000, 4000}, 0, true, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tile_map m = map_2d(rows[i].type, 64, 64, 16, 8, 0);
+        bool legal = !tile_tensor_check(&m, rows[i].at, rows[i].shared, rows[i].store);
+        CHECKF(legal == rows[i].legal, "%s", rows[i].what);
+    }
+}
+
+/* Where rows of 100 bytes are stored: whole pieces of 16, into the padding after them. */
+static void test_store_ends(void) {
+    struct tile_map m = map_2d(TILE_MAP_F32, 25, 3, 32, 4, 0);
+    struct tile_walk w;
+    struct tile_piece p;
+    uint32_t inside = 0, rows = 0;
+    tile_walk_start(&w, &m, (int32_t[2]){0, 0}, 0, true);
+    for (; tile_walk_next(&w, &p); inside += p.inside ? p.bytes : 0)
+        rows += p.inside && (p.global - BASE) % m.stride[1] == 0 && p.bytes == 112;
+    CHECK(inside == 3 * 112 && rows == 3);
+    tile_walk_start(&w, &m, (int32_t[2]){28, 0}, 0, true); /* beyond even that */
+    while (tile_walk_next(&w, &p))
+        CHECK(!p.inside);
 }
 
 static void test_values(void) {
@@ -172,7 +213,7 @@ static void test_values(void) {
     uint16_t h[4];
     m.fill_nan = true;
     tile_map_fill(&m, (uint8_t *)h, sizeof h);
-    CHECK(h[0] == 0x7fff && h[3] == 0x7fff);
+    CHECK(h[0] == 0x7ff7 && h[3] == 0x7ff7);
     static const uint32_t in[] = {0x3f801000, 0x3f803000, 0x00000001, 0x7f800001, 0xbf801001};
     static const uint32_t out[] = {0x3f800000, 0x3f804000, 0x00000000, 0x7f800001, 0xbf802000};
     uint32_t u[5];
@@ -257,6 +298,8 @@ static const struct tap_case cases[] = {
     {"boxes inside, across and outside the tensor, every swizzle", test_boxes},
     {"ranks 1 to 5, element strides", test_ranks},
     {"tensor maps: the rules", test_rules},
+    {"where tensor copies may begin", test_places},
+    {"where stores end", test_store_ends},
     {"fill, rounding, flushing", test_values},
     {"reductions", test_reductions},
     {"mbarrier", test_mbarrier},

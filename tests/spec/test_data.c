@@ -241,6 +241,11 @@ static void scale_holds_back(void) {
                 most = fabsf(v[i]) > most ? fabsf(v[i]) : most;
             CHECKF(most >= rows[k].least && most <= rows[k].most, "%s: %g", rows[k].body, most);
             CHECK(f.scale.factor[DATA_STATED] == 1);
+            for (int kind = 0; kind < DATA_COUNT; kind++) {
+                struct data_scale own;
+                CHECK(data_scale_find_for(f.in, (enum data_kind)kind, 11, &own, &f.err));
+                CHECK(own.factor[kind] == f.scale.factor[kind]);
+            }
         }
         fixture_end(&f);
     }
@@ -392,6 +397,24 @@ static void defined_ranges_can_be_made_alone(void) {
     fixture_end(&f);
 }
 
+static void threads_make_the_same(void) {
+    struct fixture f;
+    unsigned char one[MOST * 8], many[MOST * 8];
+    if (!fixture_text(&f, DEFINED))
+        return fixture_end(&f);
+    for (size_t t = 0; t < f.task->ntensors; t++) {
+        const struct bound_tensor *b = &f.in->tensors[t];
+        for (int k = 0; tensor_is_input(&f.task->tensors[t]) && k < DATA_COUNT; k++) {
+            data_fill(f.in, &f.scale, t, (enum data_kind)k, 7, 0, b->count, one);
+            memset(many, 0xa5, sizeof many);
+            data_fill_all(f.in, &f.scale, t, (enum data_kind)k, 7, 3, many);
+            CHECKF(memcmp(one, many, b->bytes) == 0 && many[b->bytes] == 0xa5, "tensor %zu kind %s",
+                   t, data_name((enum data_kind)k));
+        }
+    }
+    fixture_end(&f);
+}
+
 /* Definitions must not overflow either: rows of a softmax stay finite under every finite kind. */
 static void scale_holds_definitions_back(void) {
     struct fixture f;
@@ -530,6 +553,7 @@ static const struct tap_case cases[] = {
     {"assumptions leave variety", promises_leave_variety},
     {"definitions are evaluated", definitions_are_evaluated},
     {"ranges of defined inputs can be made alone", defined_ranges_can_be_made_alone},
+    {"threads make the same", threads_make_the_same},
     {"scale holds definitions back", scale_holds_definitions_back},
     {"scale leaves room for sums", scale_leaves_room_for_sums},
     {"conversions", conversions},

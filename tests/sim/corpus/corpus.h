@@ -4,7 +4,7 @@
  * A row is a launch. A kernel's parameters are its tensor maps, its buffers and its integers, in
  * this order. What it leaves in the buffers marked `out` is its result, of which an answer is kept:
  * a digest for each CORPUS_N words, and as many words as there is room for, all of them where
- * results are compared by units in the last place. */
+ * results are compared by units in the last place. The answer to an illegal launch is empty. */
 #ifndef CORPUS_CORPUS_H
 #define CORPUS_CORPUS_H
 
@@ -70,6 +70,7 @@ struct corpus_row {
     uint32_t grid[3], block;
     uint32_t shared; /* dynamic, bytes */
     bool cooperative;
+    bool illegal; /* the kernel ends with an illegal instruction */
     struct corpus_compare compare;
     struct corpus_buffer buffers[CORPUS_BUFFERS];
     struct corpus_map maps[CORPUS_MAPS];

@@ -100,8 +100,11 @@ static inline const char *forms_operand(const char *name, const char *shape, uns
     return forms_register(shape[i], i);
 }
 
-/* Divisors are odd: dividing by zero gives whatever a machine likes. */
-static inline void forms_divisor(struct forms *f, const char *name, char shape) {
+/* Divisors are odd, for dividing by zero gives whatever a machine likes; so does fns from a bit
+ * that is not there. */
+static inline void forms_tame(struct forms *f, const char *name, char shape) {
+    if (!strncmp(name, "fns.", 4))
+        buf_puts(f->ptx, S("and.b32 %b, %b, 31;\n"));
     if ((strncmp(name, "div.", 4) && strncmp(name, "rem.", 4)) || forms_has(name, ".f"))
         return;
     buf_printf(f->ptx, shape == 'h'   ? "or.b16 %%hb, %%hb, 1;\n"
@@ -115,7 +118,7 @@ static inline void forms_instruction(struct forms *f, const char *text, const st
     bool carries = op->shape[n] == 'c';
     bool in = carries && text[strcspn(text, ".") - 1] == 'c';
     char shape = op->shape[0];
-    forms_divisor(f, text, op->shape[n - 1]);
+    forms_tame(f, text, op->shape[n - 1]);
     if (in) /* a carry to take in */
         buf_printf(f->ptx,
                    shape == '8' ? "add.cc.u64 %%wd, %%wb, %%wc;\n" : "add.cc.u32 %%d, %%b, %%c;\n");
@@ -203,7 +206,7 @@ static inline const char *forms_compare(const char *kernel) {
         {"rsqrt_f32", "ULPS_F32(2)"},  {"ex2_f32", "ULPS_F32(2)"},   {"lg2_f32", "NEAR_F32(4)"},
         {"sin_f32", "NEAR_F32(8)"},    {"cos_f32", "NEAR_F32(8)"},   {"tanh_f32", "ULPS_F32(4096)"},
         {"ex2_f16", "ULPS_F16(2)"},    {"ex2_bf16", "ULPS_BF16(2)"}, {"tanh_f16", "NEAR_F16(1)"},
-        {"tanh_bf16", "ULPS_BF16(1)"}, {"rcp_f64", "UPPER_F64(1)"},  {"rsqrt_f64", "UPPER_F64(2)"},
+        {"tanh_bf16", "ULPS_BF16(1)"}, {"rcp_f64", "UPPER_F64(1)"},  {"rsqrt_f64", "UPPER_F64(1)"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(kernel, rows[i].kernel))
@@ -357,6 +360,21 @@ static inline void forms_pairs(struct forms *f) {
     forms_end(f, "SAME");
 }
 
+/* Which of several NaNs comes out: two of three operands are some. */
+static inline void forms_nans(struct forms *f) {
+    static const char *const rows[] = {
+        "fma.rn.f64 %wd, %wa, %wb, %wc", "fma.rn.f64 %wd, %wb, %wa, %wc",
+        "fma.rn.f64 %wd, %wb, %wc, %wa", "add.rn.f64 %wd, %wb, %wc", "mul.rn.f64 %wd, %wb, %wc"};
+    forms_begin(f, "nans");
+    buf_puts(f->ptx, S("or.b64 %wb, %wb, 0x7ff8000000000000;\n"
+                       "or.b64 %wc, %wc, 0x7ff8000000000000;\n"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf_printf(f->ptx, "%s; // %u\n", rows[i], f->planes);
+        forms_store(f, '8');
+    }
+    forms_end(f, "SAME");
+}
+
 static inline void forms_conversions(struct forms *f) {
     for (size_t t = 0; t < FORMS_TYPES; t++) {
         char kernel[32];
@@ -376,6 +394,7 @@ static inline void forms_write(struct buf *ptx, struct buf *def) {
     buf_puts(def, S("/* Written by corpus-forms: FORM(kernel of forms.ptx, planes, comparison, "
                     "inputs) */\n"));
     forms_operations(&f);
+    forms_nans(&f);
     forms_conversions(&f);
 }
 

@@ -97,6 +97,7 @@
      .name = "load_" #id,                                                                          \
      .grid = {1, 1, 1},                                                                            \
      .block = 32,                                                                                  \
+     .illegal = ILLEGAL,                                                                           \
      .buffers = {OF(8192, what, DISTS), OUT(1024)},                                                \
      .maps = {{n, t, 0, e, p, b, s, sw, no}},                                                      \
      .nints = 6,                                                                                   \
@@ -107,6 +108,7 @@
      .name = "store_" #k "_" #id,                                                                  \
      .grid = {1, 1, 1},                                                                            \
      .block = 32,                                                                                  \
+     .illegal = ILLEGAL,                                                                           \
      .buffers = {OUT_OF(8192, what, DISTS), OF(1024, what, DISTS)},                                \
      .maps = {{n, t, 0, e, p, b, s, sw, 0}},                                                       \
      .nints = 5,                                                                                   \
@@ -154,8 +156,14 @@ static const struct corpus_row corpus[] = {
     CORPUS_MATRIX(MATRIX)
     MATRIX(move, 0, "")
     CORPUS_WMMA(WMMA)
+#define ILLEGAL false
     CORPUS_LOADS(COPY_IN)
     CORPUS_STORES(COPY_OUT)
+#undef ILLEGAL
+#define ILLEGAL true
+    CORPUS_ILLEGAL_LOADS(COPY_IN)
+    CORPUS_ILLEGAL_STORES(COPY_OUT)
+#undef ILLEGAL
     /* clang-format on */
     {.file = "corpus/copies",
      .kernel = "multicast_tensor",

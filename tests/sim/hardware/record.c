@@ -5,18 +5,19 @@
  *
  * The driver compiles the PTX that the simulator reads. A kernel that faults leaves a context that
  * nothing repairs: the rows run in a child process, and when that dies or hangs, its row is named
- * and skipped and another child goes on with the next one. The parent never touches the GPU. */
+ * and skipped and another child goes on with the next one. The parent never touches the GPU. Rows
+ * that are to end with an illegal instruction are recorded when they do. */
 #include "../corpus/table.h"
 
 #include <cuda.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_S 8 /* for one row, its file's compilation included */
+#define SPENT      4 /* how a child ends that recorded its row and lost its context */
 
 /* What the parent knows of a child. */
 struct progress {
@@ -128,6 +129,15 @@ static bool prepare(struct gpu *g, const struct corpus_row *r, struct launch *l)
     return true;
 }
 
+static bool write_answer(struct gpu *g, const struct corpus_row *r, uint32_t n) {
+    static struct corpus_answer a;
+    corpus_answer(r, host, n, &a);
+    fwrite(&a, 1, CORPUS_HEAD, g->out);
+    fwrite(a.digest, 4, a.ndigests, g->out);
+    fwrite(a.sample, 4, a.nsample, g->out);
+    return fflush(g->out) == 0;
+}
+
 /* Ends the process after an error of the kernel: the context is lost. */
 static void launch(struct gpu *g, const struct corpus_row *r, struct launch *l) {
     CUresult e = r->cooperative
@@ -135,12 +145,18 @@ static void launch(struct gpu *g, const struct corpus_row *r, struct launch *l) 
                                                  r->block, 1, 1, r->shared, NULL, l->args)
                      : cuLaunchKernel(l->fn, r->grid[0], r->grid[1], r->grid[2], r->block, 1, 1,
                                       r->shared, NULL, l->args, NULL);
-    if (!TRY(e, "launch") || !TRY(cuCtxSynchronize(), "the kernel"))
+    if (!TRY(e, "launch"))
+        _exit(1);
+    e = cuCtxSynchronize();
+    if (r->illegal && e == CUDA_ERROR_ILLEGAL_INSTRUCTION && write_answer(g, r, 0)) {
+        g->progress->kept++;
+        _exit(SPENT);
+    }
+    if (!TRY(e, "the kernel"))
         _exit(1);
 }
 
 static bool keep(struct gpu *g, const struct corpus_row *r, const struct launch *l) {
-    static struct corpus_answer a;
     uint32_t n = 0;
     for (uint32_t b = 0; b < CORPUS_BUFFERS; b++)
         if (r->buffers[b].out) {
@@ -149,11 +165,7 @@ static bool keep(struct gpu *g, const struct corpus_row *r, const struct launch 
                 return false;
             n += r->buffers[b].words;
         }
-    corpus_answer(r, host, n, &a);
-    fwrite(&a, 1, CORPUS_HEAD, g->out);
-    fwrite(a.digest, 4, a.ndigests, g->out);
-    fwrite(a.sample, 4, a.nsample, g->out);
-    return fflush(g->out) == 0;
+    return write_answer(g, r, n);
 }
 
 static void record_row(struct gpu *g, const struct corpus_row *r) {
@@ -238,6 +250,8 @@ int main(int argc, char **argv) {
         int status = attend(pid, p);
         if (status == 0)
             break;
+        if (status == SPENT)
+            continue;
         if (!p->ready) {
             fprintf(stderr, "record: %s\n", p->text);
             return 3;

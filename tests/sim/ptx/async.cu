@@ -91,7 +91,7 @@ extern "C" __global__ void tiles(const __grid_constant__ CUtensorMap in,
                      "r"(1024));
         asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
                      "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(at(s)),
-                     "l"(&in), "r"(x - 1), "r"(y), "r"(at(&bar)));
+                     "l"(&in), "r"(x - 4), "r"(y), "r"(at(&bar)));
     }
     __syncthreads();
     wait(at(&bar), 0);

@@ -409,6 +409,16 @@ KERNELS(bulk_past_end)
                  "bytes [%0], [%1, {%2, %2}], [%3];" ::"r"(at(to)),                                \
                  "l"(map), "r"(0), "r"(at(&(bar)))                                                 \
                  : "memory")
+#define TILE_AT(to, map, column, row, bar)                                                         \
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"     \
+                 "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(at(to)),                                \
+                 "l"(map), "r"(column), "r"(row), "r"(at(&(bar)))                                  \
+                 : "memory")
+#define STORE_TILE(map, column, row, from)                                                         \
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], "     \
+                 "[%3];" ::"l"(map),                                                               \
+                 "r"(column), "r"(row), "r"(at(from))                                              \
+                 : "memory")
 #define LINE(to, map, bar)                                                                         \
     asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::"     \
                  "bytes [%0], [%1, {%2}], [%3];" ::"r"(at(to)),                                    \
@@ -443,6 +453,33 @@ MAP_BODY(tile_past_shared) {
     y[threadIdx.x] = s[threadIdx.x + 32];
 }
 MAP_KERNELS(tile_past_shared)
+
+// From the second column on, 4 bytes into 16.
+MAP_BODY(tile_between) {
+    __shared__ __align__(128) int s[64];
+    BARRIER(1);
+    if (threadIdx.x == 0) {
+        EXPECT(bar, 256);
+        TILE_AT(s, &m, BUG ? 1 : 4, -1, bar); // BUG: trap
+    }
+    WAIT(bar, 0);
+    y[threadIdx.x] = s[threadIdx.x];
+}
+MAP_KERNELS(tile_between)
+
+// What a load may do and a store may not.
+MAP_BODY(store_before_first) {
+    __shared__ __align__(128) int s[64];
+    s[threadIdx.x] = 1;
+    FENCE_PROXY();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        STORE_TILE(&m, 4, BUG ? -1 : 14, s); // BUG: trap
+        COMMIT_BULK();
+        WAIT_BULK();
+    }
+}
+MAP_KERNELS(store_before_first)
 
 MAP_BODY(wrong_rank) {
     __shared__ __align__(128) int s[64];
