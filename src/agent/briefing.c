@@ -12,6 +12,12 @@ static int64_t arch_number(const char *arch) {
     return digits ? strtol(digits, NULL, 10) : 0;
 }
 
+const char *stage_name(enum stage s) {
+    static const char *const names[STAGE_COUNT] = {"structure", "details", "parameters"};
+    BUG_IF((unsigned)s >= STAGE_COUNT);
+    return names[s];
+}
+
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
                    struct briefing *out, struct err *err) {
     if (!gpu)
