@@ -150,7 +150,7 @@ static void say_places(const struct mismatches *m, struct buf *out) {
         said |= say_last(m, d, out) || say_edge(m, d, out);
     int64_t step = m->rank ? stripe_of(m) : 0;
     if (step > 1)
-        buf_printf(out, "A stripe: every %lldth element of a row. ", (long long)step);
+        buf_printf(out, "A stripe: one element in %lld of a row. ", (long long)step);
     else if (step == 1 && !said)
         buf_puts(out, S("A run of consecutive elements. "));
 }
