@@ -1,7 +1,7 @@
 /* A request of the search becomes a job: a prompt, its tries, and what to do with a reply that can
  * be read. Jobs are independent; several may be in flight. */
 #include "agent/llm/llm.h"
-#include "agent/llm/memory.h"
+#include "agent/llm/notebook.h"
 #include "agent/llm/reply.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ struct llm {
     const struct provider *provider;
     struct llm_options o;
     uint64_t asked[ROLE_COUNT];
-    struct memory memory;
+    struct notebook notes;
     struct job *open; /* cancelled when the agent goes */
 };
 
@@ -156,7 +156,7 @@ static bool take_line(struct job *j, const struct reply_line *l, struct strategy
         return false;
     strategy_repair(b->catalogue, &b->ground, out);
     if (l->comment.n)
-        memory_set_note(&j->llm->memory, strategy_hash(b->catalogue, out), l->comment);
+        notebook_set_note(&j->llm->notes, strategy_hash(b->catalogue, out), l->comment);
     return true;
 }
 
@@ -207,16 +207,16 @@ static void llm_plan(void *self, const struct briefing *b, size_t n, struct rng 
 /* Crossover of code: the child's decisions are drawn, its source is written from both parents'. */
 static bool cross_code(struct llm *x, const struct briefing *b, const struct parent *p,
                        const struct parent *q, struct rng r, struct strategy *child) {
-    const struct memory_entry *a, *c;
+    const struct notebook_entry *a, *c;
     if (!x->o.cross_code)
         return false;
-    a = memory_find(&x->memory, strategy_hash(b->catalogue, &p->strategy));
-    c = memory_find(&x->memory, strategy_hash(b->catalogue, &q->strategy));
+    a = notebook_find(&x->notes, strategy_hash(b->catalogue, &p->strategy));
+    c = notebook_find(&x->notes, strategy_hash(b->catalogue, &q->strategy));
     if (!a || !c || !a->source.n || !c->source.n)
         return false;
     str parents[2] = {a->source, c->source};
     strategy_cross(b->catalogue, &b->ground, &p->strategy, &q->strategy, r, child);
-    struct memory_entry *e = memory_of(&x->memory, strategy_hash(b->catalogue, child));
+    struct notebook_entry *e = notebook_of(&x->notes, strategy_hash(b->catalogue, child));
     memcpy(e->parents, parents, sizeof parents);
     return true;
 }
@@ -243,7 +243,7 @@ static bool read_aligned(struct job *j, str reply, struct err *complaint) {
     if (!reply_read_strategies(reply, j->mem, &lines, &n, &idea, complaint) ||
         !take_lines(j, lines, n, &s, 1, complaint))
         return false;
-    memory_set_source(&j->llm->memory, strategy_hash(j->briefing.catalogue, &s), j->before);
+    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &s), j->before);
     j->plan(j->ctx, &s, 1, idea, NULL);
     return true;
 }
@@ -254,7 +254,7 @@ static void llm_align(void *self, const struct briefing *b, const struct strateg
     struct err err = {0};
     str hash = S("");
     json_get_str(record, "source_sha256", &hash);
-    const struct memory_entry *e = memory_of_source(&x->memory, hash);
+    const struct notebook_entry *e = notebook_of_source(&x->notes, hash);
     if (!e) { /* not ours: nothing is known against it */
         done(ctx, s, 1, S(""), NULL);
         return;
@@ -272,8 +272,8 @@ static bool read_code(struct job *j, str reply, struct err *complaint) {
     struct reply_source s;
     if (!reply_read_source(reply, S(""), j->mem, &s, complaint))
         return false;
-    memory_set_source(&j->llm->memory, strategy_hash(j->briefing.catalogue, &j->strategy),
-                      s.source);
+    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &j->strategy),
+                        s.source);
     j->code(j->ctx, s.source, NULL);
     return true;
 }
@@ -283,7 +283,7 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
     struct llm *x = self;
     struct err err = {0};
     struct job *j = job_new(x, b, ROLE_CODER, read_code, ctx);
-    const struct memory_entry *e = memory_find(&x->memory, strategy_hash(b->catalogue, s));
+    const struct notebook_entry *e = notebook_find(&x->notes, strategy_hash(b->catalogue, s));
     j->code = done;
     j->strategy = *s;
     str note = e ? e->note : S("");
@@ -297,8 +297,8 @@ static bool read_edit(struct job *j, str reply, struct err *complaint) {
         return false;
     if (str_eq(s.source, j->before))
         return err_set(complaint, ERR_NO, "the source is the one you were shown: change it.");
-    memory_set_source(&j->llm->memory, strategy_hash(j->briefing.catalogue, &j->strategy),
-                      s.source);
+    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &j->strategy),
+                        s.source);
     j->edit(j->ctx, s.source, s.idea.n ? s.idea : S("(no idea stated)"), NULL);
     return true;
 }
@@ -336,14 +336,14 @@ static void llm_free(void *self) {
             x->provider->cancel(x->provider->self, x->open->call);
         job_free(x->open);
     }
-    memory_release(&x->memory);
+    notebook_release(&x->notes);
     mem_free(x);
 }
 
 void llm_new(const struct provider *p, const struct llm_options *o, struct agent *out) {
     struct llm *x = mem_alloc(sizeof *x);
     *x = (struct llm){.provider = p, .o = *o};
-    memory_init(&x->memory);
+    notebook_init(&x->notes);
     *out = (struct agent){.name = "llm",
                           .self = x,
                           .plan = llm_plan,
