@@ -44,6 +44,7 @@ struct launch {
     int *moved; /* spec->nfds numbers above every target */
     int above;  /* the first number above every target, at least 3 */
     int most;   /* descriptors to look at where close_range is missing */
+    const char **env;
 };
 
 /* ---- before the fork ---- */
@@ -68,6 +69,23 @@ static bool program_find(const char *name, char path[PATH_MAX], struct err *err)
             return true;
     }
     return err_set(err, ERR_ENV, "start %s: no such program in PATH", name);
+}
+
+static bool is_key(const char *variable) {
+    str name = str_cut(str_view(variable), 0, strcspn(variable, "="));
+    return str_ends(name, S("_API_KEY")) || str_is(name, "CUTEPILOT_PROVIDER_KEY");
+}
+
+/* The children are compilers, devices and the like: none has business with a model server. */
+static const char **environment_without_keys(void) {
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    const char **env = mem_alloc((n + 1) * sizeof *env);
+    for (size_t i = 0; i < n; i++)
+        if (!is_key(environ[i]))
+            env[kept++] = environ[i];
+    return env;
 }
 
 static int descriptor_count(void) {
@@ -180,7 +198,8 @@ _Noreturn static void child_run(struct launch *l) {
         child_fail(l, STEP_LIMITS);
     if (s->nice && setpriority(PRIO_PROCESS, 0, s->nice) != 0)
         child_fail(l, STEP_NICE);
-    execve(l->path, (char *const *)s->argv, s->env ? (char *const *)s->env : environ);
+    const char *const *env = s->env ? s->env : (const char *const *)l->env;
+    execve(l->path, (char *const *)s->argv, (char *const *)env);
     child_fail(l, STEP_EXEC);
 }
 
@@ -239,6 +258,7 @@ bool child_start(const struct child_spec *spec, struct child *out, struct err *e
     struct launch l = {.spec = spec, .path = path, .report = report[1], .above = 3};
     l.moved = mem_alloc((spec->nfds + 1) * sizeof *l.moved);
     l.most = descriptor_count();
+    l.env = environment_without_keys();
     for (size_t i = 0; i < spec->nfds; i++) {
         BUG_IF(spec->fds[i].from < 0 || spec->fds[i].to < 0 || spec->fds[i].to >= 1 << 16);
         if (spec->fds[i].to >= l.above)
@@ -247,6 +267,7 @@ bool child_start(const struct child_spec *spec, struct child *out, struct err *e
     pid_t pid = child_fork(&l);
     int fork_error = errno;
     mem_free(l.moved);
+    mem_free(l.env);
     close(report[1]);
     errno = fork_error;
     bool ok = pid < 0 ? err_errno(err, ERR_ENV, "start %s", path)

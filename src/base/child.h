@@ -23,7 +23,7 @@ struct child_limits { /* 0 = leave as it is */
 
 struct child_spec {
     const char *const *argv; /* argv[0] is the program's path, or a name looked up in PATH */
-    const char *const *env;  /* NULL: inherited */
+    const char *const *env;  /* NULL: ours without keys: …_API_KEY, CUTEPILOT_PROVIDER_KEY */
     const struct child_fd *fds;
     size_t nfds;
     struct child_limits limits;

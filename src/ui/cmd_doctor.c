@@ -1,11 +1,15 @@
 /* doctor: what was found, what each missing part costs, and the one line that fixes it. A check is
- * one function and one row. Exit code 3 when kernels cannot be compiled and run at all. */
+ * one function and one row. Exit code 3 when kernels cannot be compiled and run at all, or a model
+ * provider that was named does not answer. */
+#include "agent/llm/key.h"
 #include "base/child.h"
 #include "base/file.h"
 #include "base/loop.h"
 #include "base/sandbox.h"
 #include "device/probe.h"
 #include "kernel/build.h"
+#include "ui/doctor_call.h"
+#include "ui/provider_ui.h"
 #include "ui/ui.h"
 
 #include <fcntl.h>
@@ -190,19 +194,16 @@ static void check_slurm(struct finding *f) {
     f->costs = "workers run here, or behind another --worker-command";
 }
 
-static void check_providers(struct finding *f) {
-    static const char *const keys[] = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DEEPSEEK_API_KEY"};
+static void check_keys(struct finding *f) {
+    const char *name;
     size_t at = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (getenv(keys[i]) && *getenv(keys[i]))
-            at += (size_t)snprintf(f->found + at, sizeof f->found - at, "%s%s", at ? ", " : "",
-                                   keys[i]);
-    if (at) {
-        snprintf(f->found + at, sizeof f->found - at,
-                 " set; this version's kernels are written by the built-in expert");
-        return;
-    }
-    snprintf(f->found, sizeof f->found, "none; kernels are written by the built-in expert");
+    for (size_t i = 0; (name = key_variable(i)); i++)
+        if (getenv(name) && *getenv(name))
+            at +=
+                (size_t)snprintf(f->found + at, sizeof f->found - at, "%s%s", at ? ", " : "", name);
+    snprintf(f->found + at, sizeof f->found - at, "%s",
+             at ? " set; used only where a provider is named"
+                : "no key of a model server is set; the built-in expert needs none");
 }
 
 static const struct check_row {
@@ -213,7 +214,7 @@ static const struct check_row {
     {"GPU and driver", check_gpu, false},   {"NVRTC", check_nvrtc, true},
     {"CUTLASS/CuTe", check_cutlass, false}, {"ncu", check_ncu, false},
     {"sandbox", check_sandbox, false},      {"Python/PyTorch", check_torch, false},
-    {"Slurm", check_slurm, false},          {"model providers", check_providers, false},
+    {"Slurm", check_slurm, false},          {"model keys", check_keys, false},
 };
 
 static const char *const health_names[] = {"ok", "partly", "missing"};
@@ -239,17 +240,42 @@ static void print_finding(const char *name, const struct finding *f) {
     fflush(stdout);
 }
 
+static void tell(const struct ui *ui, const char *name, const struct finding *f, json *all) {
+    json_push(all, finding_json(name, f));
+    if (!ui->as_json)
+        print_finding(name, f);
+}
+
+/* Only where a provider is named: it may cost money. */
+static bool check_call(struct ui *ui, const struct provider_options *o, json *all) {
+    struct finding f = {0};
+    struct err err = {0};
+    bool ok = doctor_call(o, f.found, sizeof f.found, &err);
+    if (!ok) {
+        const char *hint = strstr(err.text, "\nhint: ");
+        found_error(&f, &err);
+        f.costs = "no kernel is written by this model";
+        f.fix = hint ? hint + strlen("\nhint: ") : "see docs/MODELS.md";
+    }
+    tell(ui, "model call", &f, all);
+    return ok;
+}
+
 int cmd_doctor(struct ui *ui) {
-    json *all = json_array();
+    struct provider_options o;
+    struct err err = {0};
     bool usable = true;
+    if (!ui_provider_options(ui, &o, &err))
+        return ui_fail(ui, &err);
+    json *all = json_array();
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         struct finding f = {0};
         checks[i].run(&f);
         usable &= !checks[i].needed || f.health != HEALTH_MISSING;
-        json_push(all, finding_json(checks[i].name, &f));
-        if (!ui->as_json)
-            print_finding(checks[i].name, &f);
+        tell(ui, checks[i].name, &f, all);
     }
+    if (o.kind)
+        usable &= check_call(ui, &o, all);
     bool written = true;
     if (ui->as_json) {
         json *j = json_object();

@@ -120,6 +120,21 @@ static void environment(void) {
     CHECKF(strcmp(out, "inherited\n") == 0, "%s", out);
 }
 
+/* A child that is given no environment gets ours, but no key; one that is given ours gets all. */
+static void keys_stay_here(void) {
+    char out[256];
+    const char *script = "echo [$OPENAI_API_KEY$CUTEPILOT_PROVIDER_KEY$MY_API_KEYS]";
+    setenv("OPENAI_API_KEY", "secret", 1);
+    setenv("CUTEPILOT_PROVIDER_KEY", "secret", 1);
+    setenv("MY_API_KEYS", "no key", 1);
+    shell(script, &(struct child_spec){0}, out, sizeof out);
+    CHECKF(strcmp(out, "[no key]\n") == 0, "%s", out);
+    shell(script, &(struct child_spec){.env = (const char *const *)environ}, out, sizeof out);
+    CHECKF(strcmp(out, "[secretsecretno key]\n") == 0, "%s", out);
+    unsetenv("OPENAI_API_KEY");
+    unsetenv("CUTEPILOT_PROVIDER_KEY");
+}
+
 static int text_fd(const char *text) {
     int p[2];
     CHECK(pipe_pair(p, &err));
@@ -292,6 +307,7 @@ static const struct tap_case cases[] = {
     {"the CPU limit kills", cpu_limit_kills},
     {"nice is set", nice_is_set},
     {"environment", environment},
+    {"keys are not inherited", keys_stay_here},
     {"permuted descriptors survive", permutations_survive},
     {"a descriptor onto its own number survives", same_number_survives},
     {"no descriptor leaks", no_descriptor_leaks},

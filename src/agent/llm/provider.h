@@ -30,7 +30,8 @@ struct llm_reply {
     bool cut; /* ended by max_tokens */
 };
 
-/* Exactly one of reply and err is given. ERR_NO is a cap: the run should end, resumably. */
+/* Exactly one of reply and err is given. ERR_NO is a cap: the run should end, resumably. A callback
+ * may ask and cancel, but not release the provider. */
 typedef void llm_done_fn(void *ctx, const struct llm_reply *reply, const struct err *err);
 /* Something a person should know: a pause, a retry, a prompt that differs from the recorded one. */
 typedef void llm_notice_fn(void *ctx, str text);
@@ -51,8 +52,9 @@ struct provider_options {
     const char *kind; /* "openai", "anthropic", "command", "replay" */
     const char *model;
     const char *url;            /* NULL: the kind's */
-    const char *key_file;       /* NULL: the kind's environment variable */
+    const char *key_file;       /* NULL: the environment variable of the URL's host */
     const char *command;        /* of "command", and the file of "replay" */
+    bool command_json;          /* the command gets its prompt as a JSON object */
     const char *record;         /* JSONL file that all traffic is appended to; NULL: none */
     double price_in, price_out; /* dollars a million tokens; negative: from the table of models */
     double max_cost;            /* 0: no cap, and for the three below */
