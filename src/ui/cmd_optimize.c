@@ -18,6 +18,8 @@ static json *result_json(const struct optimize *r) {
     json_set_i64(j, "replayed", (int64_t)b->replayed);
     json_set_str(j, "stopped", str_view(b->stopped));
     json_set_str(j, "folder", str_view(r->dir));
+    if (r->account)
+        json_set(j, "model", json_copy(r->account));
     if (!b->found)
         return j;
     json_set_str(j, "strategy", optimize_strategy(r));
@@ -51,10 +53,29 @@ static void print_times(const struct optimize *r) {
                r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
 }
 
+static void print_account(const struct optimize *r) {
+    int64_t calls = 0, in = 0, out = 0, replayed = 0;
+    double cost;
+    str model = {0};
+    if (!r->account)
+        return;
+    json_get_str(r->account, "model", &model);
+    json_get_i64(r->account, "calls", &calls);
+    json_get_i64(r->account, "replayed", &replayed);
+    json_get_i64(r->account, "tokens_in", &in);
+    json_get_i64(r->account, "tokens_out", &out);
+    printf("  model      %.*s: %lld calls (%lld more from the archive), %lld tokens in, %lld out",
+           STR_ARG(model), (long long)calls, (long long)replayed, (long long)in, (long long)out);
+    if (json_get_f64(r->account, "cost", &cost))
+        printf(", $%.4f", cost);
+    printf("\n");
+}
+
 static void print_summary(const struct optimize *r) {
     const struct search_best *b = &r->best;
     printf("%.*s: %zu candidates (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
            b->evaluated, b->replayed, b->stopped);
+    print_account(r);
     if (!b->found) {
         printf("no kernel was accepted; %s/events.jsonl says why\n", r->dir);
         return;

@@ -25,7 +25,7 @@ static void catch_signals(void) {
 static bool describe(struct optimize *r, struct err *err) {
     const char *assets = option_text(r->ui->options, "assets");
     if (!catalogue_load(assets, r->ui->arena, &r->catalogue, err) ||
-        !expert_new(assets, &r->agent, err))
+        !agents_read(&r->agents, r->ui, err))
         return false;
     r->eo.assets = assets;
     r->eo.duel = true;
@@ -44,7 +44,7 @@ static json *fingerprint(const struct optimize *r) {
     json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));
     json_set_str(j, "nvrtc", str_view(nvrtc));
-    json_set_str(j, "agents", str_view(r->agent.name));
+    agents_fingerprint(&r->agents, r->ui, &r->eo, j);
     json_set_i64(j, "seed", option_int(o, "seed"));
     json_set_i64(j, "population", option_int(o, "population"));
     return j;
@@ -59,11 +59,11 @@ static bool open_folder(struct optimize *r, struct err *err) {
     return ok;
 }
 
-static bool search(struct optimize *r, struct err *err) {
+static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
     const struct options *o = r->ui->options;
     struct search_options so = {
         .briefing = &r->briefing,
-        .agent = &r->agent,
+        .agent = r->agents.chosen,
         .archive = r->archive,
         .budget = option_budget(o, "budget"),
         .seed = (uint64_t)option_int(o, "seed"),
@@ -72,11 +72,22 @@ static bool search(struct optimize *r, struct err *err) {
         .emit = progress_event,
         .emit_ctx = &r->progress,
     };
+    if (r->agents.refine)
+        return search_refine(l, &so, &r->agents.refine_options, &r->eo, r->ui->arena, &r->best,
+                             err);
+    return search_evolve(l, &so, &r->eo, r->ui->arena, &r->best, err);
+}
+
+/* Agents live on the loop, so they go before it. */
+static bool search(struct optimize *r, struct err *err) {
     catch_signals();
-    progress_init(&r->progress, option_text(o, "progress"),
+    progress_init(&r->progress, option_text(r->ui->options, "progress"),
                   arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
     struct loop *l = loop_new(err);
-    bool ok = l && search_evolve(l, &so, &r->eo, r->ui->arena, &r->best, err);
+    bool ok = l && agents_open(&r->agents, r->ui, &r->briefing, &r->eo, l, r->archive, err) &&
+              search_with(r, l, err);
+    r->account = agents_account(&r->agents);
+    agents_release(&r->agents);
     loop_free(l);
     progress_release(&r->progress);
     return ok;
@@ -119,7 +130,6 @@ bool optimize_run(struct optimize *r, struct err *err) {
 
 void optimize_release(struct optimize *r) {
     json_free(r->best.record);
+    json_free(r->account);
     archive_close(r->archive);
-    if (r->agent.release)
-        r->agent.release(r->agent.self);
 }

@@ -4,6 +4,7 @@
 #define UI_OPTIMIZE_RUN_H
 
 #include "search/search.h"
+#include "ui/agents.h"
 #include "ui/progress.h"
 #include "ui/ui.h"
 
@@ -13,12 +14,13 @@ struct optimize {
     struct task *task;
     struct inst *inst;
     struct catalogue *catalogue;
-    struct agent agent;
+    struct agents agents;
     struct briefing briefing;
     struct evaluator_options eo;
     struct archive *archive;
     struct progress progress;
     struct search_best best;
+    json *account; /* of the model; NULL: none was asked */
 };
 /* ui, path and dir (NULL: runs/TASK) are set. Writes kernel.cu and outcome.json into the folder
  * where a kernel was found; best.found says whether. False: the environment or the input failed. */

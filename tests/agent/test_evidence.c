@@ -206,7 +206,6 @@ static void test_facts(void) {
     struct buf b;
     buf_init(&b, 65536);
     facts_write(o, &b);
-    CHECKF(has(&b, "Time 4 us (the simulator's estimate), 25% of the limit"), "%s", b.p);
     CHECKF(has(&b, "kernel k: 4 us, bound by dram; grid 128x1x1, block 64x1x1"), "%s", b.p);
     CHECKF(has(&b, "40 registers") && has(&b, "DRAM 3 us") && !has(&b, "L2 "), "%s", b.p);
     CHECKF(has(&b, "loads 10 MB") && has(&b, "16.0 sectors") && has(&b, "fp32 50%"), "%s", b.p);
@@ -215,7 +214,7 @@ static void test_facts(void) {
     o = outcome("{\"verdict\": \"accepted\", \"time_s\": 1e-5, \"kernels\": [{\"name\": \"k\", "
                 "\"registers\": 32, \"spill_bytes\": 8}]}");
     facts_write(o, &b);
-    CHECKF(has(&b, "Time 10 us (measured)") && has(&b, "8 bytes spilled"), "%s", b.p);
+    CHECKF(has(&b, "kernel k: 32 registers") && has(&b, "8 bytes spilled"), "%s", b.p);
     outcome_free(o);
     buf_release(&b);
 }

@@ -287,13 +287,14 @@ static void test_debugger(void) {
     struct briefing b = brief(pointwise);
     struct strategy st = fallback(&b);
     struct outcome *w = outcome("{\"verdict\": \"wrong\", \"why\": \"3 of 15 elements are off\"}");
-    struct attempt at = {&st, S("\n" KERNEL "\n\n"), w};
+    struct attempt at = {&st, S("\n" KERNEL "\n\n\n// end\n\n"), w};
     struct answer a = {0};
     llm_new(&p, &o, &agent);
     agent.debug(agent.self, &b, &at, S("- a barrier: still wrong\n"), on_edit, &a);
     CHECKF(a.calls == 1 && str_is(a.idea, "mend"), "%s", a.err.text);
-    CHECKF(str_is(a.text, "//! launch k<<<1, 32>>>(x, y)\nvoid k() { }\n"), "%.*s",
+    CHECKF(str_is(a.text, "//! launch k<<<1, 32>>>(x, y)\nvoid k() { }\n\n\n\n// end\n"), "%.*s",
            STR_ARG(a.text));
+    CHECK(script_told(&s, 0, "{}\n\n\n\n// end\n```") && !script_told(&s, 0, "\n\n\n#"));
     CHECK(script_told(&s, 0, "Verdict: wrong") && script_told(&s, 0, "a barrier: still wrong"));
     CHECK(script_told(&s, 1, "edit 1: its SEARCH lines do not occur"));
     outcome_free(w);

@@ -110,8 +110,6 @@ static void put_static(const json *k, struct buf *out) {
 void facts_write(const struct outcome *o, struct buf *out) {
     const json *launches = json_get(o->record, "estimate");
     const json *counters = json_get(o->record, "counters"), *kernels;
-    buf_printf(out, "Time %.4g us (%s), %.0f%% of the limit.\n", o->time_s * US,
-               o->estimated ? "the simulator's estimate" : "measured", 100 * o->limit_share);
     for (size_t i = 0; i < json_len(launches); i++)
         put_launch(json_at(launches, i), json_at(counters, i), out);
     kernels = json_len(launches) ? NULL : json_get(o->record, "kernels");

@@ -8,6 +8,26 @@
 
 #define REPLY_SHOWN 6000 /* bytes of a reply that could not be used */
 
+/* Empty slots leave empty lines behind: of several, one stays. Code is shown as it is, since edits
+ * are matched against it. */
+static str squeeze(str text, struct arena *mem) {
+    struct buf b;
+    str line;
+    bool code = false, empty = true;
+    buf_init(&b, text.n + 2);
+    while (str_line(&text, &line)) {
+        code ^= str_starts(line, S("```"));
+        if (!code && empty && line.n == 0)
+            continue;
+        empty = line.n == 0;
+        buf_puts(&b, line);
+        buf_putc(&b, '\n');
+    }
+    str out = arena_str(mem, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
 /* An asset with its slots filled. */
 static bool render(const struct prompter *p, const char *name, const struct slot *slots, size_t n,
                    str *out, struct err *err) {
@@ -20,7 +40,7 @@ static bool render(const struct prompter *p, const char *name, const struct slot
     buf_init(&b, PROMPT_MAX);
     bool ok = template_render(str_view(path), text, slots, n, &b, err);
     if (ok)
-        *out = arena_str(p->mem, buf_str(&b));
+        *out = squeeze(buf_str(&b), p->mem);
     buf_release(&b);
     return ok;
 }

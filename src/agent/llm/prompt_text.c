@@ -30,7 +30,7 @@ str prompt_sizes(const struct prompter *p) {
         if (tensor_has_memory(&t->tensors[i]))
             buf_printf(&b, "%s%.*s %.3g MB (%s)", b.n ? ", " : "", STR_ARG(t->tensors[i].name),
                        (double)in->tensors[i].bytes / 1e6, use_of(&t->tensors[i]));
-    buf_printf(&b, ". It is a %s, %.3g Mflop.", workload_name(p->b->features.workload),
+    buf_printf(&b, ". Kind of work: %s, %.3g Mflop.", workload_name(p->b->features.workload),
                c.flops / 1e6);
     return take(p, &b);
 }
