@@ -22,6 +22,9 @@ struct briefing {
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
                    struct briefing *out, struct err *err);
 
+/* What the task is a matter of on this GPU, by its roofline. */
+enum regime briefing_regime(const struct briefing *b);
+
 struct parent { /* a strategy that was tried */
     struct strategy strategy;
     double time_s; /* INFINITY: not accepted */

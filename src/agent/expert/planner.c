@@ -11,14 +11,7 @@
 #define SAMPLES      64  /* random strategies that the farthest is chosen from */
 #define MUTATE_SHARE 0.3 /* of children */
 #define TRIES        8   /* to make a child that is neither parent */
-#define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
 #define OPENINGS     8   /* of a task, at the most */
-
-static enum regime regime_of(const struct briefing *b) {
-    if (b->roofline.limit_s < SMALL_LAUNCH * b->gpu->launch_s)
-        return REGIME_LATENCY;
-    return b->roofline.memory_bound ? REGIME_MEMORY : REGIME_COMPUTE;
-}
 
 /* ---- the list ---- */
 
@@ -132,7 +125,7 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
                     struct buf *reason) {
     static const char *const names[REGIME_COUNT] = {"memory-bound", "compute-bound",
                                                     "latency-bound"};
-    enum regime regime = regime_of(b);
+    enum regime regime = briefing_regime(b);
     struct list l = {b, out, 0, n};
     buf_printf(reason, "%s (%.2g flop a byte): ", names[regime], b->roofline.intensity);
     add_openings(&l, regime, reason);
