@@ -10,6 +10,11 @@
 #include "strategy/strategy.h"
 #include "target/gpu.h"
 
+struct parent { /* a strategy that was tried */
+    struct strategy strategy;
+    double time_s; /* INFINITY: not accepted */
+};
+
 /* What every role is told. */
 struct briefing {
     const struct inst *inst;
@@ -18,15 +23,16 @@ struct briefing {
     struct features features;
     struct roofline roofline;
     struct ground ground;
+    bool blind;                   /* planners are not to go by the roofline (--roofline off) */
+    const struct parent *history; /* what did well on tasks like this one, the most alike first */
+    size_t nhistory;
 };
-/* All of it, from the first three. */
+/* All of it, from the first three; no history. */
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
                    struct briefing *out, struct err *err);
 
-struct parent { /* a strategy that was tried */
-    struct strategy strategy;
-    double time_s; /* INFINITY: not accepted */
-};
+/* What the task is a matter of on this GPU, by its roofline. */
+enum regime briefing_regime(const struct briefing *b);
 
 struct attempt { /* a candidate that was tried, for the roles that go on from it */
     const struct strategy *strategy;

@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
+
+enum regime briefing_regime(const struct briefing *b) {
+    if (b->roofline.limit_s < SMALL_LAUNCH * b->gpu->launch_s)
+        return REGIME_LATENCY;
+    return b->roofline.memory_bound ? REGIME_MEMORY : REGIME_COMPUTE;
+}
+
 /* "sm_90a" is 90. */
 static int64_t arch_number(const char *arch) {
     const char *digits = strpbrk(arch, "0123456789");
