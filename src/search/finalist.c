@@ -133,3 +133,14 @@ bool finalist_choose(const struct finalist_options *o, struct finalist *list, si
             return false;
     return true;
 }
+
+void finalist_take(struct finalist *f, const struct strategy *s, struct arena *a,
+                   struct search_best *best) {
+    best->found = true;
+    best->ordinal = f->ordinal;
+    best->strategy = *s;
+    best->time_s = f->time_s;
+    best->source = arena_str(a, f->source);
+    best->record = f->record;
+    f->record = NULL;
+}

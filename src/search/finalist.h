@@ -6,6 +6,7 @@
 
 #include "archive/archive.h"
 #include "eval/eval.h"
+#include "search/search.h"
 
 struct finalist {
     uint64_t ordinal;
@@ -27,5 +28,8 @@ struct finalist_options {
 /* *which: the winner's place in the list, its record with "confirmed" in it; n: there is none. */
 bool finalist_choose(const struct finalist_options *o, struct finalist *list, size_t n,
                      size_t *which, struct err *err);
+/* The winner as the result of the search; its record moves there. */
+void finalist_take(struct finalist *f, const struct strategy *s, struct arena *a,
+                   struct search_best *best);
 
 #endif
