@@ -100,55 +100,58 @@ void recall_make(const struct history *h, const struct briefing *b, struct arena
 #define RUNS_MOST     8
 #define HISTORY_BYTES (16u << 20)
 
-static bool read_pools(struct search *s, struct history *all) {
-    return (history_load_shipped(all, s->o->assets, &s->err) &&
-            history_load(all, s->o->pool, &s->err)) ||
-           search_fail(s, &s->err);
-}
-
-static void describe(const struct search *s, struct history_run *out) {
-    history_describe(&s->briefing, s->eo.device.text, s->eo.device.kind == DEVICE_SIM, s->mem, out);
-}
-
-static bool note_history(struct search *s) {
+static bool note_history(const struct search_options *o, const struct history *h, struct err *err) {
     struct buf text;
     buf_init(&text, HISTORY_BYTES);
-    history_text(&s->history, &text);
+    history_text(h, &text);
     buf_putc(&text, '\n'); /* a note of nothing is one too */
-    bool ok = !s->o->archive || archive_note(s->o->archive, NOTE_HISTORY, buf_str(&text), &s->err);
+    bool ok = !o->archive || archive_note(o->archive, NOTE_HISTORY, buf_str(&text), err);
     buf_release(&text);
-    return ok || search_fail(s, &s->err);
+    return ok;
 }
 
-static bool retrieve(struct search *s) {
+static void describe(const struct briefing *b, const struct evaluator_options *eo, struct arena *a,
+                     struct history_run *out) {
+    history_describe(b, eo->device.text, eo->device.kind == DEVICE_SIM, a, out);
+}
+
+static bool retrieve(const struct search_options *o, const struct evaluator_options *eo,
+                     const struct briefing *b, struct arena *a, struct history *out,
+                     struct err *err) {
     struct history all;
     struct history_run own;
     history_init(&all);
-    bool ok = read_pools(s, &all);
+    bool ok = history_load_shipped(&all, o->assets, err) && history_load(&all, o->pool, err);
     if (ok) {
-        describe(s, &own);
-        history_retrieve(&all, &own, S(""), RUNS_MOST, &s->history);
-        ok = note_history(s);
+        describe(b, eo, a, &own);
+        history_retrieve(&all, &own, S(""), RUNS_MOST, out);
+        ok = note_history(o, out, err);
     }
     history_release(&all);
     return ok;
 }
 
-bool search_recall(struct search *s) {
+bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
+                  struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
+                  struct err *err) {
     str noted = {0};
-    s->briefing.blind = s->o->blind;
-    if (!s->o->pool || s->o->how == SEARCH_RANDOM)
+    b->blind = o->blind;
+    if (!o->pool || o->how == SEARCH_RANDOM)
         return true;
-    if (s->o->archive && !archive_get_note(s->o->archive, NOTE_HISTORY, s->mem, &noted, &s->err))
-        return search_fail(s, &s->err);
-    if (noted.n ? !history_parse(&s->history, S("run archive: history"), noted, &s->err) &&
-                      !search_fail(s, &s->err)
-                : !retrieve(s))
+    if (o->archive && !archive_get_note(o->archive, NOTE_HISTORY, a, &noted, err))
         return false;
-    recall_make(&s->history, &s->briefing, s->mem, &s->recalled);
-    s->briefing.history = s->recalled.seeds;
-    s->briefing.nhistory = s->recalled.nseeds;
+    if (noted.n ? !history_parse(h, S("run archive: history"), noted, err)
+                : !retrieve(o, eo, b, a, h, err))
+        return false;
+    recall_make(h, b, a, out);
+    b->history = out->seeds;
+    b->nhistory = out->nseeds;
     return true;
+}
+
+bool search_recall(struct search *s) {
+    return recall_brief(s->o, &s->eo, s->mem, &s->briefing, &s->history, &s->recalled, &s->err) ||
+           search_fail(s, &s->err);
 }
 
 static str text_of(const struct search *s, const struct strategy *strategy) {
@@ -180,7 +183,7 @@ void search_remember(struct search *s) {
     if (!s->o->pool || !s->best->found || !strcmp(s->stopped, "interrupted"))
         return;
     history_init(&one);
-    describe(s, &run);
+    describe(&s->briefing, &s->eo, s->mem, &run);
     fill_trials(s, &run);
     history_add(&one, &run);
     if (!history_append(s->o->pool, &one, &added, &err))

@@ -17,4 +17,12 @@ struct recalled {
 void recall_make(const struct history *retrieved, const struct briefing *b, struct arena *a,
                  struct recalled *out);
 
+/* Completes a briefing with what a run begins with: of the archive where it has begun before, of
+ * the pools otherwise. `h` was initialised, and is released by the caller. */
+struct search_options;
+struct evaluator_options;
+bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
+                  struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
+                  struct err *err);
+
 #endif

@@ -7,6 +7,7 @@
 #include "search/refine.h"
 #include "search/finalist.h"
 #include "search/journal.h"
+#include "search/recall.h"
 #include <math.h>
 #include <string.h>
 
@@ -33,6 +34,9 @@ struct refine {
     struct evaluator_options eo;
     struct evaluator *evaluator; /* NULL: not needed so far */
     struct arena *mem;
+    struct briefing briefing; /* the caller's, with history */
+    struct history history;
+    struct recalled recalled;
     struct journal j;
     struct course course;
     struct entry *trials; /* evaluated, in order */
@@ -173,7 +177,7 @@ static bool repair_once(struct refine *s, size_t *at, str earlier) {
     struct attempt attempt = {&strategy, from->source, from->outcome};
     if (!may_try(s))
         return false;
-    s->o->agent->debug(s->o->agent->self, s->o->briefing, &attempt, earlier, on_edit, &a);
+    s->o->agent->debug(s->o->agent->self, &s->briefing, &attempt, earlier, on_edit, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
     return seen(s, a.source) || try_source(s, &strategy, a.source, a.idea, at);
@@ -212,7 +216,7 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
     s->slot = 0;
     if (!may_try(s))
         return false;
-    s->o->agent->code(s->o->agent->self, s->o->briefing, strategy, on_code, &a);
+    s->o->agent->code(s->o->agent->self, &s->briefing, strategy, on_code, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
     if (seen(s, a.source))
@@ -229,7 +233,7 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
 static bool seeds(struct refine *s) {
     struct answer a = {.mem = s->mem};
     struct rng r = rng_stream(s->o->seed, S("plan"));
-    s->o->agent->plan(s->o->agent->self, s->o->briefing, SEEDS, r, on_plan, &a);
+    s->o->agent->plan(s->o->agent->self, &s->briefing, SEEDS, r, on_plan, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j) ? journal_fail(&s->j, &a.err) : false;
     for (size_t i = 0; i < a.n && !isfinite(s->course.best_s); i++, s->j.generation++) {
@@ -264,7 +268,7 @@ static bool propose(struct refine *s, struct answer *a) {
     buf_init(&tried, 32u << 10);
     course_tried(&s->course, &tried);
     struct guidance g = {s->course.stage, course_facts(&s->course), buf_str(&tried)};
-    s->o->agent->improve(s->o->agent->self, s->o->briefing, &at, &g, on_edit, a);
+    s->o->agent->improve(s->o->agent->self, &s->briefing, &at, &g, on_edit, a);
     buf_release(&tried);
     return await(s, a);
 }
@@ -293,7 +297,7 @@ static bool improve(struct refine *s) {
 /* ---- the run ---- */
 
 static void set_up(struct refine *s) {
-    const struct briefing *b = s->o->briefing;
+    const struct briefing *b = &s->briefing;
     struct course_options co = {
         .workload = b->features.workload,
         .profiling = s->ro.profiling,
@@ -307,6 +311,8 @@ static void set_up(struct refine *s) {
 static bool run(struct refine *s) {
     if (!journal_open(&s->j, s->o, s->mem, s->out))
         return false;
+    if (!recall_brief(s->o, &s->eo, s->mem, &s->briefing, &s->history, &s->recalled, &s->j.err))
+        return journal_fail(&s->j, &s->j.err);
     journal_say(&s->j, EVENT_START,
                 arena_printf(s->mem, "%s, refining one kernel", s->o->agent->name));
     if (seeds(s))
@@ -350,15 +356,22 @@ static void release(struct refine *s) {
     outcome_free(s->arrived);
     mem_free(s->trials);
     course_release(&s->course);
+    history_release(&s->history);
     arena_free(s->mem);
 }
 
 bool search_refine(struct loop *l, const struct search_options *o, const struct refine_options *ro,
                    const struct evaluator_options *eo, struct arena *a, struct search_best *out,
                    struct err *err) {
-    struct refine s = {
-        .loop = l, .o = o, .ro = *ro, .eo = *eo, .out = out, .mem = arena_new(MEMORY_MAX)};
+    struct refine s = {.loop = l,
+                       .o = o,
+                       .ro = *ro,
+                       .eo = *eo,
+                       .out = out,
+                       .briefing = *o->briefing,
+                       .mem = arena_new(MEMORY_MAX)};
     BUG_IF(!o->agent->debug || !o->agent->improve);
+    history_init(&s.history);
     set_up(&s);
     bool ok = run(&s) && choose(&s, a);
     out->stopped = s.j.stopped;

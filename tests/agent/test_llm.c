@@ -165,11 +165,16 @@ static void test_planner(void) {
     };
     struct scripted s;
     struct provider p = script_provider(&s, mem, script, 4);
-    struct llm_options o = {.prompt = {.history = S("- softmax: row-cache=1, 2.1x")}};
+    struct llm_options o = {0};
+    struct parent before = {.time_s = 1.25};
     struct agent agent;
     struct briefing b = brief(pointwise);
     struct answer a = {0}, c = {0};
     struct rng r = rng_stream(1, S("t"));
+    before.strategy = fallback(&b);
+    strategy_put(catalogue, &before.strategy, "items", 8);
+    b.history = &before;
+    b.nhistory = 1;
     llm_new(&p, &o, &agent);
     agent.plan(agent.self, &b, 4, r, on_plan, &a);
     CHECKF(a.calls == 1 && a.n == 3 && str_is(a.idea, "wide"), "%zu", a.n);
@@ -178,7 +183,8 @@ static void test_planner(void) {
     struct strategy f = fallback(&b);
     CHECK(strategy_equal(catalogue, &a.s[2], &f));
     CHECK(script_told(&s, 0, "Propose 4 different strategies"));
-    CHECK(script_told(&s, 0, "memory-bound") && script_told(&s, 0, "row-cache=1, 2.1x"));
+    CHECK(script_told(&s, 0, "memory-bound") &&
+          script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 fast-math=0 items=8"));
     CHECK(!script_told(&s, 0, "//! launch"));
     agent.code(agent.self, &b, &a.s[0], on_code, &c);
     CHECK(script_told(&s, 1, "Further: hold the row"));
@@ -192,10 +198,11 @@ static void test_roofline_off(void) {
     static const struct script_entry script[] = {{"planner", "```strategy\nblock=512\n```", 0}};
     struct scripted s;
     struct provider p = script_provider(&s, mem, script, 1);
-    struct llm_options o = {.prompt = {.no_roofline = true}};
+    struct llm_options o = {0};
     struct agent agent;
     struct briefing b = brief(pointwise);
     struct answer a = {0};
+    b.blind = true;
     llm_new(&p, &o, &agent);
     agent.plan(agent.self, &b, 1, rng_stream(1, S("t")), on_plan, &a);
     CHECK(!script_told(&s, 0, "memory-bound") && !script_told(&s, 0, "Roofline"));

@@ -127,7 +127,7 @@ struct run {
     struct refine_options ro;
     struct llm_options lo;
     struct budget budget;
-    bool late;
+    bool late, blind;
 };
 
 static bool refine(struct run *r, const struct script_entry *entries, size_t n, const char *dir) {
@@ -149,6 +149,7 @@ static bool refine(struct run *r, const struct script_entry *entries, size_t n, 
     struct search_options o = {.briefing = &brief,
                                .agent = &agent,
                                .archive = a,
+                               .blind = r->blind,
                                .budget = r->budget,
                                .seed = 1,
                                .interrupted = &r->seen.interrupted,
@@ -348,7 +349,7 @@ static void test_other_prompts(void) {
     CHECKF(refine(r, mistakes, nmistakes, dir.p), "%s", err.text);
     json_free(r->best.record);
     r = run_new();
-    r->lo.prompt.no_roofline = true;
+    r->blind = true;
     CHECK(!refine(r, mistakes, nmistakes, dir.p));
     CHECKF(strstr(err.text, "another prompt"), "%s", err.text);
     CHECK(dir_remove_tree(dir.p, &err));

@@ -66,20 +66,13 @@ static bool writer(const struct prompter *p, str *out, struct err *err) {
                   {"arch", str_view(g->arch)});
 }
 
-static str history(const struct prompter *p) {
-    if (!p->o->history.n)
-        return S("");
-    return arena_printf(p->mem, "\n# What worked on tasks like this one\n\n%.*s\n",
-                        STR_ARG(p->o->history));
-}
-
 /* ---- strategists ---- */
 
 bool prompt_planner(const struct prompter *p, size_t n, struct prompt *out, struct err *err) {
     str task;
     return plain(p, "strategist", &out->system, err) && problem(p, true, &task, err) &&
            RENDER(p, "planner", &out->user, err, {"problem", task},
-                  {"decisions", prompt_decisions(p)}, {"history", history(p)},
+                  {"decisions", prompt_decisions(p)}, {"history", prompt_history(p)},
                   {"n", arena_printf(p->mem, "%zu", n)});
 }
 
@@ -105,7 +98,7 @@ bool prompt_crossover(const struct prompter *p, const struct parent *x, const st
     return plain(p, "strategist", &out->system, err) && problem(p, true, &task, err) &&
            RENDER(p, "crossover", &out->user, err, {"problem", task},
                   {"decisions", prompt_decisions(p)}, {"parents", parents},
-                  {"history", history(p)});
+                  {"history", prompt_history(p)});
 }
 
 static str strategy_line(const struct prompter *p, const struct strategy *s) {

@@ -8,12 +8,9 @@
 
 #define PROMPT_MAX (1u << 20)
 
-/* What ablations switch, and what the user asked for. */
 struct prompt_options {
     const char *assets; /* folder that overrides the embedded ones, or NULL */
     bool cute;          /* kernels are written in CuTe */
-    bool no_roofline;   /* where the task stands on the roofline is not said */
-    str history;        /* what worked on tasks like this one, as text; empty: none */
 };
 
 struct prompt {
@@ -47,7 +44,8 @@ bool prompt_again(const struct prompter *p, const struct prompt *first, str comp
 
 str prompt_sizes(const struct prompter *p);
 str prompt_gpu(const struct prompter *p);
-str prompt_roofline(const struct prompter *p); /* empty where switched off */
+str prompt_roofline(const struct prompter *p); /* empty for a blind briefing */
+str prompt_history(const struct prompter *p);  /* empty without one */
 str prompt_strategy(const struct prompter *p, const struct strategy *s);
 str prompt_decisions(const struct prompter *p);
 str prompt_time(const struct prompter *p, const struct outcome *o);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define TEXT_MAX (256u << 10)
+#define TEXT_MAX      (256u << 10)
+#define HISTORY_SHOWN 8
 
 static str take(const struct prompter *p, struct buf *b) {
     str text = arena_str(p->mem, buf_str(b));
@@ -54,7 +55,7 @@ str prompt_gpu(const struct prompter *p) {
 
 str prompt_roofline(const struct prompter *p) {
     const struct roofline *r = &p->b->roofline;
-    if (p->o->no_roofline)
+    if (p->b->blind)
         return S("");
     return arena_printf(p->mem,
                         "\n# Roofline\n\n%.3g flop a byte: %s-bound. Moving what must be moved "
@@ -69,7 +70,7 @@ str prompt_roofline(const struct prompter *p) {
 
 str prompt_time(const struct prompter *p, const struct outcome *o) {
     const char *how = o->estimated ? " by the simulator's estimate" : "";
-    if (p->o->no_roofline)
+    if (p->b->blind)
         return arena_printf(p->mem, "%.4g us%s", o->time_s * 1e6, how);
     return arena_printf(p->mem, "%.4g us%s, %.0f%% of the limit of %.4g us", o->time_s * 1e6, how,
                         100 * o->limit_share, p->b->roofline.limit_s * 1e6);
@@ -101,6 +102,21 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
             continue;
         buf_printf(&b, "- %.*s=%lld. ", STR_ARG(d->name), (long long)s->value[i]);
         put_prose(d->prose, &b);
+    }
+    return take(p, &b);
+}
+
+str prompt_history(const struct prompter *p) {
+    struct buf b;
+    if (!p->b->nhistory)
+        return S("");
+    buf_init(&b, TEXT_MAX);
+    buf_puts(&b, S("\n# What worked on tasks like this one\n\nThe most alike first; times are "
+                   "relative to the best of the same run.\n\n"));
+    for (size_t i = 0; i < p->b->nhistory && i < HISTORY_SHOWN; i++) {
+        buf_printf(&b, "- %.2f: `", p->b->history[i].time_s);
+        strategy_text(p->b->catalogue, &p->b->history[i].strategy, &b);
+        buf_puts(&b, S("`\n"));
     }
     return take(p, &b);
 }
