@@ -2,6 +2,7 @@
 #include "ui/optimize_run.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "search/generations.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -75,6 +76,8 @@ static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
     if (r->agents.refine)
         return search_refine(l, &so, &r->agents.refine_options, &r->eo, r->ui->arena, &r->best,
                              err);
+    if (r->agents.chosen->debug)
+        return search_generations(l, &so, &r->eo, r->ui->arena, &r->best, err);
     return search_evolve(l, &so, &r->eo, r->ui->arena, &r->best, err);
 }
 

@@ -1,6 +1,6 @@
 /* The driver of refine on scripted replies: repairs, regressions, what the roles are told, resuming
- * without a new call. The evaluator is this file's own, linked in place of the real one: what
- * becomes of a source stands in the source (`us=12`, `verdict=wrong`). */
+ * without a new call. */
+#include "reader.h"
 #include "scripted.h"
 
 #include "agent/llm/llm.h"
@@ -9,92 +9,6 @@
 #include "search/archived.h"
 #include "search/refine.h"
 #include <unistd.h>
-
-/* ---- an evaluator that reads ---- */
-
-static struct {
-    size_t submitted;
-    bool refuse; /* the next second verification */
-} world;
-
-struct evaluator {
-    struct loop *loop;
-    evaluator_done_fn *done;
-    void *ctx;
-    bool again;
-    uint64_t timer, id;
-    char *source;
-};
-
-struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
-                                evaluator_done_fn *done, evaluator_broken_fn *broken, void *ctx,
-                                struct err *err) {
-    (void)err, (void)broken;
-    struct evaluator *e = mem_alloc(sizeof *e);
-    *e = (struct evaluator){.loop = l, .done = done, .ctx = ctx, .again = o->verify_only};
-    return e;
-}
-
-void evaluator_free(struct evaluator *e) {
-    loop_timer_cancel(e->loop, e->timer);
-    mem_free(e->source);
-    mem_free(e);
-}
-
-static const char *word_after(const char *source, const char *key, char out[32]) {
-    const char *at = strstr(source, key);
-    if (!at)
-        return NULL;
-    snprintf(out, 32, "%.*s", (int)strcspn(at + strlen(key), " \n"), at + strlen(key));
-    return out;
-}
-
-static json *record_of(const char *source) {
-    char word[32], hex[65];
-    json *r = json_object();
-    const char *verdict = word_after(source, "verdict=", word);
-    json_set_str(r, "verdict", verdict ? str_view(verdict) : S("accepted"));
-    json_set_str(r, "why", verdict ? S("kernel.cu:2: this is why") : S(""));
-    json_set_str(r, "shape", S("R=3 C=5"));
-    json_set_str(r, "data", S("signed"));
-    digest_hex(sha256_of(str_view(source)), hex);
-    json_set_str(r, "source_sha256", str_view(hex));
-    double us = 10;
-    if (word_after(source, "us=", word))
-        str_to_f64(str_view(word), &us);
-    json_set_f64(r, "time_s", us * 1e-6);
-    json *k = json_parse(S("[{\"name\": \"k\", \"registers\": 77}]"), &(struct err){0});
-    json_set(r, "kernels", k);
-    return r;
-}
-
-static void answer(void *ctx) {
-    struct evaluator *e = ctx;
-    struct err err;
-    json *r = record_of(e->source);
-    if (e->again && world.refuse) {
-        world.refuse = false;
-        json_set_str(r, "verdict", S("unstable"));
-    }
-    mem_free(e->source);
-    e->source = NULL;
-    e->timer = 0;
-    e->done(e->ctx, e->id, outcome_from_record(r, &err));
-}
-
-size_t evaluator_capacity(const struct evaluator *e) {
-    (void)e;
-    return 1;
-}
-
-void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
-    (void)file;
-    e->id = id;
-    e->source = mem_alloc(source.n + 1);
-    memcpy(e->source, source.p, source.n);
-    world.submitted++;
-    e->timer = loop_timer(e->loop, 1, answer, e);
-}
 
 /* ---- a run ---- */
 
