@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OBSERVED_MOST  240 /* more are forgotten, the slowest first */
+#define OBSERVED_LEFT  180
 #define ELITE          3  /* whose neighbours are all looked at */
 #define CHILDREN       24 /* of parents by tournament, every other one mutated */
 #define STRANGERS      32
@@ -30,6 +32,10 @@ static size_t tell_credit(struct evolve *e) {
         const struct evolve_trial *t = &e->trials[e->order[e->seen]];
         if (isfinite(t->time_s) || isfinite(rejected))
             credit_add(&e->credit, &t->aligned, isfinite(t->time_s) ? log(t->time_s) : rejected);
+    }
+    if (e->credit.n > OBSERVED_MOST) {
+        credit_forget(&e->credit, OBSERVED_LEFT);
+        e->learnt = e->learnt < OBSERVED_LEFT ? e->learnt : OBSERVED_LEFT;
     }
     if (e->credit.n >= e->learnt + e->o.population / LEARN_SHARE + e->learnt / LEARN_LATER) {
         credit_learn(&e->credit);

@@ -1,5 +1,6 @@
 #include "search/credit.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NOISE       0.003 /* of the process's variance: what measuring adds */
@@ -92,6 +93,30 @@ void credit_drop(struct credit *c, size_t keep) {
     BUG_IF(keep > c->n);
     c->n = keep;
     c->factored = c->factored < keep ? c->factored : keep;
+}
+
+static int by_number(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+void credit_forget(struct credit *c, size_t keep) {
+    if (c->n <= keep)
+        return;
+    double *sorted = mem_alloc(c->n * sizeof *sorted);
+    memcpy(sorted, c->y, c->n * sizeof *sorted);
+    qsort(sorted, c->n, sizeof *sorted, by_number);
+    double last = sorted[keep - 1];
+    size_t n = 0;
+    for (size_t i = 0; i < c->n && n < keep; i++)
+        if (c->y[i] <= last) {
+            c->at[n] = c->at[i];
+            c->y[n] = c->y[i];
+            c->prior[n++] = c->prior[i];
+        }
+    c->n = n;
+    c->factored = 0;
+    mem_free(sorted);
 }
 
 /* ---- the process ---- */

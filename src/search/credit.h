@@ -44,6 +44,8 @@ void credit_release(struct credit *c);
 /* Observations stand in order; those from `keep` on can be dropped again. */
 void credit_add(struct credit *c, const struct strategy *s, double log_time);
 void credit_drop(struct credit *c, size_t keep);
+/* Only the `keep` fastest are left, in their order: what predictions cost grows with the square. */
+void credit_forget(struct credit *c, size_t keep);
 /* Relevances, by one round over the decisions, then credit_settle. */
 void credit_learn(struct credit *c);
 /* Makes predictions follow from the observations. */
