@@ -154,7 +154,7 @@ static int by_worth(const void *x, const void *y) {
     return a->decision < b->decision ? -1 : 1;
 }
 
-static double worth_of(const struct credit *c, const struct evolve *e, size_t decision) {
+static double worth_of(const struct evolve *e, size_t decision) {
     const struct strategy *best = &e->trials[e->best].aligned;
     const struct decision *d = &e->o.catalogue->decisions[decision];
     struct strategy without = *best;
@@ -163,28 +163,23 @@ static double worth_of(const struct credit *c, const struct evolve *e, size_t de
         return 0;
     without.value[decision] = d->fallback;
     strategy_repair(e->o.catalogue, &e->o.ground, &without);
-    credit_predict(c, best, &with, &sd);
-    credit_predict(c, &without, &other, &sd);
+    credit_predict(&e->credit, best, &with, &sd);
+    credit_predict(&e->credit, &without, &other, &sd);
     return exp(other - with);
 }
 
-void evolve_worth(const struct evolve *e, struct buf *out) {
+void evolve_worth(struct evolve *e, struct buf *out) {
     struct worth list[STRATEGY_MAX_DECISIONS];
-    struct evolve copy = *e; /* credit is told what it does not know yet, on a model of its own */
     const char *gap = "";
     size_t n = 0;
     if (!isfinite(e->best_s))
         return;
-    credit_init(&copy.credit, e->o.catalogue, e->credit.relevance, e->o.precedents,
-                e->o.nprecedents);
-    copy.seen = copy.learnt = 0;
-    tell_credit(&copy);
+    tell_credit(e);
     for (size_t i = 0; i < e->o.catalogue->n; i++) {
-        double times = worth_of(&copy.credit, e, i);
+        double times = worth_of(e, i);
         if (times >= WORTH_SHOWN)
             list[n++] = (struct worth){i, times};
     }
-    credit_release(&copy.credit);
     qsort(list, n, sizeof *list, by_worth);
     for (size_t i = 0; i < n; i++) {
         const struct decision *d = &e->o.catalogue->decisions[list[i].decision];

@@ -72,6 +72,7 @@ static bool watch(struct search *s, const struct kept *k, struct outcome **out) 
     eo.verify_only = true;
     eo.workers = eo.compilers = 1;
     eo.worker_command = NULL;
+    eo.worker_commands = NULL;
     eo.duel = false;
     return (device_name_parse("sim", s->scratch, &eo.device, &s->err) || search_fail(s, &s->err)) &&
            verify_again(s, k, NOTE_WATCHED, &eo, out);
