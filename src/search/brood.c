@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OBSERVED_MOST  240 /* more are forgotten, the slowest first */
+#define OBSERVED_LEFT  180
 #define ELITE          3  /* whose neighbours are all looked at */
 #define CHILDREN       24 /* of parents by tournament, every other one mutated */
 #define STRANGERS      32
@@ -30,6 +32,10 @@ static size_t tell_credit(struct evolve *e) {
         const struct evolve_trial *t = &e->trials[e->order[e->seen]];
         if (isfinite(t->time_s) || isfinite(rejected))
             credit_add(&e->credit, &t->aligned, isfinite(t->time_s) ? log(t->time_s) : rejected);
+    }
+    if (e->credit.n > OBSERVED_MOST) {
+        credit_forget(&e->credit, OBSERVED_LEFT);
+        e->learnt = e->learnt < OBSERVED_LEFT ? e->learnt : OBSERVED_LEFT;
     }
     if (e->credit.n >= e->learnt + e->o.population / LEARN_SHARE + e->learnt / LEARN_LATER) {
         credit_learn(&e->credit);
@@ -148,7 +154,7 @@ static int by_worth(const void *x, const void *y) {
     return a->decision < b->decision ? -1 : 1;
 }
 
-static double worth_of(const struct credit *c, const struct evolve *e, size_t decision) {
+static double worth_of(const struct evolve *e, size_t decision) {
     const struct strategy *best = &e->trials[e->best].aligned;
     const struct decision *d = &e->o.catalogue->decisions[decision];
     struct strategy without = *best;
@@ -157,28 +163,23 @@ static double worth_of(const struct credit *c, const struct evolve *e, size_t de
         return 0;
     without.value[decision] = d->fallback;
     strategy_repair(e->o.catalogue, &e->o.ground, &without);
-    credit_predict(c, best, &with, &sd);
-    credit_predict(c, &without, &other, &sd);
+    credit_predict(&e->credit, best, &with, &sd);
+    credit_predict(&e->credit, &without, &other, &sd);
     return exp(other - with);
 }
 
-void evolve_worth(const struct evolve *e, struct buf *out) {
+void evolve_worth(struct evolve *e, struct buf *out) {
     struct worth list[STRATEGY_MAX_DECISIONS];
-    struct evolve copy = *e; /* credit is told what it does not know yet, on a model of its own */
     const char *gap = "";
     size_t n = 0;
     if (!isfinite(e->best_s))
         return;
-    credit_init(&copy.credit, e->o.catalogue, e->credit.relevance, e->o.precedents,
-                e->o.nprecedents);
-    copy.seen = copy.learnt = 0;
-    tell_credit(&copy);
+    tell_credit(e);
     for (size_t i = 0; i < e->o.catalogue->n; i++) {
-        double times = worth_of(&copy.credit, e, i);
+        double times = worth_of(e, i);
         if (times >= WORTH_SHOWN)
             list[n++] = (struct worth){i, times};
     }
-    credit_release(&copy.credit);
     qsort(list, n, sizeof *list, by_worth);
     for (size_t i = 0; i < n; i++) {
         const struct decision *d = &e->o.catalogue->decisions[list[i].decision];

@@ -1,5 +1,6 @@
 #include "search/credit.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NOISE       0.003 /* of the process's variance: what measuring adds */
@@ -14,12 +15,12 @@
 static const double relevances[] = {0.03, 0.1, 0.3, 1.0, 2.5};
 enum { RELEVANCES = sizeof relevances / sizeof *relevances };
 
-static struct place place_of(const struct catalogue *c, const struct strategy *s) {
+static struct place place_of(const struct credit *c, const struct strategy *s) {
     struct place p;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct decision *d = &c->decisions[i];
+    for (size_t i = 0; i < c->nused; i++) {
+        const struct decision *d = &c->catalogue->decisions[c->used[i]];
         size_t rank = 0;
-        while (rank < d->nvalues && d->values[rank] != s->value[i])
+        while (rank < d->nvalues && d->values[rank] != s->value[c->used[i]])
             rank++;
         p.at[i] = rank == d->nvalues ? -1
                   : d->nvalues < 2   ? 0
@@ -31,10 +32,14 @@ static struct place place_of(const struct catalogue *c, const struct strategy *s
 void credit_init(struct credit *c, const struct catalogue *catalogue, const double *relevance,
                  const struct precedent *p, size_t n) {
     *c = (struct credit){.catalogue = catalogue, .precedents = p, .nprecedents = n, .rho = 1};
-    memcpy(c->relevance, relevance, catalogue->n * sizeof *relevance);
+    for (size_t i = 0; i < catalogue->n; i++)
+        if (relevance[i] > 0 && catalogue->decisions[i].nvalues > 1) {
+            c->used[c->nused] = i;
+            c->relevance[c->nused++] = relevance[i];
+        }
     c->precedent_at = mem_alloc((n + 1) * sizeof *c->precedent_at);
     for (size_t i = 0; i < n; i++)
-        c->precedent_at[i] = place_of(catalogue, &p[i].strategy);
+        c->precedent_at[i] = place_of(c, &p[i].strategy);
 }
 
 void credit_release(struct credit *c) {
@@ -59,7 +64,7 @@ static double differs(float x, float y) {
 static double likeness(const struct credit *c, const struct place *x, const struct place *y,
                        double times) {
     double sum = 0;
-    for (size_t i = 0; i < c->catalogue->n; i++)
+    for (size_t i = 0; i < c->nused; i++)
         if (x->at[i] != y->at[i])
             sum += c->relevance[i] * differs(x->at[i], y->at[i]);
     return exp(-times * sum);
@@ -82,7 +87,7 @@ void credit_add(struct credit *c, const struct strategy *s, double log_time) {
     c->at = mem_grow(c->at, &c->cap, c->n + 1, sizeof *c->at);
     c->y = mem_grow(c->y, &c->cap_y, c->n + 1, sizeof *c->y);
     c->prior = mem_grow(c->prior, &c->cap_prior, c->n + 1, sizeof *c->prior);
-    c->at[c->n] = place_of(c->catalogue, s);
+    c->at[c->n] = place_of(c, s);
     c->y[c->n] = log_time;
     c->prior[c->n] = prior_of(c, &c->at[c->n]);
     c->n++;
@@ -92,6 +97,30 @@ void credit_drop(struct credit *c, size_t keep) {
     BUG_IF(keep > c->n);
     c->n = keep;
     c->factored = c->factored < keep ? c->factored : keep;
+}
+
+static int by_number(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+void credit_forget(struct credit *c, size_t keep) {
+    if (c->n <= keep)
+        return;
+    double *sorted = mem_alloc(c->n * sizeof *sorted);
+    memcpy(sorted, c->y, c->n * sizeof *sorted);
+    qsort(sorted, c->n, sizeof *sorted, by_number);
+    double last = sorted[keep - 1];
+    size_t n = 0;
+    for (size_t i = 0; i < c->n && n < keep; i++)
+        if (c->y[i] <= last) {
+            c->at[n] = c->at[i];
+            c->y[n] = c->y[i];
+            c->prior[n++] = c->prior[i];
+        }
+    c->n = n;
+    c->factored = 0;
+    mem_free(sorted);
 }
 
 /* ---- the process ---- */
@@ -205,7 +234,7 @@ void credit_learn(struct credit *c) {
     if (c->n < LEARN_FROM)
         return;
     double score = solve(c);
-    for (size_t d = 0; d < c->catalogue->n; d++)
+    for (size_t d = 0; d < c->nused; d++)
         if (varies(c, d))
             learn_decision(c, d, &score);
     for (size_t i = 0; c->nprecedents && i < c->n; i++)
@@ -235,7 +264,7 @@ static double deviation(const struct credit *c) {
 }
 
 void credit_predict(const struct credit *c, const struct strategy *s, double *mean, double *sd) {
-    struct place p = place_of(c->catalogue, s);
+    struct place p = place_of(c, s);
     BUG_IF(c->factored != c->n);
     *mean = expected(c, &p);
     *sd = deviation(c);
@@ -250,7 +279,7 @@ static double improvement(double below, double sd) {
  * enough, it is not worked out. */
 double credit_improvement(const struct credit *c, const struct strategy *s, double best,
                           double at_least) {
-    struct place p = place_of(c->catalogue, s);
+    struct place p = place_of(c, s);
     BUG_IF(c->factored != c->n);
     double below = best - expected(c, &p);
     double most = improvement(below, sqrt(c->scale * (1 + NOISE)));

@@ -17,7 +17,8 @@ struct precedent {
     double weight;   /* how alike the tasks are, 0 to 1 */
 };
 
-/* A strategy by where its values stand in their decisions' lists: 0 first … 1 last, -1 unset. */
+/* A strategy by where its values stand in the lists of the decisions in use: 0 first … 1 last, -1
+ * unset. */
 struct place {
     float at[STRATEGY_MAX_DECISIONS];
 };
@@ -27,9 +28,10 @@ struct credit {
     const struct precedent *precedents;
     struct place *precedent_at;
     size_t nprecedents;
-    double relevance[STRATEGY_MAX_DECISIONS];
-    struct place *at;  /* observed */
-    double *y, *prior; /* log time; the prior's word on it */
+    double relevance[STRATEGY_MAX_DECISIONS];   /* of those in use */
+    size_t used[STRATEGY_MAX_DECISIONS], nused; /* decisions */
+    struct place *at;                           /* observed */
+    double *y, *prior;                          /* log time; the prior's word on it */
     size_t n, cap, cap_y, cap_prior;
     double mean, rho, scale; /* rho: trust in the prior; scale: variance of the process */
     double *factor;          /* Cholesky, lower triangle by rows: good for the first `factored` */
@@ -37,13 +39,15 @@ struct credit {
     size_t factored, cap_factor, cap_alpha, cap_space;
 };
 
-/* relevance: where to start from, by decision. */
+/* relevance: where to start from, by decision; 0: it is none of the task's. */
 void credit_init(struct credit *c, const struct catalogue *catalogue, const double *relevance,
                  const struct precedent *p, size_t n);
 void credit_release(struct credit *c);
 /* Observations stand in order; those from `keep` on can be dropped again. */
 void credit_add(struct credit *c, const struct strategy *s, double log_time);
 void credit_drop(struct credit *c, size_t keep);
+/* Only the `keep` fastest are left, in their order: what predictions cost grows with the square. */
+void credit_forget(struct credit *c, size_t keep);
 /* Relevances, by one round over the decisions, then credit_settle. */
 void credit_learn(struct credit *c);
 /* Makes predictions follow from the observations. */

@@ -15,13 +15,22 @@
 /* Parts of a turn's stream. */
 enum { PART_PARENTS = 1, PART_RANDOM, PART_CLAIM, PART_BROOD };
 
+/* What to begin with, before anything is known. */
+static double first_relevance(const struct evolve_options *o, size_t decision) {
+    const struct decision *d = &o->catalogue->decisions[decision];
+    bool ours = false;
+    for (size_t w = 0; w < WORKLOAD_COUNT; w++)
+        ours |= d->workload[w] && o->ground.workload[w];
+    if (!ours)
+        return 0;
+    return o->regime == REGIME_COUNT || d->regime[o->regime] ? HELPFUL : OTHER;
+}
+
 void evolve_init(struct evolve *e, const struct evolve_options *o) {
     double relevance[STRATEGY_MAX_DECISIONS];
     *e = (struct evolve){.o = *o, .best_s = INFINITY, .gain_from_s = INFINITY};
     for (size_t i = 0; i < o->catalogue->n; i++)
-        relevance[i] = o->regime == REGIME_COUNT || o->catalogue->decisions[i].regime[o->regime]
-                           ? HELPFUL
-                           : OTHER;
+        relevance[i] = first_relevance(o, i);
     credit_init(&e->credit, o->catalogue, relevance, o->precedents, o->nprecedents);
 }
 

@@ -104,7 +104,7 @@ bool evolve_settle(struct evolve *e, size_t trial, double time_s);
 
 /* What each decision of the best strategy is worth against its default, by what was learnt, the
  * greatest first: "vector-width=4 1.31x, …". */
-void evolve_worth(const struct evolve *e, struct buf *out);
+void evolve_worth(struct evolve *e, struct buf *out);
 
 /* ---- between the files of the core ---- */
 

@@ -84,6 +84,7 @@ static void emit(const struct search *s, struct event *e) {
     e->submitted = s->e.submitted;
     e->budget = s->o->budget.candidates;
     e->elapsed_s = (double)elapsed_ms(s) / 1000;
+    e->budget_s = (double)s->o->budget.ms / 1000;
     e->best_s = s->e.best_s;
     e->limit_s = s->e.o.limit_s;
     e->naive_s = s->best->naive_s;
@@ -288,6 +289,15 @@ static double naive_time(const struct search *s) {
     return INFINITY;
 }
 
+/* A generation is announced in front of its first candidate. */
+static void announce(struct search *s, uint64_t generation) {
+    if (generation < s->generation)
+        return;
+    s->generation = generation + 1;
+    search_emit_text(s, EVENT_GENERATION, S(""),
+                     generation == 0 ? s->plan_reason : S("children of the best"));
+}
+
 static void consume(struct search *s, struct pending *p) {
     const struct outcome *o = p->outcome;
     double time_s = o->verdict == VERDICT_ACCEPTED ? o->time_s : INFINITY;
@@ -297,6 +307,7 @@ static void consume(struct search *s, struct pending *p) {
     s->best->naive_s = naive_time(s);
     s->best->evaluated++;
     s->best->replayed += p->replayed;
+    announce(s, p->generation);
     emit_pending(s, EVENT_CANDIDATE, p);
     if (isfinite(time_s))
         keep_accepted(s, p);
@@ -355,16 +366,6 @@ static bool submit(struct search *s, struct pending *p) {
     return evaluate(s, p, ordinal);
 }
 
-/* A generation is announced by its first candidate. */
-static void announce(struct search *s) {
-    uint64_t generation = evolve_generation(&s->e);
-    if (generation < s->generation)
-        return;
-    s->generation = generation + 1;
-    search_emit_text(s, EVENT_GENERATION, S(""),
-                     generation == 0 ? s->plan_reason : S("children of the best"));
-}
-
 static bool take_turn(struct search *s) {
     struct pending *p = &s->pending[s->e.submitted % s->e.o.window];
     struct strategy proposal;
@@ -373,7 +374,6 @@ static bool take_turn(struct search *s) {
         return true;
     *p = (struct pending){.mem = p->mem, .generation = evolve_generation(&s->e)};
     arena_reset(p->mem);
-    announce(s);
     if (!answer_proposal(s, &from, &proposal, p))
         return false;
     for (uint64_t attempt = 0; attempt < CODE_TRIES; attempt++) {
@@ -442,8 +442,9 @@ static void set_up(struct search *s) {
 static bool begin(struct search *s) {
     uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
     search_emit_text(s, EVENT_START, S(""),
-                     arena_printf(s->mem, "%s, %llu strategies, %zu runs of history",
-                                  s->o->agent->name, (unsigned long long)space, s->history.n));
+                     arena_printf(s->mem, "%s, %llu strategies, history of %zu run%s",
+                                  s->o->agent->name, (unsigned long long)space, s->history.n,
+                                  s->history.n == 1 ? "" : "s"));
     s->best->precedents = s->history.n;
     return read_number(s, NOTE_ELAPSED, 0, &s->before_ms) &&
            read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends) &&

@@ -22,7 +22,6 @@ struct pending {
 /* An accepted candidate: what the result needs of it, should it be the best. Heap. */
 struct kept {
     size_t trial;
-    bool unwatched; /* right on the GPU, and the simulator cannot run it */
     char *source;
     json *record;
 };
