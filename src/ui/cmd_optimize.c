@@ -80,7 +80,7 @@ static void print_account(const struct optimize *r) {
     json_get_i64(r->account, "tokens_out", &out);
     printf("  model      %.*s: %lld calls (%lld more from the archive), %lld tokens in, %lld out",
            STR_ARG(model), (long long)calls, (long long)replayed, (long long)in, (long long)out);
-    if (json_get_f64(r->account, "cost", &cost))
+    if (calls && json_get_f64(r->account, "cost", &cost))
         printf(", $%.4f", cost);
     printf("\n");
 }

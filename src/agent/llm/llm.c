@@ -214,10 +214,8 @@ static bool cross_code(struct llm *x, const struct briefing *b, const struct par
     c = notebook_find(&x->notes, strategy_hash(b->catalogue, &q->strategy));
     if (!a || !c || !a->source.n || !c->source.n)
         return false;
-    str parents[2] = {a->source, c->source};
     strategy_cross(b->catalogue, &b->ground, &p->strategy, &q->strategy, r, child);
-    struct notebook_entry *e = notebook_of(&x->notes, strategy_hash(b->catalogue, child));
-    memcpy(e->parents, parents, sizeof parents);
+    notebook_add_pair(&x->notes, strategy_hash(b->catalogue, child), a->source, c->source);
     return true;
 }
 
@@ -283,11 +281,12 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
     struct llm *x = self;
     struct err err = {0};
     struct job *j = job_new(x, b, ROLE_CODER, read_code, ctx);
-    const struct notebook_entry *e = notebook_find(&x->notes, strategy_hash(b->catalogue, s));
+    digest hash = strategy_hash(b->catalogue, s);
+    const struct notebook_entry *e = notebook_find(&x->notes, hash);
     j->code = done;
     j->strategy = *s;
     str note = e ? e->note : S("");
-    const str *parents = e && e->parents[0].n ? e->parents : NULL;
+    const str *parents = notebook_take_pair(&x->notes, hash);
     job_start(j, prompt_coder(&j->prompter, s, note, parents, &j->prompt, &err), &err);
 }
 

@@ -11,6 +11,7 @@ void notebook_init(struct notebook *m) {
 void notebook_release(struct notebook *m) {
     arena_free(m->texts);
     mem_free(m->entries);
+    mem_free(m->pairs);
 }
 
 struct notebook_entry *notebook_find(const struct notebook *m, digest strategy) {
@@ -45,4 +46,25 @@ void notebook_set_source(struct notebook *m, digest strategy, str source) {
     struct notebook_entry *e = notebook_of(m, strategy);
     e->source = arena_str(m->texts, source);
     digest_hex(sha256_of(source), e->source_hash);
+}
+
+void notebook_add_pair(struct notebook *m, digest child, str x, str y) {
+    m->pairs = mem_grow(m->pairs, &m->cap_pairs, m->npairs + 1, sizeof *m->pairs);
+    m->pairs[m->npairs++] = (struct notebook_pair){.child = child, .sources = {x, y}};
+}
+
+const str *notebook_take_pair(struct notebook *m, digest child) {
+    struct notebook_pair *oldest = NULL;
+    for (size_t i = m->npairs; i > 0; i--) {
+        struct notebook_pair *p = &m->pairs[i - 1];
+        if (p->used)
+            continue;
+        oldest = p;
+        if (memcmp(&p->child, &child, sizeof child) == 0)
+            break;
+    }
+    if (!oldest)
+        return NULL;
+    oldest->used = true;
+    return oldest->sources;
 }
