@@ -6,6 +6,7 @@
 #define GAIN       0.005 /* less than this share is no gain */
 #define IDEA_BYTES 200
 #define LINE_BYTES 400
+#define UNANSWERED 3 /* rounds */
 
 /* Rounds without gain before the next stage. Work whose structure is nearly given settles sooner;
  * contractions and attention have more to choose from. */
@@ -111,6 +112,7 @@ void course_end_round(struct course *c, enum round_end end, double time_s, str i
     remember(c, buf_str(&line));
     buf_release(&line);
     c->round++;
+    c->unanswered = end == ROUND_UNANSWERED ? c->unanswered + 1 : 0;
     if (end == ROUND_FASTER) {
         c->best_s = time_s;
         c->stale = 0;
@@ -118,4 +120,6 @@ void course_end_round(struct course *c, enum round_end end, double time_s, str i
     } else {
         wear(c);
     }
+    if (c->unanswered == UNANSWERED)
+        c->stopped = "no usable reply"; /* who cannot be understood is not asked for ever */
 }

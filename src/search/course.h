@@ -35,7 +35,8 @@ struct course {
     double best_s;
     char *tried[24]; /* the latest, oldest first */
     size_t ntried, forgotten;
-    const char *stopped; /* "limit", "plateau"; NULL: goes on */
+    size_t unanswered;   /* rounds in a row */
+    const char *stopped; /* "limit", "plateau", "no usable reply"; NULL: goes on */
 };
 
 void course_init(struct course *c, const struct course_options *o);

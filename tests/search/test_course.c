@@ -64,6 +64,19 @@ static void test_gain(void) {
     course_release(&c);
 }
 
+static void test_unanswered(void) {
+    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_NOW);
+    for (int i = 0; i < 2; i++)
+        course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    course_end_round(&c, ROUND_NO_GAIN, 1e-4, S("x"), S(""));
+    for (int i = 0; i < 2; i++)
+        course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    CHECK(!c.stopped);
+    course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    CHECK(c.stopped && !strcmp(c.stopped, "no usable reply"));
+    course_release(&c);
+}
+
 static void test_memory(void) {
     struct course c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
     struct buf b;
@@ -92,6 +105,7 @@ static const struct tap_case cases[] = {
     {"patience by workload class", test_patience_by_workload},
     {"when facts are given", test_facts},
     {"what is a gain", test_gain},
+    {"nobody is asked for ever", test_unanswered},
     {"what was tried", test_memory},
 };
 TAP_CASES(cases)

@@ -144,6 +144,10 @@ static const char *hint_of(enum verdict v) {
     case VERDICT_INACCURATE:
         return "The mathematics is right and the rounding is not: keep operands, partial sums and "
                "functions in the precision that the accuracy class asks for.";
+    case VERDICT_COMPILE_LIMIT:
+        return "Unrolled loops and deep templates take the compiler's time: fewer elements a "
+               "thread, "
+               "`#pragma unroll 1` on outer loops, only the headers that are needed.";
     case VERDICT_IMPOSSIBLE:
         return "Do all of the work in every run: read every input that matters and write every "
                "output.";

@@ -191,11 +191,12 @@ static str profile(const struct prompter *p, const struct attempt *a, const stru
 bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
                       struct prompt *out, struct err *err) {
     const char *stage = stage_name(g->stage);
+    const struct strategy *open = g->stage == STAGE_STRUCTURE ? a->strategy : NULL;
     char file[64];
     str task, dialect, reply, text, list;
     snprintf(file, sizeof file, "stage_%s", stage);
     return writer(p, &out->system, err) && problem(p, true, &task, err) &&
-           prompt_dialect(p, NULL, a->source, &dialect, err) &&
+           prompt_dialect(p, open, a->source, &dialect, err) &&
            plain(p, "reply_edits", &reply, err) && plain(p, file, &text, err) &&
            menu(p, g->stage, &list, err) &&
            RENDER(p, "optimizer", &out->user, err, {"problem", task},

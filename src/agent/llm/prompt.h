@@ -51,7 +51,7 @@ str prompt_decisions(const struct prompter *p);
 str prompt_time(const struct prompter *p, const struct outcome *o);
 /* The section `## name` of a text, without its heading. */
 str prompt_section(str text, str name);
-/* The CuTe fact sheets for a strategy, or for what a source uses already; empty for CUDA. */
+/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses; empty for CUDA. */
 bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
                     struct err *err);
 

@@ -199,10 +199,11 @@ static bool strategy_has(const struct prompter *p, const struct strategy *s, siz
 }
 
 /* A coder gets what its strategy asks for and predication, since shapes are odd; roles that see a
- * source get the sheets for what is in it. */
+ * source get the sheets for what is in it, and for what its strategy asks for where they may still
+ * change the structure. */
 static bool wanted(const struct prompter *p, const struct strategy *s, str source, size_t i) {
     if (source.n)
-        return source_has(source, sheets[i].words);
+        return source_has(source, sheets[i].words) || strategy_has(p, s, i);
     return sheets[i].always || str_is(str_view(sheets[i].sheet), "predication") ||
            strategy_has(p, s, i);
 }
