@@ -20,7 +20,7 @@ struct optimize {
     struct archive *archive;
     struct progress progress;
     struct search_best best;
-    json *account; /* of the model; NULL: none was asked */
+    json *account;     /* of the model; NULL: none was asked */
     double baseline_s; /* the better of PyTorch's ways, timed in turns with the best; 0: none */
     double against_s;  /* … the best's own time then */
     str no_baseline;   /* why there is none, where one was asked for */

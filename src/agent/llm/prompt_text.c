@@ -3,7 +3,7 @@
 #include "base/asset.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #define TEXT_MAX      (256u << 10)
 #define HISTORY_SHOWN 8
@@ -233,9 +233,8 @@ bool prompt_dialect(const struct prompter *p, const struct strategy *s, str sour
         str text;
         if (!wanted(p, s, source, i))
             continue;
-        char name[64] = "prompts/cute/";
-        strcat(name, sheets[i].sheet);
-        strcat(name, ".md");
+        char name[64];
+        snprintf(name, sizeof name, "prompts/cute/%s.md", sheets[i].sheet);
         ok = asset_get(p->o->assets, name, p->mem, &text, err);
         buf_putc(&b, '\n');
         if (ok)
