@@ -35,8 +35,8 @@ static const struct row {
      .timeout_ms = 200},
     {"yes", NULL, ERR_ENV, "the command's answer is over 16 MiB"},
     {"yes >&2 & sleep 0.3; kill $!; exit 9", NULL, ERR_ENV, "exit code 9: y y y"},
-    {"cd /tmp/cutepilot-llm-*/ && test -e once || { touch once; echo away >&2; exit 75; }; echo ok",
-     "ok\n", .notice = "exit code 75: away; paused"},
+    {"cd $LLM_FOLDER && test -e once || { touch once; echo away >&2; exit 75; }; echo ok", "ok\n",
+     .notice = "exit code 75: away; paused"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -45,6 +45,7 @@ static void every_command(void) {
     static struct outcome outcomes[ROWS];
     fixture_open();
     setenv("OPENAI_API_KEY", "the user's own", 1);
+    setenv("LLM_FOLDER", folder, 1);
     for (size_t i = 0; i < ROWS; i++) {
         struct provider_options o = command_options(rows[i].command);
         o.timeout_ms = rows[i].timeout_ms ? rows[i].timeout_ms : 20000;

@@ -174,6 +174,8 @@ static void call_away(struct call *call, const struct attempt *a) {
     /* Others were answered meanwhile: it is this request, not the server. */
     bool alone = c->answered_ms > call->away_ms;
     uint64_t wait = backoff(c, call->tries, a->wait_ms), end = patience_end(call);
+    if (!a->wait_ms && now + wait >= end && now + BACKOFF_MS < end)
+        wait = end - now - BACKOFF_MS / 2; /* one more, just before the end */
     err_set(&call->err, ERR_ENV, "%s: %s", c->o.name, a->why);
     if ((alone && ++call->bad >= TRIES) || now + wait >= end) {
         err_wrap(&call->err, "gave up after %u tries in %" PRIu64 " s", call->tries,

@@ -27,7 +27,7 @@ struct calls_options {
 struct calls *calls_new(const struct calls_options *o);
 void calls_free(struct calls *c); /* not from a callback */
 uint64_t calls_ask(struct calls *c, const struct llm_request *q, llm_done_fn *done, void *ctx);
-void calls_cancel(struct calls *c, uint64_t call);
+void calls_cancel(struct calls *c, uint64_t number);
 json *calls_account(const struct calls *c);
 
 #endif

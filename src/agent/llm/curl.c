@@ -8,6 +8,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -124,6 +125,8 @@ static void post_finish(struct post *p, CURLcode code) {
         post_end(p, HTTP_TOO_LARGE, "the answer is too large");
     else if (code == CURLE_OK)
         post_end(p, HTTP_WHOLE, NULL);
+    else if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+        post_end(p, HTTP_UNSAFE, why);
     else
         post_end(p, status ? HTTP_BROKEN : HTTP_UNREACHABLE, why);
 }
@@ -232,6 +235,13 @@ static void on_patience(void *ctx) {
 
 /* ---- a post ---- */
 
+/* Of a network with an authority of its own. The curl program reads these, the library does not. */
+static const char *trusted_file(void) {
+    const char *file = getenv("CURL_CA_BUNDLE");
+    file = file && *file ? file : getenv("SSL_CERT_FILE");
+    return file && *file ? file : NULL;
+}
+
 static bool post_set(struct post *p, const struct http_request *q) {
     const struct curl *c = &p->http->curl;
     bool ok = true;
@@ -253,6 +263,8 @@ static bool post_set(struct post *p, const struct http_request *q) {
     SET(ERRORBUFFER, p->error);
     SET(CONNECTTIMEOUT_MS, (long)q->connect_ms);
     SET(NOSIGNAL, 1L);
+    if (trusted_file())
+        SET(CAINFO, trusted_file());
     if (q->direct)
         SET(PROXY, "");
     SET(USERAGENT, "cutepilot/" CUTEPILOT_VERSION);

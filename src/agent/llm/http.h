@@ -1,10 +1,11 @@
 /* HTTP posts over libcurl, several in flight, driven by the loop. libcurl.so.4 is opened when it is
  * first needed: the program does not link it, and this header does not show it.
  *
- * A post ends exactly once, through its callback, from the loop; a cancelled one never. The body is
- * collected up to a ceiling. A callback may post and cancel, but not free. TLS is verified as
- * libcurl's build and its environment say; redirects are not followed, since a key would travel
- * with them. Nothing of a request is ever printed. */
+ * A post ends exactly once, through its callback, from the loop; a cancelled one never. A callback
+ * may post and cancel, but not free. The body is collected up to a ceiling. TLS certificates are
+ * verified, against libcurl's own store or the file that CURL_CA_BUNDLE or SSL_CERT_FILE names.
+ * Redirects are not followed, since a key would travel with them. Nothing of a request is ever
+ * printed. */
 #ifndef AGENT_LLM_HTTP_H
 #define AGENT_LLM_HTTP_H
 
@@ -15,6 +16,7 @@ struct http;
 enum http_end {
     HTTP_WHOLE,       /* an answer with a status */
     HTTP_UNREACHABLE, /* no connection, or it broke before any answer */
+    HTTP_UNSAFE,      /* no connection that may be used: its certificate is not trusted */
     HTTP_BROKEN,      /* it broke off within the answer */
     HTTP_STALLED,     /* nothing came for too long */
     HTTP_LATE,        /* it took too long in all */
@@ -48,6 +50,6 @@ struct http *http_new(struct loop *l, struct err *err); /* NULL and err: no libc
 void http_free(struct http *h);                         /* cancels what is in flight */
 uint64_t http_post(struct http *h, const struct http_request *q, http_done_fn *done, void *ctx,
                    struct err *err); /* its number; 0 and err */
-void http_cancel(struct http *h, uint64_t post);
+void http_cancel(struct http *h, uint64_t number);
 
 #endif

@@ -76,6 +76,7 @@ static const char *const half[] = {
     [HTTP_LATE] = "half an answer: it took too long",
     [HTTP_TOO_LARGE] = "the answer is larger than any answer of the allowed length",
     [HTTP_UNREACHABLE] = "the connection broke off",
+    [HTTP_UNSAFE] = "the connection is not to be trusted",
 };
 
 static bool is_type(const struct http_answer *h, const char *type) {
@@ -167,7 +168,10 @@ static void on_http(void *ctx, const struct http_answer *h) {
     } else if (h->status) {
         end_status(t, h);
     } else {
-        a.end = h->end == HTTP_UNREACHABLE ? ATTEMPT_AWAY : ATTEMPT_BAD;
+        a.end = h->end == HTTP_UNREACHABLE ? ATTEMPT_AWAY
+                : h->end == HTTP_UNSAFE    ? ATTEMPT_REFUSED
+                                           : ATTEMPT_BAD;
+        a.kind = ERR_ENV;
         try_end(t, &a, h->why);
     }
 }

@@ -23,12 +23,13 @@ static struct err err;
 static struct child server;
 static int server_stdin = -1, server_port;
 
-static bool server_start(void) {
+/* certificate and key: NULL without TLS */
+static bool server_start(const char *certificate, const char *key) {
     char path[1024], line[32] = "";
     int in[2], out[2];
     const char *root = getenv("SOURCE_ROOT");
     snprintf(path, sizeof path, "%s/tests/agent/llm/server", root ? root : ".");
-    const char *argv[] = {path, NULL};
+    const char *argv[] = {path, certificate, key, NULL};
     if (!pipe_pair(in, &err) || !pipe_pair(out, &err))
         return false;
     struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
@@ -57,7 +58,7 @@ static const char *fixture_open(void) {
         return "no event loop";
     if (!dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL))
         return "libcurl.so.4 is missing";
-    if (server_stdin < 0 && !server_start())
+    if (server_stdin < 0 && !server_start(NULL, NULL))
         CHECKF(false, "the test server does not start: %s", err.text);
     return NULL;
 }
