@@ -1,15 +1,16 @@
 /* The expert's planner and crossover. What did well on similar tasks comes first, then openings by
  * family and regime (openings.h), then strategies as far apart as possible, so that the first
- * generation both bets and looks around. What does not help in the task's regime is not looked
- * around in: it stays as the first opening has it. Without the roofline there is no regime: only
- * openings that hold in any are left, and all decisions are looked around in. */
+ * generation both bets and looks around. What does not help in the task's regime is looked
+ * around in less: half of it stays as the first opening has it. Without the roofline there is no
+ * regime: only openings that hold in any are left, and all decisions are looked around in. */
 #include "agent/expert/expert.h"
 #include "agent/expert/openings.h"
 #include "agent/expert/partition.h"
 #include "eval/eval.h"
 #include <math.h>
 
-#define SAMPLES      64  /* random strategies that the farthest is chosen from */
+#define SAMPLES      4 /* that the farthest is chosen from: of many, it would always be a corner */
+#define KEEP_SHARE   0.5 /* of decisions that do not help in the regime stay */
 #define MUTATE_SHARE 0.3 /* of children */
 #define TRIES        8   /* to make a child that is neither parent */
 #define OPENINGS     8   /* of a task, at the most */
@@ -37,12 +38,13 @@ static double distance_to(const struct list *l, const struct strategy *s) {
     return least;
 }
 
-/* Random where the regime makes it worth while, the first opening elsewhere. */
+/* Random where the regime makes it worth while, elsewhere mostly as the first opening has it. */
 static void sample(const struct list *l, enum regime regime, struct rng r, struct strategy *out) {
     const struct catalogue *c = l->b->catalogue;
     strategy_random(c, &l->b->ground, r, out);
     for (size_t i = 0; l->n && i < c->n; i++)
-        if (regime < REGIME_COUNT && !c->decisions[i].regime[regime])
+        if (regime < REGIME_COUNT && !c->decisions[i].regime[regime] &&
+            rng_unit(rng_sub(r, i), 0) < KEEP_SHARE)
             out->value[i] = l->at[0].value[i];
     strategy_repair(c, &l->b->ground, out);
 }
