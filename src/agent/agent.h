@@ -6,8 +6,14 @@
 #define AGENT_AGENT_H
 
 #include "base/json.h"
+#include "eval/outcome.h"
 #include "strategy/strategy.h"
 #include "target/gpu.h"
+
+struct parent { /* a strategy that was tried */
+    struct strategy strategy;
+    double time_s; /* INFINITY: not accepted */
+};
 
 /* What every role is told. */
 struct briefing {
@@ -17,20 +23,41 @@ struct briefing {
     struct features features;
     struct roofline roofline;
     struct ground ground;
+    bool blind;                   /* planners are not to go by the roofline (--roofline off) */
+    const struct parent *history; /* what did well on tasks like this one, the most alike first */
+    size_t nhistory;
 };
-/* All of it, from the first three. */
+/* All of it, from the first three; no history. */
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
                    struct briefing *out, struct err *err);
 
-struct parent { /* a strategy that was tried */
-    struct strategy strategy;
-    double time_s; /* INFINITY: not accepted */
+/* What the task is a matter of on this GPU, by its roofline. */
+enum regime briefing_regime(const struct briefing *b);
+
+struct attempt { /* a candidate that was tried, for the roles that go on from it */
+    const struct strategy *strategy;
+    str source;
+    const struct outcome *outcome;
 };
+
+/* Optimization goes from the coarse to the fine. */
+enum stage { STAGE_STRUCTURE, STAGE_DETAILS, STAGE_PARAMETERS, STAGE_COUNT };
+const char *stage_name(enum stage s);
+struct guidance {
+    enum stage stage;
+    bool facts; /* profile facts may be shown */
+    str tried;  /* what was tried and how it ended, a line each; empty: nothing yet */
+};
+
+/* An err tells the search how to go on. ERR_NO: the agent cannot answer any more (its means are
+ * used up, or who answers for it is gone); the run ends, and may be resumed. Any other: this one
+ * cannot be written; another may. */
 
 /* Reasons are short sentences that are recorded with the candidate. */
 typedef void agent_plan_fn(void *ctx, const struct strategy *s, size_t n, str reason,
                            const struct err *err);
 typedef void agent_code_fn(void *ctx, str source, const struct err *err);
+typedef void agent_edit_fn(void *ctx, str source, str idea, const struct err *err);
 
 struct agent {
     const char *name; /* "expert" */
@@ -49,6 +76,13 @@ struct agent {
     void (*align)(void *self, const struct briefing *b, const struct strategy *s,
                   const json *record, agent_plan_fn *done, void *ctx);
     void (*release)(void *self);
+    /* The two below may be NULL: what the agent writes is right at once, or not at all.
+     * debugger: a rejected candidate repaired. `earlier`: what repairs of it were tried. */
+    void (*debug)(void *self, const struct briefing *b, const struct attempt *a, str earlier,
+                  agent_edit_fn *done, void *ctx);
+    /* optimizer: an accepted candidate improved. */
+    void (*improve)(void *self, const struct briefing *b, const struct attempt *a,
+                    const struct guidance *g, agent_edit_fn *done, void *ctx);
 };
 
 /* assets: folder that overrides the embedded ones, or NULL. */

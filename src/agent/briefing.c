@@ -6,10 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
+
+enum regime briefing_regime(const struct briefing *b) {
+    if (b->roofline.limit_s < SMALL_LAUNCH * b->gpu->launch_s)
+        return REGIME_LATENCY;
+    return b->roofline.memory_bound ? REGIME_MEMORY : REGIME_COMPUTE;
+}
+
 /* "sm_90a" is 90. */
 static int64_t arch_number(const char *arch) {
     const char *digits = strpbrk(arch, "0123456789");
     return digits ? strtol(digits, NULL, 10) : 0;
+}
+
+const char *stage_name(enum stage s) {
+    static const char *const names[STAGE_COUNT] = {"structure", "details", "parameters"};
+    BUG_IF((unsigned)s >= STAGE_COUNT);
+    return names[s];
 }
 
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,

@@ -8,23 +8,16 @@
  * 5. The schema's version is PRAGMA user_version; assets/sql/NNN_name.sql takes it from NNN-1 to
  *    NNN, each in a transaction of its own. */
 #include "archive/archive.h"
+#include "archive/archive_private.h"
 #include "archive/folder.h"
 #include "base/asset.h"
 #include "base/file.h"
-#include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
 
 #define APPLICATION_ID 0x43507272 /* "CPrr", in the file's header: a cutepilot run */
 #define BEGIN_WRITE    "BEGIN IMMEDIATE"
 #define SHOWN_MOST     48 /* bytes of a fingerprint's value in a message */
-
-struct archive {
-    sqlite3 *db;
-    int lock;
-    char path[4096];
-    bool resumed;
-};
 
 /* ---- errors ---- */
 
@@ -46,7 +39,7 @@ static const char *remedy(int code) {
     }
 }
 
-static bool db_fail(const struct archive *a, const char *doing, struct err *err) {
+bool db_fail(const struct archive *a, const char *doing, struct err *err) {
     int code = sqlite3_extended_errcode(a->db);
     const char *hint = remedy(code);
     return err_set(err, ERR_ENV, "%s: %s: %s%s%s", a->path, doing, sqlite3_errmsg(a->db),
@@ -61,7 +54,7 @@ static bool db_exec(const struct archive *a, const char *sql, const char *doing,
     return db_fail(a, doing, err);
 }
 
-static sqlite3_stmt *db_prepare(const struct archive *a, const char *sql, struct err *err) {
+sqlite3_stmt *db_prepare(const struct archive *a, const char *sql, struct err *err) {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(a->db, sql, -1, &s, NULL) != SQLITE_OK)
         db_fail(a, "read", err);
@@ -82,12 +75,12 @@ static bool db_number(const struct archive *a, const char *sql, int64_t *out, st
     return ok;
 }
 
-static void bind_str(sqlite3_stmt *s, int i, str text) {
+void db_bind(sqlite3_stmt *s, int i, str text) {
     sqlite3_bind_text64(s, i, text.n ? text.p : "", text.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 /* Runs a statement that yields no rows, and finalizes it. */
-static bool db_run(const struct archive *a, sqlite3_stmt *s, struct err *err) {
+bool db_run(const struct archive *a, sqlite3_stmt *s, struct err *err) {
     bool ok = sqlite3_step(s) == SQLITE_DONE;
     if (!ok)
         db_fail(a, "write", err);
@@ -96,7 +89,7 @@ static bool db_run(const struct archive *a, sqlite3_stmt *s, struct err *err) {
 }
 
 /* Valid until the statement is stepped again. */
-static str column_str(sqlite3_stmt *s, int i) {
+str db_column(sqlite3_stmt *s, int i) {
     const char *p = (const char *)sqlite3_column_text(s, i);
     return (str){p ? p : "", (size_t)sqlite3_column_bytes(s, i)};
 }
@@ -255,8 +248,8 @@ static bool check_integrity(const struct archive *a, struct err *err) {
     bool ok = sqlite3_step(s) == SQLITE_ROW;
     if (!ok) {
         db_fail(a, "check", err);
-    } else if (!str_is(column_str(s, 0), "ok")) {
-        str why = column_str(s, 0);
+    } else if (!str_is(db_column(s, 0), "ok")) {
+        str why = db_column(s, 0);
         ok = err_set(err, ERR_ENV, "%s: %.*s; %s", a->path, STR_ARG(str_cut(why, 0, 200)),
                      remedy(SQLITE_CORRUPT));
     }
@@ -325,14 +318,14 @@ static int lookup_row(const struct archive *a, sqlite3_stmt *s, uint64_t ordinal
         db_fail(a, "read", err);
         return -1;
     }
-    if (!str_is(column_str(s, 0), source_hash)) {
+    if (!str_is(db_column(s, 0), source_hash)) {
         err_set(err, ERR_ENV,
                 "%s: candidate %llu was recorded with another source, so the search did not "
                 "replay; use --fresh to start anew or another --out",
                 a->path, (unsigned long long)ordinal);
         return -1;
     }
-    *record = json_parse(column_str(s, 1), err);
+    *record = json_parse(db_column(s, 1), err);
     if (*record)
         return 1;
     err_wrap(err, "%s: outcome %llu", a->path, (unsigned long long)ordinal);
@@ -361,10 +354,10 @@ static bool add_candidate(const struct archive *a, const struct archive_candidat
     sqlite3_bind_int64(s, 1, (sqlite3_int64)c->ordinal);
     sqlite3_bind_int64(s, 2, (sqlite3_int64)c->generation);
     sqlite3_bind_int64(s, 3, (sqlite3_int64)c->slot);
-    bind_str(s, 4, c->strategy);
-    bind_str(s, 5, c->reason);
-    bind_str(s, 6, c->source);
-    bind_str(s, 7, str_view(c->source_hash));
+    db_bind(s, 4, c->strategy);
+    db_bind(s, 5, c->reason);
+    db_bind(s, 6, c->source);
+    db_bind(s, 7, str_view(c->source_hash));
     return db_run(a, s, err);
 }
 
@@ -377,7 +370,7 @@ static bool add_outcome(const struct archive *a, uint64_t ordinal, const json *r
     sqlite3_stmt *s = ok ? db_prepare(a, "INSERT INTO outcome VALUES (?, ?)", err) : NULL;
     if (s) {
         sqlite3_bind_int64(s, 1, (sqlite3_int64)ordinal);
-        bind_str(s, 2, buf_str(&text));
+        db_bind(s, 2, buf_str(&text));
         ok = db_run(a, s, err);
     }
     buf_release(&text);
@@ -401,8 +394,8 @@ bool archive_note(struct archive *a, const char *key, str value, struct err *err
     sqlite3_stmt *s = db_prepare(a, "INSERT OR REPLACE INTO meta VALUES (?, ?)", err);
     if (!s)
         return false;
-    bind_str(s, 1, str_view(key));
-    bind_str(s, 2, value);
+    db_bind(s, 1, str_view(key));
+    db_bind(s, 2, value);
     return db_run(a, s, err);
 }
 
@@ -411,9 +404,9 @@ bool archive_get_note(struct archive *a, const char *key, struct arena *mem, str
     sqlite3_stmt *s = db_prepare(a, "SELECT value FROM meta WHERE key = ?", err);
     if (!s)
         return false;
-    bind_str(s, 1, str_view(key));
+    db_bind(s, 1, str_view(key));
     int code = sqlite3_step(s);
-    *value = code == SQLITE_ROW ? arena_str(mem, column_str(s, 0)) : S("");
+    *value = code == SQLITE_ROW ? arena_str(mem, db_column(s, 0)) : S("");
     bool ok = code == SQLITE_ROW || code == SQLITE_DONE || db_fail(a, "read", err);
     sqlite3_finalize(s);
     return ok;

@@ -413,6 +413,32 @@ int file_lock(const char *path, struct err *err) {
     return fd;
 }
 
+int file_open_locked(const char *path, bool wait, struct err *err) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666), got = -1;
+    if (fd < 0) {
+        err_errno(err, kind_of_errno(errno), "open %s", path);
+        return -1;
+    }
+    do
+        got = flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
+    while (got != 0 && errno == EINTR);
+    if (got == 0)
+        return fd;
+    if (errno == EWOULDBLOCK)
+        err_set(err, ERR_ENV, "%s: another process writes to it" WAIT, path);
+    else
+        err_errno(err, ERR_ENV, "lock %s", path);
+    close(fd);
+    return -1;
+}
+
+str data_dir(struct arena *a) {
+    const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (xdg && xdg[0] == '/')
+        return arena_printf(a, "%s/cutepilot", xdg);
+    return home && home[0] == '/' ? arena_printf(a, "%s/.local/share/cutepilot", home) : S("");
+}
+
 str cache_dir(struct arena *a) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     /* The XDG specification: a relative path is ignored. */

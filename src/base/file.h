@@ -22,9 +22,14 @@ bool dir_list(const char *path, struct arena *a, str **names, size_t *n,
 /* An exclusive lock on `path` (created if absent) that dies with the process. Returns the
  * descriptor, or -1: err says who holds it where that is known. */
 int file_lock(const char *path, struct err *err);
+/* A file that is read and added to, made if absent, locked as long as the descriptor is open.
+ * `wait`: for whoever holds it; an error otherwise. -1 and err. */
+int file_open_locked(const char *path, bool wait, struct err *err);
 
 /* $XDG_CACHE_HOME/cutepilot or ~/.cache/cutepilot; with neither, /tmp/cutepilot-UID. */
 str cache_dir(struct arena *a);
+/* $XDG_DATA_HOME/cutepilot or ~/.local/share/cutepilot; empty with neither. */
+str data_dir(struct arena *a);
 /* The path of the running program. */
 str self_path(struct arena *a);
 

@@ -75,10 +75,11 @@ bool evaluate_ceilings(const struct evaluator_options *o, json **out, struct err
     struct measuring m = {.o = o};
     struct links_events ev = {&m, on_idle, on_result, NULL, on_lost, on_broken};
     struct build_pool_options po = {.jobs = 1, .cache = o->cache};
+    const char *const *const first[] = {o->worker_command, NULL};
     struct loop *l = loop_new(err);
     struct build_pool *pool = l ? build_pool_new(l, &o->nvrtc, &po, err) : NULL;
     if (pool)
-        m.links = links_new(l, &o->device, 1, 1, o->worker_command, &ev, err);
+        m.links = links_new(l, &o->device, 1, 1, first, &ev, err);
     bool ok = m.links && run(l, pool, &m, err);
     links_free(m.links);
     build_pool_free(pool);

@@ -455,6 +455,18 @@ static unsigned cores(void) {
     return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
+/* Where it is not said: one for each of several commands, one for a GPU, one a core. */
+static unsigned worker_count(const struct evaluator *e) {
+    unsigned commands = 0;
+    while (e->o.worker_commands && e->o.worker_commands[commands])
+        commands++;
+    if (e->o.workers)
+        return e->o.workers;
+    if (commands > 1 || on_gpu(e))
+        return commands > 1 ? commands : 1;
+    return e->o.candidates && e->o.candidates < cores() ? (unsigned)e->o.candidates : cores();
+}
+
 static void find_limit(struct evaluator *e) {
     struct cost c;
     cost_of(e->o.inst, &c);
@@ -529,10 +541,9 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     e->done = done;
     e->broken = broken;
     e->ctx = ctx;
-    e->workers = o->workers                                 ? o->workers
-                 : on_gpu(e)                                ? 1
-                 : o->candidates && o->candidates < cores() ? (unsigned)o->candidates
-                                                            : cores();
+    const char *const *const one[] = {o->worker_command, NULL};
+    const char *const *const *commands = o->worker_commands ? o->worker_commands : one;
+    e->workers = worker_count(e);
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
     struct links_events ev = {e,           worker_idle,  worker_result, worker_dumped,
                               worker_lost, worker_broken};
@@ -544,8 +555,7 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     if ((!o->seed_given && !rng_secret(&e->seed) &&
          !err_set(err, ERR_ENV, "no random numbers from the operating system")) ||
         !(e->pool = build_pool_new(l, &o->nvrtc, &po, err)) ||
-        !(e->links =
-              links_new(l, &e->o.device, e->workers, threads, o->worker_command, &ev, err)) ||
+        !(e->links = links_new(l, &e->o.device, e->workers, threads, commands, &ev, err)) ||
         (on_gpu(e) && !build_support(e, err))) {
         evaluator_free(e);
         return NULL;

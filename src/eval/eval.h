@@ -26,6 +26,9 @@ struct evaluator_options {
     unsigned compile_limit_ms;         /* 0: the default of the pool */
     const char *cache;                 /* of builds; NULL: none */
     const char *const *worker_command; /* prefix before `worker …`; NULL: ourselves */
+    /* Several of them, the first among them, NULL-terminated; workers take turns. NULL: that one.
+     */
+    const char *const *const *worker_commands;
     bool seed_given;
     uint64_t seed;                  /* of verification; drawn fresh unless given */
     bool fresh_seeds;               /* drawn for each candidate, not once for all */
@@ -40,6 +43,8 @@ struct evaluator_options {
     const struct cuda_facts *facts; /* CUDA: of the GPU, for records; may be NULL */
     unsigned samples;               /* CUDA: timed runs at least; 0: 6 */
     unsigned time_ms;               /* CUDA: spent on timing a candidate at most; 0: 2 s */
+    unsigned screen_ms; /* CUDA, with `duel`: … at first; time_ms is for what comes near the fastest
+                           so far. 0: time_ms */
     bool duel; /* CUDA: what comes near the fastest so far is timed again, interleaved with it */
     bool keep; /* accepted candidates stay at hand for evaluator_duel */
     const char *dump; /* folder: the small cases' tensors as .npy files instead of judging */

@@ -91,13 +91,13 @@ static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p) {
     return sample < 2 ? 2 : sample;
 }
 
-static json *new_job(const struct evaluator_options *o, const struct trials *t) {
+static json *new_job(const struct evaluator_options *o, const struct trials *t, unsigned time_ms) {
     json *j = json_object(), *batches = json_array(), *time = json_object();
     for (size_t i = 0; i < t->nbatches; i++)
         if (!o->dump || !t->batches[i].timed)
             json_push(batches, batch_json(&t->batches[i]));
     json_set_i64(time, "samples", o->samples ? o->samples : SAMPLES);
-    json_set_i64(time, "budget_ms", o->time_ms ? o->time_ms : TIME_MS);
+    json_set_i64(time, "budget_ms", time_ms ? time_ms : TIME_MS);
     json_set_i64(j, "limit_ms", o->run_limit_ms ? o->run_limit_ms : RUN_LIMIT_MS);
     json_set(j, "batches", batches);
     json_set(j, "time", time);
@@ -114,7 +114,8 @@ static void set_modules(json *j, const size_t *bytes, size_t n) {
 }
 
 json *job_of_trials(const struct evaluator_options *o, const struct trials *t, size_t bytes) {
-    json *j = new_job(o, t), *shapes = json_array();
+    unsigned screen_ms = o->duel && o->screen_ms ? o->screen_ms : o->time_ms;
+    json *j = new_job(o, t, screen_ms), *shapes = json_array();
     for (size_t i = 0; i < t->n; i++) {
         const struct bound_plan *plan = &t->shapes[i].plan;
         const struct inst *in = t->shapes[i].inst;
@@ -145,7 +146,7 @@ json *job_of_duel(const struct evaluator_options *o, uint64_t secret, const stru
     struct arena *a = arena_new(1 << 20);
     json *shapes = json_array();
     trials_timed(o->inst, &to, t);
-    json *j = new_job(o, t);
+    json *j = new_job(o, t, o->time_ms);
     for (size_t i = 0; i < n; i++) {
         plans[i] = m[i].plan;
         bytes[i] = m[i].bytes;

@@ -13,6 +13,7 @@
 
 struct link {
     struct links *s;
+    const char *argv[MAX_PREFIX + 4];
     pid_t pid;
     struct conn *conn;
     bool ready;
@@ -26,7 +27,6 @@ struct links {
     struct loop *loop;
     struct links_events ev;
     struct arena *arena;
-    const char *argv[MAX_PREFIX + 4];
     struct link *link;
     unsigned n;
     int64_t serial;
@@ -57,7 +57,7 @@ static bool link_start(struct link *k, struct err *err) {
         return false;
     }
     struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
-    struct child_spec spec = {.argv = s->argv, .fds = fds, .nfds = 3};
+    struct child_spec spec = {.argv = k->argv, .fds = fds, .nfds = 3};
     struct child child;
     bool ok = child_start(&spec, &child, err);
     close(in[0]);
@@ -103,7 +103,7 @@ static void link_ended(void *ctx, pid_t pid, int status) {
     k->ready = false;
     str how = child_status_text(status, space, sizeof space);
     if (k->fails >= MAX_STARTS) {
-        err_set(&err, ERR_ENV, "the worker '%s' does not start: %.*s", s->argv[0], STR_ARG(how));
+        err_set(&err, ERR_ENV, "the worker '%s' does not start: %.*s", k->argv[0], STR_ARG(how));
         give_up(s, &err);
     } else if (!s->broken && !link_start(k, &err)) {
         give_up(s, &err);
@@ -200,32 +200,36 @@ bool links_send(struct links *s, uint32_t type, void *job, json *head, str blob)
     return false;
 }
 
-static void set_command(struct links *s, const struct device_name *d, unsigned threads,
+static void set_command(struct link *k, const struct device_name *d, unsigned threads,
                         const char *const *command) {
+    struct arena *a = k->s->arena;
     size_t n = 0;
     if (command)
         for (; n < MAX_PREFIX && command[n]; n++)
-            s->argv[n] = command[n];
+            k->argv[n] = command[n];
     else
-        s->argv[n++] = arena_cstr(s->arena, self_path(s->arena));
-    s->argv[n++] = "worker";
-    s->argv[n++] = d->text;
-    s->argv[n++] = arena_printf(s->arena, "%u", threads).p;
-    s->argv[n] = NULL;
+        k->argv[n++] = arena_cstr(a, self_path(a));
+    k->argv[n++] = "worker";
+    k->argv[n++] = d->text;
+    k->argv[n++] = arena_printf(a, "%u", threads).p;
+    k->argv[n] = NULL;
 }
 
 struct links *links_new(struct loop *l, const struct device_name *d, unsigned n, unsigned threads,
-                        const char *const *command, const struct links_events *ev,
+                        const char *const *const *commands, const struct links_events *ev,
                         struct err *err) {
     struct links *s = mem_alloc(sizeof *s);
+    unsigned ncommands = 0;
+    while (commands && commands[ncommands])
+        ncommands++;
     s->loop = l;
     s->ev = *ev;
     s->arena = arena_new(64u << 20);
     s->n = n;
     s->link = mem_alloc(n * sizeof *s->link);
-    set_command(s, d, threads, command);
     for (unsigned i = 0; i < n; i++) {
         s->link[i].s = s;
+        set_command(&s->link[i], d, threads, ncommands ? commands[i % ncommands] : NULL);
         if (!link_start(&s->link[i], err)) {
             links_free(s);
             return NULL;

@@ -19,8 +19,11 @@ struct links_events {
     void (*broken)(void *ctx, const struct err *why); /* no worker can be had; once */
 };
 
+/* commands: prefixes before `worker …`, NULL-terminated, of which workers take turns; NULL:
+ * ourselves. */
 struct links *links_new(struct loop *l, const struct device_name *d, unsigned n, unsigned threads,
-                        const char *const *command, const struct links_events *ev, struct err *err);
+                        const char *const *const *commands, const struct links_events *ev,
+                        struct err *err);
 void links_free(struct links *s);       /* kills them */
 bool links_idle(const struct links *s); /* some worker is free */
 /* The WIRE_TASK; head is taken, the blob copied. */

@@ -1,34 +1,53 @@
-/* The core of `evolve`, without input and output: which strategies a generation has, given the seed
- * and what the earlier ones came to. Private to the room; search.c drives it.
+/* The core of the search, without input and output: which strategy comes next, given the seed and
+ * what the earlier ones came to. Private to the room; search.c drives it with an evaluator,
+ * replay.c with a table.
  *
- * The driver's cycle, one generation:
- *     n = evolve_begin(e);                      0: it ended, evolve_stopped says why
- *     for each slot < n:
- *         propose a strategy (planner, or crossover of evolve_parents)
- *         evolve_claim                          an untried strategy, near the proposal
- *         write its source; when it cannot be written, claim again
+ * The driver's cycle:
+ *     while evolve_open(e):                     a further candidate may be submitted now
+ *         evolve_propose                        from the plan, of two parents, by credit, by chance
+ *         evolve_claim                          an untried strategy, at or near the proposal
+ *         write its source; when it cannot be written, or is that of an earlier trial
+ *         (evolve_twin), claim again
  *         evolve_submit                         it is a candidate now, with the next ordinal
- *     evolve_settle for every candidate, in order of their ordinals
+ *         … or evolve_pass                      nothing near the proposal could be written
+ *     evolve_settle the oldest candidate that is not settled; go on until there is none
  *
- * No strategy is claimed twice in a run. Ties in time go to the lower ordinal. */
+ * A candidate is proposed when exactly so many of the earlier ones are settled that `window` are
+ * under way, so what it is made from does not depend on which outcome arrives first, and devices do
+ * not wait for the end of a generation: a generation is `population` candidates in a row.
+ *
+ * No strategy is claimed twice in a run, no source is submitted twice. Ties in time go to the lower
+ * ordinal. */
 #ifndef SEARCH_EVOLVE_H
 #define SEARCH_EVOLVE_H
 
 #include "agent/agent.h"
+#include "search/credit.h"
+#include "search/how.h"
 
 struct evolve_options {
     const struct catalogue *catalogue;
     struct ground ground;
     uint64_t seed;
+    enum search_how how;
+    enum regime regime;         /* REGIME_COUNT: not told */
     size_t population, plateau; /* not 0 */
+    size_t window;              /* not 0 */
     uint64_t candidates;        /* budget; 0: none */
     double limit_s, stop_share; /* ends at limit_s / best >= stop_share; limit_s INFINITY: never */
+    const struct precedent *precedents; /* of other tasks */
+    size_t nprecedents;
+    /* The only strategies there are, sorted by strategy_order; NULL: all. A proposal that is not
+     * one of them becomes the nearest that is. */
+    const struct strategy *only;
+    size_t nonly;
 };
 
 struct evolve_trial {
     struct strategy strategy;
-    struct strategy aligned;            /* as its code has it: what parents and credit go by */
-    uint64_t ordinal, generation, slot; /* ordinal: of what was submitted */
+    struct strategy aligned; /* as its code has it: what parents and credit go by */
+    uint64_t ordinal, turn;  /* ordinal: of what was submitted */
+    size_t twin;             /* an earlier trial with the same source; itself: none */
     bool submitted, settled;
     double time_s; /* INFINITY: not accepted, or not known */
 };
@@ -37,40 +56,67 @@ struct evolve {
     struct evolve_options o;
     struct evolve_trial *trials; /* in order of claims; what could not be written stays too */
     size_t n, cap;
-    uint64_t generation; /* of the slots being filled, from 0 */
-    bool begun;
+    uint64_t turn; /* proposals asked for */
+    size_t passed; /* in a row */
     uint64_t submitted, settled;
-    uint64_t first;     /* ordinal of the generation's first candidate */
     size_t stale;       /* generations without gain */
     double best_s;      /* INFINITY: none */
     size_t best;        /* its trial */
     double gain_from_s; /* best at the last generation that counted as a gain */
     const char *stopped;
+    struct credit credit;
+    size_t seen, cap_order; /* trials that credit knows */
+    size_t *order;          /* settled trials, in the order in which they were */
+    size_t nordered;
+    size_t learnt; /* observations when relevances were learnt last */
 };
 
 void evolve_init(struct evolve *e, const struct evolve_options *o);
 void evolve_release(struct evolve *e);
 
-/* Slots of the next generation. Every candidate so far must be settled. */
-size_t evolve_begin(struct evolve *e);
-const char *evolve_stopped(const struct evolve *e); /* "limit", "plateau", "budget", "space" */
+bool evolve_open(const struct evolve *e);
+uint64_t evolve_generation(const struct evolve *e); /* of the next candidate, from 0 */
+const char *
+evolve_stopped(const struct evolve *e); /* "limit", "plateau", "budget", "space", "plan" */
 
-/* The stream of a slot of the present generation; parts of it are kept for the core. */
-struct rng evolve_stream(const struct evolve *e, uint64_t slot);
-/* Two different parents for a slot: the elite for slot 0, tournaments for the others. False where
- * nothing was accepted so far: the driver proposes evolve_random then. */
-bool evolve_parents(const struct evolve *e, uint64_t slot, struct parent *x, struct parent *y);
-void evolve_random(const struct evolve *e, uint64_t slot, struct strategy *out);
+enum proposal_from { FROM_PLAN, FROM_PARENTS, FROM_CREDIT, FROM_CHANCE };
+struct proposal {
+    enum proposal_from from;
+    size_t plan;              /* PLAN: which of it */
+    struct parent x, y;       /* PARENTS: a child of these, by whoever does crossover */
+    struct strategy strategy; /* CREDIT, CHANCE */
+    double expected_s;        /* CREDIT */
+};
+/* nplan: strategies the planner made. False: they were all there was to try. */
+bool evolve_propose(struct evolve *e, size_t nplan, struct proposal *out);
+/* The stream of the present turn, for whoever does crossover. */
+struct rng evolve_stream(const struct evolve *e);
 
-/* `attempt` counts the claims of one slot, from 0. False: the space has nothing left. */
-bool evolve_claim(struct evolve *e, uint64_t slot, uint64_t attempt,
-                  const struct strategy *proposal, size_t *trial);
+/* `attempt` counts the claims of one turn, from 0. False: the space has nothing left. */
+bool evolve_claim(struct evolve *e, uint64_t attempt, const struct strategy *proposal,
+                  size_t *trial);
+void evolve_twin(struct evolve *e, size_t trial, size_t of);
 void evolve_submit(struct evolve *e, size_t trial);
+void evolve_pass(struct evolve *e);
 void evolve_align(struct evolve *e, size_t trial, const struct strategy *aligned);
 /* time_s: INFINITY when it was not accepted. Returns true for a new best. */
 bool evolve_settle(struct evolve *e, size_t trial, double time_s);
 
-/* Which values did better than the rest, on the (geometric) mean: "vector-width=4 1.31x, …". */
-void evolve_credit(const struct evolve *e, struct buf *out);
+/* What each decision of the best strategy is worth against its default, by what was learnt, the
+ * greatest first: "vector-width=4 1.31x, …". */
+void evolve_worth(struct evolve *e, struct buf *out);
+
+/* ---- between the files of the core ---- */
+
+int strategy_order(const void *x, const void *y); /* of struct strategy, for qsort */
+bool evolve_exists(const struct evolve *e, const struct strategy *s);
+bool evolve_tried(const struct evolve *e, const struct strategy *s);
+/* The best accepted trials, at most a population of them, best first. */
+size_t evolve_survivors(const struct evolve *e, size_t *out);
+bool evolve_parents(const struct evolve *e, struct rng r, struct parent *x, struct parent *y);
+void evolve_random(const struct evolve *e, struct rng r, struct strategy *out);
+/* The untried strategy, among relatives of the best and some strangers, of which credit expects the
+ * largest improvement. False: it found none. */
+bool brood_best(struct evolve *e, struct rng r, struct strategy *out, double *expected_s);
 
 #endif

@@ -1,44 +1,24 @@
 /* Drives the core of evolve.h: agents propose and write, the archive or the evaluator answers.
  *
- * 1. A generation is submitted as a whole; outcomes arrive in any order, are archived as they come
- *    and consumed in order of submission. What the core sees is therefore the same in every replay.
+ * 1. `window` candidates are under way; outcomes arrive in any order, are archived as they come and
+ *    consumed in order of submission, and each one consumed lets the next candidate be made. What
+ *    the core sees is therefore the same in every replay.
  * 2. The clock decides nothing but the end: when time is up, the search stops in front of the first
  *    outcome that is missing, and notes there how far it came, so that the same command run again
  *    comes to the same end.
- * 3. The evaluator is started by the first candidate that the archive has no answer for. */
-#include "search/search.h"
-#include "search/evolve.h"
+ * 3. The evaluator is started by the first candidate that the archive has no answer for.
+ * 4. A source that was submitted before is not submitted again: its strategy gets the same outcome.
+ */
+#include "search/search_private.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#define POPULATION     12
 #define PLATEAU        3
 #define STOP_SHARE     0.98
-#define CODE_TRIES     16 /* strategies tried for a slot when the coder refuses them */
+#define CODE_TRIES     16 /* strategies tried for a turn when the coder refuses them, or twins */
 #define POLL_MS        50 /* how late a signal or the end of the time may be noticed */
-#define MEMORY_MAX     (256u << 20)
 #define NOTE_ELAPSED   "elapsed_ms"
 #define NOTE_TIME_ENDS "time_ended_after" /* candidates consumed */
-#define NOTE_CONFIRMED "confirmed"        /* by ordinal: the record of the second verification */
-#define NOTE_WATCHED   "watched"          /* … and of the simulator's */
-
-/* A candidate of the present generation. Texts live in the generation's arena. */
-struct pending {
-    size_t trial;
-    str strategy, reason, source;
-    char hash[65];
-    struct outcome *outcome; /* NULL: not known */
-    bool replayed;
-};
-
-/* An accepted candidate: what the result needs of it, should it be the best. Heap. */
-struct kept {
-    size_t trial;
-    bool unwatched; /* right on the GPU, and the simulator cannot run it */
-    char *source;
-    json *record;
-};
 
 /* An agent's answer. */
 struct answer {
@@ -50,30 +30,7 @@ struct answer {
     struct arena *mem;
 };
 
-struct search {
-    struct loop *loop;
-    const struct search_options *o;
-    struct evolve e;
-    struct strategy fallback;
-    struct evaluator_options eo;
-    struct evaluator *evaluator; /* NULL: not needed so far */
-    struct arena *mem;           /* of the generation */
-    struct pending *pending;
-    size_t npending, consumed; /* of the generation */
-    struct strategy *plan;
-    size_t nplan;
-    str plan_reason;
-    struct kept *kept; /* in order of consumption */
-    size_t nkept, cap_kept;
-    struct search_best *best;
-    uint64_t start_ms, before_ms; /* before: spent by earlier commands on this run */
-    uint64_t time_ends;           /* candidates after which an earlier command ran out of time */
-    const char *stopped;          /* from outside the core */
-    bool failed;
-    struct err err, code_err;
-};
-
-static bool fail(struct search *s, const struct err *why) {
+bool search_fail(struct search *s, const struct err *why) {
     if (!s->failed)
         s->err = *why;
     s->failed = true;
@@ -99,11 +56,11 @@ static bool read_number(struct search *s, const char *key, uint64_t absent, uint
     *out = absent;
     if (!s->o->archive)
         return true;
-    if (!archive_get_note(s->o->archive, key, s->mem, &text, &s->err))
-        return fail(s, &s->err);
+    if (!archive_get_note(s->o->archive, key, s->scratch, &text, &s->err))
+        return search_fail(s, &s->err);
     if (text.n && !str_to_u64(text, out)) {
         err_set(&s->err, ERR_ENV, "run archive: the note %s is not a number", key);
-        return fail(s, &s->err);
+        return search_fail(s, &s->err);
     }
     return true;
 }
@@ -117,17 +74,17 @@ static bool write_number(struct search *s, const char *key, uint64_t value) {
     struct err err;
     if (!s->o->archive || archive_note(s->o->archive, key, (str){text + sizeof text - n, n}, &err))
         return true;
-    return fail(s, &err);
+    return search_fail(s, &err);
 }
 
 /* ---- events ---- */
 
 static void emit(const struct search *s, struct event *e) {
-    e->generation = s->e.generation;
     e->done = s->e.settled;
     e->submitted = s->e.submitted;
     e->budget = s->o->budget.candidates;
     e->elapsed_s = (double)elapsed_ms(s) / 1000;
+    e->budget_s = (double)s->o->budget.ms / 1000;
     e->best_s = s->e.best_s;
     e->limit_s = s->e.o.limit_s;
     e->naive_s = s->best->naive_s;
@@ -135,8 +92,12 @@ static void emit(const struct search *s, struct event *e) {
         s->o->emit(s->o->emit_ctx, e);
 }
 
-static void emit_text(const struct search *s, enum event_kind kind, str strategy, str text) {
-    struct event e = {.kind = kind, .time_s = INFINITY, .strategy = strategy, .text = text};
+void search_emit_text(const struct search *s, enum event_kind kind, str strategy, str text) {
+    struct event e = {.kind = kind,
+                      .generation = s->generation ? s->generation - 1 : 0,
+                      .time_s = INFINITY,
+                      .strategy = strategy,
+                      .text = text};
     emit(s, &e);
 }
 
@@ -144,6 +105,7 @@ static void emit_pending(const struct search *s, enum event_kind kind, const str
     const struct outcome *o = p->outcome;
     bool accepted = o->verdict == VERDICT_ACCEPTED;
     struct event e = {.kind = kind,
+                      .generation = p->generation,
                       .ordinal = s->e.trials[p->trial].ordinal,
                       .strategy = p->strategy,
                       .text = accepted ? p->reason : str_view(o->why),
@@ -154,11 +116,11 @@ static void emit_pending(const struct search *s, enum event_kind kind, const str
     emit(s, &e);
 }
 
-static str text_of(const struct search *s, const struct strategy *strategy) {
+static str text_of(const struct search *s, const struct strategy *strategy, struct arena *a) {
     struct buf b;
     buf_init(&b, 8192);
     strategy_text(s->o->briefing->catalogue, strategy, &b);
-    str text = arena_str(s->mem, buf_str(&b));
+    str text = arena_str(a, buf_str(&b));
     buf_release(&b);
     return text;
 }
@@ -168,7 +130,7 @@ static str text_of(const struct search *s, const struct strategy *strategy) {
 static bool await(struct search *s, const struct answer *a) {
     while (!a->done)
         if (!loop_step(s->loop, POLL_MS, &s->err))
-            return fail(s, &s->err);
+            return search_fail(s, &s->err);
     return true;
 }
 
@@ -201,39 +163,44 @@ static void on_code(void *ctx, str source, const struct err *err) {
 static bool ask_plan(struct search *s, size_t n) {
     struct answer a = {.mem = s->mem};
     struct rng r = rng_stream(s->o->seed, S("plan"));
-    s->o->agent->plan(s->o->agent->self, s->o->briefing, n, r, on_plan, &a);
+    s->o->agent->plan(s->o->agent->self, &s->briefing, n, r, on_plan, &a);
     if (!await(s, &a))
         return false;
     if (!a.ok)
-        return fail(s, &a.err);
+        return search_fail(s, &a.err);
     s->plan = a.strategies;
     s->nplan = a.n;
     s->plan_reason = a.reason;
     return true;
 }
 
-/* The proposal for a slot: of the plan, of two parents, or of chance while nothing was accepted. */
-static bool propose(struct search *s, uint64_t slot, struct strategy *out, str *reason) {
-    struct parent x, y;
-    if (s->e.generation == 0 && slot < s->nplan) {
-        *out = s->plan[slot];
-        *reason = s->plan_reason;
-        return true;
-    }
-    if (!evolve_parents(&s->e, slot, &x, &y)) {
-        evolve_random(&s->e, slot, out);
-        *reason = S("at random: nothing was accepted so far");
-        return true;
-    }
-    struct answer a = {.mem = s->mem};
-    s->o->agent->cross(s->o->agent->self, s->o->briefing, &x, &y, evolve_stream(&s->e, slot),
+static bool ask_child(struct search *s, const struct proposal *from, struct strategy *out,
+                      struct pending *p) {
+    struct answer a = {.mem = p->mem};
+    s->o->agent->cross(s->o->agent->self, &s->briefing, &from->x, &from->y, evolve_stream(&s->e),
                        on_plan, &a);
     if (!await(s, &a))
         return false;
     if (!a.ok || a.n == 0)
-        return fail(s, &a.err);
+        return search_fail(s, &a.err);
     *out = a.strategies[0];
-    *reason = a.reason;
+    p->reason = a.reason;
+    return true;
+}
+
+/* The strategy of a proposal, and why it is tried. */
+static bool answer_proposal(struct search *s, const struct proposal *from, struct strategy *out,
+                            struct pending *p) {
+    if (from->from == FROM_PARENTS)
+        return ask_child(s, from, out, p);
+    *out = from->from == FROM_PLAN ? s->plan[from->plan] : from->strategy;
+    if (from->from == FROM_PLAN)
+        p->reason = s->plan_reason;
+    else if (from->from == FROM_CREDIT)
+        p->reason = arena_printf(p->mem, "by credit: %.4g us expected", from->expected_s * 1e6);
+    else
+        p->reason = s->o->how == SEARCH_RANDOM ? S("at random")
+                                               : S("at random: nothing was accepted so far");
     return true;
 }
 
@@ -244,28 +211,28 @@ static bool keep(struct search *s, const struct pending *p) {
         return true;
     const struct evolve_trial *t = &s->e.trials[p->trial];
     struct archive_candidate c = {.ordinal = t->ordinal,
-                                  .generation = t->generation,
-                                  .slot = t->slot,
+                                  .generation = p->generation,
+                                  .slot = t->ordinal % s->e.o.population,
                                   .strategy = p->strategy,
                                   .reason = p->reason,
                                   .source = p->source};
     memcpy(c.source_hash, p->hash, sizeof c.source_hash);
     struct err err;
     if (!archive_add(s->o->archive, &c, p->outcome->record, &err))
-        return fail(s, &err);
+        return search_fail(s, &err);
     return write_number(s, NOTE_ELAPSED, elapsed_ms(s));
 }
 
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
     struct search *s = ctx;
-    uint64_t at = id - s->e.first;
-    BUG_IF(at >= s->npending || s->pending[at].outcome);
-    s->pending[at].outcome = o;
-    keep(s, &s->pending[at]);
+    struct pending *p = &s->pending[id % s->e.o.window];
+    BUG_IF(s->e.trials[p->trial].ordinal != id || p->outcome);
+    p->outcome = o;
+    keep(s, p);
 }
 
 static void on_broken(void *ctx, const struct err *why) {
-    fail(ctx, why);
+    search_fail(ctx, why);
 }
 
 /* 1: the archive knew it. 0: it did not. -1: failed. */
@@ -279,7 +246,7 @@ static int recall(struct search *s, struct pending *p, uint64_t ordinal) {
         found = p->outcome ? 1 : -1;
     }
     if (found < 0)
-        fail(s, &err);
+        search_fail(s, &err);
     return found;
 }
 
@@ -287,7 +254,7 @@ static bool evaluate(struct search *s, const struct pending *p, uint64_t ordinal
     if (!s->evaluator)
         s->evaluator = evaluator_new(s->loop, &s->eo, on_outcome, on_broken, s, &s->err);
     if (!s->evaluator)
-        return fail(s, &s->err);
+        return search_fail(s, &s->err);
     evaluator_submit(s->evaluator, ordinal, S("kernel.cu"), p->source);
     return true;
 }
@@ -303,16 +270,32 @@ static void keep_accepted(struct search *s, const struct pending *p) {
 
 /* What an accepted candidate really is, before it becomes a parent. */
 static bool align(struct search *s, const struct pending *p) {
-    struct answer a = {.mem = s->mem};
+    struct answer a = {.mem = p->mem};
     const struct strategy *strategy = &s->e.trials[p->trial].strategy;
-    s->o->agent->align(s->o->agent->self, s->o->briefing, strategy, p->outcome->record, on_plan,
-                       &a);
+    s->o->agent->align(s->o->agent->self, &s->briefing, strategy, p->outcome->record, on_plan, &a);
     if (!await(s, &a))
         return false;
     if (!a.ok || a.n == 0)
-        return fail(s, &a.err);
+        return search_fail(s, &a.err);
     evolve_align(&s->e, p->trial, &a.strategies[0]);
     return true;
+}
+
+/* The fallback's own time, or that of its twin. */
+static double naive_time(const struct search *s) {
+    for (size_t i = 0; i < s->e.n; i++)
+        if (strategy_equal(s->briefing.catalogue, &s->e.trials[i].strategy, &s->fallback))
+            return s->e.trials[i].time_s;
+    return INFINITY;
+}
+
+/* A generation is announced in front of its first candidate. */
+static void announce(struct search *s, uint64_t generation) {
+    if (generation < s->generation)
+        return;
+    s->generation = generation + 1;
+    search_emit_text(s, EVENT_GENERATION, S(""),
+                     generation == 0 ? s->plan_reason : S("children of the best"));
 }
 
 static void consume(struct search *s, struct pending *p) {
@@ -321,29 +304,29 @@ static void consume(struct search *s, struct pending *p) {
     if (isfinite(time_s) && !align(s, p))
         return;
     bool is_best = evolve_settle(&s->e, p->trial, time_s);
-    const struct strategy *strategy = &s->e.trials[p->trial].strategy;
-    if (strategy_equal(s->o->briefing->catalogue, strategy, &s->fallback))
-        s->best->naive_s = time_s;
+    s->best->naive_s = naive_time(s);
     s->best->evaluated++;
     s->best->replayed += p->replayed;
-    s->consumed++;
+    announce(s, p->generation);
     emit_pending(s, EVENT_CANDIDATE, p);
     if (isfinite(time_s))
         keep_accepted(s, p);
     if (is_best)
         emit_pending(s, EVENT_BEST, p);
+    outcome_free(p->outcome);
+    p->outcome = NULL;
 }
 
-/* ---- a generation ---- */
+/* ---- a turn ---- */
 
 /* Writes a trial's source. False with `refused` for a strategy that cannot be written. */
 static bool write_source(struct search *s, struct pending *p, bool *refused) {
-    struct answer a = {.mem = s->mem};
+    struct answer a = {.mem = p->mem};
     const struct strategy *strategy = &s->e.trials[p->trial].strategy;
-    s->o->agent->code(s->o->agent->self, s->o->briefing, strategy, on_code, &a);
+    s->o->agent->code(s->o->agent->self, &s->briefing, strategy, on_code, &a);
     if (!await(s, &a))
         return false;
-    p->strategy = text_of(s, strategy);
+    p->strategy = text_of(s, strategy, p->mem);
     *refused = !a.ok;
     if (a.ok) {
         p->source = a.source;
@@ -351,14 +334,30 @@ static bool write_source(struct search *s, struct pending *p, bool *refused) {
         return true;
     }
     s->code_err = a.err;
-    emit_text(s, EVENT_NOTE, p->strategy, str_view(a.err.text));
+    search_emit_text(s, EVENT_NOTE, p->strategy, str_view(a.err.text));
     return false;
 }
 
+static bool is_twin(struct search *s, const struct pending *p) {
+    for (uint64_t i = 0; i < s->e.submitted; i++)
+        if (!strcmp(s->hashes[i].hex, p->hash)) {
+            evolve_twin(&s->e, p->trial, s->trial_of[i]);
+            return true;
+        }
+    return false;
+}
+
+static void note_source(struct search *s, const struct pending *p) {
+    size_t n = (size_t)s->e.submitted + 1;
+    s->hashes = mem_grow(s->hashes, &s->cap_hashes, n, sizeof *s->hashes);
+    s->trial_of = mem_grow(s->trial_of, &s->cap_trials, n, sizeof *s->trial_of);
+    memcpy(s->hashes[n - 1].hex, p->hash, sizeof p->hash);
+    s->trial_of[n - 1] = p->trial;
+}
+
 /* Time that is up keeps a candidate from the evaluator, not from the archive. */
-static bool submit(struct search *s, const struct pending *written) {
-    struct pending *p = &s->pending[s->npending++];
-    *p = *written;
+static bool submit(struct search *s, struct pending *p) {
+    note_source(s, p);
     evolve_submit(&s->e, p->trial);
     uint64_t ordinal = s->e.trials[p->trial].ordinal;
     int known = recall(s, p, ordinal);
@@ -367,250 +366,116 @@ static bool submit(struct search *s, const struct pending *written) {
     return evaluate(s, p, ordinal);
 }
 
-static bool fill_slot(struct search *s, uint64_t slot) {
+static bool take_turn(struct search *s) {
+    struct pending *p = &s->pending[s->e.submitted % s->e.o.window];
     struct strategy proposal;
-    struct pending p = {0};
-    if (!propose(s, slot, &proposal, &p.reason))
+    struct proposal from;
+    if (!evolve_propose(&s->e, s->nplan, &from))
+        return true;
+    *p = (struct pending){.mem = p->mem, .generation = evolve_generation(&s->e)};
+    arena_reset(p->mem);
+    if (!answer_proposal(s, &from, &proposal, p))
         return false;
     for (uint64_t attempt = 0; attempt < CODE_TRIES; attempt++) {
         bool refused = false;
-        if (!evolve_claim(&s->e, slot, attempt, &proposal, &p.trial))
+        if (!evolve_claim(&s->e, attempt, &proposal, &p->trial))
             return true;
-        if (write_source(s, &p, &refused))
-            return submit(s, &p);
-        if (!refused)
+        bool written = write_source(s, p, &refused);
+        if (!written && !refused)
             return false;
+        if (written && !is_twin(s, p))
+            return submit(s, p);
     }
+    evolve_pass(&s->e);
     return true;
 }
 
-/* Consumes in order; stops in front of an outcome that will not be waited for. */
-static bool settle_generation(struct search *s) {
-    while (s->consumed < s->npending && !s->failed) {
-        struct pending *next = &s->pending[s->consumed];
-        if (interrupted(s)) {
-            s->stopped = "interrupted";
-            return true;
-        }
-        if (s->e.settled == s->time_ends || (!next->outcome && time_is_up(s))) {
-            s->stopped = "budget";
-            return write_number(s, NOTE_TIME_ENDS, s->e.settled);
-        }
-        if (next->outcome)
-            consume(s, next);
-        else if (!loop_step(s->loop, POLL_MS, &s->err))
-            return fail(s, &s->err);
+/* The oldest candidate, in front of which it stops where its outcome will not be waited for. */
+static bool settle_next(struct search *s) {
+    struct pending *next = &s->pending[s->e.settled % s->e.o.window];
+    if (s->e.settled == s->time_ends || (!next->outcome && time_is_up(s))) {
+        s->stopped = "budget";
+        return write_number(s, NOTE_TIME_ENDS, s->e.settled);
     }
-    return !s->failed;
-}
-
-static void forget_generation(struct search *s) {
-    for (size_t i = 0; i < s->npending; i++)
-        outcome_free(s->pending[i].outcome);
-    s->npending = s->consumed = 0;
-}
-
-static bool run_generation(struct search *s, size_t slots) {
-    arena_reset(s->mem);
-    s->pending = arena_array(s->mem, struct pending, slots);
-    if (s->e.generation == 0 && !ask_plan(s, slots))
-        return false;
-    emit_text(s, EVENT_GENERATION, S(""),
-              s->e.generation == 0 ? s->plan_reason
-                                   : arena_printf(s->mem, "%zu children of the best", slots));
-    for (size_t slot = 0; slot < slots && !evolve_stopped(&s->e); slot++)
-        if (!fill_slot(s, slot))
-            return false;
-    return settle_generation(s);
+    if (next->outcome)
+        consume(s, next);
+    else if (!loop_step(s->loop, POLL_MS, &s->err))
+        return search_fail(s, &s->err);
+    return true;
 }
 
 /* ---- the run ---- */
 
+static size_t plan_size(const struct search *s) {
+    if (s->o->how == SEARCH_RANDOM)
+        return 0;
+    bool all = s->o->how == SEARCH_ONCE && s->e.o.candidates;
+    return all ? (size_t)s->e.o.candidates : s->e.o.population;
+}
+
 static void set_up(struct search *s) {
     const struct search_options *o = s->o;
-    const struct briefing *b = o->briefing;
+    const struct briefing *b = &s->briefing;
+    size_t population = o->population ? o->population : SEARCH_POPULATION;
     struct evolve_options eo = {
         .catalogue = b->catalogue,
         .ground = b->ground,
         .seed = o->seed,
-        .population = o->population ? o->population : POPULATION,
+        .how = o->how,
+        .regime = o->blind ? REGIME_COUNT : briefing_regime(b),
+        .population = population,
+        .window = search_window(population),
         .plateau = o->plateau ? o->plateau : PLATEAU,
         .candidates = o->budget.candidates,
         .limit_s = b->roofline.limit_s,
         .stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE,
+        .precedents = s->recalled.precedents,
+        .nprecedents = s->recalled.nprecedents,
     };
     evolve_init(&s->e, &eo);
     strategy_fallback(b->catalogue, &eo.ground, &s->fallback);
-    *s->best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
-    s->start_ms = clock_ms();
+    s->pending = arena_array(s->mem, struct pending, eo.window);
+    for (size_t i = 0; i < eo.window; i++)
+        s->pending[i].mem = arena_new(SEARCH_MEMORY_MAX);
+}
+
+static bool begin(struct search *s) {
+    uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
+    search_emit_text(s, EVENT_START, S(""),
+                     arena_printf(s->mem, "%s, %llu strategies, history of %zu run%s",
+                                  s->o->agent->name, (unsigned long long)space, s->history.n,
+                                  s->history.n == 1 ? "" : "s"));
+    s->best->precedents = s->history.n;
+    return read_number(s, NOTE_ELAPSED, 0, &s->before_ms) &&
+           read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends) &&
+           (plan_size(s) == 0 || ask_plan(s, plan_size(s)));
 }
 
 static bool run(struct search *s) {
-    size_t slots;
-    if (!read_number(s, NOTE_ELAPSED, 0, &s->before_ms) ||
-        !read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends))
+    if (!begin(s))
         return false;
-    uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
-    emit_text(
-        s, EVENT_START, S(""),
-        arena_printf(s->mem, "%s, %llu strategies", s->o->agent->name, (unsigned long long)space));
-    while (!s->stopped && (slots = evolve_begin(&s->e)) > 0) {
-        bool ok = run_generation(s, slots);
-        forget_generation(s);
-        if (!ok)
+    while (!s->stopped && (evolve_open(&s->e) || s->e.settled < s->e.submitted)) {
+        arena_reset(s->scratch);
+        if (interrupted(s))
+            s->stopped = "interrupted";
+        else if (!(evolve_open(&s->e) ? take_turn(s) : settle_next(s)) || s->failed)
             return false;
     }
     if (!s->stopped)
         s->stopped = evolve_stopped(&s->e);
     if (s->e.submitted == 0 && s->code_err.kind != ERR_NONE)
-        return fail(s, &s->code_err);
+        return search_fail(s, &s->code_err);
     return true;
 }
 
-/* ---- the winner ---- */
-
-static bool ranks_before(const struct search *s, const struct kept *a, const struct kept *b) {
-    if (a->unwatched != b->unwatched)
-        return b->unwatched;
-    return s->e.trials[a->trial].time_s < s->e.trials[b->trial].time_s;
-}
-
-/* The fastest that has not been refused since; ties go to the earlier one. */
-static struct kept *fastest(const struct search *s) {
-    struct kept *best = NULL;
-    for (size_t i = 0; i < s->nkept; i++) {
-        struct kept *k = &s->kept[i];
-        if (k->record && (!best || ranks_before(s, k, best)))
-            best = k;
-    }
-    return best;
-}
-
-static bool earlier_confirmation(struct search *s, const char *key, struct outcome **out) {
-    str text = {0};
-    *out = NULL;
-    if (s->o->archive && !archive_get_note(s->o->archive, key, s->mem, &text, &s->err))
-        return fail(s, &s->err);
-    json *record = text.n ? json_parse(text, &s->err) : NULL;
-    if (record)
-        *out = outcome_from_record(record, &s->err);
-    return !text.n || *out || fail(s, &s->err);
-}
-
-static bool note_confirmation(struct search *s, const char *key, const struct outcome *o) {
-    struct buf b;
-    buf_init(&b, MEMORY_MAX);
-    json_write(o->record, &b);
-    bool ok = !s->o->archive || archive_note(s->o->archive, key, buf_str(&b), &s->err);
-    buf_release(&b);
-    return ok || fail(s, &s->err);
-}
-
-/* Verified once more under other options, or found in the archive where that was done before. */
-static bool verify_again(struct search *s, const struct kept *k, const char *note,
-                         const struct evaluator_options *eo, struct outcome **out) {
-    char key[64];
-    snprintf(key, sizeof key, "%s_%llu", note, (unsigned long long)s->e.trials[k->trial].ordinal);
-    if (!earlier_confirmation(s, key, out))
-        return false;
-    if (*out)
-        return true;
-    if (!evaluate_once(eo, S("kernel.cu"), str_view(k->source), out, &s->err))
-        return fail(s, &s->err);
-    return note_confirmation(s, key, *out);
-}
-
-/* On a seed it has not met. */
-static bool confirm(struct search *s, const struct kept *k, struct outcome **out) {
-    struct evaluator_options eo = s->eo;
-    eo.verify_only = true;
-    eo.workers = eo.compilers = 1;
-    eo.seed += eo.seed_given; /* a given seed is a test's; drawn afresh otherwise */
-    return verify_again(s, k, NOTE_CONFIRMED, &eo, out);
-}
-
-/* What was measured on a GPU, under the simulator's checkers. */
-static bool watch(struct search *s, const struct kept *k, struct outcome **out) {
-    struct evaluator_options eo = s->eo;
-    eo.verify_only = true;
-    eo.workers = eo.compilers = 1;
-    eo.worker_command = NULL;
-    eo.duel = false;
-    return (device_name_parse("sim", s->mem, &eo.device, &s->err) || fail(s, &s->err)) &&
-           verify_again(s, k, NOTE_WATCHED, &eo, out);
-}
-
-static void set_best(struct search *s, struct kept *k, struct arena *a) {
-    const struct evolve_trial *t = &s->e.trials[k->trial];
-    struct search_best *best = s->best;
-    best->found = true;
-    best->ordinal = t->ordinal;
-    best->strategy = t->strategy;
-    best->time_s = t->time_s;
-    best->source = arena_str(a, str_view(k->source));
-    best->record = k->record;
-    k->record = NULL;
-}
-
-/* A candidate that does not hold is no winner, and is said. */
-static void refuse(struct search *s, struct kept *k, const struct outcome *o, const char *where) {
-    emit_text(s, EVENT_NOTE, S(""),
-              arena_printf(s->mem, "candidate %llu did not hold %s: %s: %s",
-                           (unsigned long long)s->e.trials[k->trial].ordinal, where,
-                           verdict_name(o->verdict), o->why));
-    json_free(k->record);
-    k->record = NULL;
-}
-
-/* Whether k may win after what the simulator's checkers say; one that the simulator cannot run
- * ranks below those that it watched, and is labelled. */
-static bool settle_watched(struct search *s, struct kept *k, bool *wins) {
-    struct outcome *o;
-    *wins = true;
-    if (s->eo.device.kind == DEVICE_SIM || k->unwatched)
-        return true;
-    if (!watch(s, k, &o))
-        return false;
-    *wins = o->verdict == VERDICT_ACCEPTED;
-    k->unwatched = o->verdict == VERDICT_UNSUPPORTED;
-    json_set_bool(k->record, "watched", *wins);
-    if (!*wins && !k->unwatched)
-        refuse(s, k, o, "under the simulator's checkers");
-    outcome_free(o);
-    return true;
-}
-
-/* The fastest candidate that holds a second time. */
-static bool choose_best(struct search *s, struct arena *a) {
-    struct kept *k;
-    while (!s->best->found && (k = fastest(s))) {
-        struct outcome *o;
-        bool wins = false;
-        if (!confirm(s, k, &o))
-            return false;
-        if (o->verdict == VERDICT_ACCEPTED) {
-            json_set(k->record, "confirmed", json_copy(o->record));
-            if (!settle_watched(s, k, &wins)) {
-                outcome_free(o);
-                return false;
-            }
-        } else {
-            refuse(s, k, o, "on a new seed");
-        }
-        if (wins)
-            set_best(s, k, a);
-        outcome_free(o);
-    }
-    return true;
-}
-
-static void report_end(struct search *s) {
+static void report_end(struct search *s, struct arena *a) {
     struct buf text;
     buf_init(&text, 8192);
-    evolve_credit(&s->e, &text);
-    str credit = buf_str(&text);
-    emit_text(s, EVENT_END, S(""),
-              arena_printf(s->mem, "%s%s%.*s", s->stopped, credit.n ? "; " : "", STR_ARG(credit)));
+    evolve_worth(&s->e, &text);
+    str worth = s->best->worth = arena_str(a, buf_str(&text));
+    search_emit_text(
+        s, EVENT_END, S(""),
+        arena_printf(s->mem, "%s%s%.*s", s->stopped, worth.n ? "; " : "", STR_ARG(worth)));
     buf_release(&text);
 }
 
@@ -621,22 +486,42 @@ static void release(struct search *s) {
         mem_free(s->kept[i].source);
         json_free(s->kept[i].record);
     }
+    for (size_t i = 0; s->pending && i < s->e.o.window; i++) {
+        outcome_free(s->pending[i].outcome);
+        arena_free(s->pending[i].mem);
+    }
     mem_free(s->kept);
+    mem_free(s->hashes);
+    mem_free(s->trial_of);
     evolve_release(&s->e);
+    history_release(&s->history);
+    arena_free(s->scratch);
     arena_free(s->mem);
 }
 
 bool search_evolve(struct loop *l, const struct search_options *o,
                    const struct evaluator_options *eo, struct arena *a, struct search_best *out,
                    struct err *err) {
-    struct search s = {.loop = l, .o = o, .eo = *eo, .best = out, .mem = arena_new(MEMORY_MAX)};
+    struct search s = {.loop = l,
+                       .o = o,
+                       .briefing = *o->briefing,
+                       .eo = *eo,
+                       .best = out,
+                       .mem = arena_new(SEARCH_MEMORY_MAX),
+                       .scratch = arena_new(SEARCH_MEMORY_MAX),
+                       .start_ms = clock_ms()};
+    *out = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
+    history_init(&s.history);
+    bool ok = search_recall(&s);
     set_up(&s);
-    bool ok = run(&s) && choose_best(&s, a);
+    ok = ok && run(&s) && winner_choose(&s, a);
     out->stopped = s.stopped;
-    if (ok)
-        report_end(&s);
-    else
+    if (ok) {
+        report_end(&s, a);
+        search_remember(&s);
+    } else {
         *err = s.err;
+    }
     release(&s);
     return ok;
 }

@@ -1,10 +1,11 @@
-/* The search: what to try next. `evolve` keeps a population of strategies; each generation is
- * coded by the agent, evaluated, and the better ones become parents by elitism and tournament.
+/* The search: what to try next. `evolve` keeps a population of strategies: planned first, coded by
+ * the agent, evaluated, aligned to their code; the better ones have children, by the crossover role
+ * and by credit per decision (docs/SEARCH.md).
  *
- * It is a deterministic function of its seed and of the outcomes it has consumed, in submission
- * order: random streams are keyed by (seed, generation, slot), a generation is submitted as a whole
- * and the next one made when all of it is known. Running it again with archived outcomes as answers
- * is therefore how a run resumes. */
+ * It is a deterministic function of its seed, of the history it was given (archived with the run)
+ * and of the outcomes it has consumed, in submission order: random streams are keyed by seed and
+ * turn, and a candidate is made when exactly so many earlier ones are known. Running it again with
+ * archived outcomes as answers is therefore how a run resumes. */
 #ifndef SEARCH_SEARCH_H
 #define SEARCH_SEARCH_H
 
@@ -13,6 +14,7 @@
 #include "base/option.h"
 #include "eval/eval.h"
 #include "search/event.h"
+#include "search/how.h"
 
 struct search_options {
     const struct briefing *briefing;
@@ -20,6 +22,10 @@ struct search_options {
     struct archive *archive; /* NULL: nothing is kept */
     struct budget budget;    /* time ends between generations as well as inside one */
     uint64_t seed;
+    enum search_how how;
+    bool blind;              /* planner and credit do not go by the roofline */
+    const char *pool;        /* the user's history pool, read and added to; NULL: no history */
+    const char *assets;      /* where the shipped pool may be overridden; NULL: nowhere */
     size_t population;       /* of a generation; 0: 12 */
     size_t plateau;          /* generations without gain before it stops; 0: 3 */
     double stop_share;       /* stops at this fraction of the limit; 0: 0.98 */
@@ -37,7 +43,9 @@ struct search_best {
     double time_s;
     double naive_s; /* of the fallback strategy; INFINITY when it was not accepted */
     size_t evaluated, replayed;
-    const char *stopped; /* "limit", "plateau", "budget", "interrupted", "space" */
+    size_t precedents;   /* runs of other tasks that it began with */
+    str worth;           /* what each decision is worth; in the arena given to search_evolve */
+    const char *stopped; /* "limit", "plateau", "budget", "interrupted", "space", "plan" */
 };
 
 /* The evaluator options are completed (callbacks) by the search. */

@@ -6,8 +6,10 @@
 #define UNIT         (4u * SIM_LANES) /* bytes of the register file of one value */
 #define GROUPS       16u              /* of asynchronous copies or products that are told apart */
 #define PLACES       64u              /* mbarriers */
-#define MOST_SECTORS (1u << 22)       /* of a block that are told apart */
-#define WAYS         16u              /* of the cache */
+#define PAGES        8192             /* numbered; a power of two */
+#define PAGE_SECTORS (4096 / SECTOR)
+#define MOST_SECTORS (1u << 22) /* of a block that are told apart */
+#define WAYS         16u        /* of the cache */
 #define LEAST_L1     (4u << 10)
 #define TURN         32u /* instructions */
 #define PREDICATED   12u /* instructions that a branch may skip so */
@@ -61,6 +63,11 @@ struct warp_time {
     struct ring copies, bulks, products;
 };
 
+/* A page of the host's memory that was met, and as the how-manieth. */
+struct page_number {
+    uint64_t page, number; /* page + 1; 0: free */
+};
+
 struct gang_time {
     const struct timing *t;
     struct warp_time *warps;
@@ -68,6 +75,8 @@ struct gang_time {
     double held[PIPE_NONE + 1], slots;
     uint64_t *tags, *seen; /* L1; sectors met, + 1 */
     size_t ntags, nseen, seen_cap;
+    struct page_number *pages; /* [PAGES] */
+    size_t npages;
     uint64_t load_sectors, missed, unique;
     uint64_t sectors, lines, missed_now, wavefronts; /* of the access under way */
     struct {
@@ -273,6 +282,7 @@ struct gang_time *timing_begin(const struct launch *la, const struct gang *g) {
     for (time->ntags = 1; time->ntags * 2 * SECTOR <= (bytes > LEAST_L1 ? bytes : LEAST_L1);)
         time->ntags *= 2;
     time->tags = mem_alloc(time->ntags * sizeof *time->tags);
+    time->pages = mem_alloc(PAGES * sizeof *time->pages);
     time->seen_cap = 1024;
     time->seen = mem_alloc(time->seen_cap * sizeof *time->seen);
     return time;
@@ -286,6 +296,7 @@ void timing_drop(struct gang *g) {
     mem_free(t->ready);
     mem_free(t->tags);
     mem_free(t->seen);
+    mem_free(t->pages);
     mem_free(t);
     g->time = NULL;
 }
@@ -356,6 +367,21 @@ static bool is_new(struct gang_time *t, uint64_t sector) {
     return true;
 }
 
+/* Where buffers lie differs from process to process, and would decide which sectors share a set of
+ * L1: pages are numbered as they are met instead. */
+static uint64_t numbered(struct gang_time *t, uint64_t sector) {
+    uint64_t page = sector / PAGE_SECTORS + 1;
+    size_t at = mix(page) & (PAGES - 1);
+    while (t->pages[at].page && t->pages[at].page != page)
+        at = (at + 1) & (PAGES - 1);
+    if (!t->pages[at].page) {
+        if (t->npages == PAGES / 2)
+            return sector;
+        t->pages[at] = (struct page_number){page, t->npages++};
+    }
+    return t->pages[at].number * PAGE_SECTORS + sector % PAGE_SECTORS;
+}
+
 /* Is it in L1? It is afterwards, the last of its set to go. */
 static bool in_l1(struct gang_time *t, uint64_t sector) {
     uint64_t *set = &t->tags[(mix(sector) & (t->ntags / WAYS - 1)) * WAYS];
@@ -371,11 +397,12 @@ static bool in_l1(struct gang_time *t, uint64_t sector) {
 void timing_load(struct worker *w, uint64_t address, size_t bytes) {
     struct gang_time *t = w->gang->time;
     for (uint64_t s = address / SECTOR; s <= (address + bytes - 1) / SECTOR; s++) {
-        if (!w->agent && in_l1(t, s))
+        uint64_t sector = numbered(t, s);
+        if (!w->agent && in_l1(t, sector))
             continue;
         t->missed++;
         t->missed_now++;
-        t->unique += is_new(t, s);
+        t->unique += is_new(t, sector);
     }
 }
 

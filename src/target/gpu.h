@@ -47,6 +47,8 @@ const struct gpu *gpu_at(size_t i);
  * for messages: file:line:col, the line and what to do. The result lives in the arena. */
 #define GPU_FILE_BYTES 65536u
 bool gpu_parse(str file, str text, struct arena *a, const struct gpu **out, struct err *err);
+/* Such a file, with every fact: gpu_parse gives the same GPU back. */
+void gpu_text(const struct gpu *g, struct buf *out);
 bool gpu_load(const char *path, struct arena *a, const struct gpu **out, struct err *err);
 /* By name: a row of the table, a path (it has a '/' or ends in ".gpu"), or NAME.gpu in the user's
  * folder gpu_folder(). *path: the file it came from, or NULL. */

@@ -137,6 +137,23 @@ bool gpu_parse(str file, str text, struct arena *a, const struct gpu **out, stru
     return true;
 }
 
+void gpu_text(const struct gpu *g, struct buf *out) {
+    for (size_t i = 0; i < FIELDS; i++) {
+        const void *at = (const char *)g + fields[i].offset;
+        buf_printf(out, "%s = ", fields[i].name);
+        if (fields[i].kind == TEXT)
+            buf_printf(out, "%s\n", *(const char *const *)at);
+        else if (fields[i].kind == YES)
+            buf_printf(out, "%s\n", *(const bool *)at ? "yes" : "no");
+        else if (fields[i].kind == INT)
+            buf_printf(out, "%d\n", *(const int *)at);
+        else if (fields[i].kind == SIZE)
+            buf_printf(out, "%zu\n", *(const size_t *)at);
+        else
+            buf_printf(out, "%.17g\n", *(const double *)at);
+    }
+}
+
 bool gpu_load(const char *path, struct arena *a, const struct gpu **out, struct err *err) {
     str text;
     return file_read(path, GPU_FILE_BYTES, a, &text, err) &&

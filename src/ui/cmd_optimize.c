@@ -18,6 +18,8 @@ static json *result_json(const struct optimize *r) {
     json_set_i64(j, "replayed", (int64_t)b->replayed);
     json_set_str(j, "stopped", str_view(b->stopped));
     json_set_str(j, "folder", str_view(r->dir));
+    if (r->account)
+        json_set(j, "model", json_copy(r->account));
     if (!b->found)
         return j;
     json_set_str(j, "strategy", optimize_strategy(r));
@@ -25,6 +27,12 @@ static json *result_json(const struct optimize *r) {
     json_set_bool(j, "estimated", is_estimate(r));
     json_set_f64(j, "naive_s", b->naive_s);
     json_set_f64(j, "limit_s", r->briefing.roofline.limit_s);
+    json_set_str(j, "worth", b->worth);
+    json_set_i64(j, "history_runs", (int64_t)b->precedents);
+    if (r->baseline_s > 0) {
+        json_set_f64(j, "baseline_s", r->baseline_s);
+        json_set_f64(j, "speedup", r->baseline_s / r->against_s);
+    }
     json_set_str(j, "kernel", arena_printf(r->ui->arena, "%s/kernel.cu", r->dir));
     json_set(j, "outcome", json_copy(b->record));
     return j;
@@ -44,17 +52,47 @@ static void print_times(const struct optimize *r) {
         printf("  naive      %.*s%s: %.2fx\n", STR_ARG(naive), is_estimate(r) ? " estimated" : "",
                b->naive_s / b->time_s);
     printf("  limit      %.*s: %.0f%% of it reached\n", STR_ARG(lim), 100 * limit / b->time_s);
+    if (r->baseline_s > 0)
+        printf("  PyTorch    %.*s, the better of eager and compiled: %.2fx\n",
+               STR_ARG(ui_time(a, r->baseline_s)), r->baseline_s / r->against_s);
+    else if (r->no_baseline.n)
+        printf("  PyTorch    not timed: %.*s\n", STR_ARG(r->no_baseline));
     printf("  strategy   %.*s\n", STR_ARG(optimize_strategy(r)));
+    if (b->worth.n)
+        printf("  worth      %.*s (by what was tried, against each decision's default)\n",
+               STR_ARG(b->worth));
     printf("  verified   %.*s\n", STR_ARG(scope));
     if (is_estimate(r))
         printf("Times are the simulator's estimates%s, not measurements.\n",
                r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
 }
 
+static void print_account(const struct optimize *r) {
+    int64_t calls = 0, in = 0, out = 0, replayed = 0;
+    double cost;
+    str model = {0};
+    if (!r->account)
+        return;
+    json_get_str(r->account, "model", &model);
+    json_get_i64(r->account, "calls", &calls);
+    json_get_i64(r->account, "replayed", &replayed);
+    json_get_i64(r->account, "tokens_in", &in);
+    json_get_i64(r->account, "tokens_out", &out);
+    printf("  model      %.*s: %lld calls (%lld more from the archive), %lld tokens in, %lld out",
+           STR_ARG(model), (long long)calls, (long long)replayed, (long long)in, (long long)out);
+    if (calls && json_get_f64(r->account, "cost", &cost))
+        printf(", $%.4f", cost);
+    printf("\n");
+}
+
 static void print_summary(const struct optimize *r) {
     const struct search_best *b = &r->best;
     printf("%.*s: %zu candidates (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
            b->evaluated, b->replayed, b->stopped);
+    print_account(r);
+    if (b->precedents)
+        printf("  history    began with %zu run%s on similar tasks\n", b->precedents,
+               b->precedents == 1 ? "" : "s");
     if (!b->found) {
         printf("no kernel was accepted; %s/events.jsonl says why\n", r->dir);
         return;
@@ -63,8 +101,9 @@ static void print_summary(const struct optimize *r) {
     print_times(r);
 }
 
-static int finish(const struct optimize *r) {
+static int finish(struct optimize *r) {
     int code = r->best.found ? 0 : 1;
+    optimize_baseline(r, "torch");
     if (r->ui->as_json)
         return ui_print_json(result_json(r)) ? code : 3;
     print_summary(r);

@@ -1,7 +1,6 @@
 /* suite DIR: every task below a folder, one after the other, and one table. Tasks share nothing but
  * the options; one that fails is a row like the others. Resuming is resuming each task's run. */
 #include "base/file.h"
-#include "ui/bench_run.h"
 #include "ui/optimize_run.h"
 
 #include <math.h>
@@ -36,26 +35,12 @@ static const char *run_folder(const struct suite *s, const char *path, struct ar
 }
 
 /* The winner against PyTorch, blocks of both alternating. */
-static void measure_baseline(const struct optimize *r, struct row *row) {
-    const struct options *o = r->ui->options;
-    struct bench_kernel kernel = {.file = S("kernel.cu"), .source = r->best.source};
-    struct bench b = {.eo = r->eo,
-                      .kernels = &kernel,
-                      .nkernels = 1,
-                      .baseline = bench_baseline_of(option_text(o, "baseline")),
-                      .python = option_text(o, "python"),
-                      .assets = option_text(o, "assets")};
-    struct err err = {0};
-    if (b.baseline < BASELINE_TORCH)
-        return;
-    if (bench_run(&b, r->ui->arena, &err) && b.baseline_s > 0) {
-        row->baseline_s = b.baseline_s;
-        row->time_s = kernel.verdict == VERDICT_ACCEPTED ? kernel.time_s : row->time_s;
-    } else {
-        fprintf(stderr, "cutepilot: %.*s: %s\n", STR_ARG(row->name),
-                err.kind ? err.text : b.no_baseline.text);
-    }
-    bench_release(&b);
+static void measure_baseline(struct optimize *r, struct row *row) {
+    optimize_baseline(r, option_text(r->ui->options, "baseline"));
+    row->baseline_s = r->baseline_s;
+    row->time_s = r->baseline_s > 0 ? r->against_s : row->time_s;
+    if (r->no_baseline.n)
+        fprintf(stderr, "cutepilot: %.*s: %.*s\n", STR_ARG(row->name), STR_ARG(r->no_baseline));
 }
 
 static void fill(const struct suite *s, const struct optimize *r, bool ok, const struct err *err,

@@ -1,10 +1,16 @@
 /* The search on one task, with its folder. */
 #include "ui/optimize_run.h"
+#include "archive/history.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "search/generations.h"
+#include "ui/bench_run.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+
+#define SCREEN_MS 250 /* of timing, until a candidate comes near the fastest */
 
 /* The signal handler's only word; the search looks at it between events. */
 static bool interrupted;
@@ -25,10 +31,11 @@ static void catch_signals(void) {
 static bool describe(struct optimize *r, struct err *err) {
     const char *assets = option_text(r->ui->options, "assets");
     if (!catalogue_load(assets, r->ui->arena, &r->catalogue, err) ||
-        !expert_new(assets, &r->agent, err))
+        !agents_read(&r->agents, r->ui, err))
         return false;
     r->eo.assets = assets;
     r->eo.duel = true;
+    r->eo.screen_ms = SCREEN_MS < r->eo.time_ms ? SCREEN_MS : r->eo.time_ms;
     return briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err);
 }
 
@@ -44,9 +51,12 @@ static json *fingerprint(const struct optimize *r) {
     json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));
     json_set_str(j, "nvrtc", str_view(nvrtc));
-    json_set_str(j, "agents", str_view(r->agent.name));
+    agents_fingerprint(&r->agents, r->ui, &r->eo, j);
     json_set_i64(j, "seed", option_int(o, "seed"));
     json_set_i64(j, "population", option_int(o, "population"));
+    json_set_str(j, "search", str_view(option_text(o, "search")));
+    json_set_str(j, "roofline", str_view(option_text(o, "roofline")));
+    json_set_str(j, "history", str_view(option_text(o, "history")));
     return j;
 }
 
@@ -59,24 +69,58 @@ static bool open_folder(struct optimize *r, struct err *err) {
     return ok;
 }
 
-static bool search(struct optimize *r, struct err *err) {
+static enum search_how how_of(const char *name) {
+    return !strcmp(name, "random") ? SEARCH_RANDOM
+           : !strcmp(name, "once") ? SEARCH_ONCE
+                                   : SEARCH_EVOLVE;
+}
+
+/* NULL: no history. */
+static const char *pool_of(const struct optimize *r) {
+    const char *given = option_text(r->ui->options, "pool");
+    if (!strcmp(option_text(r->ui->options, "history"), "off"))
+        return NULL;
+    if (given)
+        return given;
+    str usual = history_path(r->ui->arena);
+    return usual.n ? usual.p : NULL;
+}
+
+static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
     const struct options *o = r->ui->options;
     struct search_options so = {
         .briefing = &r->briefing,
-        .agent = &r->agent,
+        .agent = r->agents.chosen,
         .archive = r->archive,
         .budget = option_budget(o, "budget"),
         .seed = (uint64_t)option_int(o, "seed"),
+        .how = how_of(option_text(o, "search")),
+        .blind = !strcmp(option_text(o, "roofline"), "off"),
+        .pool = pool_of(r),
+        .assets = option_text(o, "assets"),
         .population = (size_t)option_int(o, "population"),
         .interrupted = &interrupted,
         .emit = progress_event,
         .emit_ctx = &r->progress,
     };
+    if (r->agents.refine)
+        return search_refine(l, &so, &r->agents.refine_options, &r->eo, r->ui->arena, &r->best,
+                             err);
+    if (r->agents.chosen->debug)
+        return search_generations(l, &so, &r->eo, r->ui->arena, &r->best, err);
+    return search_evolve(l, &so, &r->eo, r->ui->arena, &r->best, err);
+}
+
+/* Agents live on the loop, so they go before it. */
+static bool search(struct optimize *r, struct err *err) {
     catch_signals();
-    progress_init(&r->progress, option_text(o, "progress"),
+    progress_init(&r->progress, option_text(r->ui->options, "progress"),
                   arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
     struct loop *l = loop_new(err);
-    bool ok = l && search_evolve(l, &so, &r->eo, r->ui->arena, &r->best, err);
+    bool ok = l && agents_open(&r->agents, r->ui, &r->briefing, &r->eo, l, r->archive, err) &&
+              search_with(r, l, err);
+    r->account = agents_account(&r->agents);
+    agents_release(&r->agents);
     loop_free(l);
     progress_release(&r->progress);
     return ok;
@@ -107,6 +151,29 @@ str optimize_strategy(const struct optimize *r) {
     return s;
 }
 
+void optimize_baseline(struct optimize *r, const char *usual) {
+    const struct options *o = r->ui->options;
+    bool asked = option_given(o, "baseline") || r->eo.device.kind == DEVICE_SIM;
+    struct bench_kernel kernel = {.file = S("kernel.cu"), .source = r->best.source};
+    struct bench b = {.eo = r->eo,
+                      .kernels = &kernel,
+                      .nkernels = 1,
+                      .baseline = bench_baseline_of(asked ? option_text(o, "baseline") : usual),
+                      .python = option_text(o, "python"),
+                      .assets = option_text(o, "assets")};
+    struct err err = {0};
+    if (b.baseline < BASELINE_TORCH || !r->best.found || interrupted)
+        return;
+    if (bench_run(&b, r->ui->arena, &err) && b.baseline_s > 0) {
+        r->baseline_s = b.baseline_s;
+        r->against_s = kernel.verdict == VERDICT_ACCEPTED ? kernel.time_s : r->best.time_s;
+    } else {
+        r->no_baseline =
+            arena_str(r->ui->arena, str_view(err.kind ? err.text : b.no_baseline.text));
+    }
+    bench_release(&b);
+}
+
 bool optimize_interrupted(void) {
     return interrupted;
 }
@@ -119,7 +186,6 @@ bool optimize_run(struct optimize *r, struct err *err) {
 
 void optimize_release(struct optimize *r) {
     json_free(r->best.record);
+    json_free(r->account);
     archive_close(r->archive);
-    if (r->agent.release)
-        r->agent.release(r->agent.self);
 }

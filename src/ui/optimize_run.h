@@ -4,6 +4,7 @@
 #define UI_OPTIMIZE_RUN_H
 
 #include "search/search.h"
+#include "ui/agents.h"
 #include "ui/progress.h"
 #include "ui/ui.h"
 
@@ -13,18 +14,26 @@ struct optimize {
     struct task *task;
     struct inst *inst;
     struct catalogue *catalogue;
-    struct agent agent;
+    struct agents agents;
     struct briefing briefing;
     struct evaluator_options eo;
     struct archive *archive;
     struct progress progress;
     struct search_best best;
+    json *account;     /* of the model; NULL: none was asked */
+    double baseline_s; /* the better of PyTorch's ways, timed in turns with the best; 0: none */
+    double against_s;  /* … the best's own time then */
+    str no_baseline;   /* why there is none, where one was asked for */
 };
 /* ui, path and dir (NULL: runs/TASK) are set. Writes kernel.cu and outcome.json into the folder
  * where a kernel was found; best.found says whether. False: the environment or the input failed. */
 bool optimize_run(struct optimize *r, struct err *err);
 void optimize_release(struct optimize *r);
 bool optimize_interrupted(void); /* by a signal: whoever runs several stops too */
+
+/* Times the best against PyTorch, where --baseline asks for it; on a GPU that is the default of
+ * `optimize` (`usual`). */
+void optimize_baseline(struct optimize *r, const char *usual);
 
 str optimize_strategy(const struct optimize *r); /* of the best, as text */
 

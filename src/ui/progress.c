@@ -53,18 +53,31 @@ static int columns(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
+/* By whichever budget ends first, at the pace so far; archived candidates took no time. */
+static double seconds_left(const struct progress *p, const struct event *e) {
+    double left = e->budget_s > 0 ? fmax(0, e->budget_s - e->elapsed_s) : INFINITY;
+    size_t fresh = e->done - p->replayed;
+    double spent = e->elapsed_s - p->replayed_s;
+    if (e->budget && fresh && spent > 0)
+        left = fmin(left, (double)(e->budget - e->done) * spent / (double)fresh);
+    return left;
+}
+
 static void live_line(struct progress *p, const struct event *e) {
-    char best[24], line[256], of[32] = "";
-    double rate = e->elapsed_s > 0.5 ? 60 * (double)e->done / e->elapsed_s : 0;
+    char best[24], line[256], of[32] = "", left[32] = "";
+    double spent = e->elapsed_s - p->replayed_s, ends = seconds_left(p, e);
+    double rate = spent > 0.5 ? 60 * (double)(e->done - p->replayed) / spent : 0;
     time_text(e->best_s, best);
     if (e->budget)
         snprintf(of, sizeof of, "/%zu", e->budget);
-    int n = snprintf(line, sizeof line,
-                     "generation %llu  %zu%s candidates  best %s%s  %.0f%% of the limit  "
-                     "%.0f/min  %.0f s",
-                     (unsigned long long)p->generation, e->done, of, best,
-                     e->estimated ? " (est.)" : "",
-                     isfinite(e->best_s) ? 100 * e->limit_s / e->best_s : 0, rate, e->elapsed_s);
+    if (isfinite(ends))
+        snprintf(left, sizeof left, ", %.0f s left", ends);
+    int n = snprintf(
+        line, sizeof line,
+        "generation %llu  %zu%s candidates  best %s%s  %.0f%% of the limit  "
+        "%.0f/min  %.0f s%s",
+        (unsigned long long)p->generation, e->done, of, best, e->estimated ? " (est.)" : "",
+        isfinite(e->best_s) ? 100 * e->limit_s / e->best_s : 0, rate, e->elapsed_s, left);
     int width = columns() - 1;
     fprintf(stderr, "\r%.*s\033[K", n < width ? n : width, line);
     fflush(stderr);
@@ -138,6 +151,10 @@ void progress_event(void *ctx, const struct event *e) {
     struct progress *p = ctx;
     if (e->kind == EVENT_GENERATION)
         p->generation = e->generation;
+    if (e->kind == EVENT_CANDIDATE && e->replayed) {
+        p->replayed++;
+        p->replayed_s = e->elapsed_s;
+    }
     if (p->log_fd >= 0)
         log_event(p, e);
     if (p->how == PROGRESS_PLAIN) {

@@ -12,6 +12,8 @@ struct progress {
     bool log_failed;
     bool line_open; /* the live line is on the screen */
     uint64_t generation;
+    size_t replayed; /* candidates of the archive, and when the last of them was there */
+    double replayed_s;
 };
 
 /* `how` as of --progress; auto looks at stderr. log_path may be NULL. */

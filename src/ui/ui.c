@@ -164,6 +164,17 @@ static const char *const *split_words(struct arena *a, const char *text) {
     return n ? words : NULL;
 }
 
+/* NULL-terminated; NULL: none was given. */
+static const char *const *const *worker_commands(struct ui *ui) {
+    const char *const *values;
+    size_t n = option_list(ui->options, "worker-command", &values), used = 0;
+    const char *const **list = arena_array(ui->arena, const char *const *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if ((list[used] = split_words(ui->arena, values[i])))
+            used++;
+    return used ? (const char *const *const *)list : NULL;
+}
+
 /* Unless it is named: the GPU where there is one, the simulator elsewhere. */
 static bool choose_device(struct ui *ui, const char *name, struct evaluator_options *o,
                           struct err *err) {
@@ -186,7 +197,7 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
                              struct err *err) {
     const char *seed = option_text(ui->options, "verify-seed");
     const char *cache = option_text(ui->options, "cache");
-    const char *prefix = option_text(ui->options, "worker-command");
+    const char *const *const *prefixes = worker_commands(ui);
     *out = (struct evaluator_options){
         .task = t,
         .inst = in,
@@ -196,7 +207,8 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
         .time_ms = (unsigned)option_int(ui->options, "time-limit"),
         .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
-        .worker_command = prefix ? split_words(ui->arena, prefix) : NULL,
+        .worker_command = prefixes ? prefixes[0] : NULL,
+        .worker_commands = prefixes,
         .seed_given = seed != NULL,
     };
     if (seed && !str_to_u64(str_view(seed), &out->seed))

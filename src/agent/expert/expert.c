@@ -112,7 +112,12 @@ bool expert_new(const char *assets, struct agent *out, struct err *err) {
         x->assets = mem_alloc(n);
         memcpy(x->assets, assets, n);
     }
-    *out = (struct agent){"expert",     x,          expert_plan, expert_cross, expert_code,
-                          expert_align, expert_free};
+    *out = (struct agent){.name = "expert",
+                          .self = x,
+                          .plan = expert_plan,
+                          .cross = expert_cross,
+                          .code = expert_code,
+                          .align = expert_align,
+                          .release = expert_free};
     return true;
 }

@@ -1,24 +1,19 @@
-/* The expert's planner and crossover. Openings by family and regime come first (openings.h), then
- * strategies as far apart as possible, so that the first generation both bets and looks around.
- * What does not help in the task's regime is not looked around in: it stays as the first opening
- * has it. */
+/* The expert's planner and crossover. What did well on similar tasks comes first, then openings by
+ * family and regime (openings.h), then strategies as far apart as possible, so that the first
+ * generation both bets and looks around. What does not help in the task's regime is looked
+ * around in less: half of it stays as the first opening has it. Without the roofline there is no
+ * regime: only openings that hold in any are left, and all decisions are looked around in. */
 #include "agent/expert/expert.h"
 #include "agent/expert/openings.h"
 #include "agent/expert/partition.h"
 #include "eval/eval.h"
 #include <math.h>
 
-#define SAMPLES      64  /* random strategies that the farthest is chosen from */
+#define SAMPLES      4 /* that the farthest is chosen from: of many, it would always be a corner */
+#define KEEP_SHARE   0.5 /* of decisions that do not help in the regime stay */
 #define MUTATE_SHARE 0.3 /* of children */
 #define TRIES        8   /* to make a child that is neither parent */
-#define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
 #define OPENINGS     8   /* of a task, at the most */
-
-static enum regime regime_of(const struct briefing *b) {
-    if (b->roofline.limit_s < SMALL_LAUNCH * b->gpu->launch_s)
-        return REGIME_LATENCY;
-    return b->roofline.memory_bound ? REGIME_MEMORY : REGIME_COMPUTE;
-}
 
 /* ---- the list ---- */
 
@@ -43,12 +38,13 @@ static double distance_to(const struct list *l, const struct strategy *s) {
     return least;
 }
 
-/* Random where the regime makes it worth while, the first opening elsewhere. */
+/* Random where the regime makes it worth while, elsewhere mostly as the first opening has it. */
 static void sample(const struct list *l, enum regime regime, struct rng r, struct strategy *out) {
     const struct catalogue *c = l->b->catalogue;
     strategy_random(c, &l->b->ground, r, out);
     for (size_t i = 0; l->n && i < c->n; i++)
-        if (!c->decisions[i].regime[regime])
+        if (regime < REGIME_COUNT && !c->decisions[i].regime[regime] &&
+            rng_unit(rng_sub(r, i), 0) < KEEP_SHARE)
             out->value[i] = l->at[0].value[i];
     strategy_repair(c, &l->b->ground, out);
 }
@@ -128,17 +124,31 @@ static void add_openings(struct list *l, enum regime regime, struct buf *reason)
     arena_free(a);
 }
 
+/* Half of the list at the most. */
+static void add_history(struct list *l) {
+    for (size_t i = 0; i < l->b->nhistory && l->n < l->max / 2; i++)
+        add_new(l, &l->b->history[i].strategy);
+}
+
 size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
                     struct buf *reason) {
-    static const char *const names[REGIME_COUNT] = {"memory-bound", "compute-bound",
-                                                    "latency-bound"};
-    enum regime regime = regime_of(b);
+    static const char *const names[REGIME_COUNT + 1] = {"memory-bound", "compute-bound",
+                                                        "latency-bound", "no roofline"};
+    enum regime regime = b->blind ? REGIME_COUNT : briefing_regime(b);
     struct list l = {b, out, 0, n};
-    buf_printf(reason, "%s (%.2g flop a byte): ", names[regime], b->roofline.intensity);
+    buf_printf(reason, "%s", names[regime]);
+    if (!b->blind)
+        buf_printf(reason, " (%.2g flop a byte)", b->roofline.intensity);
+    buf_puts(reason, S(": "));
+    add_history(&l);
+    if (l.n)
+        buf_printf(reason, "%zu that did well on similar tasks, ", l.n);
+    size_t before = reason->n;
     add_openings(&l, regime, reason);
     for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
         add_far(&l, regime, rng_sub(r, i));
-    buf_puts(reason, S(", the naive kernel, then strategies far apart"));
+    buf_printf(reason, "%sthe naive kernel, then strategies far apart",
+               reason->n > before ? ", " : "");
     return l.n;
 }
 

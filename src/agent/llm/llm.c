@@ -1,0 +1,355 @@
+/* A request of the search becomes a job: a prompt, its tries, and what to do with a reply that can
+ * be read. Jobs are independent; several may be in flight. */
+#include "agent/llm/llm.h"
+#include "agent/llm/notebook.h"
+#include "agent/llm/reply.h"
+
+#include <string.h>
+
+#define JOB_MAX ((size_t)64 << 20)
+
+struct llm {
+    const struct provider *provider;
+    struct llm_options o;
+    uint64_t asked[ROLE_COUNT];
+    struct notebook notes;
+    struct job *open; /* cancelled when the agent goes */
+};
+
+/* Reads a reply and delivers; false with a complaint for the model. */
+struct job;
+typedef bool read_fn(struct job *j, str reply, struct err *complaint);
+
+struct job {
+    struct llm *llm;
+    struct job *next;
+    struct arena *mem;
+    struct prompter prompter;
+    struct briefing briefing;
+    enum role role;
+    uint64_t number, attempt, call;
+    struct prompt prompt;
+    read_fn *read;
+    struct strategy strategy; /* coder, aligner */
+    str before;               /* the source that edits are of */
+    size_t n;                 /* planner: strategies that are wanted */
+    /* One of these is told, exactly once. */
+    agent_plan_fn *plan;
+    agent_code_fn *code;
+    agent_edit_fn *edit;
+    void *ctx;
+};
+
+const char *role_name(enum role r) {
+    static const char *const names[ROLE_COUNT] = {
+#define ROLE(id, name) name,
+#include "agent/llm/role.def"
+#undef ROLE
+    };
+    BUG_IF((unsigned)r >= ROLE_COUNT);
+    return names[r];
+}
+
+/* ---- jobs ---- */
+
+static struct job *job_new(struct llm *x, const struct briefing *b, enum role role, read_fn *read,
+                           void *ctx) {
+    struct job *j = mem_alloc(sizeof *j);
+    *j = (struct job){.llm = x,
+                      .next = x->open,
+                      .mem = arena_new(JOB_MAX),
+                      .briefing = *b,
+                      .role = role,
+                      .number = x->asked[role]++,
+                      .read = read,
+                      .ctx = ctx};
+    j->prompter = (struct prompter){&x->o.prompt, &j->briefing, j->mem};
+    x->open = j;
+    return j;
+}
+
+static void job_free(struct job *j) {
+    struct job **at = &j->llm->open;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    arena_free(j->mem);
+    mem_free(j);
+}
+
+static void job_fail(struct job *j, const struct err *err) {
+    if (j->plan)
+        j->plan(j->ctx, NULL, 0, S(""), err);
+    else if (j->code)
+        j->code(j->ctx, S(""), err);
+    else
+        j->edit(j->ctx, S(""), S(""), err);
+    job_free(j);
+}
+
+static void on_reply(void *ctx, const struct llm_reply *reply, const struct err *err);
+
+static void job_ask(struct job *j, const struct prompt *p) {
+    struct llm_request q = {.role = role_name(j->role),
+                            .ordinal = j->number * LLM_TRIES + j->attempt,
+                            .candidate = UINT64_MAX,
+                            .system = p->system,
+                            .user = p->user};
+    const struct provider *provider = j->llm->provider;
+    j->call = 0;
+    /* Answered before the call returns, the job is gone, and the number is 0. */
+    uint64_t call = provider->ask(provider->self, &q, on_reply, j);
+    if (call)
+        j->call = call;
+}
+
+/* Asks again with the complaint; after the last try the request has failed. */
+static void job_complain(struct job *j, str reply, bool cut, const struct err *complaint) {
+    struct prompt again;
+    struct err err = {0};
+    str text = str_view(complaint->text);
+    if (cut)
+        text =
+            arena_printf(j->mem, "The reply was cut off at its token limit. %s", complaint->text);
+    if (++j->attempt == LLM_TRIES) {
+        err_set(&err, ERR_INPUT, "%s: no usable reply in %d tries: %s", role_name(j->role),
+                LLM_TRIES, complaint->text);
+        job_fail(j, &err);
+    } else if (!prompt_again(&j->prompter, &j->prompt, text, reply, &again, &err)) {
+        job_fail(j, &err);
+    } else {
+        job_ask(j, &again);
+    }
+}
+
+static void on_reply(void *ctx, const struct llm_reply *reply, const struct err *err) {
+    struct job *j = ctx;
+    struct err complaint = {0};
+    if (err) {
+        struct err gone = *err;
+        gone.kind = ERR_NO;
+        job_fail(j, &gone);
+        return;
+    }
+    str text = arena_str(j->mem, reply->text);
+    if (j->read(j, text, &complaint))
+        job_free(j);
+    else
+        job_complain(j, text, reply->cut, &complaint);
+}
+
+/* `made`: the prompt could be made. */
+static void job_start(struct job *j, bool made, struct err *err) {
+    if (made)
+        job_ask(j, &j->prompt);
+    else
+        job_fail(j, err);
+}
+
+/* ---- strategists ---- */
+
+/* A line as a legal strategy; its comment is remembered with it. */
+static bool take_line(struct job *j, const struct reply_line *l, struct strategy *out,
+                      struct err *complaint) {
+    const struct briefing *b = &j->briefing;
+    if (!strategy_parse(b->catalogue, l->text, out, complaint))
+        return false;
+    strategy_repair(b->catalogue, &b->ground, out);
+    if (l->comment.n)
+        notebook_set_note(&j->llm->notes, strategy_hash(b->catalogue, out), l->comment);
+    return true;
+}
+
+/* Lines that are no strategies are passed over as long as one is. */
+static size_t take_lines(struct job *j, const struct reply_line *lines, size_t n,
+                         struct strategy *out, size_t most, struct err *complaint) {
+    size_t got = 0;
+    for (size_t i = 0; i < n && got < most; i++) {
+        struct err err = {0};
+        if (take_line(j, &lines[i], &out[got], &err))
+            got++;
+        else if (complaint->kind == ERR_NONE)
+            err_set(complaint, ERR_NO, "line %zu, `%.*s`: %s", i + 1,
+                    STR_ARG(str_cut(lines[i].text, 0, 200)), err.text);
+    }
+    return got;
+}
+
+static bool read_strategies(struct job *j, str reply, struct err *complaint) {
+    struct reply_line *lines;
+    size_t n;
+    str idea;
+    if (!reply_read_strategies(reply, j->mem, &lines, &n, &idea, complaint))
+        return false;
+    struct strategy *list = arena_array(j->mem, struct strategy, j->n + 1);
+    size_t got = take_lines(j, lines, n, list, j->n, complaint);
+    if (!got)
+        return false;
+    /* Of a whole generation the fallback is a part: it is what gains are stated against. */
+    if (j->role == ROLE_PLANNER && j->n > 2) {
+        got = got == j->n ? got - 1 : got;
+        strategy_fallback(j->briefing.catalogue, &j->briefing.ground, &list[got++]);
+    }
+    j->plan(j->ctx, list, got, idea.n ? idea : S("the model gave no reason"), NULL);
+    return true;
+}
+
+static void llm_plan(void *self, const struct briefing *b, size_t n, struct rng r,
+                     agent_plan_fn *done, void *ctx) {
+    (void)r;
+    struct err err = {0};
+    struct job *j = job_new(self, b, ROLE_PLANNER, read_strategies, ctx);
+    j->plan = done;
+    j->n = n;
+    job_start(j, prompt_planner(&j->prompter, n, &j->prompt, &err), &err);
+}
+
+/* Crossover of code: the child's decisions are drawn, its source is written from both parents'. */
+static bool cross_code(struct llm *x, const struct briefing *b, const struct parent *p,
+                       const struct parent *q, struct rng r, struct strategy *child) {
+    const struct notebook_entry *a, *c;
+    if (!x->o.cross_code)
+        return false;
+    a = notebook_find(&x->notes, strategy_hash(b->catalogue, &p->strategy));
+    c = notebook_find(&x->notes, strategy_hash(b->catalogue, &q->strategy));
+    if (!a || !c || !a->source.n || !c->source.n)
+        return false;
+    strategy_cross(b->catalogue, &b->ground, &p->strategy, &q->strategy, r, child);
+    notebook_add_pair(&x->notes, strategy_hash(b->catalogue, child), a->source, c->source);
+    return true;
+}
+
+static void llm_cross(void *self, const struct briefing *b, const struct parent *x,
+                      const struct parent *y, struct rng r, agent_plan_fn *done, void *ctx) {
+    struct err err = {0};
+    struct strategy child;
+    if (cross_code(self, b, x, y, r, &child)) {
+        done(ctx, &child, 1, S("from the code of both parents"), NULL);
+        return;
+    }
+    struct job *j = job_new(self, b, ROLE_CROSSOVER, read_strategies, ctx);
+    j->plan = done;
+    j->n = 1;
+    job_start(j, prompt_crossover(&j->prompter, x, y, &j->prompt, &err), &err);
+}
+
+static bool read_aligned(struct job *j, str reply, struct err *complaint) {
+    struct reply_line *lines;
+    struct strategy s;
+    size_t n;
+    str idea;
+    if (!reply_read_strategies(reply, j->mem, &lines, &n, &idea, complaint) ||
+        !take_lines(j, lines, n, &s, 1, complaint))
+        return false;
+    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &s), j->before);
+    j->plan(j->ctx, &s, 1, idea, NULL);
+    return true;
+}
+
+static void llm_align(void *self, const struct briefing *b, const struct strategy *s,
+                      const json *record, agent_plan_fn *done, void *ctx) {
+    struct llm *x = self;
+    struct err err = {0};
+    str hash = S("");
+    json_get_str(record, "source_sha256", &hash);
+    const struct notebook_entry *e = notebook_of_source(&x->notes, hash);
+    if (!e) { /* not ours: nothing is known against it */
+        done(ctx, s, 1, S(""), NULL);
+        return;
+    }
+    struct job *j = job_new(x, b, ROLE_ALIGNER, read_aligned, ctx);
+    j->plan = done;
+    j->before = e->source;
+    j->strategy = *s;
+    job_start(j, prompt_aligner(&j->prompter, s, e->source, &j->prompt, &err), &err);
+}
+
+/* ---- writers ---- */
+
+static bool read_code(struct job *j, str reply, struct err *complaint) {
+    struct reply_source s;
+    if (!reply_read_source(reply, S(""), j->mem, &s, complaint))
+        return false;
+    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &j->strategy),
+                        s.source);
+    j->code(j->ctx, s.source, NULL);
+    return true;
+}
+
+static void llm_code(void *self, const struct briefing *b, const struct strategy *s,
+                     agent_code_fn *done, void *ctx) {
+    struct llm *x = self;
+    struct err err = {0};
+    struct job *j = job_new(x, b, ROLE_CODER, read_code, ctx);
+    digest hash = strategy_hash(b->catalogue, s);
+    const struct notebook_entry *e = notebook_find(&x->notes, hash);
+    j->code = done;
+    j->strategy = *s;
+    str note = e ? e->note : S("");
+    const str *parents = notebook_take_pair(&x->notes, hash);
+    job_start(j, prompt_coder(&j->prompter, s, note, parents, &j->prompt, &err), &err);
+}
+
+static bool read_edit(struct job *j, str reply, struct err *complaint) {
+    struct reply_source s;
+    if (!reply_read_source(reply, j->before, j->mem, &s, complaint))
+        return false;
+    if (str_eq(s.source, j->before))
+        return err_set(complaint, ERR_NO, "the source is the one you were shown: change it.");
+    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &j->strategy),
+                        s.source);
+    j->edit(j->ctx, s.source, s.idea.n ? s.idea : S("(no idea stated)"), NULL);
+    return true;
+}
+
+static struct job *edit_job(struct llm *x, const struct briefing *b, const struct attempt *a,
+                            enum role role, agent_edit_fn *done, void *ctx) {
+    struct job *j = job_new(x, b, role, read_edit, ctx);
+    j->edit = done;
+    j->strategy = *a->strategy;
+    /* The prompt shows it without blanks around it, and edits are of what was shown. */
+    j->before = arena_printf(j->mem, "%.*s\n", STR_ARG(str_trim(a->source)));
+    return j;
+}
+
+static void llm_debug(void *self, const struct briefing *b, const struct attempt *a, str earlier,
+                      agent_edit_fn *done, void *ctx) {
+    struct err err = {0};
+    struct job *j = edit_job(self, b, a, ROLE_DEBUGGER, done, ctx);
+    job_start(j, prompt_debugger(&j->prompter, a, earlier, &j->prompt, &err), &err);
+}
+
+static void llm_improve(void *self, const struct briefing *b, const struct attempt *a,
+                        const struct guidance *g, agent_edit_fn *done, void *ctx) {
+    struct err err = {0};
+    struct job *j = edit_job(self, b, a, ROLE_OPTIMIZER, done, ctx);
+    job_start(j, prompt_optimizer(&j->prompter, a, g, &j->prompt, &err), &err);
+}
+
+/* ---- life ---- */
+
+static void llm_free(void *self) {
+    struct llm *x = self;
+    while (x->open) {
+        if (x->open->call)
+            x->provider->cancel(x->provider->self, x->open->call);
+        job_free(x->open);
+    }
+    notebook_release(&x->notes);
+    mem_free(x);
+}
+
+void llm_new(const struct provider *p, const struct llm_options *o, struct agent *out) {
+    struct llm *x = mem_alloc(sizeof *x);
+    *x = (struct llm){.provider = p, .o = *o};
+    notebook_init(&x->notes);
+    *out = (struct agent){.name = "llm",
+                          .self = x,
+                          .plan = llm_plan,
+                          .cross = llm_cross,
+                          .code = llm_code,
+                          .align = llm_align,
+                          .release = llm_free,
+                          .debug = llm_debug,
+                          .improve = llm_improve};
+}

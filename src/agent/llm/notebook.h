@@ -1,0 +1,42 @@
+/* What the agent remembers of the strategies it has met, by their hash: the sentence a strategist
+ * added, the source that was written; and, where crossover is one of code, the pairs of sources
+ * that children are to be made of. Owns its texts. Everything in it follows from requests and
+ * replies, so a replayed run remembers the same. */
+#ifndef AGENT_LLM_NOTEBOOK_H
+#define AGENT_LLM_NOTEBOOK_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+
+struct notebook_entry {
+    digest strategy;
+    char source_hash[65]; /* empty: none was written */
+    str note, source;
+};
+struct notebook_pair {
+    digest child; /* as it was proposed */
+    str sources[2];
+    bool used;
+};
+struct notebook {
+    struct arena *texts;
+    struct notebook_entry *entries;
+    size_t n, cap;
+    struct notebook_pair *pairs;
+    size_t npairs, cap_pairs;
+};
+
+void notebook_init(struct notebook *m);
+void notebook_release(struct notebook *m);
+struct notebook_entry *notebook_find(const struct notebook *m, digest strategy); /* NULL: not met */
+struct notebook_entry *notebook_of_source(const struct notebook *m, str source_hash);
+/* The entry, made when there is none; valid until the next call. */
+struct notebook_entry *notebook_of(struct notebook *m, digest strategy);
+void notebook_set_note(struct notebook *m, digest strategy, str note);
+void notebook_set_source(struct notebook *m, digest strategy, str source);
+void notebook_add_pair(struct notebook *m, digest child, str x, str y);
+/* The pair for a child; for one that the search moved away from its proposal, the oldest that
+ * waits. NULL: there is none. It is used up by this. */
+const str *notebook_take_pair(struct notebook *m, digest child);
+
+#endif

@@ -1,0 +1,214 @@
+#include "agent/llm/prompt.h"
+#include "agent/llm/evidence.h"
+#include "base/asset.h"
+#include "base/template.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define REPLY_SHOWN 6000 /* bytes of a reply that could not be used */
+
+/* Empty slots leave empty lines behind: of several, one stays. Code is shown as it is, since edits
+ * are matched against it. */
+static str squeeze(str text, struct arena *mem) {
+    struct buf b;
+    str line;
+    bool code = false, empty = true;
+    buf_init(&b, text.n + 2);
+    while (str_line(&text, &line)) {
+        code ^= str_starts(line, S("```"));
+        if (!code && empty && line.n == 0)
+            continue;
+        empty = line.n == 0;
+        buf_puts(&b, line);
+        buf_putc(&b, '\n');
+    }
+    str out = arena_str(mem, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* An asset with its slots filled. */
+static bool render(const struct prompter *p, const char *name, const struct slot *slots, size_t n,
+                   str *out, struct err *err) {
+    char path[64];
+    str text;
+    struct buf b;
+    snprintf(path, sizeof path, "prompts/%s.md", name);
+    if (!asset_get(p->o->assets, path, p->mem, &text, err))
+        return false;
+    buf_init(&b, PROMPT_MAX);
+    bool ok = template_render(str_view(path), text, slots, n, &b, err);
+    if (ok)
+        *out = squeeze(buf_str(&b), p->mem);
+    buf_release(&b);
+    return ok;
+}
+
+#define RENDER(p, name, out, err, ...)                                                             \
+    render(p, name, (const struct slot[]){__VA_ARGS__},                                            \
+           sizeof((const struct slot[]){__VA_ARGS__}) / sizeof(struct slot), out, err)
+
+static bool plain(const struct prompter *p, const char *name, str *out, struct err *err) {
+    return render(p, name, NULL, 0, out, err);
+}
+
+static bool problem(const struct prompter *p, bool roofline, str *out, struct err *err) {
+    const struct inst *in = p->b->inst;
+    return RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
+                  {"shape", inst_label(in, p->mem)}, {"sizes", prompt_sizes(p)},
+                  {"gpu", prompt_gpu(p)}, {"roofline", roofline ? prompt_roofline(p) : S("")});
+}
+
+static bool writer(const struct prompter *p, str *out, struct err *err) {
+    const struct gpu *g = p->b->gpu;
+    return RENDER(p, "writer", out, err, {"shared", arena_printf(p->mem, "%zu", g->shared_block)},
+                  {"arch", str_view(g->arch)});
+}
+
+/* ---- strategists ---- */
+
+bool prompt_planner(const struct prompter *p, size_t n, struct prompt *out, struct err *err) {
+    str task;
+    return plain(p, "strategist", &out->system, err) && problem(p, true, &task, err) &&
+           RENDER(p, "planner", &out->user, err, {"problem", task},
+                  {"decisions", prompt_decisions(p)}, {"history", prompt_history(p)},
+                  {"n", arena_printf(p->mem, "%zu", n)});
+}
+
+static void put_parent(const struct prompter *p, const struct parent *x, const char *name,
+                       struct buf *out) {
+    buf_printf(out, "- %s: `", name);
+    strategy_text(p->b->catalogue, &x->strategy, out);
+    if (isfinite(x->time_s))
+        buf_printf(out, "`, %.4g us\n", x->time_s * 1e6);
+    else
+        buf_puts(out, S("`, not tried\n"));
+}
+
+bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
+                      struct prompt *out, struct err *err) {
+    struct buf b;
+    str task;
+    buf_init(&b, 1 << 16);
+    put_parent(p, x, "first", &b);
+    put_parent(p, y, "second", &b);
+    str parents = arena_str(p->mem, buf_str(&b));
+    buf_release(&b);
+    return plain(p, "strategist", &out->system, err) && problem(p, true, &task, err) &&
+           RENDER(p, "crossover", &out->user, err, {"problem", task},
+                  {"decisions", prompt_decisions(p)}, {"parents", parents},
+                  {"history", prompt_history(p)});
+}
+
+static str strategy_line(const struct prompter *p, const struct strategy *s) {
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    strategy_text(p->b->catalogue, s, &b);
+    str text = arena_str(p->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+bool prompt_aligner(const struct prompter *p, const struct strategy *s, str source,
+                    struct prompt *out, struct err *err) {
+    str task;
+    return plain(p, "strategist", &out->system, err) && problem(p, false, &task, err) &&
+           RENDER(p, "aligner", &out->user, err, {"problem", task},
+                  {"decisions", prompt_decisions(p)}, {"strategy", strategy_line(p, s)},
+                  {"source", str_trim(source)});
+}
+
+/* ---- writers ---- */
+
+static str coder_text(const struct prompter *p, const struct strategy *s, str note,
+                      const str *parents) {
+    str text = prompt_strategy(p, s);
+    if (note.n)
+        text = arena_printf(p->mem, "%.*s- Further: %.*s\n", STR_ARG(text), STR_ARG(note));
+    if (!parents)
+        return text;
+    return arena_printf(p->mem,
+                        "%.*s\n# Two kernels to combine\n\nBoth are correct. Write one kernel that "
+                        "takes the better part of each.\n\n```cuda\n%.*s\n```\n\n```cuda\n%.*s\n"
+                        "```\n",
+                        STR_ARG(text), STR_ARG(str_trim(parents[0])),
+                        STR_ARG(str_trim(parents[1])));
+}
+
+bool prompt_coder(const struct prompter *p, const struct strategy *s, str note, const str *parents,
+                  struct prompt *out, struct err *err) {
+    str task, dialect, reply;
+    return writer(p, &out->system, err) && problem(p, false, &task, err) &&
+           prompt_dialect(p, s, S(""), &dialect, err) && plain(p, "reply_source", &reply, err) &&
+           RENDER(p, "coder", &out->user, err, {"problem", task},
+                  {"strategy", coder_text(p, s, note, parents)}, {"dialect", dialect},
+                  {"reply", reply});
+}
+
+bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earlier,
+                     struct prompt *out, struct err *err) {
+    str task, dialect, reply, before = S("");
+    struct buf b;
+    buf_init(&b, 64u << 10);
+    evidence_write(a->outcome, p->b->inst->task, a->source, &b);
+    str evidence = arena_str(p->mem, buf_str(&b));
+    buf_release(&b);
+    if (earlier.n)
+        before =
+            arena_printf(p->mem, "\n# Repairs that were tried already\n\n%.*s", STR_ARG(earlier));
+    return writer(p, &out->system, err) && problem(p, false, &task, err) &&
+           prompt_dialect(p, NULL, a->source, &dialect, err) &&
+           plain(p, "reply_edits", &reply, err) &&
+           RENDER(p, "debugger", &out->user, err, {"problem", task},
+                  {"source", str_trim(a->source)}, {"evidence", evidence}, {"earlier", before},
+                  {"dialect", dialect}, {"reply", reply});
+}
+
+static bool menu(const struct prompter *p, enum stage stage, str *out, struct err *err) {
+    char name[64];
+    str text;
+    snprintf(name, sizeof name, "menu/%s", workload_name(p->b->features.workload));
+    if (!plain(p, name, &text, err))
+        return false;
+    *out = arena_printf(p->mem, "What pays for this kind of work at this stage:\n\n%.*s",
+                        STR_ARG(prompt_section(text, str_view(stage_name(stage)))));
+    return true;
+}
+
+static str profile(const struct prompter *p, const struct attempt *a, const struct guidance *g) {
+    struct buf b;
+    if (!g->facts)
+        return S("");
+    buf_init(&b, 64u << 10);
+    buf_puts(&b, S("\n# Where its time goes\n\n"));
+    facts_write(a->outcome, &b);
+    str text = arena_str(p->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
+                      struct prompt *out, struct err *err) {
+    const char *stage = stage_name(g->stage);
+    const struct strategy *open = g->stage == STAGE_STRUCTURE ? a->strategy : NULL;
+    char file[64];
+    str task, dialect, reply, text, list;
+    snprintf(file, sizeof file, "stage_%s", stage);
+    return writer(p, &out->system, err) && problem(p, true, &task, err) &&
+           prompt_dialect(p, open, a->source, &dialect, err) &&
+           plain(p, "reply_edits", &reply, err) && plain(p, file, &text, err) &&
+           menu(p, g->stage, &list, err) &&
+           RENDER(p, "optimizer", &out->user, err, {"problem", task},
+                  {"time", prompt_time(p, a->outcome)}, {"source", str_trim(a->source)},
+                  {"tried", g->tried.n ? str_trim(g->tried) : S("Nothing yet.")},
+                  {"stage", str_view(stage)}, {"stage_text", str_trim(text)}, {"menu", list},
+                  {"facts", profile(p, a, g)}, {"dialect", dialect}, {"reply", reply});
+}
+
+bool prompt_again(const struct prompter *p, const struct prompt *first, str complaint, str reply,
+                  struct prompt *out, struct err *err) {
+    out->system = first->system;
+    return RENDER(p, "complaint", &out->user, err, {"prompt", str_trim(first->user)},
+                  {"complaint", complaint}, {"reply", str_cut(reply, 0, REPLY_SHOWN)});
+}

@@ -1,0 +1,58 @@
+/* Prompts: what each role is told, from the files of assets/prompts/. A prompt has a system part,
+ * the same for all requests of a kind, and a user part about the task at hand. What a role does not
+ * need is not in it: strategists see no code form, writers no catalogue, facts come by stage. */
+#ifndef AGENT_LLM_PROMPT_H
+#define AGENT_LLM_PROMPT_H
+
+#include "agent/agent.h"
+
+#define PROMPT_MAX (1u << 20)
+
+struct prompt_options {
+    const char *assets; /* folder that overrides the embedded ones, or NULL */
+    bool cute;          /* kernels are written in CuTe */
+};
+
+struct prompt {
+    str system, user; /* in the arena */
+};
+
+struct prompter {
+    const struct prompt_options *o;
+    const struct briefing *b;
+    struct arena *mem;
+};
+
+bool prompt_planner(const struct prompter *p, size_t n, struct prompt *out, struct err *err);
+bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
+                      struct prompt *out, struct err *err);
+bool prompt_aligner(const struct prompter *p, const struct strategy *s, str source,
+                    struct prompt *out, struct err *err);
+/* note: what the strategist said about it. parents: two sources to write one kernel from, when
+ * crossover is one of code; or NULL. */
+bool prompt_coder(const struct prompter *p, const struct strategy *s, str note, const str *parents,
+                  struct prompt *out, struct err *err);
+bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earlier,
+                     struct prompt *out, struct err *err);
+bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
+                      struct prompt *out, struct err *err);
+/* The prompt again, with what was wrong with the reply. */
+bool prompt_again(const struct prompter *p, const struct prompt *first, str complaint, str reply,
+                  struct prompt *out, struct err *err);
+
+/* ---- parts (prompt_text.c) ---- */
+
+str prompt_sizes(const struct prompter *p);
+str prompt_gpu(const struct prompter *p);
+str prompt_roofline(const struct prompter *p); /* empty for a blind briefing */
+str prompt_history(const struct prompter *p);  /* empty without one */
+str prompt_strategy(const struct prompter *p, const struct strategy *s);
+str prompt_decisions(const struct prompter *p);
+str prompt_time(const struct prompter *p, const struct outcome *o);
+/* The section `## name` of a text, without its heading. */
+str prompt_section(str text, str name);
+/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses; empty for CUDA. */
+bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
+                    struct err *err);
+
+#endif

@@ -1,0 +1,228 @@
+#include "search/ablate.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_SEED                                                                                  \
+    0x706f6f6c /* of the cold replays that the pool is made of: none of the others'                \
+                */
+#define RUNS_MOST   8
+#define CONFIDENCE  0.95
+#define SAME_ENOUGH 0.01 /* a cold run that gains less has no way to be halfway on */
+
+static const struct {
+    const char *name, *what;
+    enum search_how how;
+    bool roofline, history;
+} variants[VARIANT_COUNT] = {
+#define VARIANT(id, name, how, roofline, history, what)                                            \
+    [VARIANT_##id] = {name, what, how, roofline, history},
+#include "search/variant.def"
+#undef VARIANT
+};
+
+const char *variant_name(enum variant v) {
+    return variants[v].name;
+}
+
+const char *variant_meaning(enum variant v) {
+    return variants[v].what;
+}
+
+/* ---- replays ---- */
+
+struct ablation {
+    const struct ablate_options *o;
+    struct arena *a;
+    struct ablate *out;
+    struct history pool;
+};
+
+static struct replay_options options(const struct ablation *x, const struct table *t,
+                                     enum variant v, uint64_t seed) {
+    return (struct replay_options){.table = t,
+                                   .agent = x->o->agent,
+                                   .seed = seed,
+                                   .how = variants[v].how,
+                                   .roofline = variants[v].roofline,
+                                   .population = x->o->population,
+                                   .candidates = x->o->candidates};
+}
+
+static void make_pool(struct ablation *x) {
+    for (size_t i = 0; i < x->o->n; i++) {
+        struct arena *a = arena_new((size_t)1 << 30);
+        struct replay_options o = options(x, &x->o->tables[i], VARIANT_EVOLVE, POOL_SEED);
+        struct replay r;
+        struct history_run run;
+        replay_run(&o, a, &r);
+        replay_history(&r, &x->o->tables[i], a, &run);
+        if (isfinite(run.best_s))
+            history_add(&x->pool, &run);
+        x->out->searches++;
+        arena_free(a);
+    }
+}
+
+static double best_after(const struct replay *r, size_t n) {
+    n = n < r->n ? n : r->n;
+    return n ? r->trials[n - 1].best_s : INFINITY;
+}
+
+static void fill_cell(struct ablation *x, const struct table *t, enum variant v,
+                      const struct history *history, struct ablate_cell *cell) {
+    size_t population = x->o->population ? x->o->population : SEARCH_POPULATION;
+    cell->need = arena_array(x->a, double, x->o->seeds);
+    cell->first_s = arena_array(x->a, double, x->o->seeds);
+    cell->last_s = arena_array(x->a, double, x->o->seeds);
+    struct arena *a = arena_new((size_t)1 << 30);
+    for (size_t i = 0; i < x->o->seeds; i++) {
+        struct replay_options o = options(x, t, v, i + 1);
+        struct replay r;
+        o.history = variants[v].history ? history : NULL;
+        arena_reset(a);
+        replay_run(&o, a, &r);
+        cell->need[i] = (double)replay_need(&r, t, ABLATE_NEAR, x->o->candidates + 1);
+        cell->first_s[i] = best_after(&r, population);
+        cell->last_s[i] = best_after(&r, x->o->candidates);
+        x->out->searches++;
+    }
+    arena_free(a);
+}
+
+/* ---- statistics ---- */
+
+static int by_number(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Sorts. */
+static double median(double *v, size_t n) {
+    qsort(v, n, sizeof *v, by_number);
+    return n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
+}
+
+static double median_of(const double *v, size_t n) {
+    double *copy = mem_alloc((n + 1) * sizeof *copy);
+    memcpy(copy, v, n * sizeof *copy);
+    double m = median(copy, n);
+    mem_free(copy);
+    return m;
+}
+
+/* The median of a sample with replacement. */
+static double drawn_median(const double *v, size_t n, struct rng r, double *space) {
+    for (size_t i = 0; i < n; i++)
+        space[i] = v[rng_below(r, i, n)];
+    return median(space, n);
+}
+
+static struct interval interval_of(double value, double *draws, size_t n) {
+    qsort(draws, n, sizeof *draws, by_number);
+    size_t cut = (size_t)((1 - CONFIDENCE) / 2 * (double)n);
+    return (struct interval){value, draws[cut], draws[n - 1 - cut]};
+}
+
+static struct rng draw_stream(const char *what, size_t draw, size_t row) {
+    return rng_sub(rng_sub(rng_stream(0, str_view(what)), draw), row);
+}
+
+static struct interval bootstrap_median(const double *v, size_t n, size_t row) {
+    double draws[ABLATE_DRAWS], *space = mem_alloc((n + 1) * sizeof *space);
+    for (size_t d = 0; d < ABLATE_DRAWS; d++)
+        draws[d] = drawn_median(v, n, draw_stream("median", d, row), space);
+    mem_free(space);
+    return interval_of(median_of(v, n), draws, ABLATE_DRAWS);
+}
+
+/* Geometric mean of the need relative to random search's over hard or other tasks; draw SIZE_MAX:
+ * of the seeds as they are. */
+static double relative_need(const struct ablate *x, size_t seeds, enum variant v, bool hard,
+                            size_t draw, double *space) {
+    double logs = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        const struct ablate_cell *own = &x->rows[i].cell[v],
+                                 *random = &x->rows[i].cell[VARIANT_RANDOM];
+        if (x->rows[i].hard != hard)
+            continue;
+        double need = own->median.value, base = random->median.value;
+        if (draw != SIZE_MAX) {
+            need = drawn_median(own->need, seeds, draw_stream("own", draw, i), space);
+            base = drawn_median(random->need, seeds, draw_stream("random", draw, i), space);
+        }
+        logs += log(need / base);
+        n++;
+    }
+    return n ? exp(logs / (double)n) : NAN;
+}
+
+static struct interval bootstrap_relative(const struct ablate *x, size_t seeds, enum variant v,
+                                          bool hard) {
+    double draws[ABLATE_DRAWS], *space = mem_alloc((seeds + 1) * sizeof *space);
+    double value = relative_need(x, seeds, v, hard, SIZE_MAX, space);
+    for (size_t d = 0; d < ABLATE_DRAWS; d++)
+        draws[d] = relative_need(x, seeds, v, hard, d, space);
+    mem_free(space);
+    return isfinite(value) ? interval_of(value, draws, ABLATE_DRAWS)
+                           : (struct interval){NAN, NAN, NAN};
+}
+
+/* ---- a row ---- */
+
+static void count_sources(const struct table *t, struct ablate_row *row) {
+    for (size_t i = 0; i < t->n; i++) {
+        bool first = t->rows[i].written;
+        for (size_t k = 0; first && k < i; k++)
+            first = !t->rows[k].written || t->rows[k].source != t->rows[i].source;
+        row->sources += first;
+        row->near += first && t->rows[i].time_s <= t->best_s * (1 + ABLATE_NEAR);
+    }
+}
+
+static double halfway(const struct ablate_row *row) {
+    double first = row->cell[VARIANT_EVOLVE].first, last = row->cell[VARIANT_EVOLVE].last;
+    if (!(first > last * (1 + SAME_ENOUGH)) || !row->recalled)
+        return NAN;
+    return log(first / row->cell[VARIANT_HISTORY].first) / log(first / last);
+}
+
+static void fill_row(struct ablation *x, size_t i) {
+    const struct table *t = &x->o->tables[i];
+    struct ablate_row *row = &x->out->rows[i];
+    struct history near;
+    struct history_run own;
+    row->table = t;
+    count_sources(t, row);
+    history_init(&near);
+    history_describe(&t->briefing, arena_cstr(x->a, t->device), t->estimated, x->a, &own);
+    history_retrieve(&x->pool, &own, own.text_hash, RUNS_MOST, &near);
+    row->recalled = near.n;
+    for (int v = 0; v < VARIANT_COUNT; v++) {
+        struct ablate_cell *c = &row->cell[v];
+        fill_cell(x, t, (enum variant)v, &near, c);
+        c->median = bootstrap_median(c->need, x->o->seeds, i);
+        c->first = median_of(c->first_s, x->o->seeds) / t->best_s;
+        c->last = median_of(c->last_s, x->o->seeds) / t->best_s;
+    }
+    row->hard = row->cell[VARIANT_RANDOM].median.value >= ABLATE_LONG;
+    row->halfway = halfway(row);
+    history_release(&near);
+}
+
+void ablate_run(const struct ablate_options *o, struct arena *a, struct ablate *out) {
+    struct ablation x = {.o = o, .a = a, .out = out};
+    *out = (struct ablate){.rows = arena_array(a, struct ablate_row, o->n), .n = o->n};
+    history_init(&x.pool);
+    make_pool(&x);
+    for (size_t i = 0; i < o->n; i++) {
+        fill_row(&x, i);
+        out->nhard += out->rows[i].hard;
+    }
+    for (int v = 0; v < VARIANT_COUNT; v++) {
+        out->hard[v] = bootstrap_relative(out, o->seeds, (enum variant)v, true);
+        out->easy[v] = bootstrap_relative(out, o->seeds, (enum variant)v, false);
+    }
+    history_release(&x.pool);
+}

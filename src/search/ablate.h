@@ -1,0 +1,65 @@
+/* What each mechanism of the search is worth: variants with one of them switched off, replayed
+ * against measured spaces with the same budget and the same seeds.
+ *
+ * History is never of the task itself: a pool is made of one cold replay of every other table, and
+ * what is alike is retrieved from it (leave one out). */
+#ifndef SEARCH_ABLATE_H
+#define SEARCH_ABLATE_H
+
+#include "search/replay.h"
+
+enum variant {
+#define VARIANT(id, name, how, roofline, history, what) VARIANT_##id,
+#include "search/variant.def"
+#undef VARIANT
+    VARIANT_COUNT
+};
+const char *variant_name(enum variant v);
+const char *variant_meaning(enum variant v);
+
+#define ABLATE_NEAR  0.05 /* of the best of the space: near enough */
+#define ABLATE_LONG  40   /* median need of random search from which a task is hard */
+#define ABLATE_DRAWS 1000 /* of a bootstrap */
+
+struct ablate_options {
+    const struct table *tables;
+    size_t n;
+    struct agent *agent;
+    size_t seeds, candidates, population; /* population 0: as search.h */
+};
+
+/* A number with its 95% interval by bootstrap over the seeds. */
+struct interval {
+    double value, low, high;
+};
+
+struct ablate_cell {
+    double *need;    /* [seeds] candidates until near the best; candidates + 1: not within budget */
+    double *first_s; /* [seeds] best of the first generation */
+    double *last_s;  /* [seeds] best at the budget's end */
+    struct interval median; /* of need */
+    double first, last;     /* medians, relative to the best of the space */
+};
+struct ablate_row {
+    const struct table *table;
+    size_t sources;  /* distinct */
+    size_t near;     /* of them near the best */
+    size_t recalled; /* runs of history */
+    bool hard;       /* random search's median need is ABLATE_LONG or more */
+    struct ablate_cell cell[VARIANT_COUNT];
+    double halfway; /* where history's first generation lies between a cold run's first (0) and last
+                       (1), in logarithms; NAN where those are the same */
+};
+struct ablate {
+    struct ablate_row *rows;
+    size_t n;
+    /* Need relative to random search's, geometric mean over hard tasks and over the others; NAN
+     * where there are none. */
+    struct interval hard[VARIANT_COUNT], easy[VARIANT_COUNT];
+    size_t nhard;
+    size_t searches;
+};
+/* In the arena. */
+void ablate_run(const struct ablate_options *o, struct arena *a, struct ablate *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* The core of `refine`, without input and output: one candidate that gets better, the stages it
+ * goes through, what was tried, and when to stop. Private to the room; refine.c drives it.
+ *
+ * A round starts from the best candidate and ends in one of the ways below. Rounds without gain
+ * wear a stage's patience down; the last stage worn down is a plateau. What a round comes to is
+ * remembered as a line that later rounds are shown, so that it is not proposed again. Profiling
+ * facts are given now, never, or (delayed) once the structure has settled: before that they lead a
+ * model to polish the wrong kernel. */
+#ifndef SEARCH_COURSE_H
+#define SEARCH_COURSE_H
+
+#include "agent/agent.h"
+
+enum profiling { PROFILING_DELAYED, PROFILING_NOW, PROFILING_NEVER };
+
+enum round_end {
+    ROUND_FASTER,     /* the new best */
+    ROUND_NO_GAIN,    /* right, and not faster: dropped */
+    ROUND_REJECTED,   /* not right after all repairs: dropped */
+    ROUND_SEEN,       /* a source that was tried before */
+    ROUND_UNANSWERED, /* no usable reply */
+};
+
+struct course_options {
+    enum workload workload; /* how patient a stage is */
+    enum profiling profiling;
+    double limit_s, stop_share; /* ends at limit_s / best >= stop_share */
+};
+
+struct course {
+    struct course_options o;
+    enum stage stage;
+    size_t stale; /* rounds of the stage without gain, one after the other */
+    size_t round; /* that have ended */
+    double best_s;
+    char *tried[24]; /* the latest, oldest first */
+    size_t ntried, forgotten;
+    size_t unanswered;   /* rounds in a row */
+    const char *stopped; /* "limit", "plateau", "no usable reply"; NULL: goes on */
+};
+
+void course_init(struct course *c, const struct course_options *o);
+void course_release(struct course *c);
+void course_start(struct course *c, double time_s); /* the first candidate that was accepted */
+/* Whether a time counts as a gain over the best. */
+bool course_gains(const struct course *c, double time_s);
+/* time_s: of FASTER and NO_GAIN. why: the verdict of REJECTED. */
+void course_end_round(struct course *c, enum round_end end, double time_s, str idea, str why);
+bool course_facts(const struct course *c); /* whether profile facts are given now */
+void course_tried(const struct course *c, struct buf *out);
+
+#endif

@@ -1,0 +1,141 @@
+#include "search/journal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define POLL_MS      50 /* how late a signal or the end of the time may be noticed */
+#define NOTE_ELAPSED "elapsed_ms"
+
+bool journal_fail(struct journal *j, const struct err *why) {
+    if (!j->failed)
+        j->err = *why;
+    j->failed = true;
+    return false;
+}
+
+bool journal_stop(struct journal *j, const char *why) {
+    if (!j->stopped)
+        j->stopped = why;
+    return false;
+}
+
+bool journal_goes_on(const struct journal *j) {
+    return !j->failed && !j->stopped;
+}
+
+/* ---- the clock ---- */
+
+static uint64_t elapsed_ms(const struct journal *j) {
+    return j->before_ms + (clock_ms() - j->start_ms);
+}
+
+static bool note_elapsed(struct journal *j, uint64_t ms) {
+    struct err err;
+    str text = arena_printf(j->mem, "%llu", (unsigned long long)ms);
+    if (!j->o->archive || archive_note(j->o->archive, NOTE_ELAPSED, text, &err))
+        return true;
+    return journal_fail(j, &err);
+}
+
+bool journal_open(struct journal *j, const struct search_options *o, struct arena *mem,
+                  struct search_best *best) {
+    str text = {0};
+    *j = (struct journal){
+        .o = o, .best = best, .mem = mem, .start_ms = clock_ms(), .best_s = INFINITY};
+    *best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
+    if (o->archive && !archive_get_note(o->archive, NOTE_ELAPSED, mem, &text, &j->err))
+        return journal_fail(j, &j->err);
+    if (!text.n || str_to_u64(text, &j->before_ms))
+        return true;
+    err_set(&j->err, ERR_ENV, "run archive: the note " NOTE_ELAPSED " is not a number");
+    return journal_fail(j, &j->err);
+}
+
+bool journal_wait(struct journal *j, struct loop *l) {
+    uint64_t most = j->o->budget.ms;
+    if (!journal_goes_on(j))
+        return false;
+    if (j->o->interrupted && *(const volatile bool *)j->o->interrupted)
+        return journal_stop(j, "interrupted");
+    /* The note says that it was up, whatever the clock says next time. */
+    if (most && elapsed_ms(j) >= most)
+        return note_elapsed(j, most) && journal_stop(j, "budget");
+    if (!loop_step(l, POLL_MS, &j->err))
+        return journal_fail(j, &j->err);
+    return !j->failed;
+}
+
+/* ---- the archive ---- */
+
+void entry_set_source(struct entry *e, str source) {
+    e->source = source;
+    digest_hex(sha256_of(source), e->hash);
+}
+
+bool journal_recall(struct journal *j, struct entry *e) {
+    json *record = NULL;
+    struct err err;
+    int found =
+        j->o->archive ? archive_lookup(j->o->archive, e->ordinal, e->hash, &record, &err) : 0;
+    if (found == 1) {
+        e->outcome = outcome_from_record(record, &err);
+        e->replayed = true;
+        found = e->outcome ? 1 : -1;
+    }
+    return found >= 0 || journal_fail(j, &err);
+}
+
+bool journal_keep(struct journal *j, const struct entry *e) {
+    struct err err;
+    struct buf text;
+    if (!j->o->archive)
+        return true;
+    buf_init(&text, 8192);
+    strategy_text(j->o->briefing->catalogue, &e->strategy, &text);
+    struct archive_candidate c = {.ordinal = e->ordinal,
+                                  .generation = e->generation,
+                                  .slot = e->slot,
+                                  .strategy = buf_str(&text),
+                                  .reason = e->reason,
+                                  .source = e->source};
+    memcpy(c.source_hash, e->hash, sizeof c.source_hash);
+    bool ok = archive_add(j->o->archive, &c, e->outcome->record, &err) || journal_fail(j, &err);
+    buf_release(&text);
+    return ok && note_elapsed(j, elapsed_ms(j));
+}
+
+/* ---- events ---- */
+
+static void emit(const struct journal *j, struct event *e) {
+    e->generation = j->generation;
+    e->done = e->submitted = j->done;
+    e->budget = j->o->budget.candidates;
+    e->elapsed_s = (double)elapsed_ms(j) / 1000;
+    e->best_s = j->best_s;
+    e->limit_s = j->o->briefing->roofline.limit_s;
+    e->naive_s = j->best->naive_s;
+    if (j->o->emit)
+        j->o->emit(j->o->emit_ctx, e);
+}
+
+void journal_say(const struct journal *j, enum event_kind kind, str text) {
+    struct event e = {.kind = kind, .time_s = INFINITY, .text = text};
+    emit(j, &e);
+}
+
+void journal_show(const struct journal *j, enum event_kind kind, const struct entry *e) {
+    const struct outcome *o = e->outcome;
+    struct event event = {.kind = kind,
+                          .ordinal = e->ordinal,
+                          .strategy = e->reason,
+                          .text = o->verdict == VERDICT_ACCEPTED ? e->reason : str_view(o->why),
+                          .verdict = o->verdict,
+                          .time_s = o->time_s,
+                          .estimated = o->estimated,
+                          .replayed = e->replayed};
+    emit(j, &event);
+}
+
+void journal_refused(void *ctx, str text) {
+    journal_say(ctx, EVENT_NOTE, text);
+}

@@ -1,0 +1,193 @@
+#include "search/search_private.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SEEDS_MOST     16
+#define SEEDS_RUN      4
+#define REJECTED_WORSE 0.7 /* than the slowest accepted one, in logarithms */
+
+/* The text's decisions as far as the catalogue has them, made legal here. */
+static void adopt(const struct briefing *b, str text, struct strategy *out) {
+    str word;
+    strategy_fallback(b->catalogue, &b->ground, out);
+    while (str_word(&text, ' ', &word)) {
+        char name[64];
+        size_t eq = str_find(word, S("="));
+        int64_t value;
+        if (eq < sizeof name && str_to_i64(str_from(word, eq + 1), &value)) {
+            snprintf(name, sizeof name, "%.*s", (int)eq, word.p);
+            strategy_put(b->catalogue, out, name, value);
+        }
+    }
+    strategy_repair(b->catalogue, &b->ground, out);
+}
+
+/* ---- seeds ---- */
+
+static bool has_seed(const struct briefing *b, const struct recalled *r, const struct strategy *s) {
+    for (size_t i = 0; i < r->nseeds; i++)
+        if (strategy_equal(b->catalogue, &r->seeds[i].strategy, s))
+            return true;
+    return false;
+}
+
+/* The trial of a run that comes k-th by time; n: there are not so many accepted ones. */
+static size_t kth(const struct history_run *run, size_t k) {
+    for (size_t i = 0; i < run->n; i++) {
+        size_t before = 0;
+        for (size_t j = 0; j < run->n; j++)
+            before += run->trials[j].ratio < run->trials[i].ratio ||
+                      (run->trials[j].ratio == run->trials[i].ratio && j < i);
+        if (before == k && isfinite(run->trials[i].ratio))
+            return i;
+    }
+    return run->n;
+}
+
+static void add_seeds(const struct history *h, const struct briefing *b, struct recalled *out) {
+    for (size_t k = 0; k < SEEDS_RUN; k++)
+        for (size_t i = 0; i < h->n && out->nseeds < SEEDS_MOST; i++) {
+            const struct history_run *run = &h->runs[i];
+            size_t at = kth(run, k);
+            struct parent p;
+            if (at == run->n)
+                continue;
+            adopt(b, run->trials[at].strategy, &p.strategy);
+            p.time_s = run->trials[at].ratio;
+            if (!has_seed(b, out, &p.strategy))
+                out->seeds[out->nseeds++] = p;
+        }
+}
+
+/* ---- precedents ---- */
+
+static void add_precedents(const struct history_run *run, const struct briefing *b,
+                           struct recalled *out) {
+    double mean = 0, slowest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < run->n; i++)
+        if (isfinite(run->trials[i].ratio)) {
+            mean += log(run->trials[i].ratio);
+            slowest = fmax(slowest, log(run->trials[i].ratio));
+            n++;
+        }
+    mean = n ? mean / (double)n : 0;
+    for (size_t i = 0; n && i < run->n; i++) {
+        struct precedent *p = &out->precedents[out->nprecedents++];
+        double ratio = run->trials[i].ratio;
+        adopt(b, run->trials[i].strategy, &p->strategy);
+        p->log_time = (isfinite(ratio) ? log(ratio) : slowest + REJECTED_WORSE) - mean;
+        p->weight = run->weight;
+    }
+}
+
+void recall_make(const struct history *h, const struct briefing *b, struct arena *a,
+                 struct recalled *out) {
+    size_t trials = 0;
+    for (size_t i = 0; i < h->n; i++)
+        trials += h->runs[i].n;
+    *out = (struct recalled){.seeds = arena_array(a, struct parent, SEEDS_MOST),
+                             .precedents = arena_array(a, struct precedent, trials + 1)};
+    add_seeds(h, b, out);
+    for (size_t i = 0; i < h->n; i++)
+        add_precedents(&h->runs[i], b, out);
+}
+
+/* ---- of a run ---- */
+
+#define NOTE_HISTORY  "history" /* what the run began with, as lines of a pool */
+#define RUNS_MOST     8
+#define HISTORY_BYTES (16u << 20)
+
+static bool note_history(const struct search_options *o, const struct history *h, struct err *err) {
+    struct buf text;
+    buf_init(&text, HISTORY_BYTES);
+    history_text(h, &text);
+    buf_putc(&text, '\n'); /* a note of nothing is one too */
+    bool ok = !o->archive || archive_note(o->archive, NOTE_HISTORY, buf_str(&text), err);
+    buf_release(&text);
+    return ok;
+}
+
+static void describe(const struct briefing *b, const struct evaluator_options *eo, struct arena *a,
+                     struct history_run *out) {
+    history_describe(b, eo->device.text, eo->device.kind == DEVICE_SIM, a, out);
+}
+
+static bool retrieve(const struct search_options *o, const struct evaluator_options *eo,
+                     const struct briefing *b, struct arena *a, struct history *out,
+                     struct err *err) {
+    struct history all;
+    struct history_run own;
+    history_init(&all);
+    bool ok = history_load_shipped(&all, o->assets, err) && history_load(&all, o->pool, err);
+    if (ok) {
+        describe(b, eo, a, &own);
+        history_retrieve(&all, &own, S(""), RUNS_MOST, out);
+        ok = note_history(o, out, err);
+    }
+    history_release(&all);
+    return ok;
+}
+
+bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
+                  struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
+                  struct err *err) {
+    str noted = {0};
+    b->blind = o->blind;
+    if (!o->pool || o->how == SEARCH_RANDOM)
+        return true;
+    if (o->archive && !archive_get_note(o->archive, NOTE_HISTORY, a, &noted, err))
+        return false;
+    if (noted.n ? !history_parse(h, S("run archive: history"), noted, err)
+                : !retrieve(o, eo, b, a, h, err))
+        return false;
+    recall_make(h, b, a, out);
+    b->history = out->seeds;
+    b->nhistory = out->nseeds;
+    return true;
+}
+
+bool search_recall(struct search *s) {
+    return recall_brief(s->o, &s->eo, s->mem, &s->briefing, &s->history, &s->recalled, &s->err) ||
+           search_fail(s, &s->err);
+}
+
+static str text_of(const struct search *s, const struct strategy *strategy) {
+    struct buf b;
+    buf_init(&b, 8192);
+    strategy_text(s->briefing.catalogue, strategy, &b);
+    str text = arena_str(s->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* The candidates in order of submission, as far as they are known. */
+static void fill_trials(const struct search *s, struct history_run *run) {
+    run->best_s = s->e.best_s;
+    run->trials = arena_array(s->mem, struct history_trial, s->e.n + 1);
+    for (size_t i = 0; i < s->e.n; i++) {
+        const struct evolve_trial *t = &s->e.trials[i];
+        if (t->submitted && t->settled)
+            run->trials[run->n++] =
+                (struct history_trial){text_of(s, &t->aligned), t->time_s / run->best_s};
+    }
+}
+
+void search_remember(struct search *s) {
+    struct history one;
+    struct history_run run;
+    struct err err = {0};
+    size_t added;
+    if (!s->o->pool || !s->best->found || !strcmp(s->stopped, "interrupted"))
+        return;
+    history_init(&one);
+    describe(&s->briefing, &s->eo, s->mem, &run);
+    fill_trials(s, &run);
+    history_add(&one, &run);
+    if (!history_append(s->o->pool, &one, &added, &err))
+        search_emit_text(s, EVENT_NOTE, S(""),
+                         arena_printf(s->mem, "not added to the history: %s", err.text));
+    history_release(&one);
+}

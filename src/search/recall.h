@@ -1,0 +1,28 @@
+/* What history says about a task: runs of similar tasks (archive/history.h) turned into strategies
+ * of this one, to begin with, and into precedents for credit. Private to the room. */
+#ifndef SEARCH_RECALL_H
+#define SEARCH_RECALL_H
+
+#include "archive/history.h"
+#include "search/credit.h"
+
+struct recalled {
+    struct parent *seeds; /* what did best in each run, the most alike run first, then what came
+                             second …; time_s is relative: 1 is the best of its run */
+    size_t nseeds;
+    struct precedent *precedents;
+    size_t nprecedents;
+};
+/* In the arena. */
+void recall_make(const struct history *retrieved, const struct briefing *b, struct arena *a,
+                 struct recalled *out);
+
+/* Completes a briefing with what a run begins with: of the archive where it has begun before, of
+ * the pools otherwise. `h` was initialised, and is released by the caller. */
+struct search_options;
+struct evaluator_options;
+bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
+                  struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
+                  struct err *err);
+
+#endif

@@ -1,0 +1,384 @@
+/* Drives the core of course.h.
+ *
+ * 1. One thing happens at a time: a question to the agent or an evaluation.
+ * 2. The clock decides nothing but the end (journal.h).
+ * 3. An agent that cannot answer any more (a cap, nobody there) ends the run with the best so far;
+ *    the same command goes on from there. */
+#include "search/refine.h"
+#include "search/finalist.h"
+#include "search/journal.h"
+#include "search/recall.h"
+#include <math.h>
+#include <string.h>
+
+#define SEEDS      3 /* strategies that are tried until a first candidate is right */
+#define REPAIRS    4
+#define STOP_SHARE 0.98
+#define MEMORY_MAX ((size_t)1 << 30)
+#define WHY_BYTES  240
+
+/* An agent's answer. */
+struct answer {
+    struct arena *mem;
+    bool done, ok;
+    struct strategy strategies[SEEDS];
+    size_t n;
+    str source, idea;
+    struct err err;
+};
+
+struct refine {
+    struct loop *loop;
+    const struct search_options *o;
+    struct refine_options ro;
+    struct evaluator_options eo;
+    struct evaluator *evaluator; /* NULL: not needed so far */
+    struct arena *mem;
+    struct briefing briefing; /* the caller's, with history */
+    struct history history;
+    struct recalled recalled;
+    struct journal j;
+    struct course course;
+    struct entry *trials; /* evaluated, in order */
+    size_t n, cap;
+    size_t best; /* trial */
+    struct outcome *arrived;
+    struct search_best *out;
+    uint64_t slot;
+    struct err unwritten; /* why the last one could not be */
+};
+
+/* ---- the agent ---- */
+
+static void on_plan(void *ctx, const struct strategy *list, size_t n, str reason,
+                    const struct err *err) {
+    struct answer *a = ctx;
+    (void)reason;
+    a->done = true;
+    a->ok = !err;
+    if (err)
+        a->err = *err;
+    for (size_t i = 0; i < n && i < SEEDS; i++)
+        a->strategies[a->n++] = list[i];
+}
+
+static void on_edit(void *ctx, str source, str idea, const struct err *err) {
+    struct answer *a = ctx;
+    a->done = true;
+    a->ok = !err;
+    if (err)
+        a->err = *err;
+    a->source = arena_str(a->mem, source);
+    a->idea = arena_str(a->mem, idea);
+}
+
+static void on_code(void *ctx, str source, const struct err *err) {
+    on_edit(ctx, source, S(""), err);
+}
+
+/* False where there is no answer that can be used: the run stopped or failed, or only this one
+ * could not be written. After a stop the answer may still be open; nothing steps the loop then, and
+ * the agent drops it when it is released. */
+static bool await(struct refine *s, const struct answer *a) {
+    while (!a->done)
+        if (!journal_wait(&s->j, s->loop))
+            return false;
+    if (a->ok)
+        return true;
+    s->unwritten = a->err;
+    journal_say(&s->j, EVENT_NOTE, arena_str(s->mem, str_view(a->err.text)));
+    return a->err.kind == ERR_NO ? journal_stop(&s->j, "no answer") : false;
+}
+
+/* Before a question as before a candidate: an answer that cannot be tried is not paid for. */
+static bool may_try(struct refine *s) {
+    uint64_t most = s->o->budget.candidates;
+    return !most || s->n < most || journal_stop(&s->j, "budget");
+}
+
+/* ---- evaluation ---- */
+
+static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
+    struct refine *s = ctx;
+    BUG_IF(id != s->n || s->arrived);
+    s->arrived = o;
+}
+
+static void on_broken(void *ctx, const struct err *why) {
+    struct refine *s = ctx;
+    journal_fail(&s->j, why);
+}
+
+static bool run_trial(struct refine *s, struct entry *t) {
+    if (!s->evaluator)
+        s->evaluator = evaluator_new(s->loop, &s->eo, on_outcome, on_broken, s, &s->j.err);
+    if (!s->evaluator)
+        return journal_fail(&s->j, &s->j.err);
+    evaluator_submit(s->evaluator, t->ordinal, S("kernel.cu"), t->source);
+    while (!s->arrived)
+        if (!journal_wait(&s->j, s->loop))
+            return false;
+    t->outcome = s->arrived;
+    s->arrived = NULL;
+    return journal_keep(&s->j, t);
+}
+
+static bool seen(const struct refine *s, str source) {
+    char hash[65];
+    digest_hex(sha256_of(source), hash);
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->trials[i].hash, hash) == 0)
+            return true;
+    return false;
+}
+
+/* Evaluates a source as the next candidate. False: stopped or failed. */
+static bool try_source(struct refine *s, const struct strategy *strategy, str source, str idea,
+                       size_t *trial) {
+    if (!may_try(s))
+        return false;
+    s->trials = mem_grow(s->trials, &s->cap, s->n + 1, sizeof *s->trials);
+    struct entry *t = &s->trials[s->n];
+    *t = (struct entry){.ordinal = s->n,
+                        .generation = s->j.generation,
+                        .slot = s->slot++,
+                        .strategy = *strategy,
+                        .reason = idea};
+    entry_set_source(t, source);
+    if (!journal_recall(&s->j, t) || (!t->outcome && !run_trial(s, t))) {
+        outcome_free(t->outcome);
+        return false;
+    }
+    *trial = s->n++;
+    s->j.done = s->n;
+    s->out->evaluated++;
+    s->out->replayed += t->replayed;
+    journal_show(&s->j, EVENT_CANDIDATE, t);
+    return true;
+}
+
+/* ---- repairs ---- */
+
+static bool accepted(const struct entry *t) {
+    return t->outcome->verdict == VERDICT_ACCEPTED;
+}
+
+static str line_of(const struct refine *s, const struct entry *t) {
+    return arena_printf(s->mem, "%s: %.*s", verdict_name(t->outcome->verdict),
+                        STR_ARG(str_cut(str_trim(str_view(t->outcome->why)), 0, WHY_BYTES)));
+}
+
+/* The debugger's turn at trial *at, which becomes the repaired one, evaluated; it stays where the
+ * debugger had no answer, or one that was tried before. */
+static bool repair_once(struct refine *s, size_t *at, str earlier) {
+    struct answer a = {.mem = s->mem};
+    const struct entry *from = &s->trials[*at];
+    struct strategy strategy = from->strategy;
+    struct attempt attempt = {&strategy, from->source, from->outcome};
+    if (!may_try(s))
+        return false;
+    s->o->agent->debug(s->o->agent->self, &s->briefing, &attempt, earlier, on_edit, &a);
+    if (!await(s, &a))
+        return journal_goes_on(&s->j);
+    return seen(s, a.source) || try_source(s, &strategy, a.source, a.idea, at);
+}
+
+/* Repairs trial *at, a bounded number of times; it becomes the last one there is. */
+static bool repair(struct refine *s, size_t *at) {
+    struct buf earlier;
+    bool ok = true, changed = true;
+    buf_init(&earlier, 16u << 10);
+    for (size_t i = 0; ok && changed && i < s->ro.repairs && !accepted(&s->trials[*at]); i++) {
+        size_t before = *at;
+        ok = repair_once(s, at, buf_str(&earlier));
+        changed = ok && *at != before;
+        if (changed)
+            buf_printf(&earlier, "- %.*s: %.*s\n",
+                       STR_ARG(str_cut(s->trials[*at].reason, 0, WHY_BYTES)),
+                       STR_ARG(line_of(s, &s->trials[*at])));
+    }
+    buf_release(&earlier);
+    return ok;
+}
+
+/* ---- rounds ---- */
+
+static void set_best(struct refine *s, size_t t) {
+    s->best = t;
+    s->j.best_s = s->course.best_s;
+    journal_show(&s->j, EVENT_BEST, &s->trials[t]);
+}
+
+/* The first candidate that is right, from one strategy. */
+static bool seed(struct refine *s, const struct strategy *strategy) {
+    struct answer a = {.mem = s->mem};
+    size_t t;
+    s->slot = 0;
+    if (!may_try(s))
+        return false;
+    s->o->agent->code(s->o->agent->self, &s->briefing, strategy, on_code, &a);
+    if (!await(s, &a))
+        return journal_goes_on(&s->j);
+    if (seen(s, a.source))
+        return true;
+    if (!try_source(s, strategy, a.source, S("first version"), &t) || !repair(s, &t))
+        return false;
+    if (!accepted(&s->trials[t]))
+        return true;
+    course_start(&s->course, s->trials[t].outcome->time_s);
+    set_best(s, t);
+    return true;
+}
+
+static bool seeds(struct refine *s) {
+    struct answer a = {.mem = s->mem};
+    struct rng r = rng_stream(s->o->seed, S("plan"));
+    s->o->agent->plan(s->o->agent->self, &s->briefing, SEEDS, r, on_plan, &a);
+    if (!await(s, &a))
+        return journal_goes_on(&s->j) ? journal_fail(&s->j, &a.err) : false;
+    for (size_t i = 0; i < a.n && !isfinite(s->course.best_s); i++, s->j.generation++) {
+        journal_say(&s->j, EVENT_GENERATION, S("a first version"));
+        if (!seed(s, &a.strategies[i]))
+            return false;
+    }
+    return isfinite(s->course.best_s) || journal_stop(&s->j, "no candidate was right");
+}
+
+/* What became of a proposal that was evaluated and, where need be, repaired. */
+static void end_round(struct refine *s, size_t end, str idea) {
+    const struct entry *t = &s->trials[end];
+    double time_s = t->outcome->time_s;
+    if (!accepted(t)) {
+        course_end_round(&s->course, ROUND_REJECTED, INFINITY, idea, line_of(s, t));
+    } else if (course_gains(&s->course, time_s)) {
+        course_end_round(&s->course, ROUND_FASTER, time_s, idea, S(""));
+        set_best(s, end);
+    } else {
+        course_end_round(&s->course, ROUND_NO_GAIN, time_s, idea, S(""));
+    }
+}
+
+static bool propose(struct refine *s, struct answer *a) {
+    const struct entry *best = &s->trials[s->best];
+    struct strategy strategy = best->strategy;
+    struct attempt at = {&strategy, best->source, best->outcome};
+    struct buf tried;
+    if (!may_try(s))
+        return false;
+    buf_init(&tried, 32u << 10);
+    course_tried(&s->course, &tried);
+    struct guidance g = {s->course.stage, course_facts(&s->course), buf_str(&tried)};
+    s->o->agent->improve(s->o->agent->self, &s->briefing, &at, &g, on_edit, a);
+    buf_release(&tried);
+    return await(s, a);
+}
+
+static bool improve(struct refine *s) {
+    struct answer a = {.mem = s->mem};
+    struct strategy strategy = s->trials[s->best].strategy;
+    size_t t;
+    s->slot = 0;
+    journal_say(&s->j, EVENT_GENERATION, str_view(stage_name(s->course.stage)));
+    if (!propose(s, &a)) {
+        if (journal_goes_on(&s->j))
+            course_end_round(&s->course, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+        return journal_goes_on(&s->j);
+    }
+    if (seen(s, a.source)) {
+        course_end_round(&s->course, ROUND_SEEN, INFINITY, a.idea, S(""));
+        return true;
+    }
+    if (!try_source(s, &strategy, a.source, a.idea, &t) || !repair(s, &t))
+        return false;
+    end_round(s, t, a.idea);
+    return true;
+}
+
+/* ---- the run ---- */
+
+static void set_up(struct refine *s) {
+    const struct briefing *b = &s->briefing;
+    struct course_options co = {
+        .workload = b->features.workload,
+        .profiling = s->ro.profiling,
+        .limit_s = b->roofline.limit_s,
+        .stop_share = s->o->stop_share > 0 ? s->o->stop_share : STOP_SHARE,
+    };
+    course_init(&s->course, &co);
+    s->ro.repairs = s->ro.repairs ? s->ro.repairs : REPAIRS;
+}
+
+static bool run(struct refine *s) {
+    if (!journal_open(&s->j, s->o, s->mem, s->out))
+        return false;
+    if (!recall_brief(s->o, &s->eo, s->mem, &s->briefing, &s->history, &s->recalled, &s->j.err))
+        return journal_fail(&s->j, &s->j.err);
+    journal_say(&s->j, EVENT_START,
+                arena_printf(s->mem, "%s, refining one kernel", s->o->agent->name));
+    if (seeds(s))
+        while (journal_goes_on(&s->j) && !s->course.stopped && improve(s))
+            s->j.generation++;
+    if (s->j.failed)
+        return false;
+    if (!s->j.stopped)
+        s->j.stopped = s->course.stopped;
+    if (s->n == 0 && s->unwritten.kind != ERR_NONE) {
+        s->unwritten.kind = ERR_ENV;
+        return journal_fail(&s->j, &s->unwritten);
+    }
+    return true;
+}
+
+static bool choose(struct refine *s, struct arena *a) {
+    struct finalist_options fo = {&s->eo, s->o->archive, s->mem, journal_refused, &s->j};
+    struct finalist *list = mem_alloc((s->n + 1) * sizeof *list);
+    size_t n = 0, which;
+    for (size_t i = 0; i < s->n; i++)
+        if (accepted(&s->trials[i]))
+            list[n++] = (struct finalist){.ordinal = s->trials[i].ordinal,
+                                          .time_s = s->trials[i].outcome->time_s,
+                                          .source = s->trials[i].source,
+                                          .record = json_copy(s->trials[i].outcome->record)};
+    bool ok = finalist_choose(&fo, list, n, &which, &s->j.err);
+    if (ok && which < n)
+        finalist_take(&list[which], &s->trials[list[which].ordinal].strategy, a, s->out);
+    for (size_t i = 0; i < n; i++)
+        json_free(list[i].record);
+    mem_free(list);
+    return ok;
+}
+
+static void release(struct refine *s) {
+    if (s->evaluator)
+        evaluator_free(s->evaluator);
+    for (size_t i = 0; i < s->n; i++)
+        outcome_free(s->trials[i].outcome);
+    outcome_free(s->arrived);
+    mem_free(s->trials);
+    course_release(&s->course);
+    history_release(&s->history);
+    arena_free(s->mem);
+}
+
+bool search_refine(struct loop *l, const struct search_options *o, const struct refine_options *ro,
+                   const struct evaluator_options *eo, struct arena *a, struct search_best *out,
+                   struct err *err) {
+    struct refine s = {.loop = l,
+                       .o = o,
+                       .ro = *ro,
+                       .eo = *eo,
+                       .out = out,
+                       .briefing = *o->briefing,
+                       .mem = arena_new(MEMORY_MAX)};
+    BUG_IF(!o->agent->debug || !o->agent->improve);
+    history_init(&s.history);
+    set_up(&s);
+    bool ok = run(&s) && choose(&s, a);
+    out->stopped = s.j.stopped;
+    if (ok)
+        journal_say(&s.j, EVENT_END, str_view(s.j.stopped));
+    else
+        *err = s.j.err;
+    release(&s);
+    return ok;
+}

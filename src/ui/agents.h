@@ -1,0 +1,31 @@
+/* The agents of a run, from the command line: who plans and who writes (--agents), in which way
+ * (--workflow), and what the roles are told. Owns the agents and the provider behind them. */
+#ifndef UI_AGENTS_H
+#define UI_AGENTS_H
+
+#include "agent/llm/llm.h"
+#include "search/refine.h"
+#include "ui/ui.h"
+
+struct agents {
+    struct agent expert, llm, hybrid;
+    struct provider provider, archived;
+    struct agent *chosen; /* one of the three; NULL before agents_open */
+    bool refine;          /* the workflow; evolve otherwise */
+    struct refine_options refine_options;
+};
+
+/* What the options say, and whether they fit together; nothing is started. */
+bool agents_read(struct agents *a, struct ui *ui, struct err *err);
+/* Adds what makes two runs the same one, beyond the expert's. */
+void agents_fingerprint(const struct agents *a, struct ui *ui, const struct evaluator_options *eo,
+                        json *out);
+/* `archive` and `loop` outlive it. */
+bool agents_open(struct agents *a, struct ui *ui, const struct briefing *b,
+                 const struct evaluator_options *eo, struct loop *l, struct archive *archive,
+                 struct err *err);
+/* What the model was asked and what it cost; NULL without one. Owned by the caller. */
+json *agents_account(const struct agents *a);
+void agents_release(struct agents *a);
+
+#endif

@@ -1,0 +1,166 @@
+/* log RUN: what happened in a run, in order: what models were asked, what they answered, what
+ * became of the candidates. The run may still be going on. */
+#include "archive/calls.h"
+#include "eval/outcome.h"
+#include "ui/ui.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LOG_MAX ((size_t)2 << 30)
+
+struct transcript {
+    struct ui *ui;
+    struct arena *mem;
+    bool prompts; /* whole */
+    struct archive_call *calls;
+    size_t n, cap, next; /* next: to be printed */
+    double best_s;
+    json *list; /* with --json */
+};
+
+static void collect(void *ctx, const struct archive_call *c) {
+    struct transcript *t = ctx;
+    t->calls = mem_grow(t->calls, &t->cap, t->n + 1, sizeof *t->calls);
+    struct archive_call *k = &t->calls[t->n++];
+    *k = *c;
+    str *texts[] = {&k->role, &k->model, &k->system, &k->user, &k->reply};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        *texts[i] = arena_str(t->mem, *texts[i]);
+}
+
+/* ---- calls ---- */
+
+static json *call_json(const struct archive_call *c) {
+    json *j = json_object();
+    json_set_str(j, "event", S("call"));
+    json_set_str(j, "role", c->role);
+    json_set_i64(j, "ordinal", (int64_t)c->ordinal);
+    json_set_str(j, "model", c->model);
+    json_set_str(j, "prompt_sha256", str_view(c->prompt_hash));
+    json_set_str(j, "system", c->system);
+    json_set_str(j, "user", c->user);
+    json_set_str(j, "reply", c->reply);
+    json_set_i64(j, "tokens_in", (int64_t)c->tokens_in);
+    json_set_i64(j, "tokens_out", (int64_t)c->tokens_out);
+    json_set_f64(j, "cost", c->cost);
+    json_set_f64(j, "seconds", c->seconds);
+    return j;
+}
+
+static void print_text(const char *head, str text) {
+    str line;
+    printf("  %s\n", head);
+    while (str_line(&text, &line))
+        printf("  | %.*s\n", STR_ARG(line));
+}
+
+static void print_call(const struct transcript *t, const struct archive_call *c) {
+    printf("%.*s %llu: %.*s, %.1f KB asked (%llu tokens), %llu tokens answered, %.1f s%s\n",
+           STR_ARG(c->role), (unsigned long long)c->ordinal, STR_ARG(c->model),
+           (double)(c->system.n + c->user.n) / 1e3, (unsigned long long)c->tokens_in,
+           (unsigned long long)c->tokens_out, c->seconds, c->cut ? ", cut off" : "");
+    if (t->prompts) {
+        print_text("system", c->system);
+        print_text("prompt", c->user);
+    }
+    print_text("reply", c->reply);
+}
+
+/* Those that were answered before so many outcomes were known. */
+static void calls_before(struct transcript *t, uint64_t candidates) {
+    for (; t->next < t->n && t->calls[t->next].candidates <= candidates; t->next++) {
+        if (t->list)
+            json_push(t->list, call_json(&t->calls[t->next]));
+        else
+            print_call(t, &t->calls[t->next]);
+    }
+}
+
+/* ---- candidates ---- */
+
+static json *candidate_json(const struct archive_candidate *c, const struct outcome *o) {
+    json *j = json_object();
+    json_set_str(j, "event", S("candidate"));
+    json_set_i64(j, "ordinal", (int64_t)c->ordinal);
+    json_set_i64(j, "generation", (int64_t)c->generation);
+    json_set_i64(j, "slot", (int64_t)c->slot);
+    json_set_str(j, "strategy", c->strategy);
+    json_set_str(j, "reason", c->reason);
+    json_set_str(j, "source", c->source);
+    json_set_str(j, "verdict", str_view(verdict_name(o->verdict)));
+    json_set_str(j, "why", str_view(o->why));
+    if (isfinite(o->time_s))
+        json_set_f64(j, "time_s", o->time_s);
+    return j;
+}
+
+static void print_candidate(struct transcript *t, const struct archive_candidate *c,
+                            const struct outcome *o) {
+    printf("candidate %llu (%llu.%llu): %s", (unsigned long long)c->ordinal,
+           (unsigned long long)c->generation, (unsigned long long)c->slot,
+           verdict_name(o->verdict));
+    if (isfinite(o->time_s))
+        printf(", %.*s%s", STR_ARG(ui_time(t->mem, o->time_s)), o->estimated ? " estimated" : "");
+    if (isfinite(o->time_s) && isfinite(t->best_s))
+        printf(", %.2fx the best before", t->best_s / o->time_s);
+    printf("\n  %.*s\n", STR_ARG(c->reason));
+    if (o->verdict != VERDICT_ACCEPTED)
+        print_text("why", str_view(o->why));
+}
+
+static void each_candidate(void *ctx, const struct archive_candidate *c, str record) {
+    struct transcript *t = ctx;
+    struct err err = {0};
+    json *j = json_parse(record, &err);
+    struct outcome *o = j ? outcome_from_record(j, &err) : NULL;
+    calls_before(t, c->ordinal);
+    if (!o) {
+        fprintf(stderr, "cutepilot: candidate %llu: %s\n", (unsigned long long)c->ordinal,
+                err.text);
+        return;
+    }
+    if (t->list)
+        json_push(t->list, candidate_json(c, o));
+    else
+        print_candidate(t, c, o);
+    t->best_s = fmin(t->best_s, o->time_s);
+    outcome_free(o);
+}
+
+/* ---- the command ---- */
+
+static bool print_run(struct transcript *t, const char *dir, struct err *err) {
+    struct archive *a;
+    if (!archive_open_read(dir, &a, err))
+        return false;
+    bool ok =
+        archive_each_call(a, collect, t, err) && archive_each_candidate(a, each_candidate, t, err);
+    archive_close(a);
+    if (ok)
+        calls_before(t, UINT64_MAX);
+    return ok;
+}
+
+int cmd_log(struct ui *ui) {
+    char *const *args;
+    struct err err = {0};
+    struct transcript t = {.ui = ui,
+                           .mem = arena_new(LOG_MAX),
+                           .prompts = option_bool(ui->options, "prompts"),
+                           .best_s = INFINITY,
+                           .list = ui->as_json ? json_array() : NULL};
+    options_args(ui->options, &args);
+    int code = print_run(&t, args[0], &err) ? 0 : ui_fail(ui, &err);
+    if (code == 0 && t.list) {
+        json *j = json_object();
+        json_set_str(j, "folder", str_view(args[0]));
+        json_set(j, "events", t.list);
+        code = ui_print_json(j) ? 0 : 3;
+    } else {
+        json_free(t.list);
+    }
+    mem_free(t.calls);
+    arena_free(t.mem);
+    return code;
+}

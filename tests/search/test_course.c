@@ -1,0 +1,111 @@
+/* The core of refine: stages, patience, what is remembered, when it ends. */
+#include "search/course.h"
+#include "tap.h"
+
+static struct course start(enum workload w, enum profiling p) {
+    struct course_options o = {w, p, 1e-6, 0.98};
+    struct course c;
+    course_init(&c, &o);
+    course_start(&c, 1e-5);
+    return c;
+}
+
+static void lose(struct course *c, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        course_end_round(c, ROUND_NO_GAIN, 2e-5, S("slower"), S(""));
+}
+
+static void test_stages(void) {
+    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    CHECK(c.stage == STAGE_STRUCTURE && !c.stopped);
+    lose(&c, 2);
+    CHECK(c.stage == STAGE_STRUCTURE);
+    course_end_round(&c, ROUND_FASTER, 8e-6, S("tiles"), S("")); /* patience starts again */
+    lose(&c, 2);
+    CHECK(c.stage == STAGE_STRUCTURE && c.best_s == 8e-6);
+    lose(&c, 1);
+    CHECK(c.stage == STAGE_DETAILS);
+    lose(&c, 3);
+    CHECK(c.stage == STAGE_PARAMETERS && !c.stopped);
+    lose(&c, 2);
+    CHECK(c.stopped && !strcmp(c.stopped, "plateau"));
+    course_release(&c);
+}
+
+static void test_patience_by_workload(void) {
+    struct course c = start(WORKLOAD_POINTWISE, PROFILING_DELAYED);
+    lose(&c, 1);
+    CHECK(c.stage == STAGE_DETAILS);
+    course_release(&c);
+}
+
+static void test_facts(void) {
+    static const struct {
+        enum profiling p;
+        bool structure, details;
+    } rows[] = {{PROFILING_DELAYED, false, true},
+                {PROFILING_NOW, true, true},
+                {PROFILING_NEVER, false, false}};
+    for (size_t i = 0; i < 3; i++) {
+        struct course c = start(WORKLOAD_POINTWISE, rows[i].p);
+        CHECK(course_facts(&c) == rows[i].structure);
+        lose(&c, 1);
+        CHECK(course_facts(&c) == rows[i].details);
+        course_release(&c);
+    }
+}
+
+static void test_gain(void) {
+    struct course c = start(WORKLOAD_POINTWISE, PROFILING_NOW);
+    CHECK(course_gains(&c, 9e-6) && !course_gains(&c, 9.99e-6) && !course_gains(&c, 1.1e-5));
+    CHECK(!course_gains(&c, NAN) && !course_gains(&c, INFINITY));
+    course_end_round(&c, ROUND_FASTER, 1.01e-6, S("all"), S(""));
+    CHECK(c.stopped && !strcmp(c.stopped, "limit"));
+    course_release(&c);
+}
+
+static void test_unanswered(void) {
+    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_NOW);
+    for (int i = 0; i < 2; i++)
+        course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    course_end_round(&c, ROUND_NO_GAIN, 1e-4, S("x"), S(""));
+    for (int i = 0; i < 2; i++)
+        course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    CHECK(!c.stopped);
+    course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    CHECK(c.stopped && !strcmp(c.stopped, "no usable reply"));
+    course_release(&c);
+}
+
+static void test_memory(void) {
+    struct course c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
+    struct buf b;
+    buf_init(&b, 65536);
+    course_end_round(&c, ROUND_FASTER, 8e-6, S("online softmax"), S(""));
+    course_end_round(&c, ROUND_NO_GAIN, 9e-6, S("wider tiles"), S(""));
+    course_end_round(&c, ROUND_REJECTED, INFINITY, S("no barrier"), S("race: threads race"));
+    course_end_round(&c, ROUND_SEEN, INFINITY, S("again"), S(""));
+    course_tried(&c, &b);
+    CHECKF(str_is(buf_str(&b), "- structure: online softmax: 8 us instead of 10, kept\n"
+                               "- structure: wider tiles: no gain, 9 us instead of 8; dropped\n"
+                               "- structure: no barrier: race: threads race; dropped\n"
+                               "- structure: again: the same source as an earlier one\n"),
+           "%s", b.p);
+    for (int i = 0; i < 40; i++)
+        course_end_round(&c, ROUND_FASTER, c.best_s * 0.98, S("more"), S(""));
+    buf_clear(&b);
+    course_tried(&c, &b);
+    CHECKF(str_starts(buf_str(&b), S("- (20 earlier ones)\n")), "%s", b.p);
+    buf_release(&b);
+    course_release(&c);
+}
+
+static const struct tap_case cases[] = {
+    {"stages, and the plateau", test_stages},
+    {"patience by workload class", test_patience_by_workload},
+    {"when facts are given", test_facts},
+    {"what is a gain", test_gain},
+    {"nobody is asked for ever", test_unanswered},
+    {"what was tried", test_memory},
+};
+TAP_CASES(cases)
