@@ -7,9 +7,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 ROOT = os.environ.get("SOURCE_ROOT") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("CUTEPILOT") or os.path.join(ROOT, "dist", "cutepilot")
+BEGUN = time.monotonic()
 ENVIRONMENT = 3  # exit code: not the candidate's fault
 
 
@@ -116,6 +118,11 @@ def jobs(device):
     """Candidates at a time: a simulator uses the cores by itself."""
     cores = len(os.sched_getaffinity(0))
     return int(os.environ.get("JOBS", "1" if device.startswith("sim") else str(min(8, cores))))
+
+
+def time_is_up():
+    """Whether STOP_AFTER seconds have passed: what has not begun by then is skipped, and said."""
+    return time.monotonic() - BEGUN > float(os.environ.get("STOP_AFTER", "inf"))
 
 
 def die(text):
