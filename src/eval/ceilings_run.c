@@ -6,12 +6,14 @@
 #include "eval/links.h"
 
 #define HARNESS "device/harness.cu"
+#define TRIES   4 /* of measuring, when a process dies meanwhile */
 
 struct measuring {
     struct links *links;
     json *answer;
     struct err broken;
     bool sent;
+    int lost;
     const struct evaluator_options *o;
 };
 
@@ -38,20 +40,22 @@ static void on_idle(void *ctx) {
     json_free(head);
 }
 
-static void on_result(void *ctx, void *job, const json *head) {
-    struct measuring *m = ctx;
-    str why;
-    (void)job;
-    if (json_get_str(head, "why", &why) && why.n)
-        err_set(&m->broken, ERR_ENV, "%.*s", STR_ARG(why));
-    else
-        m->answer = json_copy(head);
-}
-
+/* What died is replaced, and whoever is idle next measures. */
 static void on_lost(void *ctx, void *job, str why) {
     struct measuring *m = ctx;
     (void)job;
-    err_set(&m->broken, ERR_ENV, "%.*s", STR_ARG(why));
+    m->sent = false;
+    if (++m->lost == TRIES)
+        err_set(&m->broken, ERR_ENV, "%.*s", STR_ARG(why));
+}
+
+static void on_result(void *ctx, void *job, const json *head) {
+    struct measuring *m = ctx;
+    str why;
+    if (json_get_str(head, "why", &why) && why.n)
+        on_lost(ctx, job, why);
+    else
+        m->answer = json_copy(head);
 }
 
 static void on_broken(void *ctx, const struct err *why) {

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #define RECYCLE_AFTER   500
+#define LOST_MOST       4 /* times a compiler may be killed on one source before that is its fault */
 #define START_MS        60000
 #define START_TRIES     3 /* in a row, before open jobs are given up */
 #define DEFAULT_LIMIT   30000
@@ -300,14 +301,14 @@ static bool ended_from_outside(int status) {
     return sig == SIGKILL || sig == SIGTERM || sig == SIGINT || sig == SIGHUP;
 }
 
-/* No fault until it happens again, that is: one source may be what memory runs out on. */
+/* No fault until it has happened some times, that is: one source may be what memory runs out on. */
 static void job_lost(struct job *j, bool timed_out, int status) {
     char space[64];
     str how = child_status_text(status, space, sizeof space);
     if (timed_out)
         job_say(j, VERDICT_COMPILE_LIMIT,
                 arena_printf(j->a, "compilation ran past its limit of %u ms\n", j->pool->limit_ms));
-    else if (ended_from_outside(status) && j->lost++ == 0)
+    else if (ended_from_outside(status) && ++j->lost < LOST_MOST)
         j->state = JOB_QUEUED;
     else
         job_say(j, VERDICT_COMPILE_LIMIT,
