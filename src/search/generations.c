@@ -19,7 +19,7 @@
 
 /* A place in the generation. */
 struct member {
-    struct search_generations *g;
+    struct generations *g;
     bool alive;  /* it has a candidate, or may still get one */
     bool open;   /* a question about it is in flight */
     bool waits;  /* its candidate is under evaluation */
@@ -31,7 +31,7 @@ struct member {
     str repaired, idea; /* the debugger's answer */
 };
 
-struct search_generations {
+struct generations {
     struct loop *loop;
     const struct search_options *o;
     struct evaluator_options eo;
@@ -61,12 +61,11 @@ struct search_generations {
     struct search_best *out;
     struct err unwritten;
 };
-typedef struct search_generations run_state;
 
 /* ---- questions ---- */
 
 /* True: there is an answer that can be used. */
-static bool usable(run_state *g, const struct err *err) {
+static bool usable(struct generations *g, const struct err *err) {
     if (!err)
         return true;
     g->unwritten = *err;
@@ -75,7 +74,7 @@ static bool usable(run_state *g, const struct err *err) {
     return false;
 }
 
-static size_t open_questions(const run_state *g) {
+static size_t open_questions(const struct generations *g) {
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++)
         n += g->members[i].open;
@@ -83,7 +82,7 @@ static size_t open_questions(const run_state *g) {
 }
 
 /* Also where one had no answer and the run will end: the others are paid for, and are recorded. */
-static bool await_answers(run_state *g) {
+static bool await_answers(struct generations *g) {
     while (open_questions(g) || g->plan_open)
         if (!journal_wait(&g->j, g->loop))
             return false;
@@ -92,7 +91,7 @@ static bool await_answers(run_state *g) {
 
 static void on_plan(void *ctx, const struct strategy *list, size_t n, str reason,
                     const struct err *err) {
-    run_state *g = ctx;
+    struct generations *g = ctx;
     g->plan_open = false;
     if (!usable(g, err))
         return;
@@ -142,12 +141,12 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
 
 /* ---- strategies ---- */
 
-static struct rng slot_stream(const run_state *g, size_t slot) {
+static struct rng slot_stream(const struct generations *g, size_t slot) {
     struct rng r = rng_stream(g->o->seed, S("generations"));
     return rng_sub(rng_sub(r, g->j.generation), slot);
 }
 
-static bool plan(run_state *g) {
+static bool plan(struct generations *g) {
     struct agent *a = g->o->agent;
     g->plan_open = true;
     a->plan(a->self, &g->briefing, g->n, rng_stream(g->o->seed, S("plan")), on_plan, g);
@@ -161,7 +160,7 @@ static bool plan(run_state *g) {
     return true;
 }
 
-static bool cross(run_state *g) {
+static bool cross(struct generations *g) {
     struct agent *a = g->o->agent;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
@@ -175,7 +174,7 @@ static bool cross(run_state *g) {
 }
 
 /* Where nobody proposed anything: a child by chance, or a stranger while nothing was right. */
-static void draw(const run_state *g, size_t slot, struct member *m) {
+static void draw(const struct generations *g, size_t slot, struct member *m) {
     struct rng r = rng_sub(slot_stream(g, slot), 2);
     if (isfinite(g->e.best_s) && isfinite(m->x.time_s))
         strategy_cross(g->briefing.catalogue, &g->briefing.ground, &m->x.strategy, &m->y.strategy,
@@ -186,7 +185,7 @@ static void draw(const run_state *g, size_t slot, struct member *m) {
 }
 
 /* In order of slots: no strategy is tried twice. */
-static void claim(run_state *g) {
+static void claim(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         struct strategy proposal;
@@ -203,7 +202,7 @@ static void claim(run_state *g) {
 
 /* ---- sources ---- */
 
-static bool code(run_state *g) {
+static bool code(struct generations *g) {
     struct agent *a = g->o->agent;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
@@ -215,7 +214,7 @@ static bool code(run_state *g) {
     return await_answers(g);
 }
 
-static bool is_new(run_state *g, const char *hash) {
+static bool is_new(struct generations *g, const char *hash) {
     for (size_t i = 0; i < g->nhashes; i++)
         if (strcmp(g->hashes[i], hash) == 0)
             return false;
@@ -227,7 +226,7 @@ static bool is_new(run_state *g, const char *hash) {
 /* ---- outcomes ---- */
 
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
-    run_state *g = ctx;
+    struct generations *g = ctx;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!m->waits || m->entry.ordinal != id)
@@ -241,17 +240,17 @@ static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
 }
 
 static void on_broken(void *ctx, const struct err *why) {
-    run_state *g = ctx;
+    struct generations *g = ctx;
     journal_fail(&g->j, why);
 }
 
-static uint64_t budget_left(const run_state *g) {
+static uint64_t budget_left(const struct generations *g) {
     uint64_t most = g->o->budget.candidates;
     return most ? most - g->evaluated : UINT64_MAX;
 }
 
 /* The member's source as the next candidate: from the archive, or to the evaluator. */
-static bool submit(run_state *g, struct member *m, uint64_t slot) {
+static bool submit(struct generations *g, struct member *m, uint64_t slot) {
     BUG_IF(!budget_left(g) || m->entry.outcome);
     m->entry.ordinal = g->evaluated++;
     m->entry.generation = g->j.generation;
@@ -270,14 +269,14 @@ static bool submit(run_state *g, struct member *m, uint64_t slot) {
     return true;
 }
 
-static bool any_waits(const run_state *g) {
+static bool any_waits(const struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
         if (g->members[i].waits)
             return true;
     return false;
 }
 
-static bool await_outcomes(run_state *g) {
+static bool await_outcomes(struct generations *g) {
     while (any_waits(g))
         if (!journal_wait(&g->j, g->loop))
             return false;
@@ -288,7 +287,7 @@ static bool accepted(const struct member *m) {
     return m->alive && m->entry.outcome && m->entry.outcome->verdict == VERDICT_ACCEPTED;
 }
 
-static void add_finalist(run_state *g, const struct member *m) {
+static void add_finalist(struct generations *g, const struct member *m) {
     size_t n = g->nfinalists + 1;
     g->finalists = mem_grow(g->finalists, &g->cap_finalists, n, sizeof *g->finalists);
     g->strategies = mem_grow(g->strategies, &g->cap_strategies, n, sizeof *g->strategies);
@@ -301,7 +300,7 @@ static void add_finalist(run_state *g, const struct member *m) {
 }
 
 /* What came in is shown in order; `fresh` says which members have something new. */
-static void show(run_state *g, const bool *fresh) {
+static void show(struct generations *g, const bool *fresh) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!fresh[i] || !m->entry.outcome)
@@ -320,7 +319,7 @@ static void show(run_state *g, const bool *fresh) {
     }
 }
 
-static bool evaluate(run_state *g, const bool *fresh, uint64_t round) {
+static bool evaluate(struct generations *g, const bool *fresh, uint64_t round) {
     bool ok = true;
     for (size_t i = 0; ok && i < g->n; i++)
         if (fresh[i])
@@ -330,7 +329,7 @@ static bool evaluate(run_state *g, const bool *fresh, uint64_t round) {
     return ok && journal_goes_on(&g->j);
 }
 
-static bool evaluate_first(run_state *g) {
+static bool evaluate_first(struct generations *g) {
     bool *fresh = arena_array(g->mem, bool, g->n + 1);
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
@@ -342,7 +341,7 @@ static bool evaluate_first(run_state *g) {
 
 /* ---- repairs ---- */
 
-static bool ask_repairs(run_state *g, bool *asked) {
+static bool ask_repairs(struct generations *g, bool *asked) {
     struct agent *a = g->o->agent;
     uint64_t left = budget_left(g);
     for (size_t i = 0; i < g->n; i++) {
@@ -359,7 +358,7 @@ static bool ask_repairs(run_state *g, bool *asked) {
 }
 
 /* A repair takes its candidate's place, unless it is a source that was tried before. */
-static void take_repairs(run_state *g, bool *fresh) {
+static void take_repairs(struct generations *g, bool *fresh) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         fresh[i] = fresh[i] && !m->unable;
@@ -376,7 +375,7 @@ static void take_repairs(run_state *g, bool *fresh) {
     }
 }
 
-static bool repair(run_state *g) {
+static bool repair(struct generations *g) {
     bool *fresh = arena_array(g->mem, bool, g->n + 1);
     for (size_t i = 0; i < g->n; i++)
         g->members[i].unable = false;
@@ -393,7 +392,7 @@ static bool repair(run_state *g) {
 /* ---- the end of a generation ---- */
 
 /* Only parents need it. */
-static bool align(run_state *g) {
+static bool align(struct generations *g) {
     struct agent *a = g->o->agent;
     if (!budget_left(g))
         return true;
@@ -407,7 +406,7 @@ static bool align(run_state *g) {
     return await_answers(g);
 }
 
-static void settle(run_state *g) {
+static void settle(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!m->alive || !m->entry.outcome)
@@ -421,7 +420,7 @@ static void settle(run_state *g) {
     }
 }
 
-static void look_for_end(run_state *g) {
+static void look_for_end(struct generations *g) {
     double limit = g->briefing.roofline.limit_s;
     double share = g->o->stop_share > 0 ? g->o->stop_share : STOP_SHARE;
     bool gained = !(g->j.best_s >= g->gain_from_s * (1 - GAIN));
@@ -437,27 +436,27 @@ static void look_for_end(run_state *g) {
         journal_stop(&g->j, "budget");
 }
 
-static bool one_is_alive(const run_state *g) {
+static bool one_is_alive(const struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
         if (g->members[i].alive)
             return true;
     return false;
 }
 
-static void forget(run_state *g) {
+static void forget(struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
         outcome_free(g->members[i].entry.outcome);
     g->n = 0;
 }
 
-static void new_members(run_state *g) {
+static void new_members(struct generations *g) {
     uint64_t left = budget_left(g);
     g->n = left < g->population ? (size_t)left : g->population;
     for (size_t i = 0; i < g->n; i++)
         g->members[i] = (struct member){.g = g, .x = {.time_s = INFINITY}};
 }
 
-static bool run_generation(run_state *g) {
+static bool run_generation(struct generations *g) {
     new_members(g);
     journal_say(&g->j, EVENT_GENERATION,
                 g->j.generation ? S("children of the best") : S("planned"));
@@ -478,7 +477,7 @@ static bool run_generation(run_state *g) {
 
 /* ---- the run ---- */
 
-static void set_up(run_state *g) {
+static void set_up(struct generations *g) {
     const struct search_options *o = g->o;
     const struct briefing *b = &g->briefing;
     g->population = o->population ? o->population : SEARCH_POPULATION;
@@ -498,7 +497,7 @@ static void set_up(run_state *g) {
     strategy_fallback(b->catalogue, &b->ground, &g->fallback);
 }
 
-static bool run(run_state *g) {
+static bool run(struct generations *g) {
     journal_say(&g->j, EVENT_START,
                 arena_printf(g->mem, "%s, a population of %zu strategies, %zu runs of history",
                              g->o->agent->name, g->population, g->history.n));
@@ -517,7 +516,7 @@ static bool run(run_state *g) {
     return true;
 }
 
-static bool choose(run_state *g, struct arena *a) {
+static bool choose(struct generations *g, struct arena *a) {
     struct finalist_options fo = {&g->eo, g->o->archive, g->mem, journal_refused, &g->j};
     size_t which;
     if (!finalist_choose(&fo, g->finalists, g->nfinalists, &which, &g->j.err))
@@ -527,7 +526,7 @@ static bool choose(run_state *g, struct arena *a) {
     return true;
 }
 
-static void release(run_state *g) {
+static void release(struct generations *g) {
     if (g->evaluator)
         evaluator_free(g->evaluator);
     for (size_t i = 0; i < g->nfinalists; i++)
@@ -543,12 +542,12 @@ static void release(run_state *g) {
 bool search_generations(struct loop *l, const struct search_options *o,
                         const struct evaluator_options *eo, struct arena *a,
                         struct search_best *out, struct err *err) {
-    run_state g = {.loop = l,
-                   .o = o,
-                   .eo = *eo,
-                   .out = out,
-                   .briefing = *o->briefing,
-                   .mem = arena_new(MEMORY_MAX)};
+    struct generations g = {.loop = l,
+                            .o = o,
+                            .eo = *eo,
+                            .out = out,
+                            .briefing = *o->briefing,
+                            .mem = arena_new(MEMORY_MAX)};
     BUG_IF(!o->agent->debug);
     history_init(&g.history);
     bool ok = journal_open(&g.j, o, g.mem, out) &&
