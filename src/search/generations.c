@@ -550,6 +550,7 @@ bool search_generations(struct loop *l, const struct search_options *o,
                             .mem = arena_new(MEMORY_MAX)};
     BUG_IF(!o->agent->debug);
     history_init(&g.history);
+    g.eo.thorough = true; /* few candidates, each the ground of the next: none is half right */
     bool ok = journal_open(&g.j, o, g.mem, out) &&
               (recall_brief(o, &g.eo, g.mem, &g.briefing, &g.history, &g.recalled, &g.j.err) ||
                journal_fail(&g.j, &g.j.err));

@@ -372,6 +372,7 @@ bool search_refine(struct loop *l, const struct search_options *o, const struct 
                        .mem = arena_new(MEMORY_MAX)};
     BUG_IF(!o->agent->debug || !o->agent->improve);
     history_init(&s.history);
+    s.eo.thorough = true; /* few candidates, each the ground of the next: none is half right */
     set_up(&s);
     bool ok = run(&s) && choose(&s, a);
     out->stopped = s.j.stopped;
