@@ -284,8 +284,9 @@ static bool improve(struct refine *s) {
             course_end_round(&s->course, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
         return journal_goes_on(&s->j);
     }
-    if (seen(s, a.source)) {
-        course_end_round(&s->course, ROUND_SEEN, INFINITY, a.idea, S(""));
+    if (!a.source.n || seen(s, a.source)) {
+        enum round_end end = a.source.n ? ROUND_SEEN : ROUND_DONE;
+        course_end_round(&s->course, end, INFINITY, a.idea, S(""));
         return true;
     }
     if (!try_source(s, &strategy, a.source, a.idea, &t) || !repair(s, &t))
