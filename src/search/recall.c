@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEDS_MOST     16
-#define SEEDS_RUN      4
-#define REJECTED_WORSE 0.7 /* than the slowest accepted one, in logarithms */
+#define SEEDS_MOST 16
+#define SEEDS_RUN  4
 
 /* The text's decisions as far as the catalogue has them, made legal here. */
 static void adopt(const struct briefing *b, str text, struct strategy *out) {
@@ -77,7 +76,7 @@ static void add_precedents(const struct history_run *run, const struct briefing 
         struct precedent *p = &out->precedents[out->nprecedents++];
         double ratio = run->trials[i].ratio;
         adopt(b, run->trials[i].strategy, &p->strategy);
-        p->log_time = (isfinite(ratio) ? log(ratio) : slowest + REJECTED_WORSE) - mean;
+        p->log_time = (isfinite(ratio) ? log(ratio) : slowest + CREDIT_REJECTED) - mean;
         p->weight = run->weight;
     }
 }
@@ -97,7 +96,6 @@ void recall_make(const struct history *h, const struct briefing *b, struct arena
 /* ---- of a run ---- */
 
 #define NOTE_HISTORY  "history" /* what the run began with, as lines of a pool */
-#define RUNS_MOST     8
 #define HISTORY_BYTES (16u << 20)
 
 static bool read_pools(struct search *s, struct history *all) {
@@ -127,7 +125,7 @@ static bool retrieve(struct search *s) {
     bool ok = read_pools(s, &all);
     if (ok) {
         describe(s, &own);
-        history_retrieve(&all, &own, S(""), RUNS_MOST, &s->history);
+        history_retrieve(&all, &own, S(""), RECALL_RUNS, &s->history);
         ok = note_history(s);
     }
     history_release(&all);
