@@ -197,7 +197,7 @@ static void fill_row(struct ablation *x, size_t i) {
     count_sources(t, row);
     history_init(&near);
     history_describe(&t->briefing, arena_cstr(x->a, t->device), t->estimated, x->a, &own);
-    history_retrieve(&x->pool, &own, own.text_hash, RECALL_RUNS, &near);
+    history_retrieve(&x->pool, &own, false, RECALL_RUNS, &near);
     row->recalled = near.n;
     for (int v = 0; v < VARIANT_COUNT; v++) {
         struct ablate_cell *c = &row->cell[v];

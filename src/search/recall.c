@@ -125,7 +125,7 @@ static bool retrieve(struct search *s) {
     bool ok = read_pools(s, &all);
     if (ok) {
         describe(s, &own);
-        history_retrieve(&all, &own, S(""), RECALL_RUNS, &s->history);
+        history_retrieve(&all, &own, true, RECALL_RUNS, &s->history);
         ok = note_history(s);
     }
     history_release(&all);
