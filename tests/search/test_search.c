@@ -88,6 +88,10 @@ static void fall_over(void *ctx) {
     e->broken(e->ctx, &why);
 }
 
+unsigned evaluator_workers(const struct evaluator_options *o) {
+    return o->workers ? o->workers : 2;
+}
+
 size_t evaluator_capacity(const struct evaluator *e) {
     (void)e;
     return 2;
@@ -251,6 +255,89 @@ static void test_resume(void) {
     json_free(best.record);
 }
 
+static size_t lines_of(const char *path) {
+    str text = {0};
+    size_t n = 0;
+    if (file_exists(path))
+        CHECK(file_read(path, 1 << 20, mem, &text, &err));
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == '\n';
+    return n;
+}
+
+/* A run adds itself to the pool, once; the next begins with it; one that is resumed begins with
+ * what it began with, whatever the pool has become; one that is interrupted adds nothing. */
+static void test_history(void) {
+    str dir = arena_printf(mem, "/tmp/search-%ld-history", (long)getpid());
+    str pool = arena_printf(mem, "/tmp/search-%ld-pool", (long)getpid());
+    struct seen *cold = arena_new_of(mem, struct seen), *warm = arena_new_of(mem, struct seen),
+                *part = arena_new_of(mem, struct seen), *rest = arena_new_of(mem, struct seen);
+    struct search_options o = options(cold, 30);
+    struct search_best best;
+    o.pool = pool.p;
+    CHECKF(search(&o, &best) && best.precedents == 0, "%s", err.text);
+    json_free(best.record);
+    CHECK(lines_of(pool.p) == 1);
+    str old;
+    CHECK(file_read(pool.p, 1 << 20, mem, &old, &err));
+    o = options(warm, 30);
+    o.pool = pool.p;
+    CHECK(search(&o, &best) && best.precedents == 1 && !same_run(cold, warm));
+    json_free(best.record);
+    CHECK(lines_of(pool.p) == 2);
+    CHECK(file_replace(pool.p, old, &err));
+    part->interrupt_at = 11;
+    o = options(part, 30);
+    o.pool = pool.p;
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "interrupted") && lines_of(pool.p) == 1);
+    json_free(best.record);
+    archive_close(o.archive);
+    CHECK(file_replace(pool.p, S(""), &err));
+    o = options(rest, 30);
+    o.pool = pool.p;
+    o.archive = archive_at(dir.p);
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECK(same_run(warm, rest) && best.precedents == 1 && lines_of(pool.p) == 1);
+    json_free(best.record);
+    *rest = (struct seen){0};
+    CHECK(search(&o, &best) && lines_of(pool.p) == 1);
+    json_free(best.record);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err) && unlink(pool.p) == 0);
+}
+
+/* A pool that cannot be written is said, and the run is as good; one that is damaged is an error.
+ */
+static void test_bad_pool(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 10);
+    struct search_best best;
+    o.pool = "/proc/no/pool";
+    CHECKF(search(&o, &best) && best.found && s->notes == 1, "%s", err.text);
+    json_free(best.record);
+    str pool = arena_printf(mem, "/tmp/search-%ld-bad", (long)getpid());
+    CHECK(file_replace(pool.p, S("nonsense\n"), &err));
+    o.pool = pool.p;
+    CHECK(!search(&o, &best) && strstr(err.text, "not a line of a history pool"));
+    CHECK(unlink(pool.p) == 0);
+}
+
+/* Other ways to search end as they should; random search takes no history. */
+static void test_ways(void) {
+    struct seen *s = arena_new_of(mem, struct seen), *t = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 30);
+    struct search_best best;
+    o.how = SEARCH_RANDOM;
+    CHECK(search(&o, &best) && s->n == 30 && !strcmp(best.stopped, "budget"));
+    json_free(best.record);
+    o = options(t, 0);
+    o.how = SEARCH_ONCE;
+    CHECK(search(&o, &best) && t->n > 4 && t->n <= 8 && !strcmp(best.stopped, "plan"));
+    json_free(best.record);
+    CHECK(!same_run(s, t));
+}
+
 static void test_killed(void) {
     struct seen *whole = arena_new_of(mem, struct seen), *rest = arena_new_of(mem, struct seen);
     struct search_options o = options(whole, 40);
@@ -394,6 +481,9 @@ CASE(test_plain)
 CASE(test_winner_must_hold)
 CASE(test_resume)
 CASE(test_killed)
+CASE(test_history)
+CASE(test_bad_pool)
+CASE(test_ways)
 CASE(test_time)
 CASE(test_broken)
 CASE(test_refusing_coder)
@@ -405,6 +495,9 @@ static const struct tap_case cases[] = {
     {"interrupted anywhere, resumed, the same run", test_resume_case},
     {"killed, resumed, the same run", test_killed_case},
     {"time ends it, and the same way again", test_time_case},
+    {"history begins a run and is archived with it", test_history_case},
+    {"pools that cannot be written or read", test_bad_pool_case},
+    {"at random, and once", test_ways_case},
     {"a broken evaluator is an error", test_broken_case},
     {"strategies that cannot be written are passed over", test_refusing_coder_case},
     {"another source for a recorded ordinal is an error", test_other_source_case},
