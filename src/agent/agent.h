@@ -80,7 +80,8 @@ struct agent {
      * debugger: a rejected candidate repaired. `earlier`: what repairs of it were tried. */
     void (*debug)(void *self, const struct briefing *b, const struct attempt *a, str earlier,
                   agent_edit_fn *done, void *ctx);
-    /* optimizer: an accepted candidate improved. */
+    /* optimizer: an accepted candidate improved. An empty source: nothing of the stage is left that
+     * should gain; the idea says why. */
     void (*improve)(void *self, const struct briefing *b, const struct attempt *a,
                     const struct guidance *g, agent_edit_fn *done, void *ctx);
 };

@@ -322,12 +322,13 @@ static double unlikeness(const struct history_run *x, const struct history_run *
 }
 
 /* Most alike first; equally alike ones as they stand. */
-static size_t most_alike(const struct history *h, const struct history_run *like, str except,
+static size_t most_alike(const struct history *h, const struct history_run *like, bool itself,
                          const bool *taken, double *weight) {
     size_t best = h->n;
     *weight = WEIGHT_LEAST;
     for (size_t i = 0; i < h->n; i++) {
-        if (taken[i] || (except.n && str_eq(h->runs[i].text_hash, except)))
+        if (taken[i] || (!itself && str_eq(h->runs[i].text_hash, like->text_hash) &&
+                         str_eq(h->runs[i].shape, like->shape)))
             continue;
         double w = exp(-unlikeness(&h->runs[i], like));
         if (w > *weight) {
@@ -338,12 +339,12 @@ static size_t most_alike(const struct history *h, const struct history_run *like
     return best;
 }
 
-void history_retrieve(const struct history *h, const struct history_run *like, str except,
+void history_retrieve(const struct history *h, const struct history_run *like, bool itself,
                       size_t most, struct history *out) {
     bool *taken = mem_alloc(h->n + 1);
     for (size_t k = 0; k < most; k++) {
         double weight;
-        size_t i = most_alike(h, like, except, taken, &weight);
+        size_t i = most_alike(h, like, itself, taken, &weight);
         if (i == h->n)
             break;
         taken[i] = true;

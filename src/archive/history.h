@@ -56,8 +56,8 @@ void history_text(const struct history *h, struct buf *out);
 bool history_append(const char *path, const struct history *h, size_t *added, struct err *err);
 
 /* The runs on the tasks that are most alike, the most alike first, with their weights: at most
- * `most`. Runs of the task itself count too, unless its hash is `except`. `out` gets copies. */
-void history_retrieve(const struct history *h, const struct history_run *like, str except,
+ * `most`. Runs of the very same task and shape count only with `itself`. `out` gets copies. */
+void history_retrieve(const struct history *h, const struct history_run *like, bool itself,
                       size_t most, struct history *out);
 
 #endif

@@ -263,12 +263,9 @@ static bool read_row(const struct table *t, const json *j, struct table_row *r, 
     return true;
 }
 
+/* The strategy is a row's first member. */
 static int by_strategy(const void *x, const void *y) {
-    const struct table_row *a = x, *b = y;
-    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
-        if (a->strategy.value[i] != b->strategy.value[i])
-            return a->strategy.value[i] < b->strategy.value[i] ? -1 : 1;
-    return 0;
+    return strategy_order(x, y);
 }
 
 static bool read_rows(struct table *t, str rest, struct arena *a, struct err *err) {
@@ -306,7 +303,6 @@ bool table_load(const char *path, const char *assets, struct arena *a, struct ta
 }
 
 size_t table_find(const struct table *t, const struct strategy *s) {
-    struct table_row key = {.strategy = *s};
-    const struct table_row *r = bsearch(&key, t->rows, t->n, sizeof *t->rows, by_strategy);
+    const struct table_row *r = bsearch(s, t->rows, t->n, sizeof *t->rows, by_strategy);
     return r ? (size_t)(r - t->rows) : t->n;
 }

@@ -43,7 +43,8 @@ void table_close(struct table_writer *w);
 /* ---- reading ---- */
 
 struct table_row {
-    struct strategy strategy, aligned;
+    struct strategy strategy; /* rows are sorted by it */
+    struct strategy aligned;
     bool written;
     enum verdict verdict;
     double time_s;   /* INFINITY: not accepted */

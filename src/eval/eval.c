@@ -455,16 +455,15 @@ static unsigned cores(void) {
     return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
-/* Where it is not said: one for each of several commands, one for a GPU, one a core. */
-static unsigned worker_count(const struct evaluator *e) {
+unsigned evaluator_workers(const struct evaluator_options *o) {
     unsigned commands = 0;
-    while (e->o.worker_commands && e->o.worker_commands[commands])
+    while (o->worker_commands && o->worker_commands[commands])
         commands++;
-    if (e->o.workers)
-        return e->o.workers;
-    if (commands > 1 || on_gpu(e))
+    if (o->workers)
+        return o->workers;
+    if (commands > 1 || o->device.kind == DEVICE_CUDA)
         return commands > 1 ? commands : 1;
-    return e->o.candidates && e->o.candidates < cores() ? (unsigned)e->o.candidates : cores();
+    return o->candidates && o->candidates < cores() ? (unsigned)o->candidates : cores();
 }
 
 static void find_limit(struct evaluator *e) {
@@ -543,7 +542,7 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     e->ctx = ctx;
     const char *const *const one[] = {o->worker_command, NULL};
     const char *const *const *commands = o->worker_commands ? o->worker_commands : one;
-    e->workers = worker_count(e);
+    e->workers = evaluator_workers(o);
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
     struct links_events ev = {e,           worker_idle,  worker_result, worker_dumped,
                               worker_lost, worker_broken};

@@ -66,6 +66,8 @@ typedef void evaluator_duel_fn(void *ctx, const json *result, str why);
 void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluator_duel_fn *done,
                     void *ctx);
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
+/* Where it is not said: one for each of several commands, one for a GPU, one a core. */
+unsigned evaluator_workers(const struct evaluator_options *o);
 const struct roofline *evaluator_limit(const struct evaluator *e);
 
 /* What no kernel for the instance can undercut: compulsory bytes at the measured ceilings, or

@@ -1,4 +1,5 @@
 #include "search/ablate.h"
+#include "search/recall.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,6 @@
 #define POOL_SEED                                                                                  \
     0x706f6f6c /* of the cold replays that the pool is made of: none of the others'                \
                 */
-#define RUNS_MOST   8
 #define CONFIDENCE  0.95
 #define SAME_ENOUGH 0.01 /* a cold run that gains less has no way to be halfway on */
 
@@ -197,7 +197,7 @@ static void fill_row(struct ablation *x, size_t i) {
     count_sources(t, row);
     history_init(&near);
     history_describe(&t->briefing, arena_cstr(x->a, t->device), t->estimated, x->a, &own);
-    history_retrieve(&x->pool, &own, own.text_hash, RUNS_MOST, &near);
+    history_retrieve(&x->pool, &own, false, RECALL_RUNS, &near);
     row->recalled = near.n;
     for (int v = 0; v < VARIANT_COUNT; v++) {
         struct ablate_cell *c = &row->cell[v];

@@ -5,15 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OBSERVED_MOST  240 /* more are forgotten, the slowest first */
-#define OBSERVED_LEFT  180
-#define ELITE          3  /* whose neighbours are all looked at */
-#define CHILDREN       24 /* of parents by tournament, every other one mutated */
-#define STRANGERS      32
-#define REJECTED_WORSE 0.7 /* than the slowest accepted one: logarithm that credit takes */
-#define WORTH_SHOWN    1.01
-#define LEARN_LATER    3 /* … and of what was known then */
-#define LEARN_SHARE    2 /* relevances are learnt again every so much of a population */
+#define OBSERVED_MOST 240 /* more are forgotten, the slowest first */
+#define OBSERVED_LEFT 180
+#define ELITE         3  /* whose neighbours are all looked at */
+#define CHILDREN      24 /* of parents by tournament, every other one mutated */
+#define STRANGERS     32
+#define WORTH_SHOWN   1.01
+#define LEARN_LATER   3 /* … and of what was known then */
+#define LEARN_SHARE   2 /* relevances are learnt again every so much of a population */
 
 /* ---- what credit knows ---- */
 
@@ -27,7 +26,7 @@ static double slowest(const struct evolve *e) {
 
 /* All settled trials, a rejected one as a slow one. Returns how many. */
 static size_t tell_credit(struct evolve *e) {
-    double rejected = slowest(e) + REJECTED_WORSE;
+    double rejected = slowest(e) + CREDIT_REJECTED;
     for (; e->seen < e->nordered; e->seen++) {
         const struct evolve_trial *t = &e->trials[e->order[e->seen]];
         if (isfinite(t->time_s) || isfinite(rejected))

@@ -82,6 +82,9 @@ static void put_end(const struct course *c, enum round_end end, double time_s, s
     case ROUND_UNANSWERED:
         buf_puts(out, S("no usable reply"));
         break;
+    case ROUND_DONE:
+        buf_puts(out, S("nothing left for this stage"));
+        break;
     }
 }
 
@@ -94,14 +97,17 @@ void course_tried(const struct course *c, struct buf *out) {
 
 /* ---- rounds ---- */
 
-static void wear(struct course *c) {
-    if (++c->stale < patience(c))
-        return;
+static void next_stage(struct course *c) {
     c->stale = 0;
     if (c->stage == STAGE_PARAMETERS)
         c->stopped = "plateau";
     else
         c->stage++;
+}
+
+static void wear(struct course *c) {
+    if (++c->stale >= patience(c))
+        next_stage(c);
 }
 
 void course_end_round(struct course *c, enum round_end end, double time_s, str idea, str why) {
@@ -117,6 +123,8 @@ void course_end_round(struct course *c, enum round_end end, double time_s, str i
         c->best_s = time_s;
         c->stale = 0;
         look_at_limit(c);
+    } else if (end == ROUND_DONE) {
+        next_stage(c);
     } else {
         wear(c);
     }

@@ -19,6 +19,7 @@ enum round_end {
     ROUND_REJECTED,   /* not right after all repairs: dropped */
     ROUND_SEEN,       /* a source that was tried before */
     ROUND_UNANSWERED, /* no usable reply */
+    ROUND_DONE,       /* the optimizer has nothing left for the stage: the next one begins */
 };
 
 struct course_options {

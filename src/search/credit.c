@@ -9,8 +9,7 @@
 #define PRIOR_LIGHT 0.05  /* weight of precedents under which the prior says little */
 #define RHO_FIRST   4.0   /* observations' worth of believing the prior as it is */
 #define LEARN_FROM  6     /* observations */
-#define NEIGHBOURS_DIFFER                                                                          \
-    0.3 /* of a decision's whole range: what any other value differs at least */
+#define STEP_LEAST  0.3   /* of a decision's range: what any other value differs */
 
 static const double relevances[] = {0.03, 0.1, 0.3, 1.0, 2.5};
 enum { RELEVANCES = sizeof relevances / sizeof *relevances };
@@ -58,7 +57,7 @@ void credit_release(struct credit *c) {
 static double differs(float x, float y) {
     if (x == y)
         return 0;
-    return x < 0 || y < 0 ? 1 : NEIGHBOURS_DIFFER + (1 - NEIGHBOURS_DIFFER) * fabsf(x - y);
+    return x < 0 || y < 0 ? 1 : STEP_LEAST + (1 - STEP_LEAST) * fabsf(x - y);
 }
 
 static double likeness(const struct credit *c, const struct place *x, const struct place *y,

@@ -183,14 +183,6 @@ bool evolve_propose(struct evolve *e, size_t nplan, struct proposal *out) {
 
 /* ---- claims ---- */
 
-int strategy_order(const void *x, const void *y) {
-    const struct strategy *a = x, *b = y;
-    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
-        if (a->value[i] != b->value[i])
-            return a->value[i] < b->value[i] ? -1 : 1;
-    return 0;
-}
-
 bool evolve_tried(const struct evolve *e, const struct strategy *s) {
     for (size_t i = 0; i < e->n; i++)
         if (strategy_equal(e->o.catalogue, &e->trials[i].strategy, s))

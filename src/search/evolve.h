@@ -108,7 +108,6 @@ void evolve_worth(struct evolve *e, struct buf *out);
 
 /* ---- between the files of the core ---- */
 
-int strategy_order(const void *x, const void *y); /* of struct strategy, for qsort */
 bool evolve_exists(const struct evolve *e, const struct strategy *s);
 bool evolve_tried(const struct evolve *e, const struct strategy *s);
 /* The best accepted trials, at most a population of them, best first. */

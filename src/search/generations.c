@@ -1,5 +1,5 @@
-/* The phases of a generation: strategies (planned, or of two parents), sources, outcomes, repairs
- * and their outcomes, alignment. Selection and what counts as tried are the core's (evolve.h);
+/* The phases of a generation: strategies (planned, or of two parents), sources and their outcomes,
+ * repairs and theirs, alignment. Selection and what counts as tried are the core's (evolve.h);
  * budgets count evaluations, repairs among them. */
 #include "search/generations.h"
 #include "search/evolve.h"
@@ -19,7 +19,7 @@
 
 /* A place in the generation. */
 struct member {
-    struct search_generations *g;
+    struct generations *g;
     bool alive;  /* it has a candidate, or may still get one */
     bool open;   /* a question about it is in flight */
     bool waits;  /* its candidate is under evaluation */
@@ -28,10 +28,12 @@ struct member {
     struct parent x, y;
     struct strategy strategy, aligned;
     struct entry entry;
-    str repaired, idea; /* the debugger's answer */
+    bool fresh;        /* the entry is of the present round */
+    uint64_t reserved; /* ordinal, should there be a candidate */
+    uint64_t slot;     /* … and its place */
 };
 
-struct search_generations {
+struct generations {
     struct loop *loop;
     const struct search_options *o;
     struct evaluator_options eo;
@@ -50,7 +52,8 @@ struct search_generations {
     str plan_reason;
     bool plan_open;
     bool gone;          /* the agent cannot answer any more */
-    uint64_t evaluated; /* and so the next ordinal */
+    uint64_t ordinal;   /* the next; one is reserved for every question that asks for a source */
+    uint64_t evaluated; /* of the budget */
     char (*hashes)[65]; /* of every source so far */
     size_t nhashes, cap_hashes;
     struct finalist *finalists;
@@ -61,12 +64,11 @@ struct search_generations {
     struct search_best *out;
     struct err unwritten;
 };
-typedef struct search_generations run_state;
 
 /* ---- questions ---- */
 
 /* True: there is an answer that can be used. */
-static bool usable(run_state *g, const struct err *err) {
+static bool usable(struct generations *g, const struct err *err) {
     if (!err)
         return true;
     g->unwritten = *err;
@@ -75,16 +77,16 @@ static bool usable(run_state *g, const struct err *err) {
     return false;
 }
 
-static size_t open_questions(const run_state *g) {
-    size_t n = 0;
+static bool under_way(const struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
-        n += g->members[i].open;
-    return n;
+        if (g->members[i].open || g->members[i].waits)
+            return true;
+    return false;
 }
 
 /* Also where one had no answer and the run will end: the others are paid for, and are recorded. */
-static bool await_answers(run_state *g) {
-    while (open_questions(g) || g->plan_open)
+static bool await_all(struct generations *g) {
+    while (under_way(g) || g->plan_open)
         if (!journal_wait(&g->j, g->loop))
             return false;
     return g->gone ? journal_stop(&g->j, "no answer") : journal_goes_on(&g->j);
@@ -92,7 +94,7 @@ static bool await_answers(run_state *g) {
 
 static void on_plan(void *ctx, const struct strategy *list, size_t n, str reason,
                     const struct err *err) {
-    run_state *g = ctx;
+    struct generations *g = ctx;
     g->plan_open = false;
     if (!usable(g, err))
         return;
@@ -113,24 +115,6 @@ static void on_child(void *ctx, const struct strategy *list, size_t n, str reaso
     m->entry.reason = arena_str(m->g->mem, reason);
 }
 
-static void on_code(void *ctx, str source, const struct err *err) {
-    struct member *m = ctx;
-    m->open = false;
-    m->alive = usable(m->g, err);
-    if (m->alive)
-        entry_set_source(&m->entry, arena_str(m->g->mem, source));
-}
-
-static void on_repair(void *ctx, str source, str idea, const struct err *err) {
-    struct member *m = ctx;
-    m->open = false;
-    m->unable = !usable(m->g, err);
-    if (m->unable)
-        return;
-    m->repaired = arena_str(m->g->mem, source);
-    m->idea = arena_str(m->g->mem, idea);
-}
-
 static void on_aligned(void *ctx, const struct strategy *list, size_t n, str reason,
                        const struct err *err) {
     struct member *m = ctx;
@@ -142,16 +126,16 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
 
 /* ---- strategies ---- */
 
-static struct rng slot_stream(const run_state *g, size_t slot) {
+static struct rng slot_stream(const struct generations *g, size_t slot) {
     struct rng r = rng_stream(g->o->seed, S("generations"));
     return rng_sub(rng_sub(r, g->j.generation), slot);
 }
 
-static bool plan(run_state *g) {
+static bool plan(struct generations *g) {
     struct agent *a = g->o->agent;
     g->plan_open = true;
     a->plan(a->self, &g->briefing, g->n, rng_stream(g->o->seed, S("plan")), on_plan, g);
-    if (!await_answers(g))
+    if (!await_all(g))
         return false;
     for (size_t i = 0; i < g->n; i++) {
         g->members[i].unable = i >= g->nplan;
@@ -161,7 +145,7 @@ static bool plan(run_state *g) {
     return true;
 }
 
-static bool cross(run_state *g) {
+static bool cross(struct generations *g) {
     struct agent *a = g->o->agent;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
@@ -171,11 +155,11 @@ static bool cross(run_state *g) {
         m->open = true;
         a->cross(a->self, &g->briefing, &m->x, &m->y, rng_sub(slot_stream(g, i), 1), on_child, m);
     }
-    return await_answers(g);
+    return await_all(g);
 }
 
 /* Where nobody proposed anything: a child by chance, or a stranger while nothing was right. */
-static void draw(const run_state *g, size_t slot, struct member *m) {
+static void draw(const struct generations *g, size_t slot, struct member *m) {
     struct rng r = rng_sub(slot_stream(g, slot), 2);
     if (isfinite(g->e.best_s) && isfinite(m->x.time_s))
         strategy_cross(g->briefing.catalogue, &g->briefing.ground, &m->x.strategy, &m->y.strategy,
@@ -186,7 +170,7 @@ static void draw(const run_state *g, size_t slot, struct member *m) {
 }
 
 /* In order of slots: no strategy is tried twice. */
-static void claim(run_state *g) {
+static void claim(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         struct strategy proposal;
@@ -201,33 +185,15 @@ static void claim(run_state *g) {
     }
 }
 
-/* ---- sources ---- */
+/* ---- candidates ---- */
 
-static bool code(run_state *g) {
-    struct agent *a = g->o->agent;
-    for (size_t i = 0; i < g->n; i++) {
-        struct member *m = &g->members[i];
-        if (!m->alive)
-            continue;
-        m->open = true;
-        a->code(a->self, &g->briefing, &m->strategy, on_code, m);
-    }
-    return await_answers(g);
+static uint64_t budget_left(const struct generations *g) {
+    uint64_t most = g->o->budget.candidates;
+    return most ? most - g->evaluated : UINT64_MAX;
 }
-
-static bool is_new(run_state *g, const char *hash) {
-    for (size_t i = 0; i < g->nhashes; i++)
-        if (strcmp(g->hashes[i], hash) == 0)
-            return false;
-    g->hashes = mem_grow(g->hashes, &g->cap_hashes, g->nhashes + 1, sizeof *g->hashes);
-    memcpy(g->hashes[g->nhashes++], hash, sizeof *g->hashes);
-    return true;
-}
-
-/* ---- outcomes ---- */
 
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
-    run_state *g = ctx;
+    struct generations *g = ctx;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!m->waits || m->entry.ordinal != id)
@@ -241,54 +207,85 @@ static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
 }
 
 static void on_broken(void *ctx, const struct err *why) {
-    run_state *g = ctx;
+    struct generations *g = ctx;
     journal_fail(&g->j, why);
 }
 
-static uint64_t budget_left(const run_state *g) {
-    uint64_t most = g->o->budget.candidates;
-    return most ? most - g->evaluated : UINT64_MAX;
-}
-
-/* The member's source as the next candidate: from the archive, or to the evaluator. */
-static bool submit(run_state *g, struct member *m, uint64_t slot) {
-    BUG_IF(!budget_left(g) || m->entry.outcome);
-    m->entry.ordinal = g->evaluated++;
-    m->entry.generation = g->j.generation;
-    m->entry.slot = slot;
-    m->entry.replayed = false;
-    if (!journal_recall(&g->j, &m->entry))
-        return false;
-    if (m->entry.outcome)
-        return true;
+/* From the archive, or to the evaluator. */
+static void submit(struct generations *g, struct member *m) {
+    BUG_IF(!budget_left(g));
+    g->evaluated++;
+    if (!journal_recall(&g->j, &m->entry) || m->entry.outcome)
+        return;
     if (!g->evaluator)
         g->evaluator = evaluator_new(g->loop, &g->eo, on_outcome, on_broken, g, &g->j.err);
-    if (!g->evaluator)
-        return journal_fail(&g->j, &g->j.err);
+    if (!g->evaluator) {
+        journal_fail(&g->j, &g->j.err);
+        return;
+    }
     m->waits = true;
     evaluator_submit(g->evaluator, m->entry.ordinal, S("kernel.cu"), m->entry.source);
-    return true;
 }
 
-static bool any_waits(const run_state *g) {
-    for (size_t i = 0; i < g->n; i++)
-        if (g->members[i].waits)
+/* Of earlier rounds: what came in during this one depends on who was first. */
+static bool is_known(const struct generations *g, const char *hash) {
+    for (size_t i = 0; i < g->nhashes; i++)
+        if (strcmp(g->hashes[i], hash) == 0)
             return true;
     return false;
 }
 
-static bool await_outcomes(run_state *g) {
-    while (any_waits(g))
-        if (!journal_wait(&g->j, g->loop))
-            return false;
-    return true;
+/* A source that has come in takes the member's place and is evaluated at once, while others are
+ * still being written. */
+static void take_source(struct member *m, str source, str reason) {
+    struct generations *g = m->g;
+    struct entry next = {.ordinal = m->reserved,
+                         .generation = g->j.generation,
+                         .slot = m->slot,
+                         .strategy = m->strategy,
+                         .reason = reason};
+    entry_set_source(&next, arena_str(g->mem, source));
+    m->unable = is_known(g, next.hash);
+    if (m->unable)
+        return;
+    outcome_free(m->entry.outcome);
+    m->entry = next;
+    m->fresh = true;
+    submit(g, m);
+}
+
+static void on_code(void *ctx, str source, const struct err *err) {
+    struct member *m = ctx;
+    m->open = false;
+    m->alive = usable(m->g, err);
+    if (m->alive)
+        take_source(m, source, m->entry.reason);
+    m->alive = m->alive && m->fresh;
+}
+
+static void on_repair(void *ctx, str source, str idea, const struct err *err) {
+    struct member *m = ctx;
+    m->open = false;
+    m->unable = !usable(m->g, err);
+    if (!m->unable)
+        take_source(m, source, arena_str(m->g->mem, idea));
+}
+
+/* Before a source is asked for. Ordinals go by the order of questions, not of answers. */
+static void reserve(struct generations *g, size_t i, uint64_t round) {
+    struct member *m = &g->members[i];
+    m->open = true;
+    m->reserved = g->ordinal++;
+    m->slot = i + round * g->population;
 }
 
 static bool accepted(const struct member *m) {
     return m->alive && m->entry.outcome && m->entry.outcome->verdict == VERDICT_ACCEPTED;
 }
 
-static void add_finalist(run_state *g, const struct member *m) {
+/* ---- rounds ---- */
+
+static void add_finalist(struct generations *g, const struct member *m) {
     size_t n = g->nfinalists + 1;
     g->finalists = mem_grow(g->finalists, &g->cap_finalists, n, sizeof *g->finalists);
     g->strategies = mem_grow(g->strategies, &g->cap_strategies, n, sizeof *g->strategies);
@@ -300,100 +297,79 @@ static void add_finalist(run_state *g, const struct member *m) {
     g->nfinalists = n;
 }
 
-/* What came in is shown in order; `fresh` says which members have something new. */
-static void show(run_state *g, const bool *fresh) {
-    for (size_t i = 0; i < g->n; i++) {
-        struct member *m = &g->members[i];
-        if (!fresh[i] || !m->entry.outcome)
-            continue;
-        g->out->evaluated++;
-        g->out->replayed += m->entry.replayed;
-        g->j.done++;
-        journal_show(&g->j, EVENT_CANDIDATE, &m->entry);
-        if (!accepted(m))
-            continue;
-        add_finalist(g, m);
-        if (m->entry.outcome->time_s < g->j.best_s) {
-            g->j.best_s = m->entry.outcome->time_s;
-            journal_show(&g->j, EVENT_BEST, &m->entry);
-        }
+static void note_hash(struct generations *g, const char *hash) {
+    g->hashes = mem_grow(g->hashes, &g->cap_hashes, g->nhashes + 1, sizeof *g->hashes);
+    memcpy(g->hashes[g->nhashes++], hash, sizeof *g->hashes);
+}
+
+static void show_one(struct generations *g, const struct member *m) {
+    g->out->evaluated++;
+    g->out->replayed += m->entry.replayed;
+    g->j.done++;
+    journal_show(&g->j, EVENT_CANDIDATE, &m->entry);
+    if (!accepted(m))
+        return;
+    add_finalist(g, m);
+    if (m->entry.outcome->time_s < g->j.best_s) {
+        g->j.best_s = m->entry.outcome->time_s;
+        journal_show(&g->j, EVENT_BEST, &m->entry);
     }
 }
 
-static bool evaluate(run_state *g, const bool *fresh, uint64_t round) {
-    bool ok = true;
-    for (size_t i = 0; ok && i < g->n; i++)
-        if (fresh[i])
-            ok = submit(g, &g->members[i], i + round * g->population);
-    ok = ok && await_outcomes(g);
-    show(g, fresh);
+/* What was asked comes in, and is shown in order. */
+static bool end_round(struct generations *g) {
+    bool ok = await_all(g);
+    for (size_t i = 0; i < g->n; i++) {
+        struct member *m = &g->members[i];
+        if (m->fresh)
+            note_hash(g, m->entry.hash);
+        if (m->fresh && m->entry.outcome)
+            show_one(g, m);
+        m->fresh = false;
+    }
     return ok && journal_goes_on(&g->j);
 }
 
-static bool evaluate_first(run_state *g) {
-    bool *fresh = arena_array(g->mem, bool, g->n + 1);
+static bool code(struct generations *g) {
+    struct agent *a = g->o->agent;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
-        m->alive = m->alive && is_new(g, m->entry.hash);
-        fresh[i] = m->alive;
+        if (!m->alive)
+            continue;
+        reserve(g, i, 0);
+        a->code(a->self, &g->briefing, &m->strategy, on_code, m);
     }
-    return evaluate(g, fresh, 0);
+    return end_round(g);
 }
 
-/* ---- repairs ---- */
-
-static bool ask_repairs(run_state *g, bool *asked) {
+static bool repair_round(struct generations *g, uint64_t round) {
     struct agent *a = g->o->agent;
     uint64_t left = budget_left(g);
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
-        asked[i] = m->alive && !accepted(m) && !m->unable && left > 0;
-        if (!asked[i])
+        if (!m->alive || accepted(m) || m->unable || !left)
             continue;
         left--; /* what could not be tried is not paid for */
+        reserve(g, i, round);
         struct attempt at = {&m->strategy, m->entry.source, m->entry.outcome};
-        m->open = true;
         a->debug(a->self, &g->briefing, &at, S(""), on_repair, m);
     }
-    return await_answers(g);
+    return end_round(g);
 }
 
-/* A repair takes its candidate's place, unless it is a source that was tried before. */
-static void take_repairs(run_state *g, bool *fresh) {
-    for (size_t i = 0; i < g->n; i++) {
-        struct member *m = &g->members[i];
-        fresh[i] = fresh[i] && !m->unable;
-        if (!fresh[i])
-            continue;
-        struct entry next = {.strategy = m->entry.strategy, .reason = m->idea};
-        entry_set_source(&next, m->repaired);
-        fresh[i] = is_new(g, next.hash);
-        m->unable = !fresh[i];
-        if (!fresh[i])
-            continue;
-        outcome_free(m->entry.outcome);
-        m->entry = next;
-    }
-}
-
-static bool repair(run_state *g) {
-    bool *fresh = arena_array(g->mem, bool, g->n + 1);
+static bool repair(struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
         g->members[i].unable = false;
-    for (uint64_t round = 1; round <= REPAIRS; round++) {
-        if (!ask_repairs(g, fresh))
+    for (uint64_t round = 1; round <= REPAIRS; round++)
+        if (!repair_round(g, round))
             return false;
-        take_repairs(g, fresh);
-        if (!evaluate(g, fresh, round))
-            return false;
-    }
     return true;
 }
 
 /* ---- the end of a generation ---- */
 
 /* Only parents need it. */
-static bool align(run_state *g) {
+static bool align(struct generations *g) {
     struct agent *a = g->o->agent;
     if (!budget_left(g))
         return true;
@@ -404,10 +380,10 @@ static bool align(run_state *g) {
         m->open = true;
         a->align(a->self, &g->briefing, &m->strategy, m->entry.outcome->record, on_aligned, m);
     }
-    return await_answers(g);
+    return await_all(g);
 }
 
-static void settle(run_state *g) {
+static void settle(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!m->alive || !m->entry.outcome)
@@ -421,7 +397,7 @@ static void settle(run_state *g) {
     }
 }
 
-static void look_for_end(run_state *g) {
+static void look_for_end(struct generations *g) {
     double limit = g->briefing.roofline.limit_s;
     double share = g->o->stop_share > 0 ? g->o->stop_share : STOP_SHARE;
     bool gained = !(g->j.best_s >= g->gain_from_s * (1 - GAIN));
@@ -437,27 +413,27 @@ static void look_for_end(run_state *g) {
         journal_stop(&g->j, "budget");
 }
 
-static bool one_is_alive(const run_state *g) {
+static bool one_is_alive(const struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
         if (g->members[i].alive)
             return true;
     return false;
 }
 
-static void forget(run_state *g) {
+static void forget(struct generations *g) {
     for (size_t i = 0; i < g->n; i++)
         outcome_free(g->members[i].entry.outcome);
     g->n = 0;
 }
 
-static void new_members(run_state *g) {
+static void new_members(struct generations *g) {
     uint64_t left = budget_left(g);
     g->n = left < g->population ? (size_t)left : g->population;
     for (size_t i = 0; i < g->n; i++)
         g->members[i] = (struct member){.g = g, .x = {.time_s = INFINITY}};
 }
 
-static bool run_generation(run_state *g) {
+static bool run_generation(struct generations *g) {
     new_members(g);
     journal_say(&g->j, EVENT_GENERATION,
                 g->j.generation ? S("children of the best") : S("planned"));
@@ -469,7 +445,7 @@ static bool run_generation(run_state *g) {
     g->empty = one_is_alive(g) ? 0 : g->empty + 1;
     if (g->empty == EMPTY_MOST)
         return journal_stop(&g->j, "nothing was written");
-    if (!evaluate_first(g) || !repair(g) || !align(g))
+    if (!repair(g) || !align(g))
         return false;
     settle(g);
     look_for_end(g);
@@ -478,7 +454,7 @@ static bool run_generation(run_state *g) {
 
 /* ---- the run ---- */
 
-static void set_up(run_state *g) {
+static void set_up(struct generations *g) {
     const struct search_options *o = g->o;
     const struct briefing *b = &g->briefing;
     g->population = o->population ? o->population : SEARCH_POPULATION;
@@ -498,7 +474,7 @@ static void set_up(run_state *g) {
     strategy_fallback(b->catalogue, &b->ground, &g->fallback);
 }
 
-static bool run(run_state *g) {
+static bool run(struct generations *g) {
     journal_say(&g->j, EVENT_START,
                 arena_printf(g->mem, "%s, a population of %zu strategies, %zu runs of history",
                              g->o->agent->name, g->population, g->history.n));
@@ -517,7 +493,7 @@ static bool run(run_state *g) {
     return true;
 }
 
-static bool choose(run_state *g, struct arena *a) {
+static bool choose(struct generations *g, struct arena *a) {
     struct finalist_options fo = {&g->eo, g->o->archive, g->mem, journal_refused, &g->j};
     size_t which;
     if (!finalist_choose(&fo, g->finalists, g->nfinalists, &which, &g->j.err))
@@ -527,7 +503,7 @@ static bool choose(run_state *g, struct arena *a) {
     return true;
 }
 
-static void release(run_state *g) {
+static void release(struct generations *g) {
     if (g->evaluator)
         evaluator_free(g->evaluator);
     for (size_t i = 0; i < g->nfinalists; i++)
@@ -543,14 +519,15 @@ static void release(run_state *g) {
 bool search_generations(struct loop *l, const struct search_options *o,
                         const struct evaluator_options *eo, struct arena *a,
                         struct search_best *out, struct err *err) {
-    run_state g = {.loop = l,
-                   .o = o,
-                   .eo = *eo,
-                   .out = out,
-                   .briefing = *o->briefing,
-                   .mem = arena_new(MEMORY_MAX)};
+    struct generations g = {.loop = l,
+                            .o = o,
+                            .eo = *eo,
+                            .out = out,
+                            .briefing = *o->briefing,
+                            .mem = arena_new(MEMORY_MAX)};
     BUG_IF(!o->agent->debug);
     history_init(&g.history);
+    g.eo.thorough = true; /* few candidates, each the ground of the next: none is half right */
     bool ok = journal_open(&g.j, o, g.mem, out) &&
               (recall_brief(o, &g.eo, g.mem, &g.briefing, &g.history, &g.recalled, &g.j.err) ||
                journal_fail(&g.j, &g.j.err));

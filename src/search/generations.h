@@ -3,10 +3,11 @@
  * debugger repairs what is rejected, the aligner rewrites strategies to what became of them.
  *
  * A generation goes through these roles phase by phase; within a phase all questions are in flight
- * at once and all candidates under evaluation. They are asked in order of their slots and taken in
- * order of their slots, whatever comes back first, so the run is a deterministic function of its
- * seed, the agent's answers and the outcomes, and resumes by replay. (search.h's own driver asks
- * one question at a time: right for an expert that answers at once, slow for a model.) */
+ * at once, and what has been written is evaluated while the rest is still being written. Questions
+ * are asked and results taken in order of their slots, whatever comes back first, so the run is a
+ * deterministic function of its seed, the agent's answers and the outcomes, and resumes by replay.
+ * (search.h's own driver asks one question at a time: right for an expert that answers at once,
+ * slow for a model.) */
 #ifndef SEARCH_GENERATIONS_H
 #define SEARCH_GENERATIONS_H
 

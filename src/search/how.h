@@ -13,10 +13,10 @@ enum search_how {
 #define SEARCH_POPULATION 12
 
 /* Candidates under way at a time: fewer would let compilers or devices wait, more would be made
- * from what is known too early. A matter of the population alone, so that a run is the same
- * everywhere. */
-static inline size_t search_window(size_t population) {
-    size_t n = population - population / 3;
+ * from what is known too early. Many workers get a whole population at the most. */
+static inline size_t search_window(size_t population, size_t workers) {
+    size_t n = population / 2, busy = 2 * workers < population ? 2 * workers : population;
+    n = n < busy ? busy : n;
     return n < 4 ? 4 : n;
 }
 

@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEDS_MOST     16
-#define SEEDS_RUN      4
-#define REJECTED_WORSE 0.7 /* than the slowest accepted one, in logarithms */
+#define SEEDS_MOST 16
+#define SEEDS_RUN  4
 
 /* The text's decisions as far as the catalogue has them, made legal here. */
 static void adopt(const struct briefing *b, str text, struct strategy *out) {
@@ -77,7 +76,7 @@ static void add_precedents(const struct history_run *run, const struct briefing 
         struct precedent *p = &out->precedents[out->nprecedents++];
         double ratio = run->trials[i].ratio;
         adopt(b, run->trials[i].strategy, &p->strategy);
-        p->log_time = (isfinite(ratio) ? log(ratio) : slowest + REJECTED_WORSE) - mean;
+        p->log_time = (isfinite(ratio) ? log(ratio) : slowest + CREDIT_REJECTED) - mean;
         p->weight = run->weight;
     }
 }
@@ -97,7 +96,6 @@ void recall_make(const struct history *h, const struct briefing *b, struct arena
 /* ---- of a run ---- */
 
 #define NOTE_HISTORY  "history" /* what the run began with, as lines of a pool */
-#define RUNS_MOST     8
 #define HISTORY_BYTES (16u << 20)
 
 static bool note_history(const struct search_options *o, const struct history *h, struct err *err) {
@@ -124,7 +122,7 @@ static bool retrieve(const struct search_options *o, const struct evaluator_opti
     bool ok = history_load_shipped(&all, o->assets, err) && history_load(&all, o->pool, err);
     if (ok) {
         describe(b, eo, a, &own);
-        history_retrieve(&all, &own, S(""), RUNS_MOST, out);
+        history_retrieve(&all, &own, true, RECALL_RUNS, out);
         ok = note_history(o, out, err);
     }
     history_release(&all);

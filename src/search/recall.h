@@ -6,6 +6,8 @@
 #include "archive/history.h"
 #include "search/credit.h"
 
+#define RECALL_RUNS 8 /* a run begins with, at the most */
+
 struct recalled {
     struct parent *seeds; /* what did best in each run, the most alike run first, then what came
                              second …; time_s is relative: 1 is the best of its run */

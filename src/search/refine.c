@@ -284,8 +284,9 @@ static bool improve(struct refine *s) {
             course_end_round(&s->course, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
         return journal_goes_on(&s->j);
     }
-    if (seen(s, a.source)) {
-        course_end_round(&s->course, ROUND_SEEN, INFINITY, a.idea, S(""));
+    if (!a.source.n || seen(s, a.source)) {
+        enum round_end end = a.source.n ? ROUND_SEEN : ROUND_DONE;
+        course_end_round(&s->course, end, INFINITY, a.idea, S(""));
         return true;
     }
     if (!try_source(s, &strategy, a.source, a.idea, &t) || !repair(s, &t))
@@ -372,6 +373,7 @@ bool search_refine(struct loop *l, const struct search_options *o, const struct 
                        .mem = arena_new(MEMORY_MAX)};
     BUG_IF(!o->agent->debug || !o->agent->improve);
     history_init(&s.history);
+    s.eo.thorough = true; /* few candidates, each the ground of the next: none is half right */
     set_up(&s);
     bool ok = run(&s) && choose(&s, a);
     out->stopped = s.j.stopped;

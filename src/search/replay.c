@@ -113,7 +113,7 @@ static void set_up(struct player *p) {
                                 .regime =
                                     o->roofline ? briefing_regime(&t->briefing) : REGIME_COUNT,
                                 .population = population,
-                                .window = search_window(population),
+                                .window = search_window(population, 1),
                                 .plateau = SIZE_MAX,
                                 .candidates = o->candidates,
                                 .limit_s = 0,

@@ -19,6 +19,7 @@
 #define POLL_MS        50 /* how late a signal or the end of the time may be noticed */
 #define NOTE_ELAPSED   "elapsed_ms"
 #define NOTE_TIME_ENDS "time_ended_after" /* candidates consumed */
+#define NOTE_WINDOW    "window"           /* a run keeps it, whatever it is gone on with */
 
 /* An agent's answer. */
 struct answer {
@@ -413,10 +414,23 @@ static size_t plan_size(const struct search *s) {
     return all ? (size_t)s->e.o.candidates : s->e.o.population;
 }
 
+static size_t population_of(const struct search *s) {
+    return s->o->population ? s->o->population : SEARCH_POPULATION;
+}
+
+static bool find_window(struct search *s) {
+    if (!read_number(s, NOTE_WINDOW, 0, &s->window))
+        return false;
+    if (s->window)
+        return true;
+    s->window = search_window(population_of(s), evaluator_workers(&s->eo));
+    return write_number(s, NOTE_WINDOW, s->window);
+}
+
 static void set_up(struct search *s) {
     const struct search_options *o = s->o;
     const struct briefing *b = &s->briefing;
-    size_t population = o->population ? o->population : SEARCH_POPULATION;
+    size_t population = population_of(s);
     struct evolve_options eo = {
         .catalogue = b->catalogue,
         .ground = b->ground,
@@ -424,7 +438,7 @@ static void set_up(struct search *s) {
         .how = o->how,
         .regime = o->blind ? REGIME_COUNT : briefing_regime(b),
         .population = population,
-        .window = search_window(population),
+        .window = (size_t)s->window,
         .plateau = o->plateau ? o->plateau : PLATEAU,
         .candidates = o->budget.candidates,
         .limit_s = b->roofline.limit_s,
@@ -512,7 +526,7 @@ bool search_evolve(struct loop *l, const struct search_options *o,
                        .start_ms = clock_ms()};
     *out = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     history_init(&s.history);
-    bool ok = search_recall(&s);
+    bool ok = search_recall(&s) && find_window(&s);
     set_up(&s);
     ok = ok && run(&s) && winner_choose(&s, a);
     out->stopped = s.stopped;

@@ -49,6 +49,7 @@ struct search {
     struct strategy *plan;
     size_t nplan;
     str plan_reason;
+    uint64_t window;
     uint64_t generation; /* that was announced last, plus one */
     struct kept *kept;   /* in order of consumption */
     size_t nkept, cap_kept;

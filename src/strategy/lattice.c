@@ -83,14 +83,6 @@ static void fix(struct thinning *t, size_t decision) {
 
 /* ---- enumeration ---- */
 
-static int by_values(const void *x, const void *y) {
-    const int64_t *a = x, *b = y;
-    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
-}
-
 static void combination(const struct thinning *t, uint64_t index, struct strategy *s) {
     const struct catalogue *c = &t->out->catalogue;
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
@@ -133,9 +125,9 @@ static bool list_all(struct thinning *t) {
     size_t distinct = 0;
     for (uint64_t i = 0; i < n; i++)
         combination(t, i, &all[i]);
-    qsort(all, (size_t)n, sizeof *all, by_values);
+    qsort(all, (size_t)n, sizeof *all, strategy_order);
     for (uint64_t i = 0; i < n; i++)
-        if (i == 0 || by_values(&all[i], &all[distinct - 1]) != 0)
+        if (i == 0 || strategy_order(&all[i], &all[distinct - 1]) != 0)
             all[distinct++] = all[i];
     bool few = distinct <= t->o->limit;
     if (few) {

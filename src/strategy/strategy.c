@@ -236,6 +236,14 @@ bool strategy_equal(const struct catalogue *c, const struct strategy *a, const s
     return memcmp(a->value, b->value, c->n * sizeof a->value[0]) == 0;
 }
 
+int strategy_order(const void *x, const void *y) {
+    const struct strategy *a = x, *b = y;
+    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
+        if (a->value[i] != b->value[i])
+            return a->value[i] < b->value[i] ? -1 : 1;
+    return 0;
+}
+
 double strategy_distance(const struct catalogue *c, const struct strategy *a,
                          const struct strategy *b) {
     double sum = 0;

@@ -91,6 +91,7 @@ digest strategy_hash(const struct catalogue *c, const struct strategy *s);
 double strategy_distance(const struct catalogue *c, const struct strategy *a,
                          const struct strategy *b); /* 0 same … 1 all decisions at opposite ends */
 bool strategy_equal(const struct catalogue *c, const struct strategy *a, const struct strategy *b);
+int strategy_order(const void *x, const void *y); /* some order of struct strategy, for qsort */
 int64_t strategy_get(const struct catalogue *c, const struct strategy *s, const char *name);
 bool strategy_put(const struct catalogue *c, struct strategy *s, const char *name, int64_t v);
 

@@ -66,29 +66,24 @@ void agents_fingerprint(const struct agents *a, struct ui *ui, const struct eval
 
 /* ---- opening ---- */
 
-static void say(void *ctx, str text) {
-    (void)ctx;
-    fprintf(stderr, "cutepilot: %.*s\n", STR_ARG(text));
-}
-
-static bool open_provider(struct agents *a, struct ui *ui, struct loop *l, struct archive *archive,
+static bool open_provider(struct agents *a, struct ui *ui, const struct agents_ground *g,
                           struct err *err) {
     struct provider_options po;
     if (!ui_provider_options(ui, &po, err))
         return false;
-    po.notice = say;
-    if (!provider_new(l, &po, &a->provider, err))
+    po.notice = g->notice;
+    po.notice_ctx = g->notice_ctx;
+    if (!provider_new(g->loop, &po, &a->provider, err))
         return false;
-    archived_provider(&a->provider, archive, &a->archived);
+    archived_provider(&a->provider, g->archive, &a->archived);
     return true;
 }
 
-bool agents_open(struct agents *a, struct ui *ui, const struct briefing *b,
-                 const struct evaluator_options *eo, struct loop *l, struct archive *archive,
-                 struct err *err) {
+bool agents_open(struct agents *a, struct ui *ui, const struct agents_ground *g, struct err *err) {
     const char *assets = option_text(ui->options, "assets");
     struct llm_options lo = {
-        .prompt = {.assets = assets, .cute = writes_cute(ui, eo, b->features.workload)},
+        .prompt = {.assets = assets,
+                   .cute = writes_cute(ui, g->eo, g->briefing->features.workload)},
         .cross_code = is_option(ui, "crossover", "code"),
     };
     if (!expert_new(assets, &a->expert, err))
@@ -96,7 +91,7 @@ bool agents_open(struct agents *a, struct ui *ui, const struct briefing *b,
     a->chosen = &a->expert;
     if (!needs_model(ui))
         return true;
-    if (!open_provider(a, ui, l, archive, err))
+    if (!open_provider(a, ui, g, err))
         return false;
     llm_new(&a->archived, &lo, &a->llm);
     a->chosen = &a->llm;

@@ -20,10 +20,16 @@ bool agents_read(struct agents *a, struct ui *ui, struct err *err);
 /* Adds what makes two runs the same one, beyond the expert's. */
 void agents_fingerprint(const struct agents *a, struct ui *ui, const struct evaluator_options *eo,
                         json *out);
-/* `archive` and `loop` outlive it. */
-bool agents_open(struct agents *a, struct ui *ui, const struct briefing *b,
-                 const struct evaluator_options *eo, struct loop *l, struct archive *archive,
-                 struct err *err);
+/* What agents are made for. Everything outlives them. */
+struct agents_ground {
+    const struct briefing *briefing;
+    const struct evaluator_options *eo;
+    struct loop *loop;
+    struct archive *archive;
+    llm_notice_fn *notice; /* pauses, retries, … */
+    void *notice_ctx;
+};
+bool agents_open(struct agents *a, struct ui *ui, const struct agents_ground *g, struct err *err);
 /* What the model was asked and what it cost; NULL without one. Owned by the caller. */
 json *agents_account(const struct agents *a);
 void agents_release(struct agents *a);

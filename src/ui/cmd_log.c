@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#define LOG_MAX ((size_t)2 << 30)
+#define LOG_MAX   ((size_t)2 << 30)
+#define WHY_BYTES 2000 /* templates write pages; --json has all of it */
 
 struct transcript {
     struct ui *ui;
@@ -106,7 +107,7 @@ static void print_candidate(struct transcript *t, const struct archive_candidate
         printf(", %.2fx the best before", t->best_s / o->time_s);
     printf("\n  %.*s\n", STR_ARG(c->reason));
     if (o->verdict != VERDICT_ACCEPTED)
-        print_text("why", str_view(o->why));
+        print_text("why", str_cut(str_view(o->why), 0, WHY_BYTES));
 }
 
 static void each_candidate(void *ctx, const struct archive_candidate *c, str record) {

@@ -6,6 +6,7 @@
 #include "search/generations.h"
 #include "ui/bench_run.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,14 +112,25 @@ static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
     return search_evolve(l, &so, &r->eo, r->ui->arena, &r->best, err);
 }
 
+/* What a provider has to say comes between the events of the search. */
+static void on_notice(void *ctx, str text) {
+    struct event e = {.kind = EVENT_NOTE,
+                      .time_s = INFINITY,
+                      .best_s = INFINITY,
+                      .limit_s = INFINITY,
+                      .naive_s = INFINITY,
+                      .text = text};
+    progress_event(ctx, &e);
+}
+
 /* Agents live on the loop, so they go before it. */
 static bool search(struct optimize *r, struct err *err) {
     catch_signals();
     progress_init(&r->progress, option_text(r->ui->options, "progress"),
                   arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
     struct loop *l = loop_new(err);
-    bool ok = l && agents_open(&r->agents, r->ui, &r->briefing, &r->eo, l, r->archive, err) &&
-              search_with(r, l, err);
+    struct agents_ground g = {&r->briefing, &r->eo, l, r->archive, on_notice, &r->progress};
+    bool ok = l && agents_open(&r->agents, r->ui, &g, err) && search_with(r, l, err);
     r->account = agents_account(&r->agents);
     agents_release(&r->agents);
     loop_free(l);

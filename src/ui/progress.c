@@ -71,13 +71,13 @@ static void live_line(struct progress *p, const struct event *e) {
     if (e->budget)
         snprintf(of, sizeof of, "/%zu", e->budget);
     if (isfinite(ends))
-        snprintf(left, sizeof left, ", %.0f s left", ends);
+        snprintf(left, sizeof left, "%.0f s left", ends);
+    else
+        snprintf(left, sizeof left, "%.0f s", e->elapsed_s);
     int n = snprintf(
-        line, sizeof line,
-        "generation %llu  %zu%s candidates  best %s%s  %.0f%% of the limit  "
-        "%.0f/min  %.0f s%s",
+        line, sizeof line, "generation %llu  %zu%s tried  best %s%s  %.0f%% of limit  %.0f/min  %s",
         (unsigned long long)p->generation, e->done, of, best, e->estimated ? " (est.)" : "",
-        isfinite(e->best_s) ? 100 * e->limit_s / e->best_s : 0, rate, e->elapsed_s, left);
+        isfinite(e->best_s) ? 100 * e->limit_s / e->best_s : 0, rate, left);
     int width = columns() - 1;
     fprintf(stderr, "\r%.*s\033[K", n < width ? n : width, line);
     fflush(stderr);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A distinct source, and the strategies that come to it. */
 struct space_source {
@@ -100,9 +101,10 @@ static void take_aligned(void *ctx, const struct strategy *s, size_t n, str reas
         *(struct strategy *)ctx = s[0];
 }
 
+/* One line that is written over on a terminal, its last state elsewhere. */
 static void show(const struct space *s, bool last) {
     double minutes = (double)(clock_ms() - s->start_ms) / 60000;
-    if (s->ui->as_json)
+    if (s->ui->as_json || (!last && !isatty(STDERR_FILENO)))
         return;
     fprintf(stderr, "\r%zu of %zu sources, %zu accepted, best %.*s, %.0f/min%s", s->done,
             s->nsources, s->accepted, STR_ARG(ui_time(s->ui->arena, s->best_s)),

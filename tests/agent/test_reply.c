@@ -117,6 +117,15 @@ static void test_idea(void) {
     }
 }
 
+static void test_done(void) {
+    str why = S("");
+    CHECK(reply_is_done(S("Well.\n**DONE:** all that is left is the launch\n"), &why));
+    CHECK(str_is(why, "all that is left is the launch"));
+    CHECK(!reply_is_done(S("That is DONE: no\n"), &why) && !reply_is_done(S(""), &why));
+    CHECK(!reply_is_done(S("DONE: here\n```cuda\n" PLAN "```\n"), &why));
+    CHECK(!reply_is_done(S("DONE: here\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n"), &why));
+}
+
 static void test_strategies(void) {
     struct reply_line *l;
     size_t n = 0;
@@ -141,7 +150,7 @@ static void test_strategies(void) {
 static const struct tap_case cases[] = {
     {"a whole source", test_whole},          {"edits that match once", test_edits},
     {"edits have a ceiling", test_too_many}, {"the idea", test_idea},
-    {"strategies", test_strategies},
+    {"nothing to change", test_done},        {"strategies", test_strategies},
 };
 
 int main(void) {

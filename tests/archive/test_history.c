@@ -105,12 +105,12 @@ static void test_retrieved(void) {
     for (size_t i = 0; i < 4; i++)
         history_add(&h, &runs[i]);
     history_init(&out);
-    history_retrieve(&h, &own, S(""), 2, &out);
+    history_retrieve(&h, &own, true, 2, &out);
     CHECK(out.n == 2 && str_is(out.runs[0].task, "same") && str_is(out.runs[1].task, "near"));
     CHECK(out.runs[0].weight > out.runs[1].weight && out.runs[1].weight > 0.5);
     history_release(&out);
     history_init(&out);
-    history_retrieve(&h, &own, S("same"), 9, &out);
+    history_retrieve(&h, &own, false, 9, &out);
     CHECK(out.n == 3 && str_is(out.runs[0].task, "near") && str_is(out.runs[1].task, "small"));
     /* as archived with a run, and read again */
     struct buf text;

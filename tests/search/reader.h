@@ -88,6 +88,11 @@ static void reader_answer(void *ctx) {
     e->done(e->ctx, id, outcome_from_record(r, &err));
 }
 
+unsigned evaluator_workers(const struct evaluator_options *o) {
+    (void)o;
+    return 1;
+}
+
 size_t evaluator_capacity(const struct evaluator *e) {
     (void)e;
     return 1;

@@ -64,6 +64,16 @@ static void test_gain(void) {
     course_release(&c);
 }
 
+static void test_done(void) {
+    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    course_end_round(&c, ROUND_DONE, INFINITY, S("it is all there"), S(""));
+    CHECK(c.stage == STAGE_DETAILS && course_facts(&c));
+    course_end_round(&c, ROUND_DONE, INFINITY, S("done"), S(""));
+    course_end_round(&c, ROUND_DONE, INFINITY, S("done"), S(""));
+    CHECK(c.stopped && !strcmp(c.stopped, "plateau"));
+    course_release(&c);
+}
+
 static void test_unanswered(void) {
     struct course c = start(WORKLOAD_CONTRACTION, PROFILING_NOW);
     for (int i = 0; i < 2; i++)
@@ -105,6 +115,7 @@ static const struct tap_case cases[] = {
     {"patience by workload class", test_patience_by_workload},
     {"when facts are given", test_facts},
     {"what is a gain", test_gain},
+    {"a stage that is done", test_done},
     {"nobody is asked for ever", test_unanswered},
     {"what was tried", test_memory},
 };

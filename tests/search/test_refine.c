@@ -116,7 +116,7 @@ static const struct script_entry mistakes[] = {
     {"optimizer", "None.", 0},
     EDIT("optimizer", "parameters", "us=8", "us=7"),
     EDIT("optimizer", "p2", "us=7", "us=7.5"),
-    EDIT("optimizer", "p3", "us=7", "us=7.6"),
+    {"optimizer", "**DONE:** the launch is all that is left.", 0},
 };
 static const size_t nmistakes = sizeof mistakes / sizeof *mistakes;
 
@@ -124,7 +124,7 @@ static void test_mistakes(void) {
     struct run *r = run_new();
     CHECKF(refine(r, mistakes, nmistakes, NULL), "%s", err.text);
     CHECKF(r->best.found && fabs(r->best.time_s - 7e-6) < 1e-9, "%g", r->best.time_s);
-    CHECK(!strcmp(r->best.stopped, "plateau") && r->best.evaluated == 10);
+    CHECK(!strcmp(r->best.stopped, "plateau") && r->best.evaluated == 9);
     CHECK(r->script.nasked == nmistakes && r->seen.bests == 4);
     const struct scripted *s = &r->script;
     CHECK(script_told(s, 2, "Verdict: wrong") && script_told(s, 2, "At shape R=3 C=5 on signed"));

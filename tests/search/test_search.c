@@ -88,6 +88,10 @@ static void fall_over(void *ctx) {
     e->broken(e->ctx, &why);
 }
 
+unsigned evaluator_workers(const struct evaluator_options *o) {
+    return o->workers ? o->workers : 2;
+}
+
 size_t evaluator_capacity(const struct evaluator *e) {
     (void)e;
     return 2;

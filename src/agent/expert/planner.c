@@ -101,7 +101,9 @@ static bool open_with(const struct briefing *b, const struct partition *p, size_
     return true;
 }
 
-static void add_openings(struct list *l, enum regime regime, struct buf *reason) {
+/* The first two, then one and a stranger in turn, as none may fit; the naive kernel has the last
+ * place until it is in. */
+static void add_openings(struct list *l, enum regime regime, struct rng r, struct buf *reason) {
     struct arena *a = arena_new((size_t)64 << 20);
     struct partition *p = arena_new_of(a, struct partition);
     struct strategy s, naive;
@@ -113,12 +115,11 @@ static void add_openings(struct list *l, enum regime regime, struct buf *reason)
     size_t longest = ok ? longest_step(l->b, p) : 0;
     for (size_t i = 0; ok && i < OPENINGS && open_with(l->b, p, longest, regime, i, &s, reason);
          i++) {
-        /* The last place is kept for the fallback until it is in. */
+        if (i > 0 && l->n + 1 < l->max)
+            add_far(l, regime, rng_sub(r, i));
         if (l->n + 1 == l->max)
             add_new(l, &naive);
         add_new(l, &s);
-        if (i == 1)
-            add_new(l, &naive);
     }
     add_new(l, &naive);
     arena_free(a);
@@ -144,11 +145,10 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
     if (l.n)
         buf_printf(reason, "%zu that did well on similar tasks, ", l.n);
     size_t before = reason->n;
-    add_openings(&l, regime, reason);
+    add_openings(&l, regime, rng_sub(r, 0), reason);
     for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
-        add_far(&l, regime, rng_sub(r, i));
-    buf_printf(reason, "%sthe naive kernel, then strategies far apart",
-               reason->n > before ? ", " : "");
+        add_far(&l, regime, rng_sub(r, i + 1));
+    buf_printf(reason, "%sstrategies far apart, the naive kernel", reason->n > before ? ", " : "");
     return l.n;
 }
 

@@ -292,6 +292,11 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
 
 static bool read_edit(struct job *j, str reply, struct err *complaint) {
     struct reply_source s;
+    str why;
+    if (j->role == ROLE_OPTIMIZER && reply_is_done(reply, &why)) {
+        j->edit(j->ctx, S(""), why, NULL);
+        return true;
+    }
     if (!reply_read_source(reply, j->before, j->mem, &s, complaint))
         return false;
     if (str_eq(s.source, j->before))

@@ -77,16 +77,16 @@ static bool is_source_word(str word) {
     return false;
 }
 
-/* The text after `IDEA:` at the start of a line, whatever decorates it. */
-static str find_idea(str text) {
+/* The text after `IDEA:` (or another word) at the start of a line, whatever decorates it. */
+static bool find_word(str text, str upper, str lower, str *out) {
     str line;
     while (str_line(&text, &line)) {
         line = str_trim(line);
         while (line.n && strchr("*_#> -", line.p[0]))
             line = str_from(line, 1);
-        if (!str_starts(line, S("IDEA")) && !str_starts(line, S("Idea")))
+        if (!str_starts(line, upper) && !str_starts(line, lower))
             continue;
-        line = str_from(line, 4);
+        line = str_from(line, upper.n);
         while (line.n && strchr("*_", line.p[0]))
             line = str_from(line, 1);
         if (!line.n || line.p[0] != ':')
@@ -94,9 +94,16 @@ static str find_idea(str text) {
         line = str_from(line, 1);
         while (line.n && strchr("*_ ", line.p[0]))
             line = str_from(line, 1);
-        return str_trim(line);
+        *out = str_trim(line);
+        return true;
     }
-    return S("");
+    return false;
+}
+
+static str find_idea(str text) {
+    str idea = S("");
+    find_word(text, S("IDEA"), S("Idea"), &idea);
+    return idea;
 }
 
 /* ---- blocks ---- */
@@ -386,6 +393,11 @@ static bool read_edits(str text, str before, struct arena *a, struct reply_sourc
     if (str_eq(out->source, before))
         return err_set(complaint, ERR_NO, "the edits change nothing.");
     return true;
+}
+
+bool reply_is_done(str text, str *why) {
+    return !has_edit(text) && !find_blocks(text).candidates &&
+           find_word(text, S("DONE"), S("Done"), why);
 }
 
 bool reply_read_source(str text, str before, struct arena *a, struct reply_source *out,

@@ -29,6 +29,9 @@ struct reply_source {
  */
 bool reply_read_source(str text, str before, struct arena *a, struct reply_source *out,
                        struct err *complaint);
+/* A line `DONE: …` and neither source nor edits: there is nothing to change. *why is what follows.
+ */
+bool reply_is_done(str text, str *why);
 
 /* The lines of the one block fenced as ```strategy, blanks and empty lines gone. A line's comment,
  * from `#` on, is what the model says about it. */
