@@ -117,6 +117,7 @@ static void test_variants(void) {
     CHECK(x.n == 3 && x.searches == 3 + 3 * 5 * VARIANT_COUNT);
     for (size_t i = 0; i < x.n; i++) {
         const struct ablate_row *r = &x.rows[i];
+        CHECKF(!(r->halfway < 0.5), "%g of the way", r->halfway);
         CHECK(r->sources == 320 && r->near > 0 && r->recalled == 2 && r->table->n == 640);
         for (int v = 0; v < VARIANT_COUNT; v++) {
             const struct ablate_cell *cell = &r->cell[v];

@@ -1,5 +1,5 @@
 /* The expert's planner and crossover. What did well on similar tasks comes first, then openings by
- * family and regime (openings.h), then strategies as far apart as possible, so that the first
+ * family and regime (openings.h) with strategies drawn at random between them, so that the first
  * generation both bets and looks around. What does not help in the task's regime is looked
  * around in less: half of it stays as the first opening has it. Without the roofline there is no
  * regime: only openings that hold in any are left, and all decisions are looked around in. */
@@ -9,7 +9,7 @@
 #include "eval/eval.h"
 #include <math.h>
 
-#define SAMPLES      4 /* that the farthest is chosen from: of many, it would always be a corner */
+#define DRAWS        8   /* for a stranger */
 #define KEEP_SHARE   0.5 /* of decisions that do not help in the regime stay */
 #define MUTATE_SHARE 0.3 /* of children */
 #define TRIES        8   /* to make a child that is neither parent */
@@ -31,13 +31,6 @@ static void add_new(struct list *l, const struct strategy *s) {
         l->at[l->n++] = *s;
 }
 
-static double distance_to(const struct list *l, const struct strategy *s) {
-    double least = INFINITY;
-    for (size_t i = 0; i < l->n; i++)
-        least = fmin(least, strategy_distance(l->b->catalogue, &l->at[i], s));
-    return least;
-}
-
 /* Random where the regime makes it worth while, elsewhere mostly as the first opening has it. */
 static void sample(const struct list *l, enum regime regime, struct rng r, struct strategy *out) {
     const struct catalogue *c = l->b->catalogue;
@@ -49,20 +42,14 @@ static void sample(const struct list *l, enum regime regime, struct rng r, struc
     strategy_repair(c, &l->b->ground, out);
 }
 
-/* Farthest first, of a fresh set of samples each time. */
-static void add_far(struct list *l, enum regime regime, struct rng r) {
-    struct strategy best, s;
-    double far = 0;
-    for (uint64_t i = 0; i < SAMPLES; i++) {
+/* One that is not in the list yet, where a few draws find it. */
+static void add_stranger(struct list *l, enum regime regime, struct rng r) {
+    size_t before = l->n;
+    for (uint64_t i = 0; i < DRAWS && l->n == before; i++) {
+        struct strategy s;
         sample(l, regime, rng_sub(r, i), &s);
-        double d = distance_to(l, &s);
-        if (d > far) {
-            far = d;
-            best = s;
-        }
+        add_new(l, &s);
     }
-    if (far > 0)
-        add_new(l, &best);
 }
 
 /* ---- openings ---- */
@@ -101,8 +88,8 @@ static bool open_with(const struct briefing *b, const struct partition *p, size_
     return true;
 }
 
-/* The first two, then one and a stranger in turn, as none may fit; the naive kernel has the last
- * place until it is in. */
+/* With strangers between them, as none may fit: two after the first, one after each other. The
+ * naive kernel has the last place until it is in. */
 static void add_openings(struct list *l, enum regime regime, struct rng r, struct buf *reason) {
     struct arena *a = arena_new((size_t)64 << 20);
     struct partition *p = arena_new_of(a, struct partition);
@@ -115,8 +102,8 @@ static void add_openings(struct list *l, enum regime regime, struct rng r, struc
     size_t longest = ok ? longest_step(l->b, p) : 0;
     for (size_t i = 0; ok && i < OPENINGS && open_with(l->b, p, longest, regime, i, &s, reason);
          i++) {
-        if (i > 0 && l->n + 1 < l->max)
-            add_far(l, regime, rng_sub(r, i));
+        for (size_t k = 0; k < (i == 1 ? 2 : i > 1) && l->n + 1 < l->max; k++)
+            add_stranger(l, regime, rng_sub(rng_sub(r, i), k));
         if (l->n + 1 == l->max)
             add_new(l, &naive);
         add_new(l, &s);
@@ -147,8 +134,9 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
     size_t before = reason->n;
     add_openings(&l, regime, rng_sub(r, 0), reason);
     for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
-        add_far(&l, regime, rng_sub(r, i + 1));
-    buf_printf(reason, "%sstrategies far apart, the naive kernel", reason->n > before ? ", " : "");
+        add_stranger(&l, regime, rng_sub(r, i + 1));
+    buf_printf(reason, "%sstrategies drawn between them, the naive kernel",
+               reason->n > before ? ", " : "");
     return l.n;
 }
 
