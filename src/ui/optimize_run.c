@@ -29,7 +29,10 @@ static bool describe(struct optimize *r, struct err *err) {
         return false;
     r->eo.assets = assets;
     r->eo.duel = true;
-    return briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err);
+    if (!briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err))
+        return false;
+    ui_ask_dialect(r->ui, &r->briefing.ground);
+    return true;
 }
 
 /* What makes two runs the same one. */
@@ -45,6 +48,7 @@ static json *fingerprint(const struct optimize *r) {
     json_set_str(j, "device", str_view(r->eo.device.text));
     json_set_str(j, "nvrtc", str_view(nvrtc));
     json_set_str(j, "agents", str_view(r->agent.name));
+    json_set_str(j, "dialect", str_view(option_text(o, "dialect")));
     json_set_i64(j, "seed", option_int(o, "seed"));
     json_set_i64(j, "population", option_int(o, "population"));
     return j;

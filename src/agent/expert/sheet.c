@@ -247,6 +247,10 @@ int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwi
     return v == STRATEGY_UNSET ? otherwise : v;
 }
 
+bool sheet_is_cute(const struct sheet *sh) {
+    return sheet_decision(sh, "dialect", 0) == 1;
+}
+
 /* ---- plan text ---- */
 
 /* Infix signs of the plan's arithmetic. */

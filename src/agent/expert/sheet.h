@@ -82,6 +82,7 @@ str sheet_keep(struct sheet *sh, struct buf *b);
 str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s);
 /* A decision's value, `otherwise` where it does not apply or is unknown. */
 int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise);
+bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
 
 /* What several steps may share: a constant, a type, a function of the file. True the first time:
  * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),
