@@ -261,9 +261,8 @@ void strategy_random(const struct catalogue *c, const struct ground *g, struct r
         if (!strategy_applies(c, g, out, i))
             continue;
         size_t n = allowed(c, g, out, i, ranks);
-        out->value[i] = c->decisions[i].asked
-                            ? usual(c, g, out, i)
-                            : c->decisions[i].values[ranks[rng_below(r, i, n)]];
+        out->value[i] = c->decisions[i].asked ? usual(c, g, out, i)
+                                              : c->decisions[i].values[ranks[rng_below(r, i, n)]];
     }
 }
 

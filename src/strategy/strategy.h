@@ -52,8 +52,9 @@ struct decision {
     str name;        /* "vector-width" */
     int64_t *values; /* ascending */
     size_t nvalues;
-    str *names;       /* of the values, in strategies' texts; NULL: numbers */
-    bool asked; /* its value is the fact's, unless a strategy names another: not drawn, not mutated */
+    str *names; /* of the values, in strategies' texts; NULL: numbers */
+    bool asked; /* its value is the fact's, unless a strategy names another: not drawn, not mutated
+                 */
     enum ground_fact asked_fact;
     int64_t fallback; /* what the naive kernel has; never forbidden where the decision applies */
     bool workload[WORKLOAD_COUNT];

@@ -1,5 +1,5 @@
-/* The pointwise kernel's full tiles in CuTe: a thread-value layout says what of a tile a thread has,
- * and copies of as many bytes as a vector is aligned to move it between memory and fragments.
+/* The pointwise kernel's full tiles in CuTe: a thread-value layout says what of a tile a thread
+ * has, and copies of as many bytes as a vector is aligned to move it between memory and fragments.
  * Everything else (coordinates, functions, the last tile) is the same text as in CUDA. */
 #include "agent/expert/pointwise.h"
 
@@ -86,7 +86,8 @@ void pw_cute_store(struct pw *p, const struct pw_output *o, str value, struct bu
 str pw_cute_place(struct pw *p, str prepare) {
     if (!prepare.n)
         return prepare;
-    return sheet_printf(p->sh, "const %s %.*s = %.*s + (%.*s * %.*s + (int)threadIdx.x) * %.*s;\n%.*s",
+    return sheet_printf(p->sh,
+                        "const %s %.*s = %.*s + (%.*s * %.*s + (int)threadIdx.x) * %.*s;\n%.*s",
                         scope_index_type(&p->k), STR_ARG(p->e), STR_ARG(p->tile), STR_ARG(p->item),
                         STR_ARG(p->block_name), STR_ARG(p->width_name), STR_ARG(prepare));
 }

@@ -230,8 +230,8 @@ static str prepare_text(struct pw *p) {
         if (r->access == PW_ROW) {
             str type = p->cute ? S("auto") : pw_vector_type(p, t);
             str function = p->cute ? pw_cute_row(p, t) : pw_vector_load(p, t, false);
-            str name = p->cute ? pw_cute_pointer(p, r->e->ref)
-                               : scope_pointer(&p->k, r->e->ref, false);
+            str name =
+                p->cute ? pw_cute_pointer(p, r->e->ref) : scope_pointer(&p->k, r->e->ref, false);
             buf_printf(&b, "const %.*s %.*s = %.*s(%.*s + ", STR_ARG(type), STR_ARG(r->vector),
                        STR_ARG(function), STR_ARG(name));
             scope_offset(&p->k, r->e, &b);
@@ -343,26 +343,26 @@ static str tile_text(struct pw *p, str element) {
     struct vector_text vector = vector_text(p);
     str declarations = sheet_printf(p->sh, "%.*s%s%.*s", STR_ARG(loads.declarations),
                                     loads.declarations.n ? "\n" : "", STR_ARG(vector.results));
-    struct slot slots[] = {{"full", full},
-                           {"rest", rest},
-                           {"loads", loads.loads},
-                           {"prepare", prepare},
-                           {p->cute ? "declarations" : "results",
-                            p->cute ? declarations : vector.results},
-                           {"compute", vector.compute},
-                           {"stores", vector.stores},
-                           {"element", element},
-                           {"index", str_view(scope_index_type(&p->k))},
-                           {"k", p->item},
-                           {"v", p->v},
-                           {"e", p->e},
-                           {"end", p->end},
-                           {"tile", p->tile},
-                           {"total", p->total},
-                           {"items", p->items_name},
-                           {"block", p->block_name},
-                           {"width", p->width_name},
-                           {"tile_size", p->tile_name}};
+    struct slot slots[] = {
+        {"full", full},
+        {"rest", rest},
+        {"loads", loads.loads},
+        {"prepare", prepare},
+        {p->cute ? "declarations" : "results", p->cute ? declarations : vector.results},
+        {"compute", vector.compute},
+        {"stores", vector.stores},
+        {"element", element},
+        {"index", str_view(scope_index_type(&p->k))},
+        {"k", p->item},
+        {"v", p->v},
+        {"e", p->e},
+        {"end", p->end},
+        {"tile", p->tile},
+        {"total", p->total},
+        {"items", p->items_name},
+        {"block", p->block_name},
+        {"width", p->width_name},
+        {"tile_size", p->tile_name}};
     struct buf b;
     buf_init(&b, 512u << 10);
     sheet_template(p->sh, p->cute ? "cute_pointwise_tile.cu" : "pointwise_tile.cu", slots,
