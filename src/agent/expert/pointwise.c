@@ -160,6 +160,7 @@ static bool pointwise_write(struct sheet *sh, const struct step *st) {
 const struct family family_pointwise = {
     .name = "pointwise",
     .workload = WORKLOAD_POINTWISE,
+    .cute = true,
     .claim = pw_claim,
     .write = pointwise_write,
 };
