@@ -258,8 +258,8 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
     int warps = (int)sheet_decision(sh, "warps", 8);
     g->pack = g->path != CON_SIMT && (c->taps || sheet_decision(sh, "pack", 0) != 0);
     g->element = g->path == CON_F16 || g->path == CON_BF16 ? 2 : 4;
-    g->warpgroup = !g->cute && sheet_decision(sh, "tensor-path", 0) == 2 && g->path != CON_TF32X3 &&
-                   !c->taps && can_pack(c, CON_M) && can_pack(c, CON_N);
+    g->warpgroup = sheet_decision(sh, "tensor-path", 0) == 2 && g->path != CON_TF32X3 && !c->taps &&
+                   can_pack(c, CON_M) && can_pack(c, CON_N);
     if (g->warpgroup)
         g->tile_k = 128 / g->element;
     for (;;) {

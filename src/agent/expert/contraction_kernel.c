@@ -291,7 +291,8 @@ static str product_text(struct con_writer *w) {
             {"tid", local(w, "tid")},
             {"threads", number(w, w->g.threads)},
         };
-        return sheet_render(w->sh, "gemm_boxes.cu", SLOTS(slots));
+        return sheet_render(w->sh, w->g.cute ? "cute_gemm_boxes.cu" : "gemm_boxes.cu",
+                            SLOTS(slots));
     }
     str load = calls(w, false), keep = calls(w, true);
     return sheet_printf(w->sh,

@@ -6,6 +6,7 @@
  * here. */
 #include "agent/expert/contraction.h"
 #include "agent/expert/expert.h"
+#include "agent/expert/pieces.h"
 
 #define SLOTS(array) (array), sizeof(array) / sizeof *(array)
 
@@ -98,47 +99,74 @@ static struct mma_text warps_text(struct con_writer *w) {
                      16 * w->g.warps_m, 16 * w->g.warps_n, paths[w->g.path].k)};
 }
 
+/* wgmma of 64 rows of A and all columns of the tile. */
+static str warpgroup_atom(struct con_writer *w) {
+    int n = w->g.tile_n;
+    if (w->g.path == CON_TF32)
+        return sheet_printf(w->sh, "cute::SM90_64x%dx8_F32TF32TF32_SS_TN<>", n);
+    const char *type = w->g.path == CON_F16 ? "F16F16" : "BF16BF16";
+    return sheet_printf(
+        w->sh, "cute::SM90_64x%dx16_F32%s_SS<cute::GMMA::Major::K, cute::GMMA::Major::K>", n, type);
+}
+
 /* ---- the struct of tiles ---- */
 
-bool contraction_cute_config(struct con_writer *w, str name) {
+/* What both kinds of it say. */
+static void put_common(struct con_writer *w, str name, struct slots *to) {
     const struct con_config *g = &w->g;
     const struct con_tile *a = contraction_side_tile(w, CON_M),
                           *b = contraction_side_tile(w, CON_N);
-    struct mma_text mma = g->path == CON_SIMT ? simt_text(w) : warps_text(w);
-    struct slot slots[] = {
-        {"about", sheet_printf(w->sh, "Tiles of %.*s: %d x %d results of %d threads, k by %d.",
-                               STR_ARG(w->k.name), g->tile_m, g->tile_n, g->threads, g->tile_k)},
-        {"name", name},
-        {"element", str_view(dtype_info(a->type)->cuda)},
-        {"operand", str_view(paths[g->path].operand)},
-        {"bm", number(w, g->tile_m)},
-        {"bn", number(w, g->tile_n)},
-        {"bk", number(w, g->tile_k)},
-        {"stages", number(w, g->stages)},
-        {"folds", number(w, (long long)w->c->nfolds)},
-        {"na", number(w, (long long)contraction_side_count(w, CON_M))},
-        {"nb", number(w, (long long)contraction_side_count(w, CON_N))},
-        {"a_tile", number(w, (long long)a->bytes)},
-        {"b_tile", number(w, (long long)b->bytes)},
-        {"promote", number(w, g->promote)},
-        {"layout",
-         g->swizzle ? S("swizzled against bank conflicts") : S("padded against bank conflicts")},
-        {"swizzle_a", swizzle_text(w, a)},
-        {"swizzle_b", swizzle_text(w, b)},
-        {"rows_a", layout_text(w, a, true)},
-        {"rows_b", layout_text(w, b, true)},
-        {"layout_a", layout_text(w, a, false)},
-        {"layout_b", layout_text(w, b, false)},
-        {"threads", mma.threads},
-        {"atom", str_view(paths[g->path].atom)},
-        {"atoms", mma.atoms},
-        {"permutation", mma.permutation},
-        {"fetch_a", fetch_text(w, a)},
-        {"fetch_b", fetch_text(w, b)},
-    };
-    w->sh->half |= a->type == DTYPE_F16;
-    w->sh->bfloat |= a->type == DTYPE_BF16;
-    return sheet_template(w->sh, "cute_gemm_config.cu", SLOTS(slots), &w->sh->functions);
+    slots_put(to, "about",
+              sheet_printf(w->sh, "Tiles of %.*s: %d x %d results of %d threads, k by %d.",
+                           STR_ARG(w->k.name), g->tile_m, g->tile_n, g->threads, g->tile_k));
+    slots_put(to, "name", name);
+    slots_put(to, "operand", str_view(paths[g->path].operand));
+    slots_number(w->sh, to, "bm", g->tile_m);
+    slots_number(w->sh, to, "bn", g->tile_n);
+    slots_number(w->sh, to, "bk", g->tile_k);
+    slots_number(w->sh, to, "stages", g->stages);
+    slots_number(w->sh, to, "folds", (int64_t)w->c->nfolds);
+    slots_number(w->sh, to, "na", (int64_t)contraction_side_count(w, CON_M));
+    slots_number(w->sh, to, "nb", (int64_t)contraction_side_count(w, CON_N));
+    slots_number(w->sh, to, "a_tile", (int64_t)a->bytes);
+    slots_number(w->sh, to, "b_tile", (int64_t)b->bytes);
+    slots_number(w->sh, to, "promote", g->promote);
+}
+
+static void put_layouts(struct con_writer *w, struct slots *to) {
+    const struct con_tile *a = contraction_side_tile(w, CON_M),
+                          *b = contraction_side_tile(w, CON_N);
+    struct mma_text mma = w->g.path == CON_SIMT ? simt_text(w) : warps_text(w);
+    slots_put(to, "element", str_view(dtype_info(a->type)->cuda));
+    slots_put(to, "layout",
+              w->g.swizzle ? S("swizzled against bank conflicts")
+                           : S("padded against bank conflicts"));
+    slots_put(to, "swizzle_a", swizzle_text(w, a));
+    slots_put(to, "swizzle_b", swizzle_text(w, b));
+    slots_put(to, "rows_a", layout_text(w, a, true));
+    slots_put(to, "rows_b", layout_text(w, b, true));
+    slots_put(to, "layout_a", layout_text(w, a, false));
+    slots_put(to, "layout_b", layout_text(w, b, false));
+    slots_put(to, "threads", mma.threads);
+    slots_put(to, "atom", str_view(paths[w->g.path].atom));
+    slots_put(to, "atoms", mma.atoms);
+    slots_put(to, "permutation", mma.permutation);
+    slots_put(to, "fetch_a", fetch_text(w, a));
+    slots_put(to, "fetch_b", fetch_text(w, b));
+}
+
+bool contraction_cute_config(struct con_writer *w, str name) {
+    struct slots s = {.n = 0};
+    put_common(w, name, &s);
+    w->sh->half |= w->g.path == CON_F16;
+    w->sh->bfloat |= w->g.path == CON_BF16;
+    if (!w->g.warpgroup) {
+        put_layouts(w, &s);
+        return slots_add(w->sh, &s, "cute_gemm_config.cu", &w->sh->functions);
+    }
+    slots_number(w->sh, &s, "warpgroups", w->g.warpgroups);
+    slots_put(&s, "atom", warpgroup_atom(w));
+    return slots_add(w->sh, &s, "cute_gemm_config_warpgroup.cu", &w->sh->functions);
 }
 
 /* ---- functions ---- */
@@ -151,7 +179,23 @@ static str multiply_text(struct con_writer *w) {
                                      : once;
 }
 
-bool contraction_cute_functions(struct con_writer *w) {
+static bool put_warpgroup(struct con_writer *w) {
+    bool both = w->g.warpgroups == 2;
+    str name = str_view(contraction_product(w));
+    str mark = sheet_printf(w->sh, "void %.*s(", STR_ARG(name));
+    struct slot loop[] = {
+        {"name", name},
+        {"fewer", both ? S("cutlass::arch::warpgroup_reg_dealloc<40>();") : S("")},
+        {"more", both ? S("cutlass::arch::warpgroup_reg_alloc<232>();") : S("")},
+    };
+    sheet_include(w->sh, "cute/arch/copy_sm90_tma.hpp");
+    if (both)
+        sheet_include(w->sh, "cutlass/arch/reg_reconfig.h");
+    return contraction_once(w, "cute_gemm_tensor.cu", "void gemm_copy_box(", NULL, 0) &&
+           contraction_once(w, "cute_gemm_warpgroup.cu", mark.p, SLOTS(loop));
+}
+
+static bool put_tiled(struct con_writer *w) {
     str name = str_view(contraction_product(w));
     str mark = sheet_printf(w->sh, "void %.*s(", STR_ARG(name));
     bool rows = false, ones = false;
@@ -166,9 +210,7 @@ bool contraction_cute_functions(struct con_writer *w) {
                           ? S("rounding errors grow with the number of terms")
                           : S("tensor cores cut off what their sums do not hold")},
     };
-    sheet_include(w->sh, "cute/tensor.hpp");
-    return contraction_once(w, "gemm_place.cu", "void gemm_place(", NULL, 0) &&
-           contraction_once(w, "cute_gemm_layouts.cu", "auto gemm_tile(", NULL, 0) &&
+    return contraction_once(w, "cute_gemm_layouts.cu", "auto gemm_tile(", NULL, 0) &&
            (!rows || !w->c->taps ||
             contraction_once(w, "cute_gemm_copy16.cu", "void gemm_copy16(", NULL, 0)) &&
            (!rows ||
@@ -176,6 +218,14 @@ bool contraction_cute_functions(struct con_writer *w) {
            (!ones || contraction_once(w, "cute_gemm_copy4.cu", "void gemm_copy4(", NULL, 0)) &&
            contraction_once(w, "cute_gemm_loop.cu", "void gemm_loop(", NULL, 0) &&
            contraction_once(w, "cute_gemm_product.cu", mark.p, SLOTS(product));
+}
+
+bool contraction_cute_functions(struct con_writer *w) {
+    bool rounds = w->g.warpgroup && w->g.path == CON_TF32; /* in the kernels that copy operands */
+    sheet_include(w->sh, "cute/tensor.hpp");
+    return contraction_once(w, "gemm_place.cu", "void gemm_place(", NULL, 0) &&
+           (!rounds || contraction_once(w, "gemm_tf32.cu", "unsigned gemm_tf32(", NULL, 0)) &&
+           (w->g.warpgroup ? put_warpgroup(w) : put_tiled(w));
 }
 
 /* ---- loaders ---- */
