@@ -12,6 +12,7 @@ struct row {
     const char *forms; /* of the kernel */
     int spill;
     const char *aligned, *reason;
+    bool cute; /* the source */
 };
 static const struct row rows[] = {
     {"vector-width=4 items=2", "\"ld.global.nc.128\": 2, \"st.global.128\": 1", 0,
@@ -31,6 +32,10 @@ static const struct row rows[] = {
     {"fast-math=1", "\"ex2.approx.ftz.f32\": 4", 0, "fast-math=1", ""},
     {"fast-math=1", "\"ld.global.32\": 4", 0, "fast-math=0", "no approximate function"},
     {"items=2", "\"ld.global.32\": 4", 24, "items=2", "spills 24 bytes"},
+    {"dialect=cute", "\"ld.global.32\": 4", 0, "dialect=cuda", "dialect=0, not 1"},
+    {"dialect=cuda", "\"ld.global.32\": 4", 0, "dialect=cuda", ""},
+    {"dialect=cuda", "\"ld.global.32\": 4", 0, "dialect=cute", "dialect=1, not 0", true},
+    {"dialect=cute", "\"ld.global.32\": 4", 0, "dialect=cute", "", true},
 };
 
 static void check(const struct briefing *b, const struct row *r, const json *record) {
@@ -52,9 +57,9 @@ static void test_rows(void) {
     struct briefing b = {.catalogue = catalogue, .features = {.dtype = DTYPE_F32}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         str text = arena_printf(mem,
-                                "{\"kernels\": [{\"name\": \"k\", \"spill_bytes\": %d, "
-                                "\"census\": {\"forms\": {%s}}}]}",
-                                rows[i].spill, rows[i].forms);
+                                "{\"cute\": %s, \"kernels\": [{\"name\": \"k\", "
+                                "\"spill_bytes\": %d, \"census\": {\"forms\": {%s}}}]}",
+                                rows[i].cute ? "true" : "false", rows[i].spill, rows[i].forms);
         json *record = json_parse(text, &err);
         CHECKF(record, "%s", err.text);
         if (record)

@@ -3,7 +3,8 @@
  * A decision may come to nothing: rows that do not divide take no vectors, a tile that does not fit
  * is cut back, a compiler turns a copy into something else. Credit must go to what ran, so the
  * decisions that leave a trace in the PTX are read off it. The facts are those of the candidate's
- * record: the instruction census and ptxas's numbers of every kernel. */
+ * record: the instruction census and ptxas's numbers of every kernel, and whether the source is in
+ * CuTe. */
 #include "agent/expert/expert.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 struct traces {
     int64_t widest; /* bytes a lane, of a global load or store */
     bool mma, wgmma, copies, bulk, cluster, streaming, approximate;
+    int cute; /* the source is in CuTe; -1: the record does not say */
     int64_t spilled;
 };
 
@@ -33,7 +35,8 @@ static void look_at_form(void *ctx, const char *form, const json *count) {
 }
 
 static struct traces traces_of(const json *record) {
-    struct traces t = {0};
+    bool cute;
+    struct traces t = {.cute = json_get_bool(record, "cute", &cute) ? cute : -1};
     const json *kernels = json_get(record, "kernels");
     for (size_t i = 0; kernels && i < json_len(kernels); i++) {
         const json *k = json_at(kernels, i), *forms = json_get(json_get(k, "census"), "forms");
@@ -70,11 +73,17 @@ static int64_t shown_fast(const struct briefing *b, const struct traces *t, int6
     return value && !t->approximate ? 0 : STRATEGY_UNSET;
 }
 
+static int64_t shown_dialect(const struct briefing *b, const struct traces *t, int64_t value) {
+    (void)b;
+    return t->cute >= 0 && t->cute != value ? t->cute : STRATEGY_UNSET;
+}
+
 static const struct {
     const char *decision;
     int64_t (*shown)(const struct briefing *b, const struct traces *t, int64_t value);
     const char *why;
 } rules[] = {
+    {"dialect", shown_dialect, "by the headers that the source includes"},
     {"vector-width", shown_width, "the widest access is narrower"},
     {"tensor-path", shown_path, "by the matrix instructions in the code"},
     {"row-cluster", shown_cluster, "no cluster barrier in the code"},

@@ -211,10 +211,9 @@ static bool put_tiled(struct con_writer *w) {
                           : S("tensor cores cut off what their sums do not hold")},
     };
     return contraction_once(w, "cute_gemm_layouts.cu", "auto gemm_tile(", NULL, 0) &&
-           (!rows || !w->c->taps ||
-            contraction_once(w, "cute_gemm_copy16.cu", "void gemm_copy16(", NULL, 0)) &&
            (!rows ||
-            contraction_once(w, "cute_gemm_copy_rows.cu", "void gemm_copy_rows(", NULL, 0)) &&
+            contraction_once(w, w->c->taps ? "cute_gemm_copy16.cu" : "cute_gemm_copy_rows.cu",
+                             w->c->taps ? "void gemm_copy16(" : "void gemm_copy_rows(", NULL, 0)) &&
            (!ones || contraction_once(w, "cute_gemm_copy4.cu", "void gemm_copy4(", NULL, 0)) &&
            contraction_once(w, "cute_gemm_loop.cu", "void gemm_loop(", NULL, 0) &&
            contraction_once(w, "cute_gemm_product.cu", mark.p, SLOTS(product));
