@@ -22,7 +22,7 @@ struct ${name} {
     }
     // ${threads}
     using Mma = cute::TiledMMA<cute::MMA_Atom<${atom}>, ${atoms}, ${permutation}>;
-    using FetchA = ${fetch_a}; // from shared memory to registers
+    using FetchA = ${fetch_a}; // from shared memory to registers; void: as it lies
     using FetchB = ${fetch_b};
 };
 

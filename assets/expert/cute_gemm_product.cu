@@ -7,10 +7,6 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
     using operand = typename G::operand;
     typename G::Mma mma;
     const auto part = mma.get_slice(threadIdx.x);
-    const auto fetch_a = make_tiled_copy_A(typename G::FetchA{}, mma);
-    const auto fetch_b = make_tiled_copy_B(typename G::FetchB{}, mma);
-    const auto from_a = fetch_a.get_slice(threadIdx.x);
-    const auto from_b = fetch_b.get_slice(threadIdx.x);
     auto tile_a = [&](int stage, int i) {
         return gemm_tile<typename G::SwizzleA, typename G::LayoutA>(
             (operand *)(smem + stage * G::STAGE + i * G::A_TILE));
@@ -28,17 +24,34 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
         clear(acc[f]);
         clear(sum[G::PROMOTE ? f : 0]);
     }
+    // Step k of a tile to registers: by ldmatrix, or as it lies where there is no atom for it.
+    auto fetch_a = [&](auto tile, auto &to, int k) {
+        if constexpr (is_same_v<typename G::FetchA, void>) {
+            copy(part.partition_A(tile)(_, _, k), to(_, _, k));
+        } else {
+            const auto fetch = make_tiled_copy_A(Copy_Atom<typename G::FetchA, operand>{}, mma);
+            const auto mine = fetch.get_slice(threadIdx.x);
+            copy(fetch, mine.partition_S(tile)(_, _, k), mine.retile_D(to)(_, _, k));
+        }
+    };
+    auto fetch_b = [&](auto tile, auto &to, int k) {
+        if constexpr (is_same_v<typename G::FetchB, void>) {
+            copy(part.partition_B(tile)(_, _, k), to(_, _, k));
+        } else {
+            const auto fetch = make_tiled_copy_B(Copy_Atom<typename G::FetchB, operand>{}, mma);
+            const auto mine = fetch.get_slice(threadIdx.x);
+            copy(fetch, mine.partition_S(tile)(_, _, k), mine.retile_D(to)(_, _, k));
+        }
+    };
     auto use = [&](int stage) {
 #pragma unroll
         for (int k = 0; k < size<2>(a[0]); k++) {
 #pragma unroll
             for (int i = 0; i < G::NA; i++)
-                copy(fetch_a, from_a.partition_S(tile_a(stage, i))(_, _, k),
-                     from_a.retile_D(a[i])(_, _, k));
+                fetch_a(tile_a(stage, i), a[i], k);
 #pragma unroll
             for (int i = 0; i < G::NB; i++)
-                copy(fetch_b, from_b.partition_S(tile_b(stage, i))(_, _, k),
-                     from_b.retile_D(b[i])(_, _, k));
+                fetch_b(tile_b(stage, i), b[i], k);
             ${multiply}
         }
     };

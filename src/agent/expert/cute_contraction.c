@@ -54,13 +54,11 @@ static const struct {
 };
 
 /* Rows along k are what ldmatrix expects; others it transposes, elements of 4 bytes excepted. */
-static str fetch_text(struct con_writer *w, const struct con_tile *t) {
-    const char *operand = paths[w->g.path].operand;
-    const char *copy = w->g.path == CON_SIMT ? "cute::UniversalCopy<float>"
-                       : t->k_runs           ? "cute::SM75_U32x4_LDSM_N"
-                       : w->g.element == 2   ? "cute::SM75_U16x8_LDSM_T"
-                                             : "cute::UniversalCopy<cute::tfloat32_t>";
-    return sheet_printf(w->sh, "cute::Copy_Atom<%s, %s>", copy, operand);
+static str fetch_text(const struct con_writer *w, const struct con_tile *t) {
+    return w->g.path == CON_SIMT ? S("void")
+           : t->k_runs           ? S("cute::SM75_U32x4_LDSM_N")
+           : w->g.element == 2   ? S("cute::SM75_U16x8_LDSM_T")
+                                 : S("void");
 }
 
 struct mma_text {
