@@ -17,7 +17,10 @@ static str local(struct con_writer *w, const char *name) {
     return contraction_local(w, name);
 }
 static int log2_of(int v) {
-    return v > 1 ? 1 + log2_of(v / 2) : 0;
+    int n = 0;
+    while (v >> (n + 1))
+        n++;
+    return n;
 }
 
 /* ---- layouts ---- */

@@ -178,7 +178,7 @@ str fold_combine(struct sheet *sh, enum reduction r, str into, str term);
 struct family {
     const char *name;
     enum workload workload; /* whose decisions it goes by */
-    bool cute;  /* it honours the decision dialect */
+    bool cute;              /* it honours the decision dialect */
     bool fuses; /* it matches operands that are computed (attention): the form keeps them inside
                    their products when it takes anything */
     bool (*claim)(const struct briefing *b, const struct form *f, const bool *done, size_t first,
