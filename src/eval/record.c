@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "device/job.h"
 #include "kernel/census.h"
+#include "kernel/includes.h"
 
 #include <stdio.h>
 
@@ -41,9 +42,19 @@ static void add_census(json *k, const struct ptx_module *m, str kernel) {
     arena_free(a);
 }
 
+/* Whether the source is written in CuTe. */
+static void add_dialect(json *r, const struct record_input *in) {
+    struct arena *a = arena_new(16u << 20);
+    struct includes inc;
+    includes_scan(in->source, a, &inc);
+    json_set_bool(r, "cute", inc.cute);
+    arena_free(a);
+}
+
 static void add_build(json *r, const struct record_input *in) {
     if (!in->build)
         return;
+    add_dialect(r, in);
     json *kernels = json_array();
     for (size_t i = 0; i < in->nkernels; i++) {
         json *k = json_object();

@@ -1,5 +1,6 @@
 /* Parses one decision file: `key value...` lines, an empty line, prose. Every key once, but for
- * rules, of which there may be any number; nothing unknown: a typo must not turn into a default. */
+ * rules, of which there may be any number, and for names and asked, which may be missing; nothing
+ * unknown: a typo must not turn into a default. */
 #include "strategy/decision.h"
 
 enum key {
@@ -7,12 +8,15 @@ enum key {
     KEY_DEFAULT,
     KEY_WORKLOADS,
     KEY_REGIMES,
-    KEY_NEEDS,
+    KEY_MUST, /* those above must be there */
+    KEY_NAMES = KEY_MUST,
+    KEY_ASKED,
+    KEY_NEEDS, /* from here on there may be several */
     KEY_CONFLICTS,
     KEY_COUNT
 };
-static const char *const key_names[KEY_COUNT] = {"values",  "default", "workloads",
-                                                 "regimes", "needs",   "conflicts"};
+static const char *const key_names[KEY_COUNT] = {"values", "default", "workloads", "regimes",
+                                                 "names",  "asked",   "needs",     "conflicts"};
 enum { RULES_MOST = 16 };
 
 struct reading {
@@ -28,6 +32,7 @@ const char *regime_name(enum regime r) {
     return names[r];
 }
 
+/* A word that stands in a strategy's text. */
 static bool name_good(str name) {
     if (name.n == 0 || name.n > 40 || name.p[0] < 'a' || name.p[0] > 'z')
         return false;
@@ -82,6 +87,34 @@ static bool read_values(struct reading *r, str rest, struct err *err) {
         r->d->values[i] = values[i];
     r->d->nvalues = n;
     return true;
+}
+
+/* Words for the values, in their order. */
+static bool read_value_names(struct reading *r, str rest, struct err *err) {
+    struct decision *d = r->d;
+    str word, all = rest;
+    size_t n = 0;
+    d->names = arena_array(r->mem, str, d->nvalues ? d->nvalues : 1);
+    while (next_word(&rest, &word)) {
+        if (!name_good(word) || n == d->nvalues)
+            return err_at(err, r->file, r->text, place(r, word), word.n,
+                          "below the line `values`, a word of a-z, 0-9 and dashes for each",
+                          "not a name of a value");
+        d->names[n++] = arena_str(r->mem, word);
+    }
+    return n == d->nvalues || err_at(err, r->file, r->text, place(r, all), all.n, NULL,
+                                     "%zu names for %zu values", n, d->nvalues);
+}
+
+static bool read_asked(const struct reading *r, str rest, struct err *err) {
+    rest = str_trim(rest);
+    for (int f = 0; f < FACT_COUNT; f++)
+        if (str_is(rest, fact_name((enum ground_fact)f))) {
+            r->d->asked = true;
+            r->d->asked_fact = (enum ground_fact)f;
+            return true;
+        }
+    return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL, "no such fact");
 }
 
 /* Marks the words of `rest` in flags[]; names come from name_of(0 … count-1). */
@@ -211,6 +244,10 @@ static bool read_key(struct reading *r, enum key key, str rest, struct err *err)
         return read_integer(r, word, &r->d->fallback, err);
     case KEY_WORKLOADS:
         return read_names(r, rest, workload_at, WORKLOAD_COUNT, r->d->workload, err);
+    case KEY_NAMES:
+        return read_value_names(r, rest, err);
+    case KEY_ASKED:
+        return read_asked(r, rest, err);
     case KEY_NEEDS:
     case KEY_CONFLICTS:
         return read_rule(r, key == KEY_CONFLICTS, rest, err);
@@ -228,8 +265,8 @@ static bool read_line(struct reading *r, str line, struct err *err) {
         key++;
     if (key == KEY_COUNT)
         return err_at(err, r->file, r->text, place(r, word), word.n,
-                      "keys are values, default, workloads, regimes, needs, conflicts; prose "
-                      "follows an empty line",
+                      "keys are values, default, workloads, regimes, names, asked, needs, "
+                      "conflicts; prose follows an empty line",
                       "unknown key");
     if (key < KEY_NEEDS && r->seen[key])
         return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "stated twice");
@@ -241,7 +278,7 @@ static bool read_line(struct reading *r, str line, struct err *err) {
 
 static bool check_whole(const struct reading *r, struct err *err) {
     const struct decision *d = r->d;
-    for (int k = 0; k < KEY_NEEDS; k++)
+    for (int k = 0; k < KEY_MUST; k++)
         if (!r->seen[k])
             return err_set(err, ERR_INPUT, "%.*s: no line `%s`", STR_ARG(r->file), key_names[k]);
     if (d->prose.n == 0)

@@ -93,13 +93,21 @@ bool strategy_allows(const struct catalogue *c, const struct ground *g, const st
     return rank_of(d, value) >= 0;
 }
 
+/* What a strategy has that does not say. */
+static int64_t usual(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                     size_t decision) {
+    const struct decision *d = &c->decisions[decision];
+    int64_t asked = d->asked ? g->fact[d->asked_fact] : d->fallback;
+    return strategy_allows(c, g, s, decision, asked) ? asked : d->fallback;
+}
+
 void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s) {
     for (size_t k = 0; k < c->n; k++) {
         size_t i = c->order[k];
         if (!strategy_applies(c, g, s, i))
             s->value[i] = STRATEGY_UNSET;
         else if (!strategy_allows(c, g, s, i, s->value[i]))
-            s->value[i] = c->decisions[i].fallback;
+            s->value[i] = usual(c, g, s, i);
     }
 }
 
@@ -168,12 +176,21 @@ bool strategy_impose(const struct catalogue *c, const struct ground *g,
 
 /* ---- text and comparison ---- */
 
+static void put_value(const struct decision *d, int64_t value, struct buf *out) {
+    int rank = d->names ? rank_of(d, value) : -1;
+    if (rank >= 0)
+        buf_puts(out, d->names[rank]);
+    else
+        buf_printf(out, "%lld", (long long)value);
+}
+
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out) {
     const char *gap = "";
     for (size_t i = 0; i < c->n; i++) {
         if (s->value[i] == STRATEGY_UNSET)
             continue;
-        buf_printf(out, "%s%.*s=%lld", gap, STR_ARG(c->decisions[i].name), (long long)s->value[i]);
+        buf_printf(out, "%s%.*s=", gap, STR_ARG(c->decisions[i].name));
+        put_value(&c->decisions[i], s->value[i], out);
         gap = " ";
     }
 }
@@ -181,12 +198,24 @@ void strategy_text(const struct catalogue *c, const struct strategy *s, struct b
 static bool refuse_value(const struct decision *d, str value, struct err *err) {
     struct buf list;
     buf_init(&list, 1024);
-    for (size_t i = 0; i < d->nvalues; i++)
-        buf_printf(&list, " %lld", (long long)d->values[i]);
+    for (size_t i = 0; i < d->nvalues; i++) {
+        buf_putc(&list, ' ');
+        put_value(d, d->values[i], &list);
+    }
     err_set(err, ERR_INPUT, "strategy: %.*s cannot be `%.*s`; its values are%s", STR_ARG(d->name),
             STR_ARG(str_cut(value, 0, 40)), list.p ? list.p : "");
     buf_release(&list);
     return false;
+}
+
+/* By name, or by number: rules and models write either. */
+static bool parse_value(const struct decision *d, str text, int64_t *out) {
+    for (size_t i = 0; d->names && i < d->nvalues; i++)
+        if (str_eq(d->names[i], text)) {
+            *out = d->values[i];
+            return true;
+        }
+    return str_to_i64(text, out) && rank_of(d, *out) >= 0;
 }
 
 static bool parse_setting(const struct catalogue *c, str word, struct strategy *out,
@@ -203,7 +232,7 @@ static bool parse_setting(const struct catalogue *c, str word, struct strategy *
     if (out->value[i] != STRATEGY_UNSET)
         return err_set(err, ERR_INPUT, "strategy: %.*s is stated twice", STR_ARG(name));
     int64_t v;
-    if (!str_to_i64(value, &v) || rank_of(&c->decisions[i], v) < 0)
+    if (!parse_value(&c->decisions[i], value, &v))
         return refuse_value(&c->decisions[i], value, err);
     out->value[i] = v;
     return true;
@@ -298,7 +327,8 @@ void strategy_random(const struct catalogue *c, const struct ground *g, struct r
         if (!strategy_applies(c, g, out, i))
             continue;
         size_t n = allowed(c, g, out, i, ranks);
-        out->value[i] = c->decisions[i].values[ranks[rng_below(r, i, n)]];
+        out->value[i] = c->decisions[i].asked ? usual(c, g, out, i)
+                                              : c->decisions[i].values[ranks[rng_below(r, i, n)]];
     }
 }
 
@@ -326,7 +356,7 @@ void strategy_mutate(const struct catalogue *c, const struct ground *g, const st
                      struct rng r, struct strategy *out) {
     size_t movable[STRATEGY_MAX_DECISIONS], n = 0;
     for (size_t i = 0; i < c->n; i++)
-        if (s->value[i] != STRATEGY_UNSET)
+        if (s->value[i] != STRATEGY_UNSET && !c->decisions[i].asked)
             movable[n++] = i;
     struct strategy result = *s;
     for (uint64_t position = 0; n > 0; position += 4) {
@@ -358,7 +388,7 @@ void strategy_cross(const struct catalogue *c, const struct ground *g, const str
 uint64_t strategy_space(const struct catalogue *c, const struct ground *g) {
     uint64_t n = 1;
     for (size_t i = 0; i < c->n; i++)
-        if (in_workloads(&c->decisions[i], g) &&
+        if (in_workloads(&c->decisions[i], g) && !c->decisions[i].asked &&
             __builtin_mul_overflow(n, c->decisions[i].nvalues, &n))
             return UINT64_MAX;
     return n;
@@ -369,7 +399,7 @@ void strategy_at(const struct catalogue *c, const struct ground *g, uint64_t ind
     strategy_clear(out);
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
-        if (!in_workloads(d, g))
+        if (!in_workloads(d, g) || d->asked)
             continue;
         out->value[i] = d->values[index % d->nvalues];
         index /= d->nvalues;

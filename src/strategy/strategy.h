@@ -1,7 +1,7 @@
 /* Strategies: what could be tried, apart from how it is written. A strategy is a set of typed
  * decisions from a catalogue (assets/strategies/, one file a decision); code follows from it
  * through an agent. Strategies are values: small, comparable, hashable, with one canonical text
- * ("vector-width=4 items=2 block=256") that parses back. */
+ * ("block=256 dialect=cuda items=2") that parses back. */
 #ifndef STRATEGY_STRATEGY_H
 #define STRATEGY_STRATEGY_H
 
@@ -52,6 +52,10 @@ struct decision {
     str name;        /* "vector-width" */
     int64_t *values; /* ascending */
     size_t nvalues;
+    str *names; /* of the values, in strategies' texts; NULL: numbers */
+    bool asked; /* its value is the fact's, unless a strategy names another: not drawn, not mutated
+                 */
+    enum ground_fact asked_fact;
     int64_t fallback; /* what the naive kernel has; never forbidden where the decision applies */
     bool workload[WORKLOAD_COUNT];
     bool regime[REGIME_COUNT]; /* where it helps */

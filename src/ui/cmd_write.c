@@ -89,8 +89,10 @@ int cmd_write(struct ui *ui) {
     bool ok = ui_load_task(ui, 0, &task, &inst, &err) &&
               catalogue_load(assets, ui->arena, &catalogue, &err) &&
               gpu_named(str_view(option_text(ui->options, "gpu")), ui->arena, &gpu, &path, &err) &&
-              briefing_make(inst, catalogue, gpu, &brief, &err) &&
-              expert_new(assets, &agent, &err) && choose(ui, &agent, &brief, &strategy, &err);
+              briefing_make(inst, catalogue, gpu, &brief, &err) && expert_new(assets, &agent, &err);
+    if (ok)
+        ui_ask_dialect(ui, &brief.ground);
+    ok = ok && choose(ui, &agent, &brief, &strategy, &err);
     if (ok)
         agent.code(agent.self, &brief, &strategy, print_source, &w);
     else

@@ -37,7 +37,10 @@ static bool describe(struct optimize *r, struct err *err) {
     r->eo.assets = assets;
     r->eo.duel = true;
     r->eo.screen_ms = SCREEN_MS < r->eo.time_ms ? SCREEN_MS : r->eo.time_ms;
-    return briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err);
+    if (!briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err))
+        return false;
+    ui_ask_dialect(r->ui, &r->briefing.ground);
+    return true;
 }
 
 /* What makes two runs the same one. */
@@ -52,6 +55,7 @@ static json *fingerprint(const struct optimize *r) {
     json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));
     json_set_str(j, "nvrtc", str_view(nvrtc));
+    json_set_str(j, "dialect", str_view(option_text(o, "dialect")));
     agents_fingerprint(&r->agents, r->ui, &r->eo, j);
     json_set_i64(j, "seed", option_int(o, "seed"));
     json_set_i64(j, "population", option_int(o, "population"));

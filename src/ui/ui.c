@@ -11,6 +11,7 @@
 #include "eval/judge.h"
 #include "eval/torch.h"
 #include "spec/trivial.h"
+#include "strategy/strategy.h"
 #include "ui/ncu.h"
 
 #include <errno.h>
@@ -152,6 +153,11 @@ bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **ins
     char *const *args;
     options_args(ui->options, &args);
     return ui_load_task_file(ui, args[i], task, inst, err);
+}
+
+void ui_ask_dialect(const struct ui *ui, struct ground *g) {
+    bool cute = str_is(str_view(option_text(ui->options, "dialect")), "cute");
+    g->fact[FACT_ASKED_DIALECT] = cute;
 }
 
 static const char *const *split_words(struct arena *a, const char *text) {

@@ -56,6 +56,10 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
 bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst *in,
                           struct evaluator_options *out, struct err *err);
 
+/* --dialect, for the strategies that are made on this ground. */
+struct ground;
+void ui_ask_dialect(const struct ui *ui, struct ground *g);
+
 /* "1.23 ms", "45.6 us" */
 str ui_time(struct arena *a, double seconds);
 

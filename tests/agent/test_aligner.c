@@ -14,6 +14,7 @@ struct row {
     const char *aligned, *reason;
     const char *launches; /* NULL: not known */
     int shuffles;
+    bool cute; /* the source */
 };
 #define LAUNCH(threads, cluster, shared)                                                           \
     "{\"kernel\": \"k\", \"grid\": [9, 1, 1], \"block\": [" threads                                \
@@ -75,6 +76,10 @@ static const struct row rows[] = {
      LAUNCH("128", "1", "0"), 5},
     {"generic-lanes=32", "\"ld.global.32\": 1", 0, "generic-lanes=1", "by the shuffles",
      LAUNCH("128", "1", "0")},
+    {"dialect=cute", "\"ld.global.32\": 4", 0, "dialect=cuda", "dialect=0, not 1"},
+    {"dialect=cuda", "\"ld.global.32\": 4", 0, "dialect=cuda", ""},
+    {"dialect=cuda", "\"ld.global.32\": 4", 0, "dialect=cute", "dialect=1, not 0", NULL, 0, true},
+    {"dialect=cute", "\"ld.global.32\": 4", 0, "dialect=cute", "", NULL, 0, true},
 };
 
 static const struct inst *bind(void) {
@@ -106,12 +111,13 @@ static void check(const struct briefing *b, const struct row *r, const json *rec
 static void test_rows(void) {
     struct briefing b = {.catalogue = catalogue, .inst = bind()};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        str text = arena_printf(mem,
-                                "{\"kernels\": [{\"name\": \"k\", \"spill_bytes\": %d, "
-                                "\"census\": {\"forms\": {%s}, \"groups\": {\"shuffle\": %d}}}], "
-                                "\"launches\": [%s]}",
-                                rows[i].spill, rows[i].forms, rows[i].shuffles,
-                                rows[i].launches ? rows[i].launches : "");
+        str text =
+            arena_printf(mem,
+                         "{\"cute\": %s, \"kernels\": [{\"name\": \"k\", \"spill_bytes\": %d, "
+                         "\"census\": {\"forms\": {%s}, \"groups\": {\"shuffle\": %d}}}], "
+                         "\"launches\": [%s]}",
+                         rows[i].cute ? "true" : "false", rows[i].spill, rows[i].forms,
+                         rows[i].shuffles, rows[i].launches ? rows[i].launches : "");
         json *record = json_parse(text, &err);
         CHECKF(record, "%s", err.text);
         if (record)

@@ -68,6 +68,14 @@ static void test_decision_files(void) {
         {"values 1\ndefault 1 2\n" TAIL, "one default only"},
         {"values 1\nvalues 2\ndefault 1\n" TAIL, "stated twice"},
         {"values 1\ndefault 1\nworkloads gemm\n", "unknown name"},
+        {"values 1 2\nnames one two\ndefault 1\n" TAIL, NULL},
+        {"values 1 2\nnames one\ndefault 1\n" TAIL, "1 names for 2 values"},
+        {"values 1\nnames one two\ndefault 1\n" TAIL, "not a name of a value"},
+        {"names one\nvalues 1\ndefault 1\n" TAIL, "not a name of a value"},
+        {"values 1\nnames 1\ndefault 1\n" TAIL, "not a name of a value"},
+        {"values 1\ndefault 1\nasked arch\n" TAIL, NULL},
+        {"values 1\ndefault 1\nasked weather\n" TAIL, "no such fact"},
+        {"values 1\ndefault 1\nasked arch\nasked arch\n" TAIL, "stated twice"},
         {"value 1\n", "unknown key"},
         {"values 1\ndefault 1\nworkloads pointwise\nregimes memory\n", "no prose"},
         {"", "no line `values`"},
@@ -87,7 +95,8 @@ static void test_text(void) {
     struct strategy s, back;
     strategy_fallback(c, W, &s);
     CHECK(!strcmp(text_of(&s),
-                  "block=256 cache-hint=0 fast-math=0 items=1 persistent=0 vector-width=1"));
+                  "block=256 cache-hint=0 dialect=cuda fast-math=0 items=1 persistent=0 "
+                  "vector-width=1"));
     for (uint64_t i = 0; i < 100; i++) {
         strategy_random(c, W, rng_sub(rng_stream(1, S("t")), i), &s);
         CHECK(strategy_parse(c, str_view(text_of(&s)), &back, &err));
@@ -168,6 +177,37 @@ static void test_random(void) {
     CHECK(strategy_parse(c, S("items=2"), &half, &err));
     strategy_cross(c, W, &half, &a, rng_stream(1, S("x")), &x);
     CHECK(strategy_get(c, &x, "block") == strategy_get(c, &a, "block"));
+}
+
+/* A decision that is asked for: every strategy has the fact's value, and only who names another
+ * changes it. */
+static void test_asked(void) {
+    struct ground g = pointwise;
+    struct strategy s, m, named;
+    for (int64_t cute = 0; cute < 2; cute++) {
+        g.fact[FACT_ASKED_DIALECT] = cute;
+        strategy_fallback(c, &g, &s);
+        CHECK(strategy_get(c, &s, "dialect") == cute);
+        for (uint64_t i = 0; i < 200; i++) {
+            struct rng r = rng_sub(rng_stream(11, S("r")), i);
+            strategy_random(c, &g, r, &s);
+            strategy_mutate(c, &g, &s, r, &m);
+            CHECK(strategy_get(c, &s, "dialect") == cute && strategy_get(c, &m, "dialect") == cute);
+            CHECK(!cute || strategy_get(c, &m, "cache-hint") == 0);
+            strategy_at(c, &g, i, &s);
+            CHECK(strategy_get(c, &s, "dialect") == cute);
+        }
+    }
+    CHECK(strategy_parse(c, S("dialect=cuda items=2"), &named, &err));
+    strategy_repair(c, &g, &named);
+    CHECK(strategy_get(c, &named, "dialect") == 0);
+    CHECK(strstr(text_of(&named), "dialect=cuda"));
+    CHECK(strategy_parse(c, S("cache-hint=1 dialect=cute"), &named, &err));
+    strategy_repair(c, W, &named);
+    CHECK(strategy_get(c, &named, "dialect") == 1 && strategy_get(c, &named, "cache-hint") == 0);
+    CHECK(strategy_parse(c, S("dialect=1"), &s, &err) && strategy_get(c, &s, "dialect") == 1);
+    CHECK(!strategy_parse(c, S("dialect=ptx"), &s, &err) &&
+          strstr(err.text, "its values are cuda cute"));
 }
 
 /* ---- rules ---- */
@@ -326,6 +366,7 @@ static const struct tap_case cases[] = {
     {"putting values", test_put},
     {"distance", test_distance},
     {"random, mutated, crossed", test_random},
+    {"asked for", test_asked},
     {"rules repaired", test_repair},
     {"named decisions are there or refused", test_impose},
     {"everything made is legal", test_legal},

@@ -3,8 +3,8 @@
  * A decision may come to nothing: rows that do not divide take no vectors, a tile that does not fit
  * is cut back, a compiler turns a copy into something else. Credit must go to what ran, so the
  * decisions that leave a trace in the PTX or in the plan are read off them. The facts are those of
- * the candidate's record: the instruction census and ptxas's numbers of every kernel, and the
- * launches at the task's shape.
+ * the candidate's record: the instruction census and ptxas's numbers of every kernel, the launches
+ * at the task's shape, and whether the source is in CuTe.
  *
  * A rule corrects a decision only where the facts contradict it. Several kernels may follow the
  * same decision each in its own way, so what one launch alone would show counts for nothing where
@@ -17,6 +17,7 @@ struct traces {
     int64_t widest; /* bytes a lane, of a global load or store */
     int64_t waits;  /* copies still on their way at the least patient wait; -1: none waits */
     bool mma, wgmma, copies, cluster, streaming, approximate, atomics, barriers, shuffles;
+    int cute; /* the source is in CuTe; -1: the record does not say */
     int64_t spilled;
     size_t launches; /* 0: not known */
     int64_t threads; /* of a block: the same for all launches, 0 where they differ */
@@ -103,7 +104,8 @@ static void look_at_launch(const json *l, str product, struct traces *t) {
 }
 
 static struct traces traces_of(const json *record) {
-    struct traces t = {.waits = -1};
+    bool cute;
+    struct traces t = {.waits = -1, .cute = json_get_bool(record, "cute", &cute) ? cute : -1};
     const json *kernels = json_get(record, "kernels"), *launches = json_get(record, "launches");
     str product = {0};
     for (size_t i = 0; kernels && i < json_len(kernels); i++)
@@ -203,11 +205,17 @@ SHOWN(shown_pack) {
     return value && t->launches == 1 ? 0 : KEEP;
 }
 
+static int64_t shown_dialect(const struct briefing *b, const struct traces *t, int64_t value) {
+    (void)b;
+    return t->cute >= 0 && t->cute != value ? t->cute : STRATEGY_UNSET;
+}
+
 static const struct {
     const char *decision;
     int64_t (*shown)(const struct briefing *b, const struct traces *t, int64_t value);
     const char *why;
 } rules[] = {
+    {"dialect", shown_dialect, "by the headers that the source includes"},
     {"block", shown_block, "by the threads of the launch"},
     {"cache-hint", shown_hint, "no streaming access in the code"},
     {"fast-math", shown_fast, "no approximate function in the code"},

@@ -264,6 +264,7 @@ static bool contraction_write(struct sheet *sh, const struct step *st) {
 const struct family family_contraction = {
     .name = "contraction",
     .workload = WORKLOAD_CONTRACTION,
+    .cute = true,
     .claim = contraction_claim,
     .write = contraction_write,
 };

@@ -117,6 +117,7 @@ struct con_config {
     bool warpgroup; /* wgmma, tiles by the tensor copy engine */
     int warpgroups; /* of them that multiply */
     int parts;      /* numbers an element of a packed operand is split into */
+    bool cute;      /* layouts, TiledMMA and copies of CuTe */
     int element;    /* bytes of a stored element */
     struct con_tile tile[CON_OPERANDS];
     size_t shared; /* bytes */
@@ -125,6 +126,9 @@ struct con_config {
 void contraction_configure(const struct sheet *sh, const struct contraction *c,
                            struct con_config *out);
 
+/* Where tiles in shared memory begin: at multiples of so many bytes. */
+#define CON_SWIZZLED 4096 /* the longest pattern of a swizzle in CuTe: four rows of 256 floats */
+size_t contraction_alignment(const struct con_config *g);
 /* The longest k that the kernel is accurate for; 0: any. */
 int64_t contraction_chain(const struct con_config *g);
 
@@ -198,6 +202,24 @@ bool contraction_load_window(struct con_writer *w, size_t operand, struct buf *o
 str contraction_loader_name(struct con_writer *w, const char *what, size_t operand);
 /* Declares the tensor map of an operand's tile: a parameter of the kernel. */
 str contraction_map(struct con_writer *w, size_t operand);
+/* Where rows come from: a pointer (its declaration: `base`, or empty) and the elements from one row
+ * to the next. */
+struct con_rows {
+    str pointer, base, pitch;
+};
+/* A template among the functions, once in the file; `mark` is what it defines. */
+bool contraction_once(struct con_writer *w, const char *name, const char *mark,
+                      const struct slot *slots, size_t n);
+const struct con_tile *contraction_side_tile(const struct con_writer *w, enum con_axis side);
+size_t contraction_side_count(const struct con_writer *w, enum con_axis side);
+/* Results of a thread, of FMAs: tm x tn. */
+void contraction_simt_threads(const struct con_config *g, int *tm, int *tn);
+
+/* The same in CuTe (cute_contraction.c). */
+bool contraction_cute_functions(struct con_writer *w);
+bool contraction_cute_config(struct con_writer *w, str name);
+bool contraction_cute_rows(struct con_writer *w, size_t operand, const struct con_rows *r,
+                           struct buf *out);
 /* Whether the copy engine can read the operand as it lies. */
 bool contraction_is_direct(const struct contraction *c, const struct con_operand *o);
 

@@ -122,6 +122,8 @@ static void set_tile(const struct contraction *c, struct con_config *g, size_t i
     t->row = t->k_runs ? g->tile_k : side;
     t->pitch = t->row + (g->swizzle ? 0 : t->k_runs || g->path == CON_SIMT ? piece : 8);
     t->bytes = (size_t)t->rows * (size_t)t->pitch * (size_t)g->element;
+    if (g->cute && g->swizzle) /* by the address: tiles begin where the pattern does */
+        t->bytes = (t->bytes + CON_SWIZZLED - 1) / CON_SWIZZLED * CON_SWIZZLED;
     if (t->packed) {
         t->vector = t->async = true;
         t->window = false;
@@ -185,7 +187,7 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
     results = c->nfolds * (size_t)g->tile_m * (size_t)(g->tile_n + 8) * sizeof(float);
     g->shared = (size_t)g->stages * stage;
     g->shared = g->shared > results ? g->shared : results;
-    g->shared += g->warpgroup ? 1024 : 0; /* tiles begin at multiples of that */
+    g->shared += contraction_alignment(g) > 128 ? contraction_alignment(g) : 0;
 }
 
 /* ---- warps and threads ---- */
@@ -237,6 +239,10 @@ static int promotion(const struct contraction *c, const struct con_config *g) {
     return chain > g->tile_k ? chain / g->tile_k : 1;
 }
 
+size_t contraction_alignment(const struct con_config *g) {
+    return g->warpgroup ? 1024 : g->cute && g->swizzle ? CON_SWIZZLED : 128;
+}
+
 int64_t contraction_chain(const struct con_config *g) {
     return g->promote ? 0 : CHAIN_MOST;
 }
@@ -273,6 +279,7 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
         .stages = (int)sheet_decision(sh, "stages", 2),
         .raster = (int)sheet_decision(sh, "raster", 1),
         .swizzle = sheet_decision(sh, "swizzle", 0) != 0,
+        .cute = sheet_is_cute(sh),
     };
     int warps = (int)sheet_decision(sh, "warps", 8);
     g->pack = g->path != CON_SIMT && (c->taps || sheet_decision(sh, "pack", 0) != 0);

@@ -188,7 +188,8 @@ static str comment_text(struct con_writer *w) {
         if (str_find(s, one) == s.n)
             s = sheet_printf(w->sh, "%.*s%.*s", STR_ARG(s), STR_ARG(one));
     }
-    return sheet_printf(w->sh, "%.*s// by %s.", STR_ARG(s), how[w->g.path]);
+    return sheet_printf(w->sh, "%.*s// by %s%s.", STR_ARG(s), w->g.cute ? "CuTe, " : "",
+                        how[w->g.path]);
 }
 
 void contraction_totals(struct con_writer *w, unsigned axes) {
@@ -305,7 +306,8 @@ static str product_text(struct con_writer *w) {
             {"tid", local(w, "tid")},
             {"threads", number(w, w->g.threads)},
         };
-        return sheet_render(w->sh, "gemm_boxes.cu", SLOTS(slots));
+        return sheet_render(w->sh, w->g.cute ? "cute_gemm_boxes.cu" : "gemm_boxes.cu",
+                            SLOTS(slots));
     }
     str load = calls(w, false), keep = calls(w, true);
     return sheet_printf(w->sh,
@@ -319,14 +321,15 @@ static str product_text(struct con_writer *w) {
 
 static str shared_text(struct con_writer *w) {
     str smem = local(w, "smem"), bytes = local(w, "bytes");
-    if (!w->g.warpgroup)
+    size_t alignment = contraction_alignment(&w->g);
+    if (alignment == 128)
         return sheet_printf(w->sh, "extern __shared__ __align__(128) unsigned char %.*s[];",
                             STR_ARG(smem));
     return sheet_printf(w->sh,
                         "extern __shared__ __align__(128) unsigned char %.*s[];\n"
                         "unsigned char *const %.*s = %.*s + (-(unsigned)"
-                        "__cvta_generic_to_shared(%.*s) %% 1024);",
-                        STR_ARG(bytes), STR_ARG(smem), STR_ARG(bytes), STR_ARG(bytes));
+                        "__cvta_generic_to_shared(%.*s) %% %zu);",
+                        STR_ARG(bytes), STR_ARG(smem), STR_ARG(bytes), STR_ARG(bytes), alignment);
 }
 
 static bool put_kernel(struct con_writer *w, str part) {

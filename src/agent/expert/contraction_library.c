@@ -11,9 +11,8 @@ static str number(struct con_writer *w, long long v) {
 
 /* ---- functions that several kernels share ---- */
 
-/* A template that stands once in the file; `mark` is what it defines. */
-static bool put_once(struct con_writer *w, const char *name, const char *mark,
-                     const struct slot *slots, size_t n) {
+bool contraction_once(struct con_writer *w, const char *name, const char *mark,
+                      const struct slot *slots, size_t n) {
     struct buf *out = &w->sh->functions;
     if (str_find(buf_str(out), str_view(mark)) < out->n)
         return true;
@@ -105,9 +104,9 @@ static bool put_warpgroup_functions(struct con_writer *w) {
     };
     str defines = sheet_printf(w->sh, "void %.*s(", STR_ARG(wgmma));
     str loops = sheet_printf(w->sh, "void %s(", contraction_product(w));
-    return put_once(w, "gemm_tensor.cu", "void gemm_barrier_init(", NULL, 0) &&
-           put_once(w, "gemm_wgmma.cu", defines.p, SLOTS(instruction)) &&
-           put_once(w, "gemm_warpgroup.cu", loops.p, SLOTS(loop));
+    return contraction_once(w, "gemm_tensor.cu", "void gemm_barrier_init(", NULL, 0) &&
+           contraction_once(w, "gemm_wgmma.cu", defines.p, SLOTS(instruction)) &&
+           contraction_once(w, "gemm_warpgroup.cu", loops.p, SLOTS(loop));
 }
 
 /* The copies that the loaders call. */
@@ -118,47 +117,49 @@ static bool put_copies(struct con_writer *w) {
         ones |= !w->g.tile[i].vector && w->g.tile[i].async;
     }
     if (rows)
-        ok = put_once(w, "gemm_copy16.cu", "void gemm_copy16(", NULL, 0);
-    return ok && (!ones || put_once(w, "gemm_copy4.cu", "void gemm_copy4(", NULL, 0));
+        ok = contraction_once(w, "gemm_copy16.cu", "void gemm_copy16(", NULL, 0);
+    return ok && (!ones || contraction_once(w, "gemm_copy4.cu", "void gemm_copy4(", NULL, 0));
 }
 
 bool contraction_functions(struct con_writer *w) {
     enum con_path p = w->g.path;
+    if (w->g.cute)
+        return contraction_cute_functions(w);
     const char *name = contraction_product(w);
     str mark = sheet_printf(w->sh, "void %s(", name);
     if (w->g.warpgroup && p == CON_TF32 &&
-        !put_once(w, "gemm_tf32.cu", "unsigned gemm_tf32(", NULL, 0))
+        !contraction_once(w, "gemm_tf32.cu", "unsigned gemm_tf32(", NULL, 0))
         return false;
     if (w->g.warpgroup)
-        return put_once(w, "gemm_place.cu", "void gemm_place(", NULL, 0) &&
+        return contraction_once(w, "gemm_place.cu", "void gemm_place(", NULL, 0) &&
                put_warpgroup_functions(w);
-    if (!put_once(w, "gemm_place.cu", "void gemm_place(", NULL, 0) || !put_copies(w) ||
-        !put_once(w, "gemm_loop.cu", "void gemm_loop(", NULL, 0))
+    if (!contraction_once(w, "gemm_place.cu", "void gemm_place(", NULL, 0) || !put_copies(w) ||
+        !contraction_once(w, "gemm_loop.cu", "void gemm_loop(", NULL, 0))
         return false;
     if (p == CON_SIMT)
-        return put_once(w, "gemm_simt.cu", mark.p, NULL, 0);
+        return contraction_once(w, "gemm_simt.cu", mark.p, NULL, 0);
     struct slot type[] = {{"type", p == CON_F16 ? S("f16") : S("bf16")}};
     struct slot warp[] = {{"name", str_view(name)}, {"multiply", multiply_text(w)}};
     bool tf32 = p == CON_TF32 || p == CON_TF32X3;
-    return put_once(w, "gemm_mma.cu", "void gemm_matrix(", NULL, 0) &&
-           (tf32 ? put_once(w, "gemm_tf32.cu", "unsigned gemm_tf32(", NULL, 0) &&
-                       put_once(w, "gemm_mma_tf32.cu", "void gemm_mma_tf32(", NULL, 0)
-                 : put_once(w, "gemm_half.cu",
-                            p == CON_F16 ? "void gemm_mma_f16(" : "void gemm_mma_bf16(",
-                            SLOTS(type))) &&
-           put_once(w, "gemm_warp.cu", mark.p, SLOTS(warp));
+    return contraction_once(w, "gemm_mma.cu", "void gemm_matrix(", NULL, 0) &&
+           (tf32 ? contraction_once(w, "gemm_tf32.cu", "unsigned gemm_tf32(", NULL, 0) &&
+                       contraction_once(w, "gemm_mma_tf32.cu", "void gemm_mma_tf32(", NULL, 0)
+                 : contraction_once(w, "gemm_half.cu",
+                                    p == CON_F16 ? "void gemm_mma_f16(" : "void gemm_mma_bf16(",
+                                    SLOTS(type))) &&
+           contraction_once(w, "gemm_warp.cu", mark.p, SLOTS(warp));
 }
 
 /* ---- the configuration ---- */
 
-static const struct con_tile *side_tile(const struct con_writer *w, enum con_axis side) {
+const struct con_tile *contraction_side_tile(const struct con_writer *w, enum con_axis side) {
     for (size_t i = 0; i < w->c->noperands; i++)
         if (w->c->operands[i].side == side)
             return &w->g.tile[i];
     return NULL;
 }
 
-static size_t side_count(const struct con_writer *w, enum con_axis side) {
+size_t contraction_side_count(const struct con_writer *w, enum con_axis side) {
     size_t n = 0;
     for (size_t i = 0; i < w->c->noperands; i++)
         n += w->c->operands[i].side == side;
@@ -182,7 +183,7 @@ static str place_text(struct con_writer *w, const struct con_tile *t) {
                         STR_ARG(by), piece, piece);
 }
 
-static void simt_threads(const struct con_config *g, int *tm, int *tn) {
+void contraction_simt_threads(const struct con_config *g, int *tm, int *tn) {
     int each = g->tile_m * g->tile_n / g->threads;
     *tm = each >= 64 ? 8 : 4;
     *tn = each / *tm;
@@ -197,15 +198,15 @@ static str thread_text(struct con_writer *w) {
                             "two of them",
                             w->g.warpgroups, w->g.parts, w->g.parts == 1 ? 1 : 6);
     if (w->g.path == CON_SIMT) {
-        simt_threads(&w->g, &tm, &tn);
+        contraction_simt_threads(&w->g, &tm, &tn);
         return sheet_printf(w->sh, "static constexpr int TM = %d, TN = %d; // of a thread", tm, tn);
     }
     return sheet_printf(w->sh,
                         "static constexpr int WM = %d, WN = %d; // of a warp\n"
                         "static constexpr bool A_ALONG_K = %s, B_ALONG_K = %s; // rows of a tile",
                         w->g.tile_m / w->g.warps_m, w->g.tile_n / w->g.warps_n,
-                        side_tile(w, CON_M)->k_runs ? "true" : "false",
-                        side_tile(w, CON_N)->k_runs ? "true" : "false");
+                        contraction_side_tile(w, CON_M)->k_runs ? "true" : "false",
+                        contraction_side_tile(w, CON_N)->k_runs ? "true" : "false");
 }
 
 static str places_text(struct con_writer *w, const struct con_tile *a, const struct con_tile *b) {
@@ -220,7 +221,10 @@ static str places_text(struct con_writer *w, const struct con_tile *a, const str
 
 bool contraction_config(struct con_writer *w, str name) {
     const struct con_config *g = &w->g;
-    const struct con_tile *a = side_tile(w, CON_M), *b = side_tile(w, CON_N);
+    if (g->cute)
+        return contraction_cute_config(w, name);
+    const struct con_tile *a = contraction_side_tile(w, CON_M),
+                          *b = contraction_side_tile(w, CON_N);
     struct slot slots[] = {
         {"about", sheet_printf(w->sh, "Tiles of %.*s: %d x %d results of %d threads, k by %d.",
                                STR_ARG(w->k.name), g->tile_m, g->tile_n, g->threads, g->tile_k)},
@@ -231,8 +235,8 @@ bool contraction_config(struct con_writer *w, str name) {
         {"bk", number(w, g->tile_k)},
         {"stages", number(w, g->stages)},
         {"folds", number(w, (long long)w->c->nfolds)},
-        {"na", number(w, (long long)side_count(w, CON_M))},
-        {"nb", number(w, (long long)side_count(w, CON_N))},
+        {"na", number(w, (long long)contraction_side_count(w, CON_M))},
+        {"nb", number(w, (long long)contraction_side_count(w, CON_N))},
         {"a_tile", number(w, (long long)a->bytes)},
         {"b_tile", number(w, (long long)b->bytes)},
         {"promote", number(w, g->promote)},

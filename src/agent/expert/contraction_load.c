@@ -272,18 +272,20 @@ static void require_pieces(struct con_writer *w, const struct con_operand *o, in
 /* Where rows come from: a pointer, what of it is the batch's, and a piece's place behind that. */
 struct rows {
     str pointer, offset, source;
+    str pitch; /* from one row to the next */
 };
 
 static struct rows dense_rows(struct con_writer *w, const struct con_operand *o, str side, str k) {
     require_pieces(w, o, 16 / w->g.element);
     return (struct rows){scope_pointer(&w->k, o->read->ref, false), batch_offset(w, o),
-                         source_text(w, o, side, k)};
+                         source_text(w, o, side, k),
+                         scope_int(&w->k, o->k_runs ? o->side_stride : o->k_stride)};
 }
 
 static struct rows packed_rows(struct con_writer *w, size_t operand, str side, str k) {
     const struct con_operand *o = &w->c->operands[operand];
     str pitch = scope_int_plan(&w->k, "pitch", contraction_pitch(w));
-    struct rows r = {w->packed[operand], contraction_slab(w, operand), S("")};
+    struct rows r = {w->packed[operand], contraction_slab(w, operand), S(""), pitch};
     if (r.offset.n)
         r.offset = sheet_printf(w->sh, "%.*s * %.*s * %.*s", STR_ARG(r.offset),
                                 STR_ARG(w->total[o->side]), STR_ARG(pitch));
@@ -319,6 +321,9 @@ static bool load_rows(struct con_writer *w, size_t operand, struct buf *out) {
     str k = sheet_printf(w->sh, "%.*s + %.*s", STR_ARG(k0), STR_ARG(t->k_runs ? col : row));
     struct rows r = t->packed ? packed_rows(w, operand, side, k) : dense_rows(w, o, side, k);
     str base = rows_base(w, operand, &r);
+    struct con_rows plain = {r.pointer, base, r.pitch};
+    if (w->g.cute && !(t->packed && w->listed))
+        return contraction_cute_rows(w, operand, &plain, out);
     struct slot slots[] = {
         {"tensor", w->c->in->task->tensors[o->read->ref].name},
         {"rows", number(w, t->rows)},

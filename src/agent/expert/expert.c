@@ -35,14 +35,14 @@ static void expert_cross(void *self, const struct briefing *b, const struct pare
 }
 
 /* Who wrote what, where the family has not said it itself. */
-static void note_step(struct sheet *sh, const struct step *st) {
+static void note_step(struct sheet *sh, const struct step *st, bool cute) {
     const struct task *t = st->inst->task;
     str names = S("");
     for (size_t i = 0; i < t->ntensors; i++)
         if (tensor_is_output(&t->tensors[i]))
             names = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(names), names.n ? ", " : "",
                                  STR_ARG(t->tensors[i].name));
-    sheet_note(sh, "%s: %.*s", st->family, STR_ARG(names));
+    sheet_note(sh, "%s: %.*s%s", st->family, STR_ARG(names), cute ? ", in CuTe" : "");
 }
 
 static bool write_steps(struct sheet *sh, const struct partition *p, struct buf *out) {
@@ -50,7 +50,9 @@ static bool write_steps(struct sheet *sh, const struct partition *p, struct buf 
         size_t noted = sh->note.n;
         bool ok = p->family[i]->write(sh, &p->steps[i]);
         if (sh->note.n == noted)
-            note_step(sh, &p->steps[i]);
+            note_step(sh, &p->steps[i], p->family[i]->cute && sheet_is_cute(sh));
+        if (sheet_is_cute(sh) && !p->family[i]->cute)
+            sheet_note(sh, "  in CUDA: %s has no writer of CuTe.", p->family[i]->name);
         BUG_IF(!ok && !sheet_failed(sh));
         if (sheet_failed(sh))
             return err_wrap(sh->err, "step %zu, %s", i + 1, p->family[i]->name);

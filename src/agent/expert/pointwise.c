@@ -20,7 +20,8 @@ static bool read_strategy(struct pw *p) {
     p->width = sheet_decision(sh, "vector-width", 1);
     p->persistent = sheet_decision(sh, "persistent", 0) != 0;
     p->hint = sheet_decision(sh, "cache-hint", 0) != 0;
-    p->naive = p->items == 1 && p->width == 1 && !p->persistent;
+    p->cute = sheet_is_cute(sh);
+    p->naive = p->items == 1 && p->width == 1 && !p->persistent && !p->cute;
     int most = sh->briefing->gpu->max_threads_block;
     if (p->block < 1 || p->block > most || p->items < 1 || p->items > 64)
         return err_set(sh->err, ERR_INPUT, "block must be 1 to %d and items 1 to 64", most);
@@ -43,8 +44,8 @@ static str width_note(struct pw *p) {
 static void put_note(struct pw *p) {
     struct sheet *sh = p->sh;
     str width = width_note(p);
-    sheet_note(sh, "pointwise: %.*s: %lld threads a block, %.*s,", STR_ARG(p->k.name),
-               (long long)p->block, STR_ARG(width));
+    sheet_note(sh, "pointwise: %.*s%s: %lld threads a block, %.*s,", STR_ARG(p->k.name),
+               p->cute ? ", in CuTe" : "", (long long)p->block, STR_ARG(width));
     sheet_note(sh, "  %lld vector%s a thread%s, %s, %s.", (long long)p->items,
                p->items == 1 ? "" : "s",
                p->items == 1 ? "" : ", all of them loaded before the first is used",
@@ -125,6 +126,8 @@ static bool write_tiles(struct pw *p) {
         return false;
     put_constants(p);
     choose_names(p);
+    if (p->cute)
+        sheet_include(p->sh, "cute/tensor.hpp");
     if (!pw_write_kernel(p))
         return false;
     buf_puts(&p->sh->functions, buf_str(&p->functions));
@@ -157,6 +160,7 @@ static bool pointwise_write(struct sheet *sh, const struct step *st) {
 const struct family family_pointwise = {
     .name = "pointwise",
     .workload = WORKLOAD_POINTWISE,
+    .cute = true,
     .claim = pw_claim,
     .write = pointwise_write,
 };

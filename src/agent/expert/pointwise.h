@@ -51,6 +51,7 @@ struct pw {
     int64_t block, items, width;
     bool persistent, hint;
     bool naive; /* one thread, one element, no loop */
+    bool cute;  /* full tiles by CuTe's layouts and copies */
     /* Names of variables and constants. */
     str e, item, v, tile, end, total, block_name, items_name, width_name, tile_name;
     struct buf functions;
@@ -82,5 +83,14 @@ bool pw_write_pinned(struct pw *p, const struct pin *pin);
 str pw_vector_type(struct pw *p, enum dtype t);
 str pw_vector_load(struct pw *p, enum dtype t, bool stream);
 str pw_vector_store(struct pw *p, enum dtype t);
+
+/* The same in CuTe (cute_pointwise.c): the function that loads a vector along a row, and its
+ * argument; lines that declare, load, set and store a thread's vectors of a tile. */
+str pw_cute_row(struct pw *p, enum dtype t);
+str pw_cute_pointer(struct pw *p, size_t tensor);
+void pw_cute_load(struct pw *p, const struct pw_read *r, struct buf *declare, struct buf *load);
+void pw_cute_store(struct pw *p, const struct pw_output *o, str value, struct buf *declare,
+                   struct buf *compute, struct buf *store);
+str pw_cute_place(struct pw *p, str prepare);
 
 #endif

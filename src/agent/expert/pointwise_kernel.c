@@ -64,6 +64,10 @@ static str value_text(struct pw *p, const struct pw_read *r, bool vector) {
     buf_init(&b, 64u << 10);
     if (!vector)
         put_element(p, r, &b);
+    else if (p->cute && r->access == PW_FLAT)
+        buf_printf(&b, "%.*s(%.*s, %.*s)", STR_ARG(r->vector), STR_ARG(p->v), STR_ARG(p->item));
+    else if (p->cute)
+        buf_printf(&b, "%.*s(%.*s)", STR_ARG(r->vector), STR_ARG(p->v));
     else if (r->access == PW_FLAT)
         buf_printf(&b, "%.*s[%.*s].at[%.*s]", STR_ARG(r->vector), STR_ARG(p->item), STR_ARG(p->v));
     else
@@ -170,7 +174,12 @@ static str element_text(struct pw *p) {
 
 /* ---- full tiles ---- */
 
-static str loads_text(struct pw *p) {
+/* What declares the vectors of a tile and what loads them; in CUDA all of it is in `loads`. */
+struct load_text {
+    str declarations, loads;
+};
+
+static struct load_text loads_text(struct pw *p) {
     struct buf declare, load, all;
     buf_init(&declare, 64u << 10);
     buf_init(&load, 64u << 10);
@@ -180,6 +189,10 @@ static str loads_text(struct pw *p) {
         enum dtype t = dtype_of(p, r->e->ref);
         if (r->access != PW_FLAT)
             continue;
+        if (p->cute) {
+            pw_cute_load(p, r, &declare, &load);
+            continue;
+        }
         str type = pw_vector_type(p, t), function = pw_vector_load(p, t, p->hint);
         str name = scope_pointer(&p->k, r->e->ref, false);
         buf_printf(&declare, "%.*s %.*s[%.*s];\n", STR_ARG(type), STR_ARG(r->vector),
@@ -187,7 +200,8 @@ static str loads_text(struct pw *p) {
         buf_printf(&load, "%.*s[%.*s] = %.*s(%.*s + %.*s);\n", STR_ARG(r->vector), STR_ARG(p->item),
                    STR_ARG(function), STR_ARG(name), STR_ARG(p->e));
     }
-    struct slot slots[] = {{"declarations", sheet_keep(p->sh, &declare)},
+    struct load_text text = {sheet_keep(p->sh, &declare), S("")};
+    struct slot slots[] = {{"declarations", text.declarations},
                            {"k", p->item},
                            {"items", p->items_name},
                            {"index", str_view(scope_index_type(&p->k))},
@@ -196,9 +210,9 @@ static str loads_text(struct pw *p) {
                            {"block", p->block_name},
                            {"width", p->width_name},
                            {"loads", sheet_keep(p->sh, &load)}};
-    if (slots[0].text.n)
+    if (slots[0].text.n && !p->cute)
         sheet_template(p->sh, "pointwise_loads.cu", slots, sizeof slots / sizeof *slots, &all);
-    str text = sheet_keep(p->sh, &all);
+    text.loads = p->cute ? slots[sizeof slots / sizeof *slots - 1].text : sheet_keep(p->sh, &all);
     buf_release(&declare);
     buf_release(&load);
     buf_release(&all);
@@ -214,8 +228,10 @@ static str prepare_text(struct pw *p) {
         const struct pw_read *r = &p->reads[i];
         enum dtype t = dtype_of(p, r->e->ref);
         if (r->access == PW_ROW) {
-            str type = pw_vector_type(p, t), function = pw_vector_load(p, t, false);
-            str name = scope_pointer(&p->k, r->e->ref, false);
+            str type = p->cute ? S("auto") : pw_vector_type(p, t);
+            str function = p->cute ? pw_cute_row(p, t) : pw_vector_load(p, t, false);
+            str name =
+                p->cute ? pw_cute_pointer(p, r->e->ref) : scope_pointer(&p->k, r->e->ref, false);
             buf_printf(&b, "const %.*s %.*s = %.*s(%.*s + ", STR_ARG(type), STR_ARG(r->vector),
                        STR_ARG(function), STR_ARG(name));
             scope_offset(&p->k, r->e, &b);
@@ -265,6 +281,10 @@ static struct vector_text vector_text(struct pw *p) {
             continue;
         }
         str value = call_text(p, o, true), name = scope_pointer(&p->k, o->s->tensor, true);
+        if (p->cute) {
+            pw_cute_store(p, o, value, &results, &compute, &stores);
+            continue;
+        }
         str type = pw_vector_type(p, t), store = pw_vector_store(p, t);
         buf_printf(&results, "%.*s %.*s;\n", STR_ARG(type), STR_ARG(o->vector));
         buf_printf(&compute, "%.*s.at[%.*s] = %.*s;\n", STR_ARG(o->vector), STR_ARG(p->v),
@@ -315,30 +335,38 @@ static str full_text(struct pw *p, str *rest) {
 }
 
 static str tile_text(struct pw *p, str element) {
-    str rest, full = full_text(p, &rest), loads = loads_text(p), prepare = prepare_text(p);
+    str rest, full = full_text(p, &rest), prepare;
+    struct load_text loads = loads_text(p);
+    prepare = prepare_text(p);
+    if (p->cute)
+        prepare = pw_cute_place(p, prepare);
     struct vector_text vector = vector_text(p);
-    struct slot slots[] = {{"full", full},
-                           {"rest", rest},
-                           {"loads", loads},
-                           {"prepare", prepare},
-                           {"results", vector.results},
-                           {"compute", vector.compute},
-                           {"stores", vector.stores},
-                           {"element", element},
-                           {"index", str_view(scope_index_type(&p->k))},
-                           {"k", p->item},
-                           {"v", p->v},
-                           {"e", p->e},
-                           {"end", p->end},
-                           {"tile", p->tile},
-                           {"total", p->total},
-                           {"items", p->items_name},
-                           {"block", p->block_name},
-                           {"width", p->width_name},
-                           {"tile_size", p->tile_name}};
+    str declarations = sheet_printf(p->sh, "%.*s%s%.*s", STR_ARG(loads.declarations),
+                                    loads.declarations.n ? "\n" : "", STR_ARG(vector.results));
+    struct slot slots[] = {
+        {"full", full},
+        {"rest", rest},
+        {"loads", loads.loads},
+        {"prepare", prepare},
+        {p->cute ? "declarations" : "results", p->cute ? declarations : vector.results},
+        {"compute", vector.compute},
+        {"stores", vector.stores},
+        {"element", element},
+        {"index", str_view(scope_index_type(&p->k))},
+        {"k", p->item},
+        {"v", p->v},
+        {"e", p->e},
+        {"end", p->end},
+        {"tile", p->tile},
+        {"total", p->total},
+        {"items", p->items_name},
+        {"block", p->block_name},
+        {"width", p->width_name},
+        {"tile_size", p->tile_name}};
     struct buf b;
     buf_init(&b, 512u << 10);
-    sheet_template(p->sh, "pointwise_tile.cu", slots, sizeof slots / sizeof *slots, &b);
+    sheet_template(p->sh, p->cute ? "cute_pointwise_tile.cu" : "pointwise_tile.cu", slots,
+                   sizeof slots / sizeof *slots, &b);
     str text = sheet_keep(p->sh, &b);
     buf_release(&b);
     return text;

@@ -93,9 +93,10 @@ bool pw_write_pinned(struct pw *p, const struct pin *pin) {
     sheet_step(sh, "launch %.*s<<<ceil_div(%.*s, %lld), %lld>>>(%.*s)", STR_ARG(p->k.name),
                STR_ARG(count), (long long)p->block, (long long)p->block, STR_ARG(args));
     sheet_note(sh,
-               "pointwise: %.*s: %lld threads a block, one element each, at one place along "
+               "pointwise: %.*s%s: %lld threads a block, one element each, at one place along "
                "%.*s.",
-               STR_ARG(p->k.name), (long long)p->block, STR_ARG(name));
+               STR_ARG(p->k.name), p->cute ? ", in CUDA (nothing to tile)" : "",
+               (long long)p->block, STR_ARG(name));
     const struct used all[] = {{"vector-width", 1}, {"items", 1}, {"persistent", 0}};
     sheet_used(sh, all, sizeof all / sizeof *all);
     bool ok = sheet_template(sh, "pointwise_pinned.cu", slots, sizeof slots / sizeof *slots,

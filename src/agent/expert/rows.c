@@ -396,15 +396,17 @@ static bool write_shared_functions(struct rows *r) {
         bool wanted;
         const char *mark, *name;
     } const all[] = {
-        {s->shifted, "cp_load_edge(", "rows_edge.cu"},
+        {s->shifted && !s->cute, "cp_load_edge(", "rows_edge.cu"},
         {str_find(kernels, S("cp_reload<")) < kernels.n, "cp_reload(", "rows_reload.cu"},
-        {s->cache == 2 && s->vec > 1, "cp_kept(", "rows_kept.cu"},
+        {s->cache == 2 && s->vec > 1 && !s->cute, "cp_kept(", "rows_kept.cu"},
         {lanes, "cp_merge_lanes(P", "rows_merge_lanes.cu"},
         {block && !s->tree, "cp_merge_block(P", "rows_merge_block.cu"},
         {block && s->tree, "cp_merge_tree(P", "rows_merge_tree.cu"},
         {s->cluster > 1, "cp_merge_cluster(P", "rows_merge_cluster.cu"},
         {s->outer && s->team > 1, "cp_merge_columns(P", "rows_merge_columns.cu"},
     };
+    if (s->cute && !rows_cute_functions(r))
+        return false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         str text = buf_str(&r->sh->functions);
         if (all[i].wanted && str_find(text, str_view(all[i].mark)) == text.n &&
@@ -456,5 +458,8 @@ static bool write(struct sheet *sh, const struct step *st) {
     return !sheet_failed(sh);
 }
 
-const struct family family_rows = {
-    .name = "rows", .workload = WORKLOAD_NORMALISATION, .claim = claim, .write = write};
+const struct family family_rows = {.name = "rows",
+                                   .workload = WORKLOAD_NORMALISATION,
+                                   .cute = true,
+                                   .claim = claim,
+                                   .write = write};

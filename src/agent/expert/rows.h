@@ -98,6 +98,7 @@ struct rows_shape {
     int cache;   /* 0 none, 1 registers, 2 shared memory */
     bool online; /* folds that depend on each other in one pass */
     bool hint;
+    bool cute;     /* packs are fragments, moved by CuTe's copies */
     bool tree;     /* parts of a block by halving in shared memory, not by shuffles */
     bool shifted;  /* rows begin anywhere: packs are aligned, columns masked at both ends */
     size_t suffix; /* reduced variables whose extents together are a multiple of vec */
@@ -211,10 +212,22 @@ bool rows_is_loaded(const struct rows *r, const struct rows_read *q, size_t pass
 void rows_hold_reads(struct rows *r, size_t pass);
 /* Arrays of packs: those of a pass, or those that registers keep for all. */
 str rows_declarations(struct rows *r, size_t pass, bool kept);
-str rows_load_value(struct rows *r, const struct rows_read *q, str pointer, str offset);
+/* Pack k of a read, loaded. */
+str rows_load_line(struct rows *r, const struct rows_read *q, str pointer, str offset);
+str rows_result_pack(struct rows *r, const struct rows_read *q);
+str rows_result_element(struct rows *r, const struct rows_read *q);
 str rows_store_line(struct rows *r, size_t tensor, str pointer, str offset, str value, bool pack);
 str rows_offset(struct rows *r, const struct expr *e);
 str rows_pointer(struct rows *r, size_t tensor, bool write);
+
+/* The same in CuTe (cute_rows.c): declarations of all packs of a read and of one that a map fills,
+ * loads, what shared memory keeps, the functions they call. */
+str rows_cute_packs(struct rows *r, const struct rows_read *q);
+str rows_cute_pack(struct rows *r, const struct rows_read *q);
+str rows_cute_load(struct rows *r, const struct rows_read *q, str pointer, str offset);
+str rows_cute_edge(struct rows *r, const struct rows_read *q);
+str rows_cute_kept(struct rows *r, const struct rows_read *q, str slot, bool load);
+bool rows_cute_functions(struct rows *r);
 
 /* ---- loops (rows_pass.c, rows_outer.c) ---- */
 

@@ -6,6 +6,19 @@ const char *rows_element_type(const struct rows *r, size_t tensor) {
     return dtype_info(r->st->inst->task->tensors[tensor].dtype)->cuda;
 }
 
+/* A pack that a map fills, and its element v. */
+str rows_result_pack(struct rows *r, const struct rows_read *q) {
+    if (r->shape.cute)
+        return rows_cute_pack(r, q);
+    str type = rows_pack_type(r, q->e->ref);
+    return sheet_printf(r->sh, "%.*s %.*s;", STR_ARG(type), STR_ARG(q->name));
+}
+
+str rows_result_element(struct rows *r, const struct rows_read *q) {
+    return sheet_printf(r->sh, r->shape.cute ? "%.*s(%.*s)" : "%.*s.at[%.*s]", STR_ARG(q->name),
+                        STR_ARG(r->n.v));
+}
+
 str rows_pack_type(struct rows *r, size_t tensor) {
     const char *type = rows_element_type(r, tensor);
     return r->shape.vec == 1 ? str_view(type) : sheet_printf(r->sh, "cp_pack<%s, kVec>", type);
@@ -13,6 +26,9 @@ str rows_pack_type(struct rows *r, size_t tensor) {
 
 /* Element v of pack k. */
 static str element_text(struct rows *r, str name) {
+    if (r->shape.cute)
+        return sheet_printf(r->sh, "%.*s(%.*s, %.*s)", STR_ARG(name),
+                            STR_ARG(r->shape.vec == 1 ? S("0") : r->n.v), STR_ARG(r->n.k));
     return r->shape.vec == 1 ? sheet_printf(r->sh, "%.*s[%.*s]", STR_ARG(name), STR_ARG(r->n.k))
                              : sheet_printf(r->sh, "%.*s[%.*s].at[%.*s]", STR_ARG(name),
                                             STR_ARG(r->n.k), STR_ARG(r->n.v));
@@ -48,8 +64,10 @@ str rows_declarations(struct rows *r, size_t pass, bool kept) {
         if (kept ? !lives : lives || !is_used(q, pass))
             continue;
         str type = rows_pack_type(r, q->e->ref);
-        all = rows_lines(
-            r, all, sheet_printf(r->sh, "%.*s %.*s[kItems];", STR_ARG(type), STR_ARG(q->name)));
+        str line = r->shape.cute
+                       ? rows_cute_packs(r, q)
+                       : sheet_printf(r->sh, "%.*s %.*s[kItems];", STR_ARG(type), STR_ARG(q->name));
+        all = rows_lines(r, all, line);
     }
     return all;
 }
@@ -73,7 +91,7 @@ static bool is_read_once(const struct rows *r, const struct expr *e, uint32_t pa
     return (expr_uses(e) & kept) == kept && !has_gather(e) && !again;
 }
 
-str rows_load_value(struct rows *r, const struct rows_read *q, str pointer, str offset) {
+static str rows_load_value(struct rows *r, const struct rows_read *q, str pointer, str offset) {
     bool stream = is_streamed(r, q->e->ref) && is_read_once(r, q->e, q->passes);
     bool kept = r->shape.hint && !stream;
     const char *form = r->shape.vec > 1
@@ -86,12 +104,21 @@ str rows_load_value(struct rows *r, const struct rows_read *q, str pointer, str 
     return sheet_printf(r->sh, form, STR_ARG(pointer), STR_ARG(offset));
 }
 
+str rows_load_line(struct rows *r, const struct rows_read *q, str pointer, str offset) {
+    if (r->shape.cute)
+        return rows_cute_load(r, q, pointer, offset);
+    str value = rows_load_value(r, q, pointer, offset);
+    return sheet_printf(r->sh, "%.*s[%.*s] = %.*s;", STR_ARG(q->name), STR_ARG(r->n.k),
+                        STR_ARG(value));
+}
+
 str rows_store_line(struct rows *r, size_t tensor, str pointer, str offset, str value, bool pack) {
     bool plain = !pack && !is_streamed(r, tensor);
     if (!plain && str_find(offset, S(" ")) < offset.n)
         offset = sheet_printf(r->sh, "(%.*s)", STR_ARG(offset));
     return sheet_printf(r->sh,
-                        pack    ? "cp_store(%.*s + %.*s, %.*s);"
+                        pack    ? r->shape.cute ? "cp_put(%.*s + %.*s, %.*s);"
+                                                : "cp_store(%.*s + %.*s, %.*s);"
                         : plain ? "%.*s[%.*s] = %.*s;"
                                 : "__stcs(%.*s + %.*s, %.*s);",
                         STR_ARG(pointer), STR_ARG(offset), STR_ARG(value));

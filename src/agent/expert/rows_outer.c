@@ -37,10 +37,7 @@ static str loads_text(struct rows *r, size_t pass) {
         if (!rows_is_loaded(r, q, pass))
             continue;
         str pointer = rows_pointer(r, q->e->ref, false), offset = rows_offset(r, q->e);
-        str value = rows_load_value(r, q, pointer, offset);
-        all = rows_lines(r, all,
-                         sheet_printf(r->sh, "%.*s[%.*s] = %.*s;", STR_ARG(q->name),
-                                      STR_ARG(r->n.k), STR_ARG(value)));
+        all = rows_lines(r, all, rows_load_line(r, q, pointer, offset));
     }
     if (!all.n)
         return all;
@@ -105,7 +102,7 @@ static str map_element(struct rows *r, size_t map) {
     str value = scope_text(&r->k, m->body);
     value = scope_packed(&r->k, m->s->tensor, m->body->value_kind, value);
     if (q->kind == READ_PACK && r->shape.vec > 1)
-        return sheet_printf(r->sh, "%.*s.at[%.*s] = %.*s;", STR_ARG(q->name), STR_ARG(r->n.v),
+        return sheet_printf(r->sh, "%.*s = %.*s;", STR_ARG(rows_result_element(r, q)),
                             STR_ARG(value));
     str pointer = scope_pointer(&r->k, m->s->tensor, true), offset = rows_offset(r, m->place);
     return rows_store_line(r, m->s->tensor, pointer, offset, value, false);
@@ -133,9 +130,8 @@ str rows_outer_maps_text(struct rows *r) {
         set_lane(r, lane, false);
         if (q->kind != READ_PACK || r->shape.vec == 1)
             continue;
-        str type = rows_pack_type(r, q->e->ref), pointer = rows_pointer(r, q->e->ref, true);
-        body =
-            rows_lines(r, body, sheet_printf(r->sh, "%.*s %.*s;", STR_ARG(type), STR_ARG(q->name)));
+        str pointer = rows_pointer(r, q->e->ref, true);
+        body = rows_lines(r, body, rows_result_pack(r, q));
         stores = rows_lines(
             r, stores, rows_store_line(r, q->e->ref, pointer, rows_offset(r, q->e), q->name, true));
     }

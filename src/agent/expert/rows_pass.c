@@ -38,31 +38,32 @@ static struct place pack_place(struct rows *r, const struct rows_read *q, bool w
                                                 STR_ARG(r->n.col), STR_ARG(run))};
 }
 
-/* The place of this column in what the block keeps. */
-static str kept_text(struct rows *r, const struct rows_read *q) {
+/* Pack k from or to the place of this column in what the block keeps. */
+static str kept_line(struct rows *r, const struct rows_read *q, bool load) {
     str slot = r->bounded
                    ? sheet_printf(r->sh, "(%.*s - %.*s)", STR_ARG(r->n.col), STR_ARG(r->n.from))
                    : r->n.col;
-    return sheet_printf(r->sh, r->shape.vec == 1 ? "*(%.*s + %.*s)" : "cp_kept<kVec>(%.*s + %.*s)",
-                        STR_ARG(q->cache), STR_ARG(slot));
+    if (r->shape.cute)
+        return rows_cute_kept(r, q, slot, load);
+    str kept =
+        sheet_printf(r->sh, r->shape.vec == 1 ? "*(%.*s + %.*s)" : "cp_kept<kVec>(%.*s + %.*s)",
+                     STR_ARG(q->cache), STR_ARG(slot));
+    str pack = sheet_printf(r->sh, "%.*s[%.*s]", STR_ARG(q->name), STR_ARG(r->n.k));
+    return sheet_printf(r->sh, "%.*s = %.*s;", STR_ARG(load ? pack : kept),
+                        STR_ARG(load ? kept : pack));
 }
 
 static str load_text(struct rows *r, const struct rows_read *q, size_t pass) {
-    struct sheet *sh = r->sh;
-    bool keeps = q->cached && r->shape.cache == 2;
-    str to = sheet_printf(sh, "%.*s[%.*s]", STR_ARG(q->name), STR_ARG(r->n.k)), value;
-    if (keeps && !rows_is_first_use(q, pass)) {
-        value = kept_text(r, q);
-        return sheet_printf(sh, "%.*s = %.*s;", STR_ARG(to), STR_ARG(value));
-    }
-    if (r->shape.shifted) {
-        value = sheet_printf(sh, "cp_load_edge<kVec>(%.*s, %.*s, %.*s)", STR_ARG(q->pointer),
-                             STR_ARG(r->n.col), STR_ARG(r->n.cols));
-    } else {
-        struct place p = pack_place(r, q, false);
-        value = rows_load_value(r, q, p.pointer, p.offset);
-    }
-    return sheet_printf(sh, "%.*s = %.*s;", STR_ARG(to), STR_ARG(value));
+    if (q->cached && r->shape.cache == 2 && !rows_is_first_use(q, pass))
+        return kept_line(r, q, true);
+    if (r->shape.shifted && r->shape.cute)
+        return rows_cute_edge(r, q);
+    if (r->shape.shifted)
+        return sheet_printf(r->sh, "%.*s[%.*s] = cp_load_edge<kVec>(%.*s, %.*s, %.*s);",
+                            STR_ARG(q->name), STR_ARG(r->n.k), STR_ARG(q->pointer),
+                            STR_ARG(r->n.col), STR_ARG(r->n.cols));
+    struct place p = pack_place(r, q, false);
+    return rows_load_line(r, q, p.pointer, p.offset);
 }
 
 /* What was loaded in this pass and is kept in shared memory: after all loads are under way. */
@@ -72,10 +73,7 @@ static str keeps_text(struct rows *r, size_t pass) {
         const struct rows_read *q = &r->reads[i];
         if (!q->cached || !rows_is_loaded(r, q, pass) || !rows_is_first_use(q, pass))
             continue;
-        str to = kept_text(r, q);
-        all = rows_lines(r, all,
-                         sheet_printf(r->sh, "%.*s = %.*s[%.*s];", STR_ARG(to), STR_ARG(q->name),
-                                      STR_ARG(r->n.k)));
+        all = rows_lines(r, all, kept_line(r, q, false));
     }
     return all;
 }
@@ -155,7 +153,8 @@ str rows_level_text(struct rows *r, size_t level) {
 static str store_text(struct rows *r, const struct rows_read *q) {
     struct sheet *sh = r->sh;
     if (r->shape.shifted)
-        return sheet_printf(sh, "cp_store_edge(%.*s, %.*s, %.*s, %.*s);", STR_ARG(q->pointer),
+        return sheet_printf(sh, "%s(%.*s, %.*s, %.*s, %.*s);",
+                            r->shape.cute ? "cp_put_edge" : "cp_store_edge", STR_ARG(q->pointer),
                             STR_ARG(r->n.col), STR_ARG(r->n.cols), STR_ARG(q->name));
     struct place p = pack_place(r, q, true);
     return rows_store_line(r, q->e->ref, p.pointer, p.offset, q->name, r->shape.vec > 1);
@@ -171,8 +170,7 @@ static str map_element(struct rows *r, size_t map) {
     if (q->kind == READ_PACK && r->shape.vec == 1)
         return rows_store_line(r, m->s->tensor, q->pointer, r->n.col, value, false);
     if (q->kind == READ_PACK)
-        return sheet_printf(sh, "%.*s.at[%.*s] = %.*s;", STR_ARG(q->name), STR_ARG(r->n.v),
-                            STR_ARG(value));
+        return sheet_printf(sh, "%.*s = %.*s;", STR_ARG(rows_result_element(r, q)), STR_ARG(value));
     str pointer = scope_pointer(&r->k, m->s->tensor, true), offset = rows_offset(r, m->place);
     return rows_store_line(r, m->s->tensor, pointer, offset, value, false);
 }
@@ -225,9 +223,7 @@ str rows_maps_text(struct rows *r) {
         const struct rows_read *q = &r->stores[i];
         if (!r->g.maps[i].whole || q->kind != READ_PACK || r->shape.vec == 1)
             continue;
-        str type = rows_pack_type(r, q->e->ref);
-        body =
-            rows_lines(r, body, sheet_printf(r->sh, "%.*s %.*s;", STR_ARG(type), STR_ARG(q->name)));
+        body = rows_lines(r, body, rows_result_pack(r, q));
     }
     body = rows_lines(r, body, elements_text(r, map_elements(r)));
     body = rows_lines(r, body, map_stores(r));

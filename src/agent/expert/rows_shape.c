@@ -163,6 +163,7 @@ void rows_settle_packs(struct rows *r) {
     s->split = s->cluster = s->team = 1;
     s->online = sheet_decision(r->sh, "row-online", 1) != 0;
     s->hint = sheet_decision(r->sh, "cache-hint", 0) != 0;
+    s->cute = sheet_is_cute(r->sh);
     s->tree = sheet_decision(r->sh, "reduce-kind", 1) == 0;
     s->cache = (int)sheet_decision(r->sh, "row-cache", 1);
     if (s->outer)
@@ -329,7 +330,8 @@ static void note_step(struct rows *r) {
         str name = r->st->inst->task->tensors[r->st->inst->task->statements[i].tensor].name;
         names = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(names), i ? ", " : "", STR_ARG(name));
     }
-    sheet_note(r->sh, "rows: %.*s. %.*s", STR_ARG(names), STR_ARG(place));
+    sheet_note(r->sh, "rows: %.*s%s. %.*s", STR_ARG(names), r->shape.cute ? ", in CuTe" : "",
+               STR_ARG(place));
 }
 
 /* Folds that need each other in one pass. */

@@ -257,6 +257,10 @@ void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
         sheet_note(sh, "  shape and hardware decide: %.*s", STR_ARG(list));
 }
 
+bool sheet_is_cute(const struct sheet *sh) {
+    return sheet_decision(sh, "dialect", 0) == 1;
+}
+
 /* ---- plan text ---- */
 
 /* Infix signs of the plan's arithmetic. */

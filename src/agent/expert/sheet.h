@@ -90,6 +90,7 @@ struct used {
     int64_t value;
 };
 void sheet_used(struct sheet *sh, const struct used *all, size_t n);
+bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
 
 /* What several steps may share: a constant, a type, a function of the file. True the first time:
  * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),
@@ -185,6 +186,7 @@ str fold_combine(struct sheet *sh, enum reduction r, str into, str term);
 struct family {
     const char *name;
     enum workload workload; /* whose decisions it goes by */
+    bool cute;              /* it honours the decision dialect */
     bool fuses; /* it matches operands that are computed (attention): the form keeps them inside
                    their products when it takes anything */
     bool (*claim)(const struct briefing *b, const struct form *f, const bool *done, size_t first,

@@ -1,0 +1,97 @@
+// The product of one block by wgmma, as the TiledMMA of G has it. The last warpgroup's first thread
+// keeps STAGES tiles of k on their way; the others multiply. Results go to shared memory, FOLDS tiles
+// of BM rows of CN floats.
+template <class G, class Load>
+static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin, int k_end,
+                                               Load load) {
+    using namespace cute;
+    using operand = typename G::operand;
+    __shared__ uint64_t full[G::STAGES], empty[G::STAGES];
+    const int warpgroup = threadIdx.x / 128, tiles = (k_end - k_begin + G::BK - 1) / G::BK;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < G::STAGES; s++) {
+            initialize_barrier(full[s], 1);
+            initialize_barrier(empty[s], G::WARPGROUPS);
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    if (warpgroup == G::WARPGROUPS) {
+        ${fewer}
+        for (int t = 0; threadIdx.x % 128 == 0 && t < tiles; t++) {
+            const int s = t % G::STAGES;
+            wait_barrier(empty[s], t / G::STAGES % 2 ^ 1);
+            set_barrier_transaction_bytes(full[s], G::STAGE);
+            load(smem + s * G::STAGE, k_begin + t * G::BK, &full[s]);
+        }
+        return;
+    }
+    ${more}
+    typename G::Mma mma;
+    const auto part = mma.get_slice(threadIdx.x);
+    auto tile_a = [&](int stage, int i) {
+        return make_tensor(make_smem_ptr((operand *)(smem + stage * G::STAGE + i * G::A_TILE)),
+                           typename G::LayoutA{});
+    };
+    auto tile_b = [&](int stage, int i) {
+        return make_tensor(make_smem_ptr((operand *)(smem + stage * G::STAGE + G::NA * G::A_TILE +
+                                                     i * G::B_TILE)),
+                           typename G::LayoutB{});
+    };
+    decltype(partition_fragment_C(mma, Shape<Int<G::BM>, Int<G::BN>>{})) acc[G::FOLDS],
+        sum[G::PROMOTE ? G::FOLDS : 1];
+#pragma unroll
+    for (int f = 0; f < G::FOLDS; f++) {
+        clear(acc[f]); // where k is empty
+        clear(sum[G::PROMOTE ? f : 0]);
+    }
+    for (int t = 0; t < tiles;) {
+        const int chain = G::PROMOTE ? min(t + G::PROMOTE, tiles) : tiles;
+        for (int begin = t; t < chain; t++) {
+            const int s = t % G::STAGES;
+            wait_barrier(full[s], t / G::STAGES % 2);
+            warpgroup_arrive();
+#pragma unroll
+            for (int f = 0; f < G::FOLDS; f++) {
+                auto a = part.partition_fragment_A(tile_a(s, G::NA > 1 ? f : 0));
+                auto b = part.partition_fragment_B(tile_b(s, G::NB > 1 ? f : 0));
+#pragma unroll
+                for (int k = 0; k < size<2>(a); k++) {
+                    mma.accumulate_ =
+                        t > begin || k > 0 ? GMMA::ScaleOut::One : GMMA::ScaleOut::Zero;
+                    gemm(mma, a(_, _, k), b(_, _, k), acc[f]);
+                }
+            }
+            warpgroup_commit_batch();
+            // With at most this group under way, the tile before is free.
+            warpgroup_wait<1>();
+            if (t > begin && threadIdx.x % 128 == 0)
+                arrive_barrier(empty[(t - 1) % G::STAGES]);
+        }
+        warpgroup_wait<0>();
+        if (threadIdx.x % 128 == 0)
+            arrive_barrier(empty[(t - 1) % G::STAGES]);
+        // Tensor cores cut off what their sums do not hold: now and then what they have summed is
+        // added in full precision.
+#pragma unroll
+        for (int f = 0; f < G::FOLDS; f++) {
+            warpgroup_fence_operand(acc[f]);
+#pragma unroll
+            for (int i = 0; i < (G::PROMOTE ? size(acc[f]) : 0); i++)
+                sum[G::PROMOTE ? f : 0](i) += acc[f](i);
+        }
+    }
+    asm volatile("bar.sync 1, %0;" ::"n"(G::WARPGROUPS * 128) : "memory");
+    auto results = make_tensor(make_smem_ptr((float *)smem),
+                               Layout<Shape<Int<G::BM>, Int<G::BN>, Int<G::FOLDS>>,
+                                      Stride<Int<G::CN>, _1, Int<G::BM * G::CN>>>{});
+    // One by one: a copy of whole vectors would have accumulators moved while wgmma writes them.
+#pragma unroll
+    for (int f = 0; f < G::FOLDS; f++) {
+        auto mine = part.partition_C(results(_, _, f));
+#pragma unroll
+        for (int i = 0; i < size(mine); i++)
+            mine(i) = G::PROMOTE ? sum[G::PROMOTE ? f : 0](i) : acc[f](i);
+    }
+    asm volatile("bar.sync 1, %0;" ::"n"(G::WARPGROUPS * 128) : "memory");
+}
