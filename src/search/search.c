@@ -411,7 +411,7 @@ static size_t plan_size(const struct search *s) {
     if (s->o->how == SEARCH_RANDOM)
         return 0;
     bool all = s->o->how == SEARCH_ONCE && s->e.o.candidates;
-    return all ? (size_t)s->e.o.candidates : s->e.o.population;
+    return all ? (size_t)s->e.o.candidates : search_plan(s->e.o.population);
 }
 
 static size_t population_of(const struct search *s) {
