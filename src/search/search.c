@@ -457,9 +457,9 @@ static bool begin(struct search *s) {
     uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
     search_emit_text(s, EVENT_START, S(""),
                      arena_printf(s->mem, "%s, %llu strategies, history of %zu run%s",
-                                  s->o->agent->name, (unsigned long long)space, s->history.n,
-                                  s->history.n == 1 ? "" : "s"));
-    s->best->precedents = s->history.n;
+                                  s->o->agent->name, (unsigned long long)space, s->recalled.nruns,
+                                  s->recalled.nruns == 1 ? "" : "s"));
+    s->best->precedents = s->recalled.nruns;
     return read_number(s, NOTE_ELAPSED, 0, &s->before_ms) &&
            read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends) &&
            (plan_size(s) == 0 || ask_plan(s, plan_size(s)));
