@@ -10,8 +10,9 @@
 
 #include "strategy/strategy.h"
 
-#define CREDIT_REJECTED 0.7 /* logarithm: how much slower than the slowest a rejected one counts   \
-                             */
+#define CREDIT_REJECTED                                                                            \
+    0.7 /* logarithm: how much slower than the slowest a rejected one counts                       \
+         */
 
 /* What a strategy came to on another task. */
 struct precedent {

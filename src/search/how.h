@@ -12,6 +12,12 @@ enum search_how {
 
 #define SEARCH_POPULATION 12
 
+/* Strategies that the planner is asked for: what follows is made from what they came to, and two
+ * thirds of a generation are enough to begin with. */
+static inline size_t search_plan(size_t population) {
+    return population - population / 3;
+}
+
 /* Candidates under way at a time: fewer would let compilers or devices wait, more would be made
  * from what is known too early. Many workers get a whole population at the most. */
 static inline size_t search_window(size_t population, size_t workers) {

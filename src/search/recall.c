@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEDS_MOST 16
-#define SEEDS_RUN  4
+#define SEEDS_MOST    16
+#define OVERLAP_LEAST 0.75
+#define SEEDS_RUN     4
 
 /* The text's decisions as far as the catalogue has them, made legal here. */
 static void adopt(const struct briefing *b, str text, struct strategy *out) {
@@ -20,6 +21,23 @@ static void adopt(const struct briefing *b, str text, struct strategy *out) {
         }
     }
     strategy_repair(b->catalogue, &b->ground, out);
+}
+
+/* How many of the task's decisions a run's strategies have, as a share. */
+static double overlap(const struct history_run *run, const struct briefing *b) {
+    struct strategy own;
+    size_t here = 0, both = 0;
+    strategy_fallback(b->catalogue, &b->ground, &own);
+    for (size_t i = 0; i < b->catalogue->n; i++) {
+        str text = run->n ? run->trials[0].strategy : S(""), word;
+        if (own.value[i] == STRATEGY_UNSET)
+            continue;
+        here++;
+        while (str_word(&text, ' ', &word))
+            both +=
+                str_eq(str_cut(word, 0, str_find(word, S("="))), b->catalogue->decisions[i].name);
+    }
+    return here ? (double)both / (double)here : 0;
 }
 
 /* ---- seeds ---- */
@@ -50,7 +68,7 @@ static void add_seeds(const struct history *h, const struct briefing *b, struct 
             const struct history_run *run = &h->runs[i];
             size_t at = kth(run, k);
             struct parent p;
-            if (at == run->n)
+            if (at == run->n || overlap(run, b) < OVERLAP_LEAST)
                 continue;
             adopt(b, run->trials[at].strategy, &p.strategy);
             p.time_s = run->trials[at].ratio;
@@ -90,7 +108,10 @@ void recall_make(const struct history *h, const struct briefing *b, struct arena
                              .precedents = arena_array(a, struct precedent, trials + 1)};
     add_seeds(h, b, out);
     for (size_t i = 0; i < h->n; i++)
-        add_precedents(&h->runs[i], b, out);
+        if (overlap(&h->runs[i], b) >= OVERLAP_LEAST) {
+            add_precedents(&h->runs[i], b, out);
+            out->nruns++;
+        }
 }
 
 /* ---- of a run ---- */

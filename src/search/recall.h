@@ -8,7 +8,10 @@
 
 #define RECALL_RUNS 8 /* a run begins with, at the most */
 
+/* Only runs whose strategies have three quarters of this task's decisions: what is known of others
+ * says too little. */
 struct recalled {
+    size_t nruns;         /* that it was made from */
     struct parent *seeds; /* what did best in each run, the most alike run first, then what came
                              second …; time_s is relative: 1 is the best of its run */
     size_t nseeds;

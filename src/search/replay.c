@@ -127,7 +127,7 @@ static void set_up(struct player *p) {
     p->trial = arena_array(p->a, size_t, o->candidates);
     p->out->trials = arena_array(p->a, struct replay_trial, o->candidates);
     if (o->how != SEARCH_RANDOM)
-        ask_plan(p, o->how == SEARCH_ONCE ? o->candidates : population);
+        ask_plan(p, o->how == SEARCH_ONCE ? o->candidates : search_plan(population));
 }
 
 void replay_run(const struct replay_options *o, struct arena *a, struct replay *out) {

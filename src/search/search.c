@@ -411,7 +411,7 @@ static size_t plan_size(const struct search *s) {
     if (s->o->how == SEARCH_RANDOM)
         return 0;
     bool all = s->o->how == SEARCH_ONCE && s->e.o.candidates;
-    return all ? (size_t)s->e.o.candidates : s->e.o.population;
+    return all ? (size_t)s->e.o.candidates : search_plan(s->e.o.population);
 }
 
 static size_t population_of(const struct search *s) {
@@ -457,9 +457,9 @@ static bool begin(struct search *s) {
     uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
     search_emit_text(s, EVENT_START, S(""),
                      arena_printf(s->mem, "%s, %llu strategies, history of %zu run%s",
-                                  s->o->agent->name, (unsigned long long)space, s->history.n,
-                                  s->history.n == 1 ? "" : "s"));
-    s->best->precedents = s->history.n;
+                                  s->o->agent->name, (unsigned long long)space, s->recalled.nruns,
+                                  s->recalled.nruns == 1 ? "" : "s"));
+    s->best->precedents = s->recalled.nruns;
     return read_number(s, NOTE_ELAPSED, 0, &s->before_ms) &&
            read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends) &&
            (plan_size(s) == 0 || ask_plan(s, plan_size(s)));
