@@ -280,8 +280,8 @@ HALF2(h, half_to_float, float_to_half)
 HALF2(bh, bhalf_to_float, float_to_bhalf)
 #undef HALF2
 
-/* Which of several NaNs comes out differs between processors: the GPU gives the last operand's,
- * quiet, and one of its own where no operand is one. */
+/* Which of several NaNs comes out differs between processors: the GPU gives the last operand's (of
+ * an fma the second's, else the third's), quiet, and one of its own where no operand is one. */
 #define QUIET (UINT64_C(1) << 51)
 static inline double d_result(double r, double a, double b) {
     uint64_t nan = b != b   ? bits_of_double(b) | QUIET
@@ -300,8 +300,7 @@ static inline double d_mul(double a, double b) {
 }
 static inline double d_fma(double a, double b, double c) {
     double r = fma(a, b, c);
-    uint64_t nan = c != c ? bits_of_double(c) | QUIET : bits_of_double(d_result(r, a, b));
-    return r == r ? r : double_of(nan);
+    return b != b ? d_result(r, b, b) : d_result(r, a, c);
 }
 /* The sign of a number; a NaN keeps its own. */
 static inline double d_neg(double a) {
@@ -445,9 +444,13 @@ static inline uint32_t absdiff4(uint32_t a, uint32_t b, bool sgn) {
 static inline uint32_t sum4(uint32_t v) {
     return (v & 0xff) + (v >> 8 & 0xff) + (v >> 16 & 0xff) + (v >> 24);
 }
-/* The n-th set bit from `base`, upwards or, for negative n, downwards; ~0: there is none. */
+/* The n-th set bit from `base`, upwards or, for negative n, downwards; ~0: there is none. A GPU has
+ * no instruction for it, and the compiler's routine searches for the -n-th bit of the mask turned
+ * round: -2^31 stays negative there, is not too many, and ends at bit 0. */
 static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t n) {
     int32_t step = n < 0 ? -1 : 1, left = n < 0 ? -(n + 1) : n - 1;
+    if (n == INT32_MIN)
+        return 0;
     if (n == 0)
         return base < 32 && mask >> base & 1 ? base : ~0u;
     for (int64_t i = base; i >= 0 && i < 32; i += step)

@@ -158,6 +158,17 @@ uint32_t tile_map_box_bytes(const struct tile_map *m) {
     return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
+/* From row to row of a box in shared memory. */
+static uint32_t row_pitch(const struct tile_map *m) {
+    return m->swizzle ? m->swizzle : m->box[0] * tile_map_type_bytes(m->type);
+}
+static uint64_t box_span(const struct tile_map *m) {
+    uint64_t bytes = row_pitch(m); /* at most 2048 * 256^4 */
+    for (unsigned i = 1; i < m->rank; i++)
+        bytes *= box_count(m, i);
+    return bytes;
+}
+
 void tile_walk_start(struct tile_walk *w, const struct tile_map *m, const int32_t *coordinate,
                      uint32_t shared, bool store) {
     *w = (struct tile_walk){.map = m,
@@ -185,7 +196,7 @@ static bool row_address(const struct tile_walk *w, uint64_t *address) {
 
 static void next_row(struct tile_walk *w) {
     unsigned i = 1;
-    w->shared += w->row_bytes;
+    w->shared += row_pitch(w->map);
     w->row_done = 0;
     while (i < w->map->rank && ++w->at[i] == w->count[i])
         w->at[i++] = 0;
@@ -255,7 +266,7 @@ const char *tile_bulk_check(uint64_t dst, uint64_t src, uint64_t bytes) {
 /* An H200 answers the last two with an illegal instruction. */
 const char *tile_tensor_check(const struct tile_map *m, const int32_t *coordinate, uint32_t shared,
                               bool store) {
-    if (tile_map_box_bytes(m) > MAX_SHARED)
+    if (box_span(m) > MAX_SHARED)
         return "the tensor map's box is larger than shared memory";
     if (shared % 128)
         return "a tensor copy's shared memory must be aligned to 128 bytes";

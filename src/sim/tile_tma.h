@@ -57,7 +57,9 @@ bool tile_map_decode(const uint8_t *bytes, struct tile_map *out); /* false: not 
  * dimension. The result is checked as in tile_map_encode. */
 bool tile_map_replace(uint8_t *bytes, str field, uint32_t ord, uint64_t value, struct err *err);
 
-/* Bytes of a box in shared memory: what a load adds to its mbarrier, inside the tensor or not. */
+/* Bytes of a box: what a load adds to its mbarrier, inside the tensor or not. In shared memory it
+ * may take more: under a swizzle rows lie as many bytes apart as the swizzle has, however short
+ * they are, and what is between them stays as it was. */
 uint32_t tile_map_box_bytes(const struct tile_map *m);
 
 /* The shared address where the byte at a linear address lies. */

@@ -23,16 +23,17 @@ static struct tile_map map_2d(enum tile_map_type t, uint32_t cols, uint32_t rows
                              .swizzle = swizzle};
 }
 
-/* By definition: element after element, its shared address swizzled by itself. */
+/* By definition: element after element, its shared address swizzled by itself; a swizzled row takes
+ * as many bytes as the swizzle has. */
 static void expect_load(const struct tile_map *m, const int32_t *at, uint32_t shared) {
-    uint32_t bytes = tile_map_type_bytes(m->type), i[5] = {0}, n[5] = {1, 1, 1, 1, 1}, linear = 0;
+    uint32_t bytes = tile_map_type_bytes(m->type), i[5] = {0}, n[5] = {1, 1, 1, 1, 1}, row = 0;
     for (unsigned r = 0; r < m->rank; r++)
         n[r] = r ? (m->box[r] + m->step[r] - 1) / m->step[r] : m->box[r];
     for (i[4] = 0; i[4] < n[4]; i[4]++)
         for (i[3] = 0; i[3] < n[3]; i[3]++)
             for (i[2] = 0; i[2] < n[2]; i[2]++)
-                for (i[1] = 0; i[1] < n[1]; i[1]++)
-                    for (i[0] = 0; i[0] < n[0]; i[0]++, linear++) {
+                for (i[1] = 0; i[1] < n[1]; i[1]++, row++)
+                    for (i[0] = 0; i[0] < n[0]; i[0]++) {
                         bool inside = true;
                         uint64_t from = 0;
                         for (unsigned r = 0; r < m->rank; r++) {
@@ -41,7 +42,8 @@ static void expect_load(const struct tile_map *m, const int32_t *at, uint32_t sh
                             from += (uint64_t)c * m->stride[r];
                         }
                         for (uint32_t b = 0; b < bytes; b++) {
-                            uint32_t to = shared + linear * bytes + b, w = m->swizzle;
+                            uint32_t w = m->swizzle, pitch = w ? w : n[0] * bytes;
+                            uint32_t to = shared + row * pitch + i[0] * bytes + b;
                             uint32_t bits = w == 128 ? 7 : w == 64 ? 3 : w == 32 ? 1 : 0;
                             to ^= (to >> 7 & bits) << 4;
                             want[to] = inside ? global[from + b] : 0;
@@ -164,6 +166,15 @@ static void test_rules(void) {
           tile_bulk_check(0, 8, 16) && tile_bulk_check(0, 0, 8));
     m = map_2d(TILE_MAP_F32, 4096, 4096, 256, 256, 0); /* the driver encodes it */
     CHECK(tile_map_encode(&m, bytes, &err) && tile_tensor_check(&m, (int32_t[5]){0}, 0, false));
+    m = map_2d(TILE_MAP_F16, 64, 64, 8, 256, 128); /* 4 KiB, over 32 of shared memory */
+    m.rank = 3;
+    m.extent[2] = 64;
+    m.stride[2] = 64 * 128;
+    m.step[2] = 1;
+    m.box[2] = 7;
+    CHECK(!tile_tensor_check(&m, (int32_t[5]){0}, 0, false));
+    m.box[2] = 8;
+    CHECK(tile_map_box_bytes(&m) == 32u << 10 && tile_tensor_check(&m, (int32_t[5]){0}, 0, false));
 }
 
 static void test_places(void) {

