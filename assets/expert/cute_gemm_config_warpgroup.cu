@@ -7,6 +7,7 @@ struct ${name} {
     static constexpr int STAGE = NA * A_TILE + NB * B_TILE, CN = BN + 8;
     static constexpr int PROMOTE = ${promote}; // tiles of k in one sum of accumulators; 0: all
     static constexpr int WARPGROUPS = ${warpgroups}; // that multiply
+    static constexpr int PARTS = ${parts}, PRODUCTS = ${products}; // of an operand; of two of them
     // Shared memory: rows of 128 bytes along k, swizzled by the copy engine as wgmma expects it.
     using Rows = cute::GMMA::Layout_K_SW128_Atom<operand>;
     using LayoutA = decltype(cute::tile_to_shape(Rows{}, cute::Shape<cute::Int<BM>, cute::Int<BK>>{}));

@@ -29,13 +29,16 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
     ${more}
     typename G::Mma mma;
     const auto part = mma.get_slice(threadIdx.x);
-    auto tile_a = [&](int stage, int i) {
-        return make_tensor(make_smem_ptr((operand *)(smem + stage * G::STAGE + i * G::A_TILE)),
+    // The tile of an operand, or of one of the parts it is split into.
+    auto tile_a = [&](int stage, int i, int of) {
+        return make_tensor(make_smem_ptr((operand *)(smem + stage * G::STAGE + i * G::A_TILE) +
+                                         of * G::BM * G::BK),
                            typename G::LayoutA{});
     };
-    auto tile_b = [&](int stage, int i) {
+    auto tile_b = [&](int stage, int i, int of) {
         return make_tensor(make_smem_ptr((operand *)(smem + stage * G::STAGE + G::NA * G::A_TILE +
-                                                     i * G::B_TILE)),
+                                                     i * G::B_TILE) +
+                                         of * G::BN * G::BK),
                            typename G::LayoutB{});
     };
     decltype(partition_fragment_C(mma, Shape<Int<G::BM>, Int<G::BN>>{})) acc[G::FOLDS],
@@ -52,13 +55,17 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
             wait_barrier(full[s], t / G::STAGES % 2);
             warpgroup_arrive();
 #pragma unroll
-            for (int f = 0; f < G::FOLDS; f++) {
-                auto a = part.partition_fragment_A(tile_a(s, G::NA > 1 ? f : 0));
-                auto b = part.partition_fragment_B(tile_b(s, G::NB > 1 ? f : 0));
+            for (int i = 0; i < G::FOLDS * G::PRODUCTS; i++) {
+                // Parts of a split operand: of their products those that count, the smallest first.
+                const int f = i / G::PRODUCTS, p = 6 - G::PRODUCTS + i % G::PRODUCTS;
+                const int pa = p == 0 ? 2 : p == 2 || p == 3, pb = p == 1 ? 2 : p == 2 || p == 4;
+                auto a = part.partition_fragment_A(tile_a(s, G::NA > 1 ? f : 0, pa));
+                auto b = part.partition_fragment_B(tile_b(s, G::NB > 1 ? f : 0, pb));
 #pragma unroll
                 for (int k = 0; k < size<2>(a); k++) {
-                    mma.accumulate_ =
-                        t > begin || k > 0 ? GMMA::ScaleOut::One : GMMA::ScaleOut::Zero;
+                    mma.accumulate_ = t > begin || p > 6 - G::PRODUCTS || k > 0
+                                          ? GMMA::ScaleOut::One
+                                          : GMMA::ScaleOut::Zero;
                     gemm(mma, a(_, _, k), b(_, _, k), acc[f]);
                 }
             }

@@ -54,6 +54,7 @@ static const struct {
     [CON_TF32X3] = {"cute::tfloat32_t", "cute::SM80_16x8x8_F32TF32TF32F32_TN", 8},
     [CON_F16] = {"cute::half_t", "cute::SM80_16x8x16_F32F16F16F32_TN", 16},
     [CON_BF16] = {"cute::bfloat16_t", "cute::SM80_16x8x16_F32BF16BF16F32_TN", 16},
+    [CON_BF16X6] = {"cute::bfloat16_t", "", 16}, /* by warpgroups alone */
 };
 
 /* Rows along k are what ldmatrix expects; others it transposes, elements of 4 bytes excepted. */
@@ -160,12 +161,14 @@ bool contraction_cute_config(struct con_writer *w, str name) {
     struct slots s = {.n = 0};
     put_common(w, name, &s);
     w->sh->half |= w->g.path == CON_F16;
-    w->sh->bfloat |= w->g.path == CON_BF16;
+    w->sh->bfloat |= w->g.path == CON_BF16 || w->g.path == CON_BF16X6;
     if (!w->g.warpgroup) {
         put_layouts(w, &s);
         return slots_add(w->sh, &s, "cute_gemm_config.cu", &w->sh->functions);
     }
     slots_number(w->sh, &s, "warpgroups", w->g.warpgroups);
+    slots_number(w->sh, &s, "parts", w->g.parts);
+    slots_number(w->sh, &s, "products", w->g.parts == 1 ? 1 : 6);
     slots_put(&s, "atom", warpgroup_atom(w));
     return slots_add(w->sh, &s, "cute_gemm_config_warpgroup.cu", &w->sh->functions);
 }
