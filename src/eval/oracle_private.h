@@ -55,8 +55,8 @@ struct oracle_case {
     bool defined;                 /* sums of definitions have been made */
     uint64_t own;                 /* device memory: arrays */
     size_t own_bytes;
-    uint64_t world;               /* struct oracle_world and all it points to */
-    char *host;                   /* the same bytes here */
+    uint64_t world; /* struct oracle_world and all it points to */
+    char *host;     /* the same bytes here */
     size_t world_bytes, odd_offset;
     struct oracle_array *arrays; /* in host */
     size_t scratch_need;         /* arrays, then parts of reductions */

@@ -42,7 +42,7 @@ struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
                                     const struct data_scale *scale, enum data_kind kind,
                                     uint64_t seed, const uint64_t *addresses, size_t keep_bytes,
                                     struct err *err);
-void oracle_case_free(struct oracle_case *c); /* NULL is fine */
+void oracle_case_free(struct oracle_case *c);          /* NULL is fine */
 size_t oracle_case_bytes(const struct oracle_case *c); /* that it keeps on the device */
 
 /* All inputs, into their places. */
