@@ -84,7 +84,8 @@ static void consider_neighbours(struct brood *b, const struct strategy *of) {
     const struct evolve_options *o = &b->e->o;
     for (size_t d = 0; d < o->catalogue->n; d++) {
         const struct decision *decision = &o->catalogue->decisions[d];
-        for (size_t v = 0; of->value[d] != STRATEGY_UNSET && v < decision->nvalues; v++) {
+        bool ours = of->value[d] != STRATEGY_UNSET && !decision->asked;
+        for (size_t v = 0; ours && v < decision->nvalues; v++) {
             struct strategy s = *of;
             if (decision->values[v] == of->value[d] ||
                 !strategy_allows(o->catalogue, &o->ground, of, d, decision->values[v]))

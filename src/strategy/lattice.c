@@ -89,6 +89,8 @@ static void combination(const struct thinning *t, uint64_t index, struct strateg
         s->value[i] = STRATEGY_UNSET;
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
+        if (d->asked)
+            continue; /* repaired to what was asked for */
         if (is_fixed(t, i)) {
             s->value[i] = first_value(t, i);
             continue;
@@ -103,7 +105,7 @@ static bool in_ground(const struct thinning *t, size_t decision) {
     const struct decision *d = &t->out->catalogue.decisions[decision];
     for (size_t w = 0; w < WORKLOAD_COUNT; w++)
         if (d->workload[w] && t->o->ground.workload[w])
-            return true;
+            return !d->asked; /* what was asked for is no choice */
     return false;
 }
 

@@ -184,7 +184,7 @@ static void test_planner(void) {
     CHECK(strategy_equal(catalogue, &a.s[2], &f));
     CHECK(script_told(&s, 0, "Propose 4 different strategies"));
     CHECK(script_told(&s, 0, "memory-bound") &&
-          script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 fast-math=0 items=8"));
+          script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 dialect=cuda fast-math=0 items=8"));
     CHECK(!script_told(&s, 0, "//! launch"));
     agent.code(agent.self, &b, &a.s[0], on_code, &c);
     CHECK(script_told(&s, 1, "Further: hold the row"));
