@@ -310,9 +310,12 @@ static void test_rows_tell_values_apart(void) {
     }
 }
 
+/* But for what is asked for: a dialect shows in the headers of the source, and the golden case
+ * input/dialect and the test expert-cute look there; its kernels need CUTLASS to be compiled. */
 static void test_every_value_has_a_row(void) {
     for (size_t d = 0; d < catalogue->n; d++)
-        for (size_t k = 0; k < catalogue->decisions[d].nvalues; k++) {
+        for (size_t k = 0; !catalogue->decisions[d].asked && k < catalogue->decisions[d].nvalues;
+             k++) {
             int64_t value = catalogue->decisions[d].values[k];
             size_t found = 0;
             for (size_t i = 0; i < NROWS; i++)
