@@ -112,13 +112,24 @@ void account_settle(struct account *a, struct reservation *r) {
 
 /* ---- sums ---- */
 
+/* Shorter names first, so that numbers are in their order. */
+static int by_name(const char *a, const char *b) {
+    size_t m = strlen(a), n = strlen(b);
+    return m != n ? (m < n ? -1 : 1) : strcmp(a, b);
+}
+
+/* In the order of names: answers come in any order, and accounts of a run are to be the same. */
 static struct spent *row_of(struct ledger *l, const char *name) {
-    for (size_t i = 0; i < l->n; i++)
-        if (!strcmp(l->rows[i].name, name))
-            return &l->rows[i];
+    size_t at = 0;
+    while (at < l->n && by_name(l->rows[at].name, name) < 0)
+        at++;
+    if (at < l->n && !strcmp(l->rows[at].name, name))
+        return &l->rows[at];
     l->rows = mem_grow(l->rows, &l->cap, l->n + 1, sizeof *l->rows);
-    snprintf(l->rows[l->n].name, sizeof l->rows[l->n].name, "%s", name);
-    return &l->rows[l->n++];
+    memmove(&l->rows[at + 1], &l->rows[at], (l->n++ - at) * sizeof *l->rows);
+    l->rows[at] = (struct spent){0};
+    snprintf(l->rows[at].name, sizeof l->rows[at].name, "%s", name);
+    return &l->rows[at];
 }
 
 static void add(struct spent *s, const struct charge *c) {
