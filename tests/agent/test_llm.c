@@ -182,7 +182,8 @@ static void test_planner(void) {
     CHECK(strategy_get(catalogue, &a.s[1], "block") == 512);
     struct strategy f = fallback(&b);
     CHECK(strategy_equal(catalogue, &a.s[2], &f));
-    CHECK(script_told(&s, 0, "Propose 4 different strategies"));
+    CHECK(script_told(&s, 0, "Propose 3 different strategies for a first generation"));
+    CHECK(script_told(&s, 0, "with every decision at its default is tried beside yours"));
     CHECK(script_told(&s, 0, "memory-bound") &&
           script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 fast-math=0 items=8"));
     CHECK(!script_told(&s, 0, "//! launch"));
@@ -191,6 +192,56 @@ static void test_planner(void) {
     a = (struct answer){0};
     agent.plan(agent.self, &b, 1, r, on_plan, &a);
     CHECK(a.calls == 1 && a.n == 1 && script_told(&s, 3, "no decision is called `width`"));
+    agent.release(agent.self);
+}
+
+/* Where strategies are written in turn, only so many are asked for as may be. */
+static void test_planner_in_turn(void) {
+    static const struct script_entry script[] = {{"planner", "```strategy\nblock=512\n```", 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 1);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct briefing b = brief(pointwise);
+    struct answer a = {0};
+    b.in_turn = true;
+    llm_new(&p, &o, &agent);
+    agent.plan(agent.self, &b, 3, rng_stream(1, S("t")), on_plan, &a);
+    CHECK(a.n == 2 && script_told(&s, 0, "Propose 2 strategies for a first version"));
+    CHECK(script_told(&s, 0, "block=256 cache-hint=0 fast-math=0  # what no decision says"));
+    agent.release(agent.self);
+}
+
+/* What was tried is listed, with the remark and the time of the parents; each of the children that
+ * are asked for together gets a direction of its own. */
+static void test_children(void) {
+    static const struct script_entry script[] = {
+        {"planner", "```strategy\nblock=512 # two rows a warp\nblock=512 # the second\n```", 0},
+        {"crossover", "```strategy\nblock=64\n```", 0},
+        {"crossover", "```strategy\nblock=128\n```", 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 3);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct briefing b = brief(pointwise);
+    struct answer a = {0};
+    llm_new(&p, &o, &agent);
+    agent.plan(agent.self, &b, 2, rng_stream(1, S("t")), on_plan, &a);
+    struct parent x = {a.s[0], 2e-5}, y = {fallback(&b), 1e-5};
+    struct tried tried[] = {{x.strategy, 2e-5, S("k 18 us, dram-bound")},
+                            {y.strategy, 1e-5, S("")},
+                            {fallback(&b), INFINITY, S("")}};
+    strategy_put(catalogue, &tried[2].strategy, "items", 8);
+    b.tried = tried;
+    b.ntried = 3;
+    for (b.place = 0; b.place < 2; b.place++)
+        agent.cross(agent.self, &b, &x, &y, rng_stream(3, S("t")), on_plan, &a);
+    CHECK(script_told(&s, 1, "# two rows a warp`, 20 us: k 18 us, dram-bound"));
+    CHECK(!script_told(&s, 1, "the second"));
+    CHECK(script_told(&s, 1, "# What was tried in this run\n\n- 10 us: `"));
+    CHECK(script_told(&s, 1, "- rejected: `block=256 cache-hint=0 fast-math=0 items=8"));
+    CHECK(script_told(&s, 1, "Take from each parent") && !script_told(&s, 2, "Take from each"));
+    CHECK(script_told(&s, 2, "Start from the faster parent"));
     agent.release(agent.self);
 }
 
@@ -259,12 +310,19 @@ static void test_aligner(void) {
     strategy_put(catalogue, &st, "vector-width", 4);
     llm_new(&p, &o, &agent);
     agent.code(agent.self, &b, &st, on_code, &c);
-    json *record = json_object();
+    json *record = json_parse(S("{\"kernels\": [{\"name\": \"k\", \"census\": {\"forms\": "
+                                "{\"ld.global.32\": 1}}}]}"),
+                              &err);
     digest_hex(sha256_of(S(KERNEL)), hex);
     json_set_str(record, "source_sha256", str_view(hex));
+    struct strategy narrow = fallback(&b); /* nothing contradicts it, and it carries no remark */
+    agent.align(agent.self, &b, &narrow, record, on_plan, &a);
+    CHECK(a.calls == 1 && s.nasked == 1 && strategy_equal(catalogue, &a.s[0], &narrow));
+    a = (struct answer){0};
     agent.align(agent.self, &b, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && a.n == 1 && strategy_get(catalogue, &a.s[0], "vector-width") == 1);
     CHECK(script_told(&s, 1, "void k() {}") && script_told(&s, 1, "vector-width=4"));
+    CHECK(script_told(&s, 1, "shows against it: vector-width=1, not 4: the widest access"));
     json_set_str(record, "source_sha256", S("of somebody else"));
     a = (struct answer){0};
     agent.align(agent.self, &b, &st, record, on_plan, &a);
@@ -323,7 +381,8 @@ static void test_optimizer(void) {
                                 "\"kernels\": [{\"name\": \"k\", \"registers\": 77}]}");
     struct attempt at = {&st, S(KERNEL), w};
     struct answer a = {0};
-    struct guidance g = {STAGE_STRUCTURE, false, S("- wider loads: no gain\n")};
+    struct guidance g = {STAGE_STRUCTURE, false, S("- wider loads: no gain\n"), .rounds = 2,
+                         .gain = 0.005};
     llm_new(&p, &o, &agent);
     agent.improve(agent.self, &b, &at, &g, on_edit, &a);
     CHECK(a.calls == 1 && a.text.n);
@@ -331,7 +390,7 @@ static void test_optimizer(void) {
     CHECK(script_told(&s, 0, "The stage: structure") && script_told(&s, 0, "One pass"));
     CHECK(!script_told(&s, 0, "16 bytes a lane and access; a scalar path"));
     CHECK(!script_told(&s, 0, "77 registers"));
-    g = (struct guidance){STAGE_DETAILS, true, S("")};
+    g = (struct guidance){STAGE_DETAILS, true, S(""), .rounds = 1, .gain = 0.005};
     a = (struct answer){0};
     agent.improve(agent.self, &b, &at, &g, on_edit, &a); /* what it was shown, sent back */
     CHECK(a.calls == 1 && script_told(&s, 1, "77 registers") && script_told(&s, 1, "Nothing yet"));
@@ -406,6 +465,8 @@ static const struct tap_case cases[] = {
     {"coder in CuTe: the sheets its strategy asks for", test_coder_cute},
     {"complaints, a bounded number", test_complaints},
     {"planner", test_planner},
+    {"planner: written in turn", test_planner_in_turn},
+    {"children: what was tried, directions", test_children},
     {"without roofline and history", test_roofline_off},
     {"crossover of strategies, or of code", test_crossover},
     {"aligner", test_aligner},

@@ -7,6 +7,8 @@
 
 #define TEXT_MAX      (256u << 10)
 #define HISTORY_SHOWN 8
+#define TRIED_SHOWN   24
+#define EXAMPLE_LEAST 3 /* decisions */
 
 static str take(const struct prompter *p, struct buf *b) {
     str text = arena_str(p->mem, buf_str(b));
@@ -121,6 +123,37 @@ str prompt_history(const struct prompter *p) {
     return take(p, &b);
 }
 
+/* The fastest first; of the same time, in the order they were tried. */
+static void by_time(const struct prompter *p, size_t *order) {
+    const struct tried *t = p->b->tried;
+    for (size_t i = 0; i < p->b->ntried; i++) {
+        size_t at = i;
+        for (; at > 0 && t[order[at - 1]].time_s > t[i].time_s; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+str prompt_tried(const struct prompter *p) {
+    struct buf b;
+    size_t n = p->b->ntried, *order = arena_array(p->mem, size_t, n + 1);
+    if (!n)
+        return S("");
+    buf_init(&b, TEXT_MAX);
+    buf_puts(&b, S("\n# What was tried in this run\n\n"));
+    by_time(p, order);
+    for (size_t i = 0; i < n && i < TRIED_SHOWN; i++) {
+        const struct tried *t = &p->b->tried[order[i]];
+        if (isfinite(t->time_s))
+            buf_printf(&b, "- %.4g us: `", t->time_s * 1e6);
+        else
+            buf_puts(&b, S("- rejected: `"));
+        strategy_text(p->b->catalogue, &t->strategy, &b);
+        buf_puts(&b, S("`\n"));
+    }
+    return take(p, &b);
+}
+
 static bool in_workloads(const struct prompter *p, const struct decision *d) {
     for (int w = 0; w < WORKLOAD_COUNT; w++)
         if (d->workload[w] && p->b->ground.workload[w])
@@ -143,6 +176,19 @@ str prompt_decisions(const struct prompter *p) {
         buf_puts(&b, S("). "));
         put_prose(d->prose, &b);
     }
+    return take(p, &b);
+}
+
+str prompt_example(const struct prompter *p) {
+    struct strategy s;
+    struct buf b;
+    size_t n = 0;
+    strategy_fallback(p->b->catalogue, &p->b->ground, &s);
+    buf_init(&b, TEXT_MAX);
+    for (size_t i = 0; i < p->b->catalogue->n && n < EXAMPLE_LEAST; i++)
+        if (s.value[i] != STRATEGY_UNSET && p->b->catalogue->decisions[i].nvalues > 1)
+            buf_printf(&b, "%s%.*s=%lld", n++ ? " " : "",
+                       STR_ARG(p->b->catalogue->decisions[i].name), (long long)s.value[i]);
     return take(p, &b);
 }
 
