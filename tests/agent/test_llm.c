@@ -188,7 +188,7 @@ static void test_planner(void) {
           script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 fast-math=0 items=8"));
     CHECK(!script_told(&s, 0, "//! launch"));
     agent.code(agent.self, &b, &a.s[0], on_code, &c);
-    CHECK(script_told(&s, 1, "Further: hold the row"));
+    CHECK(script_told(&s, 1, "this counts: hold the row"));
     a = (struct answer){0};
     agent.plan(agent.self, &b, 1, r, on_plan, &a);
     CHECK(a.calls == 1 && a.n == 1 && script_told(&s, 3, "no decision is called `width`"));

@@ -55,8 +55,14 @@ static bool plain(const struct prompter *p, const char *name, str *out, struct e
 
 static bool problem(const struct prompter *p, bool roofline, str *out, struct err *err) {
     const struct inst *in = p->b->inst;
-    return RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
+    const char *class = accuracy_name(in->task->accuracy);
+    char name[32];
+    str accuracy;
+    snprintf(name, sizeof name, "class_%s", class);
+    return plain(p, name, &accuracy, err) &&
+           RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
                   {"shape", inst_label(in, p->mem)}, {"sizes", prompt_sizes(p)},
+                  {"class", str_view(class)}, {"accuracy", str_trim(accuracy)},
                   {"gpu", prompt_gpu(p)}, {"roofline", roofline ? prompt_roofline(p) : S("")});
 }
 
@@ -186,7 +192,9 @@ static str coder_text(const struct prompter *p, const struct strategy *s, str no
                       const str *parents) {
     str text = prompt_strategy(p, s);
     if (note.n)
-        text = arena_printf(p->mem, "%.*s- Further: %.*s\n", STR_ARG(text), STR_ARG(note));
+        text = arena_printf(
+            p->mem, "%.*s- Further, and where it disagrees with the above this counts: %.*s\n",
+            STR_ARG(text), STR_ARG(note));
     if (!parents)
         return text;
     return arena_printf(p->mem,
@@ -226,14 +234,27 @@ bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earl
                   {"dialect", dialect}, {"reply", reply});
 }
 
-static bool menu(const struct prompter *p, enum stage stage, str *out, struct err *err) {
+/* A menu has a section a stage, and may have one of its own for work whose launch takes longer than
+ * its limit. */
+static str menu_section(const struct prompter *p, str text, enum stage stage) {
+    const char *name = stage_name(stage);
+    str small = S("");
+    if (briefing_regime(p->b) == REGIME_LATENCY && !p->b->blind)
+        small = prompt_section(text, arena_printf(p->mem, "%s, small", name));
+    return small.n ? small : prompt_section(text, str_view(name));
+}
+
+static bool menu(const struct prompter *p, enum stage stage, str source, str *out,
+                 struct err *err) {
     char name[64];
     str text;
     snprintf(name, sizeof name, "menu/%s", workload_name(p->b->features.workload));
     if (!plain(p, name, &text, err))
         return false;
-    *out = arena_printf(p->mem, "What pays for this kind of work at this stage:\n\n%.*s",
-                        STR_ARG(prompt_section(text, str_view(stage_name(stage)))));
+    *out = arena_printf(p->mem,
+                        "What often pays for this kind of work at this stage, less what the source "
+                        "has:\n\n%.*s",
+                        STR_ARG(prompt_menu(p, menu_section(p, text, stage), source)));
     return true;
 }
 
@@ -269,7 +290,7 @@ bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const s
     return writer(p, &out->system, err) && problem(p, true, &task, err) &&
            prompt_dialect(p, open, a->source, &dialect, err) &&
            plain(p, "reply_edits", &reply, err) && plain(p, file, &text, err) &&
-           menu(p, g->stage, &list, err) &&
+           menu(p, g->stage, a->source, &list, err) &&
            RENDER(p, "optimizer", &out->user, err, {"problem", task},
                   {"time", prompt_time(p, a->outcome)}, {"source", str_trim(a->source)},
                   {"tried", g->tried.n ? str_trim(g->tried) : S("Nothing yet.")},

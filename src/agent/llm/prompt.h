@@ -64,7 +64,11 @@ str prompt_tried(const struct prompter *p);
 str prompt_time(const struct prompter *p, const struct outcome *o);
 /* The section `## name` of a text, without its heading. */
 str prompt_section(str text, str name);
-/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses; empty for CUDA. */
+/* The lines of a menu without those that begin with `?WORD|WORD…` where the source has one of the
+ * words: it does that already. */
+str prompt_menu(const struct prompter *p, str lines, str source);
+/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses. In
+ * plain CUDA the one on tensor cores, where they are used. */
 bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
                     struct err *err);
 
