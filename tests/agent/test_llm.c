@@ -86,8 +86,12 @@ static void test_coder(void) {
     CHECKF(a.calls == 1 && a.err.kind == ERR_NONE && str_is(a.text, KERNEL), "%s", a.err.text);
     CHECK(script_told(&s, 0, "task gelu") && script_told(&s, 0, "NVIDIA H200"));
     CHECK(script_told(&s, 0, "R=1024 C=2048") && script_told(&s, 0, "The candidate form"));
-    CHECK(script_told(&s, 0, "vector-width=1. Elements in one access."));
+    CHECK(script_told(&s, 0, "- vector-width=1: Elements in one access.\n"));
     CHECK(!script_told(&s, 0, "# CuTe") && !script_told(&s, 0, "${"));
+    CHECK(script_told(&s, 0, "Accuracy class `fp32`") && !script_told(&s, 0, "two TF32 numbers"));
+    /* The chosen value's prose, and no other's. */
+    CHECK(script_told(&s, 0, "- cache-hint=0: ordinary loads and stores.\n"));
+    CHECK(!script_told(&s, 0, "__ldcs"));
     CHECKF(s.bytes < 16 * 1024, "%zu bytes", s.bytes);
     agent.release(agent.self);
 }
@@ -115,6 +119,27 @@ static void test_coder_cute(void) {
     CHECK(script_told(&s, 1, "## CuTe: wgmma") && script_told(&s, 1, "## CuTe: TMA"));
     CHECK(!script_told(&s, 1, "## CuTe: TiledMMA"));
     CHECKF(s.bytes - before < 36 * 1024, "%zu bytes", s.bytes - before);
+    agent.release(agent.self);
+}
+
+static void test_coder_plain(void) {
+    static const struct script_entry script[] = {{"coder", REPLY_SOURCE(KERNEL), 0},
+                                                 {"coder", REPLY_SOURCE(KERNEL), 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 2);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct answer a = {0};
+    struct briefing b = brief(product);
+    struct strategy st = fallback(&b);
+    llm_new(&p, &o, &agent);
+    agent.code(agent.self, &b, &st, on_code, &a);
+    CHECK(script_told(&s, 0, "Accuracy class `bf16`") && !script_told(&s, 0, "# Tensor cores"));
+    CHECK(strategy_put(catalogue, &st, "tensor-path", 1));
+    agent.code(agent.self, &b, &st, on_code, &a);
+    CHECK(script_told(&s, 1, "# Tensor cores") && script_told(&s, 1, "cp.async.wait_group"));
+    CHECK(script_told(&s, 1, "- tensor-path=1: tensor cores through mma.sync"));
+    CHECK(!script_told(&s, 1, "tensor cores through wgmma"));
     agent.release(agent.self);
 }
 
@@ -183,7 +208,7 @@ static void test_planner(void) {
     struct strategy f = fallback(&b);
     CHECK(strategy_equal(catalogue, &a.s[2], &f));
     CHECK(script_told(&s, 0, "Propose 3 different strategies for a first generation"));
-    CHECK(script_told(&s, 0, "with every decision at its default is tried beside yours"));
+    CHECK(script_told(&s, 0, "with every decision at its default is tried besides"));
     CHECK(script_told(&s, 0, "memory-bound") &&
           script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 fast-math=0 items=8"));
     CHECK(!script_told(&s, 0, "//! launch"));
@@ -400,6 +425,46 @@ static void test_optimizer(void) {
     agent.release(agent.self);
 }
 
+/* The launch is in the simulator's time and not in the limit; small products have a menu of their
+ * own; what a source has is not on the menu. */
+static void test_optimizer_terms(void) {
+    static const char small[] = "task small \"P\"\ndim M = 64, N = 64, K = 64\n"
+                                "in a[M,K] : f32 ~ normal(0,1)\nin b[K,N] : f32 ~ normal(0,1)\n"
+                                "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k] * b[k,j]\n"
+                                "check M = 4, N = 4, K = 4\naccuracy tf32\n";
+    static const struct script_entry script[] = {{"optimizer", "IDEA: none\n", 0},
+                                                 {"optimizer", "DONE: all is there\n", 0},
+                                                 {"optimizer", "DONE: all is there\n", 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 3);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct briefing b = brief(small);
+    struct strategy st = fallback(&b);
+    struct outcome *w = outcome("{\"verdict\": \"accepted\", \"why\": \"\", \"time_s\": 6.2e-6, "
+                                "\"estimated\": true, \"estimate\": [{}, {}]}");
+    struct attempt at = {&st, S(KERNEL "// mma.sync\n"), w};
+    struct answer a = {0};
+    struct guidance g = {.stage = STAGE_STRUCTURE, .rounds = 2, .gain = 0.005};
+    llm_new(&p, &o, &agent);
+    agent.improve(agent.self, &b, &at, &g, on_edit, &a);
+    CHECK(a.calls == 1 && !a.text.n && a.err.kind == ERR_NONE);
+    CHECK(script_told(&s, 0,
+                      "6.2 us by the simulator's estimate, of which 4.4 us are its 2 launches"));
+    CHECK(script_told(&s, 0, "the rest, 1.8 us, stands against the limit of"));
+    CHECK(script_told(&s, 0, "falls by 0.5% or more") && script_told(&s, 0, "After 2 more rounds"));
+    CHECK(script_told(&s, 0, "Latency decides") && !script_told(&s, 0, "128x256"));
+    CHECK(!script_told(&s, 0, "Tensor cores by mma.sync where the class allows them; for so"));
+    at.source = S(KERNEL);
+    agent.improve(agent.self, &b, &at, &g, on_edit, &a);
+    CHECK(script_told(&s, 1, "- Tensor cores by mma.sync where the class allows them; for so"));
+    b.roofline.limit_s = 1e-3;
+    agent.improve(agent.self, &b, &at, &g, on_edit, &a);
+    CHECK(script_told(&s, 2, "128x256") && !script_told(&s, 2, "Latency decides"));
+    outcome_free(w);
+    agent.release(agent.self);
+}
+
 /* ---- in flight ---- */
 
 static void test_in_flight(void) {
@@ -463,6 +528,7 @@ static void test_hybrid(void) {
 static const struct tap_case cases[] = {
     {"coder", test_coder},
     {"coder in CuTe: the sheets its strategy asks for", test_coder_cute},
+    {"coder of a product in plain CUDA", test_coder_plain},
     {"complaints, a bounded number", test_complaints},
     {"planner", test_planner},
     {"planner: written in turn", test_planner_in_turn},
@@ -472,6 +538,7 @@ static const struct tap_case cases[] = {
     {"aligner", test_aligner},
     {"debugger", test_debugger},
     {"optimizer: stages, menus, facts", test_optimizer},
+    {"optimizer: time, terms, menus by size", test_optimizer_terms},
     {"several in flight, and none left behind", test_in_flight},
     {"hybrid", test_hybrid},
 };

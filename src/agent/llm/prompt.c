@@ -59,8 +59,12 @@ static bool problem(const struct prompter *p, bool roofline, str *out, struct er
     char name[32];
     str accuracy;
     snprintf(name, sizeof name, "class_%s", class);
-    return plain(p, name, &accuracy, err) &&
-           RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
+    if (!plain(p, name, &accuracy, err))
+        return false;
+    const bool *work = p->b->ground.workload;
+    if (!work[WORKLOAD_CONTRACTION] && !work[WORKLOAD_ATTENTION]) /* the rest is about products */
+        accuracy = str_cut(accuracy, 0, str_find(accuracy, S("\n")));
+    return RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
                   {"shape", inst_label(in, p->mem)}, {"sizes", prompt_sizes(p)},
                   {"class", str_view(class)}, {"accuracy", str_trim(accuracy)},
                   {"gpu", prompt_gpu(p)}, {"roofline", roofline ? prompt_roofline(p) : S("")});
@@ -80,8 +84,8 @@ static bool writer(const struct prompter *p, str *out, struct err *err) {
 /* ---- strategists ---- */
 
 static str planner_terms(const struct prompter *p, size_t n, bool fallback) {
-    const char *rest = fallback ? " The one with every decision at its default is tried beside "
-                                  "yours: do not propose it."
+    const char *rest = fallback ? " The one with every decision at its default is tried besides: "
+                                  "do not propose it."
                                 : "";
     if (p->b->in_turn)
         return arena_printf(p->mem,

@@ -139,8 +139,16 @@ static size_t value_begins(str prose, int64_t value) {
     return prose.n;
 }
 
+static str first_sentence(str prose) {
+    size_t end = 0;
+    while (end + 1 < prose.n && !(prose.p[end] == '.' && strchr(" \n", prose.p[end + 1])))
+        end++;
+    return str_cut(prose, 0, end + 1);
+}
+
 /* What a writer needs of a decision's prose: what stands before the texts about single values, and
- * the chosen one's. Empty: only other values have one, so there is nothing to be done. */
+ * the chosen one's; of a default without such a text what the decision is about. Empty: only other
+ * values have one, so there is nothing to be done. */
 static str chosen_prose(const struct prompter *p, const struct decision *d, int64_t value) {
     size_t end = d->prose.n, from = value_begins(d->prose, value), first = end, next = end;
     for (size_t v = 0; v < d->nvalues; v++) {
@@ -148,10 +156,13 @@ static str chosen_prose(const struct prompter *p, const struct decision *d, int6
         first = at < first ? at : first;
         next = at > from && at < next ? at : next;
     }
+    if (from == end && first == 0)
+        return S("");
     if (from == end)
-        return first == 0 ? S("") : d->prose;
+        return value == d->fallback ? first_sentence(d->prose) : d->prose;
     str text = str_cut(d->prose, from, next - from);
-    return arena_printf(p->mem, "%.*s%.*s", STR_ARG(str_cut(d->prose, 0, first)),
+    return arena_printf(p->mem, "%.*s%s%.*s", STR_ARG(str_cut(d->prose, 0, first)),
+                        first ? "Here: " : "",
                         STR_ARG(str_from(text, str_find(text, S(": ")) + 2)));
 }
 
@@ -169,7 +180,7 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
         str prose = chosen_prose(p, d, s->value[i]);
         if (!prose.n)
             continue;
-        buf_printf(&b, "- %.*s=%lld. ", STR_ARG(d->name), (long long)s->value[i]);
+        buf_printf(&b, "- %.*s=%lld: ", STR_ARG(d->name), (long long)s->value[i]);
         put_prose(prose, &b);
     }
     return take(p, &b);
