@@ -15,6 +15,13 @@ struct parent { /* a strategy that was tried */
     double time_s; /* INFINITY: not accepted */
 };
 
+/* A strategy that was tried in this run, for the crossover role. */
+struct tried {
+    struct strategy strategy; /* as its code has it */
+    double time_s;            /* INFINITY: not accepted */
+    str where;                /* its time goes, on one line; empty: not to be told */
+};
+
 /* What every role is told. */
 struct briefing {
     const struct inst *inst;
@@ -26,6 +33,10 @@ struct briefing {
     bool blind;                   /* planners are not to go by the roofline (--roofline off) */
     const struct parent *history; /* what did well on tasks like this one, the most alike first */
     size_t nhistory;
+    bool in_turn; /* planner: one strategy is written; the next where that does not get right */
+    const struct tried *tried; /* crossover: what a child must differ from */
+    size_t ntried;
+    size_t place; /* crossover: of the children that are asked for together */
 };
 /* All of it, from the first three; no history. */
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
@@ -33,6 +44,9 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
 
 /* What the task is a matter of on this GPU, by its roofline. */
 enum regime briefing_regime(const struct briefing *b);
+/* The least time that a kernel can have. The simulator's estimates have a launch in them, which the
+ * roofline's limit has not. */
+double briefing_floor(const struct briefing *b, bool estimated);
 
 struct attempt { /* a candidate that was tried, for the roles that go on from it */
     const struct strategy *strategy;
@@ -45,8 +59,10 @@ enum stage { STAGE_STRUCTURE, STAGE_DETAILS, STAGE_PARAMETERS, STAGE_COUNT };
 const char *stage_name(enum stage s);
 struct guidance {
     enum stage stage;
-    bool facts; /* profile facts may be shown */
-    str tried;  /* what was tried and how it ended, a line each; empty: nothing yet */
+    bool facts;    /* profile facts may be shown */
+    str tried;     /* what was tried and how it ended, a line each; empty: nothing yet */
+    size_t rounds; /* without gain until the stage ends */
+    double gain;   /* the least share of the time that counts as one */
 };
 
 /* An err tells the search how to go on. ERR_NO: the agent cannot answer any more (its means are

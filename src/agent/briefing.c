@@ -14,6 +14,10 @@ enum regime briefing_regime(const struct briefing *b) {
     return b->roofline.memory_bound ? REGIME_MEMORY : REGIME_COMPUTE;
 }
 
+double briefing_floor(const struct briefing *b, bool estimated) {
+    return b->roofline.limit_s + (estimated ? b->gpu->launch_s : 0);
+}
+
 /* "sm_90a" is 90. */
 static int64_t arch_number(const char *arch) {
     const char *digits = strpbrk(arch, "0123456789");

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#define GAIN       0.005 /* less than this share is no gain */
 #define IDEA_BYTES 200
 #define LINE_BYTES 400
 #define UNANSWERED 3 /* rounds */
@@ -31,17 +30,22 @@ void course_release(struct course *c) {
 }
 
 static void look_at_limit(struct course *c) {
-    if (c->o.limit_s / c->best_s >= c->o.stop_share)
+    if (c->floor_s / c->best_s >= c->o.stop_share)
         c->stopped = "limit";
 }
 
-void course_start(struct course *c, double time_s) {
+void course_start(struct course *c, double time_s, double floor_s) {
     c->best_s = time_s;
+    c->floor_s = floor_s;
     look_at_limit(c);
 }
 
+size_t course_rounds_left(const struct course *c) {
+    return patience(c) - c->stale;
+}
+
 bool course_gains(const struct course *c, double time_s) {
-    return time_s < c->best_s * (1 - GAIN);
+    return time_s < c->best_s * (1 - COURSE_GAIN);
 }
 
 bool course_facts(const struct course *c) {
@@ -64,6 +68,15 @@ static void remember(struct course *c, str line) {
     c->tried[c->ntried++] = copy;
 }
 
+static void put_no_gain(const struct course *c, double time_s, struct buf *out) {
+    buf_printf(out, "%.4g us instead of %.4g, ", time_s * 1e6, c->best_s * 1e6);
+    if (time_s < c->best_s)
+        buf_printf(out, "%.2g%% faster, less than the %g%% asked for; dropped",
+                   100 * (1 - time_s / c->best_s), 100 * COURSE_GAIN);
+    else
+        buf_puts(out, S("no gain; dropped"));
+}
+
 static void put_end(const struct course *c, enum round_end end, double time_s, str why,
                     struct buf *out) {
     switch (end) {
@@ -71,7 +84,7 @@ static void put_end(const struct course *c, enum round_end end, double time_s, s
         buf_printf(out, "%.4g us instead of %.4g, kept", time_s * 1e6, c->best_s * 1e6);
         break;
     case ROUND_NO_GAIN:
-        buf_printf(out, "no gain, %.4g us instead of %.4g; dropped", time_s * 1e6, c->best_s * 1e6);
+        put_no_gain(c, time_s, out);
         break;
     case ROUND_REJECTED:
         buf_printf(out, "%.*s; dropped", STR_ARG(str_cut(why, 0, IDEA_BYTES)));
@@ -86,6 +99,19 @@ static void put_end(const struct course *c, enum round_end end, double time_s, s
         buf_puts(out, S("nothing left for this stage"));
         break;
     }
+}
+
+/* Without its full stop; a long one up to a word. */
+static void put_idea(str idea, struct buf *out) {
+    bool cut = idea.n > IDEA_BYTES;
+    if (cut) {
+        idea.n = IDEA_BYTES;
+        while (idea.n && idea.p[idea.n] != ' ')
+            idea.n--;
+    }
+    while (idea.n && strchr(" .,;:", idea.p[idea.n - 1]))
+        idea.n--;
+    buf_printf(out, "%.*s%s", STR_ARG(idea), cut ? " …" : "");
 }
 
 void course_tried(const struct course *c, struct buf *out) {
@@ -113,7 +139,9 @@ static void wear(struct course *c) {
 void course_end_round(struct course *c, enum round_end end, double time_s, str idea, str why) {
     struct buf line;
     buf_init(&line, LINE_BYTES + IDEA_BYTES);
-    buf_printf(&line, "%s: %.*s: ", stage_name(c->stage), STR_ARG(str_cut(idea, 0, IDEA_BYTES)));
+    buf_printf(&line, "%s: ", stage_name(c->stage));
+    put_idea(idea, &line);
+    buf_puts(&line, S(": "));
     put_end(c, end, time_s, why, &line);
     remember(c, buf_str(&line));
     buf_release(&line);

@@ -11,6 +11,8 @@
 
 #include "agent/agent.h"
 
+#define COURSE_GAIN 0.005 /* less than this share of the time is no gain */
+
 enum profiling { PROFILING_DELAYED, PROFILING_NOW, PROFILING_NEVER };
 
 enum round_end {
@@ -25,7 +27,7 @@ enum round_end {
 struct course_options {
     enum workload workload; /* how patient a stage is */
     enum profiling profiling;
-    double limit_s, stop_share; /* ends at limit_s / best >= stop_share */
+    double stop_share; /* ends at floor / best >= stop_share */
 };
 
 struct course {
@@ -33,7 +35,7 @@ struct course {
     enum stage stage;
     size_t stale; /* rounds of the stage without gain, one after the other */
     size_t round; /* that have ended */
-    double best_s;
+    double best_s, floor_s;
     char *tried[24]; /* the latest, oldest first */
     size_t ntried, forgotten;
     size_t unanswered;   /* rounds in a row */
@@ -42,7 +44,9 @@ struct course {
 
 void course_init(struct course *c, const struct course_options *o);
 void course_release(struct course *c);
-void course_start(struct course *c, double time_s); /* the first candidate that was accepted */
+/* The first candidate that was accepted; floor_s: the least time there can be. */
+void course_start(struct course *c, double time_s, double floor_s);
+size_t course_rounds_left(const struct course *c); /* of the stage, without gain */
 /* Whether a time counts as a gain over the best. */
 bool course_gains(const struct course *c, double time_s);
 /* time_s: of FASTER and NO_GAIN. why: the verdict of REJECTED. */

@@ -2,6 +2,7 @@
  * repairs and theirs, alignment. Selection and what counts as tried are the core's (evolve.h);
  * budgets count evaluations, repairs among them. */
 #include "search/generations.h"
+#include "agent/llm/evidence.h"
 #include "search/evolve.h"
 #include "search/finalist.h"
 #include "search/journal.h"
@@ -14,6 +15,7 @@
 #define REPAIRS    2 /* of a candidate */
 #define GAIN       0.005
 #define EMPTY_MOST 2
+#define WHERE_MAX  4096
 #define MEMORY_MAX ((size_t)1 << 30)
 #define CLAIMS     64 /* of a generation at most, for streams of their own */
 
@@ -47,6 +49,9 @@ struct generations {
     struct strategy fallback;
     struct member *members;
     size_t n, population; /* n: of the generation */
+    struct tried *tried;  /* of generations before */
+    size_t ntried, cap_tried;
+    bool estimated; /* times are the simulator's */
     struct strategy *plan;
     size_t nplan;
     str plan_reason;
@@ -147,13 +152,17 @@ static bool plan(struct generations *g) {
 
 static bool cross(struct generations *g) {
     struct agent *a = g->o->agent;
-    for (size_t i = 0; i < g->n; i++) {
+    struct briefing b = g->briefing;
+    b.tried = g->tried;
+    b.ntried = g->ntried;
+    for (b.place = 0; b.place < g->n; b.place++) {
+        size_t i = b.place;
         struct member *m = &g->members[i];
         m->unable = !evolve_parents(&g->e, rng_sub(slot_stream(g, i), 0), &m->x, &m->y);
         if (m->unable)
             continue;
         m->open = true;
-        a->cross(a->self, &g->briefing, &m->x, &m->y, rng_sub(slot_stream(g, i), 1), on_child, m);
+        a->cross(a->self, &b, &m->x, &m->y, rng_sub(slot_stream(g, i), 1), on_child, m);
     }
     return await_all(g);
 }
@@ -310,6 +319,7 @@ static void show_one(struct generations *g, const struct member *m) {
     if (!accepted(m))
         return;
     add_finalist(g, m);
+    g->estimated = m->entry.outcome->estimated;
     if (m->entry.outcome->time_s < g->j.best_s) {
         g->j.best_s = m->entry.outcome->time_s;
         journal_show(&g->j, EVENT_BEST, &m->entry);
@@ -383,12 +393,25 @@ static bool align(struct generations *g) {
     return await_all(g);
 }
 
+/* For those who will be asked for children. */
+static void remember(struct generations *g, const struct member *m, double time_s) {
+    struct buf where;
+    buf_init(&where, WHERE_MAX);
+    if (g->o->facts && accepted(m))
+        facts_summarise(m->entry.outcome, &where);
+    g->tried = mem_grow(g->tried, &g->cap_tried, g->ntried + 1, sizeof *g->tried);
+    g->tried[g->ntried++] = (struct tried){
+        .strategy = m->aligned, .time_s = time_s, .where = arena_str(g->mem, buf_str(&where))};
+    buf_release(&where);
+}
+
 static void settle(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!m->alive || !m->entry.outcome)
             continue;
         double time_s = accepted(m) ? m->entry.outcome->time_s : INFINITY;
+        remember(g, m, time_s);
         evolve_align(&g->e, m->trial, &m->aligned);
         evolve_submit(&g->e, m->trial);
         evolve_settle(&g->e, m->trial, time_s);
@@ -398,10 +421,10 @@ static void settle(struct generations *g) {
 }
 
 static void look_for_end(struct generations *g) {
-    double limit = g->briefing.roofline.limit_s;
+    double least = briefing_floor(&g->briefing, g->estimated);
     double share = g->o->stop_share > 0 ? g->o->stop_share : STOP_SHARE;
     bool gained = !(g->j.best_s >= g->gain_from_s * (1 - GAIN));
-    if (limit / g->j.best_s >= share)
+    if (least / g->j.best_s >= share)
         journal_stop(&g->j, "limit");
     if (isfinite(g->j.best_s))
         g->stale = gained ? 0 : g->stale + 1;
@@ -511,6 +534,7 @@ static void release(struct generations *g) {
     mem_free(g->finalists);
     mem_free(g->strategies);
     mem_free(g->hashes);
+    mem_free(g->tried);
     evolve_release(&g->e);
     history_release(&g->history);
     arena_free(g->mem);

@@ -225,7 +225,8 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
         return false;
     if (!accepted(&s->trials[t]))
         return true;
-    course_start(&s->course, s->trials[t].outcome->time_s);
+    const struct outcome *o = s->trials[t].outcome;
+    course_start(&s->course, o->time_s, briefing_floor(&s->briefing, o->estimated));
     set_best(s, t);
     return true;
 }
@@ -233,7 +234,9 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
 static bool seeds(struct refine *s) {
     struct answer a = {.mem = s->mem};
     struct rng r = rng_stream(s->o->seed, S("plan"));
-    s->o->agent->plan(s->o->agent->self, &s->briefing, SEEDS, r, on_plan, &a);
+    struct briefing b = s->briefing;
+    b.in_turn = true;
+    s->o->agent->plan(s->o->agent->self, &b, SEEDS, r, on_plan, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j) ? journal_fail(&s->j, &a.err) : false;
     for (size_t i = 0; i < a.n && !isfinite(s->course.best_s); i++, s->j.generation++) {
@@ -267,7 +270,11 @@ static bool propose(struct refine *s, struct answer *a) {
         return false;
     buf_init(&tried, 32u << 10);
     course_tried(&s->course, &tried);
-    struct guidance g = {s->course.stage, course_facts(&s->course), buf_str(&tried)};
+    struct guidance g = {.stage = s->course.stage,
+                         .facts = course_facts(&s->course),
+                         .tried = buf_str(&tried),
+                         .rounds = course_rounds_left(&s->course),
+                         .gain = COURSE_GAIN};
     s->o->agent->improve(s->o->agent->self, &s->briefing, &at, &g, on_edit, a);
     buf_release(&tried);
     return await(s, a);
@@ -302,7 +309,6 @@ static void set_up(struct refine *s) {
     struct course_options co = {
         .workload = b->features.workload,
         .profiling = s->ro.profiling,
-        .limit_s = b->roofline.limit_s,
         .stop_share = s->o->stop_share > 0 ? s->o->stop_share : STOP_SHARE,
     };
     course_init(&s->course, &co);

@@ -24,6 +24,7 @@ struct search_options {
     uint64_t seed;
     enum search_how how;
     bool blind;              /* planner and credit do not go by the roofline */
+    bool facts;              /* models' crossover is told where the time of parents goes */
     const char *pool;        /* the user's history pool, read and added to; NULL: no history */
     const char *assets;      /* where the shipped pool may be overridden; NULL: nowhere */
     size_t population;       /* of a generation; 0: 12 */

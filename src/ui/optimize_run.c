@@ -101,6 +101,7 @@ static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
         .seed = (uint64_t)option_int(o, "seed"),
         .how = how_of(option_text(o, "search")),
         .blind = !strcmp(option_text(o, "roofline"), "off"),
+        .facts = r->agents.refine_options.profiling != PROFILING_NEVER,
         .pool = pool_of(r),
         .assets = option_text(o, "assets"),
         .population = (size_t)option_int(o, "population"),

@@ -86,8 +86,12 @@ static void test_coder(void) {
     CHECKF(a.calls == 1 && a.err.kind == ERR_NONE && str_is(a.text, KERNEL), "%s", a.err.text);
     CHECK(script_told(&s, 0, "task gelu") && script_told(&s, 0, "NVIDIA H200"));
     CHECK(script_told(&s, 0, "R=1024 C=2048") && script_told(&s, 0, "The candidate form"));
-    CHECK(script_told(&s, 0, "vector-width=1. Elements in one access."));
+    CHECK(script_told(&s, 0, "- vector-width=1: Elements in one access.\n"));
     CHECK(!script_told(&s, 0, "# CuTe") && !script_told(&s, 0, "${"));
+    CHECK(script_told(&s, 0, "Accuracy class `fp32`") && !script_told(&s, 0, "two TF32 numbers"));
+    /* The chosen value's prose, and no other's. */
+    CHECK(script_told(&s, 0, "- cache-hint=0: ordinary loads and stores.\n"));
+    CHECK(!script_told(&s, 0, "__ldcs"));
     CHECKF(s.bytes < 16 * 1024, "%zu bytes", s.bytes);
     agent.release(agent.self);
 }
@@ -115,6 +119,27 @@ static void test_coder_cute(void) {
     CHECK(script_told(&s, 1, "## CuTe: wgmma") && script_told(&s, 1, "## CuTe: TMA"));
     CHECK(!script_told(&s, 1, "## CuTe: TiledMMA"));
     CHECKF(s.bytes - before < 36 * 1024, "%zu bytes", s.bytes - before);
+    agent.release(agent.self);
+}
+
+static void test_coder_plain(void) {
+    static const struct script_entry script[] = {{"coder", REPLY_SOURCE(KERNEL), 0},
+                                                 {"coder", REPLY_SOURCE(KERNEL), 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 2);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct answer a = {0};
+    struct briefing b = brief(product);
+    struct strategy st = fallback(&b);
+    llm_new(&p, &o, &agent);
+    agent.code(agent.self, &b, &st, on_code, &a);
+    CHECK(script_told(&s, 0, "Accuracy class `bf16`") && !script_told(&s, 0, "# Tensor cores"));
+    CHECK(strategy_put(catalogue, &st, "tensor-path", 1));
+    agent.code(agent.self, &b, &st, on_code, &a);
+    CHECK(script_told(&s, 1, "# Tensor cores") && script_told(&s, 1, "cp.async.wait_group"));
+    CHECK(script_told(&s, 1, "- tensor-path=1: tensor cores through mma.sync"));
+    CHECK(!script_told(&s, 1, "tensor cores through wgmma"));
     agent.release(agent.self);
 }
 
@@ -182,15 +207,66 @@ static void test_planner(void) {
     CHECK(strategy_get(catalogue, &a.s[1], "block") == 512);
     struct strategy f = fallback(&b);
     CHECK(strategy_equal(catalogue, &a.s[2], &f));
-    CHECK(script_told(&s, 0, "Propose 4 different strategies"));
+    CHECK(script_told(&s, 0, "Propose 3 different strategies for a first generation"));
+    CHECK(script_told(&s, 0, "with every decision at its default is tried besides"));
     CHECK(script_told(&s, 0, "memory-bound") &&
           script_told(&s, 0, "- 1.25: `block=256 cache-hint=0 dialect=cuda fast-math=0 items=8"));
     CHECK(!script_told(&s, 0, "//! launch"));
     agent.code(agent.self, &b, &a.s[0], on_code, &c);
-    CHECK(script_told(&s, 1, "Further: hold the row"));
+    CHECK(script_told(&s, 1, "this counts: hold the row"));
     a = (struct answer){0};
     agent.plan(agent.self, &b, 1, r, on_plan, &a);
     CHECK(a.calls == 1 && a.n == 1 && script_told(&s, 3, "no decision is called `width`"));
+    agent.release(agent.self);
+}
+
+/* Where strategies are written in turn, only so many are asked for as may be. */
+static void test_planner_in_turn(void) {
+    static const struct script_entry script[] = {{"planner", "```strategy\nblock=512\n```", 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 1);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct briefing b = brief(pointwise);
+    struct answer a = {0};
+    b.in_turn = true;
+    llm_new(&p, &o, &agent);
+    agent.plan(agent.self, &b, 3, rng_stream(1, S("t")), on_plan, &a);
+    CHECK(a.n == 2 && script_told(&s, 0, "Propose 2 strategies for a first version"));
+    CHECK(script_told(&s, 0, "block=256 cache-hint=0 fast-math=0  # what no decision says"));
+    agent.release(agent.self);
+}
+
+/* What was tried is listed, with the remark and the time of the parents; each of the children that
+ * are asked for together gets a direction of its own. */
+static void test_children(void) {
+    static const struct script_entry script[] = {
+        {"planner", "```strategy\nblock=512 # two rows a warp\nblock=512 # the second\n```", 0},
+        {"crossover", "```strategy\nblock=64\n```", 0},
+        {"crossover", "```strategy\nblock=128\n```", 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 3);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct briefing b = brief(pointwise);
+    struct answer a = {0};
+    llm_new(&p, &o, &agent);
+    agent.plan(agent.self, &b, 2, rng_stream(1, S("t")), on_plan, &a);
+    struct parent x = {a.s[0], 2e-5}, y = {fallback(&b), 1e-5};
+    struct tried tried[] = {{x.strategy, 2e-5, S("k 18 us, dram-bound")},
+                            {y.strategy, 1e-5, S("")},
+                            {fallback(&b), INFINITY, S("")}};
+    strategy_put(catalogue, &tried[2].strategy, "items", 8);
+    b.tried = tried;
+    b.ntried = 3;
+    for (b.place = 0; b.place < 2; b.place++)
+        agent.cross(agent.self, &b, &x, &y, rng_stream(3, S("t")), on_plan, &a);
+    CHECK(script_told(&s, 1, "# two rows a warp`, 20 us: k 18 us, dram-bound"));
+    CHECK(!script_told(&s, 1, "the second"));
+    CHECK(script_told(&s, 1, "# What was tried in this run\n\n- 10 us: `"));
+    CHECK(script_told(&s, 1, "- rejected: `block=256 cache-hint=0 fast-math=0 items=8"));
+    CHECK(script_told(&s, 1, "Take from each parent") && !script_told(&s, 2, "Take from each"));
+    CHECK(script_told(&s, 2, "Start from the faster parent"));
     agent.release(agent.self);
 }
 
@@ -259,12 +335,19 @@ static void test_aligner(void) {
     strategy_put(catalogue, &st, "vector-width", 4);
     llm_new(&p, &o, &agent);
     agent.code(agent.self, &b, &st, on_code, &c);
-    json *record = json_object();
+    json *record = json_parse(S("{\"kernels\": [{\"name\": \"k\", \"census\": {\"forms\": "
+                                "{\"ld.global.32\": 1}}}]}"),
+                              &err);
     digest_hex(sha256_of(S(KERNEL)), hex);
     json_set_str(record, "source_sha256", str_view(hex));
+    struct strategy narrow = fallback(&b); /* nothing contradicts it, and it carries no remark */
+    agent.align(agent.self, &b, &narrow, record, on_plan, &a);
+    CHECK(a.calls == 1 && s.nasked == 1 && strategy_equal(catalogue, &a.s[0], &narrow));
+    a = (struct answer){0};
     agent.align(agent.self, &b, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && a.n == 1 && strategy_get(catalogue, &a.s[0], "vector-width") == 1);
     CHECK(script_told(&s, 1, "void k() {}") && script_told(&s, 1, "vector-width=4"));
+    CHECK(script_told(&s, 1, "shows against it: vector-width=1, not 4: the widest access"));
     json_set_str(record, "source_sha256", S("of somebody else"));
     a = (struct answer){0};
     agent.align(agent.self, &b, &st, record, on_plan, &a);
@@ -323,7 +406,8 @@ static void test_optimizer(void) {
                                 "\"kernels\": [{\"name\": \"k\", \"registers\": 77}]}");
     struct attempt at = {&st, S(KERNEL), w};
     struct answer a = {0};
-    struct guidance g = {STAGE_STRUCTURE, false, S("- wider loads: no gain\n")};
+    struct guidance g = {STAGE_STRUCTURE, false, S("- wider loads: no gain\n"), .rounds = 2,
+                         .gain = 0.005};
     llm_new(&p, &o, &agent);
     agent.improve(agent.self, &b, &at, &g, on_edit, &a);
     CHECK(a.calls == 1 && a.text.n);
@@ -331,12 +415,52 @@ static void test_optimizer(void) {
     CHECK(script_told(&s, 0, "The stage: structure") && script_told(&s, 0, "One pass"));
     CHECK(!script_told(&s, 0, "16 bytes a lane and access; a scalar path"));
     CHECK(!script_told(&s, 0, "77 registers"));
-    g = (struct guidance){STAGE_DETAILS, true, S("")};
+    g = (struct guidance){STAGE_DETAILS, true, S(""), .rounds = 1, .gain = 0.005};
     a = (struct answer){0};
     agent.improve(agent.self, &b, &at, &g, on_edit, &a); /* what it was shown, sent back */
     CHECK(a.calls == 1 && script_told(&s, 1, "77 registers") && script_told(&s, 1, "Nothing yet"));
     CHECK(script_told(&s, 1, "16 bytes a lane and access; a scalar path"));
     CHECK(script_told(&s, 2, "the source is the one you were shown"));
+    outcome_free(w);
+    agent.release(agent.self);
+}
+
+/* The launch is in the simulator's time and not in the limit; small products have a menu of their
+ * own; what a source has is not on the menu. */
+static void test_optimizer_terms(void) {
+    static const char small[] = "task small \"P\"\ndim M = 64, N = 64, K = 64\n"
+                                "in a[M,K] : f32 ~ normal(0,1)\nin b[K,N] : f32 ~ normal(0,1)\n"
+                                "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k] * b[k,j]\n"
+                                "check M = 4, N = 4, K = 4\naccuracy tf32\n";
+    static const struct script_entry script[] = {{"optimizer", "IDEA: none\n", 0},
+                                                 {"optimizer", "DONE: all is there\n", 0},
+                                                 {"optimizer", "DONE: all is there\n", 0}};
+    struct scripted s;
+    struct provider p = script_provider(&s, mem, script, 3);
+    struct llm_options o = {0};
+    struct agent agent;
+    struct briefing b = brief(small);
+    struct strategy st = fallback(&b);
+    struct outcome *w = outcome("{\"verdict\": \"accepted\", \"why\": \"\", \"time_s\": 6.2e-6, "
+                                "\"estimated\": true, \"estimate\": [{}, {}]}");
+    struct attempt at = {&st, S(KERNEL "// mma.sync\n"), w};
+    struct answer a = {0};
+    struct guidance g = {.stage = STAGE_STRUCTURE, .rounds = 2, .gain = 0.005};
+    llm_new(&p, &o, &agent);
+    agent.improve(agent.self, &b, &at, &g, on_edit, &a);
+    CHECK(a.calls == 1 && !a.text.n && a.err.kind == ERR_NONE);
+    CHECK(script_told(&s, 0,
+                      "6.2 us by the simulator's estimate, of which 4.4 us are its 2 launches"));
+    CHECK(script_told(&s, 0, "the rest, 1.8 us, stands against the limit of"));
+    CHECK(script_told(&s, 0, "falls by 0.5% or more") && script_told(&s, 0, "After 2 more rounds"));
+    CHECK(script_told(&s, 0, "Latency decides") && !script_told(&s, 0, "128x256"));
+    CHECK(!script_told(&s, 0, "Tensor cores by mma.sync where the class allows them; for so"));
+    at.source = S(KERNEL);
+    agent.improve(agent.self, &b, &at, &g, on_edit, &a);
+    CHECK(script_told(&s, 1, "- Tensor cores by mma.sync where the class allows them; for so"));
+    b.roofline.limit_s = 1e-3;
+    agent.improve(agent.self, &b, &at, &g, on_edit, &a);
+    CHECK(script_told(&s, 2, "128x256") && !script_told(&s, 2, "Latency decides"));
     outcome_free(w);
     agent.release(agent.self);
 }
@@ -404,13 +528,17 @@ static void test_hybrid(void) {
 static const struct tap_case cases[] = {
     {"coder", test_coder},
     {"coder in CuTe: the sheets its strategy asks for", test_coder_cute},
+    {"coder of a product in plain CUDA", test_coder_plain},
     {"complaints, a bounded number", test_complaints},
     {"planner", test_planner},
+    {"planner: written in turn", test_planner_in_turn},
+    {"children: what was tried, directions", test_children},
     {"without roofline and history", test_roofline_off},
     {"crossover of strategies, or of code", test_crossover},
     {"aligner", test_aligner},
     {"debugger", test_debugger},
     {"optimizer: stages, menus, facts", test_optimizer},
+    {"optimizer: time, terms, menus by size", test_optimizer_terms},
     {"several in flight, and none left behind", test_in_flight},
     {"hybrid", test_hybrid},
 };

@@ -121,6 +121,7 @@ static void test_done(void) {
     str why = S("");
     CHECK(reply_is_done(S("Well.\n**DONE:** all that is left is the launch\n"), &why));
     CHECK(str_is(why, "all that is left is the launch"));
+    CHECK(reply_is_done(S("IDEA: none\n"), &why) && !reply_is_done(S("IDEA: nothing new\n"), &why));
     CHECK(!reply_is_done(S("That is DONE: no\n"), &why) && !reply_is_done(S(""), &why));
     CHECK(!reply_is_done(S("DONE: here\n```cuda\n" PLAN "```\n"), &why));
     CHECK(!reply_is_done(S("DONE: here\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n"), &why));

@@ -3,10 +3,10 @@
 #include "tap.h"
 
 static struct course start(enum workload w, enum profiling p) {
-    struct course_options o = {w, p, 1e-6, 0.98};
+    struct course_options o = {w, p, 0.98};
     struct course c;
     course_init(&c, &o);
-    course_start(&c, 1e-5);
+    course_start(&c, 1e-5, 1e-6);
     return c;
 }
 
@@ -97,7 +97,7 @@ static void test_memory(void) {
     course_end_round(&c, ROUND_SEEN, INFINITY, S("again"), S(""));
     course_tried(&c, &b);
     CHECKF(str_is(buf_str(&b), "- structure: online softmax: 8 us instead of 10, kept\n"
-                               "- structure: wider tiles: no gain, 9 us instead of 8; dropped\n"
+                               "- structure: wider tiles: 9 us instead of 8, no gain; dropped\n"
                                "- structure: no barrier: race: threads race; dropped\n"
                                "- structure: again: the same source as an earlier one\n"),
            "%s", b.p);
@@ -110,6 +110,27 @@ static void test_memory(void) {
     course_release(&c);
 }
 
+static void test_ideas(void) {
+    static const char long_idea[] =
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen twenty one two three four five six seven eight nine "
+        "and_a_word_that_is_cut_in_the_middle";
+    struct course c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
+    struct buf b;
+    buf_init(&b, 65536);
+    course_end_round(&c, ROUND_NO_GAIN, 9.96e-6, S("A short one."), S(""));
+    course_end_round(&c, ROUND_NO_GAIN, 2e-5, str_view(long_idea), S(""));
+    course_tried(&c, &b);
+    CHECKF(str_starts(buf_str(&b),
+                      S("- structure: A short one: 9.96 us instead of 10, 0.4% faster, less than "
+                        "the 0.5% asked for; dropped\n")),
+           "%s", b.p);
+    CHECKF(strstr(b.p, "eight nine …: 20 us instead of 10, no gain; dropped\n"), "%s", b.p);
+    CHECK(course_rounds_left(&c) == 1);
+    buf_release(&b);
+    course_release(&c);
+}
+
 static const struct tap_case cases[] = {
     {"stages, and the plateau", test_stages},
     {"patience by workload class", test_patience_by_workload},
@@ -118,5 +139,6 @@ static const struct tap_case cases[] = {
     {"a stage that is done", test_done},
     {"nobody is asked for ever", test_unanswered},
     {"what was tried", test_memory},
+    {"ideas are cut at a word", test_ideas},
 };
 TAP_CASES(cases)

@@ -131,7 +131,7 @@ static void test_mistakes(void) {
     CHECK(script_told(s, 2, ">    2 | void k() {} // verdict=wrong index"));
     CHECK(script_told(s, 3, "edit 1: its SEARCH lines do not occur"));
     CHECK(script_told(s, 4, "Verdict: race") && script_told(s, 4, "index: race:"));
-    CHECK(script_told(s, 6, "slower: no gain, 30 us instead of 20; dropped"));
+    CHECK(script_told(s, 6, "slower: 30 us instead of 20, no gain; dropped"));
     CHECK(script_told(s, 6, "// us=20") && !script_told(s, 6, "// us=30"));
     CHECK(script_told(s, 7, "faster: 9 us instead of 20, kept"));
     CHECK(script_told(s, 8, "Verdict: nonfinite"));

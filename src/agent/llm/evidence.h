@@ -16,6 +16,9 @@ void evidence_write(const struct outcome *o, const struct task *t, str source, s
 /* Profile facts of an accepted candidate, with units, one paragraph a kernel. */
 void facts_write(const struct outcome *o, struct buf *out);
 
+/* … on one line: what binds each kernel, and how it fills the GPU. */
+void facts_summarise(const struct outcome *o, struct buf *out);
+
 /* ---- parts, for tests ---- */
 
 /* The compiler's log, folded. */

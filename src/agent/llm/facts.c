@@ -116,3 +116,20 @@ void facts_write(const struct outcome *o, struct buf *out) {
     for (size_t i = 0; kernels && i < json_len(kernels); i++)
         put_static(json_at(kernels, i), out);
 }
+
+static void summarise_launch(const json *e, struct buf *out) {
+    str kernel = S("?"), bound = S("?");
+    json_get_str(e, "kernel", &kernel);
+    json_get_str(e, "bound", &bound);
+    buf_printf(out, "%s%.*s %.4g us, %.*s-bound, grid ", out->n ? "; " : "", STR_ARG(kernel),
+               real(e, "time_s") * US, STR_ARG(bound));
+    put_sizes(json_get(e, "grid"), out);
+    buf_printf(out, ", %lld warps an SM, %lld registers", (long long)whole(e, "warps_sm"),
+               (long long)whole(e, "registers"));
+}
+
+void facts_summarise(const struct outcome *o, struct buf *out) {
+    const json *launches = json_get(o->record, "estimate");
+    for (size_t i = 0; i < json_len(launches); i++)
+        summarise_launch(json_at(launches, i), out);
+}

@@ -1,12 +1,14 @@
 /* A request of the search becomes a job: a prompt, its tries, and what to do with a reply that can
  * be read. Jobs are independent; several may be in flight. */
 #include "agent/llm/llm.h"
+#include "agent/expert/expert.h"
 #include "agent/llm/notebook.h"
 #include "agent/llm/reply.h"
 
 #include <string.h>
 
-#define JOB_MAX ((size_t)64 << 20)
+#define JOB_MAX            ((size_t)64 << 20)
+#define CONTRADICTIONS_MAX (8u << 10)
 
 struct llm {
     const struct provider *provider;
@@ -33,6 +35,7 @@ struct job {
     struct strategy strategy; /* coder, aligner */
     str before;               /* the source that edits are of */
     size_t n;                 /* planner: strategies that are wanted */
+    bool fallback;            /* … beside the one with every decision at its default */
     /* One of these is told, exactly once. */
     agent_plan_fn *plan;
     agent_code_fn *code;
@@ -148,6 +151,15 @@ static void job_start(struct job *j, bool made, struct err *err) {
 
 /* ---- strategists ---- */
 
+/* Of two strategies with the same decisions the first is written, so its note stays; the aligner
+ * knows better what was. */
+static void take_note(struct job *j, digest strategy, str note) {
+    struct notebook *notes = &j->llm->notes;
+    const struct notebook_entry *e = notebook_find(notes, strategy);
+    if (!e || !e->note.n || j->role == ROLE_ALIGNER)
+        notebook_set_note(notes, strategy, note);
+}
+
 /* A line as a legal strategy; its comment is remembered with it. */
 static bool take_line(struct job *j, const struct reply_line *l, struct strategy *out,
                       struct err *complaint) {
@@ -156,7 +168,7 @@ static bool take_line(struct job *j, const struct reply_line *l, struct strategy
         return false;
     strategy_repair(b->catalogue, &b->ground, out);
     if (l->comment.n)
-        notebook_set_note(&j->llm->notes, strategy_hash(b->catalogue, out), l->comment);
+        take_note(j, strategy_hash(b->catalogue, out), l->comment);
     return true;
 }
 
@@ -185,11 +197,8 @@ static bool read_strategies(struct job *j, str reply, struct err *complaint) {
     size_t got = take_lines(j, lines, n, list, j->n, complaint);
     if (!got)
         return false;
-    /* Of a whole generation the fallback is a part: it is what gains are stated against. */
-    if (j->role == ROLE_PLANNER && j->n > 2) {
-        got = got == j->n ? got - 1 : got;
+    if (j->fallback)
         strategy_fallback(j->briefing.catalogue, &j->briefing.ground, &list[got++]);
-    }
     j->plan(j->ctx, list, got, idea.n ? idea : S("the model gave no reason"), NULL);
     return true;
 }
@@ -200,8 +209,10 @@ static void llm_plan(void *self, const struct briefing *b, size_t n, struct rng 
     struct err err = {0};
     struct job *j = job_new(self, b, ROLE_PLANNER, read_strategies, ctx);
     j->plan = done;
-    j->n = n;
-    job_start(j, prompt_planner(&j->prompter, n, &j->prompt, &err), &err);
+    /* Of a whole generation the fallback is a part: it is what gains are stated against. */
+    j->fallback = n > 2;
+    j->n = n - j->fallback;
+    job_start(j, prompt_planner(&j->prompter, j->n, j->fallback, &j->prompt, &err), &err);
 }
 
 /* Crossover of code: the child's decisions are drawn, its source is written from both parents'. */
@@ -219,6 +230,11 @@ static bool cross_code(struct llm *x, const struct briefing *b, const struct par
     return true;
 }
 
+static str note_of(const struct llm *x, const struct briefing *b, const struct strategy *s) {
+    const struct notebook_entry *e = notebook_find(&x->notes, strategy_hash(b->catalogue, s));
+    return e ? e->note : S("");
+}
+
 static void llm_cross(void *self, const struct briefing *b, const struct parent *x,
                       const struct parent *y, struct rng r, agent_plan_fn *done, void *ctx) {
     struct err err = {0};
@@ -230,7 +246,8 @@ static void llm_cross(void *self, const struct briefing *b, const struct parent 
     struct job *j = job_new(self, b, ROLE_CROSSOVER, read_strategies, ctx);
     j->plan = done;
     j->n = 1;
-    job_start(j, prompt_crossover(&j->prompter, x, y, &j->prompt, &err), &err);
+    const str notes[2] = {note_of(j->llm, b, &x->strategy), note_of(j->llm, b, &y->strategy)};
+    job_start(j, prompt_crossover(&j->prompter, x, y, notes, &j->prompt, &err), &err);
 }
 
 static bool read_aligned(struct job *j, str reply, struct err *complaint) {
@@ -246,10 +263,33 @@ static bool read_aligned(struct job *j, str reply, struct err *complaint) {
     return true;
 }
 
+/* What the compiled code shows against the strategy; empty: nothing. */
+static void contradict(const struct briefing *b, const struct strategy *s, const json *record,
+                       struct buf *out) {
+    struct strategy shown;
+    buf_init(out, CONTRADICTIONS_MAX);
+    aligner_align(b, s, record, &shown, out);
+    if (strategy_equal(b->catalogue, s, &shown))
+        buf_clear(out);
+}
+
+static void ask_aligner(struct llm *x, const struct briefing *b, const struct aligning *a,
+                        agent_plan_fn *done, void *ctx) {
+    struct err err = {0};
+    struct job *j = job_new(x, b, ROLE_ALIGNER, read_aligned, ctx);
+    j->plan = done;
+    j->before = a->source;
+    j->strategy = *a->strategy;
+    job_start(j, prompt_aligner(&j->prompter, a, &j->prompt, &err), &err);
+}
+
+/* Only where there is something that the model alone can tell: whether the note was carried out, or
+ * what became of a decision that the compiled code contradicts. */
+
 static void llm_align(void *self, const struct briefing *b, const struct strategy *s,
                       const json *record, agent_plan_fn *done, void *ctx) {
     struct llm *x = self;
-    struct err err = {0};
+    struct buf against;
     str hash = S("");
     json_get_str(record, "source_sha256", &hash);
     const struct notebook_entry *e = notebook_of_source(&x->notes, hash);
@@ -257,11 +297,13 @@ static void llm_align(void *self, const struct briefing *b, const struct strateg
         done(ctx, s, 1, S(""), NULL);
         return;
     }
-    struct job *j = job_new(x, b, ROLE_ALIGNER, read_aligned, ctx);
-    j->plan = done;
-    j->before = e->source;
-    j->strategy = *s;
-    job_start(j, prompt_aligner(&j->prompter, s, e->source, &j->prompt, &err), &err);
+    contradict(b, s, record, &against);
+    struct aligning a = {s, e->source, note_of(x, b, s), buf_str(&against)};
+    if (a.note.n || a.against.n)
+        ask_aligner(x, b, &a, done, ctx);
+    else
+        done(ctx, s, 1, S(""), NULL);
+    buf_release(&against);
 }
 
 /* ---- writers ---- */
@@ -282,10 +324,9 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
     struct err err = {0};
     struct job *j = job_new(x, b, ROLE_CODER, read_code, ctx);
     digest hash = strategy_hash(b->catalogue, s);
-    const struct notebook_entry *e = notebook_find(&x->notes, hash);
     j->code = done;
     j->strategy = *s;
-    str note = e ? e->note : S("");
+    str note = note_of(x, b, s);
     const str *parents = notebook_take_pair(&x->notes, hash);
     job_start(j, prompt_coder(&j->prompter, s, note, parents, &j->prompt, &err), &err);
 }

@@ -55,9 +55,24 @@ static bool plain(const struct prompter *p, const char *name, str *out, struct e
 
 static bool problem(const struct prompter *p, bool roofline, str *out, struct err *err) {
     const struct inst *in = p->b->inst;
+    const char *class = accuracy_name(in->task->accuracy);
+    char name[32];
+    str accuracy;
+    snprintf(name, sizeof name, "class_%s", class);
+    if (!plain(p, name, &accuracy, err))
+        return false;
+    const bool *work = p->b->ground.workload;
+    if (!work[WORKLOAD_CONTRACTION] && !work[WORKLOAD_ATTENTION]) /* the rest is about products */
+        accuracy = str_cut(accuracy, 0, str_find(accuracy, S("\n")));
     return RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
                   {"shape", inst_label(in, p->mem)}, {"sizes", prompt_sizes(p)},
+                  {"class", str_view(class)}, {"accuracy", str_trim(accuracy)},
                   {"gpu", prompt_gpu(p)}, {"roofline", roofline ? prompt_roofline(p) : S("")});
+}
+
+/* Its example is of decisions that this task has. */
+static bool strategist(const struct prompter *p, str *out, struct err *err) {
+    return RENDER(p, "strategist", out, err, {"example", prompt_example(p)});
 }
 
 static bool writer(const struct prompter *p, str *out, struct err *err) {
@@ -68,55 +83,111 @@ static bool writer(const struct prompter *p, str *out, struct err *err) {
 
 /* ---- strategists ---- */
 
-bool prompt_planner(const struct prompter *p, size_t n, struct prompt *out, struct err *err) {
-    str task;
-    return plain(p, "strategist", &out->system, err) && problem(p, true, &task, err) &&
-           RENDER(p, "planner", &out->user, err, {"problem", task},
-                  {"decisions", prompt_decisions(p)}, {"history", prompt_history(p)},
-                  {"n", arena_printf(p->mem, "%zu", n)});
+static str planner_terms(const struct prompter *p, size_t n, bool fallback) {
+    const char *rest = fallback ? " The one with every decision at its default is tried besides: "
+                                  "do not propose it."
+                                : "";
+    if (p->b->in_turn)
+        return arena_printf(p->mem,
+                            "Propose %zu strateg%s for a first version, your best guess first. The "
+                            "first is written, and refined from then on; a later one is written "
+                            "only where the one before it cannot be made right, so let it be "
+                            "simpler.%s",
+                            n, n == 1 ? "y" : "ies", rest);
+    return arena_printf(p->mem,
+                        "Propose %zu different strateg%s for a first generation, your best guess "
+                        "first; all are written. Cover different structures, not one structure "
+                        "with small changes.%s",
+                        n, n == 1 ? "y" : "ies", rest);
 }
 
-static void put_parent(const struct prompter *p, const struct parent *x, const char *name,
+bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct prompt *out,
+                    struct err *err) {
+    str task;
+    return strategist(p, &out->system, err) && problem(p, true, &task, err) &&
+           RENDER(p, "planner", &out->user, err, {"problem", task},
+                  {"decisions", prompt_decisions(p)}, {"history", prompt_history(p)},
+                  {"terms", planner_terms(p, n, fallback)});
+}
+
+static const struct tried *find_tried(const struct prompter *p, const struct strategy *s) {
+    for (size_t i = 0; i < p->b->ntried; i++)
+        if (strategy_equal(p->b->catalogue, &p->b->tried[i].strategy, s))
+            return &p->b->tried[i];
+    return NULL;
+}
+
+static void put_parent(const struct prompter *p, const struct parent *x, const char *name, str note,
                        struct buf *out) {
+    const struct tried *t = find_tried(p, &x->strategy);
     buf_printf(out, "- %s: `", name);
     strategy_text(p->b->catalogue, &x->strategy, out);
+    if (note.n)
+        buf_printf(out, "  # %.*s", STR_ARG(note));
     if (isfinite(x->time_s))
-        buf_printf(out, "`, %.4g us\n", x->time_s * 1e6);
+        buf_printf(out, "`, %.4g us", x->time_s * 1e6);
     else
-        buf_puts(out, S("`, not tried\n"));
+        buf_puts(out, S("`, not tried"));
+    if (t && t->where.n)
+        buf_printf(out, ": %.*s", STR_ARG(t->where));
+    buf_putc(out, '\n');
+}
+
+/* Questions that are asked together get directions of their own, so that answers differ. */
+static bool direction(const struct prompter *p, str *out, struct err *err) {
+    str text, line, rest;
+    size_t lines = 0;
+    if (!plain(p, "directions", &text, err))
+        return false;
+    for (rest = text; str_line(&rest, &line);)
+        lines += line.n > 0;
+    BUG_IF(lines == 0);
+    size_t wanted = p->b->place % lines;
+    for (rest = text; str_line(&rest, &line);)
+        if (line.n && wanted-- == 0)
+            break;
+    *out = line;
+    return true;
 }
 
 bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
-                      struct prompt *out, struct err *err) {
+                      const str *notes, struct prompt *out, struct err *err) {
     struct buf b;
-    str task;
+    str task, where;
     buf_init(&b, 1 << 16);
-    put_parent(p, x, "first", &b);
-    put_parent(p, y, "second", &b);
+    put_parent(p, x, "first", notes[0], &b);
+    put_parent(p, y, "second", notes[1], &b);
     str parents = arena_str(p->mem, buf_str(&b));
     buf_release(&b);
-    return plain(p, "strategist", &out->system, err) && problem(p, true, &task, err) &&
+    return strategist(p, &out->system, err) && problem(p, true, &task, err) &&
+           direction(p, &where, err) &&
            RENDER(p, "crossover", &out->user, err, {"problem", task},
                   {"decisions", prompt_decisions(p)}, {"parents", parents},
-                  {"history", prompt_history(p)});
+                  {"tried", prompt_tried(p)}, {"direction", where}, {"history", prompt_history(p)});
 }
 
-static str strategy_line(const struct prompter *p, const struct strategy *s) {
+static str strategy_line(const struct prompter *p, const struct strategy *s, str note) {
     struct buf b;
     buf_init(&b, 1 << 16);
     strategy_text(p->b->catalogue, s, &b);
+    if (note.n)
+        buf_printf(&b, "  # %.*s", STR_ARG(note));
     str text = arena_str(p->mem, buf_str(&b));
     buf_release(&b);
     return text;
 }
 
-bool prompt_aligner(const struct prompter *p, const struct strategy *s, str source,
-                    struct prompt *out, struct err *err) {
-    str task;
-    return plain(p, "strategist", &out->system, err) && problem(p, false, &task, err) &&
+bool prompt_aligner(const struct prompter *p, const struct aligning *a, struct prompt *out,
+                    struct err *err) {
+    str task, against = S("");
+    if (a->against.n)
+        against = arena_printf(p->mem, "\nWhat the compiled code shows against it: %.*s.\n",
+                               STR_ARG(a->against));
+    return strategist(p, &out->system, err) && problem(p, false, &task, err) &&
            RENDER(p, "aligner", &out->user, err, {"problem", task},
-                  {"decisions", prompt_decisions(p)}, {"strategy", strategy_line(p, s)},
-                  {"source", str_trim(source)});
+                  {"decisions", prompt_decisions(p)},
+                  {"strategy", strategy_line(p, a->strategy, a->note)}, {"against", against},
+                  {"source", str_trim(a->source)});
 }
 
 /* ---- writers ---- */
@@ -125,7 +196,9 @@ static str coder_text(const struct prompter *p, const struct strategy *s, str no
                       const str *parents) {
     str text = prompt_strategy(p, s);
     if (note.n)
-        text = arena_printf(p->mem, "%.*s- Further: %.*s\n", STR_ARG(text), STR_ARG(note));
+        text = arena_printf(
+            p->mem, "%.*s- Further, and where it disagrees with the above this counts: %.*s\n",
+            STR_ARG(text), STR_ARG(note));
     if (!parents)
         return text;
     return arena_printf(p->mem,
@@ -165,14 +238,27 @@ bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earl
                   {"dialect", dialect}, {"reply", reply});
 }
 
-static bool menu(const struct prompter *p, enum stage stage, str *out, struct err *err) {
+/* A menu has a section a stage, and may have one of its own for work whose launch takes longer than
+ * its limit. */
+static str menu_section(const struct prompter *p, str text, enum stage stage) {
+    const char *name = stage_name(stage);
+    str small = S("");
+    if (briefing_regime(p->b) == REGIME_LATENCY && !p->b->blind)
+        small = prompt_section(text, arena_printf(p->mem, "%s, small", name));
+    return small.n ? small : prompt_section(text, str_view(name));
+}
+
+static bool menu(const struct prompter *p, enum stage stage, str source, str *out,
+                 struct err *err) {
     char name[64];
     str text;
     snprintf(name, sizeof name, "menu/%s", workload_name(p->b->features.workload));
     if (!plain(p, name, &text, err))
         return false;
-    *out = arena_printf(p->mem, "What pays for this kind of work at this stage:\n\n%.*s",
-                        STR_ARG(prompt_section(text, str_view(stage_name(stage)))));
+    *out = arena_printf(p->mem,
+                        "What often pays for this kind of work at this stage, less what the source "
+                        "has:\n\n%.*s",
+                        STR_ARG(prompt_menu(p, menu_section(p, text, stage), source)));
     return true;
 }
 
@@ -188,6 +274,16 @@ static str profile(const struct prompter *p, const struct attempt *a, const stru
     return text;
 }
 
+static str optimizer_terms(const struct prompter *p, const struct guidance *g) {
+    const char *next = g->stage == STAGE_PARAMETERS ? "the run ends" : "the next stage begins";
+    return arena_printf(p->mem,
+                        "It counts when the time falls by %g%% or more; otherwise it is dropped "
+                        "and you go on from the source above. After %zu more round%s without gain "
+                        "%s. Do not repeat what was tried without gain as it was; it may be a part "
+                        "of another change.",
+                        100 * g->gain, g->rounds, g->rounds == 1 ? "" : "s", next);
+}
+
 bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
                       struct prompt *out, struct err *err) {
     const char *stage = stage_name(g->stage);
@@ -198,12 +294,13 @@ bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const s
     return writer(p, &out->system, err) && problem(p, true, &task, err) &&
            prompt_dialect(p, open, a->source, &dialect, err) &&
            plain(p, "reply_edits", &reply, err) && plain(p, file, &text, err) &&
-           menu(p, g->stage, &list, err) &&
+           menu(p, g->stage, a->source, &list, err) &&
            RENDER(p, "optimizer", &out->user, err, {"problem", task},
                   {"time", prompt_time(p, a->outcome)}, {"source", str_trim(a->source)},
                   {"tried", g->tried.n ? str_trim(g->tried) : S("Nothing yet.")},
                   {"stage", str_view(stage)}, {"stage_text", str_trim(text)}, {"menu", list},
-                  {"facts", profile(p, a, g)}, {"dialect", dialect}, {"reply", reply});
+                  {"terms", optimizer_terms(p, g)}, {"facts", profile(p, a, g)},
+                  {"dialect", dialect}, {"reply", reply});
 }
 
 bool prompt_again(const struct prompter *p, const struct prompt *first, str complaint, str reply,

@@ -23,11 +23,20 @@ struct prompter {
     struct arena *mem;
 };
 
-bool prompt_planner(const struct prompter *p, size_t n, struct prompt *out, struct err *err);
+/* fallback: the strategy with every decision at its default is tried beside the n. */
+bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct prompt *out,
+                    struct err *err);
+/* notes: what strategists said about each parent; empty: nothing. */
 bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
-                      struct prompt *out, struct err *err);
-bool prompt_aligner(const struct prompter *p, const struct strategy *s, str source,
-                    struct prompt *out, struct err *err);
+                      const str *notes, struct prompt *out, struct err *err);
+struct aligning {
+    const struct strategy *strategy;
+    str source;
+    str note;    /* the strategist's; empty: none */
+    str against; /* what the compiled code contradicts; empty: nothing */
+};
+bool prompt_aligner(const struct prompter *p, const struct aligning *a, struct prompt *out,
+                    struct err *err);
 /* note: what the strategist said about it. parents: two sources to write one kernel from, when
  * crossover is one of code; or NULL. */
 bool prompt_coder(const struct prompter *p, const struct strategy *s, str note, const str *parents,
@@ -48,10 +57,18 @@ str prompt_roofline(const struct prompter *p); /* empty for a blind briefing */
 str prompt_history(const struct prompter *p);  /* empty without one */
 str prompt_strategy(const struct prompter *p, const struct strategy *s);
 str prompt_decisions(const struct prompter *p);
+/* A few decisions of the task on one line, as a strategy is written. */
+str prompt_example(const struct prompter *p);
+/* What a run has tried, the fastest first; empty: nothing. */
+str prompt_tried(const struct prompter *p);
 str prompt_time(const struct prompter *p, const struct outcome *o);
 /* The section `## name` of a text, without its heading. */
 str prompt_section(str text, str name);
-/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses; empty for CUDA. */
+/* The lines of a menu without those that begin with `?WORD|WORD…` where the source has one of the
+ * words: it does that already. */
+str prompt_menu(const struct prompter *p, str lines, str source);
+/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses. In
+ * plain CUDA the one on tensor cores, where they are used. */
 bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
                     struct err *err);
 

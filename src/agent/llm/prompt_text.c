@@ -4,9 +4,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TEXT_MAX      (256u << 10)
 #define HISTORY_SHOWN 8
+#define TRIED_SHOWN   24
+#define EXAMPLE_LEAST 3 /* decisions */
 
 static str take(const struct prompter *p, struct buf *b) {
     str text = arena_str(p->mem, buf_str(b));
@@ -42,38 +45,69 @@ str prompt_gpu(const struct prompter *p) {
     buf_init(&b, TEXT_MAX);
     buf_printf(&b,
                "%s (%s): %d SMs at %.2f GHz; an SM has %d registers, %zu KiB of shared memory (%zu "
-               "KiB a block at most), up to %d threads and %d blocks. L2 of %zu MiB. ",
+               "KiB a block at most), up to %d threads and %d blocks. ",
                g->title, g->arch, g->sms, g->clock_hz / 1e9, g->registers_sm, g->shared_sm >> 10,
-               g->shared_block >> 10, g->max_threads_sm, g->max_blocks_sm, g->l2_bytes >> 20);
-    buf_printf(&b,
-               "Reachable: DRAM %.2f TB/s, fp32 %.0f TFLOP/s, TF32 on tensor cores %.0f, bf16 and "
-               "f16 %.0f. DRAM latency %.0f ns; a launch takes %.1f us.\n",
-               g->copy_bytes_s / 1e12, g->fp32_flops / 1e12, g->tf32_flops / 1e12,
-               g->bf16_flops / 1e12, g->dram_latency_s * 1e9, g->launch_s * 1e6);
+               g->shared_block >> 10, g->max_threads_sm, g->max_blocks_sm);
+    buf_printf(
+        &b,
+        "Reachable: DRAM %.2f TB/s when read, %.2f when read and written alike, L2 (%zu MiB) "
+        "%.2g TB/s, fp32 %.0f TFLOP/s, TF32 on tensor cores %.0f, bf16 and f16 %.0f. ",
+        g->read_bytes_s / 1e12, g->copy_bytes_s / 1e12, g->l2_bytes >> 20, g->l2_bytes_s / 1e12,
+        g->fp32_flops / 1e12, g->tf32_flops / 1e12, g->bf16_flops / 1e12);
+    buf_printf(
+        &b, "Latency without load: DRAM %.0f ns, L2 %.0f, shared memory %.0f; a launch %.1f us.\n",
+        g->dram_latency_s * 1e9, g->l2_latency_clk / g->clock_hz * 1e9,
+        g->shared_latency_clk / g->clock_hz * 1e9, g->launch_s * 1e6);
     return take(p, &b);
 }
 
 str prompt_roofline(const struct prompter *p) {
     const struct roofline *r = &p->b->roofline;
+    struct cost c;
     if (p->b->blind)
         return S("");
-    return arena_printf(p->mem,
-                        "\n# Roofline\n\n%.3g flop a byte: %s-bound. Moving what must be moved "
-                        "takes %.4g us, the arithmetic %.4g us; the limit for any kernel is "
-                        "%.4g us%s.\n",
-                        r->intensity, r->memory_bound ? "memory" : "compute", r->memory_s * 1e6,
-                        r->compute_s * 1e6, r->limit_s * 1e6,
-                        r->limit_s < p->b->gpu->launch_s
-                            ? ", less than a launch: latency and the number of launches decide"
-                            : "");
+    cost_of(p->b->inst, &c);
+    return arena_printf(
+        p->mem,
+        "\n# Roofline\n\n%.3g flop a byte: %s-bound. Moving the %.4g MB that must be moved takes "
+        "%.4g us (%.2f TB/s at this mix of reads and writes), the arithmetic %.4g us; the limit "
+        "for "
+        "any kernel is %.4g us%s.\n",
+        r->intensity, r->memory_bound ? "memory" : "compute", c.compulsory_bytes / 1e6,
+        r->memory_s * 1e6, r->memory_s > 0 ? c.compulsory_bytes / r->memory_s / 1e12 : 0,
+        r->compute_s * 1e6, r->limit_s * 1e6,
+        r->limit_s < p->b->gpu->launch_s
+            ? ", less than a launch: latency and the number of launches decide"
+            : ", without its launch");
+}
+
+/* The simulator's times have the launches in them, the limit has none. */
+static str estimated_time(const struct prompter *p, const struct outcome *o) {
+    size_t n = json_len(json_get(o->record, "estimate"));
+    double each = p->b->gpu->launch_s, launches = (double)(n ? n : 1) * each;
+    str text = arena_printf(p->mem, "%.4g us by the simulator's estimate, of which %.2g us are ",
+                            o->time_s * 1e6, launches * 1e6);
+    if (n > 1)
+        text = arena_printf(p->mem, "%.*sits %zu launches (every candidate pays one)",
+                            STR_ARG(text), n);
+    else
+        text = arena_printf(p->mem,
+                            "%.*sthe launch that every candidate pays (a second one, %.2g "
+                            "us more)",
+                            STR_ARG(text), each * 1e6);
+    if (p->b->blind)
+        return text;
+    return arena_printf(p->mem, "%.*s; the rest, %.3g us, stands against the limit of %.3g us",
+                        STR_ARG(text), (o->time_s - launches) * 1e6, p->b->roofline.limit_s * 1e6);
 }
 
 str prompt_time(const struct prompter *p, const struct outcome *o) {
-    const char *how = o->estimated ? " by the simulator's estimate" : "";
+    if (o->estimated)
+        return estimated_time(p, o);
     if (p->b->blind)
-        return arena_printf(p->mem, "%.4g us%s", o->time_s * 1e6, how);
-    return arena_printf(p->mem, "%.4g us%s, %.0f%% of the limit of %.4g us", o->time_s * 1e6, how,
-                        100 * o->limit_share, p->b->roofline.limit_s * 1e6);
+        return arena_printf(p->mem, "%.4g us", o->time_s * 1e6);
+    return arena_printf(p->mem, "%.4g us, %.3g times the limit of %.4g us", o->time_s * 1e6,
+                        o->time_s / p->b->roofline.limit_s, p->b->roofline.limit_s * 1e6);
 }
 
 /* ---- strategies ---- */
@@ -89,6 +123,49 @@ static void put_prose(str prose, struct buf *out) {
     buf_putc(out, '\n');
 }
 
+static bool begins_sentence(str prose, size_t at) {
+    return at == 0 || (at >= 2 && strchr(" \n", prose.p[at - 1]) && strchr(".:", prose.p[at - 2]));
+}
+
+/* Where the text about one value begins ("1: …"); the text's length: nowhere. */
+static size_t value_begins(str prose, int64_t value) {
+    char mark[32];
+    snprintf(mark, sizeof mark, "%lld: ", (long long)value);
+    for (size_t at = 0; at < prose.n; at++) {
+        at += str_find(str_from(prose, at), str_view(mark));
+        if (at < prose.n && begins_sentence(prose, at))
+            return at;
+    }
+    return prose.n;
+}
+
+static str first_sentence(str prose) {
+    size_t end = 0;
+    while (end + 1 < prose.n && !(prose.p[end] == '.' && strchr(" \n", prose.p[end + 1])))
+        end++;
+    return str_cut(prose, 0, end + 1);
+}
+
+/* What a writer needs of a decision's prose: what stands before the texts about single values, and
+ * the chosen one's; of a default without such a text what the decision is about. Empty: only other
+ * values have one, so there is nothing to be done. */
+static str chosen_prose(const struct prompter *p, const struct decision *d, int64_t value) {
+    size_t end = d->prose.n, from = value_begins(d->prose, value), first = end, next = end;
+    for (size_t v = 0; v < d->nvalues; v++) {
+        size_t at = value_begins(d->prose, d->values[v]);
+        first = at < first ? at : first;
+        next = at > from && at < next ? at : next;
+    }
+    if (from == end && first == 0)
+        return S("");
+    if (from == end)
+        return value == d->fallback ? first_sentence(d->prose) : d->prose;
+    str text = str_cut(d->prose, from, next - from);
+    return arena_printf(p->mem, "%.*s%s%.*s", STR_ARG(str_cut(d->prose, 0, first)),
+                        first ? "Here: " : "",
+                        STR_ARG(str_from(text, str_find(text, S(": ")) + 2)));
+}
+
 str prompt_strategy(const struct prompter *p, const struct strategy *s) {
     const struct catalogue *c = p->b->catalogue;
     struct buf b;
@@ -100,8 +177,11 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
         const struct decision *d = &c->decisions[i];
         if (s->value[i] == STRATEGY_UNSET)
             continue;
-        buf_printf(&b, "- %.*s=%lld. ", STR_ARG(d->name), (long long)s->value[i]);
-        put_prose(d->prose, &b);
+        str prose = chosen_prose(p, d, s->value[i]);
+        if (!prose.n)
+            continue;
+        buf_printf(&b, "- %.*s=%lld: ", STR_ARG(d->name), (long long)s->value[i]);
+        put_prose(prose, &b);
     }
     return take(p, &b);
 }
@@ -116,6 +196,37 @@ str prompt_history(const struct prompter *p) {
     for (size_t i = 0; i < p->b->nhistory && i < HISTORY_SHOWN; i++) {
         buf_printf(&b, "- %.2f: `", p->b->history[i].time_s);
         strategy_text(p->b->catalogue, &p->b->history[i].strategy, &b);
+        buf_puts(&b, S("`\n"));
+    }
+    return take(p, &b);
+}
+
+/* The fastest first; of the same time, in the order they were tried. */
+static void by_time(const struct prompter *p, size_t *order) {
+    const struct tried *t = p->b->tried;
+    for (size_t i = 0; i < p->b->ntried; i++) {
+        size_t at = i;
+        for (; at > 0 && t[order[at - 1]].time_s > t[i].time_s; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+str prompt_tried(const struct prompter *p) {
+    struct buf b;
+    size_t n = p->b->ntried, *order = arena_array(p->mem, size_t, n + 1);
+    if (!n)
+        return S("");
+    buf_init(&b, TEXT_MAX);
+    buf_puts(&b, S("\n# What was tried in this run\n\n"));
+    by_time(p, order);
+    for (size_t i = 0; i < n && i < TRIED_SHOWN; i++) {
+        const struct tried *t = &p->b->tried[order[i]];
+        if (isfinite(t->time_s))
+            buf_printf(&b, "- %.4g us: `", t->time_s * 1e6);
+        else
+            buf_puts(&b, S("- rejected: `"));
+        strategy_text(p->b->catalogue, &t->strategy, &b);
         buf_puts(&b, S("`\n"));
     }
     return take(p, &b);
@@ -146,6 +257,19 @@ str prompt_decisions(const struct prompter *p) {
     return take(p, &b);
 }
 
+str prompt_example(const struct prompter *p) {
+    struct strategy s;
+    struct buf b;
+    size_t n = 0;
+    strategy_fallback(p->b->catalogue, &p->b->ground, &s);
+    buf_init(&b, TEXT_MAX);
+    for (size_t i = 0; i < p->b->catalogue->n && n < EXAMPLE_LEAST; i++)
+        if (s.value[i] != STRATEGY_UNSET && p->b->catalogue->decisions[i].nvalues > 1)
+            buf_printf(&b, "%s%.*s=%lld", n++ ? " " : "",
+                       STR_ARG(p->b->catalogue->decisions[i].name), (long long)s.value[i]);
+    return take(p, &b);
+}
+
 /* ---- sections and sheets ---- */
 
 str prompt_section(str text, str name) {
@@ -163,24 +287,54 @@ str prompt_section(str text, str name) {
     return inside ? found : S("");
 }
 
+static bool has_one_of(str source, str words) {
+    while (words.n) {
+        size_t end = str_find(words, S("|"));
+        if (str_find(source, str_cut(words, 0, end)) < source.n)
+            return true;
+        words = str_from(words, end + 1);
+    }
+    return false;
+}
+
+str prompt_menu(const struct prompter *p, str lines, str source) {
+    struct buf b;
+    str line;
+    buf_init(&b, TEXT_MAX);
+    while (str_line(&lines, &line)) {
+        if (str_starts(line, S("- ?"))) {
+            str rest = str_from(line, 3);
+            size_t blank = str_find(rest, S(" "));
+            if (has_one_of(source, str_cut(rest, 0, blank)))
+                continue;
+            buf_printf(&b, "- %.*s\n", STR_ARG(str_from(rest, blank + 1)));
+        } else {
+            buf_printf(&b, "%.*s\n", STR_ARG(line));
+        }
+    }
+    if (!b.n)
+        buf_puts(&b, S("- (All of the usual is there; go by what binds the kernel.)\n"));
+    return take(p, &b);
+}
+
 /* What calls for a sheet: a decision's value, at least, or words in a source. `always` are those
  * without which nothing is written in CuTe. */
 static const struct {
     const char *sheet;
-    bool always;
+    bool always, edges; /* edges: also for who may change the structure of a source */
     const char *decision;
     int64_t value;
     bool exact;
     const char *words[3];
 } sheets[] = {
-    {"layouts", true, NULL, 0, false, {0}},
-    {"copy_atoms", true, NULL, 0, false, {"tiled_copy"}},
-    {"predication", false, NULL, 0, false, {"copy_if", "identity_tensor"}},
-    {"tiled_mma", false, "tensor-path", 1, true, {"SM80_16x8", "tiled_copy_A"}},
-    {"swizzle", false, "swizzle", 1, false, {"Swizzle<"}},
-    {"cp_async", false, "tensor-path", 1, true, {"cp_async", "CP_ASYNC"}},
-    {"tma", false, "tensor-path", 2, false, {"TMA", "tensormap"}},
-    {"wgmma", false, "tensor-path", 2, false, {"GMMA", "warpgroup"}},
+    {"layouts", true, false, NULL, 0, false, {0}},
+    {"copy_atoms", true, true, NULL, 0, false, {"tiled_copy"}},
+    {"predication", false, true, NULL, 0, false, {"copy_if", "identity_tensor"}},
+    {"tiled_mma", false, false, "tensor-path", 1, true, {"SM80_16x8", "tiled_copy_A"}},
+    {"swizzle", false, false, "swizzle", 1, false, {"Swizzle<"}},
+    {"cp_async", false, false, "tensor-path", 1, true, {"cp_async", "CP_ASYNC"}},
+    {"tma", false, false, "tensor-path", 2, false, {"TMA", "tensormap"}},
+    {"wgmma", false, false, "tensor-path", 2, false, {"GMMA", "warpgroup"}},
 };
 
 static bool source_has(str source, const char *const *words) {
@@ -203,7 +357,8 @@ static bool strategy_has(const struct prompter *p, const struct strategy *s, siz
  * change the structure. */
 static bool wanted(const struct prompter *p, const struct strategy *s, str source, size_t i) {
     if (source.n)
-        return source_has(source, sheets[i].words) || strategy_has(p, s, i);
+        return source_has(source, sheets[i].words) || strategy_has(p, s, i) ||
+               (s && sheets[i].edges);
     return sheets[i].always || str_is(str_view(sheets[i].sheet), "predication") ||
            strategy_has(p, s, i);
 }
@@ -216,19 +371,34 @@ static bool is_cute(const struct prompter *p, const struct strategy *s, str sour
     return v == 1 || p->o->cute;
 }
 
+/* Without CuTe there is one sheet: tensor cores by PTX. */
+static bool plain_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
+                          struct err *err) {
+    int64_t path = s ? strategy_get(p->b->catalogue, s, "tensor-path") : STRATEGY_UNSET;
+    str text = S("");
+    bool ok = (path != 1 && str_find(source, S("mma.sync")) == source.n) ||
+              asset_get(p->o->assets, "prompts/cuda/mma.md", p->mem, &text, err);
+    *out = text.n ? arena_printf(p->mem, "\n# Tensor cores\n\n%.*s", STR_ARG(text)) : S("");
+    return ok;
+}
+
 bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
                     struct err *err) {
     struct buf b;
     bool ok = true;
     *out = S("");
     if (!is_cute(p, s, source))
-        return true;
+        return plain_dialect(p, s, source, out, err);
     buf_init(&b, TEXT_MAX);
     buf_puts(&b, S("\n# CuTe\n\n"));
     if (!source.n)
         buf_puts(&b, S("Write the kernel in CuTe: tiles, threads and values by layouts, copies and "
-                       "products by atoms.\n"));
-    size_t head = b.n;
+                       "products by atoms. Plain CUDA and inline PTX may stand beside it where "
+                       "CuTe has no word for something.\n"));
+    else
+        buf_puts(&b,
+                 S("The kernel is in CuTe and should stay so in the main; plain CUDA and inline "
+                   "PTX may take the place of a part where that is faster.\n"));
     for (size_t i = 0; ok && i < sizeof sheets / sizeof *sheets; i++) {
         str text;
         if (!wanted(p, s, source, i))
@@ -240,8 +410,6 @@ bool prompt_dialect(const struct prompter *p, const struct strategy *s, str sour
         if (ok)
             buf_puts(&b, text);
     }
-    if (source.n && b.n == head)
-        buf_clear(&b);
     *out = take(p, &b);
     return ok;
 }

@@ -396,8 +396,12 @@ static bool read_edits(str text, str before, struct arena *a, struct reply_sourc
 }
 
 bool reply_is_done(str text, str *why) {
-    return !has_edit(text) && !find_blocks(text).candidates &&
-           find_word(text, S("DONE"), S("Done"), why);
+    if (has_edit(text) || find_blocks(text).candidates)
+        return false;
+    if (find_word(text, S("DONE"), S("Done"), why))
+        return true;
+    *why = find_idea(text);
+    return str_is(*why, "none") || str_is(*why, "None") || str_is(*why, "none.");
 }
 
 bool reply_read_source(str text, str before, struct arena *a, struct reply_source *out,
