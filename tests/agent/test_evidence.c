@@ -205,6 +205,9 @@ static void test_facts(void) {
         "16}]}");
     struct buf b;
     buf_init(&b, 65536);
+    facts_summarise(o, &b);
+    CHECKF(strstr(b.p, "-bound, grid ") && !strchr(b.p, '\n'), "%s", b.p);
+    buf_clear(&b);
     facts_write(o, &b);
     CHECKF(has(&b, "kernel k: 4 us, bound by dram; grid 128x1x1, block 64x1x1"), "%s", b.p);
     CHECKF(has(&b, "40 registers") && has(&b, "DRAM 3 us") && !has(&b, "L2 "), "%s", b.p);

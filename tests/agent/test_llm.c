@@ -459,6 +459,7 @@ static void test_optimizer_terms(void) {
     agent.improve(agent.self, &b, &at, &g, on_edit, &a);
     CHECK(script_told(&s, 1, "- Tensor cores by mma.sync where the class allows them; for so"));
     b.roofline.limit_s = 1e-3;
+    CHECK(briefing_floor(&b, false) == 1e-3 && briefing_floor(&b, true) == 1e-3 + b.gpu->launch_s);
     agent.improve(agent.self, &b, &at, &g, on_edit, &a);
     CHECK(script_told(&s, 2, "128x256") && !script_told(&s, 2, "Latency decides"));
     outcome_free(w);
