@@ -233,7 +233,8 @@ static void test_planner_in_turn(void) {
     llm_new(&p, &o, &agent);
     agent.plan(agent.self, &b, 3, rng_stream(1, S("t")), on_plan, &a);
     CHECK(a.n == 2 && script_told(&s, 0, "Propose 2 strategies for a first version"));
-    CHECK(script_told(&s, 0, "block=256 cache-hint=0 fast-math=0  # what no decision says"));
+    CHECK(script_told(&s, 0,
+                      "block=256 cache-hint=0 dialect=cuda fast-math=0  # what no decision says"));
     agent.release(agent.self);
 }
 
@@ -264,7 +265,8 @@ static void test_children(void) {
     CHECK(script_told(&s, 1, "# two rows a warp`, 20 us: k 18 us, dram-bound"));
     CHECK(!script_told(&s, 1, "the second"));
     CHECK(script_told(&s, 1, "# What was tried in this run\n\n- 10 us: `"));
-    CHECK(script_told(&s, 1, "- rejected: `block=256 cache-hint=0 fast-math=0 items=8"));
+    CHECK(
+        script_told(&s, 1, "- rejected: `block=256 cache-hint=0 dialect=cuda fast-math=0 items=8"));
     CHECK(script_told(&s, 1, "Take from each parent") && !script_told(&s, 2, "Take from each"));
     CHECK(script_told(&s, 2, "Start from the faster parent"));
     agent.release(agent.self);
