@@ -15,7 +15,7 @@ static const double relevances[] = {0.03, 0.1, 0.3, 1.0, 2.5};
 enum { RELEVANCES = sizeof relevances / sizeof *relevances };
 
 static struct place place_of(const struct credit *c, const struct strategy *s) {
-    struct place p;
+    struct place p = {0};
     for (size_t i = 0; i < c->nused; i++) {
         const struct decision *d = &c->catalogue->decisions[c->used[i]];
         size_t rank = 0;

@@ -55,7 +55,7 @@ static size_t kth(const struct history_run *run, size_t k) {
         size_t before = 0;
         for (size_t j = 0; j < run->n; j++)
             before += run->trials[j].ratio < run->trials[i].ratio ||
-                      (run->trials[j].ratio == run->trials[i].ratio && j < i);
+                      (j < i && run->trials[j].ratio == run->trials[i].ratio);
         if (before == k && isfinite(run->trials[i].ratio))
             return i;
     }

@@ -19,7 +19,7 @@ struct recalled {
     size_t nprecedents;
 };
 /* In the arena. */
-void recall_make(const struct history *retrieved, const struct briefing *b, struct arena *a,
+void recall_make(const struct history *h, const struct briefing *b, struct arena *a,
                  struct recalled *out);
 
 /* Completes a briefing with what a run begins with: of the archive where it has begun before, of

@@ -51,6 +51,11 @@ static bool writes_cute(struct ui *ui, const struct evaluator_options *eo, enum 
     return eo->nvrtc.cutlass[0] && (w == WORKLOAD_CONTRACTION || w == WORKLOAD_ATTENTION);
 }
 
+void agents_ask_dialect(struct ui *ui, const struct evaluator_options *eo, struct briefing *b) {
+    if (is_option(ui, "agents", "llm") && writes_cute(ui, eo, b->features.workload))
+        b->ground.fact[FACT_ASKED_DIALECT] = 1;
+}
+
 void agents_fingerprint(const struct agents *a, struct ui *ui, const struct evaluator_options *eo,
                         json *out) {
     static const char *const texts[] = {"provider", "model", "dialect", "crossover", "profiling"};

@@ -20,6 +20,8 @@ bool agents_read(struct agents *a, struct ui *ui, struct err *err);
 /* Adds what makes two runs the same one, beyond the expert's. */
 void agents_fingerprint(const struct agents *a, struct ui *ui, const struct evaluator_options *eo,
                         json *out);
+/* Where a model alone writes, and writes CuTe, strategies say so. */
+void agents_ask_dialect(struct ui *ui, const struct evaluator_options *eo, struct briefing *b);
 /* What agents are made for. Everything outlives them. */
 struct agents_ground {
     const struct briefing *briefing;

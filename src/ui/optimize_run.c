@@ -40,6 +40,7 @@ static bool describe(struct optimize *r, struct err *err) {
     if (!briefing_make(r->inst, r->catalogue, r->eo.device.gpu, &r->briefing, err))
         return false;
     ui_ask_dialect(r->ui, &r->briefing.ground);
+    agents_ask_dialect(r->ui, &r->eo, &r->briefing);
     return true;
 }
 

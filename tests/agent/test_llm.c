@@ -233,8 +233,7 @@ static void test_planner_in_turn(void) {
     llm_new(&p, &o, &agent);
     agent.plan(agent.self, &b, 3, rng_stream(1, S("t")), on_plan, &a);
     CHECK(a.n == 2 && script_told(&s, 0, "Propose 2 strategies for a first version"));
-    CHECK(script_told(&s, 0,
-                      "block=256 cache-hint=0 dialect=cuda fast-math=0  # what no decision says"));
+    CHECK(script_told(&s, 0, "block=256 cache-hint=0 fast-math=0  # what no decision says"));
     agent.release(agent.self);
 }
 

@@ -175,7 +175,7 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
     buf_puts(&b, S("`\n\n"));
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
-        if (s->value[i] == STRATEGY_UNSET)
+        if (s->value[i] == STRATEGY_UNSET || d->asked)
             continue;
         str prose = chosen_prose(p, d, s->value[i]);
         if (!prose.n)
@@ -245,7 +245,7 @@ str prompt_decisions(const struct prompter *p) {
     buf_init(&b, TEXT_MAX);
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
-        if (!in_workloads(p, d))
+        if (!in_workloads(p, d) || d->asked) /* what was asked for is no choice */
             continue;
         buf_printf(&b, "- %.*s (", STR_ARG(d->name));
         for (size_t v = 0; v < d->nvalues; v++)
@@ -263,10 +263,11 @@ str prompt_example(const struct prompter *p) {
     size_t n = 0;
     strategy_fallback(p->b->catalogue, &p->b->ground, &s);
     buf_init(&b, TEXT_MAX);
-    for (size_t i = 0; i < p->b->catalogue->n && n < EXAMPLE_LEAST; i++)
-        if (s.value[i] != STRATEGY_UNSET && p->b->catalogue->decisions[i].nvalues > 1)
-            buf_printf(&b, "%s%.*s=%lld", n++ ? " " : "",
-                       STR_ARG(p->b->catalogue->decisions[i].name), (long long)s.value[i]);
+    for (size_t i = 0; i < p->b->catalogue->n && n < EXAMPLE_LEAST; i++) {
+        const struct decision *d = &p->b->catalogue->decisions[i];
+        if (s.value[i] != STRATEGY_UNSET && d->nvalues > 1 && !d->asked)
+            buf_printf(&b, "%s%.*s=%lld", n++ ? " " : "", STR_ARG(d->name), (long long)s.value[i]);
+    }
     return take(p, &b);
 }
 
