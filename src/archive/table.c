@@ -85,7 +85,8 @@ static bool note_rows(struct table_writer *w, const char *path, str rest, struct
         w->known[w->n++] = arena_str(w->a, strategy);
         json_free(j);
     }
-    qsort(w->known, w->n, sizeof *w->known, by_text);
+    if (w->n)
+        qsort(w->known, w->n, sizeof *w->known, by_text);
     return true;
 }
 
@@ -126,7 +127,7 @@ bool table_open(const char *path, const struct table_head *h, struct table_write
 }
 
 bool table_has(const struct table_writer *w, str strategy) {
-    return bsearch(&strategy, w->known, w->n, sizeof *w->known, by_text) != NULL;
+    return w->n && bsearch(&strategy, w->known, w->n, sizeof *w->known, by_text) != NULL;
 }
 
 size_t table_count(const struct table_writer *w) {
@@ -283,7 +284,8 @@ static bool read_rows(struct table *t, str rest, struct arena *a, struct err *er
             return err_wrap(err, "row %zu", t->n + 1);
         t->best_s = fmin(t->best_s, t->rows[t->n++].time_s);
     }
-    qsort(t->rows, t->n, sizeof *t->rows, by_strategy);
+    if (t->n)
+        qsort(t->rows, t->n, sizeof *t->rows, by_strategy);
     return true;
 }
 
@@ -303,6 +305,7 @@ bool table_load(const char *path, const char *assets, struct arena *a, struct ta
 }
 
 size_t table_find(const struct table *t, const struct strategy *s) {
-    const struct table_row *r = bsearch(s, t->rows, t->n, sizeof *t->rows, by_strategy);
+    const struct table_row *r =
+        t->n ? bsearch(s, t->rows, t->n, sizeof *t->rows, by_strategy) : NULL;
     return r ? (size_t)(r - t->rows) : t->n;
 }
