@@ -3,7 +3,7 @@ static __device__ __forceinline__ void cp_merge_moments(float &n, float &mean, f
                                                         float n2, float mean2, float squares2) {
     const float all = n + n2, d = mean2 - mean, share = __fdividef(n2, fmaxf(all, 1.0f));
     mean += d * share;
-    squares += squares2 + d * d * (n * share);
+    squares += squares2 + d * (n * share) * d; // d * d alone may be too large
     n = all;
 }
 

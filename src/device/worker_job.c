@@ -20,7 +20,8 @@
 
 #define JUDGE_LIMIT_MS    120000
 #define CEILINGS_LIMIT_MS 60000
-#define MAX_TRIES         2 /* of a batch on the device */
+#define MAX_TRIES         2 /* of a batch on the device that ends by itself */
+#define MAX_KILLED        6 /* …by SIGKILL, which mostly comes from outside */
 #define MAX_JUDGES        4 /* in one job */
 #define MAX_SAMPLES       1000
 #define PRECISION         0.01   /* half the interval of the median … */
@@ -253,14 +254,14 @@ void job_device_died(struct worker *w, int status) {
         finish_as(w, VERDICT_TIMEOUT, why);
         return;
     }
-    if (++j->tries < MAX_TRIES) {
+    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (++j->tries < (killed ? MAX_KILLED : MAX_TRIES)) {
         w->step = STEP_WAIT_ROLES;
         return;
     }
     str how = child_status_text(status, space, sizeof space);
-    bool memory = (WIFEXITED(status) && WEXITSTATUS(status) == 3) ||
-                  (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    snprintf(why, sizeof why, "the device process ended %d times: %.*s", MAX_TRIES, STR_ARG(how));
+    bool memory = killed || (WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    snprintf(why, sizeof why, "the device process ended %u times: %.*s", j->tries, STR_ARG(how));
     finish_as(w, memory ? VERDICT_OUT_OF_MEMORY : VERDICT_CRASH, why);
 }
 

@@ -6,7 +6,7 @@
 #include "eval/links.h"
 
 #define HARNESS "device/harness.cu"
-#define TRIES   4 /* of measuring, when a process dies meanwhile */
+#define TRIES   8 /* of measuring, when a process dies meanwhile */
 
 struct measuring {
     struct links *links;

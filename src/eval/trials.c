@@ -11,6 +11,7 @@
 #define SMALL_FLOPS  2e7
 #define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
 #define ATTEMPTS     4000
+#define ODD_ATTEMPTS 8 /* the first ones, at most 1003, 503, … 9 */
 #define COUNTED_SEED 0 /* public: counts are the same in every run */
 #define MADE_SHAPES  2
 #define TIMED_CASES  8
@@ -100,17 +101,18 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     return true;
 }
 
-/* At first anything, so that no kernel can know the shape, and first of all odd, where tails are
- * wrong that a product of any sizes mostly hides; then sizes that divide, that are prime, that are
- * tiny: whatever a require line asks for, some are likely to satisfy it. */
+/* At first anything odd, so that no kernel can know the shape and tails are met that a product of
+ * any sizes mostly hides, ever smaller until it is small enough to judge; then anything, and sizes
+ * that divide, that are prime, that are tiny: whatever a require line asks for, some are likely to
+ * satisfy it. */
 static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own) {
     static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,  16,  17,   31,   32,  48,
                                     64, 96, 97, 128, 192, 256, 257, 384, 512, 1024, 2048, 4096};
     uint64_t n = sizeof sizes / sizeof *sizes, at = attempt * TASK_MAX_DIMS + dim;
-    if (attempt % 2 == 0) {
-        int64_t any = 1 + (int64_t)rng_below(r, at, 1000 >> attempt / 2 % 8);
-        return attempt % 4 == 0 ? any | 1 : any;
-    }
+    if (attempt < ODD_ATTEMPTS)
+        return 5 + 2 * (int64_t)rng_below(r, at, 500 >> attempt);
+    if (attempt % 2 == 0)
+        return 1 + (int64_t)rng_below(r, at, 1000 >> attempt / 2 % 8);
     uint64_t i = rng_below(r, at, n + 1);
     return i == n ? own : sizes[i];
 }

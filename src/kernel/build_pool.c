@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 
 #define RECYCLE_AFTER   500
-#define LOST_MOST       4 /* times a compiler may be killed on one source before that is its fault */
+#define LOST_MOST       8 /* times a compiler may be killed on one source before that is its fault */
 #define START_MS        60000
 #define START_TRIES     3 /* in a row, before open jobs are given up */
 #define DEFAULT_LIMIT   30000
