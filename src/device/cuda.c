@@ -297,6 +297,7 @@ static const struct {
     FACT(INT, registers_sm),
     FACT(INT, fp32_to_fp64),
     FACT(SIZE, memory_bytes),
+    FACT(SIZE, memory_free),
     FACT(SIZE, l2_bytes),
     FACT(SIZE, persisting_l2_bytes),
     FACT(SIZE, shared_sm),

@@ -31,6 +31,7 @@ struct cuda_facts {
     int max_threads_sm, max_blocks_sm, max_threads_block, registers_sm;
     int fp32_to_fp64; /* ratio of their rates */
     size_t memory_bytes, l2_bytes, persisting_l2_bytes;
+    size_t memory_free; /* of memory_bytes when it was probed: others may use the GPU too */
     size_t shared_sm, shared_block, shared_reserved; /* reserved: by the system, in each block */
     enum cu_compute_mode compute_mode;
     bool run_time_limit; /* a display watches: long kernels are killed */

@@ -43,6 +43,7 @@ void nvml_open(struct nvml *n, const char *uuid) {
     *(void **)&n->temperature = entry(lib, "nvmlDeviceGetTemperature", NULL);
     *(void **)&n->reasons = entry(lib, "nvmlDeviceGetCurrentClocksEventReasons",
                                   "nvmlDeviceGetCurrentClocksThrottleReasons");
+    *(void **)&n->memory = entry(lib, "nvmlDeviceGetMemoryInfo", NULL);
     if (!init || !find || !n->clock || !n->power || !n->temperature || !n->reasons) {
         snprintf(n->why, sizeof n->why, "libnvidia-ml.so.1 lacks entries");
         return;
@@ -67,6 +68,13 @@ void nvml_read(const struct nvml *n, struct nvml_reading *out) {
     n->temperature(n->device, NVML_SENSOR_GPU, &out->celsius);
     if (n->reasons(n->device, &mask) == 0)
         out->slowed = mask & known_reasons();
+}
+
+size_t nvml_free_bytes(const struct nvml *n) {
+    unsigned long long total_free_used[3] = {0};
+    if (!n->device || !n->memory || n->memory(n->device, total_free_used) != 0)
+        return 0;
+    return total_free_used[1];
 }
 
 json *nvml_slowed_to_json(uint64_t mask) {

@@ -14,6 +14,7 @@ struct nvml {
     int (*power)(void *device, unsigned *milliwatts);
     int (*temperature)(void *device, int sensor, unsigned *celsius);
     int (*reasons)(void *device, unsigned long long *mask);
+    int (*memory)(void *device, unsigned long long total_free_used[3]); /* may be NULL */
 };
 
 struct nvml_reading {
@@ -24,6 +25,7 @@ struct nvml_reading {
 
 void nvml_open(struct nvml *n, const char *uuid); /* as in struct cuda_facts */
 void nvml_read(const struct nvml *n, struct nvml_reading *out);
+size_t nvml_free_bytes(const struct nvml *n); /* of its memory; 0: not readable */
 /* The reasons in words: ["power cap", …]. */
 json *nvml_slowed_to_json(uint64_t mask);
 

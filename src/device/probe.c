@@ -1,5 +1,7 @@
 #include "device/probe.h"
 
+#include "device/nvml.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -39,6 +41,14 @@ static bool wait_answer(int fd, struct answer *a) {
     return true;
 }
 
+/* Without a context, which would take part of it. */
+static size_t free_memory(const struct cuda_facts *f) {
+    struct nvml n;
+    nvml_open(&n, f->uuid);
+    size_t free_bytes = nvml_free_bytes(&n);
+    return free_bytes ? free_bytes : f->memory_bytes;
+}
+
 bool gpu_probe(int ordinal, struct cuda_facts *out, struct err *err) {
     struct answer a = {0};
     int fds[2];
@@ -49,6 +59,7 @@ bool gpu_probe(int ordinal, struct cuda_facts *out, struct err *err) {
         struct cuda c;
         a.ok = cuda_load(&c, ordinal, &a.err);
         a.facts = c.facts;
+        a.facts.memory_free = a.ok ? free_memory(&c.facts) : 0;
         _exit(!write_all(fds[1], &a, sizeof a));
     }
     close(fds[1]);

@@ -39,7 +39,7 @@ struct evaluator_options {
     bool small_only;                /* judged at small shapes alone */
     bool check_own;                 /* simulator: its checkers watch the task's own shape too */
     unsigned run_limit_ms;          /* a batch on the device; 0: 20 s */
-    size_t memory_bytes;            /* CUDA: of the GPU */
+    size_t memory_bytes;            /* CUDA: free on the GPU */
     const struct cuda_facts *facts; /* CUDA: of the GPU, for records; may be NULL */
     unsigned samples;               /* CUDA: timed runs at least; 0: 6 */
     unsigned time_ms;               /* CUDA: spent on timing a candidate at most; 0: 2 s */

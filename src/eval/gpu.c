@@ -152,7 +152,7 @@ bool gpu_here_use(struct evaluator_options *o, struct gpu_here *out, struct err 
     if (!gpu_here_find(&o->device, o->worker_command, out, err))
         return false;
     o->device.gpu = &out->gpu;
-    o->memory_bytes = out->facts.memory_bytes;
+    o->memory_bytes = out->facts.memory_free;
     o->facts = &out->facts;
     if (!have_ceilings(o, &out->facts, &m, err))
         return false;

@@ -288,6 +288,7 @@ static void test_probe(void) {
     struct cuda_facts f;
     struct err err = {0};
     CHECK(gpu_probe(1, &f, &err));
+    CHECK(f.memory_free > 0 && f.memory_free <= f.memory_bytes);
     CHECK(f.count == 2 && f.ordinal == 1);
     CHECK(!gpu_probe(7, &f, &err) && err.kind == ERR_INPUT && strstr(err.text, "no GPU 7"));
 }
