@@ -155,9 +155,10 @@ class Bench:
         self.kind = request["class"]
         self.outputs = request["outputs"]
         # One function for each numerics: compiled code depends on them and is kept by function.
+        name = "".join(c if c.isalnum() else "_" for c in request.get("task", ""))
         functions = {n: make_function(self.torch, request["torch"], request["inputs"],
-                                      request["dims"], "torch_line%s_%s.py" %
-                                      (request.get("task", ""), n)) for n in ("class", "default")}
+                                      request["dims"], "torch_line_%s_%s.py" % (name, n))
+                     for n in ("class", "default")}
         self.inputs, self.sets, self.turn = request["inputs"], [], 0
         self.load(request.get("sets", MOST_SETS))
         self.ways = {("eager", n): f for n, f in functions.items()}
