@@ -108,19 +108,21 @@ class Helper:
 
 
 class Pool:
-    """`requests(task)` gives a task's first request; `ways(task)` its [(mode, numerics)]."""
+    """`requests(task)` gives a task's first request, with the place of helper.py; `ways(task)` its
+    [(mode, numerics)]."""
 
-    def __init__(self, program, python, folder, source, requests, ways):
-        self.program, self.python, self.folder, self.source = program, python, folder, source
+    def __init__(self, program, python, folder, requests, ways):
+        self.program, self.python, self.folder = program, python, folder
         self.requests, self.ways = requests, ways
         self.helpers, self.count = [], 0
         self.lock = threading.Lock()
 
-    def start(self):
+    def start(self, task):
+        source = self.requests(task)["helper"]
         with self.lock:
             self.count += 1
             folder = "%s/helper-%d" % (self.folder, self.count)
-        helper = Helper(self.program, self.python, folder, self.source)
+        helper = Helper(self.program, self.python, folder, source)
         with self.lock:
             self.helpers.append(helper)
         return helper
@@ -159,9 +161,9 @@ class Pool:
             except queue.Empty:
                 return
             try:
-                helper = helper if helper and helper.alive() else self.start()
+                helper = helper if helper and helper.alive() else self.start(task)
                 self.prepare_task(helper, task, end, said)
-            except (Lost, Failed, OSError) as why:
+            except (Lost, Failed, OSError, ValueError) as why:
                 said("# not prepared: %s: %s" % (task, why))
 
     def prepare(self, tasks, jobs, end, said):
@@ -182,7 +184,7 @@ class Pool:
         for helper in alive:
             if task in helper.tasks:
                 return helper
-        return alive[0] if alive else self.start()
+        return alive[0] if alive else self.start(task)
 
     def take_samples(self, helper, task, found, wrong):
         ways = []
@@ -206,6 +208,6 @@ class Pool:
             facts = helper.facts
             self.take_samples(helper, task, found, wrong)
             helper.ask({"task": task, "drop": True}, TIME_S)
-        except (Lost, Failed, OSError) as why:
+        except (Lost, Failed, OSError, ValueError) as why:
             wrong.append(str(why))
         return {w: statistics.median(s) for w, s in found.items()}, facts, "; ".join(wrong)

@@ -60,7 +60,7 @@ def default_text(found, reference):
     if not rows:
         return
     yield ""
-    yield "In PyTorch's default numerics (no TF32 in products, TF32 in convolutions):"
+    yield "PyTorch's default numerics, where they differ from the class's (TF32 in convolutions alone):"
     yield ""
     yield "| task | class | ours, us | eager, us | compiled, us | speedup |"
     yield "|---|---|---|---|---|---|"

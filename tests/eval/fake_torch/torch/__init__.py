@@ -112,7 +112,7 @@ def _sleep(cycles):
 cuda = _Namespace(is_available=lambda: True, set_device=lambda name: None,
                   get_device_properties=lambda name: _Namespace(name="Fake GPU", L2_cache_size=1 << 20),
                   mem_get_info=lambda name: (1 << 30, 1 << 30), synchronize=lambda name: None,
-                  Event=_Event, _sleep=_sleep)
+                  Event=_Event, _sleep=_sleep, empty_cache=lambda: None)
 version = _Namespace(cuda="0.0")
 backends = _Namespace(cuda=_Namespace(matmul=_Namespace(allow_tf32=False)),
                       cudnn=_Namespace(allow_tf32=True))
