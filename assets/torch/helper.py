@@ -16,8 +16,10 @@ else's code: this process was confined before Python started (src/eval/torch_rol
 Any of them may be answered with {"error": TEXT}. End of file ends the process.
 
 One process may serve several tasks: each first request has a name, "task", which later requests
-repeat. "sets" in a first request or a warm one is how many sets of inputs to read at the most, for
-tasks that are warmed up beside others on one GPU.
+repeat. Where tasks are made ready beside others on one GPU, "sets" in a first request or a warm one is
+how many sets of inputs to read at the most, and "hold" in a warm one has the code compiled but none
+of its Triton kernels run: torch.compile chooses among variants of a kernel by timing them at the
+first run, which should have the GPU to itself.
 
 A sample: the previous output dropped, another set of inputs, 2x the L2 written, a pause on the
 device that lets the host get ahead, an event, the call, an event. The pause is for PyTorch's
@@ -26,6 +28,7 @@ benefit: without it the host's own slowness would be counted where kernels are s
 A file holds the first elements of a tensor as this program's generator makes them; it is repeated
 to the tensor's size, so that values are the kernels' own.
 """
+import contextlib
 import json
 import os
 import sys
@@ -53,6 +56,29 @@ def import_torch():
     except ImportError as missing:
         raise Failed("%s has no PyTorch (%s)" % (sys.executable, missing))
     return torch
+
+
+class NotNow(Exception):
+    """In the place of a kernel's run."""
+
+
+@contextlib.contextmanager
+def kernels_held(hold):
+    """The first kernel's run leaves the block instead; what was compiled until then stays."""
+    def refuse(*_args, **_more):
+        raise NotNow
+
+    if not hold:
+        yield
+        return
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    run, CachingAutotuner.run = CachingAutotuner.run, refuse
+    try:
+        yield
+    except NotNow:
+        pass
+    finally:
+        CachingAutotuner.run = run
 
 
 class Device:
@@ -129,24 +155,24 @@ def input_sets(torch, device, inputs, most):
     return sets
 
 
-def make_function(torch, line, inputs, dims, file_name):
+def make_function(torch, line, inputs, dims, name):
     """The line as a function of the inputs; dimensions are its globals, as ints. Its source is a
-    file, as torch.compile expects of a function, and one of its own: functions of the same file and
-    line that are called with other shapes would be compiled for shapes that change."""
-    for name in [t["name"] for t in inputs] + list(dims):
-        if not name.isidentifier():
-            raise Failed("%s cannot be a name in Python" % name)
+    file, as torch.compile expects of a function. The name is its own: functions of one name and one
+    text that meet different shapes, in one process, would be compiled for shapes that change."""
+    for used in [t["name"] for t in inputs] + list(dims):
+        if not used.isidentifier():
+            raise Failed("%s cannot be a name in Python" % used)
     names = {"torch": torch, "F": torch.nn.functional, **dims}
-    text = "def task(%s):\n    return (%s)\n" % (", ".join(t["name"] for t in inputs), line)
+    text = "def %s(%s):\n    return (%s)\n" % (name, ", ".join(t["name"] for t in inputs), line)
     try:
         compile(line, "torch line", "eval")  # one expression, not a way out of the function
-        code = compile(text, os.path.abspath(file_name), "exec")
+        code = compile(text, os.path.abspath(name + ".py"), "exec")
     except SyntaxError as wrong:
         raise Failed("the torch line is no Python expression: %s" % wrong)
-    with open(file_name, "w") as file:
+    with open(name + ".py", "w") as file:
         file.write(text)
     exec(code, names)
-    return names["task"]
+    return names[name]
 
 
 class Bench:
@@ -155,9 +181,9 @@ class Bench:
         self.kind = request["class"]
         self.outputs = request["outputs"]
         # One function for each numerics: compiled code depends on them and is kept by function.
-        name = "".join(c if c.isalnum() else "_" for c in request.get("task", ""))
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.get("task", ""))
         functions = {n: make_function(self.torch, request["torch"], request["inputs"],
-                                      request["dims"], "torch_line_%s_%s.py" % (name, n))
+                                      request["dims"], "torch_line_%s_%s" % (name, n))
                      for n in ("class", "default")}
         self.inputs, self.sets, self.turn = request["inputs"], [], 0
         self.load(request.get("sets", MOST_SETS))
@@ -221,10 +247,11 @@ class Bench:
         self.load(request.get("sets", MOST_SETS))
         with self.torch.no_grad():
             begin = time.perf_counter()
-            self.check(function(*self.next_set()))
-            self.device.wait()
+            with kernels_held(request.get("hold", False)):
+                self.check(function(*self.next_set()))
+                self.device.wait()
             first = time.perf_counter() - begin
-            for _ in range(WARM_CALLS):
+            for _ in range(0 if request.get("hold") else WARM_CALLS):
                 function(*self.next_set())
             self.device.wait()
         return {"warmed": True, "first_call_s": first}

@@ -4,8 +4,8 @@ A helper is `cutepilot torch PYTHON DIR`: confined as for `cutepilot bench --bas
 helper.py, the same protocol (assets/torch/helper.py); it can write to DIR alone. What a task needs
 comes from `cutepilot bench TASK --baseline torch --keep DIR`.
 
-First, prepare: all helpers at once take tasks from one queue, compile them, run each way once and let
-go of the inputs. Nothing may be timed meanwhile. Then, time: one task at a time, by the helper that
+First, prepare: all helpers at once take tasks from one queue, run them eagerly, compile them, without
+running what is compiled, and let go of the inputs. Nothing may be timed meanwhile. Then, time: one task at a time, by the helper that
 compiled it, while the others wait for a request. A helper that is late or dies is killed with what it
 started, and its tasks are compiled again by another one when their turn comes.
 """
@@ -48,12 +48,12 @@ def environment(folder):
 
 
 class Helper:
-    """One process. `tasks` are those it was given, `warm` the (task, mode, numerics) it has run."""
+    """One process. `tasks` are those it was given."""
 
     def __init__(self, program, python, folder, source):
         os.makedirs(folder + "/cache")
         shutil.copy(source, folder + "/helper.py")
-        self.folder, self.tasks, self.warm, self.rest = folder, set(), set(), b""
+        self.folder, self.tasks, self.rest = folder, set(), b""
         with open(folder + "/noise", "wb") as noise:
             self.process = subprocess.Popen([program, "torch", python, folder], bufsize=0,
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -134,9 +134,7 @@ class Pool:
     # ---- compiling, all at once ----
 
     def warm(self, helper, task, way, limit_s, **more):
-        if (task, *way) not in helper.warm:
-            helper.ask(dict({"task": task, "warm": way[0], "numerics": way[1]}, **more), limit_s)
-            helper.warm.add((task, *way))
+        helper.ask(dict({"task": task, "warm": way[0], "numerics": way[1]}, **more), limit_s)
 
     def prepare_task(self, helper, task, end, said):
         def left():
@@ -147,7 +145,7 @@ class Pool:
         wrong = []
         for way in self.ways(task):
             try:
-                self.warm(helper, task, way, left(), sets=1)
+                self.warm(helper, task, way, left(), sets=1, hold=way[0] == "compiled")
             except Failed as why:  # once more when it is timed, with the GPU to itself
                 wrong.append("%s: %s" % (way[0], str(why)[:120]))
         helper.ask({"task": task, "drop": True}, left())
