@@ -5,13 +5,21 @@ away before anything else runs, so nothing that prints can break an answer. The 
 else's code: this process was confined before Python started (src/eval/torch_role.c).
 
     {"torch": LINE, "dims": {NAME: N}, "inputs": [{"name", "dtype", "shape", "files": [one a set]}],
-     "outputs": [{"name", "shape"}], "class": CLASS, "device": "cuda:0"}     first, once
+     "outputs": [{"name", "shape"}], "class": CLASS, "device": "cuda:0"}     first
         -> {"ready": true, "torch", "python", "cuda", "gpu", "l2_bytes", "sets"}
     {"warm": "eager" | "compiled", "numerics": "class" | "default"}
         -> {"warmed": true, "first_call_s"}          first calls: compilation, autotuning, allocator
     {"time": "eager" | "compiled", "numerics": ..., "samples": N}
         -> {"samples_s": [...], "host_s": median time of the host to issue one call}
+    {"drop": true}
+        -> {"dropped": true}                 its inputs; they are read again when next needed
 Any of them may be answered with {"error": TEXT}. End of file ends the process.
+
+One process may serve several tasks: each first request has a name, "task", which later requests
+repeat. Where tasks are made ready beside others on one GPU, "sets" in a first request or a warm one is
+how many sets of inputs to read at the most, and "hold" in a warm one has the code compiled but none
+of its Triton kernels run: torch.compile chooses among variants of a kernel by timing them at the
+first run, which should have the GPU to itself.
 
 A sample: the previous output dropped, another set of inputs, 2x the L2 written, a pause on the
 device that lets the host get ahead, an event, the call, an event. The pause is for PyTorch's
@@ -20,12 +28,14 @@ benefit: without it the host's own slowness would be counted where kernels are s
 A file holds the first elements of a tensor as this program's generator makes them; it is repeated
 to the tensor's size, so that values are the kernels' own.
 """
+import contextlib
 import json
 import os
 import sys
 import time
 
 WARM_CALLS = 3
+MOST_SETS = 8
 L2_UNKNOWN = 128 << 20
 MEMORY_SHARE = 0.25  # of the free memory, for all sets of inputs
 PAUSE_CYCLES_S = 2e9  # of the device's clock: errs to the long side
@@ -48,12 +58,37 @@ def import_torch():
     return torch
 
 
+class NotNow(Exception):
+    """In the place of a kernel's run."""
+
+
+@contextlib.contextmanager
+def kernels_held(hold):
+    """The first kernel's run leaves the block instead; what was compiled until then stays."""
+    def refuse(*_args, **_more):
+        raise NotNow
+
+    if not hold:
+        yield
+        return
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    run, CachingAutotuner.run = CachingAutotuner.run, refuse
+    try:
+        yield
+    except NotNow:
+        pass
+    finally:
+        CachingAutotuner.run = run
+
+
 class Device:
     """What is timed on. `cpu` keeps the protocol but has neither events nor an L2 to flush: it is
-    for testing this file."""
+    for testing this file. One a process: the numerics that PyTorch was imported with are read before
+    any task changes them."""
 
     def __init__(self, torch, name):
         self.torch, self.name, self.gpu = torch, name, name != "cpu"
+        self.defaults = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         if not self.gpu:
             self.l2_bytes, self.title = 0, "cpu"
             return
@@ -105,51 +140,53 @@ def load_input(torch, device, tensor, path):
     return whole.reshape(tensor["shape"]).contiguous()
 
 
-def input_sets(torch, device, inputs):
-    """As many sets as were given and fit, at least one; each a list in the order of the inputs."""
+def input_sets(torch, device, inputs, most):
+    """As many sets as were given and fit, at least one and at the most so many; each a list in the
+    order of the inputs."""
     def make(k):
         return [load_input(torch, device, t, t["files"][k]) for t in inputs]
 
     sets = [make(0)]
     each = sum(t.numel() * t.element_size() for t in sets[0]) or 1
     fitting = int(device.free_bytes() * MEMORY_SHARE // each)
-    given = min((len(t["files"]) for t in inputs), default=1)
+    given = min([len(t["files"]) for t in inputs] + [most])
     for k in range(1, min(given, 1 + fitting)):
         sets.append(make(k))
     return sets
 
 
-def make_function(torch, line, inputs, dims):
+def make_function(torch, line, inputs, dims, name):
     """The line as a function of the inputs; dimensions are its globals, as ints. Its source is a
-    file, as torch.compile expects of a function."""
-    for name in [t["name"] for t in inputs] + list(dims):
-        if not name.isidentifier():
-            raise Failed("%s cannot be a name in Python" % name)
+    file, as torch.compile expects of a function. The name is its own: functions of one name and one
+    text that meet different shapes, in one process, would be compiled for shapes that change."""
+    for used in [t["name"] for t in inputs] + list(dims):
+        if not used.isidentifier():
+            raise Failed("%s cannot be a name in Python" % used)
     names = {"torch": torch, "F": torch.nn.functional, **dims}
-    text = "def task(%s):\n    return (%s)\n" % (", ".join(t["name"] for t in inputs), line)
+    text = "def %s(%s):\n    return (%s)\n" % (name, ", ".join(t["name"] for t in inputs), line)
     try:
         compile(line, "torch line", "eval")  # one expression, not a way out of the function
-        code = compile(text, os.path.abspath("torch_line.py"), "exec")
+        code = compile(text, os.path.abspath(name + ".py"), "exec")
     except SyntaxError as wrong:
         raise Failed("the torch line is no Python expression: %s" % wrong)
-    with open("torch_line.py", "w") as file:
+    with open(name + ".py", "w") as file:
         file.write(text)
     exec(code, names)
-    return names["task"]
+    return names[name]
 
 
 class Bench:
-    def __init__(self, request):
-        self.torch = import_torch()
-        self.device = Device(self.torch, request.get("device", "cuda:0"))
+    def __init__(self, request, device):
+        self.torch, self.device = device.torch, device
         self.kind = request["class"]
         self.outputs = request["outputs"]
         # One function for each numerics: compiled code depends on them and is kept by function.
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.get("task", ""))
         functions = {n: make_function(self.torch, request["torch"], request["inputs"],
-                                      request["dims"]) for n in ("class", "default")}
-        self.sets = input_sets(self.torch, self.device, request["inputs"])
-        self.turn = 0
-        self.defaults = self.tf32()
+                                      request["dims"], "torch_line_%s_%s" % (name, n))
+                     for n in ("class", "default")}
+        self.inputs, self.sets, self.turn = request["inputs"], [], 0
+        self.load(request.get("sets", MOST_SETS))
         self.ways = {("eager", n): f for n, f in functions.items()}
         self.compile_missing = ""
         try:
@@ -164,15 +201,11 @@ class Bench:
                 "cuda": str(torch.version.cuda), "gpu": self.device.title,
                 "l2_bytes": self.device.l2_bytes, "sets": len(self.sets)}
 
-    def tf32(self):
-        backends = self.torch.backends
-        return backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32
-
     def set_numerics(self, numerics):
         """Class fp32 forbids TF32 everywhere, the other classes allow it; the tensors' own types
         do the rest. `default` is PyTorch's as it was imported."""
         allowed = self.kind != "fp32"
-        matmul, cudnn = self.defaults if numerics == "default" else (allowed, allowed)
+        matmul, cudnn = self.device.defaults if numerics == "default" else (allowed, allowed)
         self.torch.backends.cuda.matmul.allow_tf32 = matmul
         self.torch.backends.cudnn.allow_tf32 = cudnn
 
@@ -183,6 +216,16 @@ class Bench:
                          (*which, ": " + self.compile_missing if self.compile_missing else ""))
         self.set_numerics(which[1])
         return self.ways[which]
+
+    def load(self, most):
+        if not self.sets and most:
+            self.sets = input_sets(self.torch, self.device, self.inputs, most)
+
+    def drop(self):
+        self.sets = []
+        if self.device.gpu:
+            self.torch.cuda.empty_cache()
+        return {"dropped": True}
 
     def next_set(self):
         self.turn += 1
@@ -201,18 +244,21 @@ class Bench:
 
     def warm(self, request):
         function = self.way(request, "warm")
+        self.load(request.get("sets", MOST_SETS))
         with self.torch.no_grad():
             begin = time.perf_counter()
-            self.check(function(*self.next_set()))
-            self.device.wait()
+            with kernels_held(request.get("hold", False)):
+                self.check(function(*self.next_set()))
+                self.device.wait()
             first = time.perf_counter() - begin
-            for _ in range(WARM_CALLS):
+            for _ in range(0 if request.get("hold") else WARM_CALLS):
                 function(*self.next_set())
             self.device.wait()
         return {"warmed": True, "first_call_s": first}
 
     def time(self, request):
         function = self.way(request, "time")
+        self.load(MOST_SETS)
         samples, hosts = [], []
         with self.torch.no_grad():
             for _ in range(WARM_CALLS):  # numerics may have changed, clocks may have dropped
@@ -228,19 +274,23 @@ class Bench:
 
 
 def serve(requests, answer):
-    bench = None
+    device, benches = None, {}
     for text in requests:
         try:
             request = json.loads(text)
+            bench = benches.get(request.get("task", ""))
             if bench is None:
-                bench = Bench(request)
+                device = device or Device(import_torch(), request.get("device", "cuda:0"))
+                bench = benches[request.get("task", "")] = Bench(request, device)
                 answer(bench.ready())
+            elif "drop" in request:
+                answer(bench.drop())
             elif "warm" in request:
                 answer(bench.warm(request))
             elif "time" in request:
                 answer(bench.time(request))
             else:
-                raise Failed("a request without 'warm' or 'time'")
+                raise Failed("a request without 'warm', 'time' or 'drop'")
         except Failed as failed:
             answer({"error": str(failed)})
         except Exception as failed:  # of the line, of PyTorch, of the GPU: said, not fatal

@@ -49,16 +49,20 @@ const char *torch_numerics_name(enum torch_numerics n) {
 
 /* ---- the folder ---- */
 
+static bool write_helper(struct torch_helper *t, const char *assets, struct err *err) {
+    str helper;
+    return asset_get(assets, "torch/helper.py", t->arena, &helper, err) &&
+           file_replace(arena_printf(t->arena, "%s/helper.py", t->dir).p, helper, err);
+}
+
 static bool make_folder(struct torch_helper *t, const char *assets, struct err *err) {
     const char *tmp = getenv("TMPDIR");
     char *dir = arena_cstr(
         t->arena, arena_printf(t->arena, "%s/cutepilot-torch-XXXXXX", tmp && *tmp ? tmp : "/tmp"));
-    str helper;
     if (!mkdtemp(dir))
         return err_errno(err, ERR_ENV, "make the folder %s", dir);
     t->dir = dir;
-    return asset_get(assets, "torch/helper.py", t->arena, &helper, err) &&
-           file_replace(arena_printf(t->arena, "%s/helper.py", dir).p, helper, err);
+    return write_helper(t, assets, err);
 }
 
 static bool write_piece(struct torch_helper *t, const struct inst *in, size_t tensor, size_t set,
@@ -125,6 +129,35 @@ static json *first_request(struct torch_helper *t, const struct torch_options *o
         return j;
     json_free(j);
     return NULL;
+}
+
+static bool write_request(struct torch_helper *t, const json *request, struct err *err) {
+    struct buf text;
+    buf_init(&text, LINE_MAX_BYTES);
+    json_write(request, &text);
+    bool ok = !text.failed || err_set(err, ERR_INPUT, "the request is too long");
+    ok = ok &&
+         file_replace(arena_printf(t->arena, "%s/request.json", t->dir).p, buf_str(&text), err);
+    buf_release(&text);
+    return ok;
+}
+
+static bool no_line(const struct torch_options *o, struct err *err) {
+    if (!o->inst->task->torch.n)
+        err_set(err, ERR_INPUT, "the task has no torch line");
+    return !o->inst->task->torch.n;
+}
+
+bool torch_write(const struct torch_options *o, const char *dir, struct err *err) {
+    if (no_line(o, err))
+        return false;
+    struct torch_helper t = {.arena = arena_new(64u << 20)};
+    t.dir = arena_cstr(t.arena, str_view(dir));
+    json *request = write_helper(&t, o->assets, err) ? first_request(&t, o, err) : NULL;
+    bool ok = request && write_request(&t, request, err);
+    json_free(request);
+    arena_free(t.arena);
+    return ok;
 }
 
 /* ---- the process ---- */
@@ -337,10 +370,8 @@ static bool introduce(struct torch_helper *t, const struct torch_options *o, str
 }
 
 struct torch_helper *torch_open(const struct torch_options *o, struct err *err) {
-    if (!o->inst->task->torch.n) {
-        err_set(err, ERR_INPUT, "the task has no torch line");
+    if (no_line(o, err))
         return NULL;
-    }
     struct torch_helper *t = mem_alloc(sizeof *t);
     t->arena = arena_new(64u << 20);
     t->limit_ms = o->limit_ms;

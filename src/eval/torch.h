@@ -46,6 +46,11 @@ bool torch_warm(struct torch_helper *t, enum torch_mode m, enum torch_numerics n
 bool torch_time(struct torch_helper *t, enum torch_mode m, enum torch_numerics n, size_t count,
                 double *samples, struct err *err);
 
+/* Writes what a helper would be given, into a folder that exists: helper.py, the inputs and the
+ * first request, request.json. For who runs helpers of his own (bench/expert/run: many tasks a
+ * Python). */
+bool torch_write(const struct torch_options *o, const char *dir, struct err *err);
+
 const char *torch_mode_name(enum torch_mode m);         /* "eager", "compiled" */
 const char *torch_numerics_name(enum torch_numerics n); /* "class", "default" */
 

@@ -1,5 +1,6 @@
 /* bench TASK KERNEL.cu…: kernels of one task side by side, fastest first, against a baseline. */
 #include "base/file.h"
+#include "base/rng.h"
 #include "device/cuda.h"
 #include "kernel/candidate.h"
 #include "spec/cost.h"
@@ -286,6 +287,18 @@ static int report(struct ui *ui, const struct bench *b) {
     return all_accepted(b);
 }
 
+/* --keep: PyTorch's part as files, and nothing measured; no GPU is needed. */
+static int keep_torch(struct ui *ui, const struct bench *b, const struct inst *inst) {
+    const char *dir = option_text(ui->options, "keep");
+    struct torch_options o = {.inst = inst, .device = "cuda:0", .assets = b->assets};
+    struct err err = {0};
+    if (b->baseline < BASELINE_TORCH)
+        err_set(&err, ERR_INPUT, "bench --keep writes what PyTorch is given: add --baseline torch");
+    rng_secret(&o.seed);
+    bool ok = !err.kind && dir_make(dir, &err) && torch_write(&o, dir, &err);
+    return ok ? 0 : ui_fail(ui, &err);
+}
+
 int cmd_bench(struct ui *ui) {
     struct bench b = {.baseline = bench_baseline_of(option_text(ui->options, "baseline")),
                       .python = option_text(ui->options, "python"),
@@ -293,8 +306,11 @@ int cmd_bench(struct ui *ui) {
     struct task *task;
     struct inst *inst;
     struct err err = {0};
-    bool ok = ui_load_task(ui, 0, &task, &inst, &err) && read_kernels(ui, &b, &err) &&
-              ui_evaluator_options(ui, task, inst, &b.eo, &err) && bench_run(&b, ui->arena, &err);
+    bool ok = ui_load_task(ui, 0, &task, &inst, &err);
+    if (ok && option_text(ui->options, "keep"))
+        return keep_torch(ui, &b, inst);
+    ok = ok && read_kernels(ui, &b, &err) && ui_evaluator_options(ui, task, inst, &b.eo, &err) &&
+         bench_run(&b, ui->arena, &err);
     int code = ok ? report(ui, &b) : ui_fail(ui, &err);
     bench_release(&b);
     return code;

@@ -258,6 +258,30 @@ static void test_confined(void) {
     CHECK(!file_exists("/tmp/cutepilot-torch-escaped"));
 }
 
+/* What is written for helpers of somebody else's: the first request, its inputs, the helper. */
+static void test_written(void) {
+    struct torch_options o = {.inst = make_inst("torch \"x\""), .device = "cuda:0", .seed = 7};
+    struct err err = {0};
+    char dir[] = "/tmp/cutepilot-test-XXXXXX";
+    str text = {0}, line = {0};
+    json *request = NULL;
+    CHECK(mkdtemp(dir) != NULL);
+    CHECKF(torch_write(&o, dir, &err), "%s", err.text);
+    CHECK(file_exists(arena_printf(arena, "%s/helper.py", dir).p));
+    CHECK(file_read(arena_printf(arena, "%s/input-0-2", dir).p, 8 << 20, arena, &text, &err));
+    CHECK(text.n == 4 << 20);
+    CHECK(file_read(arena_printf(arena, "%s/request.json", dir).p, 1 << 20, arena, &text, &err));
+    request = json_parse(text, &err);
+    CHECKF(request && json_get_str(request, "torch", &line) && str_is(line, "x"), "%s", err.text);
+    CHECK(json_len(json_get(request, "inputs")) == 2);
+    json_free(request);
+    dir_remove_tree(dir, &err);
+    CHECK(!torch_write(&o, dir, &err));
+    o.inst = make_inst("");
+    err = (struct err){0};
+    CHECK(!torch_write(&o, dir, &err) && strstr(err.text, "no torch line"));
+}
+
 static void test_folder_removed(void) {
     struct err err;
     NEED_PYTHON;
@@ -286,6 +310,7 @@ static const struct tap_case cases[] = {
     {"Python without PyTorch", test_no_torch},
     {"the sandbox holds", test_confined},
     {"its folder is removed", test_folder_removed},
+    {"what it is given can be written", test_written},
 };
 
 int main(void) {
