@@ -9,7 +9,7 @@
 
 /* Rounds without gain before the next stage. Work whose structure is nearly given settles sooner;
  * contractions and attention have more to choose from. */
-static size_t patience(const struct course *c) {
+static size_t patience(const struct course *c, enum stage stage) {
     static const unsigned char rounds[WORKLOAD_COUNT][STAGE_COUNT] = {
         [WORKLOAD_POINTWISE] = {1, 2, 2},     [WORKLOAD_REDUCTION] = {2, 2, 2},
         [WORKLOAD_NORMALISATION] = {2, 2, 2}, [WORKLOAD_SCAN] = {2, 2, 2},
@@ -17,7 +17,7 @@ static size_t patience(const struct course *c) {
         [WORKLOAD_ATTENTION] = {3, 3, 2},     [WORKLOAD_LOSS] = {1, 2, 2},
         [WORKLOAD_GATHER] = {1, 2, 2},
     };
-    return rounds[c->o.workload][c->stage];
+    return rounds[c->o.workload][stage];
 }
 
 void course_init(struct course *c, const struct course_options *o) {
@@ -41,7 +41,14 @@ void course_start(struct course *c, double time_s, double floor_s) {
 }
 
 size_t course_rounds_left(const struct course *c) {
-    return patience(c) - c->stale;
+    return patience(c, c->stage) - c->stale;
+}
+
+size_t course_rounds_all(const struct course *c) {
+    size_t n = course_rounds_left(c);
+    for (int s = (int)c->stage + 1; s < STAGE_COUNT; s++)
+        n += patience(c, (enum stage)s);
+    return n;
 }
 
 bool course_gains(const struct course *c, double time_s) {
@@ -132,7 +139,7 @@ static void next_stage(struct course *c) {
 }
 
 static void wear(struct course *c) {
-    if (++c->stale >= patience(c))
+    if (++c->stale >= patience(c, c->stage))
         next_stage(c);
 }
 

@@ -96,6 +96,14 @@ static bool may_try(struct refine *s) {
     return !most || s->n < most || journal_stop(&s->j, "budget");
 }
 
+/* What a question is about: the next candidate, and how far the run may still go. */
+static const struct briefing *brief(struct refine *s) {
+    s->briefing.candidate = s->n;
+    s->briefing.outlook =
+        (struct outlook){journal_left(&s->j, s->n), course_rounds_all(&s->course)};
+    return &s->briefing;
+}
+
 /* ---- evaluation ---- */
 
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
@@ -170,14 +178,14 @@ static str line_of(const struct refine *s, const struct entry *t) {
 
 /* The debugger's turn at trial *at, which becomes the repaired one, evaluated; it stays where the
  * debugger had no answer, or one that was tried before. */
-static bool repair_once(struct refine *s, size_t *at, str earlier) {
+static bool repair_once(struct refine *s, size_t *at, str earlier, size_t more) {
     struct answer a = {.mem = s->mem};
     const struct entry *from = &s->trials[*at];
     struct strategy strategy = from->strategy;
-    struct attempt attempt = {&strategy, from->source, from->outcome};
+    struct attempt attempt = {&strategy, from->source, from->outcome, more};
     if (!may_try(s))
         return false;
-    s->o->agent->debug(s->o->agent->self, &s->briefing, &attempt, earlier, on_edit, &a);
+    s->o->agent->debug(s->o->agent->self, brief(s), &attempt, earlier, on_edit, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
     return seen(s, a.source) || try_source(s, &strategy, a.source, a.idea, at);
@@ -190,7 +198,7 @@ static bool repair(struct refine *s, size_t *at) {
     buf_init(&earlier, 16u << 10);
     for (size_t i = 0; ok && changed && i < s->ro.repairs && !accepted(&s->trials[*at]); i++) {
         size_t before = *at;
-        ok = repair_once(s, at, buf_str(&earlier));
+        ok = repair_once(s, at, buf_str(&earlier), s->ro.repairs - i - 1);
         changed = ok && *at != before;
         if (changed)
             buf_printf(&earlier, "- %.*s: %.*s\n",
@@ -216,7 +224,7 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
     s->slot = 0;
     if (!may_try(s))
         return false;
-    s->o->agent->code(s->o->agent->self, &s->briefing, strategy, on_code, &a);
+    s->o->agent->code(s->o->agent->self, brief(s), strategy, on_code, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
     if (seen(s, a.source))
@@ -234,8 +242,9 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
 static bool seeds(struct refine *s) {
     struct answer a = {.mem = s->mem};
     struct rng r = rng_stream(s->o->seed, S("plan"));
-    struct briefing b = s->briefing;
+    struct briefing b = *brief(s);
     b.in_turn = true;
+    b.candidate = NO_CANDIDATE;
     s->o->agent->plan(s->o->agent->self, &b, SEEDS, r, on_plan, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j) ? journal_fail(&s->j, &a.err) : false;
@@ -264,7 +273,7 @@ static void end_round(struct refine *s, size_t end, str idea) {
 static bool propose(struct refine *s, struct answer *a) {
     const struct entry *best = &s->trials[s->best];
     struct strategy strategy = best->strategy;
-    struct attempt at = {&strategy, best->source, best->outcome};
+    struct attempt at = {&strategy, best->source, best->outcome, 0};
     struct buf tried;
     if (!may_try(s))
         return false;
@@ -275,7 +284,7 @@ static bool propose(struct refine *s, struct answer *a) {
                          .tried = buf_str(&tried),
                          .rounds = course_rounds_left(&s->course),
                          .gain = COURSE_GAIN};
-    s->o->agent->improve(s->o->agent->self, &s->briefing, &at, &g, on_edit, a);
+    s->o->agent->improve(s->o->agent->self, brief(s), &at, &g, on_edit, a);
     buf_release(&tried);
     return await(s, a);
 }

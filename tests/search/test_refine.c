@@ -256,6 +256,26 @@ static void test_outage(void) {
     json_free(rest->best.record);
 }
 
+/* Roles are told how much of the budget is left. A run that is gone on with under another budget
+ * asks in the words it used before, and of the new one what is left of that. */
+static void test_other_budget(void) {
+    str dir = arena_printf(mem, "/tmp/refine-%ld-budget", (long)getpid());
+    struct run *first = run_new(), *rest = run_new(), *whole = run_new();
+    CHECK(refine(whole, mistakes, nmistakes, NULL));
+    CHECK(!script_told(&whole->script, 0, "more candidate"));
+    first->budget.candidates = 4;
+    CHECKF(refine(first, mistakes, nmistakes, dir.p), "%s", err.text);
+    CHECK(script_told(&first->script, 0, "after 4 more candidates") && first->script.nasked == 6);
+    json_free(first->best.record);
+    rest->budget.candidates = 100;
+    CHECKF(refine(rest, mistakes + 6, nmistakes - 6, dir.p), "%s", err.text);
+    CHECK(same(&whole->seen, &rest->seen) && rest->best.replayed == 4);
+    CHECK(script_told(&rest->script, 0, "or 96 more candidates"));
+    CHECK(dir_remove_tree(dir.p, &err));
+    json_free(whole->best.record);
+    json_free(rest->best.record);
+}
+
 /* A folder whose calls were made with other prompts is another run's. */
 static void test_other_prompts(void) {
     str dir = arena_printf(mem, "/tmp/refine-%ld-other", (long)getpid());
@@ -322,6 +342,7 @@ static const struct tap_case cases[] = {
     {"a budget of candidates", test_budget},
     {"resuming costs no call", test_resume},
     {"an outage", test_outage},
+    {"another budget is the same run", test_other_budget},
     {"other prompts are another run", test_other_prompts},
     {"profiling now, delayed, never", test_profiling},
     {"ten rounds fit", test_size},
