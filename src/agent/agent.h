@@ -15,7 +15,7 @@ struct parent { /* a strategy that was tried */
     double time_s; /* INFINITY: not accepted */
 };
 
-/* A strategy that was tried in this run, for the crossover role. */
+/* A strategy that was tried in this run, for the crossover role and for history. */
 struct tried {
     struct strategy strategy; /* as its code has it */
     double time_s;            /* INFINITY: not accepted */
@@ -119,6 +119,11 @@ struct agent {
     void (*improve)(void *self, const struct briefing *b, const struct attempt *a,
                     const struct guidance *g, agent_edit_fn *done, void *ctx);
 };
+
+/* The strategy as the compiled code of a candidate's record has it, by rule and without asking
+ * anybody; reason: what was corrected. */
+void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
+                   struct strategy *out, struct buf *reason);
 
 /* assets: folder that overrides the embedded ones, or NULL. */
 bool expert_new(const char *assets, struct agent *out, struct err *err);

@@ -26,6 +26,7 @@ struct member {
     bool open;   /* a question about it is in flight */
     bool waits;  /* its candidate is under evaluation */
     bool unable; /* the last question had no usable answer */
+    bool is_aligned, settled;
     size_t trial;
     struct parent x, y;
     struct strategy strategy, aligned;
@@ -126,7 +127,8 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
     struct member *m = ctx;
     (void)reason;
     m->open = false;
-    if (usable(m->g, err) && n)
+    m->is_aligned = usable(m->g, err) && n;
+    if (m->is_aligned)
         m->aligned = list[0];
 }
 
@@ -403,7 +405,7 @@ static bool repair(struct generations *g) {
 
 /* ---- the end of a generation ---- */
 
-/* Only parents need it. */
+/* Only parents need the aligner's word. */
 static bool align(struct generations *g) {
     struct agent *a = g->o->agent;
     if (!budget_left(g))
@@ -419,7 +421,7 @@ static bool align(struct generations *g) {
     return await_all(g);
 }
 
-/* For those who will be asked for children. */
+/* For those who will be asked for children, and for history. */
 static void remember(struct generations *g, const struct member *m, double time_s) {
     struct buf where;
     buf_init(&where, WHERE_MAX);
@@ -434,9 +436,12 @@ static void remember(struct generations *g, const struct member *m, double time_
 static void settle(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
-        if (!m->alive || !m->entry.outcome)
+        if (!m->alive || !m->entry.outcome || m->settled)
             continue;
         double time_s = accepted(m) ? m->entry.outcome->time_s : INFINITY;
+        m->settled = true;
+        if (accepted(m) && !m->is_aligned) /* by rule, where nobody was asked or answered */
+            journal_align(&g->j, &m->entry, &m->aligned);
         remember(g, m, time_s);
         evolve_align(&g->e, m->trial, &m->aligned);
         evolve_submit(&g->e, m->trial);
@@ -534,6 +539,7 @@ static bool run(struct generations *g) {
         forget(g);
         g->j.generation++;
     }
+    settle(g); /* what an early end left */
     forget(g);
     if (g->j.failed)
         return false;
@@ -586,10 +592,12 @@ bool search_generations(struct loop *l, const struct search_options *o,
     set_up(&g);
     ok = ok && run(&g) && choose(&g, a);
     out->stopped = g.j.stopped;
-    if (ok)
+    if (ok) {
+        journal_leave(&g.j, &g.eo, g.tried, g.ntried);
         journal_say(&g.j, EVENT_END, str_view(g.j.stopped));
-    else
+    } else {
         *err = g.j.err;
+    }
     release(&g);
     return ok;
 }

@@ -1,10 +1,12 @@
 #include "search/journal.h"
+#include "search/recall.h"
 
 #include <math.h>
 #include <string.h>
 
 #define POLL_MS      50 /* how late a signal or the end of the time may be noticed */
 #define NOTE_ELAPSED "elapsed_ms"
+#define REASON_MAX   8192
 #define NOTE_BUDGETS "budgets" /* numbers of candidates with blanks between; 0: no end */
 
 bool journal_fail(struct journal *j, const struct err *why) {
@@ -133,6 +135,22 @@ bool journal_keep(struct journal *j, const struct entry *e) {
     bool ok = archive_add(j->o->archive, &c, e->outcome->record, &err) || journal_fail(j, &err);
     buf_release(&text);
     return ok && note_elapsed(j, elapsed_ms(j));
+}
+
+/* ---- history ---- */
+
+void journal_align(const struct journal *j, const struct entry *e, struct strategy *out) {
+    struct buf ignored;
+    buf_init(&ignored, REASON_MAX);
+    aligner_align(j->o->briefing, &e->strategy, e->outcome->record, out, &ignored);
+    buf_release(&ignored);
+}
+
+void journal_leave(const struct journal *j, const struct evaluator_options *eo,
+                   const struct tried *list, size_t n) {
+    struct err err = {0};
+    if (!recall_add(j->o, eo, j->best, list, n, j->mem, &err))
+        journal_say(j, EVENT_NOTE, arena_printf(j->mem, "not added to the history: %s", err.text));
 }
 
 /* ---- events ---- */

@@ -50,6 +50,12 @@ bool journal_wait(struct journal *j, struct loop *l);
 bool journal_recall(struct journal *j, struct entry *e);
 bool journal_keep(struct journal *j, const struct entry *e);
 
+/* The strategy of an accepted entry as its compiled code shows it. */
+void journal_align(const struct journal *j, const struct entry *e, struct strategy *out);
+/* Leaves the run to history (recall.h), with a note where that fails. */
+void journal_leave(const struct journal *j, const struct evaluator_options *eo,
+                   const struct tried *list, size_t n);
+
 void journal_say(const struct journal *j, enum event_kind kind, str text);
 void journal_show(const struct journal *j, enum event_kind kind, const struct entry *e);
 void journal_refused(void *ctx, str text); /* a finalist_note_fn */

@@ -364,6 +364,34 @@ static bool choose(struct refine *s, struct arena *a) {
     return ok;
 }
 
+/* ---- what the run leaves ---- */
+
+/* Refining changes code, not decisions: of a strategy, as the compiled code shows it, the fastest
+ * candidate counts. Adds to the n there are. */
+static size_t add_trial(const struct refine *s, const struct entry *t, struct tried *list,
+                        size_t n) {
+    const struct catalogue *c = s->briefing.catalogue;
+    struct tried p = {.strategy = t->strategy,
+                      .time_s = accepted(t) ? t->outcome->time_s : INFINITY};
+    if (accepted(t))
+        journal_align(&s->j, t, &p.strategy);
+    for (size_t i = 0; i < n; i++)
+        if (strategy_equal(c, &list[i].strategy, &p.strategy)) {
+            list[i].time_s = fmin(list[i].time_s, p.time_s);
+            return n;
+        }
+    list[n] = p;
+    return n + 1;
+}
+
+static void remember(struct refine *s) {
+    struct tried *list = arena_array(s->mem, struct tried, s->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n = add_trial(s, &s->trials[i], list, n);
+    journal_leave(&s->j, &s->eo, list, n);
+}
+
 static void release(struct refine *s) {
     if (s->evaluator)
         evaluator_free(s->evaluator);
@@ -392,10 +420,12 @@ bool search_refine(struct loop *l, const struct search_options *o, const struct 
     set_up(&s);
     bool ok = run(&s) && choose(&s, a);
     out->stopped = s.j.stopped;
-    if (ok)
+    if (ok) {
+        remember(&s);
         journal_say(&s.j, EVENT_END, str_view(s.j.stopped));
-    else
+    } else {
         *err = s.j.err;
+    }
     release(&s);
     return ok;
 }
