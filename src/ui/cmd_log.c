@@ -20,6 +20,7 @@ struct transcript {
     double best_s;
     json *list;  /* with --json */
     json *spent; /* on models */
+    json *run;   /* what it is a run of, and its options: the fingerprint */
 };
 
 static void collect(void *ctx, const struct archive_call *c) {
@@ -173,12 +174,20 @@ static void print_account(const json *spent) {
 
 /* ---- the command ---- */
 
+static bool read_fingerprint(struct transcript *t, struct archive *a, struct err *err) {
+    str text;
+    if (!archive_get_note(a, "fingerprint", t->mem, &text, err))
+        return false;
+    t->run = text.n ? json_parse(text, err) : json_object();
+    return t->run || err_wrap(err, "fingerprint");
+}
+
 static bool print_run(struct transcript *t, const char *dir, struct err *err) {
     struct archive *a;
     if (!archive_open_read(dir, &a, err))
         return false;
-    bool ok =
-        archive_each_call(a, collect, t, err) && archive_each_candidate(a, each_candidate, t, err);
+    bool ok = read_fingerprint(t, a, err) && archive_each_call(a, collect, t, err) &&
+              archive_each_candidate(a, each_candidate, t, err);
     t->spent = ok ? archived_spent(a, err) : NULL;
     archive_close(a);
     if (!t->spent)
@@ -202,6 +211,7 @@ int cmd_log(struct ui *ui) {
     if (code == 0 && t.list) {
         json *j = json_object();
         json_set_str(j, "folder", str_view(args[0]));
+        json_set(j, "run", json_copy(t.run));
         json_set(j, "events", t.list);
         json_set(j, "spent", json_copy(t.spent));
         code = ui_print_json(j) ? 0 : 3;
@@ -209,6 +219,7 @@ int cmd_log(struct ui *ui) {
         json_free(t.list);
     }
     json_free(t.spent);
+    json_free(t.run);
     mem_free(t.calls);
     arena_free(t.mem);
     return code;

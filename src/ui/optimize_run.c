@@ -53,6 +53,7 @@ static json *fingerprint(const struct optimize *r) {
     digest_hex(sha256_of(r->task->text), hex);
     snprintf(nvrtc, sizeof nvrtc, "%d.%d", r->eo.nvrtc.major, r->eo.nvrtc.minor);
     json_set_str(j, "cutepilot", S(CUTEPILOT_VERSION));
+    json_set_str(j, "name", r->task->name);
     json_set_str(j, "task", str_view(hex));
     json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));

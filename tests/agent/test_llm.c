@@ -453,7 +453,8 @@ static void test_optimizer_terms(void) {
     CHECK(script_told(&s, 0,
                       "6.2 us by the simulator's estimate, of which 4.4 us are its 2 launches"));
     CHECK(script_told(&s, 0, "the rest, 1.8 us, stands against the limit of"));
-    CHECK(script_told(&s, 0, "falls by 0.5% of the whole time or more, 0.031 us (0.78% of ") && script_told(&s, 0, "After 2 more rounds"));
+    CHECK(script_told(&s, 0, "falls by 0.5% of the whole time or more, 0.031 us (0.78% of ") &&
+          script_told(&s, 0, "After 2 more rounds"));
     CHECK(script_told(&s, 0, "Latency decides") && !script_told(&s, 0, "128x256"));
     CHECK(!script_told(&s, 0, "Tensor cores by mma.sync where the class allows them; for so"));
     at.source = S(KERNEL);
