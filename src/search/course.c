@@ -75,13 +75,15 @@ static void remember(struct course *c, str line) {
     c->tried[c->ntried++] = copy;
 }
 
-static void put_no_gain(const struct course *c, double time_s, struct buf *out) {
+static void put_no_gain(const struct course *c, double time_s, str where, struct buf *out) {
     buf_printf(out, "%.4g us instead of %.4g, ", time_s * 1e6, c->best_s * 1e6);
     if (time_s < c->best_s)
         buf_printf(out, "%.2g%% faster, less than the %g%% asked for; dropped",
                    100 * (1 - time_s / c->best_s), 100 * COURSE_GAIN);
     else
         buf_puts(out, S("no gain; dropped"));
+    if (where.n)
+        buf_printf(out, " (%.*s)", STR_ARG(str_cut(where, 0, IDEA_BYTES)));
 }
 
 static void put_end(const struct course *c, enum round_end end, double time_s, str why,
@@ -91,7 +93,7 @@ static void put_end(const struct course *c, enum round_end end, double time_s, s
         buf_printf(out, "%.4g us instead of %.4g, kept", time_s * 1e6, c->best_s * 1e6);
         break;
     case ROUND_NO_GAIN:
-        put_no_gain(c, time_s, out);
+        put_no_gain(c, time_s, why, out);
         break;
     case ROUND_REJECTED:
         buf_printf(out, "%.*s; dropped", STR_ARG(str_cut(why, 0, IDEA_BYTES)));

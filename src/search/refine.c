@@ -5,6 +5,7 @@
  * 3. An agent that cannot answer any more (a cap, nobody there) ends the run with the best so far;
  *    the same command goes on from there. */
 #include "search/refine.h"
+#include "agent/llm/evidence.h"
 #include "search/finalist.h"
 #include "search/journal.h"
 #include "search/recall.h"
@@ -16,6 +17,7 @@
 #define STOP_SHARE 0.98
 #define MEMORY_MAX ((size_t)1 << 30)
 #define WHY_BYTES  240
+#define WHERE_MAX  4096
 
 /* An agent's answer. */
 struct answer {
@@ -256,6 +258,17 @@ static bool seeds(struct refine *s) {
     return isfinite(s->course.best_s) || journal_stop(&s->j, "no candidate was right");
 }
 
+/* Where the time of a change goes that is dropped; nothing while facts are withheld. */
+static str where_of(const struct refine *s, const struct entry *t) {
+    struct buf b;
+    buf_init(&b, WHERE_MAX);
+    if (course_facts(&s->course))
+        facts_summarise(t->outcome, &b);
+    str text = arena_str(s->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
 /* What became of a proposal that was evaluated and, where need be, repaired. */
 static void end_round(struct refine *s, size_t end, str idea) {
     const struct entry *t = &s->trials[end];
@@ -266,7 +279,7 @@ static void end_round(struct refine *s, size_t end, str idea) {
         course_end_round(&s->course, ROUND_FASTER, time_s, idea, S(""));
         set_best(s, end);
     } else {
-        course_end_round(&s->course, ROUND_NO_GAIN, time_s, idea, S(""));
+        course_end_round(&s->course, ROUND_NO_GAIN, time_s, idea, where_of(s, t));
     }
 }
 

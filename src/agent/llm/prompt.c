@@ -110,16 +110,18 @@ bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct pr
                   {"terms", planner_terms(p, n, fallback)});
 }
 
-static const struct tried *find_tried(const struct prompter *p, const struct strategy *s) {
+/* Several may come to the same decisions once they are aligned: the parent has its own time. */
+static const struct tried *find_tried(const struct prompter *p, const struct parent *x) {
     for (size_t i = 0; i < p->b->ntried; i++)
-        if (strategy_equal(p->b->catalogue, &p->b->tried[i].strategy, s))
+        if (p->b->tried[i].time_s == x->time_s &&
+            strategy_equal(p->b->catalogue, &p->b->tried[i].strategy, &x->strategy))
             return &p->b->tried[i];
     return NULL;
 }
 
 static void put_parent(const struct prompter *p, const struct parent *x, const char *name, str note,
                        struct buf *out) {
-    const struct tried *t = find_tried(p, &x->strategy);
+    const struct tried *t = find_tried(p, x);
     buf_printf(out, "- %s: `", name);
     strategy_text(p->b->catalogue, &x->strategy, out);
     if (note.n)
