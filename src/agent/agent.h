@@ -15,11 +15,24 @@ struct parent { /* a strategy that was tried */
     double time_s; /* INFINITY: not accepted */
 };
 
-/* A strategy that was tried in this run, for the crossover role. */
+/* A strategy that was tried in this run, for the crossover role and for history. */
 struct tried {
     struct strategy strategy; /* as its code has it */
     double time_s;            /* INFINITY: not accepted */
     str where;                /* its time goes, on one line; empty: not to be told */
+};
+
+struct sibling { /* a child that is asked for at the same moment */
+    struct parent x, y;
+};
+
+#define NO_CANDIDATE UINT64_MAX
+#define NO_BUDGET    UINT64_MAX
+
+/* How far the run may still go, for those who plan what to spend it on. */
+struct outlook {
+    uint64_t candidates; /* that the budget has left, repairs among them; NO_BUDGET: no such end */
+    size_t stale;        /* rounds, or generations, without gain until it ends; 0: not told */
 };
 
 /* What every role is told. */
@@ -36,9 +49,13 @@ struct briefing {
     bool in_turn; /* planner: one strategy is written; the next where that does not get right */
     const struct tried *tried; /* crossover: what a child must differ from */
     size_t ntried;
-    size_t place; /* crossover: of the children that are asked for together */
+    const struct sibling *siblings; /* crossover: all that are asked for together, … */
+    size_t nsiblings, place;        /* … and which of them this one is */
+    bool by_rule;                   /* … of which some are made by rule, without directions */
+    struct outlook outlook;
+    uint64_t candidate; /* whose making is asked for, for accounts; NO_CANDIDATE: no single one's */
 };
-/* All of it, from the first three; no history. */
+/* All of it, from the first three; no history, and no end in sight. */
 bool briefing_make(const struct inst *inst, const struct catalogue *c, const struct gpu *gpu,
                    struct briefing *out, struct err *err);
 
@@ -52,6 +69,7 @@ struct attempt { /* a candidate that was tried, for the roles that go on from it
     const struct strategy *strategy;
     str source;
     const struct outcome *outcome;
+    size_t repairs; /* debugger: how many may follow this one */
 };
 
 /* Optimization goes from the coarse to the fine. */
@@ -101,6 +119,11 @@ struct agent {
     void (*improve)(void *self, const struct briefing *b, const struct attempt *a,
                     const struct guidance *g, agent_edit_fn *done, void *ctx);
 };
+
+/* The strategy as the compiled code of a candidate's record has it, by rule and without asking
+ * anybody; reason: what was corrected. */
+void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
+                   struct strategy *out, struct buf *reason);
 
 /* assets: folder that overrides the embedded ones, or NULL. */
 bool expert_new(const char *assets, struct agent *out, struct err *err);

@@ -34,7 +34,11 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
                    struct briefing *out, struct err *err) {
     if (!gpu)
         return err_set(err, ERR_INPUT, "the expert knows nothing about this GPU");
-    *out = (struct briefing){.inst = inst, .catalogue = c, .gpu = gpu};
+    *out = (struct briefing){.inst = inst,
+                             .catalogue = c,
+                             .gpu = gpu,
+                             .outlook = {.candidates = NO_BUDGET},
+                             .candidate = NO_CANDIDATE};
     features_of(inst, &out->features);
     out->roofline = task_limit(gpu, inst);
     const struct features *f = &out->features;

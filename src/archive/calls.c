@@ -13,8 +13,8 @@ static void copy_hash(char out[65], str hash) {
 
 bool archive_add_call(struct archive *a, const struct archive_call *c, struct err *err) {
     sqlite3_stmt *s = db_prepare(a,
-                                 "INSERT INTO call (" COLUMNS ") VALUES (?, ?, "
-                                 "(SELECT count(*) FROM outcome), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                 "INSERT INTO call (" COLUMNS ", candidate) VALUES (?, ?, "
+                                 "(SELECT count(*) FROM outcome), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                  err);
     if (!s)
         return false;
@@ -31,6 +31,8 @@ bool archive_add_call(struct archive *a, const struct archive_call *c, struct er
         sqlite3_bind_double(s, 10, c->cost);
     sqlite3_bind_double(s, 11, c->seconds);
     sqlite3_bind_int(s, 12, c->cut);
+    if (c->candidate != UINT64_MAX)
+        sqlite3_bind_int64(s, 13, (sqlite3_int64)c->candidate);
     return db_run(a, s, err);
 }
 
@@ -50,6 +52,9 @@ static void read_call(sqlite3_stmt *s, struct archive_call *c) {
             sqlite3_column_type(s, 10) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(s, 10),
         .seconds = sqlite3_column_double(s, 11),
         .cut = sqlite3_column_int(s, 12) != 0,
+        .candidate = sqlite3_column_type(s, 13) == SQLITE_NULL
+                         ? UINT64_MAX
+                         : (uint64_t)sqlite3_column_int64(s, 13),
     };
     copy_hash(c->prompt_hash, db_column(s, 4));
 }
@@ -80,8 +85,8 @@ static int found_call(const struct archive *a, sqlite3_stmt *s, const char *prom
 int archive_find_call(struct archive *a, const char *role, uint64_t ordinal,
                       const char *prompt_hash, struct arena *mem, struct archive_call *out,
                       struct err *err) {
-    sqlite3_stmt *s =
-        db_prepare(a, "SELECT " COLUMNS " FROM call WHERE role = ? AND ordinal = ?", err);
+    sqlite3_stmt *s = db_prepare(
+        a, "SELECT " COLUMNS ", candidate FROM call WHERE role = ? AND ordinal = ?", err);
     if (!s)
         return -1;
     db_bind(s, 1, str_view(role));
@@ -116,9 +121,9 @@ static bool end_rows(const struct archive *a, sqlite3_stmt *s, int code, struct 
     return ok;
 }
 
-/* A run from before models were asked has no such table, and no calls. */
-static bool has_calls(const struct archive *a, bool *out, struct err *err) {
-    sqlite3_stmt *s = db_prepare(a, "SELECT 1 FROM sqlite_schema WHERE name = 'call'", err);
+/* Whether the query has a row. */
+static bool has_row(const struct archive *a, const char *sql, bool *out, struct err *err) {
+    sqlite3_stmt *s = db_prepare(a, sql, err);
     if (!s)
         return false;
     int code = sqlite3_step(s);
@@ -126,14 +131,20 @@ static bool has_calls(const struct archive *a, bool *out, struct err *err) {
     return end_rows(a, s, code == SQLITE_ROW ? SQLITE_DONE : code, err);
 }
 
+/* Runs are read as they are. One from before models were asked has no such table, and no calls; an
+ * early one does not say whose candidate a call was for. */
 bool archive_each_call(struct archive *a, archive_call_fn *f, void *ctx, struct err *err) {
-    bool some = false;
+    bool some = false, whose = false;
     int code;
-    if (!has_calls(a, &some, err))
+    if (!has_row(a, "SELECT 1 FROM sqlite_schema WHERE name = 'call'", &some, err) ||
+        !has_row(a, "SELECT 1 FROM pragma_table_info('call') WHERE name = 'candidate'", &whose,
+                 err))
         return false;
     if (!some)
         return true;
-    sqlite3_stmt *s = db_prepare(a, "SELECT " COLUMNS " FROM call ORDER BY sequence", err);
+    sqlite3_stmt *s =
+        whose ? db_prepare(a, "SELECT " COLUMNS ", candidate FROM call ORDER BY sequence", err)
+              : db_prepare(a, "SELECT " COLUMNS ", NULL FROM call ORDER BY sequence", err);
     if (!s)
         return false;
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {

@@ -9,6 +9,7 @@
 struct archive_call {
     str role, model;
     uint64_t ordinal;
+    uint64_t candidate;  /* whose making it was part of; UINT64_MAX: no single one's */
     uint64_t candidates; /* outcomes recorded before it; set by the archive */
     char prompt_hash[65];
     str system, user, reply;

@@ -1,6 +1,9 @@
 #include "search/archived.h"
+#include "agent/llm/account.h"
 #include "base/hash.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define CALL_MAX ((size_t)64 << 20)
@@ -78,6 +81,7 @@ static struct open_call *open_new(struct archived *p, const struct llm_request *
     o->call = (struct archive_call){.role = arena_str(o->mem, str_view(q->role)),
                                     .model = str_view(p->inner.model),
                                     .ordinal = q->ordinal,
+                                    .candidate = q->candidate,
                                     .system = arena_str(o->mem, q->system),
                                     .user = arena_str(o->mem, q->user)};
     memcpy(o->call.prompt_hash, hash, sizeof o->call.prompt_hash);
@@ -147,4 +151,22 @@ void archived_provider(const struct provider *inner, struct archive *a, struct p
                              .cancel = archived_cancel,
                              .account = archived_account,
                              .release = archived_release};
+}
+
+static void charge(void *ctx, const struct archive_call *c) {
+    char role[32];
+    snprintf(role, sizeof role, "%.*s", STR_ARG(c->role));
+    account_charge(ctx, &(struct charge){.role = role,
+                                         .candidate = c->candidate,
+                                         .answered = true,
+                                         .tokens_in = c->tokens_in,
+                                         .tokens_out = c->tokens_out,
+                                         .cost = c->cost});
+}
+
+json *archived_spent(struct archive *a, struct err *err) {
+    struct account *sum = account_new((struct caps){0}, (struct price){NAN, NAN});
+    json *j = archive_each_call(a, charge, sum, err) ? account_json(sum) : NULL;
+    account_free(sum);
+    return j;
 }

@@ -10,5 +10,8 @@
 /* inner and archive are borrowed. release() of the result frees only the result. */
 void archived_provider(const struct provider *inner, struct archive *a, struct provider *out);
 size_t archived_replayed(const struct provider *p); /* answers from the archive so far */
+/* What the answers of a whole run have cost, whichever command asked: a provider's account. NULL
+ * with err; owned by the caller. */
+json *archived_spent(struct archive *a, struct err *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* Rounds without gain before the next stage. Work whose structure is nearly given settles sooner;
  * contractions and attention have more to choose from. */
-static size_t patience(const struct course *c) {
+static size_t patience(const struct course *c, enum stage stage) {
     static const unsigned char rounds[WORKLOAD_COUNT][STAGE_COUNT] = {
         [WORKLOAD_POINTWISE] = {1, 2, 2},     [WORKLOAD_REDUCTION] = {2, 2, 2},
         [WORKLOAD_NORMALISATION] = {2, 2, 2}, [WORKLOAD_SCAN] = {2, 2, 2},
@@ -17,7 +17,7 @@ static size_t patience(const struct course *c) {
         [WORKLOAD_ATTENTION] = {3, 3, 2},     [WORKLOAD_LOSS] = {1, 2, 2},
         [WORKLOAD_GATHER] = {1, 2, 2},
     };
-    return rounds[c->o.workload][c->stage];
+    return rounds[c->o.workload][stage];
 }
 
 void course_init(struct course *c, const struct course_options *o) {
@@ -41,7 +41,14 @@ void course_start(struct course *c, double time_s, double floor_s) {
 }
 
 size_t course_rounds_left(const struct course *c) {
-    return patience(c) - c->stale;
+    return patience(c, c->stage) - c->stale;
+}
+
+size_t course_rounds_all(const struct course *c) {
+    size_t n = course_rounds_left(c);
+    for (int s = (int)c->stage + 1; s < STAGE_COUNT; s++)
+        n += patience(c, (enum stage)s);
+    return n;
 }
 
 bool course_gains(const struct course *c, double time_s) {
@@ -68,13 +75,15 @@ static void remember(struct course *c, str line) {
     c->tried[c->ntried++] = copy;
 }
 
-static void put_no_gain(const struct course *c, double time_s, struct buf *out) {
+static void put_no_gain(const struct course *c, double time_s, str where, struct buf *out) {
     buf_printf(out, "%.4g us instead of %.4g, ", time_s * 1e6, c->best_s * 1e6);
     if (time_s < c->best_s)
         buf_printf(out, "%.2g%% faster, less than the %g%% asked for; dropped",
                    100 * (1 - time_s / c->best_s), 100 * COURSE_GAIN);
     else
         buf_puts(out, S("no gain; dropped"));
+    if (where.n)
+        buf_printf(out, " (%.*s)", STR_ARG(str_cut(where, 0, IDEA_BYTES)));
 }
 
 static void put_end(const struct course *c, enum round_end end, double time_s, str why,
@@ -84,7 +93,7 @@ static void put_end(const struct course *c, enum round_end end, double time_s, s
         buf_printf(out, "%.4g us instead of %.4g, kept", time_s * 1e6, c->best_s * 1e6);
         break;
     case ROUND_NO_GAIN:
-        put_no_gain(c, time_s, out);
+        put_no_gain(c, time_s, why, out);
         break;
     case ROUND_REJECTED:
         buf_printf(out, "%.*s; dropped", STR_ARG(str_cut(why, 0, IDEA_BYTES)));
@@ -132,7 +141,7 @@ static void next_stage(struct course *c) {
 }
 
 static void wear(struct course *c) {
-    if (++c->stale >= patience(c))
+    if (++c->stale >= patience(c, c->stage))
         next_stage(c);
 }
 

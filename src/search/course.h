@@ -47,9 +47,11 @@ void course_release(struct course *c);
 /* The first candidate that was accepted; floor_s: the least time there can be. */
 void course_start(struct course *c, double time_s, double floor_s);
 size_t course_rounds_left(const struct course *c); /* of the stage, without gain */
+size_t course_rounds_all(const struct course *c);  /* … of all stages that are left */
 /* Whether a time counts as a gain over the best. */
 bool course_gains(const struct course *c, double time_s);
-/* time_s: of FASTER and NO_GAIN. why: the verdict of REJECTED. */
+/* time_s: of FASTER and NO_GAIN. why: the verdict of REJECTED; of NO_GAIN where its time goes,
+ * where that may be told. */
 void course_end_round(struct course *c, enum round_end end, double time_s, str idea, str why);
 bool course_facts(const struct course *c); /* whether profile facts are given now */
 void course_tried(const struct course *c, struct buf *out);

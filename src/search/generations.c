@@ -26,6 +26,7 @@ struct member {
     bool open;   /* a question about it is in flight */
     bool waits;  /* its candidate is under evaluation */
     bool unable; /* the last question had no usable answer */
+    bool is_aligned, settled;
     size_t trial;
     struct parent x, y;
     struct strategy strategy, aligned;
@@ -48,8 +49,9 @@ struct generations {
     struct evolve e;
     struct strategy fallback;
     struct member *members;
-    size_t n, population; /* n: of the generation */
-    struct tried *tried;  /* of generations before */
+    size_t n, population;     /* n: of the generation */
+    struct sibling *siblings; /* of the generation's children */
+    struct tried *tried;      /* of generations before */
     size_t ntried, cap_tried;
     bool estimated; /* times are the simulator's */
     struct strategy *plan;
@@ -125,7 +127,8 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
     struct member *m = ctx;
     (void)reason;
     m->open = false;
-    if (usable(m->g, err) && n)
+    m->is_aligned = usable(m->g, err) && n;
+    if (m->is_aligned)
         m->aligned = list[0];
 }
 
@@ -136,10 +139,19 @@ static struct rng slot_stream(const struct generations *g, size_t slot) {
     return rng_sub(rng_sub(r, g->j.generation), slot);
 }
 
+/* What a question is about, and how far the run may still go. */
+static struct briefing brief(const struct generations *g, uint64_t candidate) {
+    struct briefing b = g->briefing;
+    b.candidate = candidate;
+    b.outlook = (struct outlook){journal_left(&g->j, g->evaluated), g->plateau - g->stale};
+    return b;
+}
+
 static bool plan(struct generations *g) {
     struct agent *a = g->o->agent;
+    struct briefing b = brief(g, NO_CANDIDATE);
     g->plan_open = true;
-    a->plan(a->self, &g->briefing, g->n, rng_stream(g->o->seed, S("plan")), on_plan, g);
+    a->plan(a->self, &b, g->n, rng_stream(g->o->seed, S("plan")), on_plan, g);
     if (!await_all(g))
         return false;
     for (size_t i = 0; i < g->n; i++) {
@@ -150,15 +162,25 @@ static bool plan(struct generations *g) {
     return true;
 }
 
-static bool cross(struct generations *g) {
-    struct agent *a = g->o->agent;
-    struct briefing b = g->briefing;
-    b.tried = g->tried;
-    b.ntried = g->ntried;
-    for (b.place = 0; b.place < g->n; b.place++) {
-        size_t i = b.place;
+static void choose_parents(struct generations *g) {
+    for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         m->unable = !evolve_parents(&g->e, rng_sub(slot_stream(g, i), 0), &m->x, &m->y);
+        g->siblings[i] = (struct sibling){m->x, m->y};
+    }
+}
+
+static bool cross(struct generations *g) {
+    struct agent *a = g->o->agent;
+    choose_parents(g);
+    for (size_t i = 0; i < g->n; i++) {
+        struct member *m = &g->members[i];
+        struct briefing b = brief(g, m->reserved);
+        b.tried = g->tried;
+        b.ntried = g->ntried;
+        b.siblings = g->siblings;
+        b.nsiblings = g->n;
+        b.place = i;
         if (m->unable)
             continue;
         m->open = true;
@@ -280,11 +302,14 @@ static void on_repair(void *ctx, str source, str idea, const struct err *err) {
         take_source(m, source, arena_str(m->g->mem, idea));
 }
 
-/* Before a source is asked for. Ordinals go by the order of questions, not of answers. */
+/* Before a source is asked for; the first of a member has its ordinal since the member began, so
+ * that what it took to propose it can be told. Ordinals go by the order of questions, not of
+ * answers. */
 static void reserve(struct generations *g, size_t i, uint64_t round) {
     struct member *m = &g->members[i];
     m->open = true;
-    m->reserved = g->ordinal++;
+    if (round)
+        m->reserved = g->ordinal++;
     m->slot = i + round * g->population;
 }
 
@@ -347,7 +372,8 @@ static bool code(struct generations *g) {
         if (!m->alive)
             continue;
         reserve(g, i, 0);
-        a->code(a->self, &g->briefing, &m->strategy, on_code, m);
+        struct briefing b = brief(g, m->reserved);
+        a->code(a->self, &b, &m->strategy, on_code, m);
     }
     return end_round(g);
 }
@@ -361,8 +387,9 @@ static bool repair_round(struct generations *g, uint64_t round) {
             continue;
         left--; /* what could not be tried is not paid for */
         reserve(g, i, round);
-        struct attempt at = {&m->strategy, m->entry.source, m->entry.outcome};
-        a->debug(a->self, &g->briefing, &at, S(""), on_repair, m);
+        struct attempt at = {&m->strategy, m->entry.source, m->entry.outcome, REPAIRS - round};
+        struct briefing b = brief(g, m->reserved);
+        a->debug(a->self, &b, &at, S(""), on_repair, m);
     }
     return end_round(g);
 }
@@ -378,7 +405,7 @@ static bool repair(struct generations *g) {
 
 /* ---- the end of a generation ---- */
 
-/* Only parents need it. */
+/* Only parents need the aligner's word. */
 static bool align(struct generations *g) {
     struct agent *a = g->o->agent;
     if (!budget_left(g))
@@ -388,12 +415,13 @@ static bool align(struct generations *g) {
         if (!accepted(m))
             continue;
         m->open = true;
-        a->align(a->self, &g->briefing, &m->strategy, m->entry.outcome->record, on_aligned, m);
+        struct briefing b = brief(g, m->entry.ordinal);
+        a->align(a->self, &b, &m->strategy, m->entry.outcome->record, on_aligned, m);
     }
     return await_all(g);
 }
 
-/* For those who will be asked for children. */
+/* For those who will be asked for children, and for history. */
 static void remember(struct generations *g, const struct member *m, double time_s) {
     struct buf where;
     buf_init(&where, WHERE_MAX);
@@ -408,9 +436,12 @@ static void remember(struct generations *g, const struct member *m, double time_
 static void settle(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
-        if (!m->alive || !m->entry.outcome)
+        if (!m->alive || !m->entry.outcome || m->settled)
             continue;
         double time_s = accepted(m) ? m->entry.outcome->time_s : INFINITY;
+        m->settled = true;
+        if (accepted(m) && !m->is_aligned) /* by rule, where nobody was asked or answered */
+            journal_align(&g->j, &m->entry, &m->aligned);
         remember(g, m, time_s);
         evolve_align(&g->e, m->trial, &m->aligned);
         evolve_submit(&g->e, m->trial);
@@ -453,7 +484,8 @@ static void new_members(struct generations *g) {
     uint64_t left = budget_left(g);
     g->n = left < g->population ? (size_t)left : g->population;
     for (size_t i = 0; i < g->n; i++)
-        g->members[i] = (struct member){.g = g, .x = {.time_s = INFINITY}};
+        g->members[i] =
+            (struct member){.g = g, .x = {.time_s = INFINITY}, .reserved = g->ordinal++};
 }
 
 static bool run_generation(struct generations *g) {
@@ -485,6 +517,7 @@ static void set_up(struct generations *g) {
     g->plateau = o->plateau ? o->plateau : PLATEAU;
     g->gain_from_s = INFINITY;
     g->members = arena_array(g->mem, struct member, g->population);
+    g->siblings = arena_array(g->mem, struct sibling, g->population);
     struct evolve_options eo = {.catalogue = b->catalogue,
                                 .ground = b->ground,
                                 .seed = o->seed,
@@ -506,6 +539,7 @@ static bool run(struct generations *g) {
         forget(g);
         g->j.generation++;
     }
+    settle(g); /* what an early end left */
     forget(g);
     if (g->j.failed)
         return false;
@@ -558,10 +592,12 @@ bool search_generations(struct loop *l, const struct search_options *o,
     set_up(&g);
     ok = ok && run(&g) && choose(&g, a);
     out->stopped = g.j.stopped;
-    if (ok)
+    if (ok) {
+        journal_leave(&g.j, &g.eo, g.tried, g.ntried);
         journal_say(&g.j, EVENT_END, str_view(g.j.stopped));
-    else
+    } else {
         *err = g.j.err;
+    }
     release(&g);
     return ok;
 }

@@ -1,10 +1,13 @@
 #include "search/journal.h"
+#include "search/recall.h"
 
 #include <math.h>
 #include <string.h>
 
 #define POLL_MS      50 /* how late a signal or the end of the time may be noticed */
 #define NOTE_ELAPSED "elapsed_ms"
+#define REASON_MAX   8192
+#define NOTE_BUDGETS "budgets" /* numbers of candidates with blanks between; 0: no end */
 
 bool journal_fail(struct journal *j, const struct err *why) {
     if (!j->failed)
@@ -37,6 +40,36 @@ static bool note_elapsed(struct journal *j, uint64_t ms) {
     return journal_fail(j, &err);
 }
 
+/* ---- the budget ---- */
+
+static bool note_budget(struct journal *j) {
+    str text = {0}, word, rest;
+    uint64_t last = UINT64_MAX, now = j->o->budget.candidates;
+    if (j->o->archive && !archive_get_note(j->o->archive, NOTE_BUDGETS, j->mem, &text, &j->err))
+        return journal_fail(j, &j->err);
+    for (rest = text; str_word(&rest, ' ', &word);)
+        if (!str_to_u64(word, &last)) {
+            err_set(&j->err, ERR_ENV, "run archive: the note " NOTE_BUDGETS " is not of numbers");
+            return journal_fail(j, &j->err);
+        }
+    j->budgets = text;
+    if (text.n && last == now)
+        return true;
+    j->budgets = arena_printf(j->mem, "%.*s%s%llu", STR_ARG(text), text.n ? " " : "",
+                              (unsigned long long)now);
+    return !j->o->archive || archive_note(j->o->archive, NOTE_BUDGETS, j->budgets, &j->err) ||
+           journal_fail(j, &j->err);
+}
+
+uint64_t journal_left(const struct journal *j, uint64_t evaluated) {
+    str rest = j->budgets, word;
+    uint64_t budget;
+    while (str_word(&rest, ' ', &word))
+        if (str_to_u64(word, &budget) && (!budget || budget > evaluated))
+            return budget ? budget - evaluated : NO_BUDGET;
+    return 0;
+}
+
 bool journal_open(struct journal *j, const struct search_options *o, struct arena *mem,
                   struct search_best *best) {
     str text = {0};
@@ -46,7 +79,7 @@ bool journal_open(struct journal *j, const struct search_options *o, struct aren
     if (o->archive && !archive_get_note(o->archive, NOTE_ELAPSED, mem, &text, &j->err))
         return journal_fail(j, &j->err);
     if (!text.n || str_to_u64(text, &j->before_ms))
-        return true;
+        return note_budget(j);
     err_set(&j->err, ERR_ENV, "run archive: the note " NOTE_ELAPSED " is not a number");
     return journal_fail(j, &j->err);
 }
@@ -102,6 +135,22 @@ bool journal_keep(struct journal *j, const struct entry *e) {
     bool ok = archive_add(j->o->archive, &c, e->outcome->record, &err) || journal_fail(j, &err);
     buf_release(&text);
     return ok && note_elapsed(j, elapsed_ms(j));
+}
+
+/* ---- history ---- */
+
+void journal_align(const struct journal *j, const struct entry *e, struct strategy *out) {
+    struct buf ignored;
+    buf_init(&ignored, REASON_MAX);
+    aligner_align(j->o->briefing, &e->strategy, e->outcome->record, out, &ignored);
+    buf_release(&ignored);
+}
+
+void journal_leave(const struct journal *j, const struct evaluator_options *eo,
+                   const struct tried *list, size_t n) {
+    struct err err = {0};
+    if (!recall_add(j->o, eo, j->best, list, n, j->mem, &err))
+        journal_say(j, EVENT_NOTE, arena_printf(j->mem, "not added to the history: %s", err.text));
 }
 
 /* ---- events ---- */

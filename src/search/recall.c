@@ -173,40 +173,51 @@ bool search_recall(struct search *s) {
            search_fail(s, &s->err);
 }
 
-static str text_of(const struct search *s, const struct strategy *strategy) {
+/* ---- what the run leaves ---- */
+
+static str text_of(const struct catalogue *c, const struct strategy *strategy, struct arena *a) {
     struct buf b;
     buf_init(&b, 8192);
-    strategy_text(s->briefing.catalogue, strategy, &b);
-    str text = arena_str(s->mem, buf_str(&b));
+    strategy_text(c, strategy, &b);
+    str text = arena_str(a, buf_str(&b));
     buf_release(&b);
     return text;
 }
 
-/* The candidates in order of submission, as far as they are known. */
-static void fill_trials(const struct search *s, struct history_run *run) {
-    run->best_s = s->e.best_s;
-    run->trials = arena_array(s->mem, struct history_trial, s->e.n + 1);
-    for (size_t i = 0; i < s->e.n; i++) {
-        const struct evolve_trial *t = &s->e.trials[i];
-        if (t->submitted && t->settled)
-            run->trials[run->n++] =
-                (struct history_trial){text_of(s, &t->aligned), t->time_s / run->best_s};
-    }
+bool recall_add(const struct search_options *o, const struct evaluator_options *eo,
+                const struct search_best *best, const struct tried *list, size_t n, struct arena *a,
+                struct err *err) {
+    const struct briefing *b = o->briefing;
+    struct history one;
+    struct history_run run;
+    size_t added;
+    if (!o->pool || !best->found || !strcmp(best->stopped, "interrupted"))
+        return true;
+    describe(b, eo, a, &run);
+    run.best_s = INFINITY;
+    for (size_t i = 0; i < n; i++)
+        run.best_s = fmin(run.best_s, list[i].time_s);
+    run.trials = arena_array(a, struct history_trial, n + 1);
+    for (size_t i = 0; i < n; i++)
+        run.trials[run.n++] = (struct history_trial){text_of(b->catalogue, &list[i].strategy, a),
+                                                     list[i].time_s / run.best_s};
+    history_init(&one);
+    history_add(&one, &run);
+    bool ok = history_append(o->pool, &one, &added, err);
+    history_release(&one);
+    return ok;
 }
 
 void search_remember(struct search *s) {
-    struct history one;
-    struct history_run run;
+    struct tried *list = arena_array(s->mem, struct tried, s->e.n + 1);
     struct err err = {0};
-    size_t added;
-    if (!s->o->pool || !s->best->found || !strcmp(s->stopped, "interrupted"))
-        return;
-    history_init(&one);
-    describe(&s->briefing, &s->eo, s->mem, &run);
-    fill_trials(s, &run);
-    history_add(&one, &run);
-    if (!history_append(s->o->pool, &one, &added, &err))
+    size_t n = 0;
+    for (size_t i = 0; i < s->e.n; i++) {
+        const struct evolve_trial *t = &s->e.trials[i];
+        if (t->submitted && t->settled)
+            list[n++] = (struct tried){.strategy = t->aligned, .time_s = t->time_s};
+    }
+    if (!recall_add(s->o, &s->eo, s->best, list, n, s->mem, &err))
         search_emit_text(s, EVENT_NOTE, S(""),
                          arena_printf(s->mem, "not added to the history: %s", err.text));
-    history_release(&one);
 }

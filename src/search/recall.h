@@ -29,5 +29,13 @@ struct evaluator_options;
 bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
                   struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
                   struct err *err);
+/* Adds the run to the user's pool: its strategies as their code has them, each with its time
+ * (INFINITY: not accepted), in order of submission. Nothing is added of a run without a kernel, or
+ * of an interrupted one, which will be gone on with. False with err: the pool could not be written.
+ */
+struct search_best;
+bool recall_add(const struct search_options *o, const struct evaluator_options *eo,
+                const struct search_best *best, const struct tried *list, size_t n, struct arena *a,
+                struct err *err);
 
 #endif

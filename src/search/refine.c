@@ -5,6 +5,7 @@
  * 3. An agent that cannot answer any more (a cap, nobody there) ends the run with the best so far;
  *    the same command goes on from there. */
 #include "search/refine.h"
+#include "agent/llm/evidence.h"
 #include "search/finalist.h"
 #include "search/journal.h"
 #include "search/recall.h"
@@ -16,6 +17,7 @@
 #define STOP_SHARE 0.98
 #define MEMORY_MAX ((size_t)1 << 30)
 #define WHY_BYTES  240
+#define WHERE_MAX  4096
 
 /* An agent's answer. */
 struct answer {
@@ -96,6 +98,14 @@ static bool may_try(struct refine *s) {
     return !most || s->n < most || journal_stop(&s->j, "budget");
 }
 
+/* What a question is about: the next candidate, and how far the run may still go. */
+static const struct briefing *brief(struct refine *s) {
+    s->briefing.candidate = s->n;
+    s->briefing.outlook =
+        (struct outlook){journal_left(&s->j, s->n), course_rounds_all(&s->course)};
+    return &s->briefing;
+}
+
 /* ---- evaluation ---- */
 
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
@@ -170,14 +180,14 @@ static str line_of(const struct refine *s, const struct entry *t) {
 
 /* The debugger's turn at trial *at, which becomes the repaired one, evaluated; it stays where the
  * debugger had no answer, or one that was tried before. */
-static bool repair_once(struct refine *s, size_t *at, str earlier) {
+static bool repair_once(struct refine *s, size_t *at, str earlier, size_t more) {
     struct answer a = {.mem = s->mem};
     const struct entry *from = &s->trials[*at];
     struct strategy strategy = from->strategy;
-    struct attempt attempt = {&strategy, from->source, from->outcome};
+    struct attempt attempt = {&strategy, from->source, from->outcome, more};
     if (!may_try(s))
         return false;
-    s->o->agent->debug(s->o->agent->self, &s->briefing, &attempt, earlier, on_edit, &a);
+    s->o->agent->debug(s->o->agent->self, brief(s), &attempt, earlier, on_edit, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
     return seen(s, a.source) || try_source(s, &strategy, a.source, a.idea, at);
@@ -190,7 +200,7 @@ static bool repair(struct refine *s, size_t *at) {
     buf_init(&earlier, 16u << 10);
     for (size_t i = 0; ok && changed && i < s->ro.repairs && !accepted(&s->trials[*at]); i++) {
         size_t before = *at;
-        ok = repair_once(s, at, buf_str(&earlier));
+        ok = repair_once(s, at, buf_str(&earlier), s->ro.repairs - i - 1);
         changed = ok && *at != before;
         if (changed)
             buf_printf(&earlier, "- %.*s: %.*s\n",
@@ -216,7 +226,7 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
     s->slot = 0;
     if (!may_try(s))
         return false;
-    s->o->agent->code(s->o->agent->self, &s->briefing, strategy, on_code, &a);
+    s->o->agent->code(s->o->agent->self, brief(s), strategy, on_code, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
     if (seen(s, a.source))
@@ -234,8 +244,9 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
 static bool seeds(struct refine *s) {
     struct answer a = {.mem = s->mem};
     struct rng r = rng_stream(s->o->seed, S("plan"));
-    struct briefing b = s->briefing;
+    struct briefing b = *brief(s);
     b.in_turn = true;
+    b.candidate = NO_CANDIDATE;
     s->o->agent->plan(s->o->agent->self, &b, SEEDS, r, on_plan, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j) ? journal_fail(&s->j, &a.err) : false;
@@ -245,6 +256,17 @@ static bool seeds(struct refine *s) {
             return false;
     }
     return isfinite(s->course.best_s) || journal_stop(&s->j, "no candidate was right");
+}
+
+/* Where the time of a change goes that is dropped; nothing while facts are withheld. */
+static str where_of(const struct refine *s, const struct entry *t) {
+    struct buf b;
+    buf_init(&b, WHERE_MAX);
+    if (course_facts(&s->course))
+        facts_summarise(t->outcome, &b);
+    str text = arena_str(s->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
 }
 
 /* What became of a proposal that was evaluated and, where need be, repaired. */
@@ -257,14 +279,14 @@ static void end_round(struct refine *s, size_t end, str idea) {
         course_end_round(&s->course, ROUND_FASTER, time_s, idea, S(""));
         set_best(s, end);
     } else {
-        course_end_round(&s->course, ROUND_NO_GAIN, time_s, idea, S(""));
+        course_end_round(&s->course, ROUND_NO_GAIN, time_s, idea, where_of(s, t));
     }
 }
 
 static bool propose(struct refine *s, struct answer *a) {
     const struct entry *best = &s->trials[s->best];
     struct strategy strategy = best->strategy;
-    struct attempt at = {&strategy, best->source, best->outcome};
+    struct attempt at = {&strategy, best->source, best->outcome, 0};
     struct buf tried;
     if (!may_try(s))
         return false;
@@ -275,7 +297,7 @@ static bool propose(struct refine *s, struct answer *a) {
                          .tried = buf_str(&tried),
                          .rounds = course_rounds_left(&s->course),
                          .gain = COURSE_GAIN};
-    s->o->agent->improve(s->o->agent->self, &s->briefing, &at, &g, on_edit, a);
+    s->o->agent->improve(s->o->agent->self, brief(s), &at, &g, on_edit, a);
     buf_release(&tried);
     return await(s, a);
 }
@@ -355,6 +377,34 @@ static bool choose(struct refine *s, struct arena *a) {
     return ok;
 }
 
+/* ---- what the run leaves ---- */
+
+/* Refining changes code, not decisions: of a strategy, as the compiled code shows it, the fastest
+ * candidate counts. Adds to the n there are. */
+static size_t add_trial(const struct refine *s, const struct entry *t, struct tried *list,
+                        size_t n) {
+    const struct catalogue *c = s->briefing.catalogue;
+    struct tried p = {.strategy = t->strategy,
+                      .time_s = accepted(t) ? t->outcome->time_s : INFINITY};
+    if (accepted(t))
+        journal_align(&s->j, t, &p.strategy);
+    for (size_t i = 0; i < n; i++)
+        if (strategy_equal(c, &list[i].strategy, &p.strategy)) {
+            list[i].time_s = fmin(list[i].time_s, p.time_s);
+            return n;
+        }
+    list[n] = p;
+    return n + 1;
+}
+
+static void remember(struct refine *s) {
+    struct tried *list = arena_array(s->mem, struct tried, s->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n = add_trial(s, &s->trials[i], list, n);
+    journal_leave(&s->j, &s->eo, list, n);
+}
+
 static void release(struct refine *s) {
     if (s->evaluator)
         evaluator_free(s->evaluator);
@@ -383,10 +433,12 @@ bool search_refine(struct loop *l, const struct search_options *o, const struct 
     set_up(&s);
     bool ok = run(&s) && choose(&s, a);
     out->stopped = s.j.stopped;
-    if (ok)
+    if (ok) {
+        remember(&s);
         journal_say(&s.j, EVENT_END, str_view(s.j.stopped));
-    else
+    } else {
         *err = s.j.err;
+    }
     release(&s);
     return ok;
 }

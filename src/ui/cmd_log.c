@@ -2,6 +2,7 @@
  * became of the candidates. The run may still be going on. */
 #include "archive/calls.h"
 #include "eval/outcome.h"
+#include "search/archived.h"
 #include "ui/ui.h"
 
 #include <math.h>
@@ -17,7 +18,9 @@ struct transcript {
     struct archive_call *calls;
     size_t n, cap, next; /* next: to be printed */
     double best_s;
-    json *list; /* with --json */
+    json *list;  /* with --json */
+    json *spent; /* on models */
+    json *run;   /* what it is a run of, and its options: the fingerprint */
 };
 
 static void collect(void *ctx, const struct archive_call *c) {
@@ -37,6 +40,8 @@ static json *call_json(const struct archive_call *c) {
     json_set_str(j, "event", S("call"));
     json_set_str(j, "role", c->role);
     json_set_i64(j, "ordinal", (int64_t)c->ordinal);
+    if (c->candidate != UINT64_MAX)
+        json_set_i64(j, "candidate", (int64_t)c->candidate);
     json_set_str(j, "model", c->model);
     json_set_str(j, "prompt_sha256", str_view(c->prompt_hash));
     json_set_str(j, "system", c->system);
@@ -57,10 +62,15 @@ static void print_text(const char *head, str text) {
 }
 
 static void print_call(const struct transcript *t, const struct archive_call *c) {
-    printf("%.*s %llu: %.*s, %.1f KB asked (%llu tokens), %llu tokens answered, %.1f s%s\n",
-           STR_ARG(c->role), (unsigned long long)c->ordinal, STR_ARG(c->model),
+    printf("%.*s %llu", STR_ARG(c->role), (unsigned long long)c->ordinal);
+    if (c->candidate != UINT64_MAX)
+        printf(" for candidate %llu", (unsigned long long)c->candidate);
+    printf(": %.*s, %.1f KB asked (%llu tokens), %llu tokens answered, %.1f s", STR_ARG(c->model),
            (double)(c->system.n + c->user.n) / 1e3, (unsigned long long)c->tokens_in,
-           (unsigned long long)c->tokens_out, c->seconds, c->cut ? ", cut off" : "");
+           (unsigned long long)c->tokens_out, c->seconds);
+    if (isfinite(c->cost))
+        printf(", $%.4f", c->cost);
+    printf("%s\n", c->cut ? ", cut off" : "");
     if (t->prompts) {
         print_text("system", c->system);
         print_text("prompt", c->user);
@@ -129,18 +139,63 @@ static void each_candidate(void *ctx, const struct archive_candidate *c, str rec
     outcome_free(o);
 }
 
+/* ---- what was spent ---- */
+
+struct ledger {
+    const char *of; /* "candidate ", before each name */
+};
+
+static void print_spent(void *ctx, const char *name, const json *row) {
+    const struct ledger *l = ctx;
+    char label[48];
+    int64_t calls = 0, in = 0, out = 0;
+    double cost = 0;
+    snprintf(label, sizeof label, "%s%s", l->of, name);
+    json_get_i64(row, "calls", &calls);
+    json_get_i64(row, "tokens_in", &in);
+    json_get_i64(row, "tokens_out", &out);
+    printf("  %-14s %6lld %10lld %10lld", label, (long long)calls, (long long)in, (long long)out);
+    if (json_get_f64(row, "cost", &cost) && isfinite(cost))
+        printf(" %9.4f", cost);
+    printf("\n");
+}
+
+/* Nothing for a run that asked no model. */
+static void print_account(const json *spent) {
+    struct ledger roles = {""}, candidates = {"candidate "};
+    int64_t calls = 0;
+    if (!json_get_i64(spent, "calls", &calls) || !calls)
+        return;
+    printf("spent           calls  tokens in tokens out   dollars\n");
+    json_each(json_get(spent, "roles"), print_spent, &roles);
+    json_each(json_get(spent, "candidates"), print_spent, &candidates);
+    print_spent(&roles, "the run", spent);
+}
+
 /* ---- the command ---- */
+
+static bool read_fingerprint(struct transcript *t, struct archive *a, struct err *err) {
+    str text;
+    if (!archive_get_note(a, "fingerprint", t->mem, &text, err))
+        return false;
+    t->run = text.n ? json_parse(text, err) : json_object();
+    return t->run || err_wrap(err, "fingerprint");
+}
 
 static bool print_run(struct transcript *t, const char *dir, struct err *err) {
     struct archive *a;
     if (!archive_open_read(dir, &a, err))
         return false;
-    bool ok =
-        archive_each_call(a, collect, t, err) && archive_each_candidate(a, each_candidate, t, err);
+    bool ok = read_fingerprint(t, a, err) && archive_each_call(a, collect, t, err) &&
+              archive_each_candidate(a, each_candidate, t, err);
+    t->spent = ok ? archived_spent(a, err) : NULL;
     archive_close(a);
-    if (ok)
-        calls_before(t, UINT64_MAX);
-    return ok;
+    if (!t->spent)
+        return false;
+    calls_before(t, UINT64_MAX);
+    if (!t->list)
+        print_account(t->spent);
+    return true;
 }
 
 int cmd_log(struct ui *ui) {
@@ -156,11 +211,15 @@ int cmd_log(struct ui *ui) {
     if (code == 0 && t.list) {
         json *j = json_object();
         json_set_str(j, "folder", str_view(args[0]));
+        json_set(j, "run", json_copy(t.run));
         json_set(j, "events", t.list);
+        json_set(j, "spent", json_copy(t.spent));
         code = ui_print_json(j) ? 0 : 3;
     } else {
         json_free(t.list);
     }
+    json_free(t.spent);
+    json_free(t.run);
     mem_free(t.calls);
     arena_free(t.mem);
     return code;

@@ -3,6 +3,7 @@
 #include "archive/history.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "search/archived.h"
 #include "search/generations.h"
 #include "ui/bench_run.h"
 
@@ -52,6 +53,7 @@ static json *fingerprint(const struct optimize *r) {
     digest_hex(sha256_of(r->task->text), hex);
     snprintf(nvrtc, sizeof nvrtc, "%d.%d", r->eo.nvrtc.major, r->eo.nvrtc.minor);
     json_set_str(j, "cutepilot", S(CUTEPILOT_VERSION));
+    json_set_str(j, "name", r->task->name);
     json_set_str(j, "task", str_view(hex));
     json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));
@@ -129,6 +131,14 @@ static void on_notice(void *ctx, str text) {
     progress_event(ctx, &e);
 }
 
+/* The account is of this command; a run may have had others before it. */
+static void add_spent(struct optimize *r) {
+    struct err ignored;
+    json *run = r->account ? archived_spent(r->archive, &ignored) : NULL;
+    if (run)
+        json_set(r->account, "run", run);
+}
+
 /* Agents live on the loop, so they go before it. */
 static bool search(struct optimize *r, struct err *err) {
     catch_signals();
@@ -138,6 +148,7 @@ static bool search(struct optimize *r, struct err *err) {
     struct agents_ground g = {&r->briefing, &r->eo, l, r->archive, on_notice, &r->progress};
     bool ok = l && agents_open(&r->agents, r->ui, &g, err) && search_with(r, l, err);
     r->account = agents_account(&r->agents);
+    add_spent(r);
     agents_release(&r->agents);
     loop_free(l);
     progress_release(&r->progress);

@@ -276,7 +276,7 @@ static void test_versions(void) {
     archive_close(opened(dir, 1, false));
     run_sql(db, "PRAGMA user_version=99");
     CHECK(!opened(dir, 1, false));
-    CHECKF(says("newer cutepilot (schema 99, this one knows 2)"), "%s", err.text);
+    CHECKF(says("newer cutepilot (schema 99, this one knows 3)"), "%s", err.text);
 
     dir = temp_dir();
     run_sql(in_dir(dir, "run.db"), "CREATE TABLE recipes (name TEXT)");

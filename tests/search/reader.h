@@ -1,5 +1,6 @@
 /* An evaluator in place of the real one: what becomes of a source stands in the source (`us=12`,
- * `verdict=wrong`; accepted in 10 us otherwise). Answers come late, the last submitted first. */
+ * `verdict=wrong`, `threads=64`; accepted in 10 us otherwise). Answers come late, the last
+ * submitted first. */
 #ifndef TESTS_SEARCH_READER_H
 #define TESTS_SEARCH_READER_H
 
@@ -70,6 +71,14 @@ static json *reader_record(const char *source) {
     json_set_f64(r, "time_s", us * 1e-6);
     json *k = json_parse(S("[{\"name\": \"k\", \"registers\": 77}]"), &(struct err){0});
     json_set(r, "kernels", k);
+    int64_t threads = 0;
+    if (word_after(source, "threads=", word) && str_to_i64(str_view(word), &threads)) {
+        json *list = json_array(), *launch = json_object(), *block = json_array();
+        json_push_i64(block, threads);
+        json_set(launch, "block", block);
+        json_push(list, launch);
+        json_set(r, "launches", list);
+    }
     return r;
 }
 

@@ -118,12 +118,12 @@ static void test_ideas(void) {
     struct course c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
     struct buf b;
     buf_init(&b, 65536);
-    course_end_round(&c, ROUND_NO_GAIN, 9.96e-6, S("A short one."), S(""));
+    course_end_round(&c, ROUND_NO_GAIN, 9.96e-6, S("A short one."), S("k 9 us, dram-bound"));
     course_end_round(&c, ROUND_NO_GAIN, 2e-5, str_view(long_idea), S(""));
     course_tried(&c, &b);
     CHECKF(str_starts(buf_str(&b),
                       S("- structure: A short one: 9.96 us instead of 10, 0.4% faster, less than "
-                        "the 0.5% asked for; dropped\n")),
+                        "the 0.5% asked for; dropped (k 9 us, dram-bound)\n")),
            "%s", b.p);
     CHECKF(strstr(b.p, "eight nine …: 20 us instead of 10, no gain; dropped\n"), "%s", b.p);
     CHECK(course_rounds_left(&c) == 1);

@@ -3,6 +3,7 @@
 #include "reader.h"
 
 #include "agent/llm/llm.h"
+#include "archive/history.h"
 #include "base/file.h"
 #include "search/archived.h"
 #include "search/generations.h"
@@ -59,7 +60,7 @@ struct model {
 
 static void send(struct pending_reply *p) {
     struct err e = {0};
-    struct llm_reply r = {.text = str_view(p->text)};
+    struct llm_reply r = {.text = str_view(p->text), .tokens_in = 10, .tokens_out = 1};
     err_set(&e, ERR_ENV, "the line is dead");
     p->done(p->ctx, p->text ? &r : NULL, p->text ? NULL : &e);
 }
@@ -135,11 +136,12 @@ struct run {
     struct search_best best;
     struct llm_options lo;
     bool late;
+    const char *pool;
 };
 
 static bool evolve(struct run *r, uint64_t candidates, const char *dir) {
     struct loop *l = loop_new(&err);
-    struct evaluator_options eo = {0};
+    struct evaluator_options eo = {.device = {.kind = DEVICE_SIM, .text = "sim:h200"}};
     struct provider inner = {"model", "m", &r->model, model_ask, model_cancel, NULL, NULL};
     struct provider archived;
     struct agent agent;
@@ -158,6 +160,7 @@ static bool evolve(struct run *r, uint64_t candidates, const char *dir) {
                                .budget = {.candidates = candidates},
                                .seed = 1,
                                .population = 3,
+                               .pool = r->pool,
                                .interrupted = &r->seen.interrupted,
                                .emit = on_event,
                                .emit_ctx = &r->seen};
@@ -278,6 +281,61 @@ static void test_outage(void) {
     write_replies();
 }
 
+/* ---- what a run leaves ---- */
+
+/* Strategies as the aligner has them; in the last generation, where nobody is asked, as planned. */
+static void test_history(void) {
+    str pool = arena_printf(mem, "/tmp/generations-%ld-pool", (long)getpid());
+    struct run *r = arena_new_of(mem, struct run), *next = arena_new_of(mem, struct run);
+    struct history h;
+    r->pool = next->pool = pool.p;
+    CHECKF(evolve(r, 9, NULL), "%s", err.text);
+    history_init(&h);
+    CHECKF(history_load(&h, pool.p, &err) && h.n == 1 && h.runs[0].n == 6, "%s", err.text);
+    const struct history_trial *t = h.runs[0].trials;
+    CHECK(str_find(t[0].strategy, S("vector-width=2")) < t[0].strategy.n);
+    CHECKF(fabs(t[0].ratio - 30.0 / 25) < 1e-9, "%g", t[0].ratio);
+    CHECK(t[5].ratio == 1 && isinf(t[4].ratio));
+    history_release(&h);
+    CHECK(evolve(next, 9, NULL) && next->best.precedents == 1);
+    CHECK(told(nth(&next->model, "planner", 0), "tasks like this one"));
+    CHECK(unlink(pool.p) == 0);
+    json_free(r->best.record);
+    json_free(next->best.record);
+}
+
+static int64_t number(const json *j, const char *key) {
+    int64_t v = -1;
+    json_get_i64(j, key, &v);
+    return v;
+}
+
+/* Every call but the plan is some candidate's, whichever command made it. */
+static void test_account(void) {
+    str dir = arena_printf(mem, "/tmp/generations-%ld-account", (long)getpid());
+    struct run *part = arena_new_of(mem, struct run), *rest = arena_new_of(mem, struct run);
+    struct archive *a;
+    part->late = rest->late = true;
+    part->seen.interrupt_at = 4;
+    CHECKF(evolve(part, 9, dir.p) && evolve(rest, 9, dir.p), "%s", err.text);
+    CHECKF(archive_open_read(dir.p, &a, &err), "%s", err.text);
+    json *spent = archived_spent(a, &err);
+    const json *candidates = json_get(spent, "candidates");
+    CHECK(number(spent, "calls") == 15 && number(spent, "tokens_in") == 150);
+    CHECK(number(json_get(json_get(spent, "roles"), "crossover"), "calls") == 3);
+    CHECK(json_len(candidates) == 9);
+    CHECK(number(json_get(candidates, "0"), "calls") == 2);      /* coder, aligner */
+    CHECK(number(json_get(candidates, "1"), "calls") == 1);      /* coder: wrong */
+    CHECK(number(json_get(candidates, "3"), "calls") == 2);      /* debugger, aligner */
+    CHECK(number(json_get(candidates, "4"), "calls") == 2);      /* crossover, coder */
+    CHECK(number(json_get(candidates, "8"), "tokens_in") == 10); /* debugger */
+    json_free(spent);
+    archive_close(a);
+    CHECK(dir_remove_tree(dir.p, &err));
+    json_free(part->best.record);
+    json_free(rest->best.record);
+}
+
 static void test_code_crossover(void) {
     struct run *r = arena_new_of(mem, struct run);
     r->lo.cross_code = true;
@@ -320,6 +378,8 @@ static const struct tap_case cases[] = {
     {"the order of answers does not matter", test_order},
     {"resuming costs no call", test_resume},
     {"an outage at any request", test_outage},
+    {"a run is left to history", test_history},
+    {"what each candidate took", test_account},
     {"crossover of code", test_code_crossover},
     {"hybrid: seeds by the expert, children by both", test_hybrid},
 };

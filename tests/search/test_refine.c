@@ -4,6 +4,7 @@
 #include "scripted.h"
 
 #include "agent/llm/llm.h"
+#include "archive/history.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "search/archived.h"
@@ -42,11 +43,12 @@ struct run {
     struct llm_options lo;
     struct budget budget;
     bool late, blind;
+    const char *pool;
 };
 
 static bool refine(struct run *r, const struct script_entry *entries, size_t n, const char *dir) {
     struct loop *l = loop_new(&err);
-    struct evaluator_options eo = {0};
+    struct evaluator_options eo = {.device = {.kind = DEVICE_SIM, .text = "sim:h200"}};
     struct provider inner = script_provider(&r->script, mem, entries, n), archived;
     struct agent agent;
     struct archive *a = NULL;
@@ -66,6 +68,7 @@ static bool refine(struct run *r, const struct script_entry *entries, size_t n, 
                                .blind = r->blind,
                                .budget = r->budget,
                                .seed = 1,
+                               .pool = r->pool,
                                .interrupted = &r->seen.interrupted,
                                .emit = on_event,
                                .emit_ctx = &r->seen};
@@ -256,6 +259,26 @@ static void test_outage(void) {
     json_free(rest->best.record);
 }
 
+/* Roles are told how much of the budget is left. A run that is gone on with under another budget
+ * asks in the words it used before, and of the new one what is left of that. */
+static void test_other_budget(void) {
+    str dir = arena_printf(mem, "/tmp/refine-%ld-budget", (long)getpid());
+    struct run *first = run_new(), *rest = run_new(), *whole = run_new();
+    CHECK(refine(whole, mistakes, nmistakes, NULL));
+    CHECK(!script_told(&whole->script, 0, "more candidate"));
+    first->budget.candidates = 4;
+    CHECKF(refine(first, mistakes, nmistakes, dir.p), "%s", err.text);
+    CHECK(script_told(&first->script, 0, "after 4 more candidates") && first->script.nasked == 6);
+    json_free(first->best.record);
+    rest->budget.candidates = 100;
+    CHECKF(refine(rest, mistakes + 6, nmistakes - 6, dir.p), "%s", err.text);
+    CHECK(same(&whole->seen, &rest->seen) && rest->best.replayed == 4);
+    CHECK(script_told(&rest->script, 0, "or 96 more candidates"));
+    CHECK(dir_remove_tree(dir.p, &err));
+    json_free(whole->best.record);
+    json_free(rest->best.record);
+}
+
 /* A folder whose calls were made with other prompts is another run's. */
 static void test_other_prompts(void) {
     str dir = arena_printf(mem, "/tmp/refine-%ld-other", (long)getpid());
@@ -267,6 +290,42 @@ static void test_other_prompts(void) {
     CHECK(!refine(r, mistakes, nmistakes, dir.p));
     CHECKF(strstr(err.text, "another prompt"), "%s", err.text);
     CHECK(dir_remove_tree(dir.p, &err));
+}
+
+/* ---- history ---- */
+
+/* The pool gets each strategy as its code has it, with its fastest time; the next run begins with
+ * that. A run that was interrupted leaves nothing. */
+static void test_history(void) {
+    static const struct script_entry script[] = {
+        PLAN,
+        CODE("verdict=wrong"),
+        EDIT("debugger", "right", "verdict=wrong", "us=20 threads=128"),
+        EDIT("optimizer", "faster", "us=20 threads=128", "us=16 threads=128"),
+        EDIT("optimizer", "small blocks", "us=16 threads=128", "us=8 threads=64"),
+    };
+    str pool = arena_printf(mem, "/tmp/refine-%ld-pool", (long)getpid());
+    struct run *cut = run_new(), *first = run_new(), *next = run_new();
+    struct history h;
+    cut->pool = first->pool = next->pool = pool.p;
+    cut->late = true;
+    cut->seen.interrupt_at = 2;
+    CHECK(refine(cut, script, 5, NULL) && cut->best.found && !file_exists(pool.p));
+    CHECKF(refine(first, script, 5, NULL) && first->best.found, "%s", err.text);
+    history_init(&h);
+    CHECKF(history_load(&h, pool.p, &err) && h.n == 1 && h.runs[0].n == 3, "%s", err.text);
+    const struct history_trial *t = h.runs[0].trials;
+    CHECK(str_starts(t[0].strategy, S("block=256")) && isinf(t[0].ratio));
+    CHECKF(str_starts(t[1].strategy, S("block=128")) && t[1].ratio == 2, "%g", t[1].ratio);
+    CHECK(str_starts(t[2].strategy, S("block=64")) && t[2].ratio == 1);
+    history_release(&h);
+    CHECK(refine(next, script, 5, NULL));
+    CHECK(!script_told(&first->script, 0, "- 1.00: `block=64"));
+    CHECK(script_told(&next->script, 0, "- 1.00: `block=64"));
+    CHECK(unlink(pool.p) == 0);
+    json_free(cut->best.record);
+    json_free(first->best.record);
+    json_free(next->best.record);
 }
 
 /* ---- what the roles are told ---- */
@@ -322,7 +381,9 @@ static const struct tap_case cases[] = {
     {"a budget of candidates", test_budget},
     {"resuming costs no call", test_resume},
     {"an outage", test_outage},
+    {"another budget is the same run", test_other_budget},
     {"other prompts are another run", test_other_prompts},
+    {"a run is left to history", test_history},
     {"profiling now, delayed, never", test_profiling},
     {"ten rounds fit", test_size},
 };

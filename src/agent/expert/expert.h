@@ -17,10 +17,6 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
 void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
                    struct rng r, struct strategy *out, struct buf *reason);
 
-/* The strategy as the code of a candidate's record has it; reason: what was corrected. */
-void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
-                   struct strategy *out, struct buf *reason);
-
 /* The families, in the order in which they are asked (sheet.h). */
 struct family;
 const struct family *const *expert_families(size_t *n);

@@ -19,6 +19,13 @@ void facts_write(const struct outcome *o, struct buf *out);
 /* … on one line: what binds each kernel, and how it fills the GPU. */
 void facts_summarise(const struct outcome *o, struct buf *out);
 
+/* Whether something that menus ask for is in the compiled code, in whatever words its source says
+ * it: "wide" (every kernel that loads from global memory has loads of 16 bytes a lane),
+ * "streaming", "one-launch", or a group of the census ("shuffle", "mma", "cp_async", …), in any
+ * kernel. False where the record does not say. It looks at the PTX and the plan alone, so it is no
+ * profile. */
+bool facts_hold(const struct outcome *o, str name);
+
 /* ---- parts, for tests ---- */
 
 /* The compiler's log, folded. */

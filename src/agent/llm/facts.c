@@ -2,6 +2,9 @@
  * model's parts and exact counters; on a GPU the measured time and what the compiler said. */
 #include "agent/llm/evidence.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define US 1e6
 
 static int64_t whole(const json *j, const char *key) {
@@ -132,4 +135,40 @@ void facts_summarise(const struct outcome *o, struct buf *out) {
     const json *launches = json_get(o->record, "estimate");
     for (size_t i = 0; i < json_len(launches); i++)
         summarise_launch(json_at(launches, i), out);
+}
+
+/* ---- what the code does ---- */
+
+struct accesses {
+    bool loads, wide, streaming;
+};
+
+static void look_at_form(void *ctx, const char *form, const json *count) {
+    struct accesses *a = ctx;
+    const char *last = strrchr(form, '.');
+    bool load = strncmp(form, "ld.global", 9) == 0, store = strncmp(form, "st.global", 9) == 0;
+    (void)count;
+    a->loads |= load;
+    a->wide |= load && strcmp(last, ".128") == 0;
+    a->streaming |= (load || store) && strstr(form, ".cs") != NULL;
+}
+
+bool facts_hold(const struct outcome *o, str name) {
+    const json *kernels = json_get(o->record, "kernels");
+    bool wide = json_len(kernels) > 0, streaming = false, grouped = false;
+    char group[32];
+    snprintf(group, sizeof group, "%.*s", STR_ARG(name));
+    for (size_t i = 0; kernels && i < json_len(kernels); i++) {
+        const json *census = json_get(json_at(kernels, i), "census");
+        const json *forms = json_get(census, "forms");
+        struct accesses a = {0};
+        if (forms)
+            json_each(forms, look_at_form, &a);
+        wide = wide && forms && (a.wide || !a.loads);
+        streaming |= a.streaming;
+        grouped |= whole(json_get(census, "groups"), group) > 0;
+    }
+    if (str_is(name, "one-launch"))
+        return json_len(json_get(o->record, "launches")) == 1;
+    return str_is(name, "wide") ? wide : str_is(name, "streaming") ? streaming : grouped;
 }

@@ -75,7 +75,9 @@ static void hybrid_cross(void *self, const struct briefing *b, const struct pare
     *relay = (struct relay){h, h->open, done, ctx};
     h->open = relay;
     h->catalogue = b->catalogue;
-    h->llm->cross(h->llm->self, b, x, y, r, on_child, relay);
+    struct briefing told = *b;
+    told.by_rule = true;
+    h->llm->cross(h->llm->self, &told, x, y, r, on_child, relay);
 }
 
 static void hybrid_code(void *self, const struct briefing *b, const struct strategy *s,

@@ -95,7 +95,7 @@ static void on_reply(void *ctx, const struct llm_reply *reply, const struct err 
 static void job_ask(struct job *j, const struct prompt *p) {
     struct llm_request q = {.role = role_name(j->role),
                             .ordinal = j->number * LLM_TRIES + j->attempt,
-                            .candidate = UINT64_MAX,
+                            .candidate = j->briefing.candidate,
                             .system = p->system,
                             .user = p->user};
     const struct provider *provider = j->llm->provider;

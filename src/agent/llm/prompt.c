@@ -65,7 +65,7 @@ static bool problem(const struct prompter *p, bool roofline, str *out, struct er
     if (!work[WORKLOAD_CONTRACTION] && !work[WORKLOAD_ATTENTION]) /* the rest is about products */
         accuracy = str_cut(accuracy, 0, str_find(accuracy, S("\n")));
     return RENDER(p, "problem", out, err, {"task", str_trim(in->task->text)},
-                  {"shape", inst_label(in, p->mem)}, {"sizes", prompt_sizes(p)},
+                  {"shape", prompt_shape(p)}, {"sizes", prompt_sizes(p)},
                   {"class", str_view(class)}, {"accuracy", str_trim(accuracy)},
                   {"gpu", prompt_gpu(p)}, {"roofline", roofline ? prompt_roofline(p) : S("")});
 }
@@ -89,16 +89,16 @@ static str planner_terms(const struct prompter *p, size_t n, bool fallback) {
                                 : "";
     if (p->b->in_turn)
         return arena_printf(p->mem,
-                            "Propose %zu strateg%s for a first version, your best guess first. The "
-                            "first is written, and refined from then on; a later one is written "
-                            "only where the one before it cannot be made right, so let it be "
-                            "simpler.%s",
-                            n, n == 1 ? "y" : "ies", rest);
+                            "%.*sPropose %zu strateg%s for a first version, your best guess first. "
+                            "The first is written, and refined from then on; a later one is "
+                            "written only where the one before it cannot be made right, so let it "
+                            "be simpler.%s",
+                            STR_ARG(prompt_outlook(p, "")), n, n == 1 ? "y" : "ies", rest);
     return arena_printf(p->mem,
-                        "Propose %zu different strateg%s for a first generation, your best guess "
-                        "first; all are written. Cover different structures, not one structure "
-                        "with small changes.%s",
-                        n, n == 1 ? "y" : "ies", rest);
+                        "%.*sPropose %zu different strateg%s for a first generation, your best "
+                        "guess first; all are written, and children of the best follow. Cover "
+                        "different structures, not one structure with small changes.%s",
+                        STR_ARG(prompt_outlook(p, "generation")), n, n == 1 ? "y" : "ies", rest);
 }
 
 bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct prompt *out,
@@ -110,16 +110,18 @@ bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct pr
                   {"terms", planner_terms(p, n, fallback)});
 }
 
-static const struct tried *find_tried(const struct prompter *p, const struct strategy *s) {
+/* Several may come to the same decisions once they are aligned: the parent has its own time. */
+static const struct tried *find_tried(const struct prompter *p, const struct parent *x) {
     for (size_t i = 0; i < p->b->ntried; i++)
-        if (strategy_equal(p->b->catalogue, &p->b->tried[i].strategy, s))
+        if (p->b->tried[i].time_s == x->time_s &&
+            strategy_equal(p->b->catalogue, &p->b->tried[i].strategy, &x->strategy))
             return &p->b->tried[i];
     return NULL;
 }
 
 static void put_parent(const struct prompter *p, const struct parent *x, const char *name, str note,
                        struct buf *out) {
-    const struct tried *t = find_tried(p, &x->strategy);
+    const struct tried *t = find_tried(p, x);
     buf_printf(out, "- %s: `", name);
     strategy_text(p->b->catalogue, &x->strategy, out);
     if (note.n)
@@ -134,36 +136,56 @@ static void put_parent(const struct prompter *p, const struct parent *x, const c
 }
 
 /* Questions that are asked together get directions of their own, so that answers differ. */
-static bool direction(const struct prompter *p, str *out, struct err *err) {
-    str text, line, rest;
+static str direction(str directions, size_t place) {
+    str line, rest;
     size_t lines = 0;
-    if (!plain(p, "directions", &text, err))
-        return false;
-    for (rest = text; str_line(&rest, &line);)
+    for (rest = directions; str_line(&rest, &line);)
         lines += line.n > 0;
     BUG_IF(lines == 0);
-    size_t wanted = p->b->place % lines;
-    for (rest = text; str_line(&rest, &line);)
+    size_t wanted = place % lines;
+    for (rest = directions; str_line(&rest, &line);)
         if (line.n && wanted-- == 0)
             break;
-    *out = line;
-    return true;
+    return line;
+}
+
+/* The other children of the generation, as far as they are known: whose, and in which direction. */
+static str siblings(const struct prompter *p, str directions) {
+    const struct briefing *b = p->b;
+    struct buf out;
+    if (b->nsiblings < 2)
+        return S("");
+    buf_init(&out, 1 << 16);
+    buf_printf(&out,
+               "\n# Asked for at the same moment\n\nOther children of this generation, each with a "
+               "direction of its own%s:\n\n",
+               b->by_rule ? "; some of them are made by rule instead, by changing parameters" : "");
+    for (size_t i = 0; i < b->nsiblings; i++)
+        if (i != b->place && isfinite(b->siblings[i].x.time_s))
+            buf_printf(&out, "- of the parents at %.4g and %.4g us: %.*s\n",
+                       b->siblings[i].x.time_s * 1e6, b->siblings[i].y.time_s * 1e6,
+                       STR_ARG(direction(directions, i)));
+    str text = arena_str(p->mem, buf_str(&out));
+    buf_release(&out);
+    return text;
 }
 
 bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
                       const str *notes, struct prompt *out, struct err *err) {
     struct buf b;
-    str task, where;
+    str task, directions;
     buf_init(&b, 1 << 16);
     put_parent(p, x, "first", notes[0], &b);
     put_parent(p, y, "second", notes[1], &b);
     str parents = arena_str(p->mem, buf_str(&b));
     buf_release(&b);
     return strategist(p, &out->system, err) && problem(p, true, &task, err) &&
-           direction(p, &where, err) &&
+           plain(p, "directions", &directions, err) &&
            RENDER(p, "crossover", &out->user, err, {"problem", task},
                   {"decisions", prompt_decisions(p)}, {"parents", parents},
-                  {"tried", prompt_tried(p)}, {"direction", where}, {"history", prompt_history(p)});
+                  {"tried", prompt_tried(p)}, {"siblings", siblings(p, directions)},
+                  {"history", prompt_history(p)}, {"outlook", prompt_outlook(p, "generation")},
+                  {"direction", direction(directions, p->b->place)});
 }
 
 static str strategy_line(const struct prompter *p, const struct strategy *s, str note) {
@@ -219,6 +241,13 @@ bool prompt_coder(const struct prompter *p, const struct strategy *s, str note, 
                   {"reply", reply});
 }
 
+static str debugger_terms(const struct prompter *p, const struct attempt *a) {
+    if (!a->repairs)
+        return S("This is the last repair: where it fails, the candidate is dropped.");
+    return arena_printf(p->mem, "At most %zu more repair%s may follow; then it is dropped.",
+                        a->repairs, a->repairs == 1 ? "" : "s");
+}
+
 bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earlier,
                      struct prompt *out, struct err *err) {
     str task, dialect, reply, before = S("");
@@ -235,7 +264,7 @@ bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earl
            plain(p, "reply_edits", &reply, err) &&
            RENDER(p, "debugger", &out->user, err, {"problem", task},
                   {"source", str_trim(a->source)}, {"evidence", evidence}, {"earlier", before},
-                  {"dialect", dialect}, {"reply", reply});
+                  {"terms", debugger_terms(p, a)}, {"dialect", dialect}, {"reply", reply});
 }
 
 /* A menu has a section a stage, and may have one of its own for work whose launch takes longer than
@@ -248,7 +277,7 @@ static str menu_section(const struct prompter *p, str text, enum stage stage) {
     return small.n ? small : prompt_section(text, str_view(name));
 }
 
-static bool menu(const struct prompter *p, enum stage stage, str source, str *out,
+static bool menu(const struct prompter *p, enum stage stage, const struct attempt *a, str *out,
                  struct err *err) {
     char name[64];
     str text;
@@ -256,9 +285,9 @@ static bool menu(const struct prompter *p, enum stage stage, str source, str *ou
     if (!plain(p, name, &text, err))
         return false;
     *out = arena_printf(p->mem,
-                        "What often pays for this kind of work at this stage, less what the source "
-                        "has:\n\n%.*s",
-                        STR_ARG(prompt_menu(p, menu_section(p, text, stage), source)));
+                        "What often pays for this kind of work at this stage; the source may do "
+                        "some of it already, in words of its own:\n\n%.*s",
+                        STR_ARG(prompt_menu(p, menu_section(p, text, stage), a)));
     return true;
 }
 
@@ -274,14 +303,27 @@ static str profile(const struct prompter *p, const struct attempt *a, const stru
     return text;
 }
 
-static str optimizer_terms(const struct prompter *p, const struct guidance *g) {
+/* The bar is of the whole time, of which a part cannot change. */
+static str bar(const struct prompter *p, const struct outcome *o, double gain) {
+    double least = gain * o->time_s, rest = o->time_s - (o->estimated ? p->b->gpu->launch_s : 0);
+    str text =
+        arena_printf(p->mem, "%g%% of the whole time or more, %.2g us", 100 * gain, least * 1e6);
+    if (!o->estimated || !(rest > 0))
+        return text;
+    return arena_printf(p->mem, "%.*s (%.2g%% of what can change: a launch is always paid)",
+                        STR_ARG(text), 100 * least / rest);
+}
+
+static str optimizer_terms(const struct prompter *p, const struct outcome *o,
+                           const struct guidance *g) {
     const char *next = g->stage == STAGE_PARAMETERS ? "the run ends" : "the next stage begins";
     return arena_printf(p->mem,
-                        "It counts when the time falls by %g%% or more; otherwise it is dropped "
-                        "and you go on from the source above. After %zu more round%s without gain "
-                        "%s. Do not repeat what was tried without gain as it was; it may be a part "
-                        "of another change.",
-                        100 * g->gain, g->rounds, g->rounds == 1 ? "" : "s", next);
+                        "It counts when the time falls by %.*s; otherwise it is dropped and you go "
+                        "on from the source above. After %zu more round%s without gain %s. %.*sDo "
+                        "not repeat what was tried without gain as it was; it may be a part of "
+                        "another change.",
+                        STR_ARG(bar(p, o, g->gain)), g->rounds, g->rounds == 1 ? "" : "s", next,
+                        STR_ARG(prompt_outlook(p, g->stage == STAGE_PARAMETERS ? "" : "round")));
 }
 
 bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
@@ -294,12 +336,12 @@ bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const s
     return writer(p, &out->system, err) && problem(p, true, &task, err) &&
            prompt_dialect(p, open, a->source, &dialect, err) &&
            plain(p, "reply_edits", &reply, err) && plain(p, file, &text, err) &&
-           menu(p, g->stage, a->source, &list, err) &&
+           menu(p, g->stage, a, &list, err) &&
            RENDER(p, "optimizer", &out->user, err, {"problem", task},
                   {"time", prompt_time(p, a->outcome)}, {"source", str_trim(a->source)},
                   {"tried", g->tried.n ? str_trim(g->tried) : S("Nothing yet.")},
                   {"stage", str_view(stage)}, {"stage_text", str_trim(text)}, {"menu", list},
-                  {"terms", optimizer_terms(p, g)}, {"facts", profile(p, a, g)},
+                  {"terms", optimizer_terms(p, a->outcome, g)}, {"facts", profile(p, a, g)},
                   {"dialect", dialect}, {"reply", reply});
 }
 

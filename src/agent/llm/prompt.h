@@ -51,7 +51,11 @@ bool prompt_again(const struct prompter *p, const struct prompt *first, str comp
 
 /* ---- parts (prompt_text.c) ---- */
 
+str prompt_shape(const struct prompter *p); /* which one counts */
 str prompt_sizes(const struct prompter *p);
+/* How far the run may still go, and a blank; empty: nothing is known. `unit`: what wears it down,
+ * "round" or "generation"; empty: that is not to be told. */
+str prompt_outlook(const struct prompter *p, const char *unit);
 str prompt_gpu(const struct prompter *p);
 str prompt_roofline(const struct prompter *p); /* empty for a blind briefing */
 str prompt_history(const struct prompter *p);  /* empty without one */
@@ -64,9 +68,9 @@ str prompt_tried(const struct prompter *p);
 str prompt_time(const struct prompter *p, const struct outcome *o);
 /* The section `## name` of a text, without its heading. */
 str prompt_section(str text, str name);
-/* The lines of a menu without those that begin with `?WORD|WORD…` where the source has one of the
- * words: it does that already. */
-str prompt_menu(const struct prompter *p, str lines, str source);
+/* The lines of a menu without those that begin with `?WORD|@FACT…` where the source has one of the
+ * words, or one of the facts holds of the compiled code (facts_hold): it does that already. */
+str prompt_menu(const struct prompter *p, str lines, const struct attempt *a);
 /* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses. In
  * plain CUDA the one on tensor cores, where they are used. */
 bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,

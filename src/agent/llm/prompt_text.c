@@ -1,4 +1,5 @@
 /* The parts of prompts that are made from a briefing. */
+#include "agent/llm/evidence.h"
 #include "agent/llm/prompt.h"
 #include "base/asset.h"
 
@@ -21,6 +22,21 @@ static str take(const struct prompter *p, struct buf *b) {
 
 static const char *use_of(const struct tensor *t) {
     return t->role == TENSOR_INOUT ? "read and written" : tensor_is_output(t) ? "written" : "read";
+}
+
+/* --set may have changed the one that the text states. */
+str prompt_shape(const struct prompter *p) {
+    str label = inst_label(p->b->inst, p->mem);
+    struct inst *stated;
+    struct err ignored;
+    if (task_bind(p->b->inst->task, NULL, 0, p->mem, &stated, &ignored) &&
+        str_eq(label, inst_label(stated, p->mem)))
+        return arena_printf(p->mem, "At the shape to be fast at: %.*s.", STR_ARG(label));
+    return arena_printf(p->mem,
+                        "The shape to be fast at is %.*s: set for this run in place of the one "
+                        "under `dim`, which is neither timed nor verified. The check shapes stay. "
+                        "At this shape:",
+                        STR_ARG(label));
 }
 
 str prompt_sizes(const struct prompter *p) {
@@ -79,6 +95,22 @@ str prompt_roofline(const struct prompter *p) {
         r->limit_s < p->b->gpu->launch_s
             ? ", less than a launch: latency and the number of launches decide"
             : ", without its launch");
+}
+
+str prompt_outlook(const struct prompter *p, const char *unit) {
+    const struct outlook *o = &p->b->outlook;
+    struct buf b;
+    buf_init(&b, 512);
+    if (o->stale && *unit)
+        buf_printf(&b, "The run ends after %zu %s%s without gain in a row", o->stale, unit,
+                   o->stale == 1 ? "" : "s");
+    if (o->candidates != NO_BUDGET)
+        buf_printf(&b, "%s %llu more candidate%s, repairs among them",
+                   b.n ? ", or" : "The run ends after", (unsigned long long)o->candidates,
+                   o->candidates == 1 ? "" : "s");
+    if (b.n)
+        buf_puts(&b, S(". "));
+    return take(p, &b);
 }
 
 /* The simulator's times have the launches in them, the limit has none. */
@@ -147,8 +179,8 @@ static str first_sentence(str prose) {
 }
 
 /* What a writer needs of a decision's prose: what stands before the texts about single values, and
- * the chosen one's; of a default without such a text what the decision is about. Empty: only other
- * values have one, so there is nothing to be done. */
+ * the chosen one's; of a default without such a text what the decision is about, or, where only
+ * another value has one, what is not to be done. */
 static str chosen_prose(const struct prompter *p, const struct decision *d, int64_t value) {
     size_t end = d->prose.n, from = value_begins(d->prose, value), first = end, next = end;
     for (size_t v = 0; v < d->nvalues; v++) {
@@ -157,7 +189,9 @@ static str chosen_prose(const struct prompter *p, const struct decision *d, int6
         next = at > from && at < next ? at : next;
     }
     if (from == end && first == 0)
-        return S("");
+        return arena_printf(
+            p->mem, "not this: %.*s",
+            STR_ARG(first_sentence(str_from(d->prose, str_find(d->prose, S(": ")) + 2))));
     if (from == end)
         return value == d->fallback ? first_sentence(d->prose) : d->prose;
     str text = str_cut(d->prose, from, next - from);
@@ -177,11 +211,8 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
         const struct decision *d = &c->decisions[i];
         if (s->value[i] == STRATEGY_UNSET || d->asked)
             continue;
-        str prose = chosen_prose(p, d, s->value[i]);
-        if (!prose.n)
-            continue;
         buf_printf(&b, "- %.*s=%lld: ", STR_ARG(d->name), (long long)s->value[i]);
-        put_prose(prose, &b);
+        put_prose(chosen_prose(p, d, s->value[i]), &b);
     }
     return take(p, &b);
 }
@@ -288,17 +319,16 @@ str prompt_section(str text, str name) {
     return inside ? found : S("");
 }
 
-static bool has_one_of(str source, str words) {
-    while (words.n) {
-        size_t end = str_find(words, S("|"));
-        if (str_find(source, str_cut(words, 0, end)) < source.n)
+static bool has_one_of(const struct attempt *a, str words) {
+    str word;
+    while (str_word(&words, '|', &word))
+        if (str_starts(word, S("@")) ? facts_hold(a->outcome, str_from(word, 1))
+                                     : str_find(a->source, word) < a->source.n)
             return true;
-        words = str_from(words, end + 1);
-    }
     return false;
 }
 
-str prompt_menu(const struct prompter *p, str lines, str source) {
+str prompt_menu(const struct prompter *p, str lines, const struct attempt *a) {
     struct buf b;
     str line;
     buf_init(&b, TEXT_MAX);
@@ -306,7 +336,7 @@ str prompt_menu(const struct prompter *p, str lines, str source) {
         if (str_starts(line, S("- ?"))) {
             str rest = str_from(line, 3);
             size_t blank = str_find(rest, S(" "));
-            if (has_one_of(source, str_cut(rest, 0, blank)))
+            if (has_one_of(a, str_cut(rest, 0, blank)))
                 continue;
             buf_printf(&b, "- %.*s\n", STR_ARG(str_from(rest, blank + 1)));
         } else {
@@ -314,7 +344,7 @@ str prompt_menu(const struct prompter *p, str lines, str source) {
         }
     }
     if (!b.n)
-        buf_puts(&b, S("- (All of the usual is there; go by what binds the kernel.)\n"));
+        buf_puts(&b, S("- (All of the usual is there: go by what binds the kernel.)\n"));
     return take(p, &b);
 }
 
