@@ -49,31 +49,33 @@ static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind
     return n;
 }
 
+enum { CHECKS = 2, OWN = CHECKS + 3 }; /* where the made shapes and the own one begin */
 #define PLAN "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n"
 
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
-    /* two check shapes, two made, and the own one */
-    CHECK(m.ok && m.t.n == 5 && m.t.task_shape_run);
-    for (size_t i = 0; m.ok && i < 4; i++)
+    /* two check shapes, three made, and the own one */
+    CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run);
+    for (size_t i = 0; m.ok && i < OWN; i++)
         for (size_t k = 0; k < DATA_COUNT; k++)
             CHECK(cases_of(&m.t, i, (enum data_kind)k, false) == 1);
-    CHECK(cases_of(&m.t, 4, DATA_STATED, true) == 1);
-    CHECK(cases_of(&m.t, 4, DATA_STATED, false) == 0);
-    CHECK(cases_of(&m.t, 4, DATA_NONFINITE, false) == 0);
-    CHECK(cases_of(&m.t, 4, DATA_SIGNED, false) == 1 && cases_of(&m.t, 4, DATA_SPIKES, false) == 1);
+    CHECK(cases_of(&m.t, OWN, DATA_STATED, true) == 1);
+    CHECK(cases_of(&m.t, OWN, DATA_STATED, false) == 0);
+    CHECK(cases_of(&m.t, OWN, DATA_NONFINITE, false) == 0);
+    CHECK(cases_of(&m.t, OWN, DATA_SIGNED, false) == 1 &&
+          cases_of(&m.t, OWN, DATA_SPIKES, false) == 1);
     for (size_t i = 0; i < m.t.nbatches; i++)
         CHECK(m.t.batches[i].n == 1 && !m.t.batches[i].timed);
-    CHECK(m.t.shapes[4].plan.launches[0].grid[0] == 512 * 1024 / 256);
+    CHECK(m.t.shapes[OWN].plan.launches[0].grid[0] == 512 * 1024 / 256);
     arena_free(m.a);
 }
 
 static void thorough_means_more_data_at_the_own_shape(void) {
     struct trials_options o = {.secret = 7, .thorough = true};
     struct made m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && m.t.n == 5 && cases_of(&m.t, 4, DATA_STATED, true) == 0);
-    CHECK(cases_of(&m.t, 4, DATA_NONFINITE, false) == 1 &&
-          cases_of(&m.t, 4, DATA_WIDE, false) == 1);
+    CHECK(m.ok && m.t.n == OWN + 1 && cases_of(&m.t, OWN, DATA_STATED, true) == 0);
+    CHECK(cases_of(&m.t, OWN, DATA_NONFINITE, false) == 1 &&
+          cases_of(&m.t, OWN, DATA_WIDE, false) == 1);
     arena_free(m.a);
 }
 
@@ -81,11 +83,11 @@ static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
     struct trials_options o = {
         .secret = 7, .measure = true, .gpu = true, .memory = (size_t)1 << 30};
     struct made m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && m.t.n == 5 && m.t.nbatches == 5);
-    for (size_t i = 0; m.ok && i < 4; i++)
+    CHECK(m.ok && m.t.n == OWN + 1 && m.t.nbatches == OWN + 1);
+    for (size_t i = 0; m.ok && i < OWN; i++)
         CHECK(m.t.batches[i].n == DATA_COUNT && !m.t.batches[i].timed);
-    const struct trial_batch *own = &m.t.batches[4];
-    CHECK(own->timed && own->n == 8 && own->shape == 4);
+    const struct trial_batch *own = &m.t.batches[OWN];
+    CHECK(own->timed && own->n == 8 && own->shape == OWN);
     CHECK(own->cases[0].seed == 7 && own->cases[3].seed == 8 && own->cases[1].data == DATA_SIGNED);
     arena_free(m.a);
 }
@@ -94,13 +96,13 @@ static void where_memory_is_short_contents_come_one_by_one(void) {
     struct trials_options o = {
         .secret = 7, .measure = true, .gpu = true, .memory = (size_t)5 << 20};
     struct made m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && m.t.task_shape_run && m.t.nbatches == 7);
-    for (size_t i = 4; m.ok && i < m.t.nbatches; i++)
+    CHECK(m.ok && m.t.task_shape_run && m.t.nbatches == OWN + 3);
+    for (size_t i = OWN; m.ok && i < m.t.nbatches; i++)
         CHECK(m.t.batches[i].timed && m.t.batches[i].n == 1);
     arena_free(m.a);
     o.memory = (size_t)1 << 20;
     m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && !m.t.task_shape_run && m.t.n == 4);
+    CHECK(m.ok && !m.t.task_shape_run && m.t.n == OWN);
     arena_free(m.a);
 }
 
@@ -116,16 +118,29 @@ static void another_secret_makes_another_shape(void) {
     arena_free(again.a);
 }
 
+static void one_shape_is_odd_and_every_dimension_short_once(void) {
+    for (uint64_t secret = 0; secret < 50; secret++) {
+        struct trials_options o = {.secret = secret};
+        struct made m = make_with(PLAN, 512, &o);
+        const int64_t *odd = m.t.shapes[CHECKS].inst->dims;
+        CHECK(m.ok && odd[0] % 2 && odd[1] % 2 && odd[0] > 4 && odd[1] > 4);
+        for (size_t d = 0; m.ok && d < 2; d++)
+            CHECK(m.t.shapes[CHECKS + 1].inst->dims[d] <= 4 ||
+                  m.t.shapes[CHECKS + 2].inst->dims[d] <= 4);
+        arena_free(m.a);
+    }
+}
+
 static void shapes_are_made_for_a_require_that_admits_none(void) {
     struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECKF(m.ok && m.t.n == 3, "%zu shapes", m.t.n);
+    CHECKF(m.ok && m.t.n == 4, "%zu shapes", m.t.n);
     for (size_t i = 0; m.ok && i < m.t.n; i++) {
         CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
         CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
     }
-    CHECK(str_starts(m.t.scope, S("0 check shapes, 2 made")));
+    CHECK(str_starts(m.t.scope, S("0 check shapes, 3 made")));
     arena_free(m.a);
 }
 
@@ -153,7 +168,7 @@ static void a_limit_broken_at_a_check_shape_is_a_launch_error(void) {
 
 static void a_large_own_shape_is_not_run_whole(void) {
     struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", (int64_t)1 << 20);
-    CHECK(m.ok && m.t.n == 4 && !m.t.task_shape_run);
+    CHECK(m.ok && m.t.n == OWN && !m.t.task_shape_run);
     CHECK(str_find(m.t.scope, S("too large")) < m.t.scope.n);
     CHECK(m.t.task_plan.launches[0].grid[0] == 1u << 22);
     arena_free(m.a);
@@ -174,6 +189,8 @@ static const struct tap_case cases[] = {
     {"where memory is short contents come one by one",
      where_memory_is_short_contents_come_one_by_one},
     {"another secret makes another shape", another_secret_makes_another_shape},
+    {"one shape is odd, every dimension short once",
+     one_shape_is_odd_and_every_dimension_short_once},
     {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
     {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},
     {"the task's own shape must fit", the_own_shape_must_fit},
