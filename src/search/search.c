@@ -10,12 +10,13 @@
  * 4. A source that was submitted before is not submitted again: its strategy gets the same outcome.
  */
 #include "search/search_private.h"
+#include "search/twin.h"
 #include <math.h>
 #include <string.h>
 
 #define PLATEAU        3
 #define STOP_SHARE     0.98
-#define CODE_TRIES     16 /* strategies tried for a turn when the coder refuses them, or twins */
+#define CODE_TRIES     64 /* strategies tried for a turn when the coder refuses them, or twins */
 #define POLL_MS        50 /* how late a signal or the end of the time may be noticed */
 #define NOTE_ELAPSED   "elapsed_ms"
 #define NOTE_TIME_ENDS "time_ended_after" /* candidates consumed */
@@ -332,6 +333,7 @@ static bool write_source(struct search *s, struct pending *p, bool *refused) {
     if (a.ok) {
         p->source = a.source;
         digest_hex(sha256_of(p->source), p->hash);
+        twin_hash(p->source, p->twin);
         return true;
     }
     s->code_err = a.err;
@@ -341,7 +343,7 @@ static bool write_source(struct search *s, struct pending *p, bool *refused) {
 
 static bool is_twin(struct search *s, const struct pending *p) {
     for (uint64_t i = 0; i < s->e.submitted; i++)
-        if (!strcmp(s->hashes[i].hex, p->hash)) {
+        if (!strcmp(s->twins[i].hex, p->twin)) {
             evolve_twin(&s->e, p->trial, s->trial_of[i]);
             return true;
         }
@@ -350,9 +352,9 @@ static bool is_twin(struct search *s, const struct pending *p) {
 
 static void note_source(struct search *s, const struct pending *p) {
     size_t n = (size_t)s->e.submitted + 1;
-    s->hashes = mem_grow(s->hashes, &s->cap_hashes, n, sizeof *s->hashes);
+    s->twins = mem_grow(s->twins, &s->cap_twins, n, sizeof *s->twins);
     s->trial_of = mem_grow(s->trial_of, &s->cap_trials, n, sizeof *s->trial_of);
-    memcpy(s->hashes[n - 1].hex, p->hash, sizeof p->hash);
+    memcpy(s->twins[n - 1].hex, p->twin, sizeof p->twin);
     s->trial_of[n - 1] = p->trial;
 }
 
@@ -505,7 +507,7 @@ static void release(struct search *s) {
         arena_free(s->pending[i].mem);
     }
     mem_free(s->kept);
-    mem_free(s->hashes);
+    mem_free(s->twins);
     mem_free(s->trial_of);
     evolve_release(&s->e);
     history_release(&s->history);

@@ -14,7 +14,7 @@ struct pending {
     size_t trial;
     uint64_t generation;
     str strategy, reason, source;
-    char hash[65];
+    char hash[65], twin[65]; /* of the source, and of what makes it another candidate */
     struct outcome *outcome; /* NULL: not known */
     bool replayed;
 };
@@ -43,9 +43,9 @@ struct search {
     struct arena *mem;           /* of the search */
     struct arena *scratch;       /* of a turn */
     struct pending *pending;     /* [window], by ordinal */
-    struct source_hash *hashes;  /* by ordinal */
+    struct source_hash *twins;   /* by ordinal */
     size_t *trial_of;            /* … */
-    size_t cap_hashes, cap_trials;
+    size_t cap_twins, cap_trials;
     struct strategy *plan;
     size_t nplan;
     str plan_reason;

@@ -96,6 +96,7 @@ static const char *pool_of(const struct optimize *r) {
 
 static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
     const struct options *o = r->ui->options;
+    bool to_the_end = !strcmp(option_text(o, "stop"), "budget");
     struct search_options so = {
         .briefing = &r->briefing,
         .agent = r->agents.chosen,
@@ -108,6 +109,8 @@ static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
         .pool = pool_of(r),
         .assets = option_text(o, "assets"),
         .population = (size_t)option_int(o, "population"),
+        .plateau = to_the_end ? SIZE_MAX : 0,
+        .stop_share = to_the_end ? INFINITY : 0,
         .interrupted = &interrupted,
         .emit = progress_event,
         .emit_ctx = &r->progress,

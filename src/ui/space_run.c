@@ -1,6 +1,6 @@
 /* Which strategies, their sources, their outcomes, their rows. */
 #include "ui/space_run.h"
-#include "base/hash.h"
+#include "search/twin.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void take_source(void *ctx, str source, const struct err *err) {
 
 static void add_source(struct space *s, size_t strategy, str text) {
     char hash[65];
-    digest_hex(sha256_of(text), hash);
+    twin_hash(text, hash);
     for (size_t i = 0; i < s->nsources; i++)
         if (!strcmp(s->sources[i].hash, hash)) {
             s->next[s->sources[i].last] = strategy;
