@@ -124,7 +124,7 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     const void *inputs[TASK_MAX_TENSORS] = {0};
     struct data_scale scale;
-    if (!data_scale_find_for(c->inst, c->data, c->seed, &scale, err))
+    if (!data_scale_find_for(c->inst, c->data, c->seed, j->threads, &scale, err))
         return false;
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_input(&t->tensors[i]))

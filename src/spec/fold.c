@@ -1,12 +1,10 @@
 /* Rows: one result, term by term. And what rows and columns share. */
+#include "base/wide.h"
+
 #include "spec/fold.h"
 
 #include <float.h>
 #include <math.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 bool fold_ties(const struct fold *f, double best, double best_e, double v, double e) {
     if (isinf(e) || isinf(best_e))

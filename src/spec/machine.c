@@ -1,14 +1,12 @@
 /* Runs instructions. What each computes is in vector.c and read.c; here is which of them run, in
  * how many lanes, and what becomes of results that are out of the ordinary. */
+#include "base/wide.h"
+
 #include "spec/program.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 static void fill(double *d, double v, size_t n) {
     for (size_t l = 0; l < n; l++)

@@ -1,15 +1,13 @@
 /* Runs the loops of a nest, on several threads: an item is a block of lanes (points, columns), one
  * result (rows) or one scan. Items are independent of each other and of who runs them. */
+#include "base/wide.h"
+
 #include "spec/nest.h"
 
 #include "spec/parallel.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 enum pass { PASS_ADD, PASS_LOOK, PASS_TIES };
 

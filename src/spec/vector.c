@@ -4,14 +4,12 @@
  * the roundings that an honest fp32 evaluation adds, in units u = 2^-24 (docs/TASKS.md has the
  * table). Variances are squares of absolute errors, so quadrature is plain addition. What comes out
  * not finite here is settled by the caller. */
+#include "base/wide.h"
+
 #include "spec/program.h"
 
 #include <float.h>
 #include <math.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 typedef const struct reg *const *operands;
 
