@@ -28,6 +28,6 @@ void rng_u64_many(struct rng r, uint64_t first, size_t n, uint64_t *out);
 void rng_unit_many(struct rng r, uint64_t first, size_t n, double *out);
 void rng_normal_many(struct rng r, uint64_t first, size_t n, double *out);
 
-bool rng_secret(uint64_t *out);                                  /* from the operating system */
+bool rng_secret(uint64_t *out); /* from the operating system */
 
 #endif

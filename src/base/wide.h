@@ -4,15 +4,15 @@
  *
  * WIDE, before a function, compiles it once more for wider vectors where the compiler and the
  * system choose among the versions by themselves; bits are equal, since no version contracts a
- * product and a sum. Sanitizers cannot instrument that choice, so under them there is one version. */
+ * product and a sum. Sanitizers cannot instrument that choice, so under them there is one version.
+ */
 #ifndef BASE_WIDE_H
 #define BASE_WIDE_H
 
 #include <stdint.h> /* says whose C library this is */
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* Nobody reads the exception flags or the errno of a square root. */
-#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
+#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&       \

@@ -4,6 +4,7 @@
 #include "eval/judge_private.h"
 
 #include "base/frame.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "device/job.h"
 #include "device/role.h"
@@ -130,7 +131,8 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
         if (!tensor_is_input(&t->tensors[i]))
             continue;
         data_fill_all(c->inst, &scale, i, c->data, c->seed, j->threads, c->inputs + c->offset[i]);
-        memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
+        parallel_copy(j->threads, c->map + c->offset[i], c->inputs + c->offset[i],
+                      c->inst->tensors[i].bytes);
         inputs[i] = c->inputs + c->offset[i];
     }
     if (!reference_eval(c->inst, inputs, j->threads, &c->refs, &c->nrefs, NULL, err))
@@ -186,7 +188,7 @@ static size_t canary_start(const struct test_case *c, size_t tensor) {
     return c->offset[tensor] + c->inst->tensors[tensor].bytes;
 }
 
-static bool poison_case(struct test_case *c, struct err *err) {
+static bool poison_case(const struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     if (!rng_secret(&c->key))
         return err_set(err, ERR_ENV, "no random numbers from the operating system");
@@ -197,7 +199,7 @@ static bool poison_case(struct test_case *c, struct err *err) {
         size_t start = canary_start(c, i);
         canary_fill(c->key + 1 + i, c->map + start, canary_end(c, i) - start);
         if (t->tensors[i].role == TENSOR_OUT)
-            poison_fill(t->tensors[i].dtype, c->key, (size_t)c->inst->tensors[i].count,
+            poison_fill(t->tensors[i].dtype, c->key, (size_t)c->inst->tensors[i].count, j->threads,
                         c->map + c->offset[i]);
         else if (tensor_is_output(&t->tensors[i])) /* as it was before the run before */
             memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
@@ -277,7 +279,7 @@ static bool prepare_case(struct judge *j, const json *set, const json *spec, str
         !json_get_str(spec, "data", &data_text) || !data_find(data_text, &data))
         return err_set(err, ERR_ENV, "bad message: a case");
     struct test_case *c = find_case(j, set, data, seed, err);
-    if (!c || !poison_case(c, err))
+    if (!c || !poison_case(j, c, err))
         return false;
     c->used = ++j->clock;
     j->batch[j->nbatch++] = c;
@@ -324,12 +326,12 @@ static bool check_canaries(const struct test_case *c, struct ruling *r) {
     return true;
 }
 
-static bool check_inputs(const struct test_case *c, struct ruling *r) {
+static bool check_inputs(const struct judge *j, const struct test_case *c, struct ruling *r) {
     const struct task *t = c->inst->task;
     for (size_t i = 0; i < t->ntensors; i++) {
         size_t bytes = c->inst->tensors[i].bytes;
         if (!tensor_is_input(&t->tensors[i]) || tensor_is_output(&t->tensors[i]) ||
-            memcmp(c->map + c->offset[i], c->inputs + c->offset[i], bytes) == 0)
+            parallel_equal(j->threads, c->map + c->offset[i], c->inputs + c->offset[i], bytes))
             continue;
         memcpy(c->map + c->offset[i], c->inputs + c->offset[i], bytes); /* for the next one */
         return rule(r, VERDICT_MODIFIED_INPUT, "changed its input %.*s",
@@ -338,14 +340,15 @@ static bool check_inputs(const struct test_case *c, struct ruling *r) {
     return true;
 }
 
-static bool check_written(const struct test_case *c, const struct reference *ref,
-                          struct ruling *r) {
+static bool check_written(const struct judge *j, const struct test_case *c,
+                          const struct reference *ref, struct ruling *r) {
     size_t first = 0;
     if (c->inst->task->tensors[ref->tensor].role != TENSOR_OUT)
         return true; /* written in place: it never held poison */
     uint64_t n = poison_count(c->inst->task->tensors[ref->tensor].dtype, c->key,
                               c->map + c->offset[ref->tensor], ref->value, ref->estimate,
-                              accuracy_limits(c->inst->task->accuracy).worst, ref->count, &first);
+                              accuracy_limits(c->inst->task->accuracy).worst, ref->count,
+                              j->threads, &first);
     return !n || rule_unwritten(r, c->inst, ref->tensor, n, (int64_t)first);
 }
 
@@ -368,9 +371,9 @@ static bool check_values(const struct judge *j, const struct test_case *c,
 }
 
 static void rule_on(const struct judge *j, const struct test_case *c, struct ruling *r) {
-    bool ok = check_canaries(c, r) && check_inputs(c, r);
+    bool ok = check_canaries(c, r) && check_inputs(j, c, r);
     for (size_t i = 0; ok && i < c->nrefs; i++)
-        ok = check_written(c, &c->refs[i], r);
+        ok = check_written(j, c, &c->refs[i], r);
     for (size_t i = 0; ok && i < c->nrefs; i++)
         ok = check_bools(c, &c->refs[i], r);
     for (size_t i = 0; ok && i < c->nrefs; i++)

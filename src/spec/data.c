@@ -7,8 +7,8 @@
  * mirrored, values outside an assumed range are folded back into it. */
 #include "spec/data.h"
 
+#include "base/parallel.h"
 #include "spec/bind.h"
-#include "spec/parallel.h"
 #include "spec/scalar.h"
 #include "spec/source.h"
 

@@ -4,7 +4,7 @@
 
 #include "spec/nest.h"
 
-#include "spec/parallel.h"
+#include "base/parallel.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -61,17 +61,32 @@ static int64_t place_of(const struct worker *w, size_t lane) {
 
 static void store(const struct nest *n, int64_t at, double v, double e, double peak) {
     const struct target *t = &n->target;
-    t->error[at] = t->finish ? t->finish(t->ctx, &v, e) : e;
+    if (t->finish)
+        finish_results(t->finish, &v, &e, 1);
     t->value[at] = v;
+    t->error[at] = e;
     if (t->peak)
         t->peak[at] = peak;
 }
 
-/* Results of lanes [0, n), with the peaks of their making. */
-static void store_lanes(struct worker *w, const double *v, const double *e) {
-    int64_t at = place_of(w, 0), step = w->m.n > 1 ? place_of(w, 1) - at : 0;
-    for (size_t l = 0; l < w->m.n; l++) {
-        store(w->n, at + (int64_t)l * step, v[l], e[l], w->m.peak[l]);
+/* Results of lanes [0, n), with the peaks of their making; what v and e hold is used up. */
+static void store_lanes(struct worker *w, double *v, double *e) {
+    const struct target *t = &w->n->target;
+    int64_t at = place_of(w, 0), step = w->m.n > 1 ? place_of(w, 1) - at : 1;
+    size_t n = w->m.n;
+    if (t->finish)
+        finish_results(t->finish, v, e, n);
+    if (step == 1) {
+        memcpy(t->value + at, v, n * sizeof *v);
+        memcpy(t->error + at, e, n * sizeof *e);
+    }
+    for (size_t l = 0; l < n && step != 1; l++) {
+        t->value[at + (int64_t)l * step] = v[l];
+        t->error[at + (int64_t)l * step] = e[l];
+    }
+    for (size_t l = 0; l < n && w->n->p.track_peak; l++) {
+        if (t->peak)
+            t->peak[at + (int64_t)l * step] = w->m.peak[l];
         w->peak = w->m.peak[l] > w->peak ? w->m.peak[l] : w->peak;
     }
 }
@@ -326,10 +341,14 @@ static void run_scan(struct worker *w) {
         scan_terms(&s, fixed, s.last + s.offset);
 }
 
+/* Copied: a result that depends on no variable is not computed again. */
 static void run_points(struct worker *w) {
     const struct reg *result = &w->m.regs[w->n->p.result];
+    double v[LANES], e[LANES];
     run_term(w);
-    store_lanes(w, result->v, result->e);
+    memcpy(v, result->v, w->m.n * sizeof *v);
+    memcpy(e, result->e, w->m.n * sizeof *e);
+    store_lanes(w, v, e);
 }
 
 static int64_t chunks_of(const struct nest *n) {

@@ -6,19 +6,18 @@
  * evaluated once, not once a term. A stage is also evaluated at points that the statement then does
  * not use (on the other side of an `if`, outside a triangle): program.h says why that does no harm.
  *
- * Lets keep their values and variances in heap arrays until the end; a typed let is rounded to its
- * type. An output's value stays the fp64 one; what storing it in its type costs goes into the
- * estimate. */
+ * Lets keep their values and variances in heap arrays until the end. How results are stored is in
+ * finish.c. */
 #include "spec/reference.h"
 
 #include "base/checked.h"
 #include "spec/bind.h"
 #include "spec/bounds.h"
-#include "spec/convert.h"
 #include "spec/data.h"
+#include "spec/finish.h"
 #include "spec/nest.h"
 #include "spec/scalar.h"
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 enum { STAGES_MOST = 256 };
@@ -43,81 +42,16 @@ struct evaluation {
     struct err *err;
 };
 
-/* How results of a statement are stored. */
-struct storing {
-    enum dtype dtype;
-    bool typed_let, output;
-    struct limits limits;
-};
-
-/* A stored integer is exact or, outside its type, undefined. */
-static double integer_estimate(enum dtype t, double v, double variance) {
-    double lo, hi;
-    dtype_limits(t, &lo, &hi);
-    return v >= lo && v <= hi ? sqrt(variance) : INFINITY;
-}
-
-/* Storing must not eat up the allowance of the arithmetic, nor be multiplied by it: its share is
- * set so that rms_limit shares are half an ulp. */
-static double float_estimate(const struct storing *r, double *v, double variance) {
-    double s = sqrt(variance), edge = dtype_overflow(r->dtype), room = r->limits.worst * s;
-    if (isinf(*v))
-        return variance > 0; /* NaN will do */
-    if (fabs(*v) >= edge + room) {
-        *v = copysign(INFINITY, *v);
-        return 0;
-    }
-    if (fabs(*v) > edge - room)
-        return INFINITY;
-    if (variance == 0 && dtype_round(r->dtype, *v) == *v)
-        return 0;
-    double share = dtype_half_ulp(r->dtype, *v) / r->limits.rms;
-    return sqrt(variance + share * share);
-}
-
-static double output_estimate(const struct storing *r, double *v, double variance) {
-    char kind = dtype_info(r->dtype)->kind;
-    if (isinf(variance) || (isnan(*v) && kind != 'f'))
-        return INFINITY;
-    if (isnan(*v))
-        return 0;
-    return kind == 'f' ? float_estimate(r, v, variance) : integer_estimate(r->dtype, *v, variance);
-}
-
-/* A typed let rounds. Away from a rounding boundary every honest evaluation rounds to the same
- * number and its error is gone; near one it may be off by a whole step. */
-static double let_variance(const struct storing *r, double *v, double variance) {
-    char kind = dtype_info(r->dtype)->kind;
-    double exact = *v;
-    if (!r->typed_let || isinf(variance) || !isfinite(exact))
-        return variance;
-    if (kind != 'f')
-        return isinf(integer_estimate(r->dtype, exact, 0)) ? INFINITY : variance;
-    *v = dtype_round(r->dtype, exact);
-    double half = dtype_half_ulp(r->dtype, exact);
-    double room = r->limits.worst * sqrt(variance);
-    if (isinf(*v) || room == 0)
-        return 0;
-    bool near = fabs(exact - *v) + room >= half;
-    return near ? variance + 4 * half * half : 0;
-}
-
-static double finish_result(const void *ctx, double *v, double variance) {
-    const struct storing *r = ctx;
-    return r->output ? output_estimate(r, v, variance) : let_variance(r, v, variance);
-}
-
 static bool all_finite(enum dtype t, const void *data, int64_t count) {
-    enum { CHUNK = 1024 };
     size_t size = dtype_info(t)->bytes;
-    double v[CHUNK], odd = 0;
-    for (int64_t at = 0; at < count && dtype_info(t)->kind == 'f'; at += CHUNK) {
-        size_t n = count - at < CHUNK ? (size_t)(count - at) : CHUNK;
-        data_load(t, (const char *)data + (size_t)at * size, n, v);
-        for (size_t k = 0; k < n; k++)
-            odd += v[k] - v[k]; /* 0, or NaN */
+    struct reg v;
+    for (int64_t at = 0; at < count && dtype_info(t)->kind == 'f'; at += LANES) {
+        size_t n = count - at < LANES ? (size_t)(count - at) : LANES;
+        data_load(t, (const char *)data + (size_t)at * size, n, v.v);
+        if (!vector_ordinary(&v, false, DBL_MAX, n))
+            return false;
     }
-    return odd == 0;
+    return true;
 }
 
 static struct content content_of(enum dtype t, const void *value, const double *variance,
@@ -288,10 +222,10 @@ static void stages_release(struct evaluation *ev) {
 
 static bool run_statement(struct evaluation *ev, const struct statement *s) {
     const struct tensor *t = &ev->in->task->tensors[s->tensor];
-    struct storing storing = {.dtype = t->dtype,
-                              .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
-                              .output = tensor_is_output(t),
-                              .limits = accuracy_limits(ev->in->task->accuracy)};
+    struct finish finish = {.dtype = t->dtype,
+                            .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
+                            .output = tensor_is_output(t),
+                            .limits = accuracy_limits(ev->in->task->accuracy)};
     struct ranges r = ranges_of(ev->in, s);
     struct axis axes[TASK_MAX_RANK];
     struct nest n;
@@ -307,8 +241,7 @@ static bool run_statement(struct evaluation *ev, const struct statement *s) {
         n.target = (struct target){.value = ev->value[s->tensor],
                                    .error = ev->error[s->tensor],
                                    .place = place,
-                                   .finish = finish_result,
-                                   .ctx = &storing,
+                                   .finish = &finish,
                                    .ties = ev->ties[s->tensor],
                                    .tie_lo = ev->tie_lo[s->tensor],
                                    .tie_words = ev->tie_words[s->tensor]};

@@ -28,7 +28,7 @@ static void choose(struct many *m) {
     rng_u64_many(m->s->choice, (uint64_t)m->first, m->n, m->choice);
 }
 
-/* v = (from + by·v), and times by·(from + v). */
+/* from + by·v, and by·(from + v). */
 WIDE static void stretch(double *v, size_t n, double from, double by) {
     for (size_t i = 0; i < n; i++)
         v[i] = from + by * v[i];
@@ -170,16 +170,22 @@ static void sorted(const struct many *m) {
 
 /* ---- far from the stated ---- */
 
+/* v holds one draw, which becomes the exponent; `draw` the significand. */
+WIDE static void spread(const struct source *s, double span, const double *restrict draw, size_t n,
+                        double *restrict v) {
+    double magnitude = s->magnitude, most = source_float_most(s->dtype);
+    for (size_t i = 0; i < n; i++) {
+        int64_t k = (int)floor((2 * v[i] - 1) * span + 0.5);
+        double x = magnitude * ((1 + draw[i]) * double_of_bits((uint64_t)(k + 1023) << 52));
+        v[i] = x < most ? x : most;
+    }
+}
+
 static void wide(struct many *m) {
     const struct source *s = m->s;
-    double most = source_float_most(s->dtype);
-    double span = source_wide_exponent(s->dtype) * s->factor;
     rng_unit_many(s->value, (uint64_t)m->first, m->n, m->v);
     rng_unit_many(s->place, (uint64_t)m->first + 16, m->n, m->draw);
-    for (size_t i = 0; i < m->n; i++) {
-        int k = (int)floor((2 * m->v[i] - 1) * span + 0.5);
-        m->v[i] = fmin(s->magnitude * ((1 + m->draw[i]) * power_of_two(k)), most);
-    }
+    spread(s, source_wide_exponent(s->dtype) * s->factor, m->draw, m->n, m->v);
     choose(m);
     give_signs(m->choice, m->n, m->v);
 }
@@ -187,9 +193,30 @@ static void wide(struct many *m) {
 static void large(struct many *m) {
     double top = source_large_top(m->s);
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
+    stretch(m->v, m->n, 0.5, 0.5);
+    shift(m->v, m->n, 0, top);
     choose(m);
-    for (size_t i = 0; i < m->n; i++)
-        m->v[i] = (m->choice[i] >> 63 ? -1 : 1) * top * (0.5 + 0.5 * m->v[i]);
+    give_signs(m->choice, m->n, m->v);
+}
+
+/* x % bits of an x below 2^24 is x - bits·(x·⌈2^40/bits⌉ / 2^40): the error of the inverse, less
+ * than `bits`, times x stays below 2^40. */
+WIDE static void shorten(const uint64_t *restrict r, size_t n, unsigned bits, double step,
+                         double *restrict v) {
+    uint64_t inverse = ((UINT64_C(1) << 40) + bits - 1) / bits, mask = (1u << bits) - 1;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = r[i] >> 40, zeros = x - bits * (x * inverse >> 40);
+        v[i] = (double)(int32_t)((r[i] & mask) >> zeros) * step;
+    }
+}
+
+static void subnormal(struct many *m) {
+    uint64_t draws[SOURCE_MANY];
+    enum dtype t = m->s->dtype;
+    rng_u64_many(m->s->value, (uint64_t)m->first, m->n, draws);
+    shorten(draws, m->n, source_subnormal_bits(t), source_subnormal_step(t), m->v);
+    choose(m);
+    give_signs(m->choice, m->n, m->v);
 }
 
 static void zeros(struct many *m) {
@@ -207,6 +234,9 @@ static void reals(struct many *m) {
         return;
     case DATA_WIDE:
         wide(m);
+        return;
+    case DATA_SUBNORMAL:
+        subnormal(m);
         return;
     case DATA_LARGE:
         large(m);

@@ -13,8 +13,8 @@
 
 typedef const struct reg *const *operands;
 
-static void vector_add(const struct instr *i, const struct rules *r, struct reg *restrict d,
-                       operands a, double sign, size_t n) {
+WIDE static void vector_add(const struct instr *i, const struct rules *r, struct reg *restrict d,
+                            operands a, double sign, size_t n) {
     double unit = i->type == VALUE_INT ? 0 : r->unit2;
     const struct reg *x = a[0], *y = a[1];
     for (size_t l = 0; l < n; l++)
@@ -24,8 +24,8 @@ static void vector_add(const struct instr *i, const struct rules *r, struct reg 
             d->e[l] = x->e[l] + y->e[l] + unit * d->v[l] * d->v[l];
 }
 
-static void vector_mul(const struct instr *i, const struct rules *r, struct reg *restrict d,
-                       operands a, size_t n) {
+WIDE static void vector_mul(const struct instr *i, const struct rules *r, struct reg *restrict d,
+                            operands a, size_t n) {
     bool integer = i->type == VALUE_INT;
     double unit = integer ? 0 : r->unit2, least = integer ? 0 : r->least2;
     const struct reg *x = a[0], *y = a[1];
@@ -42,7 +42,7 @@ static void vector_mul(const struct instr *i, const struct rules *r, struct reg 
     }
 }
 
-static void vector_div(const struct rules *r, struct reg *d, operands a, size_t n) {
+WIDE static void vector_div(const struct rules *r, struct reg *d, operands a, size_t n) {
     for (size_t l = 0; l < n; l++) {
         double x = a[0]->v[l], y = a[1]->v[l], v = x / y;
         double own = r->unit2 * v * v + (x == 0 ? 0 : r->least2);
@@ -154,10 +154,20 @@ static double sigmoid(double x) {
     }                                                                                              \
     return
 
+static double most_of(const double *e, size_t n) {
+    double most = 0;
+    for (size_t l = 0; l < n; l++)
+        most = e[l] > most ? e[l] : most;
+    return most;
+}
+
 /* A function that is steepest at 0 and flat far from it: where its argument is not known well, its
  * slope there says nothing of what it is nearer to 0, and the change over that distance counts. */
 static void bend(const struct rules *r, struct reg *d, const struct reg *a, double (*f)(double),
                  size_t n) {
+    double most = most_of(a->e, n);
+    if (!(r->limits.worst * sqrt(most) > 0.1))
+        return;
     for (size_t l = 0; l < n; l++) {
         double reach = r->limits.worst * sqrt(a->e[l]);
         if (!(reach > 0.1) || isinf(reach))
@@ -396,7 +406,7 @@ bool vector_is_pole(const struct instr *i, const struct reg *const *a, size_t la
 }
 
 /* In groups, so that the search for what is rare is vector arithmetic. */
-bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n) {
+WIDE bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n) {
     enum { GROUP = 8 };
     double odd[GROUP] = {0};
     size_t l = 0;
