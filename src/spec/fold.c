@@ -50,14 +50,6 @@ bool fold_extreme(const struct fold *f, double *s, double *e, double v, double e
     return better;
 }
 
-unsigned fold_see(const struct fold *f, double v, double e) {
-    if (fabs(v) <= f->most && e <= DBL_MAX)
-        return 0;
-    if (isinf(e))
-        return SEEN_UNDEFINED;
-    return isnan(v) ? SEEN_NAN : isinf(v) ? SEEN_INFINITE : SEEN_OVERFLOW;
-}
-
 /* What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by
  * compensation, by splitting the operands of products, or times a product that underflowed. */
 static void settle_result(unsigned seen, double *v, double *e) {

@@ -69,22 +69,36 @@ static void store(const struct nest *n, int64_t at, double v, double e, double p
         t->peak[at] = peak;
 }
 
-/* Results of lanes [0, n), with the peaks of their making; what v and e hold is used up. */
-static void store_lanes(struct worker *w, double *v, double *e) {
+static void store_apart(const struct target *t, int64_t at, int64_t step, const double *v,
+                        const double *e, size_t n) {
+    double value[LANES], error[LANES];
+    memcpy(value, v, n * sizeof *v);
+    memcpy(error, e, n * sizeof *e);
+    if (t->finish)
+        finish_results(t->finish, value, error, n);
+    for (size_t l = 0; l < n; l++) {
+        t->value[at + (int64_t)l * step] = value[l];
+        t->error[at + (int64_t)l * step] = error[l];
+    }
+}
+
+static void store_together(const struct target *t, int64_t at, const double *v, const double *e,
+                           size_t n) {
+    memcpy(t->value + at, v, n * sizeof *v);
+    memcpy(t->error + at, e, n * sizeof *e);
+    if (t->finish)
+        finish_results(t->finish, t->value + at, t->error + at, n);
+}
+
+/* Results of lanes [0, n), with the peaks of their making. */
+static void store_lanes(struct worker *w, const double *v, const double *e) {
     const struct target *t = &w->n->target;
     int64_t at = place_of(w, 0), step = w->m.n > 1 ? place_of(w, 1) - at : 1;
-    size_t n = w->m.n;
-    if (t->finish)
-        finish_results(t->finish, v, e, n);
-    if (step == 1) {
-        memcpy(t->value + at, v, n * sizeof *v);
-        memcpy(t->error + at, e, n * sizeof *e);
-    }
-    for (size_t l = 0; l < n && step != 1; l++) {
-        t->value[at + (int64_t)l * step] = v[l];
-        t->error[at + (int64_t)l * step] = e[l];
-    }
-    for (size_t l = 0; l < n && w->n->p.track_peak; l++) {
+    if (step == 1)
+        store_together(t, at, v, e, w->m.n);
+    else
+        store_apart(t, at, step, v, e, w->m.n);
+    for (size_t l = 0; l < w->m.n && w->n->p.track_peak; l++) {
         if (t->peak)
             t->peak[at + (int64_t)l * step] = w->m.peak[l];
         w->peak = w->m.peak[l] > w->peak ? w->m.peak[l] : w->peak;
@@ -341,14 +355,10 @@ static void run_scan(struct worker *w) {
         scan_terms(&s, fixed, s.last + s.offset);
 }
 
-/* Copied: a result that depends on no variable is not computed again. */
 static void run_points(struct worker *w) {
     const struct reg *result = &w->m.regs[w->n->p.result];
-    double v[LANES], e[LANES];
     run_term(w);
-    memcpy(v, result->v, w->m.n * sizeof *v);
-    memcpy(e, result->e, w->m.n * sizeof *e);
-    store_lanes(w, v, e);
+    store_lanes(w, result->v, result->e);
 }
 
 static int64_t chunks_of(const struct nest *n) {

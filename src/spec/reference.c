@@ -34,6 +34,9 @@ struct evaluation {
     int64_t tie_lo[TASK_MAX_TENSORS];
     size_t tie_words[TASK_MAX_TENSORS];
     struct content contents[TASK_MAX_TENSORS + STAGES_MOST];
+    /* Of an earlier evaluation: memory that is used again. */
+    struct reference *old;
+    size_t nold;
     /* Of the statement at hand. */
     const struct statement *s;
     struct stage stages[STAGES_MOST];
@@ -204,13 +207,27 @@ static bool ties_alloc(struct evaluation *ev, size_t tensor) {
     return true;
 }
 
+static void take_old(struct evaluation *ev, size_t tensor) {
+    for (size_t i = 0; i < ev->nold; i++) {
+        struct reference *r = &ev->old[i];
+        if (r->tensor != tensor)
+            continue;
+        ev->value[tensor] = r->value;
+        ev->error[tensor] = r->estimate;
+        r->value = r->estimate = NULL;
+    }
+}
+
 /* Several statements may define one tensor: the first makes room. */
 static bool tensor_alloc(struct evaluation *ev, size_t tensor) {
     int64_t count = ev->in->tensors[tensor].count;
     if (ev->value[tensor])
         return true;
-    ev->value[tensor] = array_for(ev, count);
-    ev->error[tensor] = ev->value[tensor] ? array_for(ev, count) : NULL;
+    take_old(ev, tensor);
+    if (!ev->value[tensor])
+        ev->value[tensor] = array_for(ev, count);
+    if (ev->value[tensor] && !ev->error[tensor])
+        ev->error[tensor] = array_for(ev, count);
     return ev->error[tensor] && ties_alloc(ev, tensor);
 }
 
@@ -276,6 +293,7 @@ static void hand_out(struct evaluation *ev, struct reference **out, size_t *n) {
 
 static void evaluation_release(struct evaluation *ev) {
     stages_release(ev);
+    reference_release(ev->old, ev->nold);
     for (size_t i = 0; i < ev->in->task->ntensors; i++) {
         mem_free(ev->value[i]);
         mem_free(ev->error[i]);
@@ -284,15 +302,12 @@ static void evaluation_release(struct evaluation *ev) {
     mem_free(ev);
 }
 
-bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
-                    struct reference **out, size_t *n, double *peak, struct err *err) {
-    struct evaluation *ev = mem_alloc(sizeof *ev);
+static bool evaluate(struct evaluation *ev, const void *const *inputs, struct reference **out,
+                     size_t *n, double *peak) {
+    const struct inst *in = ev->in;
     const struct task *t = in->task;
     bool ok = true;
-    ev->in = in;
-    ev->threads = threads;
     ev->track_peak = peak != NULL;
-    ev->err = err;
     for (size_t i = 0; i < t->ntensors; i++)
         if (tensor_is_input(&t->tensors[i]))
             ev->contents[i] =
@@ -305,6 +320,29 @@ bool reference_eval(const struct inst *in, const void *const *inputs, unsigned t
         *peak = ev->peak;
     evaluation_release(ev);
     return ok;
+}
+
+static struct evaluation *evaluation_new(const struct inst *in, unsigned threads, struct err *err) {
+    struct evaluation *ev = mem_alloc(sizeof *ev);
+    ev->in = in;
+    ev->threads = threads;
+    ev->err = err;
+    return ev;
+}
+
+bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
+                    struct reference **out, size_t *n, double *peak, struct err *err) {
+    return evaluate(evaluation_new(in, threads, err), inputs, out, n, peak);
+}
+
+bool reference_eval_again(const struct inst *in, const void *const *inputs, unsigned threads,
+                          struct reference **refs, size_t *n, struct err *err) {
+    struct evaluation *ev = evaluation_new(in, threads, err);
+    ev->old = *refs;
+    ev->nold = *n;
+    *refs = NULL;
+    *n = 0;
+    return evaluate(ev, inputs, refs, n, NULL);
 }
 
 void reference_release(struct reference *refs, size_t n) {
