@@ -405,22 +405,12 @@ bool vector_is_pole(const struct instr *i, const struct reg *const *a, size_t la
            a[0]->v[lane] == 0;
 }
 
-/* In groups, so that the search for what is rare is vector arithmetic. */
+/* Counted, not searched for: what is rare costs no branch, and integers add in any order. */
 WIDE bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n) {
-    enum { GROUP = 8 };
-    double odd[GROUP] = {0};
-    size_t l = 0;
-    for (; l + GROUP <= n; l += GROUP)
-        for (size_t k = 0; k < GROUP; k++)
-            odd[k] += fabs(d->v[l + k]) <= most ? 0.0 : 1.0;
-    for (; l < n; l++)
-        odd[0] += fabs(d->v[l]) <= most ? 0.0 : 1.0;
-    for (l = 0; errors && l + GROUP <= n; l += GROUP)
-        for (size_t k = 0; k < GROUP; k++)
-            odd[k] += d->e[l + k] <= DBL_MAX ? 0.0 : 1.0;
-    for (; errors && l < n; l++)
-        odd[0] += d->e[l] <= DBL_MAX ? 0.0 : 1.0;
-    for (size_t k = 1; k < GROUP; k++)
-        odd[0] += odd[k];
-    return odd[0] == 0;
+    uint64_t odd = 0;
+    for (size_t l = 0; l < n; l++)
+        odd += fabs(d->v[l]) <= most ? 0 : 1;
+    for (size_t l = 0; l < n && errors; l++)
+        odd += d->e[l] <= DBL_MAX ? 0 : 1;
+    return odd == 0;
 }
