@@ -91,7 +91,7 @@ float tile_round_f32(const struct tile_model *m, double sum) {
     frexp(sum, &e); /* 2^(e-1) <= |sum| < 2^e */
     if (isinf(sum) || e > 128)
         return sum > 0 ? INFINITY : -INFINITY;
-    int last = (e - 1 < -126 ? -126 : e - 1) - m->out;         /* exponent of the last bit kept */
+    int last = (e - 1 < -126 ? -126 : e - 1) - m->out;           /* exponent of the last bit kept */
     return (float)scaled(trunc(scaled(sum, -last)) + 0.0, last); /* a zero has no sign */
 }
 uint32_t tile_round_f16(double sum) {
