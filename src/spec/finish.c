@@ -75,8 +75,8 @@ WIDE static uint64_t f32_estimates(const double *restrict v, const double *restr
         uint64_t field = double_bits(v[l]) >> 52 & 0x7ff;
         uint64_t half = ((field < least ? least : field) - 24) << 52;
         double share = double_of_bits(half) / rms;
-        double counts = (variance[l] == 0) & ((double)(float)v[l] == v[l]) ? 0.0 : 1.0;
-        out[l] = counts * sqrt(variance[l] + share * share);
+        bool exact = (variance[l] == 0) & ((double)(float)v[l] == v[l]);
+        out[l] = (exact ? 0.0 : 1.0) * sqrt(variance[l] + share * share);
         odd += fabs(v[l]) < edge - worst * sqrt(variance[l]) ? 0 : 1;
     }
     return odd;
