@@ -484,6 +484,7 @@ static void set_task(struct evaluator *e) {
     buf_puts(&blob, e->harness);
     json_set_str(head, "task", e->o.task->text);
     json_set_str(head, "file", e->o.task->file);
+    json_set_bool(head, "once", e->o.candidates == 1);
     json_set_i64(head, "oracle", (int64_t)e->oracle.n);
     json_set_i64(head, "harness", (int64_t)e->harness.n);
     links_set_task(e->links, head, buf_str(&blob));
