@@ -7,8 +7,10 @@
 #define POOL_SEED                                                                                  \
     0x706f6f6c /* of the cold replays that the pool is made of: none of the others'                \
                 */
-#define CONFIDENCE  0.95
-#define SAME_ENOUGH 0.01 /* a cold run that gains less has no way to be halfway on */
+#define CONFIDENCE 0.95
+/* A cold run that gains less than this has no way to be halfway on: measured twice, a kernel's
+ * times differ by as much. */
+#define SAME_ENOUGH 0.005
 
 static const struct {
     const char *name, *what;
@@ -181,11 +183,31 @@ static void count_sources(const struct table *t, struct ablate_row *row) {
     }
 }
 
-static double halfway(const struct ablate_row *row) {
-    double first = row->cell[VARIANT_EVOLVE].first, last = row->cell[VARIANT_EVOLVE].last;
-    if (!(first > last * (1 + SAME_ENOUGH)) || !row->recalled)
-        return NAN;
-    return log(first / row->cell[VARIANT_HISTORY].first) / log(first / last);
+/* The mean logarithm of times over times. */
+static double mean_gap(const double *over, const double *under, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(over[i] / under[i]) / (double)n;
+    return sum;
+}
+
+static void find_halfway(struct ablate_row *row, size_t seeds) {
+    const struct ablate_cell *cold = &row->cell[VARIANT_EVOLVE],
+                             *warm = &row->cell[VARIANT_HISTORY];
+    row->cold_gap = mean_gap(cold->first_s, cold->last_s, seeds);
+    row->warm_gap = mean_gap(warm->first_s, cold->last_s, seeds);
+    row->halfway =
+        row->recalled && row->cold_gap >= SAME_ENOUGH ? 1 - row->warm_gap / row->cold_gap : NAN;
+}
+
+static double find_overall(const struct ablate *x) {
+    double cold = 0, warm = 0;
+    for (size_t i = 0; i < x->n; i++)
+        if (isfinite(x->rows[i].halfway)) {
+            cold += x->rows[i].cold_gap;
+            warm += x->rows[i].warm_gap;
+        }
+    return cold > 0 ? 1 - warm / cold : NAN;
 }
 
 static void fill_row(struct ablation *x, size_t i) {
@@ -207,7 +229,7 @@ static void fill_row(struct ablation *x, size_t i) {
         c->last = median_of(c->last_s, x->o->seeds) / t->best_s;
     }
     row->hard = row->cell[VARIANT_RANDOM].median.value >= ABLATE_LONG;
-    row->halfway = halfway(row);
+    find_halfway(row, x->o->seeds);
     history_release(&near);
 }
 
@@ -220,6 +242,7 @@ void ablate_run(const struct ablate_options *o, struct arena *a, struct ablate *
         fill_row(&x, i);
         out->nhard += out->rows[i].hard;
     }
+    out->halfway = find_overall(out);
     for (int v = 0; v < VARIANT_COUNT; v++) {
         out->hard[v] = bootstrap_relative(out, o->seeds, (enum variant)v, true);
         out->easy[v] = bootstrap_relative(out, o->seeds, (enum variant)v, false);
