@@ -12,13 +12,13 @@
  * times differ by as much. */
 #define SAME_ENOUGH 0.005
 
+enum { ROOFLINE = 1, PLAN = 2, CREDIT = 4, HISTORY = 8 };
 static const struct {
     const char *name, *what;
     enum search_how how;
-    bool roofline, history;
+    unsigned has;
 } variants[VARIANT_COUNT] = {
-#define VARIANT(id, name, how, roofline, history, what)                                            \
-    [VARIANT_##id] = {name, what, how, roofline, history},
+#define VARIANT(id, name, how, mechanisms, what) [VARIANT_##id] = {name, what, how, mechanisms},
 #include "search/variant.def"
 #undef VARIANT
 };
@@ -46,7 +46,9 @@ static struct replay_options options(const struct ablation *x, const struct tabl
                                    .agent = x->o->agent,
                                    .seed = seed,
                                    .how = variants[v].how,
-                                   .roofline = variants[v].roofline,
+                                   .roofline = variants[v].has & ROOFLINE,
+                                   .unplanned = !(variants[v].has & PLAN),
+                                   .uncredited = !(variants[v].has & CREDIT),
                                    .population = x->o->population,
                                    .candidates = x->o->candidates};
 }
@@ -81,7 +83,7 @@ static void fill_cell(struct ablation *x, const struct table *t, enum variant v,
     for (size_t i = 0; i < x->o->seeds; i++) {
         struct replay_options o = options(x, t, v, i + 1);
         struct replay r;
-        o.history = variants[v].history ? history : NULL;
+        o.history = variants[v].has & HISTORY ? history : NULL;
         arena_reset(a);
         replay_run(&o, a, &r);
         cell->need[i] = (double)replay_need(&r, t, ABLATE_NEAR, x->o->candidates + 1);
@@ -175,9 +177,7 @@ static struct interval bootstrap_relative(const struct ablate *x, size_t seeds, 
 
 static void count_sources(const struct table *t, struct ablate_row *row) {
     for (size_t i = 0; i < t->n; i++) {
-        bool first = t->rows[i].written;
-        for (size_t k = 0; first && k < i; k++)
-            first = !t->rows[k].written || t->rows[k].source != t->rows[i].source;
+        bool first = table_is_first(t, i);
         row->sources += first;
         row->near += first && t->rows[i].time_s <= t->best_s * (1 + ABLATE_NEAR);
     }
@@ -215,12 +215,14 @@ static void fill_row(struct ablation *x, size_t i) {
     struct ablate_row *row = &x->out->rows[i];
     struct history near;
     struct history_run own;
+    struct recalled recalled;
     row->table = t;
     count_sources(t, row);
     history_init(&near);
     history_describe(&t->briefing, arena_cstr(x->a, t->device), t->estimated, x->a, &own);
     history_retrieve(&x->pool, &own, false, RECALL_RUNS, &near);
-    row->recalled = near.n;
+    recall_make(&near, &t->briefing, x->a, &recalled);
+    row->recalled = recalled.nruns;
     for (int v = 0; v < VARIANT_COUNT; v++) {
         struct ablate_cell *c = &row->cell[v];
         fill_cell(x, t, (enum variant)v, &near, c);
