@@ -5,7 +5,8 @@ helper.py, the same protocol (assets/torch/helper.py); it can write to DIR alone
 comes from `cutepilot bench TASK --baseline torch --keep DIR`.
 
 First, prepare: all helpers at once take tasks from one queue, run them eagerly, compile them, without
-running what is compiled, and let go of the inputs. Nothing may be timed meanwhile. Then, time: one task at a time, by the helper that
+running what is compiled, and let go of the inputs. Tasks wait until what they may need of the GPU's
+memory is free. Nothing may be timed meanwhile. Then, time: one task at a time, by the helper that
 compiled it, while the others wait for a request. A helper that is late or dies is killed with what it
 started, and its tasks are compiled again by another one when their turn comes.
 """
@@ -30,6 +31,10 @@ FIXED = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
 BLOCKS, SAMPLES = 2, 10   # of each way; blocks of the ways alternate
 START_S, WARM_S, TIME_S = 60, 90, 60
 GRACE_S = 15              # for what is being compiled when preparing should end
+
+
+BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i8": 1, "u8": 1, "i32": 4, "i64": 8, "bool": 1}
+TIMES = 4                 # what an eager line may hold, of the bytes of its tensors
 
 
 class Lost(Exception):
@@ -107,12 +112,45 @@ class Helper:
             self.facts = "PyTorch %s, %s" % (facts["torch"], facts["gpu"])
 
 
+def bytes_of(request):
+    """Of the memory that a task may need; outputs have no type here, so the widest is taken."""
+    def product(shape):
+        n = 1
+        for extent in shape:
+            n *= extent
+        return n
+
+    return TIMES * (sum(product(t["shape"]) * BYTES[t["dtype"]] for t in request["inputs"]) +
+                    sum(product(t["shape"]) * 4 for t in request["outputs"]))
+
+
+class Room:
+    """So many bytes for those who work at once; what needs more than all has all of it."""
+
+    def __init__(self, size):
+        self.size = self.free = size
+        self.changed = threading.Condition()
+
+    def take(self, wanted):
+        wanted = min(wanted, self.size)
+        with self.changed:
+            self.changed.wait_for(lambda: wanted <= self.free)
+            self.free -= wanted
+        return wanted
+
+    def give(self, taken):
+        with self.changed:
+            self.free += taken
+            self.changed.notify_all()
+
+
 class Pool:
     """`requests(task)` gives a task's first request, with the place of helper.py; `ways(task)` its
-    [(mode, numerics)]."""
+    [(mode, numerics)]; `memory` is what helpers may use of the GPU's, in bytes."""
 
-    def __init__(self, program, python, folder, requests, ways):
+    def __init__(self, program, python, folder, requests, ways, memory):
         self.program, self.python, self.folder = program, python, folder
+        self.room = Room(memory)
         self.requests, self.ways = requests, ways
         self.helpers, self.count = [], 0
         self.lock = threading.Lock()
@@ -158,11 +196,14 @@ class Pool:
                 task = todo.get_nowait()
             except queue.Empty:
                 return
+            taken = 0
             try:
                 helper = helper if helper and helper.alive() else self.start(task)
+                taken = self.room.take(bytes_of(self.requests(task)))
                 self.prepare_task(helper, task, end, said)
             except (Lost, Failed, OSError, ValueError) as why:
                 said("# not prepared: %s: %s" % (task, why))
+            self.room.give(taken)
 
     def prepare(self, tasks, jobs, end, said):
         todo = queue.Queue()
