@@ -160,8 +160,8 @@ __device__ static inline void row_add(row &r, chain &c, const oracle_fold &f, va
                                       int64_t at) {
     const bool doubtful = guard.e > 0;
     if (is_extreme(f)) {
-        if (take_extreme(f, c.s, c.e, t, doubtful))
-            c.at = (double)at;
+        if (take_extreme(f, c.s, c.e, t, doubtful) || c.count == 0)
+            c.at = (double)at; // the first is the best so far, be it the least there is
         c.count += 1;
         return;
     }

@@ -3,6 +3,7 @@
 
 __device__ static inline void join_part(row &r, const oracle_fold &f, const oracle_part &p) {
     chain &c = r.c;
+    const bool first = c.count == 0;
     c.seen |= (int)p.seen;
     c.lost += p.lost;
     c.count += p.count;
@@ -11,7 +12,7 @@ __device__ static inline void join_part(row &r, const oracle_fold &f, const orac
     if (p.count == 0)
         return;
     if (is_extreme(f)) {
-        if (take_extreme(f, c.s, c.e, value(p.s, p.e), false))
+        if (take_extreme(f, c.s, c.e, value(p.s, p.e), false) || first)
             c.at = p.at;
         return;
     }

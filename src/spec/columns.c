@@ -218,9 +218,10 @@ static void add_extreme(struct columns *c, const struct reg *t, const struct reg
         bool doubtful = guard && guard->e[l] > 0;
         if (guard && guard->v[l] == 0 && !doubtful)
             continue;
-        c->count[l]++;
-        if (fold_extreme(f, &c->s[l], &c->e[l], t->v[l], f->exact ? 0 : t->e[l], doubtful))
+        if (fold_extreme(f, &c->s[l], &c->e[l], t->v[l], f->exact ? 0 : t->e[l], doubtful) ||
+            c->count[l] == 0)
             c->at[l] = at;
+        c->count[l]++;
     }
 }
 

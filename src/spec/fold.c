@@ -165,8 +165,8 @@ void row_add(struct row *r, const struct reg *term, const struct reg *guard, siz
     if (guard && guard->v[l] == 0 && !doubtful)
         return;
     if (fold_is_extreme(r->f->op)) {
-        if (fold_extreme(r->f, &r->s, &r->e, v, e, doubtful))
-            r->at = at;
+        if (fold_extreme(r->f, &r->s, &r->e, v, e, doubtful) || r->count == 0)
+            r->at = at; /* the first is the best so far, be it the least there is */
         r->count++;
         return;
     }

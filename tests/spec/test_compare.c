@@ -187,6 +187,9 @@ static void near_ties(void) {
         {"argmax(k) x[k]", {1, 3, NAN, NAN}, 1, false},
         {"argmax(k | k > 1) x[k]*0.1", {1, 3, 1, 1}, 3, true},
         {"argmax(k | k > 1) x[k]*0.1", {1, 1, 1, 1}, 1, false},
+        {"argmax(k | k > 1) x[k]", {1, 3, -INFINITY, -INFINITY}, 2, true},
+        {"argmax(k | k > 1) x[k]", {1, 3, -INFINITY, -INFINITY}, 0, false},
+        {"argmin(k | k > 2) x[k]", {1, 3, 0, INFINITY}, 3, true},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;

@@ -81,27 +81,39 @@ static size_t fields_of(const struct rows *r, const struct rows_unit *u, struct 
     return n;
 }
 
-size_t rows_part_words(const struct rows *r, size_t level) {
-    const struct rows_level *l = &r->levels[level];
-    size_t words = 0, most = 1;
+static size_t words_of(const struct field *f) {
+    return f->type[0] == 'l' || f->type[0] == 'd' ? 2 : 1;
+}
+
+/* How many fields of a part have so many words. */
+static size_t count_fields(const struct rows *r, const struct rows_level *l, size_t words) {
+    size_t found = 0;
     for (size_t i = 0; i < l->nunits; i++) {
         struct field f[3];
         size_t n = fields_of(r, &l->units[i], f);
-        for (size_t k = 0; k < n; k++) {
-            size_t size = f[k].type[0] == 'l' || f[k].type[0] == 'd' ? 2 : 1;
-            words = (words + size - 1) / size * size + size;
-            most = size > most ? size : most;
-        }
+        for (size_t k = 0; k < n; k++)
+            found += words_of(&f[k]) == words;
     }
-    return (words + most - 1) / most * most;
+    return found;
 }
 
-static void put_fields(struct rows *r, const struct rows_unit *u, str part, struct buf *fields,
+/* Long fields come first, and no bytes are left over: copying a part reads all that it has. */
+static bool has_filler(const struct rows *r, const struct rows_level *l) {
+    return count_fields(r, l, 2) && count_fields(r, l, 1) % 2;
+}
+
+size_t rows_part_words(const struct rows *r, size_t level) {
+    const struct rows_level *l = &r->levels[level];
+    return 2 * count_fields(r, l, 2) + count_fields(r, l, 1) + has_filler(r, l);
+}
+
+static void put_fields(struct rows *r, const struct rows_unit *u, size_t words, struct buf *fields,
                        struct buf *none, struct buf *across) {
     struct field f[3];
     size_t n = fields_of(r, u, f);
-    (void)part;
     for (size_t k = 0; k < n; k++) {
+        if (words_of(&f[k]) != words)
+            continue;
         str name = sheet_printf(r->sh, "%.*s%s", STR_ARG(u->field), f[k].suffix);
         buf_printf(fields, "%s %.*s;\n", f[k].type, STR_ARG(name));
         buf_printf(none, "p.%.*s = %s;\n", STR_ARG(name), f[k].none);
@@ -334,8 +346,15 @@ static bool write_part(struct rows *r, size_t level) {
     struct buf *const all[] = {&fields, &none, &across, &params, &adds, &merges};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         buf_init(all[i], 64u << 10);
+    for (size_t words = 2; words > 0; words--)
+        for (size_t i = 0; i < l->nunits; i++)
+            put_fields(r, &l->units[i], words, &fields, &none, &across);
+    if (has_filler(r, l)) {
+        buf_puts(&fields, S("int filler; // so that no byte of a copy is unwritten\n"));
+        buf_puts(&none, S("p.filler = 0;\n"));
+        buf_puts(&across, S("p.filler = 0;\n"));
+    }
     for (size_t i = 0; i < l->nunits; i++) {
-        put_fields(r, &l->units[i], l->part, &fields, &none, &across);
         put_parameters(r, &l->units[i], &params);
         put_with_end(&adds, add_text(r, &l->units[i]));
         put_with_end(&merges, merge_text(r, &l->units[i]));
