@@ -40,6 +40,29 @@ void course_start(struct course *c, double time_s, double floor_s) {
     look_at_limit(c);
 }
 
+static void next_stage(struct course *c) {
+    c->stale = 0;
+    c->begun = false;
+    if (c->stage == STAGE_PARAMETERS)
+        c->stopped = "plateau";
+    else
+        c->stage++;
+}
+
+void course_begin_round(struct course *c, uint64_t left) {
+    if (c->begun && c->stage != STAGE_PARAMETERS && left <= c->ends)
+        next_stage(c);
+    if (!c->begun)
+        c->ends = c->stage == STAGE_PARAMETERS ? 0 : left / 2;
+    c->begun = true;
+    c->left = left;
+}
+
+bool course_share_left(const struct course *c, size_t *candidates) {
+    *candidates = (size_t)(c->left - c->ends);
+    return c->stage != STAGE_PARAMETERS && *candidates < course_rounds_left(c);
+}
+
 size_t course_rounds_left(const struct course *c) {
     return patience(c, c->stage) - c->stale;
 }
@@ -131,14 +154,6 @@ void course_tried(const struct course *c, struct buf *out) {
 }
 
 /* ---- rounds ---- */
-
-static void next_stage(struct course *c) {
-    c->stale = 0;
-    if (c->stage == STAGE_PARAMETERS)
-        c->stopped = "plateau";
-    else
-        c->stage++;
-}
 
 static void wear(struct course *c) {
     if (++c->stale >= patience(c, c->stage))

@@ -114,7 +114,8 @@ static void write_replies(void) {
     snprintf(replies[0][0], 512, "IDEA: p\n```strategy\nvector-width=4 # a\nblock=512 # b\n```");
     for (int i = 0; i < 32; i++) {
         snprintf(replies[1][i], 512,
-                 "```cuda\n//! launch k<<<1, 32>>>(x, y)\nvoid k() {} // %s us=%d\n```",
+                 "%s```cuda\n//! launch k<<<1, 32>>>(x, y)\nvoid k() {} // %s us=%d\n```",
+                 i < 2 ? "INSTEAD: two elements\n" : "",
                  i == 1   ? "verdict=wrong"
                  : i == 4 ? "verdict=race"
                           : "",
