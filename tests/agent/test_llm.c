@@ -126,9 +126,10 @@ static void test_coder_cute(void) {
 
 static void test_coder_plain(void) {
     static const struct script_entry script[] = {{"coder", REPLY_SOURCE(KERNEL), 0},
+                                                 {"coder", REPLY_SOURCE(KERNEL), 0},
                                                  {"coder", REPLY_SOURCE(KERNEL), 0}};
     struct scripted s;
-    struct provider p = script_provider(&s, mem, script, 2);
+    struct provider p = script_provider(&s, mem, script, 3);
     struct llm_options o = {0};
     struct agent agent;
     struct answer a = {0};
@@ -142,6 +143,13 @@ static void test_coder_plain(void) {
     CHECK(script_told(&s, 1, "# Tensor cores") && script_told(&s, 1, "cp.async.wait_group"));
     CHECK(script_told(&s, 1, "- tensor-path=1: tensor cores through mma.sync"));
     CHECK(!script_told(&s, 1, "tensor cores through wgmma"));
+    CHECK(script_told(&s, 1, "- warps=8: "));
+    CHECK(strategy_put(catalogue, &st, "tensor-path", 2));
+    size_t before = s.bytes;
+    agent.code(agent.self, &b, &st, on_code, &a);
+    CHECK(script_told(&s, 2, "64-bit descriptors") && !script_told(&s, 2, "cp.async.wait_group"));
+    CHECK(!script_told(&s, 2, "- warps=8: ")); /* without meaning there */
+    CHECKF(s.bytes - before < 24 * 1024, "%zu bytes", s.bytes - before);
     agent.release(agent.self);
 }
 

@@ -452,18 +452,28 @@ static bool is_cute(const struct prompter *p, const struct strategy *s, str sour
     return v == 1 || p->o->cute;
 }
 
-/* Without CuTe there is one sheet: tensor cores by PTX. A source that runs is its own example. */
+/* Without CuTe there are two sheets: tensor cores by PTX. A source that runs is its own example. */
 static bool plain_dialect(const struct prompter *p, const struct strategy *s, str source, bool runs,
                           str *out, struct err *err) {
+    static const struct {
+        int64_t path;
+        const char *word, *file;
+    } paths[] = {{1, "mma.sync", "prompts/cuda/mma.md"}, {2, "wgmma", "prompts/cuda/wgmma.md"}};
     int64_t path = s ? strategy_get(p->b->catalogue, s, "tensor-path") : STRATEGY_UNSET;
-    str text = S("");
-    bool there = str_find(source, S("mma.sync")) < source.n;
-    bool ok =
-        (path != 1 && !there) || asset_get(p->o->assets, "prompts/cuda/mma.md", p->mem, &text, err);
-    if (there && runs)
-        text = str_cut(text, 0, str_find(text, S("```")));
-    *out = text.n ? arena_printf(p->mem, "\n# Tensor cores\n\n%.*s", STR_ARG(text)) : S("");
-    return ok;
+    *out = S("");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        bool there = str_find(source, str_view(paths[i].word)) < source.n;
+        str text;
+        if (path != paths[i].path && !there)
+            continue;
+        if (!asset_get(p->o->assets, paths[i].file, p->mem, &text, err))
+            return false;
+        if (there && runs)
+            text = str_cut(text, 0, str_find(text, S("```")));
+        *out = arena_printf(p->mem, "%.*s\n%s%.*s", STR_ARG(*out),
+                            out->n ? "" : "# Tensor cores\n\n", STR_ARG(text));
+    }
+    return true;
 }
 
 bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, bool runs,
