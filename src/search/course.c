@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#define IDEA_BYTES 200
-#define LINE_BYTES 400
-#define UNANSWERED 3 /* rounds */
+#define IDEA_BYTES  200
+#define WHERE_BYTES 360
+#define LINE_BYTES  600
+#define UNANSWERED  3 /* rounds */
 
 /* Rounds without gain before the next stage. Work whose structure is nearly given settles sooner;
  * contractions and attention have more to choose from. */
@@ -106,7 +107,7 @@ static void put_no_gain(const struct course *c, double time_s, str where, struct
     else
         buf_puts(out, S("no gain; dropped"));
     if (where.n)
-        buf_printf(out, " (%.*s)", STR_ARG(str_cut(where, 0, IDEA_BYTES)));
+        buf_printf(out, " (%.*s)", STR_ARG(str_cut(where, 0, WHERE_BYTES)));
 }
 
 static void put_end(const struct course *c, enum round_end end, double time_s, str why,

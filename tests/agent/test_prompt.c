@@ -210,6 +210,9 @@ static void test_bar(void) {
     CHECK(prompt_optimizer(&p, &a, &g, &out, &err));
     CHECK(!says(out.user, "7 rounds"));
     CHECK(says(out.user, "After 2 more rounds without gain the run ends."));
+    b.outlook.candidates = 2; /* which is not reached before */
+    CHECK(prompt_optimizer(&p, &a, &g, &out, &err));
+    CHECK(!says(out.user, "without gain the run ends") && says(out.user, "after 2 more cand"));
     outcome_free(o);
 }
 

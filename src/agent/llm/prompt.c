@@ -339,19 +339,24 @@ static str profile(const struct prompter *p, const struct attempt *a, const stru
     return text;
 }
 
+/* When the stage ends, and a blank; empty: the run does before. */
+static str stage_terms(const struct prompter *p, const struct guidance *g) {
+    const char *next = g->stage == STAGE_PARAMETERS ? "the run ends" : "the next stage begins";
+    const char *what = g->spent ? "candidate" : "round", *s = g->rounds == 1 ? "" : "s";
+    if (g->rounds >= p->b->outlook.candidates)
+        return S("");
+    return arena_printf(p->mem, "After %zu more %s%s%s %s. ", g->rounds, what, s,
+                        g->spent ? "" : " without gain", next);
+}
+
 static str optimizer_terms(const struct prompter *p, const struct outcome *o,
                            const struct guidance *g) {
-    const char *next = g->stage == STAGE_PARAMETERS ? "the run ends" : "the next stage begins";
-    const char *what = g->spent ? "candidate" : "round";
-    return arena_printf(
-        p->mem,
-        "It counts when the time falls by %.2g us; otherwise it is dropped and you go "
-        "on from the source above. After %zu more %s%s%s %s. %.*sDo "
-        "not repeat what was tried without gain as it was; it may be a part of "
-        "another change.",
-        g->gain * o->time_s * 1e6, g->rounds, what, g->rounds == 1 ? "" : "s",
-        g->spent ? "" : " without gain", next,
-        STR_ARG(prompt_outlook(p, g->stage == STAGE_PARAMETERS ? "" : "round", 1)));
+    return arena_printf(p->mem,
+                        "It counts when the time falls by %.2g us; otherwise it is dropped and you "
+                        "go on from the source above. %.*s%.*sDo not repeat what was tried without "
+                        "gain as it was; it may be a part of another change.",
+                        g->gain * o->time_s * 1e6, STR_ARG(stage_terms(p, g)),
+                        STR_ARG(prompt_outlook(p, g->stage == STAGE_PARAMETERS ? "" : "round", 1)));
 }
 
 bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
