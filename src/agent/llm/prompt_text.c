@@ -177,7 +177,8 @@ static size_t value_begins(str prose, int64_t value) {
 }
 
 /* What a writer needs of a decision's prose: of its first paragraph what stands before the texts
- * about single values, and the chosen one's. The rest is for who chooses. */
+ * about single values, and the chosen one's; of one that stands for nothing of the sort only that.
+ * The rest is for who chooses. */
 static str chosen_prose(const struct prompter *p, const struct decision *d, int64_t value) {
     str prose = str_cut(d->prose, 0, str_find(d->prose, S("\n\n")));
     size_t end = prose.n, from = value_begins(prose, value), first = end, next = end;
@@ -189,9 +190,11 @@ static str chosen_prose(const struct prompter *p, const struct decision *d, int6
     if (from == end)
         return str_cut(prose, 0, first ? first : end);
     str text = str_cut(prose, from, next - from);
+    text = str_from(text, str_find(text, S(": ")) + 2);
+    if (str_starts(text, S("none"))) /* of what the others are about */
+        return text;
     return arena_printf(p->mem, "%.*s%s%.*s", STR_ARG(str_cut(prose, 0, first)),
-                        first ? "Here: " : "",
-                        STR_ARG(str_from(text, str_find(text, S(": ")) + 2)));
+                        first ? "Here: " : "", STR_ARG(text));
 }
 
 /* A decision that the others leave no choice of means nothing beside them. */
