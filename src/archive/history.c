@@ -214,6 +214,11 @@ static double fast_ratio(const struct history_run *r) {
     return ratio;
 }
 
+/* What four digits do not tell apart no clock did. */
+static double rounded(double ratio) {
+    return isfinite(ratio) ? round(ratio * 1e4) / 1e4 : ratio;
+}
+
 void history_add(struct history *h, const struct history_run *run) {
     struct history_run r = *run;
     double fast = fast_ratio(run);
@@ -225,8 +230,8 @@ void history_add(struct history *h, const struct history_run *run) {
             run->trials[i].ratio <= fast && (run->n <= TRIALS_MOST || ++fastest <= TRIALS_FASTEST);
         if (!is_fast && i % step)
             continue;
-        r.trials[r.n] = run->trials[i];
-        r.trials[r.n++].strategy = arena_str(h->mem, run->trials[i].strategy);
+        r.trials[r.n++] = (struct history_trial){arena_str(h->mem, run->trials[i].strategy),
+                                                 rounded(run->trials[i].ratio)};
     }
     r.task = arena_str(h->mem, run->task);
     r.shape = arena_str(h->mem, run->shape);

@@ -309,3 +309,10 @@ size_t table_find(const struct table *t, const struct strategy *s) {
         t->n ? bsearch(s, t->rows, t->n, sizeof *t->rows, by_strategy) : NULL;
     return r ? (size_t)(r - t->rows) : t->n;
 }
+
+bool table_is_first(const struct table *t, size_t row) {
+    bool first = t->rows[row].written;
+    for (size_t k = 0; first && k < row; k++)
+        first = !t->rows[k].written || t->rows[k].source != t->rows[row].source;
+    return first;
+}

@@ -68,5 +68,7 @@ bool table_load(const char *path, const char *assets, struct arena *a, struct ta
                 struct err *err);
 /* The row of a strategy, or n. */
 size_t table_find(const struct table *t, const struct strategy *s);
+/* Whether it is the first row of its source: strategies that come to the same code share it. */
+bool table_is_first(const struct table *t, size_t row);
 
 #endif

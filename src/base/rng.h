@@ -23,6 +23,11 @@ double rng_unit(struct rng r, uint64_t position);                /* [0,1), multi
 float rng_unit24(struct rng r, uint64_t position);               /* [0,1), multiples of 2^-24 */
 double rng_normal(struct rng r, uint64_t position);              /* mean 0, variance 1; |x| < 8.3 */
 uint64_t rng_below(struct rng r, uint64_t position, uint64_t n); /* [0,n), n > 0; multiply-high */
-bool rng_secret(uint64_t *out);                                  /* from the operating system */
+/* The same of positions first, first + 1, …: many at a time, with the same bits. */
+void rng_u64_many(struct rng r, uint64_t first, size_t n, uint64_t *out);
+void rng_unit_many(struct rng r, uint64_t first, size_t n, double *out);
+void rng_normal_many(struct rng r, uint64_t first, size_t n, double *out);
+
+bool rng_secret(uint64_t *out); /* from the operating system */
 
 #endif

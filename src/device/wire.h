@@ -26,7 +26,8 @@
 enum wire {
     WIRE_HELLO = 1, /* role → parent, first: {role, protocol, build, pid, sandbox, device} */
     /* coordinator → worker → device and judge, before the first job; no answer: {task, file,
-     * oracle, harness: bytes}; blob: the oracle's cubin, the harness's cubin (none for sim) */
+     * once: a single candidate comes, oracle, harness: bytes}; blob: the oracle's cubin, the
+     * harness's cubin (none for sim) */
     WIRE_TASK = 9,
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, plans: [one a
      * module]}], batches: [{shape, cases: [{data, seed}], counted, checked, timed}], time:

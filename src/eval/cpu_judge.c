@@ -1,9 +1,11 @@
 /* The judge beside the simulator: memory is the host's, the reference spec/reference.h's.
  *
- * Cases are kept and used for every candidate, within a ceiling. */
+ * Cases are kept and used for every candidate, within a ceiling. Where only one will come, a case
+ * is made in the memory of the one before it of its shape: fresh pages cost more than data. */
 #include "eval/judge_private.h"
 
 #include "base/frame.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "device/job.h"
 #include "device/role.h"
@@ -30,6 +32,7 @@ struct test_case {
     struct arena *arena;
     struct inst *inst;
     enum data_kind data;
+    bool spoilt;         /* its data could not be made */
     uint64_t seed, used; /* used: clock of the last use */
     int64_t id;          /* of its memory, for the device */
     int64_t sent;        /* to which device process; 0: none */
@@ -47,6 +50,7 @@ struct judge {
     unsigned threads;
     struct arena *task_arena;
     struct task *task;
+    bool once; /* a single candidate comes */
     struct test_case *cases[MAX_CASES];
     size_t ncases;
     size_t bytes;
@@ -124,16 +128,17 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     const void *inputs[TASK_MAX_TENSORS] = {0};
     struct data_scale scale;
-    if (!data_scale_find_for(c->inst, c->data, c->seed, &scale, err))
+    if (!data_scale_find_for(c->inst, c->data, c->seed, j->threads, &scale, err))
         return false;
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_input(&t->tensors[i]))
             continue;
         data_fill_all(c->inst, &scale, i, c->data, c->seed, j->threads, c->inputs + c->offset[i]);
-        memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
+        parallel_copy(j->threads, c->map + c->offset[i], c->inputs + c->offset[i],
+                      c->inst->tensors[i].bytes);
         inputs[i] = c->inputs + c->offset[i];
     }
-    if (!reference_eval(c->inst, inputs, j->threads, &c->refs, &c->nrefs, NULL, err))
+    if (!reference_eval_again(c->inst, inputs, j->threads, &c->refs, &c->nrefs, err))
         return false;
     c->bytes = 2 * c->size;
     for (size_t i = 0; i < c->nrefs; i++)
@@ -159,14 +164,35 @@ static struct test_case *case_new(struct judge *j, const json *set, enum data_ki
     return NULL;
 }
 
+/* A case of the same shape that nobody needs any more: none of this batch. */
+static struct test_case *find_spent(struct judge *j, const json *set) {
+    for (size_t i = 0; i < j->ncases && j->once && !j->nbatch; i++)
+        if (set_is(set, j->cases[i]->inst))
+            return j->cases[i];
+    return NULL;
+}
+
+/* False: its data are as they may be, and it is never found again. */
+static bool remake_case(struct judge *j, struct test_case *c, enum data_kind data, uint64_t seed,
+                        struct err *err) {
+    c->data = data;
+    c->seed = seed;
+    bool made = fill_case(j, c, err);
+    c->spoilt = !made;
+    return made;
+}
+
 static struct test_case *find_case(struct judge *j, const json *set, enum data_kind data,
                                    uint64_t seed, struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct test_case *c = j->cases[i];
-        if (c->data == data && c->seed == seed && set_is(set, c->inst))
+        if (c->data == data && c->seed == seed && !c->spoilt && set_is(set, c->inst))
             return c;
     }
-    struct test_case *c = case_new(j, set, data, seed, err);
+    struct test_case *c = find_spent(j, set);
+    if (c)
+        return remake_case(j, c, data, seed, err) ? c : NULL;
+    c = case_new(j, set, data, seed, err);
     if (!c)
         return NULL;
     while (j->ncases > j->nbatch && (j->ncases == MAX_CASES || j->bytes + c->bytes > MAX_BYTES))
@@ -186,7 +212,7 @@ static size_t canary_start(const struct test_case *c, size_t tensor) {
     return c->offset[tensor] + c->inst->tensors[tensor].bytes;
 }
 
-static bool poison_case(struct test_case *c, struct err *err) {
+static bool poison_case(const struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     if (!rng_secret(&c->key))
         return err_set(err, ERR_ENV, "no random numbers from the operating system");
@@ -197,7 +223,7 @@ static bool poison_case(struct test_case *c, struct err *err) {
         size_t start = canary_start(c, i);
         canary_fill(c->key + 1 + i, c->map + start, canary_end(c, i) - start);
         if (t->tensors[i].role == TENSOR_OUT)
-            poison_fill(t->tensors[i].dtype, c->key, (size_t)c->inst->tensors[i].count,
+            poison_fill(t->tensors[i].dtype, c->key, (size_t)c->inst->tensors[i].count, j->threads,
                         c->map + c->offset[i]);
         else if (tensor_is_output(&t->tensors[i])) /* as it was before the run before */
             memcpy(c->map + c->offset[i], c->inputs + c->offset[i], c->inst->tensors[i].bytes);
@@ -213,6 +239,8 @@ static bool take_task(void *ctx, const struct frame *f, struct err *err) {
         return err_set(err, ERR_ENV, "bad message: task");
     if (!text.n)
         return true; /* nothing is to be judged */
+    j->once = false;
+    json_get_bool(head, "once", &j->once);
     if (j->task && str_eq(j->task->text, text))
         return true;
     drop_cases(j);
@@ -277,7 +305,7 @@ static bool prepare_case(struct judge *j, const json *set, const json *spec, str
         !json_get_str(spec, "data", &data_text) || !data_find(data_text, &data))
         return err_set(err, ERR_ENV, "bad message: a case");
     struct test_case *c = find_case(j, set, data, seed, err);
-    if (!c || !poison_case(c, err))
+    if (!c || !poison_case(j, c, err))
         return false;
     c->used = ++j->clock;
     j->batch[j->nbatch++] = c;
@@ -324,12 +352,12 @@ static bool check_canaries(const struct test_case *c, struct ruling *r) {
     return true;
 }
 
-static bool check_inputs(const struct test_case *c, struct ruling *r) {
+static bool check_inputs(const struct judge *j, const struct test_case *c, struct ruling *r) {
     const struct task *t = c->inst->task;
     for (size_t i = 0; i < t->ntensors; i++) {
         size_t bytes = c->inst->tensors[i].bytes;
         if (!tensor_is_input(&t->tensors[i]) || tensor_is_output(&t->tensors[i]) ||
-            memcmp(c->map + c->offset[i], c->inputs + c->offset[i], bytes) == 0)
+            parallel_equal(j->threads, c->map + c->offset[i], c->inputs + c->offset[i], bytes))
             continue;
         memcpy(c->map + c->offset[i], c->inputs + c->offset[i], bytes); /* for the next one */
         return rule(r, VERDICT_MODIFIED_INPUT, "changed its input %.*s",
@@ -338,14 +366,15 @@ static bool check_inputs(const struct test_case *c, struct ruling *r) {
     return true;
 }
 
-static bool check_written(const struct test_case *c, const struct reference *ref,
-                          struct ruling *r) {
+static bool check_written(const struct judge *j, const struct test_case *c,
+                          const struct reference *ref, struct ruling *r) {
     size_t first = 0;
     if (c->inst->task->tensors[ref->tensor].role != TENSOR_OUT)
         return true; /* written in place: it never held poison */
     uint64_t n = poison_count(c->inst->task->tensors[ref->tensor].dtype, c->key,
                               c->map + c->offset[ref->tensor], ref->value, ref->estimate,
-                              accuracy_limits(c->inst->task->accuracy).worst, ref->count, &first);
+                              accuracy_limits(c->inst->task->accuracy).worst, ref->count,
+                              j->threads, &first);
     return !n || rule_unwritten(r, c->inst, ref->tensor, n, (int64_t)first);
 }
 
@@ -368,9 +397,9 @@ static bool check_values(const struct judge *j, const struct test_case *c,
 }
 
 static void rule_on(const struct judge *j, const struct test_case *c, struct ruling *r) {
-    bool ok = check_canaries(c, r) && check_inputs(c, r);
+    bool ok = check_canaries(c, r) && check_inputs(j, c, r);
     for (size_t i = 0; ok && i < c->nrefs; i++)
-        ok = check_written(c, &c->refs[i], r);
+        ok = check_written(j, c, &c->refs[i], r);
     for (size_t i = 0; ok && i < c->nrefs; i++)
         ok = check_bools(c, &c->refs[i], r);
     for (size_t i = 0; ok && i < c->nrefs; i++)

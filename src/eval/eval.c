@@ -50,7 +50,7 @@ struct work {
 
 /* Candidates that are timed interleaved. */
 struct duel {
-    struct work *of[EVALUATOR_MAX_DUEL];
+    struct work *of[EVALUATOR_MAX_DUEL]; /* NULL: who is the fastest when the job is sent */
     size_t n;
     evaluator_duel_fn *done;
     void *ctx;
@@ -160,7 +160,7 @@ static void give_up(struct work *w, const struct err *why) {
 static json *duel_job(const struct work *w, struct buf *blob) {
     struct job_module m[EVALUATOR_MAX_DUEL];
     for (size_t i = 0; i < w->duel->n; i++) {
-        const struct work *k = w->duel->of[i];
+        const struct work *k = w->duel->of[i] ? w->duel->of[i] : w->e->incumbent;
         m[i] = (struct job_module){&k->trials.task_plan, k->module.n};
         buf_puts(blob, k->module);
     }
@@ -243,19 +243,19 @@ static void make_incumbent(struct work *w) {
 
 static void challenge_ended(void *ctx, const json *result, str why) {
     struct work *w = ctx;
+    const struct evaluator *e = w->e;
     struct record_input in = record_input(w);
-    bool better = result && is_faster(result);
     (void)why; /* a duel that did not take place leaves the first measurement */
     json *record = record_duel(&in, w->result, result);
-    if (better) {
-        json_get_f64(record, "time_s", &w->time_s);
+    json_get_f64(record, "time_s", &w->time_s);
+    /* Where several duel at once it may have beaten one that lost to another meanwhile. */
+    if (result && is_faster(result) && (e->workers == 1 || w->time_s < e->incumbent->time_s))
         make_incumbent(w);
-    }
     deliver(w, record);
 }
 
 static void challenge(struct work *w) {
-    struct duel d = {.of = {w, w->e->incumbent}, .n = 2, .done = challenge_ended, .ctx = w};
+    struct duel d = {.of = {w, NULL}, .n = 2, .done = challenge_ended, .ctx = w};
     duel_start(w->e, &d);
 }
 
@@ -484,6 +484,7 @@ static void set_task(struct evaluator *e) {
     buf_puts(&blob, e->harness);
     json_set_str(head, "task", e->o.task->text);
     json_set_str(head, "file", e->o.task->file);
+    json_set_bool(head, "once", e->o.candidates == 1);
     json_set_i64(head, "oracle", (int64_t)e->oracle.n);
     json_set_i64(head, "harness", (int64_t)e->harness.n);
     links_set_task(e->links, head, buf_str(&blob));

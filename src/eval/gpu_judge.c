@@ -57,8 +57,6 @@ struct gpu_judge {
     bool full; /* there is no memory for a workspace */
 };
 
-static bool drop_oldest(void *ctx);
-
 /* ---- the engine ---- */
 
 static bool engine_alloc(void *ctx, size_t bytes, uint64_t *address, struct err *err) {
@@ -66,7 +64,7 @@ static bool engine_alloc(void *ctx, size_t bytes, uint64_t *address, struct err 
     int code;
     do
         code = j->cuda.memory_alloc(address, bytes);
-    while (code == CU_OUT_OF_MEMORY && drop_oldest(j));
+    while (code == CU_OUT_OF_MEMORY && gpu_memory_make_room(&j->memory));
     return cuda_try(&j->cuda, code, err, "memory for the judge");
 }
 
@@ -313,10 +311,10 @@ static bool make_workspaces(struct gpu_judge *j, const json *sizes, struct err *
 
 /* ---- telling the device ---- */
 
-static bool send_buffers(struct gpu_judge *j, int64_t device, struct err *err) {
+static bool send_buffers(struct gpu_judge *j, struct err *err) {
     struct sending s;
     bool ok = true;
-    sending_start(&s, &j->memory, device);
+    sending_start(&s, &j->memory);
     for (size_t i = 0; ok && i < j->nbatch; i++)
         for (size_t k = 0; ok && k < j->task->ntensors; k++)
             ok = sending_add(&s, &j->batch[i]->tensor[k], err);
@@ -402,8 +400,7 @@ static bool prepare_case(struct gpu_judge *j, const json *head, const json *spec
 static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
     struct gpu_judge *j = ctx;
     const json *cases = json_get(head, "cases");
-    int64_t device = 0;
-    json_get_i64(head, "device", &device);
+    json_get_i64(head, "device", &j->memory.device);
     j->nbatch = 0;
     if (!j->oracle || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
         return err_set(err, ERR_ENV, "bad message: prepare");
@@ -418,7 +415,7 @@ static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
         json_set_str(out, "why", str_view(err->text));
         return true;
     }
-    if (!wait_done(j, err) || !send_buffers(j, device, err))
+    if (!wait_done(j, err) || !send_buffers(j, err))
         return false;
     json *made = json_array(), *workspaces = json_array();
     for (size_t i = 0; i < j->nbatch; i++)

@@ -4,9 +4,12 @@
 #include "device/wire.h"
 #include "kernel/candidate.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #define SPARE_BYTES (64u << 20) /* larger ones do not wait */
+#define LET_GO_MS   5
+#define LET_GO_MOST 100 /* times that, for the device to let go of memory */
 
 static void release(struct gpu_memory *m, struct shared *s) {
     if (!m->dropped)
@@ -43,6 +46,19 @@ static bool give_up_something(struct gpu_memory *m) {
     return true;
 }
 
+bool gpu_memory_make_room(struct gpu_memory *m) {
+    size_t before = cuda_free_bytes(m->cuda);
+    struct sending s;
+    struct err ignored = {0};
+    if (!give_up_something(m))
+        return false;
+    sending_start(&s, m);
+    sending_end(&s, true, &ignored); /* a device that is gone holds nothing */
+    for (int i = 0; i < LET_GO_MOST && cuda_free_bytes(m->cuda) <= before; i++)
+        poll(NULL, 0, LET_GO_MS);
+    return true;
+}
+
 static bool create(struct gpu_memory *m, size_t bytes, struct shared *out, bool *full,
                    struct err *err) {
     *out = (struct shared){.id = ++m->next_id};
@@ -50,7 +66,7 @@ static bool create(struct gpu_memory *m, size_t bytes, struct shared *out, bool 
     if (*full)
         return err_set(err, ERR_ENV, "%zu bytes are more than the GPU has", bytes);
     while (!vmm_create(m->cuda, bytes, &out->memory, full, err)) {
-        if (!*full || !give_up_something(m))
+        if (!*full || !gpu_memory_make_room(m))
             return false;
         *err = (struct err){0};
     }
@@ -94,8 +110,8 @@ size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region
 
 /* ---- telling the device ---- */
 
-void sending_start(struct sending *s, struct gpu_memory *m, int64_t device) {
-    *s = (struct sending){.m = m, .device = device, .head = json_object(), .buffers = json_array()};
+void sending_start(struct sending *s, struct gpu_memory *m) {
+    *s = (struct sending){.m = m, .head = json_object(), .buffers = json_array()};
 }
 
 static void sending_clear(struct sending *s) {
@@ -116,12 +132,12 @@ static bool send_now(struct sending *s, struct err *err) {
     m->dropped = NULL;
     bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, s->head, (str){0}, s->fds, s->n, err);
     sending_clear(s);
-    sending_start(s, m, s->device);
+    sending_start(s, m);
     return ok;
 }
 
 bool sending_add(struct sending *s, struct shared *b, struct err *err) {
-    if (!b->memory.address || b->sent == s->device)
+    if (!b->memory.address || b->sent == s->m->device)
         return true;
     if ((s->n == FRAME_MAX_FDS && !send_now(s, err)) ||
         !vmm_export(s->m->cuda, &b->memory, &s->fds[s->n], err))
@@ -131,7 +147,7 @@ bool sending_add(struct sending *s, struct shared *b, struct err *err) {
     json_set_i64(o, "id", b->id);
     json_set_i64(o, "bytes", (int64_t)b->memory.mapped);
     json_push(s->buffers, o);
-    b->sent = s->device;
+    b->sent = s->m->device;
     return true;
 }
 

@@ -28,10 +28,15 @@ struct gpu_memory {
     int64_t next_id;
     json *dropped; /* ids the device has not been told of; or NULL */
     bool reset_sent;
+    int64_t device; /* the process that buffers are sent to */
     /* Asked when the GPU is full: gives something up, or false. */
     bool (*make_room)(void *ctx);
     void *ctx;
 };
+
+/* Gives something up and waits until the device has let go of it as well, which is when its memory
+ * is free. False: there is nothing left to give up. */
+bool gpu_memory_make_room(struct gpu_memory *m);
 
 /* Fails with *full set where the GPU does not have that much. `odd`: at an odd multiple of the
  * alignment, so that nothing can rely on more. */
@@ -48,12 +53,11 @@ size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region
 /* Telling a device process of buffers it has not got yet. */
 struct sending {
     struct gpu_memory *m;
-    int64_t device;
     json *head, *buffers;
     int fds[FRAME_MAX_FDS];
     size_t n;
 };
-void sending_start(struct sending *s, struct gpu_memory *m, int64_t device);
+void sending_start(struct sending *s, struct gpu_memory *m); /* to m->device */
 bool sending_add(struct sending *s, struct shared *b, struct err *err);
 bool sending_end(struct sending *s, bool ok, struct err *err); /* ok false: nothing is sent */
 

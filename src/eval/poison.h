@@ -9,11 +9,12 @@
 
 #include "spec/task.h"
 
-void poison_fill(enum dtype t, uint64_t key, size_t count, void *dst);
+void poison_fill(enum dtype t, uint64_t key, size_t count, unsigned threads, void *dst);
 /* Elements whose bits are still the poison; *first is the lowest. An integer that is within
  * worst·estimate of what is expected may have been written. */
 uint64_t poison_count(enum dtype t, uint64_t key, const void *got, const double *expected,
-                      const double *estimate, double worst, size_t count, size_t *first);
+                      const double *estimate, double worst, size_t count, unsigned threads,
+                      size_t *first);
 
 void canary_fill(uint64_t key, void *dst, size_t bytes);
 bool canary_holds(uint64_t key, const void *p, size_t bytes, size_t *first);

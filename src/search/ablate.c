@@ -7,16 +7,18 @@
 #define POOL_SEED                                                                                  \
     0x706f6f6c /* of the cold replays that the pool is made of: none of the others'                \
                 */
-#define CONFIDENCE  0.95
-#define SAME_ENOUGH 0.01 /* a cold run that gains less has no way to be halfway on */
+#define CONFIDENCE 0.95
+/* A cold run that gains less than this has no way to be halfway on: measured twice, a kernel's
+ * times differ by as much. */
+#define SAME_ENOUGH 0.005
 
+enum { ROOFLINE = 1, PLAN = 2, CREDIT = 4, HISTORY = 8 };
 static const struct {
     const char *name, *what;
     enum search_how how;
-    bool roofline, history;
+    unsigned has;
 } variants[VARIANT_COUNT] = {
-#define VARIANT(id, name, how, roofline, history, what)                                            \
-    [VARIANT_##id] = {name, what, how, roofline, history},
+#define VARIANT(id, name, how, mechanisms, what) [VARIANT_##id] = {name, what, how, mechanisms},
 #include "search/variant.def"
 #undef VARIANT
 };
@@ -44,7 +46,9 @@ static struct replay_options options(const struct ablation *x, const struct tabl
                                    .agent = x->o->agent,
                                    .seed = seed,
                                    .how = variants[v].how,
-                                   .roofline = variants[v].roofline,
+                                   .roofline = variants[v].has & ROOFLINE,
+                                   .unplanned = !(variants[v].has & PLAN),
+                                   .uncredited = !(variants[v].has & CREDIT),
                                    .population = x->o->population,
                                    .candidates = x->o->candidates};
 }
@@ -79,7 +83,7 @@ static void fill_cell(struct ablation *x, const struct table *t, enum variant v,
     for (size_t i = 0; i < x->o->seeds; i++) {
         struct replay_options o = options(x, t, v, i + 1);
         struct replay r;
-        o.history = variants[v].history ? history : NULL;
+        o.history = variants[v].has & HISTORY ? history : NULL;
         arena_reset(a);
         replay_run(&o, a, &r);
         cell->need[i] = (double)replay_need(&r, t, ABLATE_NEAR, x->o->candidates + 1);
@@ -173,19 +177,37 @@ static struct interval bootstrap_relative(const struct ablate *x, size_t seeds, 
 
 static void count_sources(const struct table *t, struct ablate_row *row) {
     for (size_t i = 0; i < t->n; i++) {
-        bool first = t->rows[i].written;
-        for (size_t k = 0; first && k < i; k++)
-            first = !t->rows[k].written || t->rows[k].source != t->rows[i].source;
+        bool first = table_is_first(t, i);
         row->sources += first;
         row->near += first && t->rows[i].time_s <= t->best_s * (1 + ABLATE_NEAR);
     }
 }
 
-static double halfway(const struct ablate_row *row) {
-    double first = row->cell[VARIANT_EVOLVE].first, last = row->cell[VARIANT_EVOLVE].last;
-    if (!(first > last * (1 + SAME_ENOUGH)) || !row->recalled)
-        return NAN;
-    return log(first / row->cell[VARIANT_HISTORY].first) / log(first / last);
+/* The mean logarithm of times over times. */
+static double mean_gap(const double *over, const double *under, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(over[i] / under[i]) / (double)n;
+    return sum;
+}
+
+static void find_halfway(struct ablate_row *row, size_t seeds) {
+    const struct ablate_cell *cold = &row->cell[VARIANT_EVOLVE],
+                             *warm = &row->cell[VARIANT_HISTORY];
+    row->cold_gap = mean_gap(cold->first_s, cold->last_s, seeds);
+    row->warm_gap = mean_gap(warm->first_s, cold->last_s, seeds);
+    row->halfway =
+        row->recalled && row->cold_gap >= SAME_ENOUGH ? 1 - row->warm_gap / row->cold_gap : NAN;
+}
+
+static double find_overall(const struct ablate *x) {
+    double cold = 0, warm = 0;
+    for (size_t i = 0; i < x->n; i++)
+        if (isfinite(x->rows[i].halfway)) {
+            cold += x->rows[i].cold_gap;
+            warm += x->rows[i].warm_gap;
+        }
+    return cold > 0 ? 1 - warm / cold : NAN;
 }
 
 static void fill_row(struct ablation *x, size_t i) {
@@ -193,12 +215,14 @@ static void fill_row(struct ablation *x, size_t i) {
     struct ablate_row *row = &x->out->rows[i];
     struct history near;
     struct history_run own;
+    struct recalled recalled;
     row->table = t;
     count_sources(t, row);
     history_init(&near);
     history_describe(&t->briefing, arena_cstr(x->a, t->device), t->estimated, x->a, &own);
     history_retrieve(&x->pool, &own, false, RECALL_RUNS, &near);
-    row->recalled = near.n;
+    recall_make(&near, &t->briefing, x->a, &recalled);
+    row->recalled = recalled.nruns;
     for (int v = 0; v < VARIANT_COUNT; v++) {
         struct ablate_cell *c = &row->cell[v];
         fill_cell(x, t, (enum variant)v, &near, c);
@@ -207,7 +231,7 @@ static void fill_row(struct ablation *x, size_t i) {
         c->last = median_of(c->last_s, x->o->seeds) / t->best_s;
     }
     row->hard = row->cell[VARIANT_RANDOM].median.value >= ABLATE_LONG;
-    row->halfway = halfway(row);
+    find_halfway(row, x->o->seeds);
     history_release(&near);
 }
 
@@ -220,6 +244,7 @@ void ablate_run(const struct ablate_options *o, struct arena *a, struct ablate *
         fill_row(&x, i);
         out->nhard += out->rows[i].hard;
     }
+    out->halfway = find_overall(out);
     for (int v = 0; v < VARIANT_COUNT; v++) {
         out->hard[v] = bootstrap_relative(out, o->seeds, (enum variant)v, true);
         out->easy[v] = bootstrap_relative(out, o->seeds, (enum variant)v, false);

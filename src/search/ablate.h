@@ -9,7 +9,7 @@
 #include "search/replay.h"
 
 enum variant {
-#define VARIANT(id, name, how, roofline, history, what) VARIANT_##id,
+#define VARIANT(id, name, how, mechanisms, what) VARIANT_##id,
 #include "search/variant.def"
 #undef VARIANT
     VARIANT_COUNT
@@ -47,8 +47,10 @@ struct ablate_row {
     size_t recalled; /* runs of history */
     bool hard;       /* random search's median need is ABLATE_LONG or more */
     struct ablate_cell cell[VARIANT_COUNT];
-    double halfway; /* where history's first generation lies between a cold run's first (0) and last
-                       (1), in logarithms; NAN where those are the same */
+    /* Mean logarithms over the seeds: how far the best of a first generation, a cold one and one
+     * with history, is from the end of a cold run. */
+    double cold_gap, warm_gap;
+    double halfway; /* the share of the cold gap that history closes; NAN where there is none */
 };
 struct ablate {
     struct ablate_row *rows;
@@ -57,6 +59,7 @@ struct ablate {
      * where there are none. */
     struct interval hard[VARIANT_COUNT], easy[VARIANT_COUNT];
     size_t nhard;
+    double halfway; /* of all gaps together; NAN where there is none */
     size_t searches;
 };
 /* In the arena. */

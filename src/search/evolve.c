@@ -173,8 +173,8 @@ void evolve_random(const struct evolve *e, struct rng r, struct strategy *out) {
 /* ---- proposals ---- */
 
 static void propose_evolved(struct evolve *e, struct proposal *out) {
-    bool informed = isfinite(e->best_s) || e->o.nprecedents;
-    if (e->turn % CROSS_EVERY == 0 &&
+    bool informed = !e->o.uncredited && (isfinite(e->best_s) || e->o.nprecedents);
+    if ((e->o.uncredited || e->turn % CROSS_EVERY == 0) &&
         evolve_parents(e, part_stream(e, PART_PARENTS), &out->x, &out->y))
         out->from = FROM_PARENTS;
     else if (informed &&

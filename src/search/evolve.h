@@ -30,6 +30,7 @@ struct evolve_options {
     struct ground ground;
     uint64_t seed;
     enum search_how how;
+    bool uncredited;            /* every child is the crossover role's: to measure credit by */
     enum regime regime;         /* REGIME_COUNT: not told */
     size_t population, plateau; /* not 0 */
     size_t window;              /* not 0 */

@@ -1,26 +1,42 @@
 #include "search/search_private.h"
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SEEDS_MOST    16
 #define OVERLAP_LEAST 0.75
 #define SEEDS_RUN     4
 
+/* Widths are in elements; what carries over to another type is their bytes. */
+static int64_t carried(const struct history_run *run, const struct briefing *b, str name,
+                       int64_t value) {
+    int64_t bytes = value * (int64_t)dtype_info(run->features.dtype)->bytes;
+    int64_t own = bytes / (int64_t)dtype_info(b->features.dtype)->bytes;
+    return !str_is(name, "vector-width") ? value : own > 0 ? own : 1;
+}
+
+/* The nearest value that the catalogue has. */
+static void put_nearest(const struct decision *d, int64_t value, int64_t *out) {
+    for (size_t i = 0; i < d->nvalues; i++)
+        if (i == 0 || llabs(d->values[i] - value) < llabs(*out - value))
+            *out = d->values[i];
+}
+
 /* The text's decisions as far as the catalogue has them, made legal here. */
-static void adopt(const struct briefing *b, str text, struct strategy *out) {
+static void adopt(const struct history_run *run, const struct briefing *b, str text,
+                  struct strategy *out) {
+    const struct catalogue *c = b->catalogue;
     str word;
-    strategy_fallback(b->catalogue, &b->ground, out);
+    strategy_fallback(c, &b->ground, out);
     while (str_word(&text, ' ', &word)) {
-        char name[64];
         size_t eq = str_find(word, S("="));
+        str name = str_cut(word, 0, eq);
         int64_t value;
-        if (eq < sizeof name && str_to_i64(str_from(word, eq + 1), &value)) {
-            snprintf(name, sizeof name, "%.*s", (int)eq, word.p);
-            strategy_put(b->catalogue, out, name, value);
-        }
+        for (size_t i = 0; i < c->n && str_to_i64(str_from(word, eq + 1), &value); i++)
+            if (str_eq(name, c->decisions[i].name))
+                put_nearest(&c->decisions[i], carried(run, b, name, value), &out->value[i]);
     }
-    strategy_repair(b->catalogue, &b->ground, out);
+    strategy_repair(c, &b->ground, out);
 }
 
 /* How many of the task's decisions a run's strategies have, as a share. */
@@ -81,7 +97,7 @@ static void add_seeds(const struct history *h, const struct briefing *b, struct 
             struct tried p;
             if (at == run->n || overlap(run, b) < OVERLAP_LEAST)
                 continue;
-            adopt(b, run->trials[at].strategy, &p.strategy);
+            adopt(run, b, run->trials[at].strategy, &p.strategy);
             p.time_s = run->trials[at].ratio;
             p.where = origin(run, a);
             if (!has_seed(b, out, &p.strategy))
@@ -105,7 +121,7 @@ static void add_precedents(const struct history_run *run, const struct briefing 
     for (size_t i = 0; n && i < run->n; i++) {
         struct precedent *p = &out->precedents[out->nprecedents++];
         double ratio = run->trials[i].ratio;
-        adopt(b, run->trials[i].strategy, &p->strategy);
+        adopt(run, b, run->trials[i].strategy, &p->strategy);
         p->log_time = (isfinite(ratio) ? log(ratio) : slowest + CREDIT_REJECTED) - mean;
         p->weight = run->weight;
     }

@@ -110,6 +110,7 @@ static void set_up(struct player *p) {
                                 .ground = t->briefing.ground,
                                 .seed = o->seed,
                                 .how = o->how,
+                                .uncredited = o->uncredited,
                                 .regime =
                                     o->roofline ? briefing_regime(&t->briefing) : REGIME_COUNT,
                                 .population = population,
@@ -126,7 +127,7 @@ static void set_up(struct player *p) {
     p->row = arena_array(p->a, size_t, o->candidates);
     p->trial = arena_array(p->a, size_t, o->candidates);
     p->out->trials = arena_array(p->a, struct replay_trial, o->candidates);
-    if (o->how != SEARCH_RANDOM)
+    if (o->how != SEARCH_RANDOM && !o->unplanned)
         ask_plan(p, o->how == SEARCH_ONCE ? o->candidates : search_plan(population));
 }
 

@@ -13,6 +13,8 @@ struct replay_options {
     uint64_t seed;
     enum search_how how;
     bool roofline;
+    bool unplanned;                /* no proposals of the planner */
+    bool uncredited;               /* children by crossover alone */
     const struct history *history; /* retrieved for the task; NULL: none */
     size_t population;             /* 0: as search.h */
     size_t candidates;             /* budget; not 0 */

@@ -56,6 +56,14 @@ static double special_sum(unsigned n, const float *a, const float *b, unsigned s
     return sum == sum && !isinf(sum) ? 0.0 : sum;
 }
 
+/* v·2^e, rounded like ldexp's: exponents here lie far inside those of normal doubles. */
+static inline double scaled(double v, int e) {
+    uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return v * power;
+}
+
 double tile_dot_exact(const struct tile_model *m, unsigned n, const float *a, const int32_t *ae,
                       const float *b, const int32_t *be, unsigned step, float c, int32_t ce) {
     int32_t top = ce;
@@ -70,10 +78,10 @@ double tile_dot_exact(const struct tile_model *m, unsigned n, const float *a, co
         return special_sum(n, a, b, step, c);
     if (top == TILE_ZERO)
         return 0.0;
-    int64_t sum = (int64_t)ldexp(c, m->frac - top);
+    int64_t sum = (int64_t)scaled(c, m->frac - top);
     for (unsigned i = 0; i < n; i++)
-        sum += (int64_t)ldexp((double)a[i] * b[i * step], m->frac - top);
-    return ldexp((double)sum, top - m->frac);
+        sum += (int64_t)scaled((double)a[i] * b[i * step], m->frac - top);
+    return scaled((double)sum, top - m->frac);
 }
 
 float tile_round_f32(const struct tile_model *m, double sum) {
@@ -83,8 +91,8 @@ float tile_round_f32(const struct tile_model *m, double sum) {
     frexp(sum, &e); /* 2^(e-1) <= |sum| < 2^e */
     if (isinf(sum) || e > 128)
         return sum > 0 ? INFINITY : -INFINITY;
-    int last = (e - 1 < -126 ? -126 : e - 1) - m->out;         /* exponent of the last bit kept */
-    return (float)ldexp(trunc(ldexp(sum, -last)) + 0.0, last); /* a zero has no sign */
+    int last = (e - 1 < -126 ? -126 : e - 1) - m->out;           /* exponent of the last bit kept */
+    return (float)scaled(trunc(scaled(sum, -last)) + 0.0, last); /* a zero has no sign */
 }
 uint32_t tile_round_f16(double sum) {
     uint32_t h = sum == sum ? double_to_half(sum) : 0x7fffu;

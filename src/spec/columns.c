@@ -1,14 +1,12 @@
 /* Columns: a term each for the results of all lanes. Loops without branches, so that they become
  * vector arithmetic; what is out of the ordinary is found at the end and looked at again. */
+#include "base/wide.h"
+
 #include "spec/fold.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 void columns_start(struct columns *c, const struct fold *f) {
     double first = fold_first(f);
@@ -62,7 +60,7 @@ static void add_levels(struct columns *c, size_t k, size_t n) {
     }
 }
 
-static void close_chain(struct columns *c, size_t n) {
+WIDE static void close_chain(struct columns *c, size_t n) {
     const struct fold *f = c->f;
     double length = (double)c->length;
     note_odd(c, n);
@@ -90,7 +88,7 @@ static void carry(struct columns *c, size_t n) {
     memset(c->e, 0, n * sizeof *c->e);
 }
 
-static void sum_all(struct columns *restrict c, const struct reg *restrict t, size_t n) {
+WIDE static void sum_all(struct columns *restrict c, const struct reg *restrict t, size_t n) {
     for (size_t l = 0; l < n; l++) {
         double v = t->v[l], s = c->s[l] + v;
         double run = fold_repeats(v, c->last[l], s) ? c->run[l] : 0;
@@ -111,8 +109,8 @@ static void sum_all(struct columns *restrict c, const struct reg *restrict t, si
 }
 
 /* A product that is summed, without a pass of its own; lone: x is the same in all lanes. */
-static void sum_products(struct columns *restrict c, const double *restrict x,
-                         const double *restrict y, bool lone, size_t n) {
+WIDE static void sum_products(struct columns *restrict c, const double *restrict x,
+                              const double *restrict y, bool lone, size_t n) {
     double first = x[0];
     if (lone)
         for (size_t l = 0; l < n; l++) {
@@ -144,8 +142,8 @@ void columns_add_product(struct columns *c, const struct reg *x, bool x_lone, co
         carry(c, n);
 }
 
-static void sum_some(struct columns *restrict c, const struct reg *restrict t,
-                     const struct reg *restrict guard, size_t n) {
+WIDE static void sum_some(struct columns *restrict c, const struct reg *restrict t,
+                          const struct reg *restrict guard, size_t n) {
     bool exact = c->f->exact;
     for (size_t l = 0; l < n; l++) {
         bool in = guard->v[l] != 0;
@@ -200,8 +198,8 @@ static void add_product(struct columns *c, const struct reg *t, const struct reg
     note_reach(c, t, guard, n);
 }
 
-static void extreme_exact(struct columns *restrict c, const double *restrict v, double want,
-                          size_t n) {
+WIDE static void extreme_exact(struct columns *restrict c, const double *restrict v, double want,
+                               size_t n) {
     for (size_t l = 0; l < n; l++) {
         bool better = (want * v[l] > want * c->s[l]) | (v[l] != v[l]);
         c->s[l] = better ? v[l] : c->s[l];

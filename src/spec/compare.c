@@ -2,15 +2,21 @@
  *
  * Classes first (NaN, infinities and their signs), values after. Work is cut into blocks of a fixed
  * size whose sums are added in order, so the result is the same for any number of threads. Every
- * comparison is written so that NaN fails it. */
+ * comparison is written so that NaN fails it.
+ *
+ * Where all of a stretch is finite and within its limits, quotients are made in vectors and added
+ * in the same order; any other stretch is judged element by element. */
+#include "base/wide.h"
+
 #include "spec/compare.h"
 
+#include "base/parallel.h"
 #include "spec/data.h"
-#include "spec/parallel.h"
 #include "spec/program.h"
+#include <float.h>
 #include <math.h>
 
-enum { BLOCK = 4096 };
+enum { BLOCK = 4096, STRETCH = 256 };
 
 /* The looser test widens every rounding to bf16's, but a kernel in that class rounds its inputs
  * too, which the estimate does not carry; where inputs cancel that is more. One element in so many
@@ -99,6 +105,57 @@ static void judge_truths(const struct comparing *c, struct compare_sum *t, int64
     }
 }
 
+struct quotients {
+    double r[STRETCH], looser[STRETCH];
+};
+
+/* judge_value's quotients; returns how many elements are not finite, or outside a limit. */
+WIDE static uint64_t divide(const struct comparing *c, const double *restrict v,
+                            const double *restrict estimate, const double *restrict g, size_t n,
+                            struct quotients *restrict q) {
+    double limit = c->worst_limit, scale = c->looser_scale, relative = c->looser_relative;
+    double least = c->looser_floor;
+    uint64_t odd = 0;
+    for (size_t k = 0; k < n; k++) {
+        double error = fabs(g[k] - v[k]);
+        double loose = estimate[k] * scale + fabs(v[k]) * relative + least;
+        double none = error == 0 ? 1.0 : 0.0; /* 0/0 is no error */
+        double r = error / (estimate[k] + none), looser = error / (loose + none);
+        bool good = (error <= DBL_MAX) & (estimate[k] >= 0) & (estimate[k] <= DBL_MAX) &
+                    (r <= limit) & (looser <= limit);
+        q->r[k] = r;
+        q->looser[k] = looser;
+        odd += good ? 0 : 1;
+    }
+    return odd;
+}
+
+static double largest_of(const double *v, size_t n) {
+    double most = 0;
+    for (size_t k = 0; k < n; k++)
+        most = fabs(v[k]) > most ? fabs(v[k]) : most;
+    return most;
+}
+
+/* Elements at … at + n - 1, at most STRETCH. False: something is out of the ordinary, and nothing
+ * was added. */
+static bool judge_stretch(const struct comparing *c, struct compare_sum *t, int64_t at,
+                          const double *g, size_t n) {
+    const double *v = c->ref->value + at;
+    struct quotients q;
+    if (c->ref->ties || divide(c, v, c->ref->estimate + at, g, n, &q) > 0)
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        t->squares += q.r[k] * q.r[k];
+        t->looser_squares += q.looser[k] * q.looser[k];
+        t->worst = q.r[k] > t->worst ? q.r[k] : t->worst;
+    }
+    double largest = largest_of(v, n);
+    t->largest = largest > t->largest ? largest : t->largest;
+    t->judged += n;
+    return true;
+}
+
 static void compare_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
     const struct comparing *c = ctx;
     size_t size = dtype_info(c->dtype)->bytes;
@@ -108,8 +165,12 @@ static void compare_piece(void *ctx, unsigned part, int64_t first, int64_t last)
         int64_t at = b * BLOCK, rest = (int64_t)c->ref->count - at;
         size_t n = rest < BLOCK ? (size_t)rest : BLOCK;
         data_load(c->dtype, (const char *)c->got + (size_t)at * size, n, got);
-        for (size_t k = 0; k < n; k++)
-            judge(c, &c->blocks[b], at + (int64_t)k, got[k]);
+        for (size_t k = 0; k < n; k += STRETCH) {
+            size_t some = n - k < STRETCH ? n - k : STRETCH;
+            if (!judge_stretch(c, &c->blocks[b], at + (int64_t)k, got + k, some))
+                for (size_t l = k; l < k + some; l++)
+                    judge(c, &c->blocks[b], at + (int64_t)l, got[l]);
+        }
         if (c->dtype == DTYPE_BOOL)
             judge_truths(c, &c->blocks[b], at, n);
     }

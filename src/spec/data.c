@@ -7,12 +7,12 @@
  * mirrored, values outside an assumed range are folded back into it. */
 #include "spec/data.h"
 
+#include "base/parallel.h"
 #include "spec/bind.h"
-#include "spec/parallel.h"
 #include "spec/scalar.h"
 #include "spec/source.h"
 
-enum { CHUNK = 256 };
+enum { CHUNK = SOURCE_MANY };
 
 static const char *const names[DATA_COUNT] = {
 #define DATA(id, name, what) name,
@@ -141,6 +141,17 @@ static double element(struct making *k, int64_t i) {
     return stored(k, kept(k, raw(k, from), from));
 }
 
+static void elements(struct making *k, int64_t first, size_t n, double *out) {
+    bool by_statement = k->m->in->task->tensors[k->tensor].dist.kind == DIST_DEFINED;
+    if (k->promise.any || by_statement) {
+        for (size_t l = 0; l < n; l++)
+            out[l] = element(k, first + (int64_t)l);
+        return;
+    }
+    source_value_many(&k->source, first, n, out);
+    source_stored_many(&k->source, dtype_info(k->source.dtype)->kind, out, n);
+}
+
 void data_fill(const struct inst *in, const struct data_scale *scale, size_t tensor,
                enum data_kind kind, uint64_t seed, int64_t first, int64_t count, void *dst) {
     struct maker m = {.in = in, .scale = scale, .kind = kind, .seed = seed};
@@ -151,8 +162,7 @@ void data_fill(const struct inst *in, const struct data_scale *scale, size_t ten
     BUG_IF(first < 0 || count < 0 || first > in->tensors[tensor].count - count);
     for (int64_t at = 0; at < count; at += CHUNK) {
         int64_t n = count - at < CHUNK ? count - at : CHUNK;
-        for (int64_t l = 0; l < n; l++)
-            chunk[l] = element(k, first + at + l);
+        elements(k, first + at, (size_t)n, chunk);
         data_store(k->source.dtype, chunk, (size_t)n, (char *)dst + (size_t)at * size);
     }
     maker_release(&m);

@@ -25,7 +25,7 @@ struct data_scale {
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out, struct err *err);
 /* The same factor of one kind, which is all that data of this kind need; 1 for the others. */
 bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,
-                         struct data_scale *out, struct err *err);
+                         unsigned threads, struct data_scale *out, struct err *err);
 
 /* Elements [first, first+count) of input tensor `tensor`, in its dtype, into dst. */
 void data_fill(const struct inst *in, const struct data_scale *scale, size_t tensor,

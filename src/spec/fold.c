@@ -1,12 +1,10 @@
 /* Rows: one result, term by term. And what rows and columns share. */
+#include "base/wide.h"
+
 #include "spec/fold.h"
 
 #include <float.h>
 #include <math.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 bool fold_ties(const struct fold *f, double best, double best_e, double v, double e) {
     if (isinf(e) || isinf(best_e))
@@ -50,14 +48,6 @@ bool fold_extreme(const struct fold *f, double *s, double *e, double v, double e
     *e = chosen;
     *s = better ? v : *s;
     return better;
-}
-
-unsigned fold_see(const struct fold *f, double v, double e) {
-    if (fabs(v) <= f->most && e <= DBL_MAX)
-        return 0;
-    if (isinf(e))
-        return SEEN_UNDEFINED;
-    return isnan(v) ? SEEN_NAN : isinf(v) ? SEEN_INFINITE : SEEN_OVERFLOW;
 }
 
 /* What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by

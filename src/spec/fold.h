@@ -20,6 +20,9 @@
 
 #include "spec/program.h"
 
+#include <float.h>
+#include <math.h>
+
 enum { CHAIN = 1024, CHAIN_LEVELS = 48 };
 
 struct fold {
@@ -123,7 +126,13 @@ bool fold_ties(const struct fold *f, double best, double best_e, double v, doubl
 /* The better of (s, e) and a term becomes (s, e). True: the term is. */
 bool fold_extreme(const struct fold *f, double *s, double *e, double v, double ev, bool doubtful);
 /* SEEN_… of a term; 0 when it is ordinary. */
-unsigned fold_see(const struct fold *f, double v, double e);
+static inline unsigned fold_see(const struct fold *f, double v, double e) {
+    if (fabs(v) <= f->most && e <= DBL_MAX)
+        return 0;
+    if (isinf(e))
+        return SEEN_UNDEFINED;
+    return isnan(v) ? SEEN_NAN : isinf(v) ? SEEN_INFINITE : SEEN_OVERFLOW;
+}
 void fold_finish(const struct fold *f, double count, double doubts, double at, unsigned seen,
                  double *v, double *e);
 

@@ -1,14 +1,12 @@
 /* Runs instructions. What each computes is in vector.c and read.c; here is which of them run, in
  * how many lanes, and what becomes of results that are out of the ordinary. */
+#include "base/wide.h"
+
 #include "spec/program.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 static void fill(double *d, double v, size_t n) {
     for (size_t l = 0; l < n; l++)
@@ -72,10 +70,12 @@ static double settled_error(const struct instr *i, const struct rules *r, const 
  * the mathematics comes back to a number: x/inf, exp(-inf), a comparison. */
 static void settle_open(const struct instr *i, struct reg *d, const struct reg *const *a,
                         size_t n) {
-    for (size_t k = 0; k < i->nargs; k++)
-        for (size_t l = 0; l < n; l++)
+    for (size_t k = 0; k < i->nargs; k++) {
+        bool finite = vector_ordinary(a[k], false, DBL_MAX, n);
+        for (size_t l = 0; l < n && !finite; l++)
             if (isinf(a[k]->v[l]) && a[k]->e[l] > 0 && isfinite(d->v[l]))
                 d->e[l] = i->type == VALUE_BOOL ? 1 : INFINITY;
+    }
 }
 
 static void settle(const struct instr *i, const struct rules *r, struct reg *d,
@@ -106,6 +106,11 @@ void machine_note_peak(struct machine *m, size_t lane, double v) {
     m->peak[lane] = v > m->peak[lane] ? v : m->peak[lane];
 }
 
+WIDE static void raise_all(double *restrict peak, const double *restrict v, size_t n) {
+    for (size_t l = 0; l < n; l++)
+        peak[l] = fabs(v[l]) > peak[l] ? fabs(v[l]) : peak[l];
+}
+
 /* Reads of lets were counted where the let was made; reads of reductions bring their peak along
  * (machine_read has noted it). */
 static void note_peaks(struct machine *m, const struct instr *i, const struct reg *d,
@@ -115,7 +120,11 @@ static void note_peaks(struct machine *m, const struct instr *i, const struct re
         return;
     if (i->op != OP_READ && i->op != OP_TO_REAL && i->op != OP_NODE)
         return;
-    for (size_t l = 0; l < m->n; l++)
+    bool plain =
+        !mask && !i->uniform && i->type == VALUE_REAL && vector_ordinary(d, false, DBL_MAX, m->n);
+    if (plain)
+        raise_all(m->peak, d->v, m->n);
+    for (size_t l = 0; l < m->n && !plain; l++)
         if (!mask || mask->v[l] != 0)
             machine_note_peak(m, l, lane_peak(i, d, a, i->uniform ? 0 : l));
 }

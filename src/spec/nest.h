@@ -12,6 +12,7 @@
 #ifndef SPEC_NEST_H
 #define SPEC_NEST_H
 
+#include "spec/finish.h"
 #include "spec/fold.h"
 #include "spec/program.h"
 
@@ -38,9 +39,7 @@ struct target {
     double *value, *error;
     double *peak; /* of each element; NULL: only the largest of all is wanted, or none */
     struct affine place;
-    /* What is stored for a value and a variance; NULL: both as they are. */
-    double (*finish)(const void *ctx, double *v, double variance);
-    const void *ctx;
+    const struct finish *finish; /* NULL: value and variance are stored as they are */
     /* Of argmax and argmin: bit (place·tie_words·64 + index - tie_lo) is set for an index that is
      * as good within the errors; NULL: the variance covers the distance to it. */
     uint64_t *ties;

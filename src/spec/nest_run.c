@@ -1,15 +1,13 @@
 /* Runs the loops of a nest, on several threads: an item is a block of lanes (points, columns), one
  * result (rows) or one scan. Items are independent of each other and of who runs them. */
+#include "base/wide.h"
+
 #include "spec/nest.h"
 
-#include "spec/parallel.h"
+#include "base/parallel.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
 
 enum pass { PASS_ADD, PASS_LOOK, PASS_TIES };
 
@@ -63,17 +61,46 @@ static int64_t place_of(const struct worker *w, size_t lane) {
 
 static void store(const struct nest *n, int64_t at, double v, double e, double peak) {
     const struct target *t = &n->target;
-    t->error[at] = t->finish ? t->finish(t->ctx, &v, e) : e;
+    if (t->finish)
+        finish_results(t->finish, &v, &e, 1);
     t->value[at] = v;
+    t->error[at] = e;
     if (t->peak)
         t->peak[at] = peak;
 }
 
+static void store_apart(const struct target *t, int64_t at, int64_t step, const double *v,
+                        const double *e, size_t n) {
+    double value[LANES], error[LANES];
+    memcpy(value, v, n * sizeof *v);
+    memcpy(error, e, n * sizeof *e);
+    if (t->finish)
+        finish_results(t->finish, value, error, n);
+    for (size_t l = 0; l < n; l++) {
+        t->value[at + (int64_t)l * step] = value[l];
+        t->error[at + (int64_t)l * step] = error[l];
+    }
+}
+
+static void store_together(const struct target *t, int64_t at, const double *v, const double *e,
+                           size_t n) {
+    memcpy(t->value + at, v, n * sizeof *v);
+    memcpy(t->error + at, e, n * sizeof *e);
+    if (t->finish)
+        finish_results(t->finish, t->value + at, t->error + at, n);
+}
+
 /* Results of lanes [0, n), with the peaks of their making. */
 static void store_lanes(struct worker *w, const double *v, const double *e) {
-    int64_t at = place_of(w, 0), step = w->m.n > 1 ? place_of(w, 1) - at : 0;
-    for (size_t l = 0; l < w->m.n; l++) {
-        store(w->n, at + (int64_t)l * step, v[l], e[l], w->m.peak[l]);
+    const struct target *t = &w->n->target;
+    int64_t at = place_of(w, 0), step = w->m.n > 1 ? place_of(w, 1) - at : 1;
+    if (step == 1)
+        store_together(t, at, v, e, w->m.n);
+    else
+        store_apart(t, at, step, v, e, w->m.n);
+    for (size_t l = 0; l < w->m.n && w->n->p.track_peak; l++) {
+        if (t->peak)
+            t->peak[at + (int64_t)l * step] = w->m.peak[l];
         w->peak = w->m.peak[l] > w->peak ? w->m.peak[l] : w->peak;
     }
 }

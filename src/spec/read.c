@@ -1,16 +1,14 @@
 /* Reads: one element, a run of them, elements a stride apart, or each lane at a place of its own.
  * Lanes beyond a pad's edge take the pad's value; lanes beyond the tensor, which only occur where
  * the result is never used, are undefined (program.h, invariant 3). */
+#include "base/wide.h"
+
 #include "spec/program.h"
 
 #include "base/checked.h"
 #include "spec/data.h"
 #include <math.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")
-#endif
 
 /* Lanes [from, to) of a block. */
 struct span {

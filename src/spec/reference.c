@@ -6,19 +6,18 @@
  * evaluated once, not once a term. A stage is also evaluated at points that the statement then does
  * not use (on the other side of an `if`, outside a triangle): program.h says why that does no harm.
  *
- * Lets keep their values and variances in heap arrays until the end; a typed let is rounded to its
- * type. An output's value stays the fp64 one; what storing it in its type costs goes into the
- * estimate. */
+ * Lets keep their values and variances in heap arrays until the end. How results are stored is in
+ * finish.c. */
 #include "spec/reference.h"
 
 #include "base/checked.h"
 #include "spec/bind.h"
 #include "spec/bounds.h"
-#include "spec/convert.h"
 #include "spec/data.h"
+#include "spec/finish.h"
 #include "spec/nest.h"
 #include "spec/scalar.h"
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 enum { STAGES_MOST = 256 };
@@ -35,6 +34,9 @@ struct evaluation {
     int64_t tie_lo[TASK_MAX_TENSORS];
     size_t tie_words[TASK_MAX_TENSORS];
     struct content contents[TASK_MAX_TENSORS + STAGES_MOST];
+    /* Of an earlier evaluation: memory that is used again. */
+    struct reference *old;
+    size_t nold;
     /* Of the statement at hand. */
     const struct statement *s;
     struct stage stages[STAGES_MOST];
@@ -43,81 +45,16 @@ struct evaluation {
     struct err *err;
 };
 
-/* How results of a statement are stored. */
-struct storing {
-    enum dtype dtype;
-    bool typed_let, output;
-    struct limits limits;
-};
-
-/* A stored integer is exact or, outside its type, undefined. */
-static double integer_estimate(enum dtype t, double v, double variance) {
-    double lo, hi;
-    dtype_limits(t, &lo, &hi);
-    return v >= lo && v <= hi ? sqrt(variance) : INFINITY;
-}
-
-/* Storing must not eat up the allowance of the arithmetic, nor be multiplied by it: its share is
- * set so that rms_limit shares are half an ulp. */
-static double float_estimate(const struct storing *r, double *v, double variance) {
-    double s = sqrt(variance), edge = dtype_overflow(r->dtype), room = r->limits.worst * s;
-    if (isinf(*v))
-        return variance > 0; /* NaN will do */
-    if (fabs(*v) >= edge + room) {
-        *v = copysign(INFINITY, *v);
-        return 0;
-    }
-    if (fabs(*v) > edge - room)
-        return INFINITY;
-    if (variance == 0 && dtype_round(r->dtype, *v) == *v)
-        return 0;
-    double share = dtype_half_ulp(r->dtype, *v) / r->limits.rms;
-    return sqrt(variance + share * share);
-}
-
-static double output_estimate(const struct storing *r, double *v, double variance) {
-    char kind = dtype_info(r->dtype)->kind;
-    if (isinf(variance) || (isnan(*v) && kind != 'f'))
-        return INFINITY;
-    if (isnan(*v))
-        return 0;
-    return kind == 'f' ? float_estimate(r, v, variance) : integer_estimate(r->dtype, *v, variance);
-}
-
-/* A typed let rounds. Away from a rounding boundary every honest evaluation rounds to the same
- * number and its error is gone; near one it may be off by a whole step. */
-static double let_variance(const struct storing *r, double *v, double variance) {
-    char kind = dtype_info(r->dtype)->kind;
-    double exact = *v;
-    if (!r->typed_let || isinf(variance) || !isfinite(exact))
-        return variance;
-    if (kind != 'f')
-        return isinf(integer_estimate(r->dtype, exact, 0)) ? INFINITY : variance;
-    *v = dtype_round(r->dtype, exact);
-    double half = dtype_half_ulp(r->dtype, exact);
-    double room = r->limits.worst * sqrt(variance);
-    if (isinf(*v) || room == 0)
-        return 0;
-    bool near = fabs(exact - *v) + room >= half;
-    return near ? variance + 4 * half * half : 0;
-}
-
-static double finish_result(const void *ctx, double *v, double variance) {
-    const struct storing *r = ctx;
-    return r->output ? output_estimate(r, v, variance) : let_variance(r, v, variance);
-}
-
 static bool all_finite(enum dtype t, const void *data, int64_t count) {
-    enum { CHUNK = 1024 };
     size_t size = dtype_info(t)->bytes;
-    double v[CHUNK], odd = 0;
-    for (int64_t at = 0; at < count && dtype_info(t)->kind == 'f'; at += CHUNK) {
-        size_t n = count - at < CHUNK ? (size_t)(count - at) : CHUNK;
-        data_load(t, (const char *)data + (size_t)at * size, n, v);
-        for (size_t k = 0; k < n; k++)
-            odd += v[k] - v[k]; /* 0, or NaN */
+    struct reg v;
+    for (int64_t at = 0; at < count && dtype_info(t)->kind == 'f'; at += LANES) {
+        size_t n = count - at < LANES ? (size_t)(count - at) : LANES;
+        data_load(t, (const char *)data + (size_t)at * size, n, v.v);
+        if (!vector_ordinary(&v, false, DBL_MAX, n))
+            return false;
     }
-    return odd == 0;
+    return true;
 }
 
 static struct content content_of(enum dtype t, const void *value, const double *variance,
@@ -270,13 +207,27 @@ static bool ties_alloc(struct evaluation *ev, size_t tensor) {
     return true;
 }
 
+static void take_old(struct evaluation *ev, size_t tensor) {
+    for (size_t i = 0; i < ev->nold; i++) {
+        struct reference *r = &ev->old[i];
+        if (r->tensor != tensor)
+            continue;
+        ev->value[tensor] = r->value;
+        ev->error[tensor] = r->estimate;
+        r->value = r->estimate = NULL;
+    }
+}
+
 /* Several statements may define one tensor: the first makes room. */
 static bool tensor_alloc(struct evaluation *ev, size_t tensor) {
     int64_t count = ev->in->tensors[tensor].count;
     if (ev->value[tensor])
         return true;
-    ev->value[tensor] = array_for(ev, count);
-    ev->error[tensor] = ev->value[tensor] ? array_for(ev, count) : NULL;
+    take_old(ev, tensor);
+    if (!ev->value[tensor])
+        ev->value[tensor] = array_for(ev, count);
+    if (ev->value[tensor] && !ev->error[tensor])
+        ev->error[tensor] = array_for(ev, count);
     return ev->error[tensor] && ties_alloc(ev, tensor);
 }
 
@@ -288,10 +239,10 @@ static void stages_release(struct evaluation *ev) {
 
 static bool run_statement(struct evaluation *ev, const struct statement *s) {
     const struct tensor *t = &ev->in->task->tensors[s->tensor];
-    struct storing storing = {.dtype = t->dtype,
-                              .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
-                              .output = tensor_is_output(t),
-                              .limits = accuracy_limits(ev->in->task->accuracy)};
+    struct finish finish = {.dtype = t->dtype,
+                            .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
+                            .output = tensor_is_output(t),
+                            .limits = accuracy_limits(ev->in->task->accuracy)};
     struct ranges r = ranges_of(ev->in, s);
     struct axis axes[TASK_MAX_RANK];
     struct nest n;
@@ -307,8 +258,7 @@ static bool run_statement(struct evaluation *ev, const struct statement *s) {
         n.target = (struct target){.value = ev->value[s->tensor],
                                    .error = ev->error[s->tensor],
                                    .place = place,
-                                   .finish = finish_result,
-                                   .ctx = &storing,
+                                   .finish = &finish,
                                    .ties = ev->ties[s->tensor],
                                    .tie_lo = ev->tie_lo[s->tensor],
                                    .tie_words = ev->tie_words[s->tensor]};
@@ -343,6 +293,7 @@ static void hand_out(struct evaluation *ev, struct reference **out, size_t *n) {
 
 static void evaluation_release(struct evaluation *ev) {
     stages_release(ev);
+    reference_release(ev->old, ev->nold);
     for (size_t i = 0; i < ev->in->task->ntensors; i++) {
         mem_free(ev->value[i]);
         mem_free(ev->error[i]);
@@ -351,15 +302,12 @@ static void evaluation_release(struct evaluation *ev) {
     mem_free(ev);
 }
 
-bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
-                    struct reference **out, size_t *n, double *peak, struct err *err) {
-    struct evaluation *ev = mem_alloc(sizeof *ev);
+static bool evaluate(struct evaluation *ev, const void *const *inputs, struct reference **out,
+                     size_t *n, double *peak) {
+    const struct inst *in = ev->in;
     const struct task *t = in->task;
     bool ok = true;
-    ev->in = in;
-    ev->threads = threads;
     ev->track_peak = peak != NULL;
-    ev->err = err;
     for (size_t i = 0; i < t->ntensors; i++)
         if (tensor_is_input(&t->tensors[i]))
             ev->contents[i] =
@@ -372,6 +320,29 @@ bool reference_eval(const struct inst *in, const void *const *inputs, unsigned t
         *peak = ev->peak;
     evaluation_release(ev);
     return ok;
+}
+
+static struct evaluation *evaluation_new(const struct inst *in, unsigned threads, struct err *err) {
+    struct evaluation *ev = mem_alloc(sizeof *ev);
+    ev->in = in;
+    ev->threads = threads;
+    ev->err = err;
+    return ev;
+}
+
+bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
+                    struct reference **out, size_t *n, double *peak, struct err *err) {
+    return evaluate(evaluation_new(in, threads, err), inputs, out, n, peak);
+}
+
+bool reference_eval_again(const struct inst *in, const void *const *inputs, unsigned threads,
+                          struct reference **refs, size_t *n, struct err *err) {
+    struct evaluation *ev = evaluation_new(in, threads, err);
+    ev->old = *refs;
+    ev->nold = *n;
+    *refs = NULL;
+    *n = 0;
+    return evaluate(ev, inputs, refs, n, NULL);
 }
 
 void reference_release(struct reference *refs, size_t n) {

@@ -29,6 +29,10 @@ struct reference {
  * finite magnitude of any intermediate (data_scale_find uses it); peak may be NULL. */
 bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
                     struct reference **out, size_t *n, double *peak, struct err *err);
+/* The same for other inputs of the instance, in the memory of its references. False: they are
+ * released, *n is 0. */
+bool reference_eval_again(const struct inst *in, const void *const *inputs, unsigned threads,
+                          struct reference **refs, size_t *n, struct err *err);
 void reference_release(struct reference *refs, size_t n);
 
 #define MISMATCH_KEPT 8

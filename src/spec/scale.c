@@ -40,7 +40,7 @@ static bool all_finite(enum dtype t, const void *data, size_t n) {
 }
 
 static bool peak_of(const struct inst *in, const struct data_scale *scale, enum data_kind kind,
-                    uint64_t seed, double *peak, struct err *err) {
+                    uint64_t seed, unsigned threads, double *peak, struct err *err) {
     const struct task *t = in->task;
     void *inputs[TASK_MAX_TENSORS] = {0};
     struct reference *refs = NULL;
@@ -54,11 +54,11 @@ static bool peak_of(const struct inst *in, const struct data_scale *scale, enum 
                                   in->tensors[i].bytes, STR_ARG(t->tensors[i].name));
         if (!ok)
             break;
-        data_fill(in, scale, i, kind, seed, 0, in->tensors[i].count, inputs[i]);
+        data_fill_all(in, scale, i, kind, seed, threads, inputs[i]);
         finite = finite && all_finite(t->tensors[i].dtype, inputs[i], (size_t)in->tensors[i].count);
     }
     if (ok && finite)
-        ok = reference_eval(in, (const void *const *)inputs, 1, &refs, &n, peak, err);
+        ok = reference_eval(in, (const void *const *)inputs, threads, &refs, &n, peak, err);
     else
         *peak = INFINITY;
     reference_release(refs, n);
@@ -68,13 +68,13 @@ static bool peak_of(const struct inst *in, const struct data_scale *scale, enum 
 }
 
 /* Bisection: data at `low` steps fit, at `high` they do not. At 0 they are of the stated size. */
-static bool scale_kind(const struct inst *sample, enum data_kind kind, uint64_t seed, double most,
-                       struct data_scale *out, struct err *err) {
+static bool scale_kind(const struct inst *sample, enum data_kind kind, uint64_t seed,
+                       unsigned threads, double most, struct data_scale *out, struct err *err) {
     int low = 0, high = STEPS + 1;
     for (int at = STEPS; high - low > 1; at = (low + high) / 2) {
         double peak;
         out->factor[kind] = (double)at / STEPS;
-        if (!peak_of(sample, out, kind, seed, &peak, err))
+        if (!peak_of(sample, out, kind, seed, threads, &peak, err))
             return false;
         if (peak < most)
             low = at;
@@ -113,13 +113,13 @@ static const enum data_kind scaled[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES};
 #define SCALED (sizeof scaled / sizeof *scaled)
 
 static bool find(const struct inst *in, const enum data_kind *kinds, size_t n, uint64_t seed,
-                 struct data_scale *out, struct err *err) {
+                 unsigned threads, struct data_scale *out, struct err *err) {
     struct arena *a = arena_new((size_t)64 << 20);
     const struct inst *sample = inst_sample(in, a);
     double most = most_allowed(in, sample);
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++)
-        ok = scale_kind(sample, kinds[i], seed, most, out, err);
+        ok = scale_kind(sample, kinds[i], seed, threads, most, out, err);
     arena_free(a);
     return ok;
 }
@@ -132,14 +132,14 @@ static void unscaled(struct data_scale *out) {
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,
                      struct err *err) {
     unscaled(out);
-    return find(in, scaled, SCALED, seed, out, err);
+    return find(in, scaled, SCALED, seed, 1, out, err);
 }
 
 bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,
-                         struct data_scale *out, struct err *err) {
+                         unsigned threads, struct data_scale *out, struct err *err) {
     size_t i = 0;
     unscaled(out);
     while (i < SCALED && scaled[i] != kind)
         i++;
-    return i == SCALED || find(in, &kind, 1, seed, out, err);
+    return i == SCALED || find(in, &kind, 1, seed, threads, out, err);
 }

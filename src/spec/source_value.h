@@ -83,27 +83,40 @@ SHARED double source_float_most(enum dtype t) {
     return t == DTYPE_F16 ? 6e4 : 3e38;
 }
 
+SHARED int source_wide_exponent(enum dtype t) {
+    return source_exponent_most(t) < 40 ? source_exponent_most(t) - 2 : 40;
+}
+
 SHARED double source_wide(const struct source *s, int64_t i) {
-    int most = source_exponent_most(s->dtype) < 40 ? source_exponent_most(s->dtype) - 2 : 40;
-    double span = most * s->factor;
+    double span = source_wide_exponent(s->dtype) * s->factor;
     int k = (int)floor((2 * rng_unit(s->value, (uint64_t)i) - 1) * span + 0.5);
     double m = s->magnitude * ldexp(1 + rng_unit(s->place, (uint64_t)i + 16), k);
     return source_sign(s, i) * fmin(m, source_float_most(s->dtype));
 }
 
-SHARED double source_large(const struct source *s, int64_t i) {
+SHARED double source_large_top(const struct source *s) {
     int k = (int)(source_exponent_most(s->dtype) * s->factor);
-    double top = fmin(s->magnitude * ldexp(1.0, k), source_float_most(s->dtype));
-    return source_sign(s, i) * top * (0.5 + 0.5 * rng_unit(s->value, (uint64_t)i));
+    return fmin(s->magnitude * ldexp(1.0, k), source_float_most(s->dtype));
+}
+
+SHARED double source_large(const struct source *s, int64_t i) {
+    return source_sign(s, i) * source_large_top(s) * (0.5 + 0.5 * rng_unit(s->value, (uint64_t)i));
+}
+
+SHARED double source_subnormal_step(enum dtype t) {
+    return t == DTYPE_F16 ? 0x1p-24 : t == DTYPE_BF16 ? 0x1p-133 : 0x1p-149;
+}
+
+SHARED unsigned source_subnormal_bits(enum dtype t) {
+    return t == DTYPE_F16 ? 10 : t == DTYPE_BF16 ? 7 : 23;
 }
 
 /* A whole number of the smallest steps, with any number of leading zeros. */
 SHARED double source_subnormal(const struct source *s, int64_t i) {
-    double step = s->dtype == DTYPE_F16 ? 0x1p-24 : s->dtype == DTYPE_BF16 ? 0x1p-133 : 0x1p-149;
-    int bits = s->dtype == DTYPE_F16 ? 10 : s->dtype == DTYPE_BF16 ? 7 : 23;
+    unsigned bits = source_subnormal_bits(s->dtype);
     uint64_t r = rng_u64(s->value, (uint64_t)i);
-    uint64_t k = (r & ((1u << bits) - 1)) >> (r >> 40) % (uint64_t)bits;
-    return source_sign(s, i) * (double)k * step;
+    uint64_t k = (r & ((1u << bits) - 1)) >> (r >> 40) % bits;
+    return source_sign(s, i) * (double)k * source_subnormal_step(s->dtype);
 }
 
 SHARED_APART double source_one_hot(const struct source *s, int64_t i) {

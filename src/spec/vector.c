@@ -4,19 +4,17 @@
  * the roundings that an honest fp32 evaluation adds, in units u = 2^-24 (docs/TASKS.md has the
  * table). Variances are squares of absolute errors, so quadrature is plain addition. What comes out
  * not finite here is settled by the caller. */
+#include "base/wide.h"
+
 #include "spec/program.h"
 
 #include <float.h>
 #include <math.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math") /* nobody reads the exception flags */
-#endif
-
 typedef const struct reg *const *operands;
 
-static void vector_add(const struct instr *i, const struct rules *r, struct reg *restrict d,
-                       operands a, double sign, size_t n) {
+WIDE static void vector_add(const struct instr *i, const struct rules *r, struct reg *restrict d,
+                            operands a, double sign, size_t n) {
     double unit = i->type == VALUE_INT ? 0 : r->unit2;
     const struct reg *x = a[0], *y = a[1];
     for (size_t l = 0; l < n; l++)
@@ -26,8 +24,8 @@ static void vector_add(const struct instr *i, const struct rules *r, struct reg 
             d->e[l] = x->e[l] + y->e[l] + unit * d->v[l] * d->v[l];
 }
 
-static void vector_mul(const struct instr *i, const struct rules *r, struct reg *restrict d,
-                       operands a, size_t n) {
+WIDE static void vector_mul(const struct instr *i, const struct rules *r, struct reg *restrict d,
+                            operands a, size_t n) {
     bool integer = i->type == VALUE_INT;
     double unit = integer ? 0 : r->unit2, least = integer ? 0 : r->least2;
     const struct reg *x = a[0], *y = a[1];
@@ -44,7 +42,7 @@ static void vector_mul(const struct instr *i, const struct rules *r, struct reg 
     }
 }
 
-static void vector_div(const struct rules *r, struct reg *d, operands a, size_t n) {
+WIDE static void vector_div(const struct rules *r, struct reg *d, operands a, size_t n) {
     for (size_t l = 0; l < n; l++) {
         double x = a[0]->v[l], y = a[1]->v[l], v = x / y;
         double own = r->unit2 * v * v + (x == 0 ? 0 : r->least2);
@@ -156,10 +154,20 @@ static double sigmoid(double x) {
     }                                                                                              \
     return
 
+static double most_of(const double *e, size_t n) {
+    double most = 0;
+    for (size_t l = 0; l < n; l++)
+        most = e[l] > most ? e[l] : most;
+    return most;
+}
+
 /* A function that is steepest at 0 and flat far from it: where its argument is not known well, its
  * slope there says nothing of what it is nearer to 0, and the change over that distance counts. */
 static void bend(const struct rules *r, struct reg *d, const struct reg *a, double (*f)(double),
                  size_t n) {
+    double most = most_of(a->e, n);
+    if (!(r->limits.worst * sqrt(most) > 0.1))
+        return;
     for (size_t l = 0; l < n; l++) {
         double reach = r->limits.worst * sqrt(a->e[l]);
         if (!(reach > 0.1) || isinf(reach))
@@ -397,22 +405,12 @@ bool vector_is_pole(const struct instr *i, const struct reg *const *a, size_t la
            a[0]->v[lane] == 0;
 }
 
-/* In groups, so that the search for what is rare is vector arithmetic. */
-bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n) {
-    enum { GROUP = 8 };
-    double odd[GROUP] = {0};
-    size_t l = 0;
-    for (; l + GROUP <= n; l += GROUP)
-        for (size_t k = 0; k < GROUP; k++)
-            odd[k] += fabs(d->v[l + k]) <= most ? 0.0 : 1.0;
-    for (; l < n; l++)
-        odd[0] += fabs(d->v[l]) <= most ? 0.0 : 1.0;
-    for (l = 0; errors && l + GROUP <= n; l += GROUP)
-        for (size_t k = 0; k < GROUP; k++)
-            odd[k] += d->e[l + k] <= DBL_MAX ? 0.0 : 1.0;
-    for (; errors && l < n; l++)
-        odd[0] += d->e[l] <= DBL_MAX ? 0.0 : 1.0;
-    for (size_t k = 1; k < GROUP; k++)
-        odd[0] += odd[k];
-    return odd[0] == 0;
+/* Counted, not searched for: what is rare costs no branch, and integers add in any order. */
+WIDE bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n) {
+    uint64_t odd = 0;
+    for (size_t l = 0; l < n; l++)
+        odd += fabs(d->v[l]) <= most ? 0 : 1;
+    for (size_t l = 0; l < n && errors; l++)
+        odd += d->e[l] <= DBL_MAX ? 0 : 1;
+    return odd == 0;
 }

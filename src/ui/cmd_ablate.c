@@ -74,8 +74,12 @@ static void print_spaces(const struct ablate *x) {
         printf("%s\n", r->table->n < r->table->planned ? "  (not measured whole)" : "");
     }
     printf("near: sources within %.0f%% of the best. history: runs of other tasks. halfway: where "
-           "history's first\ngeneration lies between a cold run's first (0) and last (1).\n",
+           "history's first\ngeneration lies between a cold run's first (0) and last (1), in "
+           "geometric means over the seeds;\n-: no history, or the two are within 0.5%%.",
            100 * ABLATE_NEAR);
+    if (isfinite(x->halfway))
+        printf(" All gaps together: %.2f.", x->halfway);
+    putchar('\n');
 }
 
 static void print_all(const struct ablate *x, const struct ablate_options *o) {
@@ -122,6 +126,8 @@ static json *row_json(const struct ablate_row *r, size_t seeds) {
     json_set_i64(j, "history_runs", (int64_t)r->recalled);
     json_set_bool(j, "hard", r->hard);
     json_set_f64(j, "halfway", r->halfway);
+    json_set_f64(j, "cold_gap", r->cold_gap);
+    json_set_f64(j, "warm_gap", r->warm_gap);
     for (int v = 0; v < VARIANT_COUNT; v++) {
         const struct ablate_cell *c = &r->cell[v];
         json *cell = json_object();
@@ -146,6 +152,7 @@ static json *result_json(const struct ablate *x, const struct ablate_options *o)
     json_set_i64(j, "seeds", (int64_t)o->seeds);
     json_set_i64(j, "candidates", (int64_t)o->candidates);
     json_set_i64(j, "hard_tasks", (int64_t)x->nhard);
+    json_set_f64(j, "halfway", x->halfway);
     json_set(j, "hard_relative_to_random", hard);
     json_set(j, "others_relative_to_random", easy);
     json_set(j, "tasks", rows);

@@ -68,7 +68,7 @@ int cmd_history_list(struct ui *ui) {
 
 /* ---- files ---- */
 
-/* A measured space as a run: its rows are what was tried. */
+/* A measured space as a run: its sources are what was tried. */
 static bool add_table(struct ui *ui, const char *path, struct history *h, struct err *err) {
     struct table t;
     struct history_run run;
@@ -81,7 +81,7 @@ static bool add_table(struct ui *ui, const char *path, struct history *h, struct
     run.trials = arena_array(ui->arena, struct history_trial, t.n + 1);
     for (size_t i = 0; i < t.n; i++) {
         struct buf b;
-        if (!t.rows[i].written)
+        if (!table_is_first(&t, i))
             continue;
         buf_init(&b, 1 << 16);
         strategy_text(&t.catalogue, &t.rows[i].aligned, &b);

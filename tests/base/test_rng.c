@@ -159,6 +159,39 @@ static void gpu_golden(void) {
            "%s", hex);
 }
 
+/* Every length up to a few vectors and over the edge of a block; across the counter's low word; and
+ * where normals are far out. */
+static void many_are_the_same(void) {
+    static const struct {
+        uint64_t first;
+        size_t n;
+    } rows[] = {{0, 5000},
+                {3, 255},
+                {7, 256},
+                {7, 257},
+                {(UINT64_C(1) << 32) - 100, 300},
+                {53403590640, 9},
+                {204804173090, 64},
+                {705303410200, 300}};
+    static uint64_t bits[5000];
+    static double units[5000], values[5000];
+    for (size_t k = 0; k < sizeof rows / sizeof *rows + 40; k++) {
+        bool listed = k < sizeof rows / sizeof *rows;
+        uint64_t first = listed ? rows[k].first : 11;
+        size_t n = listed ? rows[k].n : k;
+        struct rng r = {{0, 0}};
+        rng_u64_many(r, first, n, bits);
+        rng_unit_many(r, first, n, units);
+        rng_normal_many(r, first, n, values);
+        bool same = true;
+        for (size_t i = 0; i < n; i++)
+            same &= bits[i] == rng_u64(r, first + i) &&
+                    same_bits(units[i], rng_unit(r, first + i)) &&
+                    same_bits(values[i], rng_normal(r, first + i));
+        CHECKF(same, "%zu from %llu", n, (unsigned long long)first);
+    }
+}
+
 static void secrets(void) {
     uint64_t a = 0, b = 0;
     CHECK(rng_secret(&a) && rng_secret(&b) && a != b);
@@ -172,6 +205,7 @@ static const struct tap_case cases[] = {
     {"far tails", far_tails},
     {"host and device halves agree bit for bit", halves_agree},
     {"the bits a GPU made", gpu_golden},
+    {"many at a time are the same", many_are_the_same},
     {"secrets", secrets},
 };
 TAP_CASES(cases)

@@ -330,7 +330,7 @@ static void check_comparison(struct trial *x, enum leaving what, const struct re
     uint64_t unwritten =
         x->t->tensors[ref->tensor].role == TENSOR_OUT
             ? poison_count(x->t->tensors[ref->tensor].dtype, key, memory, ref->value, ref->estimate,
-                           accuracy_limits(x->t->accuracy).worst, ref->count, &first)
+                           accuracy_limits(x->t->accuracy).worst, ref->count, 1, &first)
             : 0;
     CHECKF(out->tensor == ref->tensor, WHERE "outputs out of order", NAME(x));
     CHECKF(out->unwritten.count == unwritten &&

@@ -4,6 +4,7 @@
 
 #include "spec/bind.h"
 #include "spec/convert.h"
+#include "spec/source.h"
 
 #define INPUTS                                                                                     \
     "task t \"T\"\ndim R = 9, C = 257\n"                                                           \
@@ -45,6 +46,43 @@ static void ranges_can_be_made_alone(void) {
             CHECKF(memcmp(whole + (size_t)first * size, part, (size_t)n * size) == 0,
                    "tensor %zu kind %s", t, data_name((enum data_kind)k));
         }
+    }
+    fixture_end(&f);
+}
+
+static bool many_match(const struct source *s, char type, int64_t first, size_t n) {
+    double many[SOURCE_MANY], stored[SOURCE_MANY];
+    source_value_many(s, first, n, many);
+    memcpy(stored, many, sizeof many);
+    source_stored_many(s, type, stored, n);
+    for (size_t i = 0; i < n; i++) {
+        double v = source_value(s, first + (int64_t)i), w = source_stored(s, type, v);
+        if (memcmp(&v, &many[i], sizeof v) != 0 || memcmp(&w, &stored[i], sizeof w) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Every kind of every tensor, whole and scaled back, in blocks that begin and end anywhere. */
+static void many_at_a_time_are_the_same(void) {
+    static const double factors[] = {1, 0.4};
+    struct fixture f;
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (size_t k = 0; k < f.task->ntensors * DATA_COUNT * 2; k++) {
+        size_t tensor = k / 2 / DATA_COUNT;
+        enum data_kind kind = (enum data_kind)(k / 2 % DATA_COUNT);
+        if (!tensor_is_input(&f.task->tensors[tensor]))
+            continue;
+        f.scale.factor[kind] = factors[k % 2];
+        struct source s = source_of(f.in, &f.scale, tensor, kind, 5);
+        bool same = true;
+        int64_t step = 1;
+        for (int64_t at = 0; at < s.count; at += step, step = step * 7 % 251 + 1) {
+            int64_t n = s.count - at < step ? s.count - at : step;
+            same &= many_match(&s, dtype_info(s.dtype)->kind, at, (size_t)n);
+        }
+        CHECKF(same, "%.*s %s", STR_ARG(f.task->tensors[tensor].name), data_name(kind));
     }
     fixture_end(&f);
 }
@@ -243,7 +281,7 @@ static void scale_holds_back(void) {
             CHECK(f.scale.factor[DATA_STATED] == 1);
             for (int kind = 0; kind < DATA_COUNT; kind++) {
                 struct data_scale own;
-                CHECK(data_scale_find_for(f.in, (enum data_kind)kind, 11, &own, &f.err));
+                CHECK(data_scale_find_for(f.in, (enum data_kind)kind, 11, 2, &own, &f.err));
                 CHECK(own.factor[kind] == f.scale.factor[kind]);
             }
         }
@@ -543,6 +581,7 @@ static void names_are_found(void) {
 
 static const struct tap_case cases[] = {
     {"any range can be made alone", ranges_can_be_made_alone},
+    {"many at a time are the same", many_at_a_time_are_the_same},
     {"seeds, names and kinds differ", seeds_names_and_kinds_differ},
     {"float kinds", float_kinds},
     {"integers and truth values", other_types},

@@ -370,6 +370,38 @@ static void fast_enough(void) {
     }
 }
 
+/* In the memory of other inputs' references, with and without ties. */
+static void again_is_the_same(void) {
+    static const char *const bodies[] = {
+        "out y[M,N] : f32\ny[i,j] = x[i,j] / (sum(k) abs(x[i,k]))\n",
+        "out y[M] : i32\ny[i] = argmax(k) x[i,k]\n",
+    };
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+        struct fixture f, g;
+        char text[256];
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim M = 7, N = 300\n"
+                 "in x[M,N] : bf16 ~ normal(0,1)\n%s",
+                 bodies[k]);
+        if (fixture_text(&f, text) && fixture_text(&g, text) &&
+            fixture_data(&f, DATA_CONSTANT, 3) && fixture_data(&g, DATA_SPIKES, 4)) {
+            const struct reference *r = f.refs, *s = g.refs;
+            const double *memory = r->value;
+            CHECK(reference_eval_again(f.in, (const void *const *)g.inputs, 2, &f.refs, &f.nrefs,
+                                       &f.err));
+            r = f.refs;
+            CHECK(f.nrefs == g.nrefs && r->value == memory && r->tie_words == s->tie_words);
+            CHECK(memcmp(r->value, s->value, s->count * sizeof *s->value) == 0);
+            CHECK(memcmp(r->estimate, s->estimate, s->count * sizeof *s->estimate) == 0);
+            CHECK(!s->ties == !r->ties);
+            if (s->ties && r->ties)
+                CHECK(memcmp(r->ties, s->ties, s->count * s->tie_words * 8) == 0);
+        }
+        fixture_end(&f);
+        fixture_end(&g);
+    }
+}
+
 static const struct tap_case cases[] = {
     {"values", values},
     {"functions agree with libm", functions_agree_with_libm},
@@ -377,6 +409,7 @@ static const struct tap_case cases[] = {
     {"estimates follow the rules", estimates_follow_the_rules},
     {"typed lets round", typed_lets_round},
     {"threads do not matter", threads_do_not_matter},
+    {"again, in the same memory", again_is_the_same},
     {"an inout tensor is read as it was", inout_reads_the_old_content},
     {"estimates of reductions", estimates_of_reductions},
     {"flat functions of uncertain sums", flat_functions_of_uncertain_sums},

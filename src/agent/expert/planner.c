@@ -1,8 +1,8 @@
-/* The expert's planner and crossover. What did well on similar tasks comes first, then openings by
- * family and regime (openings.h) with strategies drawn at random between them, so that the first
- * generation both bets and looks around. What does not help in the task's regime is looked
- * around in less: half of it stays as the first opening has it. Without the roofline there is no
- * regime: only openings that hold in any are left, and all decisions are looked around in. */
+/* The expert's planner and crossover. Openings by family and regime (openings.h) come with what did
+ * well on similar tasks between them, or strategies drawn at random where there is no history, so
+ * that the first generation both bets and looks around. What does not help in the task's regime is
+ * looked around in less: half of it stays as the first opening has it. Without the roofline there
+ * is no regime: only openings that hold in any are left, and all decisions are looked around in. */
 #include "agent/expert/expert.h"
 #include "agent/expert/openings.h"
 #include "agent/expert/partition.h"
@@ -21,6 +21,8 @@ struct list {
     const struct briefing *b;
     struct strategy *at;
     size_t n, max;
+    size_t recalled; /* of history, looked at so far */
+    size_t adopted;  /* of them in the list */
 };
 
 static void add_new(struct list *l, const struct strategy *s) {
@@ -50,6 +52,16 @@ static void add_stranger(struct list *l, enum regime regime, struct rng r) {
         sample(l, regime, rng_sub(r, i), &s);
         add_new(l, &s);
     }
+}
+
+/* The next of history that is not in the list yet, or a stranger. */
+static void add_between(struct list *l, enum regime regime, struct rng r) {
+    size_t before = l->n;
+    while (l->n == before && l->recalled < l->b->nhistory)
+        add_new(l, &l->b->history[l->recalled++].strategy);
+    l->adopted += l->n - before;
+    if (l->n == before)
+        add_stranger(l, regime, r);
 }
 
 /* ---- openings ---- */
@@ -88,8 +100,8 @@ static bool open_with(const struct briefing *b, const struct partition *p, size_
     return true;
 }
 
-/* With strangers between them, as none may fit: two after the first, one after each other. The
- * naive kernel has the last place until it is in. */
+/* With others between them, as none may fit: two after the first, one after each other. The naive
+ * kernel has the last place until it is in. */
 static void add_openings(struct list *l, enum regime regime, struct rng r, struct buf *reason) {
     struct arena *a = arena_new((size_t)64 << 20);
     struct partition *p = arena_new_of(a, struct partition);
@@ -103,7 +115,7 @@ static void add_openings(struct list *l, enum regime regime, struct rng r, struc
     for (size_t i = 0; ok && i < OPENINGS && open_with(l->b, p, longest, regime, i, &s, reason);
          i++) {
         for (size_t k = 0; k < (i == 1 ? 2 : i > 1) && l->n + 1 < l->max; k++)
-            add_stranger(l, regime, rng_sub(rng_sub(r, i), k));
+            add_between(l, regime, rng_sub(rng_sub(r, i), k));
         if (l->n + 1 == l->max)
             add_new(l, &naive);
         add_new(l, &s);
@@ -112,31 +124,25 @@ static void add_openings(struct list *l, enum regime regime, struct rng r, struc
     arena_free(a);
 }
 
-/* Half of the list at the most. */
-static void add_history(struct list *l) {
-    for (size_t i = 0; i < l->b->nhistory && l->n < l->max / 2; i++)
-        add_new(l, &l->b->history[i].strategy);
-}
-
 size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
                     struct buf *reason) {
     static const char *const names[REGIME_COUNT + 1] = {"memory-bound", "compute-bound",
                                                         "latency-bound", "no roofline"};
     enum regime regime = b->blind ? REGIME_COUNT : briefing_regime(b);
-    struct list l = {b, out, 0, n};
+    struct list l = {b, out, 0, n, 0, 0};
     buf_printf(reason, "%s", names[regime]);
     if (!b->blind)
         buf_printf(reason, " (%.2g flop a byte)", b->roofline.intensity);
     buf_puts(reason, S(": "));
-    add_history(&l);
-    if (l.n)
-        buf_printf(reason, "%zu that did well on similar tasks, ", l.n);
     size_t before = reason->n;
     add_openings(&l, regime, rng_sub(r, 0), reason);
     for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
-        add_stranger(&l, regime, rng_sub(r, i + 1));
-    buf_printf(reason, "%sstrategies drawn between them, the naive kernel",
-               reason->n > before ? ", " : "");
+        add_between(&l, regime, rng_sub(r, i + 1));
+    if (reason->n > before)
+        buf_puts(reason, S(", "));
+    if (l.adopted)
+        buf_printf(reason, "%zu that did well on similar tasks, ", l.adopted);
+    buf_puts(reason, S("strategies drawn between them, the naive kernel"));
     return l.n;
 }
 
