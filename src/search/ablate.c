@@ -86,7 +86,7 @@ static void fill_cell(struct ablation *x, const struct table *t, enum variant v,
         o.history = variants[v].has & HISTORY ? history : NULL;
         arena_reset(a);
         replay_run(&o, a, &r);
-        cell->need[i] = (double)replay_need(&r, t, ABLATE_NEAR, x->o->candidates + 1);
+        cell->need[i] = (double)replay_need(&r, t, x->o->near, x->o->candidates + 1);
         cell->first_s[i] = best_after(&r, population);
         cell->last_s[i] = best_after(&r, x->o->candidates);
         x->out->searches++;
@@ -175,11 +175,11 @@ static struct interval bootstrap_relative(const struct ablate *x, size_t seeds, 
 
 /* ---- a row ---- */
 
-static void count_sources(const struct table *t, struct ablate_row *row) {
+static void count_sources(const struct table *t, double near, struct ablate_row *row) {
     for (size_t i = 0; i < t->n; i++) {
         bool first = table_is_first(t, i);
         row->sources += first;
-        row->near += first && t->rows[i].time_s <= t->best_s * (1 + ABLATE_NEAR);
+        row->near += first && t->rows[i].time_s <= t->best_s * (1 + near);
     }
 }
 
@@ -217,7 +217,7 @@ static void fill_row(struct ablation *x, size_t i) {
     struct history_run own;
     struct recalled recalled;
     row->table = t;
-    count_sources(t, row);
+    count_sources(t, x->o->near, row);
     history_init(&near);
     history_describe(&t->briefing, arena_cstr(x->a, t->device), t->estimated, x->a, &own);
     history_retrieve(&x->pool, &own, false, RECALL_RUNS, &near);

@@ -17,7 +17,6 @@ enum variant {
 const char *variant_name(enum variant v);
 const char *variant_meaning(enum variant v);
 
-#define ABLATE_NEAR  0.05 /* of the best of the space: near enough */
 #define ABLATE_LONG  40   /* median need of random search from which a task is hard */
 #define ABLATE_DRAWS 1000 /* of a bootstrap */
 
@@ -26,6 +25,7 @@ struct ablate_options {
     size_t n;
     struct agent *agent;
     size_t seeds, candidates, population; /* population 0: as search.h */
+    double near; /* within this share of the best of the space is near enough */
 };
 
 /* A number with its 95% interval by bootstrap over the seeds. */

@@ -25,10 +25,10 @@ static void print_names(const char *first) {
     putchar('\n');
 }
 
-static void print_needs(const struct ablate *x, size_t candidates) {
+static void print_needs(const struct ablate *x, const struct ablate_options *o) {
     printf("Candidates until within %.0f%% of the best of the space: median over seeds [95%% "
            "interval]; %zu: not within the budget\n",
-           100 * ABLATE_NEAR, candidates + 1);
+           100 * o->near, o->candidates + 1);
     print_names("task");
     for (size_t i = 0; i < x->n; i++) {
         const struct ablate_row *r = &x->rows[i];
@@ -61,7 +61,7 @@ static void print_ends(const struct ablate *x) {
     putchar('\n');
 }
 
-static void print_spaces(const struct ablate *x) {
+static void print_spaces(const struct ablate *x, double near) {
     printf("%-24s %6s %8s %6s %8s %8s\n", "space", "rows", "sources", "near", "history", "halfway");
     for (size_t i = 0; i < x->n; i++) {
         const struct ablate_row *r = &x->rows[i];
@@ -76,7 +76,7 @@ static void print_spaces(const struct ablate *x) {
     printf("near: sources within %.0f%% of the best. history: runs of other tasks. halfway: where "
            "history's first\ngeneration lies between a cold run's first (0) and last (1), in "
            "geometric means over the seeds;\n-: no history, or the two are within 0.5%%.",
-           100 * ABLATE_NEAR);
+           100 * near);
     if (isfinite(x->halfway))
         printf(" All gaps together: %.2f.", x->halfway);
     putchar('\n');
@@ -84,9 +84,9 @@ static void print_spaces(const struct ablate *x) {
 
 static void print_all(const struct ablate *x, const struct ablate_options *o) {
     bool estimated = false;
-    print_spaces(x);
+    print_spaces(x, o->near);
     putchar('\n');
-    print_needs(x, o->candidates);
+    print_needs(x, o);
     print_ends(x);
     for (int v = 0; v < VARIANT_COUNT; v++)
         printf("%-14s %s\n", variant_name((enum variant)v), variant_meaning((enum variant)v));
@@ -151,6 +151,7 @@ static json *result_json(const struct ablate *x, const struct ablate_options *o)
     }
     json_set_i64(j, "seeds", (int64_t)o->seeds);
     json_set_i64(j, "candidates", (int64_t)o->candidates);
+    json_set_f64(j, "near", o->near);
     json_set_i64(j, "hard_tasks", (int64_t)x->nhard);
     json_set_f64(j, "halfway", x->halfway);
     json_set(j, "hard_relative_to_random", hard);
@@ -201,6 +202,7 @@ int cmd_ablate(struct ui *ui) {
                                    .agent = &agent,
                                    .seeds = (size_t)option_int(ui->options, "seeds"),
                                    .candidates = (size_t)budget.candidates,
+                                   .near = (double)option_int(ui->options, "near") / 100,
                                    .population = (size_t)option_int(ui->options, "population")};
         ablate_run(&o, ui->arena, &result);
         if (ui->as_json)

@@ -111,7 +111,7 @@ static void test_sources_once(void) {
 static void test_variants(void) {
     struct ablate x, again;
     struct ablate_options o = {
-        .tables = tables, .n = 3, .agent = &expert, .seeds = 5, .candidates = 100};
+        .tables = tables, .n = 3, .agent = &expert, .seeds = 5, .candidates = 100, .near = 0.05};
     ablate_run(&o, mem, &x);
     ablate_run(&o, mem, &again);
     CHECK(x.n == 3 && x.searches == 3 + 3 * 5 * VARIANT_COUNT);

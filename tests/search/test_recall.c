@@ -11,7 +11,7 @@ static struct agent expert;
 static struct briefing brief(const char *type) {
     struct task *t;
     struct inst *in;
-    struct briefing b;
+    struct briefing b = {0};
     str text = arena_printf(mem,
                             "task t \"t\"\ndim N = 16777216\nin x[N] : %s ~ normal(0,1)\n"
                             "out y[N] : %s\ny[i] = x[i] + 1\n",

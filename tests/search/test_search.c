@@ -265,6 +265,14 @@ static size_t lines_of(const char *path) {
     return n;
 }
 
+/* A folder whose empty pool wins over the shipped one, so that runs can be counted. */
+static str bare_assets(void) {
+    str dir = arena_printf(mem, "/tmp/search-%ld-assets", (long)getpid());
+    CHECK(dir_make(arena_printf(mem, "%s/history", dir.p).p, &err) &&
+          file_replace(arena_printf(mem, "%s/history/pool.jsonl", dir.p).p, S(""), &err));
+    return dir;
+}
+
 /* A run adds itself to the pool, once; the next begins with it; one that is resumed begins with
  * what it began with, whatever the pool has become; one that is interrupted adds nothing. */
 static void test_history(void) {
@@ -272,8 +280,10 @@ static void test_history(void) {
     str pool = arena_printf(mem, "/tmp/search-%ld-pool", (long)getpid());
     struct seen *cold = arena_new_of(mem, struct seen), *warm = arena_new_of(mem, struct seen),
                 *part = arena_new_of(mem, struct seen), *rest = arena_new_of(mem, struct seen);
+    str assets = bare_assets();
     struct search_options o = options(cold, 30);
     struct search_best best;
+    o.assets = assets.p;
     o.pool = pool.p;
     CHECKF(search(&o, &best) && best.precedents == 0, "%s", err.text);
     json_free(best.record);
@@ -281,6 +291,7 @@ static void test_history(void) {
     str old;
     CHECK(file_read(pool.p, 1 << 20, mem, &old, &err));
     o = options(warm, 30);
+    o.assets = assets.p;
     o.pool = pool.p;
     CHECK(search(&o, &best) && best.precedents == 1 && !same_run(cold, warm));
     json_free(best.record);
@@ -288,6 +299,7 @@ static void test_history(void) {
     CHECK(file_replace(pool.p, old, &err));
     part->interrupt_at = 11;
     o = options(part, 30);
+    o.assets = assets.p;
     o.pool = pool.p;
     o.archive = archive_at(dir.p);
     CHECK(search(&o, &best) && !strcmp(best.stopped, "interrupted") && lines_of(pool.p) == 1);
@@ -295,6 +307,7 @@ static void test_history(void) {
     archive_close(o.archive);
     CHECK(file_replace(pool.p, S(""), &err));
     o = options(rest, 30);
+    o.assets = assets.p;
     o.pool = pool.p;
     o.archive = archive_at(dir.p);
     CHECKF(search(&o, &best), "%s", err.text);
@@ -304,7 +317,7 @@ static void test_history(void) {
     CHECK(search(&o, &best) && lines_of(pool.p) == 1);
     json_free(best.record);
     archive_close(o.archive);
-    CHECK(dir_remove_tree(dir.p, &err) && unlink(pool.p) == 0);
+    CHECK(dir_remove_tree(dir.p, &err) && dir_remove_tree(assets.p, &err) && unlink(pool.p) == 0);
 }
 
 /* A pool that cannot be written is said, and the run is as good; one that is damaged is an error.
