@@ -15,11 +15,13 @@ struct parent { /* a strategy that was tried */
     double time_s; /* INFINITY: not accepted */
 };
 
-/* A strategy that was tried in this run, for the crossover role and for history. */
+/* A strategy that was tried in this run, for the crossover role, or on another task before. */
 struct tried {
     struct strategy strategy; /* as its code has it */
-    double time_s;            /* INFINITY: not accepted */
-    str where;                /* its time goes, on one line; empty: not to be told */
+    double time_s; /* INFINITY: not accepted. Of history: relative, 1 is the best of its run */
+    str where;     /* its time goes, on one line, or of history: which task that was; empty: not to
+                      be told */
+    const struct strategy *asked; /* what it was written for; NULL: the same */
 };
 
 struct sibling { /* a child that is asked for at the same moment */
@@ -43,8 +45,8 @@ struct briefing {
     struct features features;
     struct roofline roofline;
     struct ground ground;
-    bool blind;                   /* planners are not to go by the roofline (--roofline off) */
-    const struct parent *history; /* what did well on tasks like this one, the most alike first */
+    bool blind;                  /* planners are not to go by the roofline (--roofline off) */
+    const struct tried *history; /* what did well on tasks like this one, the most alike first */
     size_t nhistory;
     bool in_turn; /* planner: one strategy is written; the next where that does not get right */
     const struct tried *tried; /* crossover: what a child must differ from */
@@ -79,7 +81,8 @@ struct guidance {
     enum stage stage;
     bool facts;    /* profile facts may be shown */
     str tried;     /* what was tried and how it ended, a line each; empty: nothing yet */
-    size_t rounds; /* without gain until the stage ends */
+    size_t rounds; /* without gain until the stage ends; … */
+    bool spent;    /* … candidates, whatever they gain: its share of the budget ends before */
     double gain;   /* the least share of the time that counts as one */
 };
 

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#define IDEA_BYTES 200
-#define LINE_BYTES 400
-#define UNANSWERED 3 /* rounds */
+#define IDEA_BYTES  200
+#define WHERE_BYTES 360
+#define LINE_BYTES  600
+#define UNANSWERED  3 /* rounds */
 
 /* Rounds without gain before the next stage. Work whose structure is nearly given settles sooner;
  * contractions and attention have more to choose from. */
@@ -38,6 +39,29 @@ void course_start(struct course *c, double time_s, double floor_s) {
     c->best_s = time_s;
     c->floor_s = floor_s;
     look_at_limit(c);
+}
+
+static void next_stage(struct course *c) {
+    c->stale = 0;
+    c->begun = false;
+    if (c->stage == STAGE_PARAMETERS)
+        c->stopped = "plateau";
+    else
+        c->stage++;
+}
+
+void course_begin_round(struct course *c, uint64_t left) {
+    if (c->begun && c->stage != STAGE_PARAMETERS && left <= c->ends)
+        next_stage(c);
+    if (!c->begun)
+        c->ends = c->stage == STAGE_PARAMETERS ? 0 : left / 2;
+    c->begun = true;
+    c->left = left;
+}
+
+bool course_share_left(const struct course *c, size_t *candidates) {
+    *candidates = (size_t)(c->left - c->ends);
+    return c->stage != STAGE_PARAMETERS && *candidates < course_rounds_left(c);
 }
 
 size_t course_rounds_left(const struct course *c) {
@@ -83,7 +107,7 @@ static void put_no_gain(const struct course *c, double time_s, str where, struct
     else
         buf_puts(out, S("no gain; dropped"));
     if (where.n)
-        buf_printf(out, " (%.*s)", STR_ARG(str_cut(where, 0, IDEA_BYTES)));
+        buf_printf(out, " (%.*s)", STR_ARG(str_cut(where, 0, WHERE_BYTES)));
 }
 
 static void put_end(const struct course *c, enum round_end end, double time_s, str why,
@@ -131,14 +155,6 @@ void course_tried(const struct course *c, struct buf *out) {
 }
 
 /* ---- rounds ---- */
-
-static void next_stage(struct course *c) {
-    c->stale = 0;
-    if (c->stage == STAGE_PARAMETERS)
-        c->stopped = "plateau";
-    else
-        c->stage++;
-}
 
 static void wear(struct course *c) {
     if (++c->stale >= patience(c, c->stage))

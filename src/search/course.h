@@ -3,7 +3,9 @@
  *
  * A round starts from the best candidate and ends in one of the ways below. Rounds without gain
  * wear a stage's patience down; the last stage worn down is a plateau. What a round comes to is
- * remembered as a line that later rounds are shown, so that it is not proposed again. Profiling
+ * remembered as a line that later rounds are shown, so that it is not proposed again. Where
+ * candidates are counted, a stage but the last has at most half of those that are left when it
+ * begins, so that a short run comes to all of them. Profiling
  * facts are given now, never, or (delayed) once the structure has settled: before that they lead a
  * model to polish the wrong kernel. */
 #ifndef SEARCH_COURSE_H
@@ -33,8 +35,10 @@ struct course_options {
 struct course {
     struct course_options o;
     enum stage stage;
-    size_t stale; /* rounds of the stage without gain, one after the other */
-    size_t round; /* that have ended */
+    size_t stale;        /* rounds of the stage without gain, one after the other */
+    bool begun;          /* the stage has had a round */
+    uint64_t left, ends; /* candidates of the budget, now and when the stage is over */
+    size_t round;        /* that have ended */
     double best_s, floor_s;
     char *tried[24]; /* the latest, oldest first */
     size_t ntried, forgotten;
@@ -46,8 +50,12 @@ void course_init(struct course *c, const struct course_options *o);
 void course_release(struct course *c);
 /* The first candidate that was accepted; floor_s: the least time there can be. */
 void course_start(struct course *c, double time_s, double floor_s);
+/* Before a round; left: candidates of the budget, NO_BUDGET where they are not counted. */
+void course_begin_round(struct course *c, uint64_t left);
 size_t course_rounds_left(const struct course *c); /* of the stage, without gain */
-size_t course_rounds_all(const struct course *c);  /* … of all stages that are left */
+/* Whether the stage's share of the budget is over before: so many candidates. */
+bool course_share_left(const struct course *c, size_t *candidates);
+size_t course_rounds_all(const struct course *c); /* … of all stages that are left */
 /* Whether a time counts as a gain over the best. */
 bool course_gains(const struct course *c, double time_s);
 /* time_s: of FASTER and NO_GAIN. why: the verdict of REJECTED; of NO_GAIN where its time goes,

@@ -145,6 +145,24 @@ bool evolve_parents(const struct evolve *e, struct rng r, struct parent *x, stru
     return n > 0;
 }
 
+bool evolve_unlike_parents(const struct evolve *e, struct rng r, struct parent *x,
+                           struct parent *y) {
+    size_t *alive, n, unlike = 0;
+    if (!evolve_parents(e, r, x, y))
+        return false;
+    if (!strategy_equal(e->o.catalogue, &x->strategy, &y->strategy))
+        return true;
+    alive = mem_alloc((e->o.population + 1) * sizeof *alive);
+    n = evolve_survivors(e, alive);
+    for (size_t i = 0; i < n; i++)
+        if (!strategy_equal(e->o.catalogue, &x->strategy, &e->trials[alive[i]].aligned))
+            alive[unlike++] = alive[i];
+    if (unlike)
+        *y = parent_of(&e->trials[alive[tournament(rng_sub(r, 0), 0, unlike, unlike)]]);
+    mem_free(alive);
+    return true;
+}
+
 void evolve_random(const struct evolve *e, struct rng r, struct strategy *out) {
     if (e->o.only)
         *out = e->o.only[rng_below(r, 0, e->o.nonly)];

@@ -114,6 +114,10 @@ bool evolve_tried(const struct evolve *e, const struct strategy *s);
 /* The best accepted trials, at most a population of them, best first. */
 size_t evolve_survivors(const struct evolve *e, size_t *out);
 bool evolve_parents(const struct evolve *e, struct rng r, struct parent *x, struct parent *y);
+/* The same, but the second comes to another strategy than the first by what their code has, where
+ * there is such a one: of two that are the same there would be nothing to combine. */
+bool evolve_unlike_parents(const struct evolve *e, struct rng r, struct parent *x,
+                           struct parent *y);
 void evolve_random(const struct evolve *e, struct rng r, struct strategy *out);
 /* The untried strategy, among relatives of the best and some strangers, of which credit expects the
  * largest improvement. False: it found none. */

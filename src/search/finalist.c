@@ -134,11 +134,10 @@ bool finalist_choose(const struct finalist_options *o, struct finalist *list, si
     return true;
 }
 
-void finalist_take(struct finalist *f, const struct strategy *s, struct arena *a,
-                   struct search_best *best) {
+void finalist_take(struct finalist *f, struct arena *a, struct search_best *best) {
     best->found = true;
     best->ordinal = f->ordinal;
-    best->strategy = *s;
+    best->strategy = f->strategy;
     best->time_s = f->time_s;
     best->source = arena_str(a, f->source);
     best->record = f->record;

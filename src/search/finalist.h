@@ -10,6 +10,7 @@
 
 struct finalist {
     uint64_t ordinal;
+    struct strategy strategy;
     double time_s;
     str source;
     json *record;   /* owned; NULL once it was refused or given away */
@@ -29,7 +30,6 @@ struct finalist_options {
 bool finalist_choose(const struct finalist_options *o, struct finalist *list, size_t n,
                      size_t *which, struct err *err);
 /* The winner as the result of the search; its record moves there. */
-void finalist_take(struct finalist *f, const struct strategy *s, struct arena *a,
-                   struct search_best *best);
+void finalist_take(struct finalist *f, struct arena *a, struct search_best *best);
 
 #endif

@@ -3,10 +3,7 @@
  * budgets count evaluations, repairs among them. */
 #include "search/generations.h"
 #include "agent/llm/evidence.h"
-#include "search/evolve.h"
-#include "search/finalist.h"
-#include "search/journal.h"
-#include "search/recall.h"
+#include "search/generations_private.h"
 #include <math.h>
 #include <string.h>
 
@@ -17,65 +14,10 @@
 #define EMPTY_MOST 2
 #define WHERE_MAX  4096
 #define MEMORY_MAX ((size_t)1 << 30)
-#define CLAIMS     64 /* of a generation at most, for streams of their own */
-
-/* A place in the generation. */
-struct member {
-    struct generations *g;
-    bool alive;  /* it has a candidate, or may still get one */
-    bool open;   /* a question about it is in flight */
-    bool waits;  /* its candidate is under evaluation */
-    bool unable; /* the last question had no usable answer */
-    bool is_aligned, settled;
-    size_t trial;
-    struct parent x, y;
-    struct strategy strategy, aligned;
-    struct entry entry;
-    bool fresh;        /* the entry is of the present round */
-    uint64_t reserved; /* ordinal, should there be a candidate */
-    uint64_t slot;     /* … and its place */
-};
-
-struct generations {
-    struct loop *loop;
-    const struct search_options *o;
-    struct evaluator_options eo;
-    struct evaluator *evaluator;
-    struct arena *mem;
-    struct briefing briefing;
-    struct history history;
-    struct recalled recalled;
-    struct journal j;
-    struct evolve e;
-    struct strategy fallback;
-    struct member *members;
-    size_t n, population;     /* n: of the generation */
-    struct sibling *siblings; /* of the generation's children */
-    struct tried *tried;      /* of generations before */
-    size_t ntried, cap_tried;
-    bool estimated; /* times are the simulator's */
-    struct strategy *plan;
-    size_t nplan;
-    str plan_reason;
-    bool plan_open;
-    bool gone;          /* the agent cannot answer any more */
-    uint64_t ordinal;   /* the next; one is reserved for every question that asks for a source */
-    uint64_t evaluated; /* of the budget */
-    char (*hashes)[65]; /* of every source so far */
-    size_t nhashes, cap_hashes;
-    struct finalist *finalists;
-    struct strategy *strategies; /* of the finalists */
-    size_t nfinalists, cap_finalists, cap_strategies;
-    size_t stale, plateau, empty; /* empty: generations without a candidate, in a row */
-    double gain_from_s;
-    struct search_best *out;
-    struct err unwritten;
-};
 
 /* ---- questions ---- */
 
-/* True: there is an answer that can be used. */
-static bool usable(struct generations *g, const struct err *err) {
+bool generations_usable(struct generations *g, const struct err *err) {
     if (!err)
         return true;
     g->unwritten = *err;
@@ -92,34 +34,18 @@ static bool under_way(const struct generations *g) {
 }
 
 /* Also where one had no answer and the run will end: the others are paid for, and are recorded. */
-static bool await_all(struct generations *g) {
+bool generations_await(struct generations *g) {
     while (under_way(g) || g->plan_open)
         if (!journal_wait(&g->j, g->loop))
             return false;
     return g->gone ? journal_stop(&g->j, "no answer") : journal_goes_on(&g->j);
 }
 
-static void on_plan(void *ctx, const struct strategy *list, size_t n, str reason,
-                    const struct err *err) {
-    struct generations *g = ctx;
-    g->plan_open = false;
-    if (!usable(g, err))
-        return;
-    g->plan = arena_array(g->mem, struct strategy, n + 1);
-    memcpy(g->plan, list, n * sizeof *list);
-    g->nplan = n;
-    g->plan_reason = arena_str(g->mem, reason);
-}
-
-static void on_child(void *ctx, const struct strategy *list, size_t n, str reason,
-                     const struct err *err) {
-    struct member *m = ctx;
-    m->open = false;
-    m->unable = !usable(m->g, err) || n == 0;
-    if (m->unable)
-        return;
-    m->strategy = list[0];
-    m->entry.reason = arena_str(m->g->mem, reason);
+struct briefing generations_brief(const struct generations *g, uint64_t candidate) {
+    struct briefing b = g->briefing;
+    b.candidate = candidate;
+    b.outlook = (struct outlook){journal_left(&g->j, g->evaluated), g->plateau - g->stale};
+    return b;
 }
 
 static void on_aligned(void *ctx, const struct strategy *list, size_t n, str reason,
@@ -127,93 +53,9 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
     struct member *m = ctx;
     (void)reason;
     m->open = false;
-    m->is_aligned = usable(m->g, err) && n;
+    m->is_aligned = generations_usable(m->g, err) && n;
     if (m->is_aligned)
         m->aligned = list[0];
-}
-
-/* ---- strategies ---- */
-
-static struct rng slot_stream(const struct generations *g, size_t slot) {
-    struct rng r = rng_stream(g->o->seed, S("generations"));
-    return rng_sub(rng_sub(r, g->j.generation), slot);
-}
-
-/* What a question is about, and how far the run may still go. */
-static struct briefing brief(const struct generations *g, uint64_t candidate) {
-    struct briefing b = g->briefing;
-    b.candidate = candidate;
-    b.outlook = (struct outlook){journal_left(&g->j, g->evaluated), g->plateau - g->stale};
-    return b;
-}
-
-static bool plan(struct generations *g) {
-    struct agent *a = g->o->agent;
-    struct briefing b = brief(g, NO_CANDIDATE);
-    g->plan_open = true;
-    a->plan(a->self, &b, g->n, rng_stream(g->o->seed, S("plan")), on_plan, g);
-    if (!await_all(g))
-        return false;
-    for (size_t i = 0; i < g->n; i++) {
-        g->members[i].unable = i >= g->nplan;
-        g->members[i].strategy = i < g->nplan ? g->plan[i] : g->fallback;
-        g->members[i].entry.reason = i < g->nplan ? g->plan_reason : S("");
-    }
-    return true;
-}
-
-static void choose_parents(struct generations *g) {
-    for (size_t i = 0; i < g->n; i++) {
-        struct member *m = &g->members[i];
-        m->unable = !evolve_parents(&g->e, rng_sub(slot_stream(g, i), 0), &m->x, &m->y);
-        g->siblings[i] = (struct sibling){m->x, m->y};
-    }
-}
-
-static bool cross(struct generations *g) {
-    struct agent *a = g->o->agent;
-    choose_parents(g);
-    for (size_t i = 0; i < g->n; i++) {
-        struct member *m = &g->members[i];
-        struct briefing b = brief(g, m->reserved);
-        b.tried = g->tried;
-        b.ntried = g->ntried;
-        b.siblings = g->siblings;
-        b.nsiblings = g->n;
-        b.place = i;
-        if (m->unable)
-            continue;
-        m->open = true;
-        a->cross(a->self, &b, &m->x, &m->y, rng_sub(slot_stream(g, i), 1), on_child, m);
-    }
-    return await_all(g);
-}
-
-/* Where nobody proposed anything: a child by chance, or a stranger while nothing was right. */
-static void draw(const struct generations *g, size_t slot, struct member *m) {
-    struct rng r = rng_sub(slot_stream(g, slot), 2);
-    if (isfinite(g->e.best_s) && isfinite(m->x.time_s))
-        strategy_cross(g->briefing.catalogue, &g->briefing.ground, &m->x.strategy, &m->y.strategy,
-                       r, &m->strategy);
-    else
-        strategy_random(g->briefing.catalogue, &g->briefing.ground, r, &m->strategy);
-    m->entry.reason = S("drawn");
-}
-
-/* In order of slots: no strategy is tried twice. */
-static void claim(struct generations *g) {
-    for (size_t i = 0; i < g->n; i++) {
-        struct member *m = &g->members[i];
-        struct strategy proposal;
-        if (m->unable)
-            draw(g, i, m);
-        proposal = m->strategy;
-        m->alive = evolve_claim(&g->e, g->j.generation * CLAIMS + i, &proposal, &m->trial);
-        if (!m->alive)
-            continue;
-        m->strategy = m->aligned = g->e.trials[m->trial].strategy;
-        m->entry.strategy = m->strategy;
-    }
 }
 
 /* ---- candidates ---- */
@@ -288,7 +130,7 @@ static void take_source(struct member *m, str source, str reason) {
 static void on_code(void *ctx, str source, const struct err *err) {
     struct member *m = ctx;
     m->open = false;
-    m->alive = usable(m->g, err);
+    m->alive = generations_usable(m->g, err);
     if (m->alive)
         take_source(m, source, m->entry.reason);
     m->alive = m->alive && m->fresh;
@@ -297,7 +139,7 @@ static void on_code(void *ctx, str source, const struct err *err) {
 static void on_repair(void *ctx, str source, str idea, const struct err *err) {
     struct member *m = ctx;
     m->open = false;
-    m->unable = !usable(m->g, err);
+    m->unable = !generations_usable(m->g, err);
     if (!m->unable)
         take_source(m, source, arena_str(m->g->mem, idea));
 }
@@ -322,12 +164,11 @@ static bool accepted(const struct member *m) {
 static void add_finalist(struct generations *g, const struct member *m) {
     size_t n = g->nfinalists + 1;
     g->finalists = mem_grow(g->finalists, &g->cap_finalists, n, sizeof *g->finalists);
-    g->strategies = mem_grow(g->strategies, &g->cap_strategies, n, sizeof *g->strategies);
     g->finalists[n - 1] = (struct finalist){.ordinal = m->entry.ordinal,
+                                            .strategy = m->strategy,
                                             .time_s = m->entry.outcome->time_s,
                                             .source = m->entry.source,
                                             .record = json_copy(m->entry.outcome->record)};
-    g->strategies[n - 1] = m->strategy;
     g->nfinalists = n;
 }
 
@@ -353,7 +194,7 @@ static void show_one(struct generations *g, const struct member *m) {
 
 /* What was asked comes in, and is shown in order. */
 static bool end_round(struct generations *g) {
-    bool ok = await_all(g);
+    bool ok = generations_await(g);
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (m->fresh)
@@ -372,7 +213,7 @@ static bool code(struct generations *g) {
         if (!m->alive)
             continue;
         reserve(g, i, 0);
-        struct briefing b = brief(g, m->reserved);
+        struct briefing b = generations_brief(g, m->reserved);
         a->code(a->self, &b, &m->strategy, on_code, m);
     }
     return end_round(g);
@@ -388,7 +229,7 @@ static bool repair_round(struct generations *g, uint64_t round) {
         left--; /* what could not be tried is not paid for */
         reserve(g, i, round);
         struct attempt at = {&m->strategy, m->entry.source, m->entry.outcome, REPAIRS - round};
-        struct briefing b = brief(g, m->reserved);
+        struct briefing b = generations_brief(g, m->reserved);
         a->debug(a->self, &b, &at, S(""), on_repair, m);
     }
     return end_round(g);
@@ -415,10 +256,10 @@ static bool align(struct generations *g) {
         if (!accepted(m))
             continue;
         m->open = true;
-        struct briefing b = brief(g, m->entry.ordinal);
+        struct briefing b = generations_brief(g, m->entry.ordinal);
         a->align(a->self, &b, &m->strategy, m->entry.outcome->record, on_aligned, m);
     }
-    return await_all(g);
+    return generations_await(g);
 }
 
 /* For those who will be asked for children, and for history. */
@@ -428,8 +269,12 @@ static void remember(struct generations *g, const struct member *m, double time_
     if (g->o->facts && accepted(m))
         facts_summarise(m->entry.outcome, &where);
     g->tried = mem_grow(g->tried, &g->cap_tried, g->ntried + 1, sizeof *g->tried);
-    g->tried[g->ntried++] = (struct tried){
-        .strategy = m->aligned, .time_s = time_s, .where = arena_str(g->mem, buf_str(&where))};
+    struct strategy *asked = arena_new_of(g->mem, struct strategy);
+    struct tried *t = &g->tried[g->ntried++];
+    *asked = m->strategy;
+    *t = (struct tried){m->aligned, time_s, arena_str(g->mem, buf_str(&where)), NULL};
+    if (!strategy_equal(g->briefing.catalogue, &m->aligned, &m->strategy))
+        t->asked = asked;
     buf_release(&where);
 }
 
@@ -492,9 +337,9 @@ static bool run_generation(struct generations *g) {
     new_members(g);
     journal_say(&g->j, EVENT_GENERATION,
                 g->j.generation ? S("children of the best") : S("planned"));
-    if (!(g->j.generation ? cross(g) : plan(g)))
+    if (!(g->j.generation ? generations_cross(g) : generations_plan(g)))
         return false;
-    claim(g);
+    generations_claim(g);
     if (!code(g))
         return false;
     g->empty = one_is_alive(g) ? 0 : g->empty + 1;
@@ -513,7 +358,7 @@ static void set_up(struct generations *g) {
     const struct search_options *o = g->o;
     const struct briefing *b = &g->briefing;
     g->population = o->population ? o->population : SEARCH_POPULATION;
-    g->population = g->population < CLAIMS ? g->population : CLAIMS;
+    g->population = g->population < GENERATIONS_MOST ? g->population : GENERATIONS_MOST;
     g->plateau = o->plateau ? o->plateau : PLATEAU;
     g->gain_from_s = INFINITY;
     g->members = arena_array(g->mem, struct member, g->population);
@@ -556,7 +401,7 @@ static bool choose(struct generations *g, struct arena *a) {
     if (!finalist_choose(&fo, g->finalists, g->nfinalists, &which, &g->j.err))
         return false;
     if (which < g->nfinalists)
-        finalist_take(&g->finalists[which], &g->strategies[which], a, g->out);
+        finalist_take(&g->finalists[which], a, g->out);
     return true;
 }
 
@@ -566,7 +411,6 @@ static void release(struct generations *g) {
     for (size_t i = 0; i < g->nfinalists; i++)
         json_free(g->finalists[i].record);
     mem_free(g->finalists);
-    mem_free(g->strategies);
     mem_free(g->hashes);
     mem_free(g->tried);
     evolve_release(&g->e);

@@ -78,16 +78,28 @@ static size_t kth(const struct history_run *run, size_t k) {
     return run->n;
 }
 
-static void add_seeds(const struct history *h, const struct briefing *b, struct recalled *out) {
+/* Of which task a seed is: names, and how much there was to gain. */
+static str origin(const struct history_run *run, struct arena *a) {
+    double slowest = 1;
+    for (size_t i = 0; i < run->n; i++)
+        if (isfinite(run->trials[i].ratio))
+            slowest = fmax(slowest, run->trials[i].ratio);
+    return arena_printf(a, "%.*s at %.*s, whose best took %.3g us and the slowest %.3g times that",
+                        STR_ARG(run->task), STR_ARG(run->shape), run->best_s * 1e6, slowest);
+}
+
+static void add_seeds(const struct history *h, const struct briefing *b, struct arena *a,
+                      struct recalled *out) {
     for (size_t k = 0; k < SEEDS_RUN; k++)
         for (size_t i = 0; i < h->n && out->nseeds < SEEDS_MOST; i++) {
             const struct history_run *run = &h->runs[i];
             size_t at = kth(run, k);
-            struct parent p;
+            struct tried p;
             if (at == run->n || overlap(run, b) < OVERLAP_LEAST)
                 continue;
             adopt(run, b, run->trials[at].strategy, &p.strategy);
             p.time_s = run->trials[at].ratio;
+            p.where = origin(run, a);
             if (!has_seed(b, out, &p.strategy))
                 out->seeds[out->nseeds++] = p;
         }
@@ -120,9 +132,9 @@ void recall_make(const struct history *h, const struct briefing *b, struct arena
     size_t trials = 0;
     for (size_t i = 0; i < h->n; i++)
         trials += h->runs[i].n;
-    *out = (struct recalled){.seeds = arena_array(a, struct parent, SEEDS_MOST),
+    *out = (struct recalled){.seeds = arena_array(a, struct tried, SEEDS_MOST),
                              .precedents = arena_array(a, struct precedent, trials + 1)};
-    add_seeds(h, b, out);
+    add_seeds(h, b, a, out);
     for (size_t i = 0; i < h->n; i++)
         if (overlap(&h->runs[i], b) >= OVERLAP_LEAST) {
             add_precedents(&h->runs[i], b, out);

@@ -11,9 +11,9 @@
 /* Only runs whose strategies have three quarters of this task's decisions: what is known of others
  * says too little. */
 struct recalled {
-    size_t nruns;         /* that it was made from */
-    struct parent *seeds; /* what did best in each run, the most alike run first, then what came
-                             second …; time_s is relative: 1 is the best of its run */
+    size_t nruns;        /* that it was made from */
+    struct tried *seeds; /* what did best in each run, the most alike run first, then what came
+                            second … */
     size_t nseeds;
     struct precedent *precedents;
     size_t nprecedents;

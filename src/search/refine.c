@@ -295,8 +295,10 @@ static bool propose(struct refine *s, struct answer *a) {
     struct guidance g = {.stage = s->course.stage,
                          .facts = course_facts(&s->course),
                          .tried = buf_str(&tried),
-                         .rounds = course_rounds_left(&s->course),
                          .gain = COURSE_GAIN};
+    g.spent = course_share_left(&s->course, &g.rounds);
+    if (!g.spent)
+        g.rounds = course_rounds_left(&s->course);
     s->o->agent->improve(s->o->agent->self, brief(s), &at, &g, on_edit, a);
     buf_release(&tried);
     return await(s, a);
@@ -307,6 +309,7 @@ static bool improve(struct refine *s) {
     struct strategy strategy = s->trials[s->best].strategy;
     size_t t;
     s->slot = 0;
+    course_begin_round(&s->course, journal_left(&s->j, s->n));
     journal_say(&s->j, EVENT_GENERATION, str_view(stage_name(s->course.stage)));
     if (!propose(s, &a)) {
         if (journal_goes_on(&s->j))
@@ -365,12 +368,13 @@ static bool choose(struct refine *s, struct arena *a) {
     for (size_t i = 0; i < s->n; i++)
         if (accepted(&s->trials[i]))
             list[n++] = (struct finalist){.ordinal = s->trials[i].ordinal,
+                                          .strategy = s->trials[i].strategy,
                                           .time_s = s->trials[i].outcome->time_s,
                                           .source = s->trials[i].source,
                                           .record = json_copy(s->trials[i].outcome->record)};
     bool ok = finalist_choose(&fo, list, n, &which, &s->j.err);
     if (ok && which < n)
-        finalist_take(&list[which], &s->trials[list[which].ordinal].strategy, a, s->out);
+        finalist_take(&list[which], a, s->out);
     for (size_t i = 0; i < n; i++)
         json_free(list[i].record);
     mem_free(list);

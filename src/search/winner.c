@@ -13,13 +13,14 @@ bool winner_choose(struct search *s, struct arena *a) {
     for (size_t i = 0; i < s->nkept; i++) {
         const struct kept *k = &s->kept[i];
         list[i] = (struct finalist){.ordinal = s->e.trials[k->trial].ordinal,
+                                    .strategy = s->e.trials[k->trial].strategy,
                                     .time_s = s->e.trials[k->trial].time_s,
                                     .source = str_view(k->source),
                                     .record = json_copy(k->record)};
     }
     bool ok = finalist_choose(&fo, list, s->nkept, &which, &s->err) || search_fail(s, &s->err);
     if (ok && which < s->nkept)
-        finalist_take(&list[which], &s->e.trials[s->kept[which].trial].strategy, a, s->best);
+        finalist_take(&list[which], a, s->best);
     for (size_t i = 0; i < s->nkept; i++)
         json_free(list[i].record);
     mem_free(list);

@@ -27,6 +27,7 @@ static int rank_of(const struct decision *d, int64_t value) {
 static void strategy_clear(struct strategy *s) {
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         s->value[i] = STRATEGY_UNSET;
+    s->remark = 0;
 }
 
 /* ---- what is legal ---- */
@@ -258,11 +259,13 @@ digest strategy_hash(const struct catalogue *c, const struct strategy *s) {
         sha256_put_str(&h, c->decisions[i].name);
         sha256_put(&h, &s->value[i], sizeof s->value[i]);
     }
+    if (s->remark)
+        sha256_put(&h, &s->remark, sizeof s->remark);
     return sha256_end(&h);
 }
 
 bool strategy_equal(const struct catalogue *c, const struct strategy *a, const struct strategy *b) {
-    return memcmp(a->value, b->value, c->n * sizeof a->value[0]) == 0;
+    return memcmp(a->value, b->value, c->n * sizeof a->value[0]) == 0 && a->remark == b->remark;
 }
 
 int strategy_order(const void *x, const void *y) {
@@ -270,7 +273,7 @@ int strategy_order(const void *x, const void *y) {
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         if (a->value[i] != b->value[i])
             return a->value[i] < b->value[i] ? -1 : 1;
-    return 0;
+    return (a->remark > b->remark) - (a->remark < b->remark);
 }
 
 double strategy_distance(const struct catalogue *c, const struct strategy *a,
@@ -368,6 +371,7 @@ void strategy_mutate(const struct catalogue *c, const struct ground *g, const st
         if (!strategy_equal(c, &result, s) && !(rng_unit(r, position + 3) < FURTHER_SHARE))
             break;
     }
+    result.remark = 0; /* it was said of other decisions */
     *out = result;
 }
 

@@ -74,6 +74,8 @@ bool catalogue_settle(struct catalogue *c, struct err *err);
 
 struct strategy {
     int64_t value[STRATEGY_MAX_DECISIONS]; /* by decision; STRATEGY_UNSET: does not apply */
+    uint64_t remark; /* a hash of what was said beyond decisions, where that makes it another
+                        strategy than the one without; 0: nothing */
 };
 
 /* A legal strategy has a value for every decision that applies, one that its rules allow, and none

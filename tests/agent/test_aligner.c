@@ -71,7 +71,7 @@ static const struct row rows[] = {
     {"scan-warp=1", "\"ld.global.32\": 1", 0, "scan-warp=1", "", LAUNCH("128", "1", "0")},
     {"reduce-kind=1", "\"bar.sync\": 1", 0, "reduce-kind=0", "barriers and shuffles"},
     {"reduce-kind=1", "\"bar.sync\": 1", 0, "reduce-kind=1", "", NULL, 5},
-    {"reduce-kind=0", "\"ld.global.32\": 1", 0, "reduce-kind=1", "barriers and shuffles", NULL, 5},
+    {"reduce-kind=0", "\"ld.global.32\": 1", 0, "reduce-kind=0", "", NULL, 5}, /* warps alone */
     {"generic-lanes=0", "\"ld.global.32\": 1", 0, "generic-lanes=32", "by the shuffles",
      LAUNCH("128", "1", "0"), 5},
     {"generic-lanes=32", "\"ld.global.32\": 1", 0, "generic-lanes=1", "by the shuffles",

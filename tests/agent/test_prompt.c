@@ -53,18 +53,31 @@ static void test_outlook(void) {
         {"nothing is known", {NO_BUDGET, 0}, "round", ""},
         {"not of interest", {NO_BUDGET, 2}, "", ""},
         {"rounds", {NO_BUDGET, 2}, "round", "The run ends after 2 rounds without gain in a row. "},
-        {"a budget", {1, 0}, "round", "The run ends after 1 more candidate, repairs among them. "},
+        {"a budget",
+         {1, 0},
+         "round",
+         "The run ends after 1 more candidate, repairs among them. No "
+         "repair will follow. "},
         {"both",
          {9, 1},
          "generation",
          "The run ends after 1 generation without gain in a row, or 9 more candidates, repairs "
          "among them. "},
+        {"rounds that the budget does not reach",
+         {3, 8},
+         "round",
+         "The run ends after 3 more candidates, repairs among them. "},
+        {"the last",
+         {1, 0},
+         "",
+         "The run ends after 1 more candidate, repairs among them. No "
+         "repair will follow. "},
     };
     struct briefing b = brief(NULL, 0);
     struct prompter p = {&options, &b, mem};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         b.outlook = rows[i].outlook;
-        str text = prompt_outlook(&p, rows[i].unit);
+        str text = prompt_outlook(&p, rows[i].unit, 1);
         CHECKF(str_is(text, rows[i].text), "%s: %.*s", rows[i].name, STR_ARG(text));
     }
 }
@@ -74,42 +87,49 @@ static void test_siblings(void) {
     struct prompter p = {&options, &b, mem};
     struct parent x = {.time_s = 3e-6}, y = {.time_s = 4e-6}, none = {.time_s = INFINITY};
     const struct sibling all[] = {{x, x}, {x, y}, {none, none}};
-    const str notes[2] = {S(""), S("")};
     struct prompt out;
     strategy_fallback(catalogue, &b.ground, &x.strategy);
     y.strategy = x.strategy;
-    CHECK(prompt_crossover(&p, &x, &y, notes, &out, &err));
+    CHECK(prompt_crossover(&p, &x, &y, &out, &err));
     CHECK(!says(out.user, "same moment") && !says(out.user, "The run ends"));
     b.siblings = all;
     b.nsiblings = 3;
     b.outlook = (struct outlook){6, 2};
-    CHECK(prompt_crossover(&p, &x, &y, notes, &out, &err));
+    CHECK(prompt_crossover(&p, &x, &y, &out, &err));
     CHECK(says(out.user, "# Asked for at the same moment"));
     CHECK(says(out.user, "- of the parents at 3 and 4 us: Start from the faster parent"));
     CHECK(!says(out.user, "at 3 and 3 us") && !says(out.user, "inf") && !says(out.user, "by rule"));
     CHECK(says(out.user, "6 more candidates, repairs among them. Propose one child."));
     b.place = 1;
     b.by_rule = true;
-    CHECK(prompt_crossover(&p, &x, &y, notes, &out, &err));
+    CHECK(prompt_crossover(&p, &x, &y, &out, &err));
     CHECK(says(out.user, "- of the parents at 3 and 3 us: Take from each parent"));
     CHECK(says(out.user, "made by rule instead"));
 }
 
-/* Every value that was chosen has a word on what it is. */
+/* Every value that was chosen has a word on what it is, those that mean nothing beside the others
+ * apart. */
 static void test_chosen_values(void) {
     struct briefing b = brief(NULL, 0);
     struct prompter p = {&options, &b, mem};
     struct strategy s;
     strategy_fallback(catalogue, &b.ground, &s);
+    CHECK(!says(prompt_strategy(&p, &s), "- pack=")); /* there is only 0 without tensor cores */
+    strategy_put(catalogue, &s, "tensor-path", 1);
+    strategy_repair(catalogue, &b.ground, &s);
     str text = prompt_strategy(&p, &s);
     for (size_t i = 0; i < catalogue->n; i++) {
         const struct decision *d = &catalogue->decisions[i];
         str line = arena_printf(mem, "- %.*s=%lld: ", STR_ARG(d->name), (long long)s.value[i]);
         CHECKF(s.value[i] == STRATEGY_UNSET || d->asked || says(text, line.p), "%s", line.p);
     }
-    strategy_put(catalogue, &s, "tensor-path", 1);
-    strategy_repair(catalogue, &b.ground, &s);
-    CHECK(says(prompt_strategy(&p, &s), "- pack=0: not this: operands that cannot be loaded"));
+    text = prompt_strategy(&p, &s);
+    CHECK(
+        says(text, "- pack=0: operands are loaded as they lie.\n")); /* and nothing of the other */
+    CHECK(says(text, "- split-k=1: none between blocks") && !says(text, "Parts of k"));
+    strategy_put(catalogue, &s, "split-k", 4);
+    text = prompt_strategy(&p, &s);
+    CHECK(says(text, "- split-k=4: Parts of k") && !says(text, "none between"));
 }
 
 /* ---- hints ---- */
@@ -179,15 +199,20 @@ static void test_bar(void) {
     strategy_fallback(catalogue, &b.ground, &s);
     b.outlook = (struct outlook){5, 7};
     CHECK(prompt_optimizer(&p, &a, &g, &out, &err));
-    CHECK(says(out.user, "falls by 0.5% of the whole time or more, 0.02 us (1.1% of what can "
-                         "change: a launch is always paid)"));
+    CHECK(says(out.user, "falls by 0.02 us;"));
     CHECK(says(out.user, "After 2 more rounds without gain the next stage begins. The run ends "
-                         "after 7 rounds without gain in a row, or 5 more candidates"));
-    o->estimated = false;
+                         "after 5 more candidates"));
+    g.spent = true;
+    CHECK(prompt_optimizer(&p, &a, &g, &out, &err));
+    CHECK(says(out.user, "After 2 more candidates the next stage begins."));
+    o->estimated = g.spent = false;
     g.stage = STAGE_PARAMETERS;
     CHECK(prompt_optimizer(&p, &a, &g, &out, &err));
-    CHECK(says(out.user, "or more, 0.02 us; otherwise") && !says(out.user, "7 rounds"));
+    CHECK(!says(out.user, "7 rounds"));
     CHECK(says(out.user, "After 2 more rounds without gain the run ends."));
+    b.outlook.candidates = 2; /* which is not reached before */
+    CHECK(prompt_optimizer(&p, &a, &g, &out, &err));
+    CHECK(!says(out.user, "without gain the run ends") && says(out.user, "after 2 more cand"));
     outcome_free(o);
 }
 
@@ -204,6 +229,10 @@ static void test_repairs(void) {
         CHECK(says(out.user, "At most 1 more repair may follow") == (more == 1));
         CHECK(says(out.user, "At most 2 more repairs may follow") == (more == 2));
     }
+    b.outlook.candidates = 1; /* the budget ends before */
+    struct attempt last = {&s, S("void k() {}"), o, 2};
+    CHECK(prompt_debugger(&p, &last, S(""), &out, &err));
+    CHECK(says(out.user, "This is the last repair"));
     CHECK(says(out.system, "select, do not multiply by 0"));
     CHECK(says(out.system, "everything up to sm_90a: clusters"));
     outcome_free(o);
@@ -216,7 +245,7 @@ static const struct tap_case cases[] = {
     {"every chosen value is explained", test_chosen_values},
     {"what the compiled code does", test_facts},
     {"hints that are followed are dropped", test_hints},
-    {"the bar, of the whole time and of what can change", test_bar},
+    {"what counts, and when the stage ends", test_bar},
     {"how many repairs are left", test_repairs},
 };
 

@@ -32,6 +32,33 @@ static void test_stages(void) {
     course_release(&c);
 }
 
+/* A stage has at most half of the candidates that are left when it begins; the last one the rest.
+ */
+static void test_budget(void) {
+    static const struct {
+        uint64_t left;
+        enum stage stage;
+    } rows[] = {{6, STAGE_STRUCTURE},
+                {4, STAGE_STRUCTURE},
+                {3, STAGE_DETAILS},
+                {2, STAGE_DETAILS},
+                {1, STAGE_PARAMETERS}};
+    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    size_t n;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        course_begin_round(&c, rows[i].left);
+        CHECKF(c.stage == rows[i].stage, "%d left", (int)rows[i].left);
+        CHECK(course_share_left(&c, &n) == (i == 1 || i == 3 || i == 2));
+        course_end_round(&c, ROUND_FASTER, c.best_s * 0.9, S("x"), S(""));
+    }
+    CHECK(!c.stopped);
+    course_release(&c);
+    c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    course_begin_round(&c, NO_BUDGET);
+    CHECK(!course_share_left(&c, &n) && course_rounds_left(&c) == 3);
+    course_release(&c);
+}
+
 static void test_patience_by_workload(void) {
     struct course c = start(WORKLOAD_POINTWISE, PROFILING_DELAYED);
     lose(&c, 1);
@@ -134,6 +161,7 @@ static void test_ideas(void) {
 static const struct tap_case cases[] = {
     {"stages, and the plateau", test_stages},
     {"patience by workload class", test_patience_by_workload},
+    {"stages share a budget", test_budget},
     {"when facts are given", test_facts},
     {"what is a gain", test_gain},
     {"a stage that is done", test_done},

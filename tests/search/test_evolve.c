@@ -255,6 +255,31 @@ static void test_twins(void) {
     evolve_release(&e);
 }
 
+/* Parents come to different strategies where there are such; a remark makes a strategy untried. */
+static void test_unlike_parents(void) {
+    struct evolve_options o = options(1);
+    struct evolve e;
+    struct parent x, y;
+    size_t unlike = 0, trial;
+    o.window = 3;
+    evolve_init(&e, &o);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(submit_random(&e) == i);
+    for (size_t i = 0; i < 3; i++)
+        evolve_settle(&e, i, 1e-5);
+    evolve_align(&e, 1, &e.trials[0].strategy);
+    for (uint64_t i = 0; i < 32; i++)
+        unlike += evolve_unlike_parents(&e, rng_sub(rng_stream(2, S("p")), i), &x, &y) &&
+                  !strategy_equal(c, &x.strategy, &y.strategy);
+    CHECKF(unlike == 32, "%zu", unlike);
+    struct strategy s = e.trials[0].strategy;
+    s.remark = 5;
+    CHECK(evolve_claim(&e, 0, &s, &trial) && strategy_equal(c, &e.trials[trial].strategy, &s));
+    CHECK(evolve_claim(&e, 1, &s, &trial) && !strategy_equal(c, &e.trials[trial].strategy, &s));
+    CHECK(e.trials[trial].strategy.remark == 0);
+    evolve_release(&e);
+}
+
 /* Only some strategies exist: all of them are tried, and no others. */
 static void test_only(void) {
     struct strategy only[40];
@@ -331,6 +356,7 @@ static const struct tap_case cases[] = {
     {"nothing written", test_nothing_written},
     {"ties go to the lower ordinal", test_ties},
     {"twins share an outcome", test_twins},
+    {"parents that differ, remarks that count", test_unlike_parents},
     {"only what exists is tried", test_only},
     {"the optimum in a quarter of the tries of chance", test_beats_chance},
     {"the worth of decisions", test_worth},

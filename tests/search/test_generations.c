@@ -114,7 +114,8 @@ static void write_replies(void) {
     snprintf(replies[0][0], 512, "IDEA: p\n```strategy\nvector-width=4 # a\nblock=512 # b\n```");
     for (int i = 0; i < 32; i++) {
         snprintf(replies[1][i], 512,
-                 "```cuda\n//! launch k<<<1, 32>>>(x, y)\nvoid k() {} // %s us=%d\n```",
+                 "%s```cuda\n//! launch k<<<1, 32>>>(x, y)\nvoid k() {} // %s us=%d\n```",
+                 i < 2 ? "INSTEAD: two elements\n" : "",
                  i == 1   ? "verdict=wrong"
                  : i == 4 ? "verdict=race"
                           : "",
@@ -136,7 +137,7 @@ struct run {
     struct search_best best;
     struct llm_options lo;
     bool late;
-    const char *pool;
+    const char *pool, *assets;
 };
 
 static bool evolve(struct run *r, uint64_t candidates, const char *dir) {
@@ -161,6 +162,7 @@ static bool evolve(struct run *r, uint64_t candidates, const char *dir) {
                                .seed = 1,
                                .population = 3,
                                .pool = r->pool,
+                               .assets = r->assets,
                                .interrupted = &r->seen.interrupted,
                                .emit = on_event,
                                .emit_ctx = &r->seen};
@@ -289,6 +291,7 @@ static void test_history(void) {
     struct run *r = arena_new_of(mem, struct run), *next = arena_new_of(mem, struct run);
     struct history h;
     r->pool = next->pool = pool.p;
+    r->assets = next->assets = bare_assets(mem);
     CHECKF(evolve(r, 9, NULL), "%s", err.text);
     history_init(&h);
     CHECKF(history_load(&h, pool.p, &err) && h.n == 1 && h.runs[0].n == 6, "%s", err.text);
@@ -299,7 +302,7 @@ static void test_history(void) {
     history_release(&h);
     CHECK(evolve(next, 9, NULL) && next->best.precedents == 1);
     CHECK(told(nth(&next->model, "planner", 0), "tasks like this one"));
-    CHECK(unlink(pool.p) == 0);
+    CHECK(unlink(pool.p) == 0 && dir_remove_tree(next->assets, &err));
     json_free(r->best.record);
     json_free(next->best.record);
 }

@@ -43,7 +43,7 @@ struct run {
     struct llm_options lo;
     struct budget budget;
     bool late, blind;
-    const char *pool;
+    const char *pool, *assets;
 };
 
 static bool refine(struct run *r, const struct script_entry *entries, size_t n, const char *dir) {
@@ -69,6 +69,7 @@ static bool refine(struct run *r, const struct script_entry *entries, size_t n, 
                                .budget = r->budget,
                                .seed = 1,
                                .pool = r->pool,
+                               .assets = r->assets,
                                .interrupted = &r->seen.interrupted,
                                .emit = on_event,
                                .emit_ctx = &r->seen};
@@ -308,6 +309,7 @@ static void test_history(void) {
     struct run *cut = run_new(), *first = run_new(), *next = run_new();
     struct history h;
     cut->pool = first->pool = next->pool = pool.p;
+    cut->assets = first->assets = next->assets = bare_assets(mem);
     cut->late = true;
     cut->seen.interrupt_at = 2;
     CHECK(refine(cut, script, 5, NULL) && cut->best.found && !file_exists(pool.p));
@@ -322,7 +324,7 @@ static void test_history(void) {
     CHECK(refine(next, script, 5, NULL));
     CHECK(!script_told(&first->script, 0, "- 1.00: `block=64"));
     CHECK(script_told(&next->script, 0, "- 1.00: `block=64"));
-    CHECK(unlink(pool.p) == 0);
+    CHECK(unlink(pool.p) == 0 && dir_remove_tree(next->assets, &err));
     json_free(cut->best.record);
     json_free(first->best.record);
     json_free(next->best.record);

@@ -155,6 +155,11 @@ static void test_random(void) {
         CHECK(strategy_equal(c, &a, &b));
         strategy_mutate(c, W, &a, r, &m);
         CHECK(!strategy_equal(c, &a, &m));
+        struct strategy said = a;
+        said.remark = 1; /* another one, with the same text */
+        CHECK(!strategy_equal(c, &a, &said) && !strcmp(text_of(&a), text_of(&said)));
+        digest d = strategy_hash(c, &a), e = strategy_hash(c, &said);
+        CHECK(memcmp(&d, &e, sizeof d) != 0 && strategy_order(&a, &said) < 0);
         strategy_mutate(c, W, &a, r, &x);
         CHECK(strategy_equal(c, &m, &x));
         size_t changed = 0;

@@ -186,9 +186,10 @@ SHOWN(shown_warp_scan) {
     (void)b;
     return value && t->launches == 1 && t->barriers ? 0 : KEEP;
 }
+/* Without barriers rows lie within warps, where it means nothing. */
 SHOWN(shown_reduction) {
     (void)b;
-    return value && t->barriers && !t->shuffles ? 0 : !value && !t->barriers ? 1 : KEEP;
+    return value && t->barriers && !t->shuffles ? 0 : KEEP;
 }
 SHOWN(shown_lanes) {
     (void)b;

@@ -2,6 +2,7 @@
  * points somewhere: a factor, zeros, a shift, a stripe, the edge of a tile. */
 #include "agent/llm/evidence.h"
 
+#include <float.h>
 #include <math.h>
 
 #define CLOSE 1e-4 /* relative, of what counts as the same number */
@@ -60,9 +61,19 @@ static bool all_nan(const struct mismatches *m) {
     return true;
 }
 
+static bool all_subnormal(const struct mismatches *m) {
+    for (size_t i = 0; i < m->n; i++)
+        if (!(m->rows[i].expected != 0 && fabs(m->rows[i].expected) < FLT_MIN))
+            return false;
+    return true;
+}
+
 static void say_values(const struct mismatches *m, struct buf *out) {
     double x = 0;
-    if (all_got(m, 0))
+    if (all_subnormal(m))
+        buf_puts(out, S("The expected values are subnormal: an intermediate product vanished, or "
+                        "was flushed to zero. "));
+    else if (all_got(m, 0))
         buf_puts(out, S("All of these are zero: the value is never computed, or an accumulator "
                         "that was cleared is what gets stored. "));
     else if (m->n > 1 && all_got(m, m->rows[0].got))

@@ -27,7 +27,8 @@ static void put_sizes(const json *list, struct buf *out) {
     }
 }
 
-/* The parts of the model that matter: those of a twentieth of the time and more. */
+/* The parts of the model that matter, each as if it were alone: those of a twentieth of the time
+ * and more. */
 static void put_parts(const json *e, struct buf *out) {
     static const struct {
         const char *key, *what;
@@ -38,7 +39,6 @@ static void put_parts(const json *e, struct buf *out) {
                  {"launch_s", "launch"}};
     double all = real(e, "time_s");
     const char *gap = "";
-    buf_puts(out, S("  resources, if each were alone: "));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         double s = real(e, parts[i].key);
         if (!(s >= 0.05 * all))
@@ -46,7 +46,6 @@ static void put_parts(const json *e, struct buf *out) {
         buf_printf(out, "%s%s %.3g us", gap, parts[i].what, s * US);
         gap = ", ";
     }
-    buf_putc(out, '\n');
 }
 
 static void put_traffic(const json *c, struct buf *out) {
@@ -95,7 +94,9 @@ static void put_launch(const json *e, const json *counters, struct buf *out) {
                (long long)whole(e, "registers"), (long long)whole(e, "spill_bytes"),
                (long long)whole(e, "shared_bytes"), (long long)whole(e, "blocks_sm"),
                (long long)whole(e, "warps_sm"), STR_ARG(limiter), real(e, "waves"));
+    buf_puts(out, S("  resources, if each were alone (together a little more than the largest): "));
     put_parts(e, out);
+    buf_putc(out, '\n');
     if (counters && whole(counters, "warp_instrs") > 0)
         put_traffic(counters, out);
 }
@@ -124,10 +125,12 @@ static void summarise_launch(const json *e, struct buf *out) {
     str kernel = S("?"), bound = S("?");
     json_get_str(e, "kernel", &kernel);
     json_get_str(e, "bound", &bound);
-    buf_printf(out, "%s%.*s %.4g us, %.*s-bound, grid ", out->n ? "; " : "", STR_ARG(kernel),
+    buf_printf(out, "%s%.*s %.4g us, %.*s-bound (each alone: ", out->n ? "; " : "", STR_ARG(kernel),
                real(e, "time_s") * US, STR_ARG(bound));
+    put_parts(e, out);
+    buf_puts(out, S("), grid "));
     put_sizes(json_get(e, "grid"), out);
-    buf_printf(out, ", %lld warps an SM, %lld registers", (long long)whole(e, "warps_sm"),
+    buf_printf(out, ", room for %lld warps an SM, %lld registers", (long long)whole(e, "warps_sm"),
                (long long)whole(e, "registers"));
 }
 

@@ -66,7 +66,7 @@ static struct job *job_new(struct llm *x, const struct briefing *b, enum role ro
                       .number = x->asked[role]++,
                       .read = read,
                       .ctx = ctx};
-    j->prompter = (struct prompter){&x->o.prompt, &j->briefing, j->mem};
+    j->prompter = (struct prompter){&x->o.prompt, &j->briefing, j->mem, &x->notes};
     x->open = j;
     return j;
 }
@@ -151,13 +151,25 @@ static void job_start(struct job *j, bool made, struct err *err) {
 
 /* ---- strategists ---- */
 
-/* Of two strategies with the same decisions the first is written, so its note stays; the aligner
- * knows better what was. */
+/* Of two strategies that are the same the first is written, so its note stays; the aligner knows
+ * better what was. */
 static void take_note(struct job *j, digest strategy, str note) {
     struct notebook *notes = &j->llm->notes;
     const struct notebook_entry *e = notebook_find(notes, strategy);
     if (!e || !e->note.n || j->role == ROLE_ALIGNER)
         notebook_set_note(notes, strategy, note);
+}
+
+/* Where remarks tell strategies apart. What is aligned stays the strategy it was. */
+static uint64_t remark_of(const struct job *j, str comment) {
+    uint64_t number;
+    if (j->role == ROLE_ALIGNER)
+        return j->strategy.remark;
+    if (!comment.n || !j->prompt.remarks_count)
+        return 0;
+    digest d = sha256_of(comment);
+    memcpy(&number, &d, sizeof number);
+    return number;
 }
 
 /* A line as a legal strategy; its comment is remembered with it. */
@@ -167,6 +179,7 @@ static bool take_line(struct job *j, const struct reply_line *l, struct strategy
     if (!strategy_parse(b->catalogue, l->text, out, complaint))
         return false;
     strategy_repair(b->catalogue, &b->ground, out);
+    out->remark = remark_of(j, l->comment);
     if (l->comment.n)
         take_note(j, strategy_hash(b->catalogue, out), l->comment);
     return true;
@@ -215,7 +228,8 @@ static void llm_plan(void *self, const struct briefing *b, size_t n, struct rng 
     job_start(j, prompt_planner(&j->prompter, j->n, j->fallback, &j->prompt, &err), &err);
 }
 
-/* Crossover of code: the child's decisions are drawn, its source is written from both parents'. */
+/* Crossover of code: the child's decisions are drawn, its source is written from both parents',
+ * which must be two. */
 static bool cross_code(struct llm *x, const struct briefing *b, const struct parent *p,
                        const struct parent *q, struct rng r, struct strategy *child) {
     const struct notebook_entry *a, *c;
@@ -223,16 +237,13 @@ static bool cross_code(struct llm *x, const struct briefing *b, const struct par
         return false;
     a = notebook_find(&x->notes, strategy_hash(b->catalogue, &p->strategy));
     c = notebook_find(&x->notes, strategy_hash(b->catalogue, &q->strategy));
-    if (!a || !c || !a->source.n || !c->source.n)
+    if (!a || !c || !a->source.n || !c->source.n || str_eq(a->source, c->source))
         return false;
     strategy_cross(b->catalogue, &b->ground, &p->strategy, &q->strategy, r, child);
-    notebook_add_pair(&x->notes, strategy_hash(b->catalogue, child), a->source, c->source);
+    notebook_add_pair(&x->notes, strategy_hash(b->catalogue, child),
+                      &(struct notebook_parent){*p, a->source},
+                      &(struct notebook_parent){*q, c->source});
     return true;
-}
-
-static str note_of(const struct llm *x, const struct briefing *b, const struct strategy *s) {
-    const struct notebook_entry *e = notebook_find(&x->notes, strategy_hash(b->catalogue, s));
-    return e ? e->note : S("");
 }
 
 static void llm_cross(void *self, const struct briefing *b, const struct parent *x,
@@ -246,8 +257,7 @@ static void llm_cross(void *self, const struct briefing *b, const struct parent 
     struct job *j = job_new(self, b, ROLE_CROSSOVER, read_strategies, ctx);
     j->plan = done;
     j->n = 1;
-    const str notes[2] = {note_of(j->llm, b, &x->strategy), note_of(j->llm, b, &y->strategy)};
-    job_start(j, prompt_crossover(&j->prompter, x, y, notes, &j->prompt, &err), &err);
+    job_start(j, prompt_crossover(&j->prompter, x, y, &j->prompt, &err), &err);
 }
 
 static bool read_aligned(struct job *j, str reply, struct err *complaint) {
@@ -283,9 +293,8 @@ static void ask_aligner(struct llm *x, const struct briefing *b, const struct al
     job_start(j, prompt_aligner(&j->prompter, a, &j->prompt, &err), &err);
 }
 
-/* Only where there is something that the model alone can tell: whether the note was carried out, or
- * what became of a decision that the compiled code contradicts. */
-
+/* Only where there is something to tell: what became of a decision that the compiled code
+ * contradicts, or what the author did instead of the strategy. */
 static void llm_align(void *self, const struct briefing *b, const struct strategy *s,
                       const json *record, agent_plan_fn *done, void *ctx) {
     struct llm *x = self;
@@ -298,8 +307,8 @@ static void llm_align(void *self, const struct briefing *b, const struct strateg
         return;
     }
     contradict(b, s, record, &against);
-    struct aligning a = {s, e->source, note_of(x, b, s), buf_str(&against)};
-    if (a.note.n || a.against.n)
+    struct aligning a = {s, e->source, e->instead, buf_str(&against)};
+    if (a.instead.n || a.against.n)
         ask_aligner(x, b, &a, done, ctx);
     else
         done(ctx, s, 1, S(""), NULL);
@@ -312,8 +321,9 @@ static bool read_code(struct job *j, str reply, struct err *complaint) {
     struct reply_source s;
     if (!reply_read_source(reply, S(""), j->mem, &s, complaint))
         return false;
-    notebook_set_source(&j->llm->notes, strategy_hash(j->briefing.catalogue, &j->strategy),
-                        s.source);
+    digest strategy = strategy_hash(j->briefing.catalogue, &j->strategy);
+    notebook_set_source(&j->llm->notes, strategy, s.source);
+    notebook_set_instead(&j->llm->notes, strategy, s.instead);
     j->code(j->ctx, s.source, NULL);
     return true;
 }
@@ -326,9 +336,8 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
     digest hash = strategy_hash(b->catalogue, s);
     j->code = done;
     j->strategy = *s;
-    str note = note_of(x, b, s);
-    const str *parents = notebook_take_pair(&x->notes, hash);
-    job_start(j, prompt_coder(&j->prompter, s, note, parents, &j->prompt, &err), &err);
+    const struct notebook_parent *parents = notebook_take_pair(&x->notes, hash);
+    job_start(j, prompt_coder(&j->prompter, s, parents, &j->prompt, &err), &err);
 }
 
 static bool read_edit(struct job *j, str reply, struct err *complaint) {

@@ -48,12 +48,17 @@ void notebook_set_source(struct notebook *m, digest strategy, str source) {
     digest_hex(sha256_of(source), e->source_hash);
 }
 
-void notebook_add_pair(struct notebook *m, digest child, str x, str y) {
-    m->pairs = mem_grow(m->pairs, &m->cap_pairs, m->npairs + 1, sizeof *m->pairs);
-    m->pairs[m->npairs++] = (struct notebook_pair){.child = child, .sources = {x, y}};
+void notebook_set_instead(struct notebook *m, digest strategy, str instead) {
+    notebook_of(m, strategy)->instead = arena_str(m->texts, instead);
 }
 
-const str *notebook_take_pair(struct notebook *m, digest child) {
+void notebook_add_pair(struct notebook *m, digest child, const struct notebook_parent *x,
+                       const struct notebook_parent *y) {
+    m->pairs = mem_grow(m->pairs, &m->cap_pairs, m->npairs + 1, sizeof *m->pairs);
+    m->pairs[m->npairs++] = (struct notebook_pair){.child = child, .parents = {*x, *y}};
+}
+
+const struct notebook_parent *notebook_take_pair(struct notebook *m, digest child) {
     struct notebook_pair *oldest = NULL;
     for (size_t i = m->npairs; i > 0; i--) {
         struct notebook_pair *p = &m->pairs[i - 1];
@@ -66,5 +71,5 @@ const str *notebook_take_pair(struct notebook *m, digest child) {
     if (!oldest)
         return NULL;
     oldest->used = true;
-    return oldest->sources;
+    return oldest->parents;
 }

@@ -1,21 +1,25 @@
 /* What the agent remembers of the strategies it has met, by their hash: the sentence a strategist
- * added, the source that was written; and, where crossover is one of code, the pairs of sources
- * that children are to be made of. Owns its texts. Everything in it follows from requests and
- * replies, so a replayed run remembers the same. */
+ * added, the source that was written and where its author left the strategy; and, where crossover
+ * is one of code, the pairs of kernels that children are to be made of. Owns its texts. Everything
+ * in it follows from requests and replies, so a replayed run remembers the same. */
 #ifndef AGENT_LLM_NOTEBOOK_H
 #define AGENT_LLM_NOTEBOOK_H
 
-#include "base/arena.h"
-#include "base/hash.h"
+#include "agent/agent.h"
 
 struct notebook_entry {
     digest strategy;
     char source_hash[65]; /* empty: none was written */
     str note, source;
+    str instead; /* what the author did instead of the strategy; empty: nothing */
+};
+struct notebook_parent {
+    struct parent was;
+    str source;
 };
 struct notebook_pair {
     digest child; /* as it was proposed */
-    str sources[2];
+    struct notebook_parent parents[2];
     bool used;
 };
 struct notebook {
@@ -34,9 +38,11 @@ struct notebook_entry *notebook_of_source(const struct notebook *m, str source_h
 struct notebook_entry *notebook_of(struct notebook *m, digest strategy);
 void notebook_set_note(struct notebook *m, digest strategy, str note);
 void notebook_set_source(struct notebook *m, digest strategy, str source);
-void notebook_add_pair(struct notebook *m, digest child, str x, str y);
+void notebook_set_instead(struct notebook *m, digest strategy, str instead);
+void notebook_add_pair(struct notebook *m, digest child, const struct notebook_parent *x,
+                       const struct notebook_parent *y);
 /* The pair for a child; for one that the search moved away from its proposal, the oldest that
  * waits. NULL: there is none. It is used up by this. */
-const str *notebook_take_pair(struct notebook *m, digest child);
+const struct notebook_parent *notebook_take_pair(struct notebook *m, digest child);
 
 #endif

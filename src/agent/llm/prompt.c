@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define REPLY_SHOWN 6000 /* bytes of a reply that could not be used */
 
@@ -93,17 +94,19 @@ static str planner_terms(const struct prompter *p, size_t n, bool fallback) {
                             "The first is written, and refined from then on; a later one is "
                             "written only where the one before it cannot be made right, so let it "
                             "be simpler.%s",
-                            STR_ARG(prompt_outlook(p, "")), n, n == 1 ? "y" : "ies", rest);
+                            STR_ARG(prompt_outlook(p, "", 1)), n, n == 1 ? "y" : "ies", rest);
     return arena_printf(p->mem,
                         "%.*sPropose %zu different strateg%s for a first generation, your best "
                         "guess first; all are written, and children of the best follow. Cover "
                         "different structures, not one structure with small changes.%s",
-                        STR_ARG(prompt_outlook(p, "generation")), n, n == 1 ? "y" : "ies", rest);
+                        STR_ARG(prompt_outlook(p, "generation", n + fallback)), n,
+                        n == 1 ? "y" : "ies", rest);
 }
 
 bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct prompt *out,
                     struct err *err) {
     str task;
+    out->remarks_count = true; /* different structures are what it is asked for */
     return strategist(p, &out->system, err) && problem(p, true, &task, err) &&
            RENDER(p, "planner", &out->user, err, {"problem", task},
                   {"decisions", prompt_decisions(p)}, {"history", prompt_history(p)},
@@ -119,13 +122,11 @@ static const struct tried *find_tried(const struct prompter *p, const struct par
     return NULL;
 }
 
-static void put_parent(const struct prompter *p, const struct parent *x, const char *name, str note,
+static void put_parent(const struct prompter *p, const struct parent *x, const char *name,
                        struct buf *out) {
     const struct tried *t = find_tried(p, x);
-    buf_printf(out, "- %s: `", name);
-    strategy_text(p->b->catalogue, &x->strategy, out);
-    if (note.n)
-        buf_printf(out, "  # %.*s", STR_ARG(note));
+    buf_printf(out, "%s: `", name);
+    prompt_put_line(p, &x->strategy, out);
     if (isfinite(x->time_s))
         buf_printf(out, "`, %.4g us", x->time_s * 1e6);
     else
@@ -135,7 +136,9 @@ static void put_parent(const struct prompter *p, const struct parent *x, const c
     buf_putc(out, '\n');
 }
 
-/* Questions that are asked together get directions of their own, so that answers differ. */
+/* Questions that are asked together get directions of their own, so that answers differ. One that
+ * begins with STRUCTURE leads to what decisions may not tell apart. */
+#define STRUCTURE "* "
 static str direction(str directions, size_t place) {
     str line, rest;
     size_t lines = 0;
@@ -147,6 +150,10 @@ static str direction(str directions, size_t place) {
         if (line.n && wanted-- == 0)
             break;
     return line;
+}
+
+static str without_mark(str line) {
+    return str_starts(line, S(STRUCTURE)) ? str_from(line, strlen(STRUCTURE)) : line;
 }
 
 /* The other children of the generation, as far as they are known: whose, and in which direction. */
@@ -164,36 +171,47 @@ static str siblings(const struct prompter *p, str directions) {
         if (i != b->place && isfinite(b->siblings[i].x.time_s))
             buf_printf(&out, "- of the parents at %.4g and %.4g us: %.*s\n",
                        b->siblings[i].x.time_s * 1e6, b->siblings[i].y.time_s * 1e6,
-                       STR_ARG(direction(directions, i)));
+                       STR_ARG(without_mark(direction(directions, i))));
     str text = arena_str(p->mem, buf_str(&out));
     buf_release(&out);
     return text;
 }
 
+static str difference(bool remarks) {
+    if (remarks)
+        return S("It must differ from both parents and from everything that was tried, in its "
+                 "decisions or in what stands behind `#`.");
+    return S("It must differ in its decisions from both parents and from everything that was "
+             "tried: of two strategies with equal decisions only one is written, whatever stands "
+             "behind `#`.");
+}
+
 bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
-                      const str *notes, struct prompt *out, struct err *err) {
+                      struct prompt *out, struct err *err) {
     struct buf b;
     str task, directions;
+    if (!plain(p, "directions", &directions, err))
+        return false;
+    str own = direction(directions, p->b->place);
+    out->remarks_count = str_starts(own, S(STRUCTURE));
     buf_init(&b, 1 << 16);
-    put_parent(p, x, "first", notes[0], &b);
-    put_parent(p, y, "second", notes[1], &b);
+    put_parent(p, x, "- first", &b);
+    put_parent(p, y, "- second", &b);
     str parents = arena_str(p->mem, buf_str(&b));
     buf_release(&b);
     return strategist(p, &out->system, err) && problem(p, true, &task, err) &&
-           plain(p, "directions", &directions, err) &&
            RENDER(p, "crossover", &out->user, err, {"problem", task},
                   {"decisions", prompt_decisions(p)}, {"parents", parents},
                   {"tried", prompt_tried(p)}, {"siblings", siblings(p, directions)},
-                  {"history", prompt_history(p)}, {"outlook", prompt_outlook(p, "generation")},
-                  {"direction", direction(directions, p->b->place)});
+                  {"history", prompt_history(p)},
+                  {"outlook", prompt_outlook(p, "generation", p->b->nsiblings)},
+                  {"direction", without_mark(own)}, {"difference", difference(out->remarks_count)});
 }
 
-static str strategy_line(const struct prompter *p, const struct strategy *s, str note) {
+static str strategy_line(const struct prompter *p, const struct strategy *s) {
     struct buf b;
     buf_init(&b, 1 << 16);
-    strategy_text(p->b->catalogue, s, &b);
-    if (note.n)
-        buf_printf(&b, "  # %.*s", STR_ARG(note));
+    prompt_put_line(p, s, &b);
     str text = arena_str(p->mem, buf_str(&b));
     buf_release(&b);
     return text;
@@ -202,50 +220,68 @@ static str strategy_line(const struct prompter *p, const struct strategy *s, str
 bool prompt_aligner(const struct prompter *p, const struct aligning *a, struct prompt *out,
                     struct err *err) {
     str task, against = S("");
+    if (a->instead.n)
+        against =
+            arena_printf(p->mem, "\nWhat its author did instead: %.*s\n", STR_ARG(a->instead));
     if (a->against.n)
-        against = arena_printf(p->mem, "\nWhat the compiled code shows against it: %.*s.\n",
-                               STR_ARG(a->against));
+        against = arena_printf(p->mem, "%.*s\nWhat the compiled code shows against it: %.*s.\n",
+                               STR_ARG(against), STR_ARG(a->against));
     return strategist(p, &out->system, err) && problem(p, false, &task, err) &&
            RENDER(p, "aligner", &out->user, err, {"problem", task},
-                  {"decisions", prompt_decisions(p)},
-                  {"strategy", strategy_line(p, a->strategy, a->note)}, {"against", against},
-                  {"source", str_trim(a->source)});
+                  {"decisions", prompt_decisions(p)}, {"strategy", strategy_line(p, a->strategy)},
+                  {"against", against}, {"source", str_trim(a->source)});
 }
 
 /* ---- writers ---- */
 
-static str coder_text(const struct prompter *p, const struct strategy *s, str note,
-                      const str *parents) {
-    str text = prompt_strategy(p, s);
+/* A kernel with what is known of it. */
+static void put_kernel(const struct prompter *p, const struct notebook_parent *x, const char *name,
+                       struct buf *out) {
+    put_parent(p, &x->was, name, out);
+    buf_printf(out, "\n```cuda\n%.*s\n```\n", STR_ARG(str_trim(x->source)));
+}
+
+static str coder_text(const struct prompter *p, const struct strategy *s,
+                      const struct notebook_parent *parents) {
+    str text = prompt_strategy(p, s), note = prompt_note(p, s);
+    struct buf b;
     if (note.n)
         text = arena_printf(
             p->mem, "%.*s- Further, and where it disagrees with the above this counts: %.*s\n",
             STR_ARG(text), STR_ARG(note));
     if (!parents)
         return text;
-    return arena_printf(p->mem,
-                        "%.*s\n# Two kernels to combine\n\nBoth are correct. Write one kernel that "
-                        "takes the better part of each.\n\n```cuda\n%.*s\n```\n\n```cuda\n%.*s\n"
-                        "```\n",
-                        STR_ARG(text), STR_ARG(str_trim(parents[0])),
-                        STR_ARG(str_trim(parents[1])));
+    buf_init(&b, PROMPT_MAX);
+    buf_printf(&b,
+               "%.*s\n# Two kernels to combine\n\nBoth are correct, and the decisions above were "
+               "drawn from theirs. Write one kernel that takes the better part of each and should "
+               "beat both; where a decision is in the way of that, leave it.\n\n",
+               STR_ARG(text));
+    put_kernel(p, &parents[0], "The first", &b);
+    buf_putc(&b, '\n');
+    put_kernel(p, &parents[1], "The second", &b);
+    text = arena_str(p->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
 }
 
-bool prompt_coder(const struct prompter *p, const struct strategy *s, str note, const str *parents,
-                  struct prompt *out, struct err *err) {
+bool prompt_coder(const struct prompter *p, const struct strategy *s,
+                  const struct notebook_parent *parents, struct prompt *out, struct err *err) {
     str task, dialect, reply;
     return writer(p, &out->system, err) && problem(p, false, &task, err) &&
-           prompt_dialect(p, s, S(""), &dialect, err) && plain(p, "reply_source", &reply, err) &&
+           prompt_dialect(p, s, S(""), false, &dialect, err) &&
+           plain(p, "reply_source", &reply, err) &&
            RENDER(p, "coder", &out->user, err, {"problem", task},
-                  {"strategy", coder_text(p, s, note, parents)}, {"dialect", dialect},
-                  {"reply", reply});
+                  {"strategy", coder_text(p, s, parents)}, {"dialect", dialect}, {"reply", reply});
 }
 
 static str debugger_terms(const struct prompter *p, const struct attempt *a) {
-    if (!a->repairs)
+    uint64_t left = p->b->outlook.candidates, more = a->repairs;
+    more = left && left - 1 < more ? left - 1 : more;
+    if (!more)
         return S("This is the last repair: where it fails, the candidate is dropped.");
-    return arena_printf(p->mem, "At most %zu more repair%s may follow; then it is dropped.",
-                        a->repairs, a->repairs == 1 ? "" : "s");
+    return arena_printf(p->mem, "At most %llu more repair%s may follow; then it is dropped.",
+                        (unsigned long long)more, more == 1 ? "" : "s");
 }
 
 bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earlier,
@@ -260,7 +296,7 @@ bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earl
         before =
             arena_printf(p->mem, "\n# Repairs that were tried already\n\n%.*s", STR_ARG(earlier));
     return writer(p, &out->system, err) && problem(p, false, &task, err) &&
-           prompt_dialect(p, NULL, a->source, &dialect, err) &&
+           prompt_dialect(p, NULL, a->source, false, &dialect, err) &&
            plain(p, "reply_edits", &reply, err) &&
            RENDER(p, "debugger", &out->user, err, {"problem", task},
                   {"source", str_trim(a->source)}, {"evidence", evidence}, {"earlier", before},
@@ -303,27 +339,24 @@ static str profile(const struct prompter *p, const struct attempt *a, const stru
     return text;
 }
 
-/* The bar is of the whole time, of which a part cannot change. */
-static str bar(const struct prompter *p, const struct outcome *o, double gain) {
-    double least = gain * o->time_s, rest = o->time_s - (o->estimated ? p->b->gpu->launch_s : 0);
-    str text =
-        arena_printf(p->mem, "%g%% of the whole time or more, %.2g us", 100 * gain, least * 1e6);
-    if (!o->estimated || !(rest > 0))
-        return text;
-    return arena_printf(p->mem, "%.*s (%.2g%% of what can change: a launch is always paid)",
-                        STR_ARG(text), 100 * least / rest);
+/* When the stage ends, and a blank; empty: the run does before. */
+static str stage_terms(const struct prompter *p, const struct guidance *g) {
+    const char *next = g->stage == STAGE_PARAMETERS ? "the run ends" : "the next stage begins";
+    const char *what = g->spent ? "candidate" : "round", *s = g->rounds == 1 ? "" : "s";
+    if (g->rounds >= p->b->outlook.candidates)
+        return S("");
+    return arena_printf(p->mem, "After %zu more %s%s%s %s. ", g->rounds, what, s,
+                        g->spent ? "" : " without gain", next);
 }
 
 static str optimizer_terms(const struct prompter *p, const struct outcome *o,
                            const struct guidance *g) {
-    const char *next = g->stage == STAGE_PARAMETERS ? "the run ends" : "the next stage begins";
     return arena_printf(p->mem,
-                        "It counts when the time falls by %.*s; otherwise it is dropped and you go "
-                        "on from the source above. After %zu more round%s without gain %s. %.*sDo "
-                        "not repeat what was tried without gain as it was; it may be a part of "
-                        "another change.",
-                        STR_ARG(bar(p, o, g->gain)), g->rounds, g->rounds == 1 ? "" : "s", next,
-                        STR_ARG(prompt_outlook(p, g->stage == STAGE_PARAMETERS ? "" : "round")));
+                        "It counts when the time falls by %.2g us; otherwise it is dropped and you "
+                        "go on from the source above. %.*s%.*sDo not repeat what was tried without "
+                        "gain as it was; it may be a part of another change.",
+                        g->gain * o->time_s * 1e6, STR_ARG(stage_terms(p, g)),
+                        STR_ARG(prompt_outlook(p, g->stage == STAGE_PARAMETERS ? "" : "round", 1)));
 }
 
 bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
@@ -334,7 +367,7 @@ bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const s
     str task, dialect, reply, text, list;
     snprintf(file, sizeof file, "stage_%s", stage);
     return writer(p, &out->system, err) && problem(p, true, &task, err) &&
-           prompt_dialect(p, open, a->source, &dialect, err) &&
+           prompt_dialect(p, open, a->source, true, &dialect, err) &&
            plain(p, "reply_edits", &reply, err) && plain(p, file, &text, err) &&
            menu(p, g->stage, a, &list, err) &&
            RENDER(p, "optimizer", &out->user, err, {"problem", task},

@@ -4,7 +4,7 @@
 #ifndef AGENT_LLM_PROMPT_H
 #define AGENT_LLM_PROMPT_H
 
-#include "agent/agent.h"
+#include "agent/llm/notebook.h"
 
 #define PROMPT_MAX (1u << 20)
 
@@ -14,33 +14,33 @@ struct prompt_options {
 };
 
 struct prompt {
-    str system, user; /* in the arena */
+    str system, user;   /* in the arena */
+    bool remarks_count; /* of strategies that it asks for, those behind `#` are a difference */
 };
 
 struct prompter {
     const struct prompt_options *o;
     const struct briefing *b;
     struct arena *mem;
+    const struct notebook *notes; /* what strategists said about strategies; NULL: nothing */
 };
 
 /* fallback: the strategy with every decision at its default is tried beside the n. */
 bool prompt_planner(const struct prompter *p, size_t n, bool fallback, struct prompt *out,
                     struct err *err);
-/* notes: what strategists said about each parent; empty: nothing. */
 bool prompt_crossover(const struct prompter *p, const struct parent *x, const struct parent *y,
-                      const str *notes, struct prompt *out, struct err *err);
+                      struct prompt *out, struct err *err);
 struct aligning {
     const struct strategy *strategy;
     str source;
-    str note;    /* the strategist's; empty: none */
+    str instead; /* what its author says; empty: nothing */
     str against; /* what the compiled code contradicts; empty: nothing */
 };
 bool prompt_aligner(const struct prompter *p, const struct aligning *a, struct prompt *out,
                     struct err *err);
-/* note: what the strategist said about it. parents: two sources to write one kernel from, when
- * crossover is one of code; or NULL. */
-bool prompt_coder(const struct prompter *p, const struct strategy *s, str note, const str *parents,
-                  struct prompt *out, struct err *err);
+/* parents: two kernels to write one from, when crossover is one of code; or NULL. */
+bool prompt_coder(const struct prompter *p, const struct strategy *s,
+                  const struct notebook_parent *parents, struct prompt *out, struct err *err);
 bool prompt_debugger(const struct prompter *p, const struct attempt *a, str earlier,
                      struct prompt *out, struct err *err);
 bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const struct guidance *g,
@@ -54,11 +54,17 @@ bool prompt_again(const struct prompter *p, const struct prompt *first, str comp
 str prompt_shape(const struct prompter *p); /* which one counts */
 str prompt_sizes(const struct prompter *p);
 /* How far the run may still go, and a blank; empty: nothing is known. `unit`: what wears it down,
- * "round" or "generation"; empty: that is not to be told. */
-str prompt_outlook(const struct prompter *p, const char *unit);
+ * "round" or "generation", with `each` candidates and more; empty: that is not to be told. Of two
+ * limits one that cannot be reached before the other is left out. */
+str prompt_outlook(const struct prompter *p, const char *unit, size_t each);
 str prompt_gpu(const struct prompter *p);
 str prompt_roofline(const struct prompter *p); /* empty for a blind briefing */
 str prompt_history(const struct prompter *p);  /* empty without one */
+/* What a strategist said about a strategy; empty: nothing. */
+str prompt_note(const struct prompter *p, const struct strategy *s);
+/* A strategy on one line, with what was said about it. */
+void prompt_put_line(const struct prompter *p, const struct strategy *s, struct buf *out);
+/* What each of its decisions means for the code. */
 str prompt_strategy(const struct prompter *p, const struct strategy *s);
 str prompt_decisions(const struct prompter *p);
 /* A few decisions of the task on one line, as a strategy is written. */
@@ -71,9 +77,9 @@ str prompt_section(str text, str name);
 /* The lines of a menu without those that begin with `?WORD|@FACT…` where the source has one of the
  * words, or one of the facts holds of the compiled code (facts_hold): it does that already. */
 str prompt_menu(const struct prompter *p, str lines, const struct attempt *a);
-/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses. In
- * plain CUDA the one on tensor cores, where they are used. */
-bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
-                    struct err *err);
+/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses. In plain CUDA the
+ * one on tensor cores, where they are used; without its example for a source that does and runs. */
+bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, bool runs,
+                    str *out, struct err *err);
 
 #endif

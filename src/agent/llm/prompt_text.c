@@ -97,11 +97,11 @@ str prompt_roofline(const struct prompter *p) {
             : ", without its launch");
 }
 
-str prompt_outlook(const struct prompter *p, const char *unit) {
+str prompt_outlook(const struct prompter *p, const char *unit, size_t each) {
     const struct outlook *o = &p->b->outlook;
     struct buf b;
     buf_init(&b, 512);
-    if (o->stale && *unit)
+    if (o->stale && *unit && o->stale * each < o->candidates)
         buf_printf(&b, "The run ends after %zu %s%s without gain in a row", o->stale, unit,
                    o->stale == 1 ? "" : "s");
     if (o->candidates != NO_BUDGET)
@@ -110,6 +110,8 @@ str prompt_outlook(const struct prompter *p, const char *unit) {
                    o->candidates == 1 ? "" : "s");
     if (b.n)
         buf_puts(&b, S(". "));
+    if (o->candidates == 1)
+        buf_puts(&b, S("No repair will follow. "));
     return take(p, &b);
 }
 
@@ -123,14 +125,15 @@ static str estimated_time(const struct prompter *p, const struct outcome *o) {
         text = arena_printf(p->mem, "%.*sits %zu launches (every candidate pays one)",
                             STR_ARG(text), n);
     else
-        text = arena_printf(p->mem,
-                            "%.*sthe launch that every candidate pays (a second one, %.2g "
-                            "us more)",
-                            STR_ARG(text), each * 1e6);
+        text = arena_printf(p->mem, "%.*sthe launch that every candidate pays", STR_ARG(text));
     if (p->b->blind)
         return text;
-    return arena_printf(p->mem, "%.*s; the rest, %.3g us, stands against the limit of %.3g us",
+    text = arena_printf(p->mem, "%.*s; the rest, %.3g us, stands against the limit of %.3g us",
                         STR_ARG(text), (o->time_s - launches) * 1e6, p->b->roofline.limit_s * 1e6);
+    if (!(p->b->roofline.limit_s < p->b->gpu->dram_latency_s))
+        return text;
+    return arena_printf(p->mem, "%.*s and one latency of DRAM, %.2g us", STR_ARG(text),
+                        p->b->gpu->dram_latency_s * 1e6);
 }
 
 str prompt_time(const struct prompter *p, const struct outcome *o) {
@@ -144,11 +147,13 @@ str prompt_time(const struct prompter *p, const struct outcome *o) {
 
 /* ---- strategies ---- */
 
-/* A paragraph on one line: the prose of a file is broken at its width. */
+/* On one line: the prose of a file is broken at its width. */
 static void put_prose(str prose, struct buf *out) {
     str line;
     const char *gap = "";
     while (str_line(&prose, &line)) {
+        if (!line.n)
+            continue;
         buf_printf(out, "%s%.*s", gap, STR_ARG(str_trim(line)));
         gap = " ";
     }
@@ -171,33 +176,58 @@ static size_t value_begins(str prose, int64_t value) {
     return prose.n;
 }
 
-static str first_sentence(str prose) {
-    size_t end = 0;
-    while (end + 1 < prose.n && !(prose.p[end] == '.' && strchr(" \n", prose.p[end + 1])))
-        end++;
-    return str_cut(prose, 0, end + 1);
-}
-
-/* What a writer needs of a decision's prose: what stands before the texts about single values, and
- * the chosen one's; of a default without such a text what the decision is about, or, where only
- * another value has one, what is not to be done. */
+/* What a writer needs of a decision's prose: of its first paragraph what stands before the texts
+ * about single values, and the chosen one's; of one that stands for nothing of the sort only that.
+ * The rest is for who chooses. */
 static str chosen_prose(const struct prompter *p, const struct decision *d, int64_t value) {
-    size_t end = d->prose.n, from = value_begins(d->prose, value), first = end, next = end;
+    str prose = str_cut(d->prose, 0, str_find(d->prose, S("\n\n")));
+    size_t end = prose.n, from = value_begins(prose, value), first = end, next = end;
     for (size_t v = 0; v < d->nvalues; v++) {
-        size_t at = value_begins(d->prose, d->values[v]);
+        size_t at = value_begins(prose, d->values[v]);
         first = at < first ? at : first;
         next = at > from && at < next ? at : next;
     }
-    if (from == end && first == 0)
-        return arena_printf(
-            p->mem, "not this: %.*s",
-            STR_ARG(first_sentence(str_from(d->prose, str_find(d->prose, S(": ")) + 2))));
     if (from == end)
-        return value == d->fallback ? first_sentence(d->prose) : d->prose;
-    str text = str_cut(d->prose, from, next - from);
-    return arena_printf(p->mem, "%.*s%s%.*s", STR_ARG(str_cut(d->prose, 0, first)),
-                        first ? "Here: " : "",
-                        STR_ARG(str_from(text, str_find(text, S(": ")) + 2)));
+        return str_cut(prose, 0, first ? first : end);
+    str text = str_cut(prose, from, next - from);
+    text = str_from(text, str_find(text, S(": ")) + 2);
+    if (str_starts(text, S("none"))) /* of what the others are about */
+        return text;
+    return arena_printf(p->mem, "%.*s%s%.*s", STR_ARG(str_cut(prose, 0, first)),
+                        first ? "Here: " : "", STR_ARG(text));
+}
+
+/* A decision that the others leave no choice of means nothing beside them. */
+static bool has_choice(const struct prompter *p, const struct strategy *s, size_t decision) {
+    const struct decision *d = &p->b->catalogue->decisions[decision];
+    bool only = true;
+    for (size_t v = 0; v < d->nvalues; v++)
+        only =
+            only && (d->values[v] == s->value[decision] ||
+                     !strategy_allows(p->b->catalogue, &p->b->ground, s, decision, d->values[v]));
+    return d->nvalues < 2 || !only;
+}
+
+static void put_choice(const struct decision *d, int64_t value, struct buf *out) {
+    buf_printf(out, "- %.*s=", STR_ARG(d->name));
+    for (size_t i = 0; d->names && i < d->nvalues; i++)
+        if (d->values[i] == value)
+            buf_puts(out, d->names[i]);
+    if (!d->names)
+        buf_printf(out, "%lld", (long long)value);
+}
+
+str prompt_note(const struct prompter *p, const struct strategy *s) {
+    const struct notebook_entry *e =
+        p->notes ? notebook_find(p->notes, strategy_hash(p->b->catalogue, s)) : NULL;
+    return e ? e->note : S("");
+}
+
+void prompt_put_line(const struct prompter *p, const struct strategy *s, struct buf *out) {
+    str note = prompt_note(p, s);
+    strategy_text(p->b->catalogue, s, out);
+    if (note.n)
+        buf_printf(out, "  # %.*s", STR_ARG(note));
 }
 
 str prompt_strategy(const struct prompter *p, const struct strategy *s) {
@@ -209,9 +239,10 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
     buf_puts(&b, S("`\n\n"));
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
-        if (s->value[i] == STRATEGY_UNSET || d->asked)
+        if (s->value[i] == STRATEGY_UNSET || !has_choice(p, s, i))
             continue;
-        buf_printf(&b, "- %.*s=%lld: ", STR_ARG(d->name), (long long)s->value[i]);
+        put_choice(d, s->value[i], &b);
+        buf_puts(&b, S(": "));
         put_prose(chosen_prose(p, d, s->value[i]), &b);
     }
     return take(p, &b);
@@ -225,9 +256,10 @@ str prompt_history(const struct prompter *p) {
     buf_puts(&b, S("\n# What worked on tasks like this one\n\nThe most alike first; times are "
                    "relative to the best of the same run.\n\n"));
     for (size_t i = 0; i < p->b->nhistory && i < HISTORY_SHOWN; i++) {
-        buf_printf(&b, "- %.2f: `", p->b->history[i].time_s);
-        strategy_text(p->b->catalogue, &p->b->history[i].strategy, &b);
-        buf_puts(&b, S("`\n"));
+        const struct tried *t = &p->b->history[i];
+        buf_printf(&b, "- %.2f: `", t->time_s);
+        strategy_text(p->b->catalogue, &t->strategy, &b);
+        buf_printf(&b, "`%s%.*s\n", t->where.n ? ": " : "", STR_ARG(t->where));
     }
     return take(p, &b);
 }
@@ -257,8 +289,14 @@ str prompt_tried(const struct prompter *p) {
             buf_printf(&b, "- %.4g us: `", t->time_s * 1e6);
         else
             buf_puts(&b, S("- rejected: `"));
-        strategy_text(p->b->catalogue, &t->strategy, &b);
-        buf_puts(&b, S("`\n"));
+        prompt_put_line(p, &t->strategy, &b);
+        buf_putc(&b, '`');
+        if (t->asked) { /* as such it was tried, too */
+            buf_puts(&b, S(", asked for as `"));
+            strategy_text(p->b->catalogue, t->asked, &b);
+            buf_putc(&b, '`');
+        }
+        buf_putc(&b, '\n');
     }
     return take(p, &b);
 }
@@ -270,13 +308,27 @@ static bool in_workloads(const struct prompter *p, const struct decision *d) {
     return false;
 }
 
+/* What was asked for with the run is no choice, and stands in every strategy. */
+static void put_given(const struct prompter *p, const struct decision *d, int64_t value,
+                      struct buf *out) {
+    if (value == STRATEGY_UNSET)
+        return;
+    put_choice(d, value, out);
+    buf_puts(out, S(", given, not to be chosen. "));
+    put_prose(chosen_prose(p, d, value), out);
+}
+
 str prompt_decisions(const struct prompter *p) {
     const struct catalogue *c = p->b->catalogue;
+    struct strategy usual;
     struct buf b;
     buf_init(&b, TEXT_MAX);
+    strategy_fallback(c, &p->b->ground, &usual);
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
-        if (!in_workloads(p, d) || d->asked) /* what was asked for is no choice */
+        if (d->asked)
+            put_given(p, d, usual.value[i], &b);
+        if (!in_workloads(p, d) || d->asked)
             continue;
         buf_printf(&b, "- %.*s (", STR_ARG(d->name));
         for (size_t v = 0; v < d->nvalues; v++)
@@ -362,6 +414,7 @@ static const struct {
     {"copy_atoms", true, true, NULL, 0, false, {"tiled_copy"}},
     {"predication", false, true, NULL, 0, false, {"copy_if", "identity_tensor"}},
     {"tiled_mma", false, false, "tensor-path", 1, true, {"SM80_16x8", "tiled_copy_A"}},
+    {"tiled_mma", false, false, "query-tile", 0, false, {0}}, /* attention multiplies too */
     {"swizzle", false, false, "swizzle", 1, false, {"Swizzle<"}},
     {"cp_async", false, false, "tensor-path", 1, true, {"cp_async", "CP_ASYNC"}},
     {"tma", false, false, "tensor-path", 2, false, {"TMA", "tensormap"}},
@@ -402,24 +455,37 @@ static bool is_cute(const struct prompter *p, const struct strategy *s, str sour
     return v == 1 || p->o->cute;
 }
 
-/* Without CuTe there is one sheet: tensor cores by PTX. */
-static bool plain_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
-                          struct err *err) {
+/* Without CuTe there are two sheets: tensor cores by PTX. A source that runs is its own example. */
+static bool plain_dialect(const struct prompter *p, const struct strategy *s, str source, bool runs,
+                          str *out, struct err *err) {
+    static const struct {
+        int64_t path;
+        const char *word, *file;
+    } paths[] = {{1, "mma.sync", "prompts/cuda/mma.md"}, {2, "wgmma", "prompts/cuda/wgmma.md"}};
     int64_t path = s ? strategy_get(p->b->catalogue, s, "tensor-path") : STRATEGY_UNSET;
-    str text = S("");
-    bool ok = (path != 1 && str_find(source, S("mma.sync")) == source.n) ||
-              asset_get(p->o->assets, "prompts/cuda/mma.md", p->mem, &text, err);
-    *out = text.n ? arena_printf(p->mem, "\n# Tensor cores\n\n%.*s", STR_ARG(text)) : S("");
-    return ok;
+    *out = S("");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        bool there = str_find(source, str_view(paths[i].word)) < source.n;
+        str text;
+        if (path != paths[i].path && !there)
+            continue;
+        if (!asset_get(p->o->assets, paths[i].file, p->mem, &text, err))
+            return false;
+        if (there && runs)
+            text = str_cut(text, 0, str_find(text, S("```")));
+        *out = arena_printf(p->mem, "%.*s\n%s%.*s", STR_ARG(*out),
+                            out->n ? "" : "# Tensor cores\n\n", STR_ARG(text));
+    }
+    return true;
 }
 
-bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, str *out,
-                    struct err *err) {
+bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, bool runs,
+                    str *out, struct err *err) {
     struct buf b;
     bool ok = true;
     *out = S("");
     if (!is_cute(p, s, source))
-        return plain_dialect(p, s, source, out, err);
+        return plain_dialect(p, s, source, runs, out, err);
     buf_init(&b, TEXT_MAX);
     buf_puts(&b, S("\n# CuTe\n\n"));
     if (!source.n)
@@ -430,11 +496,13 @@ bool prompt_dialect(const struct prompter *p, const struct strategy *s, str sour
         buf_puts(&b,
                  S("The kernel is in CuTe and should stay so in the main; plain CUDA and inline "
                    "PTX may take the place of a part where that is faster.\n"));
+    const char *last = "";
     for (size_t i = 0; ok && i < sizeof sheets / sizeof *sheets; i++) {
         str text;
-        if (!wanted(p, s, source, i))
+        if (!wanted(p, s, source, i) || strcmp(last, sheets[i].sheet) == 0)
             continue;
         char name[64];
+        last = sheets[i].sheet;
         snprintf(name, sizeof name, "prompts/cute/%s.md", sheets[i].sheet);
         ok = asset_get(p->o->assets, name, p->mem, &text, err);
         buf_putc(&b, '\n');

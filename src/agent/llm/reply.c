@@ -106,6 +106,17 @@ static str find_idea(str text) {
     return idea;
 }
 
+static bool is_none(str text) {
+    return str_is(text, "none") || str_is(text, "None") || str_is(text, "none.") ||
+           str_is(text, "nothing") || str_is(text, "Nothing") || str_is(text, "-");
+}
+
+static str find_instead(str text) {
+    str instead = S("");
+    find_word(text, S("INSTEAD"), S("Instead"), &instead);
+    return is_none(instead) ? S("") : instead;
+}
+
 /* ---- blocks ---- */
 
 struct block {
@@ -401,12 +412,12 @@ bool reply_is_done(str text, str *why) {
     if (find_word(text, S("DONE"), S("Done"), why))
         return true;
     *why = find_idea(text);
-    return str_is(*why, "none") || str_is(*why, "None") || str_is(*why, "none.");
+    return is_none(*why);
 }
 
 bool reply_read_source(str text, str before, struct arena *a, struct reply_source *out,
                        struct err *complaint) {
-    *out = (struct reply_source){.idea = find_idea(text)};
+    *out = (struct reply_source){.idea = find_idea(text), .instead = find_instead(text)};
     if (!has_edit(text))
         return read_whole(text, before.n > 0, &out->source, complaint);
     if (before.n)

@@ -7,10 +7,11 @@
  *     lines that take their place
  *     >>>>>>> REPLACE
  *
- * What surrounds these is nobody's business, except a line `IDEA: …`, which says what was tried.
- * A reply is hostile text: it is bounded before it comes here, and nothing in it is obeyed. What
- * cannot be read is answered with an err that is written for the model: which part, what is wrong
- * with it, what to send instead. Results are views of the reply or live in the arena. */
+ * What surrounds these is nobody's business, except a line `IDEA: …`, which says what was tried,
+ * and one `INSTEAD: …`, which says where that is not what was asked for. A reply is hostile text:
+ * it is bounded before it comes here, and nothing in it is obeyed. What cannot be read is answered
+ * with an err that is written for the model: which part, what is wrong with it, what to send
+ * instead. Results are views of the reply or live in the arena. */
 #ifndef AGENT_LLM_REPLY_H
 #define AGENT_LLM_REPLY_H
 
@@ -23,6 +24,7 @@
 struct reply_source {
     str source;
     str idea;      /* empty: it said none */
+    str instead;   /* empty: what was asked for */
     size_t nedits; /* 0: a whole source */
 };
 /* `before` is the source that edits are applied to, in order; empty: only a whole source will do.
