@@ -8,7 +8,7 @@
 #define FULL_BYTES   (160ull << 20) /* of all tensors: what is simulated whole */
 #define FULL_FLOPS   4e8
 #define SMALL_BYTES  (1ull << 20) /* of all tensors of a made shape */
-#define SMALL_FLOPS  2e7
+#define SMALL_FLOPS  1e7
 #define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
 #define ATTEMPTS     4000
 #define ODD_ATTEMPTS 8 /* the first ones, at most 1003, 503, … 9 */
