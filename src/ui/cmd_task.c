@@ -201,36 +201,35 @@ static bool write_all(struct ui *ui, const struct evaluation *e, struct err *err
     return true;
 }
 
+static double mean_of(const struct reference *ref) {
+    double sum = 0;
+    for (size_t i = 0; i < ref->count; i++)
+        sum += ref->value[i];
+    return sum / (double)ref->count;
+}
+
 static json *summary(const struct evaluation *e) {
     json *j = json_object(), *outputs = json_array();
     for (size_t r = 0; r < e->nrefs; r++) {
         const struct reference *ref = &e->refs[r];
-        double sum = 0;
-        for (size_t i = 0; i < ref->count; i++)
-            sum += ref->value[i];
         json *o = json_object();
         json_set_str(o, "name", e->in->task->tensors[ref->tensor].name);
         json_set_i64(o, "elements", (int64_t)ref->count);
         json_set_f64(o, "first", ref->value[0]);
         json_set_f64(o, "last", ref->value[ref->count - 1]);
-        json_set_f64(o, "mean", sum / (double)ref->count);
+        json_set_f64(o, "mean", mean_of(ref));
         json_push(outputs, o);
     }
     json_set(j, "outputs", outputs);
     return j;
 }
 
-static void print_summary(const json *j) {
-    const json *outputs = json_get(j, "outputs");
-    for (size_t i = 0; i < json_len(outputs); i++) {
-        double first = 0, last = 0, mean = 0;
-        str name = {0};
-        const json *o = json_at(outputs, i);
-        json_get_str(o, "name", &name);
-        json_get_f64(o, "first", &first);
-        json_get_f64(o, "last", &last);
-        json_get_f64(o, "mean", &mean);
-        printf("%.*s: first %.17g, last %.17g, mean %.17g\n", STR_ARG(name), first, last, mean);
+static void print_summary(const struct evaluation *e) {
+    for (size_t r = 0; r < e->nrefs; r++) {
+        const struct reference *ref = &e->refs[r];
+        str name = e->in->task->tensors[ref->tensor].name;
+        printf("%.*s: first %.17g, last %.17g, mean %.17g\n", STR_ARG(name), ref->value[0],
+               ref->value[ref->count - 1], mean_of(ref));
     }
 }
 
@@ -261,15 +260,10 @@ int cmd_task_eval(struct ui *ui) {
     e.in = inst;
     bool ok = evaluate(ui, &e, &err) && (!e.to || write_all(ui, &e, &err));
     int code = ok ? 0 : ui_fail(ui, &err);
-    if (ok) {
-        json *j = summary(&e);
-        if (ui->as_json) {
-            code = ui_print_json(j) ? 0 : 3;
-        } else {
-            print_summary(j);
-            json_free(j);
-        }
-    }
+    if (ok && ui->as_json)
+        code = ui_print_json(summary(&e)) ? 0 : 3;
+    else if (ok)
+        print_summary(&e);
     evaluation_release(&e);
     return code;
 }
