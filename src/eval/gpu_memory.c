@@ -42,7 +42,8 @@ static bool take_spare(struct gpu_memory *m, size_t bytes, struct shared *out) {
 static bool give_up_something(struct gpu_memory *m) {
     if (!m->nspare)
         return m->make_room(m->ctx);
-    release(m, &m->spare[--m->nspare]);
+    while (m->nspare)
+        release(m, &m->spare[--m->nspare]);
     return true;
 }
 
