@@ -27,15 +27,16 @@ bool tile_matrix_parse(const str *mods, size_t n, struct tile_matrix *out, const
 
 void tile_matrix_load(const struct tile_matrix *f, const uint8_t *const *row, uint32_t *const *d) {
     for (unsigned i = 0; i < f->count; i++) {
+        if (!f->trans) { /* a row is four lanes as they stand */
+            for (unsigned r = 0; r < 8; r++)
+                memcpy(d[i] + 4 * r, row[8 * i + r], TILE_MATRIX_ROW_BYTES);
+            continue;
+        }
         uint16_t e[8][8];
         for (unsigned r = 0; r < 8; r++)
-            memcpy(e[r], row[8 * i + r], TILE_MATRIX_ROW_BYTES);
-        for (unsigned lane = 0; lane < SIM_LANES; lane++) {
-            unsigned g = lane / 4, t = 2 * (lane % 4);
-            uint32_t low = f->trans ? e[t][g] : e[g][t];
-            uint32_t high = f->trans ? e[t + 1][g] : e[g][t + 1];
-            d[i][lane] = low | high << 16;
-        }
+            for (unsigned g = 0; g < 8; g++)
+                memcpy(&e[g][r], row[8 * i + r] + 2 * g, 2);
+        memcpy(d[i], e, sizeof e);
     }
 }
 

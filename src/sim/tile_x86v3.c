@@ -19,6 +19,7 @@ typedef int tile_x86v3_not_empty;
 #define TO_DOUBLES(x) ((v4d)_mm256_cvtepi32_pd((__m128i)(x)))
 #define TO_LONGS(x)   ((v4l)_mm256_cvtepi32_epi64((__m128i)(x)))
 #define TO_FLOATS(x)  ((v4f)_mm256_cvtpd_ps((__m256d)(x)))
+#define JOIN8(x, y)   ((v8f)_mm256_set_m128((__m128)(y), (__m128)(x)))
 /* Eight halves, each in the lower bits of a word, to floats. A NaN keeps its payload, which nobody
  * looks at. Every CPU with AVX2 has this instruction. */
 #define HALVES8(words)                                                                             \
