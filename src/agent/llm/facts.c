@@ -94,7 +94,8 @@ static void put_launch(const json *e, const json *counters, struct buf *out) {
                (long long)whole(e, "registers"), (long long)whole(e, "spill_bytes"),
                (long long)whole(e, "shared_bytes"), (long long)whole(e, "blocks_sm"),
                (long long)whole(e, "warps_sm"), STR_ARG(limiter), real(e, "waves"));
-    buf_puts(out, S("  resources, if each were alone (together more than the largest, in small kernels by 10 to 40%): "));
+    buf_puts(out, S("  resources, if each were alone (together more than the largest, in small "
+                    "kernels by 10 to 40%): "));
     put_parts(e, out);
     buf_putc(out, '\n');
     if (counters && whole(counters, "warp_instrs") > 0)
