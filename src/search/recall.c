@@ -94,7 +94,7 @@ static void add_seeds(const struct history *h, const struct briefing *b, struct 
         for (size_t i = 0; i < h->n && out->nseeds < SEEDS_MOST; i++) {
             const struct history_run *run = &h->runs[i];
             size_t at = kth(run, k);
-            struct tried p;
+            struct tried p = {0};
             if (at == run->n || overlap(run, b) < OVERLAP_LEAST)
                 continue;
             adopt(run, b, run->trials[at].strategy, &p.strategy);

@@ -263,8 +263,8 @@ static void killed(void) {
     CHECK(idle > 1 && kill(idle, SIGKILL) == 0);
     CHECK(fixture_compile(loop, p, S(GOOD "\n\n"), false, &f));
     CHECKF(f.b.verdict == VERDICT_ACCEPTED, "%.*s", STR_ARG(f.b.log));
-    /* Four times: enough. */
-    k = (struct killing){.left = 4};
+    /* Eight times: enough. */
+    k = (struct killing){.left = 8};
     loop_timer(loop, 100, kill_it, &k);
     CHECK(fixture_compile(loop, p, slow_unit(2), false, &f));
     CHECKF(f.b.verdict == VERDICT_COMPILE_LIMIT && has(f.b.log, "SIGKILL"), "%d %.*s", k.left,
