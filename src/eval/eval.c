@@ -44,6 +44,7 @@ struct work {
     struct err why;
     json *result; /* of the worker; while the duel is on, and as long as it is kept */
     double time_s;
+    uint64_t met; /* which of the fastest so far its duel is with */
     bool kept;
     struct duel *duel; /* several candidates in one job; this is only its handle */
 };
@@ -72,6 +73,7 @@ struct evaluator {
     unsigned workers;
     bool dead;
     struct work *incumbent; /* the fastest so far, where candidates duel with it */
+    uint64_t reigns;        /* how many have been that */
     struct arena *support_arena;
     str oracle, harness;   /* cubins for judge and device, CUDA only */
     unsigned support_open; /* of them, still being built */
@@ -186,6 +188,9 @@ static void feed(struct evaluator *e) {
         if (!sent)
             return;
         w->sent_us = clock_us();
+        for (size_t i = 0; w->duel && i < w->duel->n; i++)
+            if (w->duel->of[i])
+                w->duel->of[i]->met = e->reigns;
         e->head = w->next;
         if (!e->head)
             e->tail = NULL;
@@ -238,6 +243,7 @@ static void make_incumbent(struct work *w) {
     if (e->incumbent)
         work_free(e->incumbent);
     e->incumbent = w;
+    e->reigns++;
     w->kept = true;
 }
 
@@ -248,8 +254,8 @@ static void challenge_ended(void *ctx, const json *result, str why) {
     (void)why; /* a duel that did not take place leaves the first measurement */
     json *record = record_duel(&in, w->result, result);
     json_get_f64(record, "time_s", &w->time_s);
-    /* Where several duel at once it may have beaten one that lost to another meanwhile. */
-    if (result && is_faster(result) && (e->workers == 1 || w->time_s < e->incumbent->time_s))
+    /* It may have beaten one that lost to another meanwhile. */
+    if (result && is_faster(result) && (w->met == e->reigns || w->time_s < e->incumbent->time_s))
         make_incumbent(w);
     deliver(w, record);
 }

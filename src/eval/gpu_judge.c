@@ -127,21 +127,30 @@ static void drop_case(struct gpu_judge *j, size_t i) {
     j->cases[i] = j->cases[--j->ncases];
 }
 
-/* The one not used for longest, never one of the batch under way. False: there is none. */
-static bool drop_oldest(void *ctx) {
+static bool is_busy(const struct gpu_judge *j, const struct gpu_case *c) {
+    for (size_t k = 0; k < j->nbatch; k++)
+        if (j->batch[k] == c)
+            return true;
+    return false;
+}
+
+/* The largest of those not under way, of equals the one not used for longest: a shape that fills
+ * the GPU would else drive out all small ones and still lack room. False: there is none. */
+static bool drop_largest(void *ctx) {
     struct gpu_judge *j = ctx;
-    size_t old = j->ncases;
+    const struct gpu_case *worst = NULL;
+    size_t at = 0;
     for (size_t i = 0; i < j->ncases; i++) {
-        bool busy = false;
-        for (size_t k = 0; k < j->nbatch; k++)
-            busy |= j->batch[k] == j->cases[i];
-        if (!busy && (old == j->ncases || j->cases[i]->used < j->cases[old]->used))
-            old = i;
+        const struct gpu_case *c = j->cases[i];
+        if (is_busy(j, c) || (worst && (c->bytes < worst->bytes ||
+                                        (c->bytes == worst->bytes && c->used > worst->used))))
+            continue;
+        worst = c;
+        at = i;
     }
-    if (old == j->ncases)
-        return false;
-    drop_case(j, old);
-    return true;
+    if (worst)
+        drop_case(j, at);
+    return worst;
 }
 
 static bool make_tensors(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
@@ -245,7 +254,7 @@ static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *li
     struct gpu_case *c = case_new(j, like, set, err);
     if (!c)
         return NULL;
-    while ((j->ncases == MAX_CASES || j->bytes + c->bytes > j->room) && drop_oldest(j))
+    while ((j->ncases == MAX_CASES || j->bytes + c->bytes > j->room) && drop_largest(j))
         ;
     if (j->ncases == MAX_CASES) {
         case_free(j, c);
@@ -556,7 +565,7 @@ bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
         !vmm_granularity(&j->cuda, &j->memory.granule, err))
         return err_wrap(err, "judge");
     j->memory.cuda = &j->cuda;
-    j->memory.make_room = drop_oldest;
+    j->memory.make_room = drop_largest;
     j->memory.ctx = j;
     j->room = (size_t)(MEMORY_SHARE * (double)cuda_free_bytes(&j->cuda));
     return role_hello(ROLE_FD, "judge", &report, NULL, err);

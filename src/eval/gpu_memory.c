@@ -53,6 +53,8 @@ bool gpu_memory_make_room(struct gpu_memory *m) {
     struct err ignored = {0};
     if (!give_up_something(m))
         return false;
+    if (!m->dropped)
+        return true; /* what was given up waits for another case, and goes next */
     sending_start(&s, m);
     sending_end(&s, true, &ignored); /* a device that is gone holds nothing */
     for (int i = 0; i < LET_GO_MOST && cuda_free_bytes(m->cuda) <= before; i++)

@@ -156,13 +156,14 @@ static void link_answer(struct link *k, const struct frame *f) {
         return;
     k->job = NULL;
     link_heard(k);
-    if (f->type == WIRE_RESULT || f->type == WIRE_CEILED) {
-        s->ev.result(s->ev.ctx, job, f->head);
-    } else {
+    if (f->type == WIRE_FAILED) {
         json_get_str(f->head, "why", &why);
         s->ev.lost(s->ev.ctx, job, why);
+        s->ev.idle(s->ev.ctx);
+    } else {
+        s->ev.idle(s->ev.ctx); /* first, so that it works while the result is dealt with */
+        s->ev.result(s->ev.ctx, job, f->head);
     }
-    s->ev.idle(s->ev.ctx);
 }
 
 static void link_frame(void *ctx, struct frame *f) {

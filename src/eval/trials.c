@@ -67,14 +67,20 @@ static void add_case(struct trial_batch *b, enum data_kind data, uint64_t seed) 
     b->cases[b->n++] = (struct trial_case){data, seed};
 }
 
-/* The kinds on the shape that came last: together, or one by one. */
+/* Cases of a shape that the GPU has room for at a time, beside what else is kept there. */
+static size_t room_for(const struct inst *in, const struct trials_options *o) {
+    return o->memory / 2 / (inst_bytes(in) + 1);
+}
+
+/* The kinds on the shape that came last: together, where there is room, or one by one. */
 static void add_kinds(struct trials *t, const bool kinds[DATA_COUNT],
                       const struct trials_options *o) {
+    size_t most = o->gpu ? room_for(t->shapes[t->n - 1].inst, o) : 1;
     struct trial_batch *b = NULL;
     for (size_t k = 0; k < DATA_COUNT; k++) {
         if (!kinds[k])
             continue;
-        if (!b || !o->gpu)
+        if (!b || b->n >= most)
             b = add_batch(t, t->n - 1);
         add_case(b, (enum data_kind)k, o->secret);
     }
@@ -185,8 +191,8 @@ static void count_own(struct trials *t) {
 static void time_own(const struct inst *own, const struct trials_options *o, struct trials *t) {
     static const enum data_kind kinds[] = {DATA_STATED, DATA_SIGNED, DATA_SPIKES};
     enum { KINDS = sizeof kinds / sizeof *kinds };
-    size_t bytes = inst_bytes(own) + 1, fit = o->memory / 2 / bytes;
-    size_t n = bytes > LARGE_CASE || fit < TIMED_CASES ? KINDS : TIMED_CASES;
+    size_t fit = room_for(own, o);
+    size_t n = inst_bytes(own) > LARGE_CASE || fit < TIMED_CASES ? KINDS : TIMED_CASES;
     struct trial_batch *b = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!b || fit < KINDS)
