@@ -4,6 +4,7 @@
  * worker holds the clock. */
 #include "base/frame.h"
 #include "base/rng.h"
+#include "device/buffers.h"
 #include "device/job.h"
 #include "device/role.h"
 #include "device/wire.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MODULE_ARENA  (2ull << 30)
@@ -26,15 +26,6 @@
 #define BUDGET_LAUNCH (UINT64_C(16) << 20)
 #define BUDGET_WARP   (UINT64_C(1) << 18)
 #define BUDGET_BYTE   2
-
-enum { MAX_BUFFERS = 1024 };
-
-/* Memory of the judge's, mapped since it first came. */
-struct buffer {
-    int64_t id;
-    char *map;
-    size_t size;
-};
 
 struct server {
     const struct gpu *gpu; /* whose limits hold */
@@ -48,8 +39,7 @@ struct server {
     uint64_t bytes;                /* of the buffers at hand */
     unsigned checks;               /* of enum sim_check */
     struct sim_findings findings;
-    struct buffer buffers[MAX_BUFFERS];
-    size_t nbuffers;
+    struct buffers buffers;
 };
 
 struct answer {
@@ -88,57 +78,6 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
     if (!ptx_parse(arena_str(s->module_arena, f->blob), s->module_arena, &s->module, &out->why))
         return refuse(out, VERDICT_UNSUPPORTED);
     s->programs = arena_array(s->module_arena, struct sim_program *, s->module->nentries);
-    return true;
-}
-
-/* ---- memory of the judge's ---- */
-
-static struct buffer *find_buffer(struct server *s, int64_t id) {
-    for (size_t i = 0; i < s->nbuffers; i++)
-        if (s->buffers[i].id == id)
-            return &s->buffers[i];
-    return NULL;
-}
-
-static void drop_buffer(struct server *s, int64_t id) {
-    struct buffer *b = find_buffer(s, id);
-    if (!b)
-        return;
-    munmap(b->map, b->size);
-    *b = s->buffers[--s->nbuffers];
-}
-
-static bool add_buffer(struct server *s, int64_t id, int fd, struct err *err) {
-    struct stat st;
-    drop_buffer(s, id);
-    if (s->nbuffers == MAX_BUFFERS || fstat(fd, &st) < 0)
-        return err_set(err, ERR_ENV, "bad message: buffer");
-    size_t size = (size_t)st.st_size;
-    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
-        return err_errno(err, ERR_ENV, "map %zu bytes of a case", size);
-    s->buffers[s->nbuffers++] = (struct buffer){id, map, size};
-    return true;
-}
-
-static bool take_buffers(struct server *s, const struct frame *f, struct err *err) {
-    const json *add = json_get(f->head, "buffers"), *drop = json_get(f->head, "drop");
-    bool reset = false;
-    json_get_bool(f->head, "reset", &reset);
-    while (reset && s->nbuffers)
-        drop_buffer(s, s->buffers[0].id);
-    for (size_t i = 0; i < json_len(drop); i++) {
-        int64_t id;
-        if (json_to_i64(json_at(drop, i), &id))
-            drop_buffer(s, id);
-    }
-    if (json_len(add) != f->nfds)
-        return err_set(err, ERR_ENV, "bad message: buffers");
-    for (size_t i = 0; i < f->nfds; i++) {
-        int64_t id;
-        if (!json_get_i64(json_at(add, i), "id", &id) || !add_buffer(s, id, f->fds[i], err))
-            return err->kind ? false : err_set(err, ERR_ENV, "bad message: buffer %zu", i);
-    }
     return true;
 }
 
@@ -377,7 +316,7 @@ static bool add_tensor(struct server *s, const json *t, size_t i, struct places 
     if (!json_get_i64(t, "buffer", &id) || !json_get_i64(t, "offset", &offset) ||
         !json_get_i64(t, "bytes", &bytes) || offset < 0 || bytes < 0)
         return err_set(err, ERR_ENV, "bad message: tensor %zu", i);
-    const struct buffer *b = find_buffer(s, id);
+    const struct buffer *b = buffers_find(&s->buffers, id);
     if (!b || (uint64_t)offset > b->size || (uint64_t)bytes > b->size - (uint64_t)offset)
         return err_set(err, ERR_ENV, "bad message: tensor %zu lies in no buffer", i);
     at->tensor_host[i] = writable ? b->map + offset : NULL;
@@ -555,7 +494,7 @@ static bool serve(struct server *s, int fd, const struct frame *f, struct err *e
         sent = take_task(s, f, err);
         break;
     case WIRE_BUFFERS:
-        sent = take_buffers(s, f, err);
+        sent = buffers_take(&s->buffers, f, err);
         break;
     case WIRE_LOAD:
         ok = load_module(s, f, &ans);

@@ -1,5 +1,6 @@
-/* Private to the worker: what its two halves share. worker.c starts, watches and replaces device
- * and judge and speaks with the coordinator; worker_job.c walks a job through them. */
+/* Private to the worker: what its parts share. worker.c starts, watches and replaces device and
+ * judge and speaks with the coordinator; worker_job.c walks a job through them; worker_time.c says
+ * in which order its runs are made and when enough of them were timed. */
 #ifndef DEVICE_WORKER_H
 #define DEVICE_WORKER_H
 
@@ -91,5 +92,15 @@ void job_judge_died(struct worker *w, int status);
 /* Device or judge whose answer the step waits for. */
 bool step_is_device(enum step s);
 bool step_is_judge(enum step s);
+
+/* worker_time.c */
+/* A batch's runs, [[case, module]…]. */
+json *order_make(struct worker *w, size_t ncases, bool timed);
+int64_t order_part(const struct job *j, size_t run, size_t part); /* of the order under way */
+size_t order_module(const struct job *j, size_t at);              /* that ran a case */
+void times_keep(struct job *j);                                   /* what the last run measured */
+bool times_suffice(const struct job *j); /* or is another round of the batch worth while? */
+json *times_json(const struct job *j);   /* [{samples_s, host_s}…] by module */
+void times_release(struct job *j);
 
 #endif

@@ -1,18 +1,12 @@
 /* A job, step by step: LOAD, then for each batch PREPARE → RUN → COMPARE, then MEASURE. One request
  * is in flight at a time, so the state is the step. A role that dies in mid-step is started again
  * and the batch is done again from PREPARE, which poisons afresh; a device that dies twice in the
- * same batch is the candidate's doing, a judge that keeps dying is our own trouble.
- *
- * A timed batch is gone through in rounds until the median is known well enough: every launch that
- * is timed is verified, in an order nobody can know. Rivals take turns on its cases. */
+ * same batch is the candidate's doing, a judge that keeps dying is our own trouble. */
 #include "device/worker.h"
 
 #include "base/child.h"
-#include "base/rng.h"
-#include "base/spread.h"
 #include "device/wire.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +17,6 @@
 #define MAX_TRIES         2 /* of a batch on the device that ends by itself */
 #define MAX_KILLED        6 /* …by SIGKILL, which mostly comes from outside */
 #define MAX_JUDGES        4 /* in one job */
-#define MAX_SAMPLES       1000
-#define PRECISION         0.01   /* half the interval of the median … */
-#define PRECISION_S       0.2e-6 /* … or as little in seconds */
 
 /* ---- what the job says ---- */
 
@@ -60,10 +51,7 @@ static void job_clear(struct worker *w) {
     json *all[] = {j->cases, j->order, j->evidence, j->counters, j->ran, j->clocks, j->rival};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         json_free(all[i]);
-    for (size_t i = 0; i < WORKER_MAX_MODULES; i++) {
-        mem_free(j->timed[i].s);
-        mem_free(j->timed[i].host_s);
-    }
+    times_release(j);
     frame_release(&j->frame);
     memset(j, 0, sizeof *j);
     w->step = STEP_IDLE;
@@ -74,17 +62,6 @@ static void job_end(struct worker *w, uint32_t type, json *head) {
     conn_send(w->up, type, head, (str){0}, NULL, 0);
     json_free(head);
     job_clear(w);
-}
-
-static json *timed_json(const struct timed *t) {
-    json *o = json_object(), *s = json_array(), *host = json_array();
-    for (size_t i = 0; i < t->n; i++) {
-        json_push_f64(s, t->s[i]);
-        json_push_f64(host, t->host_s[i]);
-    }
-    json_set(o, "samples_s", s);
-    json_set(o, "host_s", host);
-    return o;
 }
 
 static void set_steps(const struct job *j, json *head) {
@@ -111,10 +88,7 @@ static void set_evidence(struct job *j, json *head) {
     set_steps(j, head);
     if (!j->timed[0].n)
         return;
-    json *times = json_array();
-    for (size_t i = 0; i < j->nmodules; i++)
-        json_push(times, timed_json(&j->timed[i]));
-    json_set(head, "times", times);
+    json_set(head, "times", times_json(j));
     if (j->clocks)
         json_set(head, "clocks", json_copy(j->clocks));
     if (j->rival)
@@ -283,31 +257,6 @@ void job_judge_died(struct worker *w, int status) {
 
 /* ---- a batch ---- */
 
-static uint64_t draw(struct worker *w, uint64_t n) {
-    return rng_below(rng_stream(w->random, S("order")), w->drawn++, n);
-}
-
-/* Each case once; timed, in an order that nobody knows, candidate and rivals taking turns. */
-static json *make_order(struct worker *w, size_t ncases, bool timed) {
-    json *order = json_array();
-    size_t place[256], first = w->job.round;
-    ncases = ncases < 256 ? ncases : 256;
-    for (size_t i = 0; i < ncases; i++)
-        place[i] = i;
-    for (size_t i = ncases; timed && i > 1; i--) {
-        size_t k = draw(w, i), t = place[k];
-        place[k] = place[i - 1];
-        place[i - 1] = t;
-    }
-    for (size_t i = 0; i < ncases; i++) {
-        json *run = json_array();
-        json_push_i64(run, (int64_t)place[i]);
-        json_push_i64(run, timed ? (int64_t)((place[i] + first) % w->job.nmodules) : 0);
-        json_push(order, run);
-    }
-    return order;
-}
-
 static bool accepted(const struct frame *f, str *verdict, str *why) {
     *verdict = S("crash");
     *why = S("");
@@ -331,7 +280,7 @@ static void got_case(struct worker *w, struct frame *f) {
         return;
     }
     forget(&j->order);
-    j->order = make_order(w, json_len(cases), flag(batch, "timed"));
+    j->order = order_make(w, json_len(cases), flag(batch, "timed"));
     json *head = json_object();
     json_set(head, "cases", json_copy(cases));
     if (json_get(f->head, "workspaces"))
@@ -349,19 +298,6 @@ static size_t at_of(const struct frame *f) {
     int64_t at = 0;
     json_get_i64(f->head, "at", &at);
     return at < 0 ? 0 : (size_t)at;
-}
-
-static int64_t run_part(const struct job *j, size_t run, size_t part) {
-    int64_t v = 0;
-    json_to_i64(json_at(json_at(j->order, run), part), &v);
-    return v;
-}
-
-static size_t module_of_case(const struct job *j, size_t at) {
-    for (size_t i = 0; i < json_len(j->order); i++)
-        if (run_part(j, i, 0) == (int64_t)at)
-            return (size_t)run_part(j, i, 1);
-    return 0;
 }
 
 /* A rival that fails says nothing about the candidate: that is noted, and it goes on alone. */
@@ -383,11 +319,11 @@ static void got_ran(struct worker *w, struct frame *f) {
     struct job *j = &w->job;
     str verdict, why;
     if (!accepted(f, &verdict, &why)) {
-        size_t run = at_of(f), module = (size_t)run_part(j, run, 1);
+        size_t run = at_of(f), module = (size_t)order_part(j, run, 1);
         if (module)
             drop_rivals(w, module, verdict, why);
         else
-            finish(w, verdict, why, (size_t)run_part(j, run, 0),
+            finish(w, verdict, why, (size_t)order_part(j, run, 0),
                    json_get(f->head, "findings") ? f->head : NULL);
         return;
     }
@@ -397,62 +333,6 @@ static void got_ran(struct worker *w, struct frame *f) {
         ask(w, STEP_COMPARE, WIRE_COMPARE, NULL, (str){0});
     else
         job_next(w); /* the judge that knew the answer is gone */
-}
-
-static void timed_add(struct timed *t, double s, double host_s) {
-    if (t->n == t->room) {
-        size_t room = t->room;
-        t->s = mem_grow(t->s, &room, t->n + 1, sizeof *t->s);
-        t->host_s = mem_grow(t->host_s, &t->room, t->n + 1, sizeof *t->host_s);
-    }
-    t->s[t->n] = s;
-    t->host_s[t->n++] = host_s;
-}
-
-static void keep_times(struct job *j) {
-    const json *s = json_get(j->ran, "times_s"), *host = json_get(j->ran, "host_s");
-    for (size_t i = 0; i < json_len(s); i++) {
-        double t, h = NAN;
-        int64_t module = run_part(j, i, 1);
-        json_to_f64(json_at(host, i), &h);
-        if (json_to_f64(json_at(s, i), &t) && module >= 0 && module < WORKER_MAX_MODULES)
-            timed_add(&j->timed[module], t, h);
-    }
-    if (json_get(j->ran, "clocks")) {
-        forget(&j->clocks);
-        j->clocks = json_copy(json_get(j->ran, "clocks"));
-    }
-}
-
-static bool known_well(const struct timed *t, size_t samples) {
-    double copy[MAX_SAMPLES];
-    size_t n = t->n < MAX_SAMPLES ? t->n : MAX_SAMPLES;
-    if (t->n < samples)
-        return false;
-    memcpy(copy, t->s, n * sizeof *copy);
-    struct spread s = spread_of(copy, n);
-    double half = (s.high - s.low) / 2;
-    return half <= PRECISION * s.median || half <= PRECISION_S || t->n >= MAX_SAMPLES;
-}
-
-/* Is another round of the timed batch worth while? */
-static bool timing_done(const struct job *j) {
-    const json *time = json_get(j->frame.head, "time");
-    int64_t samples = 16, budget_ms = 2000, timed = 0;
-    json_get_i64(time, "samples", &samples);
-    json_get_i64(time, "budget_ms", &budget_ms);
-    /* Several timed batches share both. */
-    for (size_t i = 0; i < json_len(json_get(j->frame.head, "batches")); i++)
-        timed += flag(json_at(json_get(j->frame.head, "batches"), i), "timed") && i >= j->batch;
-    timed = timed < 1 ? 1 : timed;
-    if (j->round < 2)
-        return false; /* right once and then wrong is what a second round shows */
-    if ((double)j->timing_us / 1000 * (double)timed > (double)budget_ms)
-        return true;
-    for (size_t i = 0; i < j->nmodules; i++)
-        if (!known_well(&j->timed[i], (size_t)(samples / timed)))
-            return false;
-    return true;
 }
 
 static void keep_evidence(struct job *j, const struct frame *f) {
@@ -496,7 +376,7 @@ static void recheck(struct worker *w, const struct frame *f, str why) {
 
 static void got_wrong(struct worker *w, const struct frame *f, str verdict, str why) {
     struct job *j = &w->job;
-    size_t module = module_of_case(j, at_of(f));
+    size_t module = order_module(j, at_of(f));
     if (module)
         drop_rivals(w, module, verdict, why);
     else if (j->round || j->rechecks)
@@ -521,10 +401,10 @@ static void got_judged(struct worker *w, const struct frame *f) {
     }
     keep_evidence(j, f);
     if (timed) {
-        keep_times(j);
+        times_keep(j);
         j->round++;
     }
-    if (!timed || timing_done(j))
+    if (!timed || times_suffice(j))
         next_batch(j);
     job_next(w);
 }

@@ -3,7 +3,6 @@
  * lost goes back to the front of the queue, a few times. */
 #include "eval/eval.h"
 
-#include "base/asset.h"
 #include "base/rng.h"
 #include "base/spread.h"
 #include "device/wire.h"
@@ -11,9 +10,9 @@
 #include "eval/job_text.h"
 #include "eval/links.h"
 #include "eval/record.h"
+#include "eval/support.h"
 #include "eval/trials.h"
 #include "kernel/inspect.h"
-#include "kernel/oracle.h"
 #include "spec/cost.h"
 
 #include <stdio.h>
@@ -74,9 +73,7 @@ struct evaluator {
     bool dead;
     struct work *incumbent; /* the fastest so far, where candidates duel with it */
     uint64_t reigns;        /* how many have been that */
-    struct arena *support_arena;
-    str oracle, harness;   /* cubins for judge and device, CUDA only */
-    unsigned support_open; /* of them, still being built */
+    struct support support; /* for judge and device, CUDA only */
 };
 
 static void duel_start(struct evaluator *e, const struct duel *d);
@@ -329,7 +326,7 @@ static void worker_lost(void *ctx, void *job, str why) {
     give_up(w, &err);
 }
 
-static void worker_broken(void *ctx, const struct err *why) {
+static void environment_broken(void *ctx, const struct err *why) {
     struct evaluator *e = ctx;
     e->dead = true;
     e->broken(e->ctx, why);
@@ -480,62 +477,20 @@ static void find_limit(struct evaluator *e) {
     e->limit = task_limit(e->o.device.gpu, e->o.inst);
 }
 
-/* ---- what judge and device need on a GPU ---- */
-
-static void set_task(struct evaluator *e) {
+static void set_task(void *ctx) {
+    struct evaluator *e = ctx;
     json *head = json_object();
     struct buf blob;
     buf_init(&blob, 128u << 20);
-    buf_puts(&blob, e->oracle);
-    buf_puts(&blob, e->harness);
+    buf_puts(&blob, e->support.oracle);
+    buf_puts(&blob, e->support.harness);
     json_set_str(head, "task", e->o.task->text);
     json_set_str(head, "file", e->o.task->file);
     json_set_bool(head, "once", e->o.candidates == 1);
-    json_set_i64(head, "oracle", (int64_t)e->oracle.n);
-    json_set_i64(head, "harness", (int64_t)e->harness.n);
+    json_set_i64(head, "oracle", (int64_t)e->support.oracle.n);
+    json_set_i64(head, "harness", (int64_t)e->support.harness.n);
     links_set_task(e->links, head, buf_str(&blob));
     buf_release(&blob);
-}
-
-static void support_built(struct evaluator *e, const struct build *b, const char *what, str *out) {
-    struct err err = {0};
-    if (b->verdict != VERDICT_ACCEPTED) {
-        err_set(&err, ERR_ENV, "the %s does not compile: %.*s", what, STR_ARG(b->log));
-        e->dead = true;
-        e->broken(e->ctx, &err);
-        return;
-    }
-    *out = arena_str(e->support_arena, b->cubin);
-    if (--e->support_open == 0)
-        set_task(e);
-}
-
-static void oracle_built(void *ctx, const struct build *b) {
-    struct evaluator *e = ctx;
-    support_built(e, b, "judge's reference", &e->oracle);
-}
-
-static void harness_built(void *ctx, const struct build *b) {
-    struct evaluator *e = ctx;
-    support_built(e, b, "device's harness", &e->harness);
-}
-
-static bool build_support(struct evaluator *e, struct err *err) {
-    const char *arch = e->o.device.gpu->arch;
-    struct buf unit;
-    str harness = {0};
-    buf_init(&unit, 8u << 20);
-    e->support_arena = arena_new(256u << 20);
-    e->support_open = 2;
-    struct build_request oracle = {.arch = arch}, tools = {.arch = arch, .fmad = true};
-    bool ok = oracle_unit(e->o.task, &unit, err) &&
-              asset_get(NULL, "device/harness.cu", e->support_arena, &harness, err);
-    oracle.unit = buf_str(&unit);
-    tools.unit = harness;
-    ok = ok && build_submit(e->pool, &oracle, oracle_built, e, err) &&
-         build_submit(e->pool, &tools, harness_built, e, err);
-    buf_release(&unit);
-    return ok;
 }
 
 struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
@@ -551,8 +506,9 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     const char *const *const *commands = o->worker_commands ? o->worker_commands : one;
     e->workers = evaluator_workers(o);
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
-    struct links_events ev = {e,           worker_idle,  worker_result, worker_dumped,
-                              worker_lost, worker_broken};
+    struct links_events ev = {e,           worker_idle,       worker_result, worker_dumped,
+                              worker_lost, environment_broken};
+    struct support_events se = {e, set_task, environment_broken};
     struct build_pool_options po = {.jobs = o->compilers ? o->compilers : cores(),
                                     .cache = o->cache,
                                     .limit_ms = o->compile_limit_ms};
@@ -562,7 +518,8 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
          !err_set(err, ERR_ENV, "no random numbers from the operating system")) ||
         !(e->pool = build_pool_new(l, &o->nvrtc, &po, err)) ||
         !(e->links = links_new(l, &e->o.device, e->workers, threads, commands, &ev, err)) ||
-        (on_gpu(e) && !build_support(e, err))) {
+        (on_gpu(e) &&
+         !support_build(&e->support, e->pool, o->task, o->device.gpu->arch, &se, err))) {
         evaluator_free(e);
         return NULL;
     }
@@ -578,7 +535,7 @@ void evaluator_free(struct evaluator *e) {
     build_pool_free(e->pool);
     while (e->newest)
         work_free(e->newest);
-    arena_free(e->support_arena);
+    support_release(&e->support);
     mem_free(e);
 }
 
