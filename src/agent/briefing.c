@@ -48,6 +48,9 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
     fact[FACT_ACCURACY] = (int64_t)inst->task->accuracy;
     fact[FACT_ELEMENTS] = (int64_t)floor(f->log2_elements);
     fact[FACT_REDUCED] = (int64_t)floor(f->log2_reduced);
+    fact[FACT_FOLDS] = (int64_t)f->folds;
+    fact[FACT_PASSES] = (int64_t)(f->folds + f->rereads);
+    fact[FACT_SPECIAL] = f->special;
     fact[FACT_OUTPUTS] = (int64_t)f->outputs;
     return expert_workloads(out, out->ground.workload, err);
 }

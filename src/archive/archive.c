@@ -17,7 +17,8 @@
 
 #define APPLICATION_ID 0x43507272 /* "CPrr", in the file's header: a cutepilot run */
 #define BEGIN_WRITE    "BEGIN IMMEDIATE"
-#define SHOWN_MOST     48 /* bytes of a fingerprint's value in a message */
+#define BUSY_MS        10000 /* a reader may be at it, or be recovering what a killed run left */
+#define SHOWN_MOST     48    /* bytes of a fingerprint's value in a message */
 
 /* ---- errors ---- */
 
@@ -47,6 +48,10 @@ bool db_fail(const struct archive *a, const char *doing, struct err *err) {
 }
 
 /* ---- statements ---- */
+
+void db_wait(const struct archive *a) {
+    sqlite3_busy_timeout(a->db, BUSY_MS);
+}
 
 static bool db_exec(const struct archive *a, const char *sql, const char *doing, struct err *err) {
     if (sqlite3_exec(a->db, sql, NULL, NULL, NULL) == SQLITE_OK)
@@ -262,6 +267,7 @@ static bool open_database(struct archive *a, struct err *err) {
     if (sqlite3_open_v2(a->path, &a->db, flags, NULL) != SQLITE_OK)
         return a->db ? db_fail(a, "open", err) : err_set(err, ERR_ENV, "%s: no memory", a->path);
     sqlite3_extended_result_codes(a->db, 1);
+    db_wait(a);
     return check_integrity(a, err) &&
            db_exec(a, "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL;", "set up", err) &&
            migrate(a, err) && db_exec(a, "PRAGMA journal_mode=WAL", "set up", err);

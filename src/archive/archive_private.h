@@ -12,6 +12,7 @@ struct archive {
     bool resumed;
 };
 
+void db_wait(const struct archive *a); /* for whoever else has it open, before giving up */
 bool db_fail(const struct archive *a, const char *doing, struct err *err);
 sqlite3_stmt *db_prepare(const struct archive *a, const char *sql, struct err *err);
 void db_bind(sqlite3_stmt *s, int i, str text);

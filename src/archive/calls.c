@@ -108,10 +108,12 @@ bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
              SQLITE_OK)
         ok = err_set(err, ERR_INPUT, "%s is not the folder of a run: %s", dir,
                      a->db ? sqlite3_errmsg(a->db) : "no memory");
-    if (ok)
+    if (ok) {
+        db_wait(a);
         *out = a;
-    else
+    } else {
         archive_close(a);
+    }
     return ok;
 }
 

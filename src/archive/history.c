@@ -162,12 +162,20 @@ bool history_parse(struct history *h, str file, str text, struct err *err) {
     return true;
 }
 
+/* A last line without an end may be what another run is writing, or was killed writing; where it is
+ * whole it counts. */
 bool history_load(struct history *h, const char *path, struct err *err) {
+    struct err cut = {0};
     str text;
     if (!file_exists(path))
         return true;
-    return file_read(path, HISTORY_MAX_BYTES, h->mem, &text, err) &&
-           history_parse(h, str_view(path), text, err);
+    if (!file_read(path, HISTORY_MAX_BYTES, h->mem, &text, err))
+        return false;
+    str whole = str_whole_lines(text);
+    bool ok = history_parse(h, str_view(path), whole, err);
+    if (ok)
+        history_parse(h, str_view(path), str_from(text, whole.n), &cut);
+    return ok;
 }
 
 bool history_load_shipped(struct history *h, const char *assets, struct err *err) {
@@ -255,16 +263,28 @@ static bool has_line(str text, str line) {
     return false;
 }
 
+static bool is_line(str text) {
+    struct history h;
+    struct err ignored = {0};
+    history_init(&h);
+    bool is = history_parse(&h, S(""), text, &ignored) && h.n == 1;
+    history_release(&h);
+    return is;
+}
+
 static bool append_to(int fd, const struct history *h, size_t *added, struct err *err) {
     struct arena *a = arena_new(HISTORY_MAX_BYTES * 2);
     struct buf all, line;
-    str text;
+    str text = {0};
     bool ok = file_read_fd(fd, HISTORY_MAX_BYTES, a, &text, err);
     buf_init(&all, HISTORY_MAX_BYTES);
     buf_init(&line, LINE_MAX_BYTES);
-    /* What a killed writer left of a line is ended, so that the damage stays there. */
-    while (ok && text.n && text.p[text.n - 1] != '\n')
-        text.n--;
+    /* What a killed writer left of a line goes; a whole one that only lacks its end gets it. */
+    str whole = str_whole_lines(text);
+    if (ok && whole.n < text.n && is_line(str_from(text, whole.n)))
+        buf_putc(&all, '\n');
+    else
+        text = whole;
     for (size_t i = 0; ok && i < h->n; i++) {
         buf_clear(&line);
         put_line(&h->runs[i], &line);

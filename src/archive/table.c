@@ -63,13 +63,6 @@ static int by_text(const void *x, const void *y) {
     return str_cmp(*(const str *)x, *(const str *)y);
 }
 
-/* The text up to its last complete line. */
-static str complete_lines(str text) {
-    while (text.n && text.p[text.n - 1] != '\n')
-        text.n--;
-    return text;
-}
-
 static bool note_rows(struct table_writer *w, const char *path, str rest, struct err *err) {
     size_t lines = 0;
     for (size_t i = 0; i < rest.n; i++)
@@ -95,7 +88,7 @@ static bool go_on(struct table_writer *w, const char *path, str head, struct err
     str text, line;
     if (!file_read_fd(w->fd, TABLE_MAX_BYTES, w->a, &text, err))
         return err_wrap(err, "%s", path);
-    text = complete_lines(text);
+    text = str_whole_lines(text);
     if (ftruncate(w->fd, (off_t)text.n) != 0 || lseek(w->fd, 0, SEEK_END) < 0)
         return err_errno(err, ERR_ENV, "%s", path);
     if (text.n == 0)
@@ -295,7 +288,7 @@ bool table_load(const char *path, const char *assets, struct arena *a, struct ta
     *out = (struct table){0};
     if (!file_read(path, TABLE_MAX_BYTES, a, &text, err))
         return false;
-    text = complete_lines(text);
+    text = str_whole_lines(text);
     if (!str_line(&text, &line))
         return err_set(err, ERR_INPUT, "%s is empty", path);
     json *head = json_parse(line, err);

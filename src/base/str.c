@@ -80,6 +80,12 @@ bool str_word(str *rest, char sep, str *word) {
     return true;
 }
 
+str str_whole_lines(str s) {
+    while (s.n && s.p[s.n - 1] != '\n')
+        s.n--;
+    return s;
+}
+
 bool str_line(str *rest, str *line) {
     if (!str_word(rest, '\n', line))
         return false;

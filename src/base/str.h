@@ -34,6 +34,7 @@ str str_cut(str s, size_t at, size_t n);       /* a piece (clamped) */
 str str_trim(str s);                           /* without blanks, tabs, CR and LF at both ends */
 size_t str_find(str s, str what);              /* position, or s.n when absent */
 bool str_line(str *rest, str *line);           /* next line without its end; false at the end */
+str str_whole_lines(str s);                    /* up to and with the last end of a line */
 bool str_word(str *rest, char sep, str *word); /* next piece up to `sep`; false at the end */
 size_t str_utf8(str s); /* bytes of the UTF-8 character s starts with; 0 when it is not one */
 

@@ -1,19 +1,11 @@
 /* Two clocks on the same two instants. */
 #include "device/cuda_time.h"
 
-#include "base/arena.h"
-#include "base/loop.h"
-#include "base/spread.h"
-
 #include <time.h>
 
 /* Queueing a step takes the host 2 to 5 microseconds, some of which pass during the flush. */
 #define HOLD_NS      5000
 #define HOLD_STEP_NS 5000
-
-/* What the host sees later than the device, either way, and the share by which they may differ. */
-#define SLACK_S     50e-6
-#define SLACK_SHARE 0.05
 
 static double host_now_s(void) {
     struct timespec t;
@@ -53,19 +45,4 @@ int cuda_timer_stop(const struct cuda *c, const struct cuda_timer *t, double *de
         code = c->event_elapsed(&ms, t->start, t->stop);
     *device_s = 1e-3 * (double)ms;
     return code;
-}
-
-bool cuda_clocks_agree(const double *device_s, const double *host_s, size_t n) {
-    if (n == 0)
-        return true;
-    double *off = mem_alloc(n * sizeof *off), *device = mem_alloc(n * sizeof *device);
-    for (size_t i = 0; i < n; i++) {
-        off[i] = host_s[i] - device_s[i];
-        device[i] = device_s[i];
-    }
-    double typical = spread_of(off, n).median, length = spread_of(device, n).median;
-    mem_free(off);
-    mem_free(device);
-    double slack = SLACK_S + SLACK_SHARE * length;
-    return typical <= slack && -typical <= slack;
 }

@@ -6,7 +6,7 @@
  * `start` and `stop` are events on the device's own clock. The host's clock watches the same two
  * instants: it polls the first event and waits for the second, so the two times agree to within the
  * latency of looking. A candidate cannot touch either clock; that they agree is checked all the
- * same, over the runs together, since the host may be put to sleep in any one of them. */
+ * same (eval/record.c), by their medians, since the host may be put to sleep in any one run. */
 #ifndef DEVICE_CUDA_TIME_H
 #define DEVICE_CUDA_TIME_H
 
@@ -23,8 +23,5 @@ int cuda_timer_start(const struct cuda *c, struct harness *h, const struct cuda_
 /* Queues `stop`, waits for it. */
 int cuda_timer_stop(const struct cuda *c, const struct cuda_timer *t, double *device_s,
                     double *host_s);
-
-/* Do the clocks agree on these runs? */
-bool cuda_clocks_agree(const double *device_s, const double *host_s, size_t n);
 
 #endif

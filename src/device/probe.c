@@ -1,7 +1,9 @@
 #include "device/probe.h"
 
+#include "base/file.h"
 #include "device/nvml.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -18,24 +20,20 @@ struct answer {
     struct err err;
 };
 
-static bool write_all(int fd, const void *p, size_t n) {
-    for (size_t at = 0; at < n;) {
-        ssize_t k = write(fd, (const char *)p + at, n - at);
-        if (k <= 0)
-            return false;
-        at += (size_t)k;
-    }
-    return true;
-}
-
-static bool wait_answer(int fd, struct answer *a) {
+static bool wait_answer(int fd, struct answer *a, struct err *err) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     for (size_t at = 0; at < sizeof *a;) {
-        if (poll(&p, 1, PROBE_LIMIT_MS) != 1)
-            return false;
+        int ready = poll(&p, 1, PROBE_LIMIT_MS);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready != 1)
+            return err_set(err, ERR_ENV, "the driver did not answer within %d s",
+                           PROBE_LIMIT_MS / 1000);
         ssize_t k = read(fd, (char *)a + at, sizeof *a - at);
+        if (k < 0 && errno == EINTR)
+            continue;
         if (k <= 0)
-            return false;
+            return err_set(err, ERR_ENV, "the driver ended the process that asked it");
         at += (size_t)k;
     }
     return true;
@@ -60,18 +58,18 @@ bool gpu_probe(int ordinal, struct cuda_facts *out, struct err *err) {
         a.ok = cuda_load(&c, ordinal, &a.err);
         a.facts = c.facts;
         a.facts.memory_free = a.ok ? free_memory(&c.facts) : 0;
-        _exit(!write_all(fds[1], &a, sizeof a));
+        _exit(!file_write_all(fds[1], &a, sizeof a, NULL));
     }
+    bool answered = pid > 0 || err_errno(err, ERR_ENV, "fork");
     close(fds[1]);
-    bool answered = pid > 0 && wait_answer(fds[0], &a);
+    answered = answered && wait_answer(fds[0], &a, err);
     close(fds[0]);
     if (pid > 0) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }
     if (!answered)
-        return err_set(err, ERR_ENV, "the driver did not answer within %d s",
-                       PROBE_LIMIT_MS / 1000);
+        return false;
     if (!a.ok)
         return err_set(err, a.err.kind, "%s", a.err.text);
     *out = a.facts;

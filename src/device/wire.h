@@ -1,8 +1,9 @@
 /* What coordinator, worker, device and judge say to each other. All of it is frames (base/frame.h):
  * JSON for what is said, a blob for bulk, descriptors for shared memory between device and judge.
  *
- *   coordinator ⇄ worker      pipes, possibly through ssh or srun: no descriptors, end of file ends
- * it worker ⇄ device, judge    AF_UNIX sockets on descriptor 3; memory travels as descriptors
+ * - coordinator ⇄ worker: pipes, possibly through ssh or srun; no descriptors, and end of file ends
+ *   it.
+ * - worker ⇄ device, judge: AF_UNIX sockets on descriptor 3; memory travels as descriptors.
  *
  * A job is one candidate, and perhaps rivals that are timed beside it: its modules (PTX for the
  * simulator, cubins for CUDA), and batches. A batch is one shape with one or more cases, a case is
@@ -59,7 +60,7 @@ enum wire {
      * module]], timed, counted, checked: watched for races and the like} */
     WIRE_RUN = 32,
     /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
-     * some, times_s, host_s, clocks where timed} */
+     * some, times_s, host_s, clocks where timed, leaving: its context is gone and so is it} */
     WIRE_RAN = 33,
     WIRE_MEASURE = 34,  /* worker → device: {set, plan, sample_ctas, lines}: counters without
                            judging, of a few blocks or (0) of all, by line of the source too */

@@ -138,8 +138,19 @@ static void role_closed(void *ctx, const struct err *why) {
         child_kill(r->pid); /* role_ended follows */
 }
 
+/* A device that ends with its context says so in its answer. Nothing more is asked of it, or its
+ * end would count against the next candidate. */
+static void role_leaves(struct role *r, const json *answer) {
+    bool leaving = false;
+    if (json_get_bool(answer, "leaving", &leaving) && leaving) {
+        r->ready = false;
+        child_kill(r->pid); /* role_ended follows, even where its own end takes long */
+    }
+}
+
 static void role_frame(void *ctx, struct frame *f) {
     struct role *r = ctx;
+    role_leaves(r, f->head);
     if (f->type == WIRE_HELLO)
         role_said_hello(r, f);
     else

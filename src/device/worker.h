@@ -50,8 +50,7 @@ struct job {
     size_t batch, round, nmodules;
     bool loaded, prepared, timed_out;
     unsigned tries, judges;
-    json *cases;    /* the judge's answer about the batch under way */
-    json *order;    /* its runs: [[case, module]…] */
+    json *order;    /* runs of the batch under way: [[case, module]…] */
     json *evidence; /* of runs that were right */
     json *counters; /* of the counted run, once it was judged right; NULL: none */
     json *ran;      /* the device's last answer, until it is judged */

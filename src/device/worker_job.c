@@ -48,7 +48,7 @@ static void job_clear(struct worker *w) {
     loop_timer_cancel(w->loop, w->timer);
     loop_timer_cancel(w->loop, w->alive);
     w->timer = w->alive = 0;
-    json *all[] = {j->cases, j->order, j->evidence, j->counters, j->ran, j->clocks, j->rival};
+    json *all[] = {j->order, j->evidence, j->counters, j->ran, j->clocks, j->rival};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         json_free(all[i]);
     times_release(j);

@@ -56,16 +56,15 @@ static void reject(json *record, const json *from) {
     str verdict = S("crash"), why = {0};
     json_get_str(from, "verdict", &verdict);
     json_get_str(from, "why", &why);
-    json_set_str(record, "verdict", verdict);
-    json_set_str(record, "why", why);
-    json_set_bool(record, "accepted", false);
+    record_reject(record, verdict, why);
 }
 
 /* The duel's times replace those of each kernel alone, and what was wrong in it is wrong. */
 static void settle(struct contest *c, const struct evaluator_options *o, const uint64_t *ids,
                    size_t n) {
     struct roofline limit = task_limit(o->device.gpu, o->inst);
-    struct record_input in = {.options = o, .limit = &limit};
+    struct record_input in = {
+        .options = o, .limit = &limit, .floor_s = task_floor(o->device.gpu, o->inst)};
     const json *rival = json_get(c->result, "rival");
     str verdict = {0};
     int64_t failed = 0;
@@ -119,6 +118,7 @@ bool evaluate_duel(const struct evaluator_options *given, const struct source_fi
     struct contest c = {.records = mem_alloc((n + 1) * sizeof *c.records), .n = n, .open = n};
     struct loop *l = loop_new(err);
     o.keep = true;
+    o.duel = false; /* with the fastest so far: here all of them meet, and none is only screened */
     c.e = l ? evaluator_new(l, &o, on_done, on_broken, &c, err) : NULL;
     bool ok = c.e && run(l, &c, &o, files, err);
     if (ok)

@@ -250,9 +250,12 @@ static void challenge_ended(void *ctx, const json *result, str why) {
     struct record_input in = record_input(w);
     (void)why; /* a duel that did not take place leaves the first measurement */
     json *record = record_duel(&in, w->result, result);
+    bool accepted = false; /* times are told of what went wrong later, too */
+    json_get_bool(record, "accepted", &accepted);
     json_get_f64(record, "time_s", &w->time_s);
     /* It may have beaten one that lost to another meanwhile. */
-    if (result && is_faster(result) && (w->met == e->reigns || w->time_s < e->incumbent->time_s))
+    if (accepted && result && is_faster(result) &&
+        (w->met == e->reigns || w->time_s < e->incumbent->time_s))
         make_incumbent(w);
     deliver(w, record);
 }

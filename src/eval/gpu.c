@@ -25,13 +25,15 @@ static bool run_probe(const char *const *argv, struct arena *a, str *out, struct
     struct child_spec spec = {.argv = argv, .fds = give, .nfds = 2};
     bool ok = child_start(&spec, &child, err);
     close(fds[1]);
-    if (ok) {
-        ok = file_read_fd(fds[0], MAX_ANSWER, a, out, err);
-        int status = child_wait(&child);
-        if (ok && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
-            ok = err_set(err, ERR_ENV, "'%s … probe' found no GPU", argv[0]);
+    bool started = ok;
+    if (started && !file_read_fd(fds[0], MAX_ANSWER, a, out, err)) {
+        ok = err_wrap(err, "'%s … probe'", argv[0]);
+        child_kill(child.pid); /* it may talk on for ever */
     }
     close(fds[0]);
+    int status = started ? child_wait(&child) : 0;
+    if (ok && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        ok = err_set(err, ERR_ENV, "'%s … probe' found no GPU", argv[0]);
     return ok;
 }
 

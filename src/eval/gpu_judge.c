@@ -381,8 +381,9 @@ static bool take_task(void *ctx, const struct frame *f, struct err *err) {
     j->task_arena = arena_new(64u << 20);
     return task_parse(arena_str(j->task_arena, file), arena_str(j->task_arena, text), j->task_arena,
                       &j->task, err) &&
-           cuda_try(&j->cuda, j->cuda.module_load(&j->module, f->blob.p), err,
-                    "load the reference") &&
+           cuda_try(&j->cuda,
+                    cuda_module_load(&j->cuda, str_cut(f->blob, 0, (size_t)oracle), &j->module),
+                    err, "load the reference") &&
            (j->oracle = oracle_new(j->task, &j->engine, err));
 }
 
@@ -411,6 +412,7 @@ static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
     const json *cases = json_get(head, "cases");
     json_get_i64(head, "device", &j->memory.device);
     j->nbatch = 0;
+    j->full = false;
     if (!j->oracle || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
         return err_set(err, ERR_ENV, "bad message: prepare");
     for (size_t i = 0; i < json_len(cases); i++)

@@ -84,9 +84,9 @@ static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p) {
     for (size_t i = 0; i < p->nlaunches; i++) {
         const uint32_t *grid = p->launches[i].grid;
         int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2], each = largest / blocks + 1;
-        int64_t flops = (int64_t)(SAMPLED_FLOPS * (double)blocks / (cost.flops + 1));
+        double flops = SAMPLED_FLOPS * (double)blocks / (cost.flops + 1); /* may pass 2^63 */
         sample = SAMPLED_ELEMENTS / each < sample ? SAMPLED_ELEMENTS / each : sample;
-        sample = flops < sample ? flops : sample;
+        sample = flops < (double)sample ? (int64_t)flops : sample;
     }
     return sample < 2 ? 2 : sample;
 }

@@ -220,19 +220,6 @@ struct spread record_spread(const json *times) {
     return spread_json(json_get(times, "samples_s"));
 }
 
-void record_times(json *r, const struct record_input *in, const json *times) {
-    struct spread s = record_spread(times);
-    json_set_f64(r, "time_s", s.median);
-    json_set_f64(r, "ci_low_s", s.low);
-    json_set_f64(r, "ci_high_s", s.high);
-    json_set_bool(r, "estimated", false);
-    json_set_f64(r, "limit_s", in->limit->limit_s);
-    json_set_f64(r, "limit_share", s.median > 0 ? in->limit->limit_s / s.median : 0);
-    json_set_str(r, "bound", in->limit->memory_bound ? S("memory") : S("compute"));
-    json_set(r, "samples_s", json_copy(json_get(times, "samples_s")));
-    json_set_f64(r, "host_s", spread_json(json_get(times, "host_s")).median);
-}
-
 /* By physics, or by the host's clock, which no kernel reaches: the device's events must agree with
  * it but for the launch. */
 static bool too_fast(const struct record_input *in, const json *times, str *why) {
@@ -246,6 +233,28 @@ static bool too_fast(const struct record_input *in, const json *times, str *why)
         return true;
     }
     return false;
+}
+
+void record_reject(json *r, str verdict, str why) {
+    json_set_str(r, "verdict", verdict);
+    json_set_str(r, "why", why);
+    json_set_bool(r, "accepted", false);
+}
+
+void record_times(json *r, const struct record_input *in, const json *times) {
+    struct spread s = record_spread(times);
+    str why;
+    json_set_f64(r, "time_s", s.median);
+    json_set_f64(r, "ci_low_s", s.low);
+    json_set_f64(r, "ci_high_s", s.high);
+    json_set_bool(r, "estimated", false);
+    json_set_f64(r, "limit_s", in->limit->limit_s);
+    json_set_f64(r, "limit_share", s.median > 0 ? in->limit->limit_s / s.median : 0);
+    json_set_str(r, "bound", in->limit->memory_bound ? S("memory") : S("compute"));
+    json_set(r, "samples_s", json_copy(json_get(times, "samples_s")));
+    json_set_f64(r, "host_s", spread_json(json_get(times, "host_s")).median);
+    if (too_fast(in, times, &why))
+        record_reject(r, str_view(verdict_name(VERDICT_IMPOSSIBLE)), why);
 }
 
 static const json *own_times(const json *result) {
@@ -274,8 +283,6 @@ json *record_result(const struct record_input *in, const json *result) {
         why = S("by what it was counted to do it would be faster than memory allows: part of the "
                 "work is missing");
     }
-    if (accepted && own_times(result) && too_fast(in, own_times(result), &why))
-        verdict = str_view(verdict_name(VERDICT_IMPOSSIBLE));
     json *r = base_record(in, verdict, why);
     add_scope(r, in);
     add_build(r, in);

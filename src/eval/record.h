@@ -28,7 +28,10 @@ json *record_result(const struct record_input *in, const json *result);
 json *record_duel(const struct record_input *in, const json *result, const json *duel);
 /* Of one element of a result's "times". */
 struct spread record_spread(const json *times);
-/* Adds the times of the samples to a kernel's record: time_s, ci_low_s, ci_high_s, samples_s, …. */
+/* Adds the times of the samples to a kernel's record: time_s, ci_low_s, ci_high_s, samples_s, ….
+ * What no kernel can take as little as is a verdict, whenever it was measured. */
 void record_times(json *r, const struct record_input *in, const json *times);
+/* Turns the record of what was right so far into that of a rejected one. */
+void record_reject(json *r, str verdict, str why);
 
 #endif

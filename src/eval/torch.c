@@ -23,6 +23,7 @@ enum {
     PIECE = 1 << 20,           /* elements of a tensor that are made; the helper repeats them */
     LINE_MAX_BYTES = 16 << 20, /* of an answer */
     NOISE_BYTES = 4096,        /* of stderr, the last ones: for the message */
+    LAST_READS = 64,           /* … what it wrote last; it may write for ever */
     OPEN_MS = 180000,          /* importing PyTorch from a cold disk, CUDA's start */
     WARM_MS = 600000,          /* compilation */
     TIME_MS = 300000,
@@ -280,8 +281,8 @@ __attribute__((format(printf, 2, 3))) static bool lose(struct torch_helper *t, c
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    for (struct pollfd p = {.fd = t->noise_fd, .events = POLLIN};
-         t->noise_fd >= 0 && poll(&p, 1, 100) == 1; p.fd = t->noise_fd)
+    struct pollfd p = {.fd = t->noise_fd, .events = POLLIN};
+    for (int i = 0; i < LAST_READS && t->noise_fd >= 0 && poll(&p, 1, 100) == 1; i++)
         read_noise(t);
     str words = last_words(t);
     err_set(&t->gone, ERR_ENV, "the PyTorch helper %s%s%.*s", text, words.n ? ": " : "",

@@ -1,6 +1,6 @@
 #include "search/archived.h"
 #include "agent/llm/account.h"
-#include "base/hash.h"
+#include "agent/llm/record.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,14 +24,6 @@ struct open_call {
     llm_done_fn *done;
     void *ctx;
 };
-
-static void prompt_hash(const struct llm_request *q, char out[65]) {
-    struct sha256 h;
-    sha256_init(&h);
-    sha256_put_str(&h, q->system);
-    sha256_put_str(&h, q->user);
-    digest_hex(sha256_end(&h), out);
-}
 
 static void open_free(struct open_call *o) {
     struct open_call **at = &o->p->open;
@@ -96,7 +88,7 @@ static uint64_t archived_ask(void *self, const struct llm_request *q, llm_done_f
     struct archive_call known;
     struct err err = {0};
     char hash[65];
-    prompt_hash(q, hash);
+    prompt_hash(q->system, q->user, hash);
     int found = archive_find_call(p->archive, q->role, q->ordinal, hash, mem, &known, &err);
     p->replayed += found == 1;
     if (found == 1)

@@ -74,7 +74,8 @@ static bool watch(const struct finalist_options *o, const struct finalist *f, st
     struct evaluator_options eo = *o->eo;
     eo.verify_only = true;
     eo.workers = eo.compilers = 1;
-    eo.worker_command = NULL;
+    eo.worker_command = NULL; /* here: GPU hosts are for what needs a GPU */
+    eo.worker_commands = NULL;
     eo.duel = false;
     return device_name_parse("sim", o->mem, &eo.device, err) &&
            verify_again(o, f, NOTE_WATCHED, &eo, out, err);

@@ -88,7 +88,7 @@ bool journal_wait(struct journal *j, struct loop *l) {
     uint64_t most = j->o->budget.ms;
     if (!journal_goes_on(j))
         return false;
-    if (j->o->interrupted && *(const volatile bool *)j->o->interrupted)
+    if (j->o->interrupted && *j->o->interrupted)
         return journal_stop(j, "interrupted");
     /* The note says that it was up, whatever the clock says next time. */
     if (most && elapsed_ms(j) >= most)
@@ -160,6 +160,7 @@ static void emit(const struct journal *j, struct event *e) {
     e->done = e->submitted = j->done;
     e->budget = j->o->budget.candidates;
     e->elapsed_s = (double)elapsed_ms(j) / 1000;
+    e->budget_s = (double)j->o->budget.ms / 1000;
     e->best_s = j->best_s;
     e->limit_s = j->o->briefing->roofline.limit_s;
     e->naive_s = j->best->naive_s;

@@ -50,7 +50,7 @@ static bool time_is_up(const struct search *s) {
 }
 
 static bool interrupted(const struct search *s) {
-    return s->o->interrupted && *(const volatile bool *)s->o->interrupted;
+    return s->o->interrupted && *s->o->interrupted;
 }
 
 static bool read_number(struct search *s, const char *key, uint64_t absent, uint64_t *out) {

@@ -15,6 +15,7 @@
 #include "eval/eval.h"
 #include "search/event.h"
 #include "search/how.h"
+#include <signal.h>
 
 struct search_options {
     const struct briefing *briefing;
@@ -23,14 +24,14 @@ struct search_options {
     struct budget budget;    /* time ends between generations as well as inside one */
     uint64_t seed;
     enum search_how how;
-    bool blind;              /* planner and credit do not go by the roofline */
-    bool facts;              /* models' crossover is told where the time of parents goes */
-    const char *pool;        /* the user's history pool, read and added to; NULL: no history */
-    const char *assets;      /* where the shipped pool may be overridden; NULL: nowhere */
-    size_t population;       /* of a generation; 0: 12 */
-    size_t plateau;          /* generations without gain before it stops; 0: 3 */
-    double stop_share;       /* stops at this fraction of the limit; 0: 0.98 */
-    const bool *interrupted; /* set by a signal handler; may be NULL */
+    bool blind;         /* planner and credit do not go by the roofline */
+    bool facts;         /* models' crossover is told where the time of parents goes */
+    const char *pool;   /* the user's history pool, read and added to; NULL: no history */
+    const char *assets; /* where the shipped pool may be overridden; NULL: nowhere */
+    size_t population;  /* of a generation; 0: 12 */
+    size_t plateau;     /* generations without gain before it stops; 0: 3 */
+    double stop_share;  /* stops at this fraction of the limit; 0: 0.98 */
+    const volatile sig_atomic_t *interrupted; /* set by a signal handler; may be NULL */
     event_fn *emit;
     void *emit_ctx;
 };

@@ -40,6 +40,9 @@ struct features {
     double log2_reduced; /* terms of the longest reduction; 0: none */
     double reuse;        /* reads of elements / distinct elements read */
     bool broadcast;      /* some input has fewer elements than the output */
+    size_t folds;        /* reductions in its statements */
+    bool rereads;        /* outputs need elements beside a reduction of them */
+    bool special;        /* has functions, or divisions of reals */
 };
 void features_of(const struct inst *in, struct features *out);
 

@@ -37,7 +37,8 @@ struct origin {
 struct traits {
     const struct task *task;
     struct origin of[TASK_MAX_TENSORS];
-    bool contraction, attention, scan, window, gather, reduction, normalisation;
+    bool contraction, attention, scan, window, gather, normalisation, division;
+    size_t reductions;
 };
 
 static struct origin united(struct origin a, struct origin b) {
@@ -70,7 +71,7 @@ static struct origin trace_parts(struct traits *t, const struct expr *e) {
 static struct origin trace_reduce(struct traits *t, const struct expr *e) {
     struct origin o = trace_parts(t, e);
     bool contraction = pattern_is_contraction(e);
-    t->reduction = true;
+    t->reductions++;
     t->contraction |= contraction;
     t->attention |= contraction && o.settled;
     t->scan |= pattern_is_prefix(e);
@@ -85,6 +86,7 @@ static struct origin trace_reduce(struct traits *t, const struct expr *e) {
 static struct origin trace(struct traits *t, const struct expr *e) {
     if (e->kind == EXPR_REDUCE)
         return trace_reduce(t, e);
+    t->division |= e->kind == EXPR_DIV && e->value_kind == VALUE_REAL;
     if (e->kind != EXPR_READ)
         return trace_parts(t, e);
     t->gather |= pattern_is_gather(e);
@@ -100,7 +102,7 @@ static bool one_number(const struct inst *in) {
     return true;
 }
 
-static enum workload workload_of(const struct inst *in) {
+static struct traits traits_of(const struct inst *in) {
     struct traits t = {.task = in->task};
     for (size_t i = 0; i < in->task->nstatements; i++) {
         const struct statement *s = &in->task->statements[i];
@@ -109,15 +111,19 @@ static enum workload workload_of(const struct inst *in) {
         t.normalisation |=
             tensor_is_output(&in->task->tensors[s->tensor]) && (o.direct & o.reduced);
     }
-    return t.reduction && one_number(in) ? WORKLOAD_LOSS
-           : t.attention                 ? WORKLOAD_ATTENTION
-           : t.contraction               ? WORKLOAD_CONTRACTION
-           : t.scan                      ? WORKLOAD_SCAN
-           : t.gather                    ? WORKLOAD_GATHER
-           : t.normalisation             ? WORKLOAD_NORMALISATION
-           : t.window                    ? WORKLOAD_WINDOW
-           : t.reduction                 ? WORKLOAD_REDUCTION
-                                         : WORKLOAD_POINTWISE;
+    return t;
+}
+
+static enum workload workload_of(const struct inst *in, const struct traits *t) {
+    return t->reductions && one_number(in) ? WORKLOAD_LOSS
+           : t->attention                  ? WORKLOAD_ATTENTION
+           : t->contraction                ? WORKLOAD_CONTRACTION
+           : t->scan                       ? WORKLOAD_SCAN
+           : t->gather                     ? WORKLOAD_GATHER
+           : t->normalisation              ? WORKLOAD_NORMALISATION
+           : t->window                     ? WORKLOAD_WINDOW
+           : t->reductions                 ? WORKLOAD_REDUCTION
+                                           : WORKLOAD_POINTWISE;
 }
 
 void features_of(const struct inst *in, struct features *out) {
@@ -127,7 +133,12 @@ void features_of(const struct inst *in, struct features *out) {
     int64_t largest = 0;
     tally_of(in, &tally);
     tally_cost(&tally, &c);
-    *out = (struct features){.workload = workload_of(in), .intensity = c.intensity};
+    struct traits traits = traits_of(in);
+    *out = (struct features){.workload = workload_of(in, &traits),
+                             .intensity = c.intensity,
+                             .folds = traits.reductions,
+                             .rereads = traits.normalisation,
+                             .special = traits.division || c.flops_special > 0};
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_output(&t->tensors[i]))
             continue;

@@ -78,12 +78,13 @@ static bool find_name(const struct catalogue *c, struct condition *x) {
     return false;
 }
 
-static bool find_names_of(struct catalogue *c, struct decision *d, struct err *err) {
-    for (size_t i = 0; i < d->nrules; i++)
-        for (size_t k = 0; k < d->rules[i].n; k++)
-            if (!find_name(c, &d->rules[i].all[k]))
+static bool find_names_in(struct catalogue *c, const struct decision *d, struct rule *rules,
+                          size_t n, struct err *err) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < rules[i].n; k++)
+            if (!find_name(c, &rules[i].all[k]))
                 return err_set(err, ERR_INPUT, "%s%.*s%s: `%.*s` is neither a decision nor a fact",
-                               folder, STR_ARG(d->name), ending, STR_ARG(d->rules[i].all[k].name));
+                               folder, STR_ARG(d->name), ending, STR_ARG(rules[i].all[k].name));
     return true;
 }
 
@@ -98,7 +99,10 @@ static bool asks_about(const struct decision *d, size_t other) {
 bool catalogue_settle(struct catalogue *c, struct err *err) {
     bool placed[STRATEGY_MAX_DECISIONS] = {false};
     for (size_t i = 0; i < c->n; i++)
-        if (!find_names_of(c, &c->decisions[i], err))
+        if (!find_names_in(c, &c->decisions[i], c->decisions[i].rules, c->decisions[i].nrules,
+                           err) ||
+            !find_names_in(c, &c->decisions[i], c->decisions[i].matters, c->decisions[i].nmatters,
+                           err))
             return false;
     for (size_t n = 0; n < c->n; n++) {
         size_t next = c->n;

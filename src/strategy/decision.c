@@ -1,6 +1,6 @@
 /* Parses one decision file: `key value...` lines, an empty line, prose. Every key once, but for
- * rules, of which there may be any number, and for names and asked, which may be missing; nothing
- * unknown: a typo must not turn into a default. */
+ * rules, of which there may be any number, and for names and asked, which may be missing, as may
+ * what says when it matters; nothing unknown: a typo must not turn into a default. */
 #include "strategy/decision.h"
 
 enum key {
@@ -13,10 +13,11 @@ enum key {
     KEY_ASKED,
     KEY_NEEDS, /* from here on there may be several */
     KEY_CONFLICTS,
+    KEY_MATTERS,
     KEY_COUNT
 };
-static const char *const key_names[KEY_COUNT] = {"values", "default", "workloads", "regimes",
-                                                 "names",  "asked",   "needs",     "conflicts"};
+static const char *const key_names[KEY_COUNT] = {
+    "values", "default", "workloads", "regimes", "names", "asked", "needs", "conflicts", "matters"};
 enum { RULES_MOST = 16 };
 
 struct reading {
@@ -24,7 +25,7 @@ struct reading {
     struct decision *d;
     struct arena *mem;
     bool seen[KEY_COUNT];
-    struct rule rules[RULES_MOST];
+    struct rule rules[RULES_MOST], matters[RULES_MOST];
 };
 
 const char *regime_name(enum regime r) {
@@ -206,9 +207,19 @@ static bool read_rule(struct reading *r, bool forbids, str rest, struct err *err
     return read_conditions(r, rest, rule, err);
 }
 
+static bool read_matters(struct reading *r, str rest, struct err *err) {
+    if (r->d->nmatters == RULES_MOST)
+        return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL,
+                      "more than %d lines `matters`", RULES_MOST);
+    return read_conditions(r, rest, &r->matters[r->d->nmatters++], err);
+}
+
 /* A conflict without values is about all but the default. */
 static bool settle_rules(struct reading *r, struct err *err) {
     struct decision *d = r->d;
+    d->matters = arena_array(r->mem, struct rule, d->nmatters ? d->nmatters : 1);
+    for (size_t i = 0; i < d->nmatters; i++)
+        d->matters[i] = r->matters[i];
     d->rules = arena_array(r->mem, struct rule, d->nrules ? d->nrules : 1);
     for (size_t i = 0; i < d->nrules; i++) {
         struct rule *rule = &d->rules[i];
@@ -251,6 +262,8 @@ static bool read_key(struct reading *r, enum key key, str rest, struct err *err)
     case KEY_NEEDS:
     case KEY_CONFLICTS:
         return read_rule(r, key == KEY_CONFLICTS, rest, err);
+    case KEY_MATTERS:
+        return read_matters(r, rest, err);
     default:
         return read_names(r, rest, regime_at, REGIME_COUNT, r->d->regime, err);
     }
@@ -266,7 +279,7 @@ static bool read_line(struct reading *r, str line, struct err *err) {
     if (key == KEY_COUNT)
         return err_at(err, r->file, r->text, place(r, word), word.n,
                       "keys are values, default, workloads, regimes, names, asked, needs, "
-                      "conflicts; prose follows an empty line",
+                      "conflicts, matters; prose follows an empty line",
                       "unknown key");
     if (key < KEY_NEEDS && r->seen[key])
         return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "stated twice");

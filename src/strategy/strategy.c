@@ -94,6 +94,20 @@ bool strategy_allows(const struct catalogue *c, const struct ground *g, const st
     return rank_of(d, value) >= 0;
 }
 
+bool strategy_matters(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t decision) {
+    const struct decision *d = &c->decisions[decision];
+    bool any = d->nmatters == 0;
+    for (size_t i = 0; i < d->nmatters; i++) {
+        const struct rule *r = &d->matters[i];
+        bool all = true;
+        for (size_t k = 0; k < r->n; k++)
+            all = all && ((!s && !r->all[k].is_fact) || condition_holds(&r->all[k], g, s));
+        any = any || all;
+    }
+    return any;
+}
+
 /* What a strategy has that does not say. */
 static int64_t usual(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      size_t decision) {

@@ -61,6 +61,9 @@ struct decision {
     bool regime[REGIME_COUNT]; /* where it helps */
     struct rule *rules;
     size_t nrules;
+    struct rule *matters; /* one of them holds where it makes a difference; none: wherever it
+                             applies */
+    size_t nmatters;
     str prose;
 };
 struct catalogue {
@@ -85,6 +88,10 @@ bool strategy_applies(const struct catalogue *c, const struct ground *g, const s
                       size_t decision);
 bool strategy_allows(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      size_t decision, int64_t value);
+/* Whether the decision makes a difference beside the others, or for the task whatever they are
+ * (s NULL). What is legal does not depend on it: it is for who describes decisions. */
+bool strategy_matters(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t decision);
 void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s);
 /* The decisions that `named` has, on top of s, which stays legal. False where one of them does not
  * apply, or cannot be chosen beside the others; err says why. */

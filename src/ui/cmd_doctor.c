@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LINE_MS = 10000 }; /* for a program to say its version */
+
 enum health { HEALTH_OK, HEALTH_PARTLY, HEALTH_MISSING };
 
 struct finding {
@@ -79,24 +81,27 @@ static void check_cutlass(struct finding *f) {
     f->fix = "tools/setup build, or CUTEPILOT_CUTLASS=/path/to/cutlass/include";
 }
 
-/* The words a program prints on stdout within ten seconds, first line. */
+/* The words a program prints on stdout in time, first line. */
 static bool first_line(const char *const *argv, char *out, size_t n) {
     struct err err = {0};
     int fds[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct child child;
     size_t got = 0;
-    if (null < 0 || !pipe_pair(fds, &err))
+    if (null < 0)
         return false;
+    if (!pipe_pair(fds, &err)) {
+        close(null);
+        return false;
+    }
     struct child_fd map[] = {{null, 0}, {fds[1], 1}, {null, 2}};
     struct child_spec spec = {.argv = argv, .fds = map, .nfds = 3};
     bool ok = child_start(&spec, &child, &err);
     close(fds[1]);
     close(null);
-    uint64_t end = clock_ms() + 10000;
-    while (ok && got + 1 < n && clock_ms() < end) {
+    uint64_t end = clock_ms() + LINE_MS;
+    for (uint64_t now = clock_ms(); ok && got + 1 < n && now < end; now = clock_ms()) {
         struct pollfd p = {.fd = fds[0], .events = POLLIN};
-        ssize_t k =
-            poll(&p, 1, (int)(end - clock_ms())) == 1 ? read(fds[0], out + got, n - 1 - got) : 0;
+        ssize_t k = poll(&p, 1, (int)(end - now)) == 1 ? read(fds[0], out + got, n - 1 - got) : 0;
         if (k <= 0)
             break;
         got += (size_t)k;

@@ -103,6 +103,7 @@ static void print_row(const struct suite *s, const struct row *r) {
         str line, rest = r->error;
         str_line(&rest, &line);
         printf("%.*s\n", STR_ARG(line));
+        fflush(stdout);
         return;
     }
     printf("%12.*s %8.0f%%", STR_ARG(ui_time(s->ui->arena, r->time_s)), 100 * share(r));

@@ -12,6 +12,7 @@ struct verifying {
     bool named; /* there are several files */
     const char *dump;
     unsigned rejected;
+    bool unsaid; /* stdout took none of it */
 };
 
 static void print_time(struct ui *ui, const struct outcome *o) {
@@ -42,26 +43,34 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
     print_time(ui, o);
 }
 
+static void print_dumped(const struct verifying *v, const struct source_file *f) {
+    printf("%.*s: ran, written to %s; nothing was judged\n", STR_ARG(f->file), v->dump);
+}
+
+/* Of what was only written nothing is known but that it ran. */
+static json *each_json(const struct verifying *v, const struct source_file *f,
+                       const struct outcome *o, bool dumped) {
+    json *j = dumped ? json_object() : json_copy(o->record);
+    json_set_str(j, "file", f->file);
+    if (dumped)
+        json_set_str(j, "dumped", str_view(v->dump));
+    return j;
+}
+
 static void each(void *ctx, const struct source_file *f, const struct outcome *o) {
     struct verifying *v = ctx;
+    bool dumped = v->dump && o->verdict == VERDICT_ACCEPTED;
     v->rejected += o->verdict != VERDICT_ACCEPTED;
-    if (v->dump && o->verdict == VERDICT_ACCEPTED) {
-        if (!v->ui->as_json)
-            printf("%.*s: ran, written to %s; nothing was judged\n", STR_ARG(f->file), v->dump);
-        return;
-    }
-    if (!v->ui->as_json) {
+    if (v->ui->as_json) {
+        json *j = each_json(v, f, o, dumped);
+        v->unsaid |= v->lines ? !ui_print_json_line(j) : !ui_print_json(j);
+    } else if (dumped) {
+        print_dumped(v, f);
+    } else {
         if (v->named)
             printf("%.*s: ", STR_ARG(f->file));
         print_outcome(v->ui, o);
-        return;
     }
-    json *record = json_copy(o->record);
-    json_set_str(record, "file", f->file);
-    if (v->lines)
-        ui_print_json_line(record);
-    else
-        ui_print_json(record);
 }
 
 static bool read_kernels(struct ui *ui, struct source_file **out, size_t *n, struct err *err) {
@@ -96,5 +105,5 @@ int cmd_verify(struct ui *ui) {
     eo.verify_only = eo.dump != NULL; /* what it computed is for somebody else to judge */
     if (!evaluate_many(&eo, files, n, repeat, each, &v, &err))
         return ui_fail(ui, &err);
-    return v.rejected ? 1 : 0;
+    return v.unsaid ? ERR_ENV : v.rejected ? ERR_NO : 0;
 }

@@ -15,11 +15,11 @@
 #define SCREEN_MS 250 /* of timing, until a candidate comes near the fastest */
 
 /* The signal handler's only word; the search looks at it between events. */
-static bool interrupted;
+static volatile sig_atomic_t interrupted;
 
 static void on_signal(int sig) {
     (void)sig;
-    interrupted = true;
+    interrupted = 1;
 }
 
 static void catch_signals(void) {

@@ -107,7 +107,7 @@ static bool launch(struct runner *r, struct err *err) {
     enum verdict verdict = VERDICT_ACCEPTED;
     cu_module module;
     size_t at = 0;
-    if (!cuda_try(c, c->module_load(&module, r->cubin.p), err, "load the kernel") ||
+    if (!cuda_try(c, cuda_module_load(c, r->cubin, &module), err, "load the kernel") ||
         !ready_plan_make(c, module, &r->plan, &r->memory, r->a, &ready, &verdict, err))
         return false;
     return cuda_try(c, ready_plan_queue(c, &none, &ready, true, &at), err, "run the kernel");

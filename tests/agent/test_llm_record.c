@@ -179,7 +179,7 @@ static void key_places(void) {
     };
     setenv("OPENAI_API_KEY", " openai-key-000000\n", 1);
     unsetenv("ANTHROPIC_API_KEY");
-    unsetenv("CUTEPILOT_PROVIDER_KEY");
+    setenv("CUTEPILOT_PROVIDER_KEY", "", 1); /* as if it were not set */
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct key k;
         char note[256];
@@ -192,6 +192,7 @@ static void key_places(void) {
         key_release(&k);
     }
     unsetenv("OPENAI_API_KEY");
+    unsetenv("CUTEPILOT_PROVIDER_KEY");
 }
 
 static void key_files(void) {

@@ -17,15 +17,19 @@ static struct catalogue *catalogue;
 static struct err err;
 static const struct prompt_options options;
 
-static struct briefing brief(const struct binding *set, size_t n) {
+static struct briefing brief_on(const char *text, const struct binding *set, size_t n) {
     struct task *t;
     struct inst *in;
     struct briefing b = {0};
-    bool ok = task_parse(S("t.task"), str_view(product), mem, &t, &err) &&
+    bool ok = task_parse(S("t.task"), str_view(text), mem, &t, &err) &&
               task_bind(t, set, n, mem, &in, &err) &&
               briefing_make(in, catalogue, gpu_find(S("h200")), &b, &err);
     CHECKF(ok, "%s", err.text);
     return b;
+}
+
+static struct briefing brief(const struct binding *set, size_t n) {
+    return brief_on(product, set, n);
 }
 
 static bool says(str text, const char *what) {
@@ -121,7 +125,8 @@ static void test_chosen_values(void) {
     for (size_t i = 0; i < catalogue->n; i++) {
         const struct decision *d = &catalogue->decisions[i];
         str line = arena_printf(mem, "- %.*s=%lld: ", STR_ARG(d->name), (long long)s.value[i]);
-        CHECKF(s.value[i] == STRATEGY_UNSET || d->asked || says(text, line.p), "%s", line.p);
+        bool silent = s.value[i] == STRATEGY_UNSET || d->asked || str_is(d->name, "fast-math");
+        CHECKF(silent || says(text, line.p), "%s", line.p);
     }
     text = prompt_strategy(&p, &s);
     CHECK(
@@ -130,6 +135,60 @@ static void test_chosen_values(void) {
     strategy_put(catalogue, &s, "split-k", 4);
     text = prompt_strategy(&p, &s);
     CHECK(says(text, "- split-k=4: Parts of k") && !says(text, "none between"));
+}
+
+/* What makes no difference to the task is neither described nor, at its default, in a line. */
+static void test_what_matters(void) {
+#define ROWS(d, out, rest)                                                                         \
+    "task rows \"R\"\ndim B = 64, D = " d "\nin x[B,D] : f32 ~ normal(0,1)\nout y[" out            \
+    "] : f32\nlet m[i] = max(j) x[i,j]\n" rest "check B = 2, D = 8\n"
+    static const struct {
+        const char *task, *untold, *told; /* decisions, with blanks around them */
+    } rows[] = {
+        {product, " fast-math ", " tile-m split-k "},
+        {ROWS("4096", "B,D", "y[i,j] = exp(x[i,j] - m[i])\n"), " row-online ",
+         " fast-math row-cache reduce-kind row-split row-cluster "},
+        {ROWS("4096", "B", "y[i] = m[i]\n"), " row-online row-cache fast-math ",
+         " reduce-kind row-split row-cluster "},
+        {ROWS("32", "B", "let s[i] = sum(j) exp(x[i,j] - m[i])\ny[i] = m[i] + log(s[i])\n"),
+         " reduce-kind row-split row-cluster ", " row-online row-cache fast-math "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct briefing b = brief_on(rows[i].task, NULL, 0);
+        struct prompter p = {&options, &b, mem};
+        struct prompt planner, crossover;
+        struct parent x = {.time_s = 3e-6};
+        strategy_fallback(catalogue, &b.ground, &x.strategy);
+        CHECK(prompt_planner(&p, 1, false, &planner, &err));
+        CHECK(prompt_crossover(&p, &x, &x, &crossover, &err));
+        for (size_t k = 0; k < catalogue->n; k++) {
+            str name = catalogue->decisions[k].name;
+            const char *word = arena_printf(mem, " %.*s ", STR_ARG(name)).p;
+            bool in = says(planner.user, arena_printf(mem, "\n- %.*s (", STR_ARG(name)).p);
+            bool line = says(crossover.user, arena_printf(mem, "%.*s=", STR_ARG(name)).p);
+            CHECKF(!in || !strstr(rows[i].untold, word), "%zu describes%s", i, word);
+            CHECKF(!line || !strstr(rows[i].untold, word), "%zu has%s", i, word);
+            CHECKF((in && line) || !strstr(rows[i].told, word), "%zu has no%s", i, word);
+        }
+    }
+}
+
+/* A writer knows what else was chosen; a value that is not the default stays in the line. */
+static void test_matters_beside(void) {
+    struct briefing b = brief_on(ROWS("4096", "B", "y[i] = m[i]\n"), NULL, 0);
+    struct prompter p = {&options, &b, mem};
+    struct strategy s;
+    strategy_fallback(catalogue, &b.ground, &s);
+    CHECK(!says(prompt_strategy(&p, &s), "- reduce-kind=")); /* row-threads=32: within a warp */
+    CHECK(says(prompt_strategy(&p, &s), " reduce-kind=0"));
+    CHECK(strategy_put(catalogue, &s, "row-split", 4));
+    CHECK(says(prompt_strategy(&p, &s), "- reduce-kind=0: "));
+    CHECK(strategy_put(catalogue, &s, "row-split", 1));
+    CHECK(strategy_put(catalogue, &s, "row-threads", 64));
+    CHECK(says(prompt_strategy(&p, &s), "- reduce-kind=0: "));
+    CHECK(strategy_put(catalogue, &s, "fast-math", 1));
+    CHECK(says(prompt_strategy(&p, &s), " fast-math=1 "));
+    CHECK(!says(prompt_strategy(&p, &s), "- fast-math="));
 }
 
 /* ---- hints ---- */
@@ -243,6 +302,8 @@ static const struct tap_case cases[] = {
     {"how far the run may go", test_outlook},
     {"children that are asked for together", test_siblings},
     {"every chosen value is explained", test_chosen_values},
+    {"what makes no difference is left out", test_what_matters},
+    {"what makes one beside the others", test_matters_beside},
     {"what the compiled code does", test_facts},
     {"hints that are followed are dropped", test_hints},
     {"what counts, and when the stage ends", test_bar},

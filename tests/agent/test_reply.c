@@ -98,6 +98,33 @@ static void test_too_many(void) {
     buf_release(&b);
 }
 
+/* What no candidate may be as large as is not carried along, whole or grown by edits. */
+static void test_too_large(void) {
+    enum { MOST = 1 << 20, GROWTH = 1 << 19 };
+    struct arena *small = arena_new((size_t)8 << 20);
+    struct reply_source got;
+    struct err complaint = {0};
+    struct buf b;
+    buf_init(&b, (size_t)64 << 20);
+    buf_puts(&b, S("```cuda\n" PLAN));
+    for (size_t i = 0; i < MOST; i += 8)
+        buf_puts(&b, S("// ....\n"));
+    buf_puts(&b, S("```\n"));
+    CHECK(!reply_read_source(buf_str(&b), S(""), small, &got, &complaint));
+    CHECKF(strstr(complaint.text, "over 1024 KiB"), "%s", complaint.text);
+    buf_clear(&b);
+    for (int k = 0; k < 40; k++) {
+        buf_puts(&b, S("<<<<<<< SEARCH\n    int b = 2;\n=======\n    int b = 2;\n"));
+        for (size_t i = 0; i < GROWTH; i += 8)
+            buf_puts(&b, S("// ....\n"));
+        buf_puts(&b, S(">>>>>>> REPLACE\n"));
+    }
+    CHECK(!reply_read_source(buf_str(&b), str_view(shown_source), small, &got, &complaint));
+    CHECKF(strstr(complaint.text, "edit 2: the source would be over"), "%s", complaint.text);
+    buf_release(&b);
+    arena_free(small);
+}
+
 static void test_idea(void) {
     static const struct {
         const char *reply, *idea;
@@ -149,9 +176,13 @@ static void test_strategies(void) {
 }
 
 static const struct tap_case cases[] = {
-    {"a whole source", test_whole},          {"edits that match once", test_edits},
-    {"edits have a ceiling", test_too_many}, {"the idea", test_idea},
-    {"nothing to change", test_done},        {"strategies", test_strategies},
+    {"a whole source", test_whole},
+    {"edits that match once", test_edits},
+    {"edits have a ceiling", test_too_many},
+    {"and so has the source", test_too_large},
+    {"the idea", test_idea},
+    {"nothing to change", test_done},
+    {"strategies", test_strategies},
 };
 
 int main(void) {

@@ -88,10 +88,38 @@ static void test_damaged(void) {
     history_init(&h);
     history_init(&back);
     CHECK(file_replace(path_of("cut"), S("{\"history\":1,\"ta"), &err));
+    CHECKF(history_load(&back, path_of("cut"), &err) && back.n == 0, "%s", err.text);
     history_add(&h, &a);
     CHECK(history_append(path_of("cut"), &h, &added, &err) && added == 1);
     CHECK(history_load(&back, path_of("cut"), &err) && back.n == 1);
     history_release(&h);
+    history_release(&back);
+}
+
+/* A pool that somebody edited: its last line lacks its end, and is kept all the same. */
+static void test_no_last_end(void) {
+    struct history h, other, back;
+    struct history_run a = run_of("gelu", WORKLOAD_POINTWISE, 21, 3),
+                       b = run_of("relu", WORKLOAD_POINTWISE, 22, 3);
+    struct buf text;
+    size_t added;
+    history_init(&h);
+    history_init(&other);
+    history_init(&back);
+    history_add(&h, &a);
+    history_add(&other, &b);
+    buf_init(&text, 1 << 20);
+    history_text(&h, &text);
+    CHECK(file_replace(path_of("open"), str_cut(buf_str(&text), 0, text.n - 1), &err));
+    CHECK(history_load(&back, path_of("open"), &err) && back.n == 1);
+    CHECK(history_append(path_of("open"), &h, &added, &err) && added == 0);
+    CHECK(history_append(path_of("open"), &other, &added, &err) && added == 1);
+    history_release(&back);
+    history_init(&back);
+    CHECK(history_load(&back, path_of("open"), &err) && back.n == 2);
+    buf_release(&text);
+    history_release(&h);
+    history_release(&other);
     history_release(&back);
 }
 
@@ -139,6 +167,7 @@ static const struct tap_case cases[] = {
     {"written once, read back", test_round},
     {"a long run is trimmed", test_trimmed},
     {"damaged pools", test_damaged},
+    {"a last line without its end", test_no_last_end},
     {"retrieved by likeness, but for the task itself", test_retrieved},
     {"the shipped pool can be read and is of measurements", test_shipped},
 };

@@ -26,6 +26,7 @@ static void pieces(void) {
     CHECK(str_line(&rest, &line) && str_is(line, ""));
     CHECK(str_line(&rest, &line) && str_is(line, "two"));
     CHECK(!str_line(&rest, &line));
+    CHECK(str_is(str_whole_lines(S("one\ntwo")), "one\n") && !str_whole_lines(S("one")).n);
     rest = S("a,,b");
     CHECK(str_word(&rest, ',', &line) && str_is(line, "a"));
     CHECK(str_word(&rest, ',', &line) && str_is(line, ""));

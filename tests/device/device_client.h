@@ -115,7 +115,7 @@ static struct frame client_run(struct client *c, const struct bound_plan *p, jso
     return client_get(c);
 }
 
-static str client_text(const struct frame *f, const char *key) {
+static inline str client_text(const struct frame *f, const char *key) {
     str s = S("");
     if (f->head)
         json_get_str(f->head, key, &s);

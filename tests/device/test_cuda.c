@@ -220,27 +220,6 @@ static void test_ceilings_apply(void) {
     CHECK(g.dram_bytes_s > 4.6e12);
 }
 
-static void test_clocks_agree(void) {
-    static const struct {
-        double device, host;
-        bool agree;
-    } rows[] = {{6e-6, 6.1e-6, true},   {6e-6, 40e-6, true},   {6e-6, 1e-3, false},
-                {1e-3, 6e-6, false},    {1e-3, 1.04e-3, true}, {0.5, 0.51, true},
-                {0.5, 0.6, false},      {0.6, 0.5, false},     {NAN, 1e-3, false},
-                {1e-3, INFINITY, false}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        double d[5], h[5];
-        for (int k = 0; k < 5; k++) {
-            d[k] = rows[i].device;
-            h[k] = rows[i].host;
-        }
-        CHECKF(cuda_clocks_agree(d, h, 5) == rows[i].agree, "row %zu", i);
-        h[0] = 10; /* one run in which the host slept says nothing */
-        CHECKF(cuda_clocks_agree(d, h, 5) == rows[i].agree, "row %zu, one off", i);
-    }
-    CHECK(cuda_clocks_agree(NULL, NULL, 0));
-}
-
 static void test_vmm(void) {
     struct cuda c;
     struct err err;
@@ -302,7 +281,6 @@ static const struct tap_case cases[] = {
     {"a GPU from its facts", test_gpu_from_facts},
     {"ceilings are kept", test_ceilings_kept},
     {"ceilings take the table's place", test_ceilings_apply},
-    {"clocks agree or not", test_clocks_agree},
     {"shared memory", test_vmm},
     {"reasons to be slow", test_nvml},
     {"the probe", test_probe},

@@ -21,7 +21,8 @@ enum script {
     DIES_ONCE, /* the first device process, in its run */
     DIES_ALWAYS,
     HANGS,
-    FAULTS, /* a verdict of the device's own */
+    FAULTS,       /* a verdict of the device's own */
+    RIVAL_LEAVES, /* the rival ends the first device; the candidate ends the next one once */
     RIVAL_WRONG,
     JUDGE_DIES_ONCE,
     JUDGE_DIES_ALWAYS,
@@ -50,6 +51,15 @@ static void say(uint32_t type, json *head) {
     json_free(head);
 }
 
+/* The run of a module, in an order that only the message tells. */
+static int64_t run_of(const json *runs, int64_t module) {
+    int64_t m = -1;
+    for (size_t i = 0; i < json_len(runs); i++)
+        if (json_to_i64(json_at(json_at(runs, i), 1), &m) && m == module)
+            return (int64_t)i;
+    return 0;
+}
+
 /* Two samples a microsecond apart by module, so that a test can tell whose they are. */
 static void device_run(const struct frame *f) {
     const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
@@ -60,6 +70,15 @@ static void device_run(const struct frame *f) {
         _exit(7);
     while (script == HANGS)
         pause();
+    if (script == RIVAL_LEAVES && number(first, "device") == 1) {
+        json *j = verdict("out-of-bounds", run_of(runs, 1));
+        json_set_bool(j, "leaving", true);
+        say(WIRE_RAN, j);
+        for (;;) /* its end takes long */
+            pause();
+    }
+    if (script == RIVAL_LEAVES && number(first, "device") == 2)
+        _exit(7);
     if (script == FAULTS) {
         say(WIRE_RAN, verdict("out-of-bounds", 1));
         return;
@@ -285,6 +304,16 @@ static void rivals_take_turns_and_do_not_count_against_it(void) {
     frame_release(&a.f);
 }
 
+/* What a device said before it went is the rival's; that it went does not count. */
+static void one_that_leaves_is_not_asked_again(void) {
+    struct answer a = run_job(RIVAL_LEAVES, 2, true);
+    str why = {0};
+    json_get_str(json_get(a.f.head, "rival"), "why", &why);
+    CHECKF(!strcmp(a.verdict, "accepted"), "%s", a.verdict);
+    CHECK(number(json_get(a.f.head, "rival"), "module") == 1 && str_is(why, "because"));
+    frame_release(&a.f);
+}
+
 static const struct tap_case cases[] = {
     {"a right candidate is accepted, with its times", a_right_candidate_is_accepted_with_its_times},
     {"a wrong one says where", a_wrong_one_says_where},
@@ -293,6 +322,7 @@ static const struct tap_case cases[] = {
     {"a judge may die a few times", a_judge_may_die_a_few_times},
     {"rivals take turns and do not count against it",
      rivals_take_turns_and_do_not_count_against_it},
+    {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},
 };
 
 int main(int argc, char **argv) {

@@ -183,20 +183,29 @@ static void test_gone(void) {
     torch_close(t);
 }
 
-static void test_hang(void) {
-    struct torch_options o = {.inst = make_inst("torch \"torch.hang(x)\""),
+static void is_late(const char *line) {
+    struct torch_options o = {.inst = make_inst(line),
                               .python = "python3",
                               .device = "cuda:0",
                               .program = getenv("CUTEPILOT")};
     struct err err = {0};
     struct torch_helper *t = NULL;
-    NEED_PYTHON;
     /* Python has to start within the limit too, on a busy machine as well. */
     for (o.limit_ms = 3000; !t && o.limit_ms < 100000; o.limit_ms *= 4)
         t = torch_open(&o, &err);
     CHECKF(t && !torch_warm(t, TORCH_EAGER, TORCH_CLASS, &err), "%s", err.text);
     CHECKF(strstr(err.text, "did not answer in time"), "%s", err.text);
     torch_close(t);
+}
+
+static void test_hang(void) {
+    NEED_PYTHON;
+    is_late("torch \"torch.hang(x)\"");
+}
+
+static void test_flood(void) {
+    NEED_PYTHON;
+    is_late("torch \"torch.flood(x)\"");
 }
 
 static void test_noise(void) {
@@ -305,6 +314,7 @@ static const struct tap_case cases[] = {
     {"lines that fail", test_bad_lines},
     {"a helper that is gone", test_gone},
     {"a helper that hangs", test_hang},
+    {"a helper that never stops writing", test_flood},
     {"noise on stdout and stderr", test_noise},
     {"no such Python", test_no_python},
     {"Python without PyTorch", test_no_torch},

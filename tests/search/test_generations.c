@@ -17,7 +17,7 @@ static struct briefing brief;
 struct seen {
     char line[128][200];
     size_t n, generations, interrupt_at;
-    bool interrupted;
+    sig_atomic_t interrupted;
 };
 
 static void on_event(void *ctx, const struct event *e) {

@@ -21,7 +21,7 @@ static struct briefing brief;
 struct seen {
     char line[128][160];
     size_t n, bests, notes, interrupt_at;
-    bool interrupted;
+    sig_atomic_t interrupted;
 };
 
 static void on_event(void *ctx, const struct event *e) {

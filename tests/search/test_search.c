@@ -121,7 +121,7 @@ struct seen {
     char line[MOST][256]; /* ordinal, strategy, verdict, time of CANDIDATE events */
     size_t n, notes, bests, replayed, generations, ends;
     size_t interrupt_at; /* 0: never */
-    bool interrupted;
+    sig_atomic_t interrupted;
 };
 
 static void on_event(void *ctx, const struct event *e) {

@@ -206,6 +206,35 @@ static void features(void) {
     fixture_end(&f);
 }
 
+static void passes(void) {
+    static const struct {
+        const char *rest;
+        size_t folds;
+        bool rereads, special;
+    } rows[] = {
+        {"out y[N,M] : f32\ny[i,j] = x[i,j] + b[j]", 0, false, false},
+        {"out y[N,M] : f32\ny[i,j] = x[i,j] / b[j]", 0, false, true},
+        {"out y[N,M] : f32\ny[i,j] = exp(x[i,j])", 0, false, true},
+        {"out y[N] : f32\ny[i] = sum(j) x[i,j]", 1, false, false},
+        {"out y[N,M] : f32\nlet m[i] = max(j) x[i,j]\ny[i,j] = x[i,j] - m[i]", 1, true, false},
+        {"out y[N] : f32\nlet m[i] = max(j) x[i,j]\ny[i] = sum(j) maximum(x[i,j] - m[i], 0)", 2,
+         false, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        struct features v;
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s\n", HEAD, rows[k].rest);
+        if (fixture_text(&f, text)) {
+            features_of(f.in, &v);
+            CHECKF(v.folds == rows[k].folds && v.rereads == rows[k].rereads &&
+                       v.special == rows[k].special,
+                   "%s: %zu folds, %d %d", rows[k].rest, v.folds, v.rereads, v.special);
+        }
+        fixture_end(&f);
+    }
+}
+
 /* ---- the tasks of the repository ---- */
 
 static const char *folder(struct fixture *f, const char *name) {
@@ -414,6 +443,7 @@ static const struct tap_case cases[] = {
     {"contractions", contractions},
     {"workloads", workloads},
     {"features", features},
+    {"folds, and what is read again", passes},
     {"the 100 tasks", level1},
     {"touched elements by brute force", touched_by_brute_force},
     {"the budget ends loops", budget_ends_loops},

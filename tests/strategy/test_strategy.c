@@ -346,6 +346,8 @@ static void test_rule_errors(void) {
         {HEAD "needs arch >= 9 || arch < 3\n\nProse.\n", "expected &&"},
         {HEAD "needs 3: arch >= 9\n\nProse.\n", "none of the values"},
         {HEAD "needs 1: arch >= 9\n\nProse.\n", "the default"},
+        {HEAD "matters\n\nProse.\n", "needs a value"},
+        {HEAD "matters 2: arch >= 9\n\nProse.\n", "expected one of"},
         {HEAD "needs a > 1 && a > 2 && a > 3 && a > 4 && a > 5\n\nProse.\n", "more than 4"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -361,6 +363,36 @@ static void test_rule_errors(void) {
     struct decision lone = rule_decision("a", HEAD "needs nobody > 1\n\nProse.\n");
     struct catalogue unknown = {.decisions = &lone, .n = 1};
     CHECK(!catalogue_settle(&unknown, &err) && strstr(err.text, "neither a decision nor a fact"));
+    lone = rule_decision("a", HEAD "matters nobody > 1\n\nProse.\n");
+    CHECK(!catalogue_settle(&unknown, &err) && strstr(err.text, "neither a decision nor a fact"));
+}
+
+/* Of several lines one must hold; without a strategy facts alone decide. They may ask in a circle,
+ * and change nothing about what is legal. */
+static void test_matters(void) {
+    struct decision two[2] = {
+        rule_decision("a", HEAD "matters bytes > 4 && b > 1\nmatters arch >= 90\n\nProse.\n"),
+        rule_decision("b", HEAD "matters a > 1\n\nProse.\n")};
+    struct catalogue pair = {.decisions = two, .n = 2};
+    CHECKF(catalogue_settle(&pair, &err), "%s", err.text);
+    static const struct {
+        const char *strategy; /* NULL: none */
+        int64_t arch, bytes;
+        bool a, b;
+    } rows[] = {
+        {NULL, 80, 4, false, true},      {NULL, 80, 8, true, true},
+        {NULL, 90, 4, true, true},       {"a=1 b=1", 80, 8, false, false},
+        {"a=1 b=2", 80, 8, true, false}, {"a=2 b=2", 80, 4, false, true},
+        {"a=1 b=1", 90, 4, true, false}, {"b=2", 80, 8, true, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ground g = contraction_on(rows[i].arch, rows[i].bytes);
+        struct strategy s, *given = rows[i].strategy ? &s : NULL;
+        CHECK(!given || strategy_parse(&pair, str_view(rows[i].strategy), &s, &err));
+        CHECKF(strategy_matters(&pair, &g, given, 0) == rows[i].a, "row %zu", i);
+        CHECKF(strategy_matters(&pair, &g, given, 1) == rows[i].b, "row %zu", i);
+        CHECK(strategy_space(&pair, &g) == 4);
+    }
 }
 
 static const struct tap_case cases[] = {
@@ -376,6 +408,7 @@ static const struct tap_case cases[] = {
     {"named decisions are there or refused", test_impose},
     {"everything made is legal", test_legal},
     {"rules that make no sense", test_rule_errors},
+    {"what makes a difference", test_matters},
 };
 
 int main(void) {

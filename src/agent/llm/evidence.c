@@ -74,11 +74,12 @@ static void put_mismatches(const json *record, const json *list, const struct ta
                            struct buf *out) {
     struct arena *a = arena_new((size_t)16 << 20);
     struct mismatches m = {.rows = arena_array(a, struct mismatch_row, json_len(list))};
-    str text, name = {0}, why = {0};
+    str name = {0}, why = {0};
     buf_puts(out, S("First mismatches (element: expected, got):\n"));
     for (size_t i = 0; i < json_len(list); i++) {
         const json *row = json_at(list, i);
         struct mismatch_row *r = &m.rows[m.n];
+        str text = {0};
         json_get_str(row, "element", &text);
         r->expected = number_of(row, "expected");
         r->got = number_of(row, "got");

@@ -139,7 +139,8 @@ bool key_find(struct key *k, const char *url, const char *file, char note[256], 
                        url);
     if (file)
         return take_file(k, file, err);
-    const char *own = variable_of(at.host), *name = getenv(ANY_HOST) ? ANY_HOST : own;
+    const char *own = variable_of(at.host), *any = getenv(ANY_HOST);
+    const char *name = any && *any ? ANY_HOST : own;
     const char *value = name ? getenv(name) : NULL;
     if (value && *value && !private) {
         snprintf(note, 256, "%s is not sent over plain http to another machine", name);

@@ -217,6 +217,18 @@ static void put_choice(const struct decision *d, int64_t value, struct buf *out)
         buf_printf(out, "%lld", (long long)value);
 }
 
+/* Lines get defaults for what they leave out, so what makes no difference to the task is left out
+ * of them; a value that is not the default stays, or two strategies would look alike. */
+static void put_text(const struct prompter *p, const struct strategy *s, struct buf *out) {
+    const struct catalogue *c = p->b->catalogue;
+    struct strategy shown = *s;
+    for (size_t i = 0; i < c->n; i++)
+        if (shown.value[i] == c->decisions[i].fallback &&
+            !strategy_matters(c, &p->b->ground, NULL, i))
+            shown.value[i] = STRATEGY_UNSET;
+    strategy_text(c, &shown, out);
+}
+
 str prompt_note(const struct prompter *p, const struct strategy *s) {
     const struct notebook_entry *e =
         p->notes ? notebook_find(p->notes, strategy_hash(p->b->catalogue, s)) : NULL;
@@ -225,7 +237,7 @@ str prompt_note(const struct prompter *p, const struct strategy *s) {
 
 void prompt_put_line(const struct prompter *p, const struct strategy *s, struct buf *out) {
     str note = prompt_note(p, s);
-    strategy_text(p->b->catalogue, s, out);
+    put_text(p, s, out);
     if (note.n)
         buf_printf(out, "  # %.*s", STR_ARG(note));
 }
@@ -235,11 +247,12 @@ str prompt_strategy(const struct prompter *p, const struct strategy *s) {
     struct buf b;
     buf_init(&b, TEXT_MAX);
     buf_puts(&b, S("`"));
-    strategy_text(c, s, &b);
+    put_text(p, s, &b);
     buf_puts(&b, S("`\n\n"));
     for (size_t i = 0; i < c->n; i++) {
         const struct decision *d = &c->decisions[i];
-        if (s->value[i] == STRATEGY_UNSET || !has_choice(p, s, i))
+        if (s->value[i] == STRATEGY_UNSET || !has_choice(p, s, i) ||
+            !strategy_matters(c, &p->b->ground, s, i))
             continue;
         put_choice(d, s->value[i], &b);
         buf_puts(&b, S(": "));
@@ -258,7 +271,7 @@ str prompt_history(const struct prompter *p) {
     for (size_t i = 0; i < p->b->nhistory && i < HISTORY_SHOWN; i++) {
         const struct tried *t = &p->b->history[i];
         buf_printf(&b, "- %.2f: `", t->time_s);
-        strategy_text(p->b->catalogue, &t->strategy, &b);
+        put_text(p, &t->strategy, &b);
         buf_printf(&b, "`%s%.*s\n", t->where.n ? ": " : "", STR_ARG(t->where));
     }
     return take(p, &b);
@@ -293,7 +306,7 @@ str prompt_tried(const struct prompter *p) {
         buf_putc(&b, '`');
         if (t->asked) { /* as such it was tried, too */
             buf_puts(&b, S(", asked for as `"));
-            strategy_text(p->b->catalogue, t->asked, &b);
+            put_text(p, t->asked, &b);
             buf_putc(&b, '`');
         }
         buf_putc(&b, '\n');
@@ -328,7 +341,7 @@ str prompt_decisions(const struct prompter *p) {
         const struct decision *d = &c->decisions[i];
         if (d->asked)
             put_given(p, d, usual.value[i], &b);
-        if (!in_workloads(p, d) || d->asked)
+        if (!in_workloads(p, d) || d->asked || !strategy_matters(c, &p->b->ground, NULL, i))
             continue;
         buf_printf(&b, "- %.*s (", STR_ARG(d->name));
         for (size_t v = 0; v < d->nvalues; v++)
@@ -348,7 +361,8 @@ str prompt_example(const struct prompter *p) {
     buf_init(&b, TEXT_MAX);
     for (size_t i = 0; i < p->b->catalogue->n && n < EXAMPLE_LEAST; i++) {
         const struct decision *d = &p->b->catalogue->decisions[i];
-        if (s.value[i] != STRATEGY_UNSET && d->nvalues > 1 && !d->asked)
+        if (s.value[i] != STRATEGY_UNSET && d->nvalues > 1 && !d->asked &&
+            strategy_matters(p->b->catalogue, &p->b->ground, NULL, i))
             buf_printf(&b, "%s%.*s=%lld", n++ ? " " : "", STR_ARG(d->name), (long long)s.value[i]);
     }
     return take(p, &b);

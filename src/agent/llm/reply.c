@@ -3,6 +3,8 @@
  * add them, and no source means anything by them. */
 #include "agent/llm/reply.h"
 
+#include "kernel/candidate.h"
+
 #include <string.h>
 
 #define SHOWN_BYTES   100 /* of a line that a complaint quotes */
@@ -196,6 +198,9 @@ static bool read_whole(str text, bool may_edit, str *out, struct err *complaint)
                        "the source has no launch plan: lines that begin with `//!`, at least one "
                        "`//! launch …`. Send the whole file in one ```cuda block%s.",
                        or_edits);
+    if (b.best.body.n > CANDIDATE_MAX_BYTES)
+        return err_set(complaint, ERR_NO, "the source is over %u KiB. Send a shorter one.",
+                       CANDIDATE_MAX_BYTES >> 10);
     *out = b.best.body;
     return true;
 }
@@ -355,33 +360,29 @@ static size_t lines_in(str text) {
     return n;
 }
 
-static bool apply_edit(size_t number, const struct edit *e, str *source, struct arena *a,
+static bool apply_edit(size_t number, const struct edit *e, str source, struct buf *out,
                        struct err *complaint) {
     if (str_trim(e->search).n == 0)
         return err_set(complaint, ERR_NO,
                        "edit %zu: its SEARCH part is empty. Name the lines to replace; to insert, "
                        "repeat a line that is there.",
                        number);
-    struct places p = find_places(*source, e->search);
+    struct places p = find_places(source, e->search);
     if (p.n == 0)
-        return complain_absent(number, *source, e->search, &p, complaint);
+        return complain_absent(number, source, e->search, &p, complaint);
     if (p.n > 1)
         return complain_many(number, &p, complaint);
     str after = p.at, line;
     for (size_t i = lines_in(e->search); i > 0; i--)
         str_line(&after, &line);
-    str before = between(source->p, p.at.p);
     /* The replacement's own last line may lack its end where the reply's last line did. */
     const char *end = e->replace.n && e->replace.p[e->replace.n - 1] != '\n' ? "\n" : "";
-    struct buf b;
-    buf_init(&b, before.n + e->replace.n + after.n + 2);
-    buf_puts(&b, before);
-    buf_puts(&b, e->replace);
-    buf_puts(&b, str_view(end));
-    buf_puts(&b, after);
-    *source = arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return true;
+    buf_puts(out, between(source.p, p.at.p));
+    buf_puts(out, e->replace);
+    buf_puts(out, str_view(end));
+    buf_puts(out, after);
+    return !out->failed || err_set(complaint, ERR_NO, "edit %zu: the source would be over %u KiB.",
+                                   number, CANDIDATE_MAX_BYTES >> 10);
 }
 
 static bool has_edit(str text) {
@@ -395,15 +396,22 @@ static bool has_edit(str text) {
 static bool read_edits(str text, str before, struct arena *a, struct reply_source *out,
                        struct err *complaint) {
     struct edit *edits = arena_array(a, struct edit, REPLY_MAX_EDITS);
-    if (!collect_edits(text, edits, &out->nedits, complaint))
-        return false;
+    struct buf now, next;
+    bool ok = collect_edits(text, edits, &out->nedits, complaint);
+    buf_init(&now, CANDIDATE_MAX_BYTES);
     out->source = before;
-    for (size_t i = 0; i < out->nedits; i++)
-        if (!apply_edit(i + 1, &edits[i], &out->source, a, complaint))
-            return false;
-    if (str_eq(out->source, before))
-        return err_set(complaint, ERR_NO, "the edits change nothing.");
-    return true;
+    for (size_t i = 0; ok && i < out->nedits; i++) {
+        buf_init(&next, CANDIDATE_MAX_BYTES);
+        ok = apply_edit(i + 1, &edits[i], out->source, &next, complaint);
+        buf_release(&now);
+        now = next;
+        out->source = buf_str(&now);
+    }
+    if (ok && str_eq(out->source, before))
+        ok = err_set(complaint, ERR_NO, "the edits change nothing.");
+    out->source = arena_str(a, out->source);
+    buf_release(&now);
+    return ok;
 }
 
 bool reply_is_done(str text, str *why) {

@@ -150,6 +150,13 @@ def hang(x):
     _time.sleep(1000)
 
 
+def flood(x):
+    """Words on stderr, without an end."""
+    import sys
+    while True:
+        sys.stderr.write("flood\n" * 1000)
+
+
 def touch(x, path):
     with open(path, "w"):
         pass
