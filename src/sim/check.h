@@ -6,8 +6,9 @@
  * fences carry clocks from one warp to another. Each granule of shared and global memory remembers
  * its last write and its last reads; an access that conflicts with one of them, and whose clock
  * does not know of it, is a race. Within a warp the lanes that a __syncwarp or a barrier has
- * brought together are ordered; lanes that execute one instruction together and write one place are
- * not reported, nor is a write that changes nothing.
+ * brought together are ordered, and those that waited at an mbarrier after those that arrived;
+ * lanes that execute one instruction together and write one place are not reported, nor is a write
+ * that changes nothing.
  *
  * Between gangs, a fence of the grid followed by a strong store or an atomic hands the writer's
  * clock to the place written, and a strong load or an atomic there takes it over (volatile counts).
@@ -77,6 +78,8 @@ struct flight { /* a wgmma that the warp has not waited for */
 
 struct warp_check {
     uint32_t synced[SIM_LANES];     /* the warp's clock when each lane last met others */
+    uint32_t told[SIM_LANES];       /* and when it last arrived at an mbarrier; */
+    uint32_t heard[SIM_LANES];      /* up to which clock it heard of the warp at one */
     const struct snapshot *release; /* made by the last fence of the grid; NULL: none */
     const struct snapshot *near;    /* and by the last of any kind */
     struct flight *flights;
@@ -178,9 +181,9 @@ void order_place_init(struct worker *w, unsigned lane, const uint8_t *place);
 void order_place_forget(struct worker *w, const uint8_t *place);
 /* Does the running warp know that it was initialised? Reports it if not. */
 void order_place_use(struct worker *w, unsigned lane, const uint8_t *place);
-void order_place_arrive(struct worker *w, const uint8_t *place, bool agent);
+void order_place_arrive(struct worker *w, unsigned lane, const uint8_t *place, bool agent);
 void order_place_complete(struct worker *w, const uint8_t *place);
-void order_place_pass(struct worker *w, const struct warp *wp, const uint8_t *place);
+void order_place_pass(struct worker *w, unsigned lane, const uint8_t *place);
 void order_place_touch(struct worker *w, const struct touch *t); /* a store over it? */
 void order_places_drop(struct gang_check *g);
 void order_join(uint32_t *to, const uint32_t *from, uint32_t n);

@@ -50,8 +50,10 @@ static bool ordered(const struct worker *w, const struct party *p, const struct 
         return true;
     if (m->pc == me->pc && m->clock == me->clock)
         return true;
-    return p->warp->synced[me->lane] > m->clock &&
-           (m->flags & MARK_SEVERAL || p->warp->synced[m->lane] > m->clock);
+    bool several = m->flags & MARK_SEVERAL;
+    if (p->warp->heard[me->lane] >= m->clock && (several || p->warp->told[m->lane] >= m->clock))
+        return true;
+    return p->warp->synced[me->lane] > m->clock && (several || p->warp->synced[m->lane] > m->clock);
 }
 
 /* A store of what is there already. */

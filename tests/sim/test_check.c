@@ -274,6 +274,8 @@ static void test_async(void) {
         {"no_phase_wait", 1, 64, "shared memory"},
         {"wrong_parity", 1, 64, "shared memory"},
         {"stale_parity", 1, 64, "shared memory"},
+        {"lane_without_wait", 1, 64, "__syncwarp()"},
+        {"copy_without_arrival", 1, 64, "cp.async.wait_group"},
         {"wrong_stage", 1, 64, "writes 256 bytes at shared memory"},
         {"copy_over_copy", 1, 64, "a bulk copy wrote"},
         {"never_arrives", 1, 64, "1 of 2 arrivals"},
