@@ -184,6 +184,8 @@ static void test_block(void) {
         {"one_barrier", 1, 64, "no barrier orders them"},
         {"stage_reuse", 1, 64, "no barrier orders them"},
         {"no_syncwarp", 1, 32, "__syncwarp()"},
+        {"volatile_lanes", 1, 32, "__syncwarp()"},
+        {"lock_of_lanes", 1, 32, "__syncwarp()"},
         {"shuffle_orders", 1, 32, "__syncwarp()"},
         {"wrong_name", 1, 64, "no barrier orders them"},
         {"short_count", 1, 64, "no barrier orders them"},
