@@ -11,7 +11,7 @@ struct party race_party(const struct worker *w, enum use use) {
     const struct instr *in = w->in;
     uint32_t slot = order_slot(w);
     struct party p = {.writes = use != USE_READ, .clock = order_clock(w, slot)};
-    p.strong = use == USE_ATOMIC || (in->mem && in->mem->strong);
+    p.strong = use == USE_ATOMIC || (in->mem && (in->mem->strong || in->mem->guess));
     p.cached = !p.writes && in->mem && in->mem->fixed_content;
     bool agent = w->agent || w->product, narrow = p.strong && in->mem && in->mem->narrow;
     p.warp = agent ? NULL : &w->gang->check->warps[slot];

@@ -220,6 +220,7 @@ static void test_grid(void) {
         {"late_data", 2, 1, "nothing orders blocks"},
         {"last_block", 2, 32, "nothing orders blocks"},
         {"plain_and_atomic", 2, 1, "nothing orders blocks"},
+        {"plain_guess", 2, 1, "nothing orders blocks"},
         {"block_atomic", 2, 1, "of its own block alone"},
         {"in_block", 1, 64, "no barrier orders them"},
         {"stale_cache", 1, 64, "read-only path"},
