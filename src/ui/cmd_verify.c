@@ -12,6 +12,7 @@ struct verifying {
     bool named; /* there are several files */
     const char *dump;
     unsigned rejected;
+    bool unsaid; /* a record did not get out */
 };
 
 static void print_time(struct ui *ui, const struct outcome *o) {
@@ -58,10 +59,8 @@ static void each(void *ctx, const struct source_file *f, const struct outcome *o
     }
     json *record = json_copy(o->record);
     json_set_str(record, "file", f->file);
-    if (v->lines)
-        ui_print_json_line(record);
-    else
-        ui_print_json(record);
+    bool said = v->lines ? ui_print_json_line(record) : ui_print_json(record);
+    v->unsaid |= !said;
 }
 
 static bool read_kernels(struct ui *ui, struct source_file **out, size_t *n, struct err *err) {
@@ -96,5 +95,5 @@ int cmd_verify(struct ui *ui) {
     eo.verify_only = eo.dump != NULL; /* what it computed is for somebody else to judge */
     if (!evaluate_many(&eo, files, n, repeat, each, &v, &err))
         return ui_fail(ui, &err);
-    return v.rejected ? 1 : 0;
+    return v.unsaid ? ERR_ENV : v.rejected ? 1 : 0;
 }
