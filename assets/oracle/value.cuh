@@ -110,13 +110,20 @@ __device__ static inline value sub(value x, value y, int how = 0) {
     return settle(value(v, x.e + y.e + (how & INTEGER ? 0 : UNIT2) * v * v), how, x, y);
 }
 
+// An infinity times, or over, what may lie on either side of zero, is not judged.
+__device__ static inline value sided(value d, value x, value y) {
+    if (isinf(d.v) && (within(x.v, x.e) || within(y.v, y.e)))
+        d.e = INFINITY;
+    return d;
+}
+
 __device__ static inline value mul(value x, value y, int how = 0) {
     const double v = x.v * y.v, unit2 = how & INTEGER ? 0 : UNIT2;
     const double least2 = how & INTEGER || v == 0 ? 0 : LEAST2;
     // Both factors may be off by their worst at once, which counts where both are hardly known.
     const double both = WORST * WORST * x.e * y.e;
-    return settle(value(v, x.v * x.v * y.e + y.v * y.v * x.e + both + unit2 * v * v + least2), how, x,
-                  y);
+    const value d(v, x.v * x.v * y.e + y.v * y.v * x.e + both + unit2 * v * v + least2);
+    return sided(settle(d, how, x, y), x, y);
 }
 
 __device__ static inline value divide(value x, value y, int how = 0) {
@@ -125,7 +132,7 @@ __device__ static inline value divide(value x, value y, int how = 0) {
     value d(v, through == 0 ? own : through / (y.v * y.v) + own);
     if (within(y.v, y.e))
         d.e = INFINITY;
-    return settle(d, how | POLE_DIVISOR, x, y);
+    return sided(settle(d, how | POLE_DIVISOR, x, y), x, y);
 }
 
 // The remainder with the sign of the divisor. Integers as doubles: exact up to 2^53.

@@ -1,5 +1,6 @@
 #include "eval/ruling.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -74,10 +75,18 @@ static void list_mismatches(struct ruling *r, const struct inst *in, size_t tens
     }
 }
 
+static str allowance(const struct comparison *cmp, struct arena *a) {
+    if (isinf(cmp->worst))
+        return S("no rounding is allowed there");
+    return arena_printf(a, "the worst error is %.3g times what the accuracy class allows",
+                        cmp->worst / cmp->worst_limit);
+}
+
 static void describe(struct ruling *r, const struct inst *in, size_t tensor,
                      const struct comparison *cmp, struct arena *a) {
     long long count = (long long)in->tensors[tensor].count;
     str name = cmp->nfirst ? element_name(in, tensor, cmp->first[0].index, a) : S("?");
+    int digits = dtype_digits(in->task->tensors[tensor].dtype);
     if (r->verdict == VERDICT_NONFINITE)
         rule(r, r->verdict,
              "%llu of %lld elements are NaN or infinite where they should not be, or the "
@@ -85,11 +94,9 @@ static void describe(struct ruling *r, const struct inst *in, size_t tensor,
              (unsigned long long)cmp->nonfinite, count, STR_ARG(name), cmp->first[0].got,
              cmp->first[0].expected);
     else if (cmp->wrong)
-        rule(r, r->verdict,
-             "%llu of %lld elements are off; %.*s is %.9g, expected %.9g; the worst error is "
-             "%.3g times what the accuracy class allows",
-             (unsigned long long)cmp->wrong, count, STR_ARG(name), cmp->first[0].got,
-             cmp->first[0].expected, cmp->worst / cmp->worst_limit);
+        rule(r, r->verdict, "%llu of %lld elements are off; %.*s is %.*g, expected %.*g; %.*s",
+             (unsigned long long)cmp->wrong, count, STR_ARG(name), digits, cmp->first[0].got,
+             digits, cmp->first[0].expected, STR_ARG(allowance(cmp, a)));
     else
         rule(r, r->verdict,
              "no element is far off, but all together are: the RMS error is %.3g times what the "

@@ -6,8 +6,9 @@
  * fences carry clocks from one warp to another. Each granule of shared and global memory remembers
  * its last write and its last reads; an access that conflicts with one of them, and whose clock
  * does not know of it, is a race. Within a warp the lanes that a __syncwarp or a barrier has
- * brought together are ordered; lanes that execute one instruction together and write one place are
- * not reported, nor is a write that changes nothing.
+ * brought together are ordered, and those that waited at an mbarrier, or took over a release, after
+ * those that told them; lanes that execute one instruction together and write one place are not
+ * reported, nor is a write that changes nothing.
  *
  * Between gangs, a fence of the grid followed by a strong store or an atomic hands the writer's
  * clock to the place written, and a strong load or an atomic there takes it over (volatile counts).
@@ -33,6 +34,7 @@ enum {
     MARK_AGENT = 16,   /* a bulk copy */
     MARK_PRODUCT = 32, /* a wgmma */
     MARK_NARROW = 64,  /* strong for threads of its block alone */
+    MARK_LEGACY = 128, /* volatile, of shared memory: orders no lanes of a warp */
 };
 
 struct cell {
@@ -77,6 +79,8 @@ struct flight { /* a wgmma that the warp has not waited for */
 
 struct warp_check {
     uint32_t synced[SIM_LANES];     /* the warp's clock when each lane last met others */
+    uint32_t told[SIM_LANES];       /* and when it last released, or arrived at an mbarrier; */
+    uint32_t heard[SIM_LANES];      /* up to which clock it heard of its warp that way */
     const struct snapshot *release; /* made by the last fence of the grid; NULL: none */
     const struct snapshot *near;    /* and by the last of any kind */
     struct flight *flights;
@@ -162,7 +166,8 @@ void order_product_begin(struct worker *w, const uint32_t *clocks, unsigned warp
 void order_product_waited(struct worker *w, const struct warp *wp);
 /* A strong access: releases before it, acquires after it. `where` is a buffer's, or one of shared
  * memory with the block's rank in it. */
-void order_strong(struct worker *w, uint64_t where, bool shared, bool reads, bool writes);
+void order_strong(struct worker *w, unsigned lane, uint64_t where, bool shared, bool reads,
+                  bool writes);
 void order_check_barrier(struct worker *w, const struct warp *wp, const struct instr *in,
                          uint32_t mask);
 void order_check_count(struct worker *w, const struct warp *wp, const struct instr *in, uint8_t id,
@@ -178,9 +183,9 @@ void order_place_init(struct worker *w, unsigned lane, const uint8_t *place);
 void order_place_forget(struct worker *w, const uint8_t *place);
 /* Does the running warp know that it was initialised? Reports it if not. */
 void order_place_use(struct worker *w, unsigned lane, const uint8_t *place);
-void order_place_arrive(struct worker *w, const uint8_t *place, bool agent);
+void order_place_arrive(struct worker *w, unsigned lane, const uint8_t *place, bool agent);
 void order_place_complete(struct worker *w, const uint8_t *place);
-void order_place_pass(struct worker *w, const struct warp *wp, const uint8_t *place);
+void order_place_pass(struct worker *w, unsigned lane, const uint8_t *place);
 void order_place_touch(struct worker *w, const struct touch *t); /* a store over it? */
 void order_places_drop(struct gang_check *g);
 void order_join(uint32_t *to, const uint32_t *from, uint32_t n);

@@ -45,6 +45,7 @@ bool decode_ordering(str m, struct access *a) {
             a->acquire |= words[i].acquire;
             a->release |= words[i].release;
             a->narrow |= str_is(m, "cta");
+            a->unordered |= str_is(m, "volatile");
             return true;
         }
     a->fixed_content |= str_is(m, "nc");

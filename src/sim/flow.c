@@ -105,9 +105,56 @@ static bool tells_order(const struct instr *i, int *reduction) {
     return other;
 }
 
+/* The registers that a compare-and-swap's expected value is moved through. */
+enum { MAX_MOVES = 8 };
+struct moves {
+    uint32_t reg[MAX_MOVES];
+    size_t n;
+};
+
+static bool is_moved(const struct moves *m, const struct ptx_operand *op) {
+    bool found = false;
+    for (size_t k = 0; op->kind == PTX_OP_REG && k < m->n; k++)
+        found |= m->reg[k] == op->reg;
+    return found;
+}
+
+static void add_move(struct moves *m, const struct ptx_operand *op) {
+    if (op->kind == PTX_OP_REG && m->n < MAX_MOVES && !is_moved(m, op))
+        m->reg[m->n++] = op->reg;
+}
+
+static void mark_guess(struct sim_program *p, const struct instr *cas) {
+    struct moves m = {.n = 0};
+    add_move(&m, &cas->src->ops[2]);
+    for (size_t before = 0; before < m.n;) {
+        before = m.n;
+        for (size_t k = 0; k < p->ncode; k++) {
+            const struct ptx_instr *s = p->code[k].src;
+            if (s && str_is(s->op, "mov") && s->nops == 2 && is_moved(&m, &s->ops[0]))
+                add_move(&m, &s->ops[1]);
+        }
+    }
+    for (size_t k = 0; k < p->ncode; k++) {
+        struct access *a = p->code[k].mem;
+        if (p->code[k].kind == KIND_LOAD && a->count == 1 && a->width == cas->mem->width)
+            a->guess |= is_moved(&m, &p->code[k].src->ops[0]);
+    }
+}
+
+/* `old = *p; do { assumed = old; old = atomicCAS(p, assumed, f(assumed)); } while (old !=
+ * assumed)`: that the first load races is no matter, because a wrong guess is tried again. */
+static void find_guesses(struct sim_program *p) {
+    for (size_t k = 0; k < p->ncode; k++)
+        if (p->code[k].kind == KIND_ATOMIC && p->code[k].mode == ATOMIC_CAS &&
+            p->code[k].src->nops == 4)
+            mark_guess(p, &p->code[k]);
+}
+
 void flow_find_order(struct sim_program *p) {
     int reduction = -1;
     drop_results(p);
+    find_guesses(p);
     for (size_t k = 0; k < p->ncode; k++) {
         const struct instr *i = &p->code[k];
         p->ordered |= tells_order(i, &reduction);

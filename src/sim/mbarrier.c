@@ -33,7 +33,7 @@ static bool follow(struct worker *w, unsigned lane, const uint64_t *word,
         if (arrives && !w->agent)
             order_place_use(w, lane, (const uint8_t *)word);
         if (arrives)
-            order_place_arrive(w, (const uint8_t *)word, w->agent);
+            order_place_arrive(w, lane, (const uint8_t *)word, w->agent);
         if (s == MBARRIER_COMPLETED)
             order_place_complete(w, (const uint8_t *)word);
     }
@@ -128,7 +128,7 @@ static bool run_wait(struct worker *w, const struct instr *in, uint32_t mask,
         if (w->la->check)
             order_place_use(w, i, (const uint8_t *)word);
         if (done && w->la->check)
-            order_place_pass(w, w->warp, (const uint8_t *)word);
+            order_place_pass(w, i, (const uint8_t *)word);
         seen = (seen ^ *word ^ address[i] << 40) * UINT64_C(0x9e3779b97f4a7c15);
     }
     if (in->async->result)

@@ -309,13 +309,14 @@ uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_
 void memory_strong(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address,
                    bool reads, bool writes) {
     for (uint32_t m = mask; m; m &= m - 1) {
-        uint64_t at = address[__builtin_ctz(m)];
+        unsigned i = (unsigned)__builtin_ctz(m);
+        uint64_t at = address[i];
         if (a->space == PTX_SHARED)
-            order_strong(w, at, true, reads, writes);
+            order_strong(w, i, at, true, reads, writes);
         else if (at - WINDOW_SHARED < WINDOW_BYTES)
-            order_strong(w, at - WINDOW_SHARED, true, reads, writes);
+            order_strong(w, i, at - WINDOW_SHARED, true, reads, writes);
         else
-            order_strong(w, at, false, reads, writes);
+            order_strong(w, i, at, false, reads, writes);
     }
 }
 

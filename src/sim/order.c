@@ -179,11 +179,22 @@ static void release_to(struct worker *w, uint64_t address, const struct snapshot
     p->released = node;
 }
 
-static void take_over(struct worker *w, uint64_t address) {
+/* What lanes of the same warp released there; clocks of a warp only rise, so the last few do. */
+static void hear(struct worker *w, unsigned lane, const struct sync_place *p) {
+    uint32_t slot = order_warp_slot(w->la, w->warp), left = 2 * SIM_LANES;
+    uint32_t *heard = &w->gang->check->warps[slot].heard[lane];
+    for (const struct taken *t = p->released; t && left-- > 0; t = t->next)
+        if (t->what->gang == w->gang->ordinal && t->what->clock[slot] > *heard)
+            *heard = t->what->clock[slot];
+}
+
+static void take_over(struct worker *w, unsigned lane, uint64_t address) {
     struct gang_check *g = w->gang->check;
     uint32_t slot = order_warp_slot(w->la, w->warp);
     struct warp_check *wc = &g->warps[slot];
     const struct sync_place *p = check_place(w, address, false);
+    if (p)
+        hear(w, lane, p);
     if (!p || (wc->place == p && wc->newest == p->released))
         return;
     const struct taken *until = wc->place == p ? wc->newest : NULL;
@@ -210,12 +221,14 @@ static uint64_t strong_place(const struct worker *w, uint64_t address, bool shar
     return shared ? UINT64_C(1) << 63 | w->gang->ordinal << 32 | own | address : address;
 }
 
-void order_strong(struct worker *w, uint64_t where, bool shared, bool reads, bool writes) {
+void order_strong(struct worker *w, unsigned lane, uint64_t where, bool shared, bool reads,
+                  bool writes) {
     const struct access *a = w->in->mem;
-    const struct warp_check *wc = &w->gang->check->warps[order_warp_slot(w->la, w->warp)];
+    uint32_t slot = order_warp_slot(w->la, w->warp);
+    struct warp_check *wc = &w->gang->check->warps[slot];
     uint64_t address = strong_place(w, where, shared);
     if (reads)
-        take_over(w, address);
+        take_over(w, lane, address);
     if (!writes)
         return;
     const struct snapshot *what = wc->release;
@@ -223,6 +236,9 @@ void order_strong(struct worker *w, uint64_t where, bool shared, bool reads, boo
         what = snapshot(w, w->warp, a->narrow);
         tick(w, w->warp);
     }
+    const struct snapshot *last = a && a->release ? what : wc->near;
+    if (last && last->clock[slot] > wc->told[lane])
+        wc->told[lane] = last->clock[slot];
     release_to(w, address, what, !reads);
     if (wc->near != wc->release)
         release_to(w, address, wc->near, false);

@@ -82,15 +82,16 @@ void order_place_use(struct worker *w, unsigned lane, const uint8_t *place) {
     text_say(&t, "; no barrier orders them");
 }
 
-void order_place_arrive(struct worker *w, const uint8_t *place, bool agent) {
+void order_place_arrive(struct worker *w, unsigned lane, const uint8_t *place, bool agent) {
     const struct gang_check *g = w->gang->check;
     struct place_clock *p = place_of(w, place);
     uint32_t slot = agent ? order_agent_slot(w->la, w->warp->cta) : order_warp_slot(w->la, w->warp);
     uint32_t *clock = order_clock(w, slot);
     order_join(p->pending, clock, g->slots);
-    if (!agent)
+    if (!agent) {
+        g->warps[slot].told[lane] = clock[slot];
         clock[slot]++; /* what it does from now on is later */
-    else if (g->work[slot] > p->pending[slot])
+    } else if (g->work[slot] > p->pending[slot])
         p->pending[slot] = g->work[slot];
 }
 
@@ -100,9 +101,12 @@ void order_place_complete(struct worker *w, const uint8_t *place) {
     memset(p->pending, 0, w->gang->check->slots * sizeof *p->pending);
 }
 
-void order_place_pass(struct worker *w, const struct warp *wp, const uint8_t *place) {
-    order_join(order_clock(w, order_warp_slot(w->la, wp)), place_of(w, place)->done,
-               w->gang->check->slots);
+void order_place_pass(struct worker *w, unsigned lane, const uint8_t *place) {
+    const uint32_t *done = place_of(w, place)->done;
+    uint32_t slot = order_warp_slot(w->la, w->warp);
+    uint32_t *heard = &w->gang->check->warps[slot].heard[lane];
+    order_join(order_clock(w, slot), done, w->gang->check->slots);
+    *heard = done[slot] > *heard ? done[slot] : *heard;
 }
 
 void order_place_touch(struct worker *w, const struct touch *t) {

@@ -115,6 +115,8 @@ struct access {
     bool base_wide;    /* the base is a 64-bit register; otherwise 32 bits */
     bool strong;       /* volatile, relaxed, acquire, release, or an atomic */
     bool acquire, release;
+    bool unordered;     /* volatile: seen by others, which orders no lanes */
+    bool guess;         /* a plain load of what a compare-and-swap will look at again */
     bool narrow;        /* .cta: for threads of the block alone */
     bool fixed_content; /* .nc: nothing writes there while the kernel runs */
     bool polled;        /* a load that kernels wait with for others' stores */

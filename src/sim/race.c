@@ -11,7 +11,7 @@ struct party race_party(const struct worker *w, enum use use) {
     const struct instr *in = w->in;
     uint32_t slot = order_slot(w);
     struct party p = {.writes = use != USE_READ, .clock = order_clock(w, slot)};
-    p.strong = use == USE_ATOMIC || (in->mem && in->mem->strong);
+    p.strong = use == USE_ATOMIC || (in->mem && (in->mem->strong || in->mem->guess));
     p.cached = !p.writes && in->mem && in->mem->fixed_content;
     bool agent = w->agent || w->product, narrow = p.strong && in->mem && in->mem->narrow;
     p.warp = agent ? NULL : &w->gang->check->warps[slot];
@@ -22,6 +22,8 @@ struct party race_party(const struct worker *w, enum use use) {
         .slot = (uint16_t)slot,
         .flags = (uint8_t)(MARK_SET | (p.strong ? MARK_STRONG : 0) | (w->agent ? MARK_AGENT : 0) |
                            (w->product ? MARK_PRODUCT : 0) | (narrow ? MARK_NARROW : 0))};
+    if (in->mem && in->mem->unordered && in->mem->space == PTX_SHARED)
+        p.mark.flags |= MARK_LEGACY;
     if (in->kind == KIND_COPY && p.writes)
         p.mark.flags |= MARK_PENDING;
     return p;
@@ -34,11 +36,18 @@ static bool in_scope(const struct worker *w, const struct mark *a, const struct 
     return same || !((a->flags | b->flags) & MARK_NARROW);
 }
 
+/* Lanes of one warp that exchange values through volatile memory, as before they had counters of
+ * their own: each sees the others' values, but which? */
+static bool warp_synchronous(const struct party *p, const struct mark *m) {
+    return p->mark.flags & m->flags & MARK_LEGACY && p->warp && m->gang == p->mark.gang &&
+           m->slot == p->mark.slot;
+}
+
 static bool ordered(const struct worker *w, const struct party *p, const struct mark *m) {
     const struct mark *me = &p->mark;
     if (m->flags & MARK_PENDING)
         return false;
-    if (p->strong && m->flags & MARK_STRONG && in_scope(w, me, m))
+    if (p->strong && m->flags & MARK_STRONG && in_scope(w, me, m) && !warp_synchronous(p, m))
         return true;
     if (m->gang != me->gang)
         return order_knows(w, m);
@@ -50,8 +59,10 @@ static bool ordered(const struct worker *w, const struct party *p, const struct 
         return true;
     if (m->pc == me->pc && m->clock == me->clock)
         return true;
-    return p->warp->synced[me->lane] > m->clock &&
-           (m->flags & MARK_SEVERAL || p->warp->synced[m->lane] > m->clock);
+    bool several = m->flags & MARK_SEVERAL;
+    if (p->warp->heard[me->lane] >= m->clock && (several || p->warp->told[m->lane] >= m->clock))
+        return true;
+    return p->warp->synced[me->lane] > m->clock && (several || p->warp->synced[m->lane] > m->clock);
 }
 
 /* A store of what is there already. */

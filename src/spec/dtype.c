@@ -12,6 +12,11 @@ const struct dtype_info *dtype_info(enum dtype t) {
     return &dtypes[t];
 }
 
+int dtype_digits(enum dtype t) {
+    const struct dtype_info *d = dtype_info(t);
+    return d->kind == 'f' && d->bytes < 8 ? 9 : 17;
+}
+
 bool dtype_find(str name, enum dtype *out) {
     for (int i = 0; i < DTYPE_COUNT; i++)
         if (str_is(name, dtypes[i].name)) {

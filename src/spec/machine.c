@@ -40,6 +40,15 @@ static double magnitude_most(const struct instr *i) {
     return i->root ? DBL_MAX : (double)FLT_MAX;
 }
 
+/* An infinity times, or over, what may lie on either side of zero. */
+static bool is_either_side(const struct instr *i, const struct rules *r, const struct reg *const *a,
+                           size_t l) {
+    bool near = false;
+    for (size_t k = 0; k < i->nargs; k++)
+        near |= vector_within(a[k]->v[l], a[k]->e[l], r->limits.worst);
+    return near && i->op == OP_NODE && (i->kind == EXPR_MUL || i->kind == EXPR_DIV);
+}
+
 /* What became of lane l, when its value or its variance is out of the ordinary. */
 static double settled_error(const struct instr *i, const struct rules *r, const struct reg *d,
                             const struct reg *const *a, size_t l) {
@@ -53,7 +62,7 @@ static double settled_error(const struct instr *i, const struct rules *r, const 
     }
     if (isnan(v))
         return nan ? 0 : INFINITY;
-    if (undefined)
+    if (undefined || (isinf(v) && is_either_side(i, r, a, l)))
         return INFINITY;
     if (isinf(v) && infinite)
         return open;

@@ -97,5 +97,11 @@ struct promise promise_of(const struct inst *in, size_t tensor) {
         if (a->kind == ASSUME_COMPARE && expr_eval_real(a->number, in->dims, &number))
             promise_compare(&p, a->op, number);
     }
+    /* Where places are computed from it, what is folded back stays in the stated range too. */
+    const struct tensor *t = &in->task->tensors[tensor];
+    if (t->indexes && t->dist.kind != DIST_DEFINED) {
+        promise_compare(&p, EXPR_GE, (double)in->tensors[tensor].lo);
+        promise_compare(&p, EXPR_LE, (double)in->tensors[tensor].hi);
+    }
     return p;
 }

@@ -32,6 +32,8 @@ struct dtype_info {
     char kind; /* 'f' 'i' 'u' 'b' */
 };
 const struct dtype_info *dtype_info(enum dtype t);
+/* Decimal digits that tell any two of its values apart, for %.*g; integers are whole by them. */
+int dtype_digits(enum dtype t);
 bool dtype_find(str name, enum dtype *out);
 
 /* Accuracy classes: the rounding a result is held to. */

@@ -309,9 +309,10 @@ static void print_judged(struct ui *ui, const struct inst *in, const struct refe
            c->worst_limit, c->rms, c->rms_limit);
     if (c->nfirst) {
         str name = element_name(in, ref->tensor, c->first[0].index, ui->arena);
-        printf("; %llu of %zu elements are off, %.*s is %.9g, expected %.9g",
-               (unsigned long long)(c->wrong + c->nonfinite), ref->count, STR_ARG(name),
-               c->first[0].got, c->first[0].expected);
+        int digits = dtype_digits(in->task->tensors[ref->tensor].dtype);
+        printf("; %llu of %zu elements are off, %.*s is %.*g, expected %.*g",
+               (unsigned long long)(c->wrong + c->nonfinite), ref->count, STR_ARG(name), digits,
+               c->first[0].got, digits, c->first[0].expected);
     }
     printf("\n");
 }

@@ -307,6 +307,22 @@ static void scale_holds_back(void) {
     "assume o[i,j] < 1\nassume n[i] >= 1\nassume f[i,j] <= 0\n"                                    \
     "out y[N] : f32\ny[i] = g[i,t[i]]\n"
 
+/* What an assumption folds back is still a place: most of what t states is beyond K. */
+static void places_are_kept(void) {
+    struct fixture f;
+    double v[MOST];
+    if (!fixture_text(&f, "task t \"T\"\ndim N = 31, K = 4\nin g[K] : f32 ~ normal(0,1)\n"
+                          "in t[N] : i32 ~ randint(0,101)\nassume t[i] <= K - 1\n"
+                          "out y[N] : f32\ny[i] = g[t[i]]\n"))
+        return fixture_end(&f);
+    for (int kind = 0; kind < DATA_COUNT; kind++) {
+        load(&f, "t", (enum data_kind)kind, 3, v);
+        for (int i = 0; i < 31; i++)
+            CHECKF(v[i] >= 0 && v[i] <= 3, "t %s: %g", data_name((enum data_kind)kind), v[i]);
+    }
+    fixture_end(&f);
+}
+
 /* All elements of a tensor that a promise holds for, under every kind. */
 static void promises_hold(void) {
     enum { N = 31, C = 11 };
@@ -589,6 +605,7 @@ static const struct tap_case cases[] = {
     {"tiny tensors still show everything", tiny_tensors_still_show_everything},
     {"scale holds large values back", scale_holds_back},
     {"assumptions hold under every kind", promises_hold},
+    {"places stay places", places_are_kept},
     {"assumptions leave variety", promises_leave_variety},
     {"definitions are evaluated", definitions_are_evaluated},
     {"ranges of defined inputs can be made alone", defined_ranges_can_be_made_alone},

@@ -103,6 +103,10 @@ static void nan_and_infinity(void) {
         {"f32", "x[i] / a[i]", 0, 0, NAN, OPEN},
         {"f32", "x[i] / a[i]", 1, 0, INFINITY, EXACT},
         {"f32", "1 / x[i]", INFINITY, 0, 0, JUDGED},
+        /* What an infinity is multiplied with, or divided by, may have either sign in fp32. */
+        {"f32", "x[i] * cos(a[i]/2)", INFINITY, 3.1415927410125732, -INFINITY, OPEN},
+        {"f32", "x[i] / cos(a[i]/2)", INFINITY, 3.1415927410125732, -INFINITY, OPEN},
+        {"f32", "x[i] * cos(a[i]/2)", INFINITY, 3, INFINITY, EXACT},
         /* A kernel may have NaN for an infinity that went through a sum, and for what follows. */
         {"f32", "1 / (sum(k < 2) (x[i] + k))", INFINITY, 0, 0, OPEN},
         {"f32", "1 / (sum(k < 2) (x[i] + k))", 2, 0, 0.2, JUDGED},

@@ -211,6 +211,39 @@ BODY(stale_parity) {
 }
 KERNELS(stale_parity)
 
+// Lanes of one warp, which an mbarrier orders as it does others; a lane that does not wait is not.
+BODY(lane_without_wait) {
+    __shared__ int s[64];
+    BARRIER(64);
+    s[threadIdx.x] = x[threadIdx.x]; // PARTY
+    ARRIVE(bar);
+    if (!BUG)
+        WAIT(bar, 0);
+    y[threadIdx.x] = s[threadIdx.x ^ 1]; // BUG: race
+    WAIT(bar, 0);
+}
+KERNELS(lane_without_wait)
+
+#define COPY_ARRIVE(bar)                                                                           \
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at(&(bar)))          \
+                 : "memory")
+
+// A copy of each lane, which arrives in its name.
+BODY(copy_without_arrival) {
+    __shared__ int s[64];
+    BARRIER(64);
+    COPY4(&s[threadIdx.x], &x[threadIdx.x]); // PARTY
+    if (BUG)
+        ARRIVE(bar);
+    else
+        COPY_ARRIVE(bar);
+    WAIT(bar, 0);
+    y[threadIdx.x] = s[threadIdx.x ^ 1]; // BUG: race
+    COMMIT();
+    WAIT_GROUPS(0);
+}
+KERNELS(copy_without_arrival)
+
 // Two stages with an mbarrier each, and a wait for the other one's.
 BODY(wrong_stage) {
     __shared__ __align__(16) int s[2][64];

@@ -52,6 +52,38 @@ BODY(no_syncwarp) {
 }
 KERNELS(no_syncwarp)
 
+// The last steps of a reduction as they were written for lanes in lockstep.
+BODY(volatile_lanes) {
+    __shared__ volatile int s[64];
+    s[threadIdx.x] = x[threadIdx.x]; // PARTY
+    if (!BUG)
+        __syncwarp();
+    int v = s[threadIdx.x ^ 16]; // BUG: race
+    y[threadIdx.x] = v;
+}
+KERNELS(volatile_lanes)
+
+// Lanes that take turns by a lock; without fences it guards nothing.
+BODY(lock_of_lanes) {
+    __shared__ int lock, sum;
+    if (threadIdx.x == 0)
+        lock = sum = 0;
+    __syncthreads();
+    for (bool waits = true; waits;)
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            if (!BUG)
+                __threadfence_block();
+            sum += x[threadIdx.x]; // BUG: race // PARTY
+            if (!BUG)
+                __threadfence_block();
+            atomicExch(&lock, 0);
+            waits = false;
+        }
+    __syncthreads();
+    y[threadIdx.x] = sum;
+}
+KERNELS(lock_of_lanes)
+
 // A shuffle brings lanes together and orders nothing in memory.
 BODY(shuffle_orders) {
     __shared__ int s[32];
