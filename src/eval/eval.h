@@ -68,7 +68,6 @@ void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluato
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
 /* Where it is not said: one for each of several commands, one for a GPU, one a core. */
 unsigned evaluator_workers(const struct evaluator_options *o);
-const struct roofline *evaluator_limit(const struct evaluator *e);
 
 /* What no kernel for the instance can undercut: compulsory bytes at the measured ceilings, or
  * flops, contractions at the tensor cores' rate for the task's class and the rest at plain fp32. */
