@@ -20,7 +20,7 @@ struct evaluator_options {
     const struct inst *inst; /* the shape that is optimized */
     struct device_name device;
     struct nvrtc_root nvrtc;
-    unsigned workers;                  /* each with a device and a judge; 0: one a core */
+    unsigned workers;                  /* each with a device and a judge; 0: evaluator_workers */
     size_t candidates;                 /* how many will come, and no more workers; 0: many */
     unsigned compilers;                /* 0: one a core */
     unsigned compile_limit_ms;         /* 0: the default of the pool */
