@@ -2,8 +2,8 @@
  * checks, and how long a kernel that waits for ever takes to be told. Results are compared with a
  * plain product first; a number without a right result is not printed.
  *
- *     bench-sim [threads [kernel [counted|checked]]]   (default: 2, all; from the repository's
- * root)
+ *     bench-sim [threads [kernel [counted|checked]]]   (default: 2, all), from the root
+ *     of the repository
  *
  * The speed on so many cores is that of the CPU time all threads took, best of the runs: it is what
  * the clock shows where nobody else runs, and does not change where others do. Beside it stand the

@@ -572,7 +572,3 @@ size_t evaluator_capacity(const struct evaluator *e) {
     size_t compilers = e->o.compilers ? e->o.compilers : cores();
     return 2 * (size_t)e->workers + (on_gpu(e) ? 2 * compilers : 0);
 }
-
-const struct roofline *evaluator_limit(const struct evaluator *e) {
-    return &e->limit;
-}

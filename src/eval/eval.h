@@ -20,7 +20,7 @@ struct evaluator_options {
     const struct inst *inst; /* the shape that is optimized */
     struct device_name device;
     struct nvrtc_root nvrtc;
-    unsigned workers;                  /* each with a device and a judge; 0: one a core */
+    unsigned workers;                  /* each with a device and a judge; 0: evaluator_workers */
     size_t candidates;                 /* how many will come, and no more workers; 0: many */
     unsigned compilers;                /* 0: one a core */
     unsigned compile_limit_ms;         /* 0: the default of the pool */
@@ -68,7 +68,6 @@ void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluato
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
 /* Where it is not said: one for each of several commands, one for a GPU, one a core. */
 unsigned evaluator_workers(const struct evaluator_options *o);
-const struct roofline *evaluator_limit(const struct evaluator *e);
 
 /* What no kernel for the instance can undercut: compulsory bytes at the measured ceilings, or
  * flops, contractions at the tensor cores' rate for the task's class and the rest at plain fp32. */

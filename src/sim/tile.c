@@ -16,9 +16,6 @@ static const struct {
 unsigned tile_type_bits(enum tile_type t) {
     return t < TILE_NO_TYPE ? types[t].bits : 0;
 }
-const char *tile_type_name(enum tile_type t) {
-    return t < TILE_NO_TYPE ? types[t].name : "?";
-}
 enum tile_type tile_type_find(str name) {
     unsigned t = 0;
     while (t < TILE_NO_TYPE && !str_is(name, types[t].name))

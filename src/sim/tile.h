@@ -36,7 +36,6 @@ enum tile_type {
         TILE_NO_TYPE
 };
 unsigned tile_type_bits(enum tile_type t);
-const char *tile_type_name(enum tile_type t);
 enum tile_type tile_type_find(str name); /* TILE_NO_TYPE: no such type */
 
 /* How a tensor core adds. Of `block` products and the accumulator, the largest exponent is found

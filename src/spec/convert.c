@@ -9,10 +9,6 @@ double dtype_half_ulp(enum dtype t, double v) {
     return round_half_ulp(t, v);
 }
 
-double dtype_overflow(enum dtype t) {
-    return round_overflow(t);
-}
-
 double dtype_round(enum dtype t, double v) {
     return round_to(t, v);
 }

@@ -6,8 +6,6 @@
 
 /* Half the distance to the next number of a float type at v, subnormals included. */
 double dtype_half_ulp(enum dtype t, double v);
-/* The smallest magnitude that rounds to infinity. */
-double dtype_overflow(enum dtype t);
 /* To the nearest number of a float type, ties to even; overflow gives infinity. */
 double dtype_round(enum dtype t, double v);
 

@@ -6,10 +6,10 @@ static const struct family *const families[] = {
 #define FAMILY(name) &family_##name,
 #include "agent/expert/families.def"
 #undef FAMILY
-    NULL};
+};
 
 const struct family *const *expert_families(size_t *n) {
-    *n = sizeof families / sizeof *families - 1;
+    *n = sizeof families / sizeof *families;
     return families;
 }
 
@@ -18,11 +18,9 @@ bool expert_workloads(const struct briefing *b, bool *workload, struct err *err)
     struct partition *p = arena_new_of(a, struct partition);
     size_t n;
     const struct family *const *list = expert_families(&n);
-    bool ok = n == 0 || partition_make(b, list, n, a, p, err);
+    bool ok = partition_make(b, list, n, a, p, err);
     for (size_t i = 0; ok && i < p->n; i++)
         workload[p->family[i]->workload] = true;
-    if (n == 0)
-        workload[b->features.workload] = true;
     arena_free(a);
     return ok;
 }

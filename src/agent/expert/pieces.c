@@ -272,10 +272,6 @@ bool place_is_sure(const struct inst *in, const struct statement *s, const struc
     return true;
 }
 
-bool place_is_own(const struct inst *in, const struct statement *s, const struct expr *read) {
-    return expr_is_own(s, read) && place_is_sure(in, s, read);
-}
-
 static str coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
                        bool small, str used) {
     const struct tensor *y = &k->step->inst->task->tensors[s->tensor];
@@ -323,11 +319,4 @@ str place_count(struct sheet *sh, const struct inst *in, const struct statement 
         all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), all.n ? "*" : "", STR_ARG(one));
     }
     return all.n ? all : S("1");
-}
-
-int64_t place_number(const struct inst *in, const struct statement *s, uint32_t vars) {
-    int64_t n = 1;
-    for (size_t v = 0; v < s->nindex; v++)
-        n *= vars >> v & 1 ? in->tensors[s->tensor].extent[v] : 1;
-    return n;
 }

@@ -59,8 +59,6 @@ str fold_start(const struct statement *fold);
 str fold_step(struct sheet *sh, const struct statement *fold, str into, str term);
 
 /* ---- where elements lie ---- */
-/* Read at the element's own place in a tensor of the same shape as the statement's. */
-bool place_is_own(const struct inst *in, const struct statement *s, const struct expr *read);
 /* The read is inside its tensor at every shape, by its form: bare variables over their extents. */
 bool place_is_sure(const struct inst *in, const struct statement *s, const struct expr *read);
 /* Declarations of the index variables in `vars`, from a flat number over their extents, those that
@@ -72,6 +70,5 @@ str place_int_coordinates(struct scope *k, const struct statement *s, uint32_t v
                           str used);
 /* The product of the extents of `vars`, in plan syntax. */
 str place_count(struct sheet *sh, const struct inst *in, const struct statement *s, uint32_t vars);
-int64_t place_number(const struct inst *in, const struct statement *s, uint32_t vars);
 
 #endif
