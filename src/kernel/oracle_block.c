@@ -1,0 +1,261 @@
+/* Contractions: a thread makes a block of results at once, so that loading and converting a factor,
+ * and finding its place, is paid once for a line of them. For reduction k
+ *
+ *     rows_k, columns_k    where a row, or a column, of results is: the indices that only one
+ *                          factor depends on
+ *     products_k           adds some of the terms of a block of results to their rows
+ *     terms_k              the same for one result
+ *     oracle_block_k       makes all results, a block a thread
+ *
+ * Terms come run by run along the innermost variable: what does not depend on it stands outside
+ * that loop, once the compiler has moved it there. */
+#include "kernel/oracle_text.h"
+
+static bool has_axis(uint32_t axes, size_t i) {
+    return axes >> i & 1;
+}
+
+static bool is_common(const struct oracle_step *p, size_t i) {
+    return !has_axis(p->row_axes | p->column_axes, i);
+}
+
+static str axis_name(struct oracle_text *x, const struct oracle_step *p, size_t i) {
+    return oracle_variable(x, p->s, p->axis[i]);
+}
+
+/* ---- the terms of a block ---- */
+
+static void put_place_type(struct oracle_text *x, size_t k, const char *name, uint32_t axes) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    buf_printf(x->out, "struct %s_%zu {\n", name, k);
+    for (size_t i = 0; i < p->naxes; i++)
+        if (has_axis(axes, i))
+            buf_printf(x->out, "    int64_t %.*s;\n", STR_ARG(axis_name(x, p, i)));
+    buf_puts(x->out, S("};\n"));
+}
+
+/* ", int64_t b_" or ", b_" of the indices that both factors depend on. */
+static str common_text(struct oracle_text *x, const struct oracle_step *p, const char *type) {
+    str s = S("");
+    for (size_t i = 0; i < p->naxes; i++)
+        if (is_common(p, i))
+            s = arena_printf(x->a, "%.*s, %s%.*s", STR_ARG(s), type, STR_ARG(axis_name(x, p, i)));
+    return s;
+}
+
+/* All indices of the result in row u and column v, each behind a comma. */
+static str result_arguments(struct oracle_text *x, const struct oracle_step *p) {
+    str s = S("");
+    for (size_t i = 0; i < p->naxes; i++)
+        s = arena_printf(x->a, "%.*s, %s%.*s", STR_ARG(s),
+                         has_axis(p->row_axes, i)      ? "row[u]."
+                         : has_axis(p->column_axes, i) ? "column[v]."
+                                                       : "",
+                         STR_ARG(axis_name(x, p, i)));
+    return s;
+}
+
+/* Where the terms are that remain: the last variable runs fastest. */
+static void put_first_term(struct oracle_text *x, const struct oracle_step *p) {
+    const struct reduce *r = p->e->reduce;
+    buf_puts(x->out, S("    int64_t terms = 1, rest = first;\n"));
+    for (size_t k = r->nvars; k-- > 0;) {
+        str name = oracle_variable(x, p->s, r->vars[k].var);
+        buf_printf(x->out,
+                   "    const int64_t %.*slo = %.*s, %.*shi = %.*s;\n"
+                   "    terms *= larger(%.*shi - %.*slo, 0);\n",
+                   STR_ARG(name), STR_ARG(oracle_integer(x, p->s, r->vars[k].lo)), STR_ARG(name),
+                   STR_ARG(oracle_integer(x, p->s, r->vars[k].hi)), STR_ARG(name), STR_ARG(name));
+    }
+    buf_puts(x->out, S("    if (first >= terms)\n        return;\n"
+                       "    left = smaller(left, terms - first);\n"));
+    for (size_t k = r->nvars; k-- > 0;) {
+        str name = oracle_variable(x, p->s, r->vars[k].var);
+        buf_printf(x->out,
+                   "    int64_t %.*s = %.*slo + rest %% (%.*shi - %.*slo);\n"
+                   "    rest /= %.*shi - %.*slo;\n",
+                   STR_ARG(name), STR_ARG(name), STR_ARG(name), STR_ARG(name), STR_ARG(name),
+                   STR_ARG(name));
+    }
+}
+
+/* The innermost variable has come to its end. */
+static void put_next_run(struct oracle_text *x, const struct oracle_step *p) {
+    const struct reduce *r = p->e->reduce;
+    int indent = 12;
+    for (size_t k = r->nvars; k-- > 1; indent += 4) {
+        str name = oracle_variable(x, p->s, r->vars[k].var);
+        str outer = oracle_variable(x, p->s, r->vars[k - 1].var);
+        buf_printf(x->out, "%*sif (%.*s == %.*shi) {\n%*s%.*s = %.*slo;\n%*s%.*s++;\n", indent, "",
+                   STR_ARG(name), STR_ARG(name), indent + 4, "", STR_ARG(name), STR_ARG(name),
+                   indent + 4, "", STR_ARG(outer));
+    }
+    for (; indent > 12; indent -= 4)
+        buf_printf(x->out, "%*s}\n", indent - 4, "");
+}
+
+/* One factor, for all rows or columns of the block. */
+static void put_factor(struct oracle_text *x, const struct oracle_step *p, int which) {
+    bool first = which == 0;
+    const char *line = first ? "row" : "column", *index = first ? "u" : "v";
+    uint32_t axes = first ? p->row_axes : p->column_axes;
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 20);
+    c.checked = p->checked;
+    buf_printf(x->out, "#pragma unroll\n                for (int %s = 0; %s < %s; %s++) {\n", index,
+               index, first ? "ROWS" : "COLUMNS", index);
+    for (size_t i = 0; i < p->naxes; i++)
+        if (has_axis(axes, i))
+            buf_printf(x->out, "%*sconst int64_t %.*s = %s[%s].%.*s;\n", c.indent, "",
+                       STR_ARG(axis_name(x, p, i)), line, index, STR_ARG(axis_name(x, p, i)));
+    struct oracle_operand v = oracle_put_value(&c, p->e->args[0]->args[which], true);
+    buf_printf(x->out, "%*s%s[%s] = %.*s;\n                }\n", c.indent, "", first ? "x" : "y",
+               index, STR_ARG(v.text));
+    oracle_code_end(&c);
+}
+
+static void put_chain(struct oracle_text *x, const struct oracle_step *p) {
+    const struct reduce *r = p->e->reduce;
+    str inner = oracle_variable(x, p->s, r->vars[r->nvars - 1].var);
+    buf_printf(x->out,
+               "        for (int rest = some; rest > 0;) {\n"
+               "            const int run = (int)smaller(rest, %.*shi - %.*s);\n"
+               "            for (int i = 0; i < run; i++, %.*s++) {\n"
+               "                double x[ROWS], y[COLUMNS];\n",
+               STR_ARG(inner), STR_ARG(inner), STR_ARG(inner));
+    put_factor(x, p, 0);
+    put_factor(x, p, 1);
+    buf_puts(x->out, S("#pragma unroll\n"
+                       "                for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
+                       "                    for (int v = 0; v < COLUMNS; v++)\n"
+                       "                        products_add(c[u][v], f, x[u], y[v]);\n"
+                       "            }\n            rest -= run;\n"));
+    put_next_run(x, p);
+    buf_puts(x->out, S("        }\n"));
+}
+
+static void put_chain_end(struct oracle_text *x, size_t k) {
+    buf_printf(x->out,
+               "#pragma unroll\n        for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
+               "            for (int v = 0; v < COLUMNS; v++) {\n"
+               "                row_of<LEVELS> &d = r[u * COLUMNS + v];\n"
+               "                if (products_are_odd(c[u][v], f))\n"
+               "                    d.c.seen = look_%zu(o%.*s, first, some, d.c.seen);\n"
+               "                row_take_products(d, own, c[u][v], some);\n            }\n",
+               k, STR_ARG(result_arguments(x, &x->plan.steps[k])));
+}
+
+static void put_terms(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    buf_printf(x->out,
+               "__device__ __noinline__ static void terms_%zu(const oracle_world *o, row &r%.*s, "
+               "int64_t first, int64_t left) {\n    const rows_%zu row[1] = {",
+               k, STR_ARG(oracle_parameters(x, p)), k);
+    for (size_t i = 0, n = 0; i < p->naxes; i++)
+        if (has_axis(p->row_axes, i))
+            buf_printf(x->out, "%s%.*s", n++ ? ", " : "{", STR_ARG(axis_name(x, p, i)));
+    buf_printf(x->out, "%s};\n    const columns_%zu column[1] = {", p->row_axes ? "}" : "", k);
+    for (size_t i = 0, n = 0; i < p->naxes; i++)
+        if (has_axis(p->column_axes, i))
+            buf_printf(x->out, "%s%.*s", n++ ? ", " : "{", STR_ARG(axis_name(x, p, i)));
+    buf_printf(x->out, "%s};\n    products_%zu(o, &r, row, column%.*s, first, left);\n}\n",
+               p->column_axes ? "}" : "", k, STR_ARG(common_text(x, p, "")));
+}
+
+void oracle_put_products(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    put_place_type(x, k, "rows", p->row_axes);
+    put_place_type(x, k, "columns", p->column_axes);
+    buf_printf(x->out,
+               "template <int ROWS, int COLUMNS, int LEVELS>\n"
+               "__device__ static inline void products_%zu(const oracle_world *o, row_of<LEVELS> "
+               "*r, const rows_%zu (&row)[ROWS], const columns_%zu (&column)[COLUMNS]%.*s, "
+               "int64_t first, int64_t left) {\n"
+               "    const oracle_fold f = fold_%zu(o), own = f; // own: who asks for its address\n",
+               k, k, k, STR_ARG(common_text(x, p, "int64_t ")), k);
+    put_first_term(x, p);
+    buf_puts(x->out, S("    for (; left > 0; first += CHAIN, left -= CHAIN) {\n"
+                       "        const int some = (int)smaller(left, CHAIN);\n"
+                       "        products c[ROWS][COLUMNS] = {};\n"));
+    put_chain(x, p);
+    put_chain_end(x, k);
+    buf_puts(x->out, S("    }\n}\n"));
+    put_terms(x, k);
+}
+
+/* ---- the kernel ---- */
+
+/* "1 * a.n[0] * a.n[2]" */
+static str extent_text(struct oracle_text *x, const struct oracle_step *p, uint32_t axes) {
+    str s = S("1");
+    for (size_t i = 0; i < p->naxes; i++)
+        if (has_axis(axes, i))
+            s = arena_printf(x->a, "%.*s * a.n[%zu]", STR_ARG(s), i);
+    return s;
+}
+
+/* Indices of row or column number `rest`; prefix: what they are members of. */
+static void put_indices(struct oracle_text *x, const struct oracle_step *p, uint32_t axes,
+                        const char *prefix, int indent) {
+    for (size_t i = p->naxes; i-- > 0;)
+        if (has_axis(axes, i))
+            buf_printf(x->out, "%*s%s%.*s = a.lo[%zu] + rest %% a.n[%zu];\n%*srest /= a.n[%zu];\n",
+                       indent, "", prefix, STR_ARG(axis_name(x, p, i)), i, i, indent, "", i);
+}
+
+static void put_lines(struct oracle_text *x, const struct oracle_step *p, bool rows) {
+    const char *line = rows ? "row" : "column", *index = rows ? "u" : "v";
+    buf_printf(x->out,
+               "#pragma unroll\n    for (int %s = 0; %s < %d; %s++) {\n"
+               "        int64_t rest = smaller(t.%s + %s * op.tile.%s_step, %ss - 1);\n",
+               index, index, rows ? p->rows : p->columns, index, line, index, line, line);
+    put_indices(x, p, rows ? p->row_axes : p->column_axes, rows ? "row[u]." : "column[v].", 8);
+    buf_puts(x->out, S("    }\n"));
+}
+
+static void put_results(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    buf_printf(x->out,
+               "#pragma unroll\n    for (int u = 0; u < %d; u++)\n#pragma unroll\n"
+               "        for (int v = 0; v < %d; v++) {\n            const int64_t i = 0",
+               p->rows, p->columns);
+    for (size_t i = 0; i < p->naxes; i++)
+        buf_printf(x->out, " + (%s%.*s - a.lo[%zu]) * a.stride[%zu]",
+                   has_axis(p->row_axes, i)      ? "row[u]."
+                   : has_axis(p->column_axes, i) ? "column[v]."
+                                                 : "",
+                   STR_ARG(axis_name(x, p, i)), i, i);
+    buf_printf(x->out,
+               ";\n            if (t.row + u * op.tile.row_step < rows && t.column + v * "
+               "op.tile.column_step < columns)\n"
+               "                put_block_result(op, a, &o->odd[%zu], r[u * %d + v], f, i, "
+               "segment);\n        }\n}\n",
+               x->t->ntensors + k, p->columns);
+}
+
+void oracle_put_block_kernel(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    uint32_t all = (UINT32_C(1) << p->naxes) - 1, common = all & ~(p->row_axes | p->column_axes);
+    bool rows_run = has_axis(p->row_axes, p->naxes - 1);
+    oracle_put_kernel_head(x, "block", k);
+    buf_printf(x->out,
+               "    const int64_t rows = %.*s, columns = %.*s, common = %.*s;\n"
+               "    const block_place t = place_block<%s>(op.tile, n);\n"
+               "    if (t.row >= op.tile.row_step || t.column >= op.tile.column_step || t.rest >= "
+               "common * op.segments)\n        return;\n"
+               "    const int64_t segment = t.rest / common;\n",
+               STR_ARG(extent_text(x, p, p->row_axes)), STR_ARG(extent_text(x, p, p->column_axes)),
+               STR_ARG(extent_text(x, p, common)), rows_run ? "true" : "false");
+    if (common)
+        buf_puts(x->out, S("    int64_t rest = t.rest % common;\n"));
+    put_indices(x, p, common, "const int64_t ", 4);
+    buf_printf(x->out, "    rows_%zu row[%d];\n    columns_%zu column[%d];\n", k, p->rows, k,
+               p->columns);
+    put_lines(x, p, true);
+    put_lines(x, p, false);
+    buf_printf(x->out,
+               "    const oracle_fold f = fold_%zu(o);\n    row_of<ORACLE_LEVELS> r[%d];\n"
+               "    for (int i = 0; i < %d; i++)\n        row_start(r[i], f);\n"
+               "    products_%zu(o, r, row, column%.*s, segment * op.terms, op.terms);\n",
+               k, p->rows * p->columns, p->rows * p->columns, k, STR_ARG(common_text(x, p, "")));
+    put_results(x, k);
+}
