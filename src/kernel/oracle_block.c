@@ -11,6 +11,8 @@
  * that loop, once the compiler has moved it there. */
 #include "kernel/oracle_text.h"
 
+#include "spec/scalar.h"
+
 static bool has_axis(uint32_t axes, size_t i) {
     return axes >> i & 1;
 }
@@ -94,36 +96,183 @@ static void put_next_run(struct oracle_text *x, const struct oracle_step *p) {
         buf_printf(x->out, "%*s}\n", indent - 4, "");
 }
 
-/* One factor, for all rows or columns of the block. */
-static void put_factor(struct oracle_text *x, const struct oracle_step *p, int which) {
-    bool first = which == 0;
-    const char *line = first ? "row" : "column", *index = first ? "u" : "v";
-    uint32_t axes = first ? p->row_axes : p->column_axes;
+/* ---- factors ---- */
+
+/* By how much an index grows with `var`: false where that is not the same everywhere. As deep as
+ * the tree. */
+static bool slope(struct oracle_text *x, const struct oracle_step *p, const struct expr *e,
+                  size_t var, str *out) {
+    str a, b;
+    bool depends[2] = {false, false};
+    for (size_t k = 0; k < 2 && k < e->nargs; k++)
+        depends[k] = expr_vars(e->args[k]) >> var & 1;
+    *out = e->kind == EXPR_INDEX && e->ref == var ? S("1ll") : S("0ll");
+    if (e->kind == EXPR_INDEX || !(expr_vars(e) >> var & 1))
+        return true;
+    if (e->kind == EXPR_MUL && depends[0] != depends[1]) {
+        const struct expr *by = e->args[depends[0] ? 1 : 0];
+        if (!slope(x, p, e->args[depends[0] ? 0 : 1], var, &a))
+            return false;
+        *out =
+            arena_printf(x->a, "(%.*s * %.*s)", STR_ARG(a), STR_ARG(oracle_integer(x, p->s, by)));
+        return true;
+    }
+    if ((e->kind != EXPR_ADD && e->kind != EXPR_SUB) || !slope(x, p, e->args[0], var, &a) ||
+        !slope(x, p, e->args[1], var, &b))
+        return false;
+    *out = arena_printf(x->a, "(%.*s %s %.*s)", STR_ARG(a), e->kind == EXPR_ADD ? "+" : "-",
+                        STR_ARG(b));
+    return true;
+}
+
+/* A factor that is one read, whose place moves by the same distance from term to term of a run. */
+struct walked {
+    const struct expr *read; /* NULL: it is none */
+    bool padded;
+    str slope[TASK_MAX_RANK];
+    size_t moving; /* the index that changes, where it is padded */
+};
+
+static struct walked walked_of(struct oracle_text *x, const struct oracle_step *p,
+                               const struct expr *e) {
+    const struct reduce *r = p->e->reduce;
+    size_t var = r->vars[r->nvars - 1].var, moving = 0;
+    struct walked w = {.padded = e->kind == EXPR_PAD}, none = {0};
+    const struct expr *read = w.padded ? e->args[0] : e;
+    if (read->kind != EXPR_READ || !oracle_is_loaded(&x->t->tensors[read->ref]) || p->checked)
+        return none;
+    if (w.padded && !(e->args[1]->kind == EXPR_NUMBER && e->args[1]->number == 0))
+        return none;
+    for (size_t k = 0; k < read->nargs; k++) {
+        if (!oracle_pure(read->args[k]) || !slope(x, p, read->args[k], var, &w.slope[k]))
+            return none;
+        if (expr_vars(read->args[k]) >> var & 1) {
+            w.moving = k;
+            moving++;
+        }
+    }
+    w.read = w.padded && moving != 1 ? NULL : read;
+    return w;
+}
+
+/* How far it is to the next term's element. */
+static str step_text(struct oracle_text *x, const struct walked *w) {
+    str s = S("0");
+    size_t tensor = w->read->ref, rank = w->read->nargs;
+    for (size_t k = 0; k < rank; k++) {
+        if (str_eq(w->slope[k], S("0ll")))
+            continue;
+        s = arena_printf(x->a, "%.*s + %.*s", STR_ARG(s), STR_ARG(w->slope[k]));
+        if (k + 1 < rank)
+            s = arena_printf(x->a, "%.*s * o->tensor[%zu].stride[%zu]", STR_ARG(s), tensor, k);
+    }
+    return s;
+}
+
+/* Which of the indices that stay are beyond the edges. */
+static str out_text(struct oracle_text *x, const struct walked *w, const str *at) {
+    str s = S("false");
+    for (size_t k = 0; k < w->read->nargs; k++)
+        if (k != w->moving)
+            s = arena_printf(x->a, "%.*s | !inside(%.*s, o->tensor[%zu].extent[%zu])", STR_ARG(s),
+                             STR_ARG(at[k]), w->read->ref, k);
+    return s;
+}
+
+static void put_walk(struct oracle_text *x, const struct oracle_step *p, const struct walked *w,
+                     const char *name) {
+    const struct tensor *t = &x->t->tensors[w->read->ref];
+    const char *type = oracle_dtype(t->dtype);
+    str at[TASK_MAX_RANK], all = S("");
+    for (size_t k = 0; k < w->read->nargs; k++) {
+        at[k] = oracle_integer(x, p->s, w->read->args[k]);
+        all = arena_printf(x->a, "%.*s, %.*s", STR_ARG(all), STR_ARG(at[k]));
+    }
+    str walk = arena_printf(x->a, "walk<%s>(o->tensor[%zu].at, at_%.*s(o%.*s), %.*s)", type,
+                            w->read->ref, STR_ARG(t->name), STR_ARG(all), STR_ARG(step_text(x, w)));
+    if (w->padded)
+        walk = arena_printf(
+            x->a, "padded_walk<%s>(%.*s, %.*s, %.*s, %.*s, o->tensor[%zu].extent[%zu])", type,
+            STR_ARG(walk), STR_ARG(out_text(x, w, at)), STR_ARG(at[w->moving]),
+            STR_ARG(w->slope[w->moving]), w->read->ref, w->moving);
+    buf_printf(x->out, "                %s = %.*s;\n", name, STR_ARG(walk));
+}
+
+/* The two sides of a block. */
+struct side {
+    const char *place, *index, *count, *value;
+    uint32_t axes;
+    const struct expr *factor;
+    struct walked w;
+};
+
+static struct side side_of(struct oracle_text *x, const struct oracle_step *p, int which) {
+    const struct expr *factor = p->e->args[0]->args[which];
+    struct side rows = {"row", "u", "ROWS", "x", p->row_axes, factor, walked_of(x, p, factor)};
+    struct side columns = {"column", "v", "COLUMNS", "y", p->column_axes, factor, rows.w};
+    return which == 0 ? rows : columns;
+}
+
+static void put_side_loop(struct oracle_text *x, const struct oracle_step *p, const struct side *s,
+                          int indent) {
+    buf_printf(x->out, "#pragma unroll\n%*sfor (int %s = 0; %s < %s; %s++) {\n", indent, "",
+               s->index, s->index, s->count, s->index);
+    for (size_t i = 0; i < p->naxes; i++)
+        if (has_axis(s->axes, i))
+            buf_printf(x->out, "%*sconst int64_t %.*s = %s[%s].%.*s;\n", indent + 4, "",
+                       STR_ARG(axis_name(x, p, i)), s->place, s->index,
+                       STR_ARG(axis_name(x, p, i)));
+}
+
+/* Before a run: where its first term reads. */
+static void put_side_start(struct oracle_text *x, const struct oracle_step *p,
+                           const struct side *s) {
+    if (!s->w.read)
+        return;
+    str name = arena_printf(x->a, "%s_walk[%s]", s->place, s->index);
+    buf_printf(x->out, "            %swalk<%s> %s_walk[%s];\n", s->w.padded ? "padded_" : "",
+               oracle_dtype(x->t->tensors[s->w.read->ref].dtype), s->place, s->count);
+    put_side_loop(x, p, s, 12);
+    put_walk(x, p, &s->w, arena_cstr(x->a, name));
+    buf_puts(x->out, S("            }\n"));
+}
+
+/* A term: the factor, for all rows or columns of the block. */
+static void put_factor(struct oracle_text *x, const struct oracle_step *p, const struct side *s) {
     struct oracle_code c = oracle_code_begin(x, p->s, false, 20);
     c.checked = p->checked;
-    buf_printf(x->out, "#pragma unroll\n                for (int %s = 0; %s < %s; %s++) {\n", index,
-               index, first ? "ROWS" : "COLUMNS", index);
-    for (size_t i = 0; i < p->naxes; i++)
-        if (has_axis(axes, i))
-            buf_printf(x->out, "%*sconst int64_t %.*s = %s[%s].%.*s;\n", c.indent, "",
-                       STR_ARG(axis_name(x, p, i)), line, index, STR_ARG(axis_name(x, p, i)));
-    struct oracle_operand v = oracle_put_value(&c, p->e->args[0]->args[which], true);
-    buf_printf(x->out, "%*s%s[%s] = %.*s;\n                }\n", c.indent, "", first ? "x" : "y",
-               index, STR_ARG(v.text));
+    if (s->w.read) {
+        buf_printf(x->out,
+                   "#pragma unroll\n                for (int %s = 0; %s < %s; %s++)\n"
+                   "                    %s[%s] = %s_walk[%s].next();\n",
+                   s->index, s->index, s->count, s->index, s->value, s->index, s->place, s->index);
+        return;
+    }
+    put_side_loop(x, p, s, 16);
+    struct oracle_operand v = oracle_put_value(&c, s->factor, true);
+    buf_printf(x->out, "%*s%s[%s] = %.*s;\n                }\n", c.indent, "", s->value, s->index,
+               STR_ARG(v.text));
     oracle_code_end(&c);
 }
+
+/* ---- chains ---- */
 
 static void put_chain(struct oracle_text *x, const struct oracle_step *p) {
     const struct reduce *r = p->e->reduce;
     str inner = oracle_variable(x, p->s, r->vars[r->nvars - 1].var);
+    struct side side[2] = {side_of(x, p, 0), side_of(x, p, 1)};
     buf_printf(x->out,
                "        for (int rest = some; rest > 0;) {\n"
-               "            const int run = (int)smaller(rest, %.*shi - %.*s);\n"
+               "            const int run = (int)smaller(rest, %.*shi - %.*s);\n",
+               STR_ARG(inner), STR_ARG(inner));
+    for (int k = 0; k < 2; k++)
+        put_side_start(x, p, &side[k]);
+    buf_printf(x->out,
                "            for (int i = 0; i < run; i++, %.*s++) {\n"
                "                double x[ROWS], y[COLUMNS];\n",
-               STR_ARG(inner), STR_ARG(inner), STR_ARG(inner));
-    put_factor(x, p, 0);
-    put_factor(x, p, 1);
+               STR_ARG(inner));
+    for (int k = 0; k < 2; k++)
+        put_factor(x, p, &side[k]);
     buf_puts(x->out, S("#pragma unroll\n"
                        "                for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
                        "                    for (int v = 0; v < COLUMNS; v++)\n"
@@ -236,7 +385,9 @@ void oracle_put_block_kernel(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
     uint32_t all = (UINT32_C(1) << p->naxes) - 1, common = all & ~(p->row_axes | p->column_axes);
     bool rows_run = has_axis(p->row_axes, p->naxes - 1);
-    oracle_put_kernel_head(x, "block", k);
+    /* Three blocks a multiprocessor: what spills then is used between runs of terms, not in them.
+     */
+    oracle_put_kernel_head(x, "__launch_bounds__(ORACLE_BLOCK, 3) ", "block", k);
     buf_printf(x->out,
                "    const int64_t rows = %.*s, columns = %.*s, common = %.*s;\n"
                "    const block_place t = place_block<%s>(op.tile, n);\n"

@@ -304,20 +304,20 @@ static void put_coordinates(struct oracle_text *x, const struct oracle_step *p) 
                    STR_ARG(oracle_variable(x, p->s, p->axis[i])), i, i, i);
 }
 
-void oracle_put_kernel_head(struct oracle_text *x, const char *name, size_t k) {
+void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, const char *name, size_t k) {
     buf_printf(
         x->out,
-        "extern \"C\" __global__ void oracle_%s_%zu(const __grid_constant__ oracle_op op) {\n"
+        "extern \"C\" __global__ void %soracle_%s_%zu(const __grid_constant__ oracle_op op) {\n"
         "    const oracle_world *o = op.world;\n    const oracle_array a = o->array[%zu];\n"
         "    const int64_t n = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n",
-        name, k, k);
+        bounds, name, k, k);
 }
 
 /* A thread a result, or a segment of its terms. */
 static void put_reduce_kernel(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
     str arguments = oracle_arguments(x, p);
-    oracle_put_kernel_head(x, "reduce", k);
+    oracle_put_kernel_head(x, "", "reduce", k);
     buf_puts(x->out, S("    if (n >= a.count * op.segments)\n        return;\n"
                        "    const int64_t i = n / op.segments;\n    int64_t rest = i;\n"));
     put_coordinates(x, p);
@@ -453,7 +453,7 @@ static void put_define(struct oracle_text *x, size_t k) {
                STR_ARG(oracle_parameters(x, p)));
     put_array_place(x, k, "NAN");
     buf_puts(x->out, S("    return a.value[i];\n}\n"));
-    oracle_put_kernel_head(x, "define", k);
+    oracle_put_kernel_head(x, "", "define", k);
     buf_puts(x->out, S("    if (n >= a.count)\n        return;\n    int64_t rest = n;\n"));
     put_coordinates(x, p);
     struct oracle_operand v = oracle_put_plain_reduce(&c, p->e);

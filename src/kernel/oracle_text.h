@@ -59,7 +59,8 @@ void oracle_put_source(struct oracle_text *x, size_t at, size_t len);
 
 /* oracle_reduce.c */
 void oracle_put_step(struct oracle_text *x, size_t k);
-void oracle_put_kernel_head(struct oracle_text *x, const char *name, size_t k);
+/* bounds: "__launch_bounds__(…) ", or nothing. */
+void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, const char *name, size_t k);
 /* A definition's reduction that has no memory: the value, written in place. */
 struct oracle_operand oracle_put_plain_reduce(struct oracle_code *c, const struct expr *e);
 
