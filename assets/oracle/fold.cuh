@@ -128,7 +128,8 @@ __device__ __noinline__ static void row_close(row_of<LEVELS> &r, const oracle_fo
 }
 
 // The chain is as long as it may be. c stays in registers: nobody is given its address.
-__device__ static inline void row_carry(row &r, chain &c, const oracle_fold &f) {
+template <int LEVELS>
+__device__ static inline void row_carry(row_of<LEVELS> &r, chain &c, const oracle_fold &f) {
     const oracle_fold own = f;
     r.c = c;
     row_close(r, own);
@@ -162,8 +163,9 @@ __device__ static inline void chain_product(chain &c, const oracle_fold &f, valu
 
 // A term that a guard has selected, or may have; at: its place, for argmax. c is the chain of r,
 // held by the caller.
-__device__ static inline void row_add(row &r, chain &c, const oracle_fold &f, value t, value guard,
-                                      int64_t at) {
+template <int LEVELS>
+__device__ static inline void row_add(row_of<LEVELS> &r, chain &c, const oracle_fold &f, value t,
+                                      value guard, int64_t at) {
     const bool doubtful = guard.e > 0;
     if (is_extreme(f)) {
         if (take_extreme(f, c.s, c.e, t, doubtful) || c.count == 0)
@@ -224,13 +226,13 @@ __device__ static inline void look_at_product(int &seen, double &s, const oracle
         seen |= SEEN_OVERFLOW;
 }
 
-// A chain that is not full is the last.
+// A chain that is not full is the last; e: the variances of its terms.
 template <int LEVELS>
 __device__ __noinline__ static void row_take_products(row_of<LEVELS> &r, const oracle_fold &f,
-                                                      products p, int length) {
+                                                      products p, double e, int length) {
     chain &c = r.c;
     c.s = p.s;
-    c.e = f.relative2 * p.w;
+    c.e = e + f.relative2 * p.w;
     c.q = p.q;
     c.a = p.a;
     c.w = p.w;
@@ -239,8 +241,71 @@ __device__ __noinline__ static void row_take_products(row_of<LEVELS> &r, const o
     if (length < CHAIN)
         return;
     row_close(r, f);
-    c.s = c.e = c.q = c.a = c.w = 0;
+    c.s = c.e = c.q = c.a = c.w = c.run = 0;
     c.length = 0;
+}
+
+// ---- contractions of factors that carry errors ----
+
+// What row_add does, for ordinary terms of a chain that are products: the parts of their variances
+// that go with their squares are added at the end. A chain that comes to something odd is left to
+// row_add.
+struct sums {
+    double s, e, q, a, w, last, run, lost;
+};
+
+__device__ static inline double number_of(double x) {
+    return x;
+}
+__device__ static inline double number_of(value x) {
+    return x.v;
+}
+
+// The variance of a product, beside its own rounding, and more: as mul says.
+__device__ static inline double through_product(value x, double y, double more) {
+    return fma(y * y, x.e, more);
+}
+__device__ static inline double through_product(double x, value y, double more) {
+    return fma(x * x, y.e, more);
+}
+__device__ static inline double through_product(value x, value y, double more) {
+    return fma(x.v * x.v, y.e, fma(y.v * y.v, x.e, fma(WORST * WORST * x.e, y.e, more)));
+}
+
+template <class X, class Y>
+__device__ static inline void sums_add(sums &c, const oracle_fold &f, X x, Y y) {
+    const double v = number_of(x) * number_of(y), s = c.s + v, bit = 0x1p-24 * fabs(s);
+    const double run = fabs(v - c.last) <= bit ? c.run : 0; // it rounds like the one before
+    c.s = s;
+    c.e = through_product(x, y, c.e);
+    if (v != 0)
+        c.e += LEAST2;
+    c.run = run;
+    if (fabs(v) <= 4 * bit) {
+        c.lost += v;
+    } else {
+        c.q = fma(s, fma(2, run, s), c.q);
+        c.run += s;
+    }
+    c.last = v;
+    if (f.truncation > 0)
+        c.a += s;
+    c.w = fma(v, v, c.w);
+}
+
+__device__ static inline bool sums_are_odd(const sums &c, const oracle_fold &f) {
+    const double most2 = f.most * f.most;
+    return !(c.q <= most2) || !(c.w <= most2) || !(fabs(c.s) <= f.most) || !(c.e <= DOUBLE_MOST);
+}
+
+template <int LEVELS>
+__device__ __noinline__ static void row_take_sums(row_of<LEVELS> &r, const oracle_fold &f, sums p,
+                                                  int length) {
+    chain &c = r.c;
+    c.lost = p.lost;
+    c.last = p.last;
+    c.run = p.run;
+    row_take_products(r, f, products{p.s, p.q, p.a, p.w}, p.e + UNIT2 * p.w, length);
 }
 
 // What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by

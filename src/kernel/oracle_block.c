@@ -204,13 +204,17 @@ struct side {
     uint32_t axes;
     const struct expr *factor;
     struct walked w;
+    bool exact; /* it is a double, not a value */
 };
 
 static struct side side_of(struct oracle_text *x, const struct oracle_step *p, int which) {
     const struct expr *factor = p->e->args[0]->args[which];
-    struct side rows = {"row", "u", "ROWS", "x", p->row_axes, factor, walked_of(x, p, factor)};
-    struct side columns = {"column", "v", "COLUMNS", "y", p->column_axes, factor, rows.w};
-    return which == 0 ? rows : columns;
+    struct side rows = {"row", "u", "ROWS", "x", p->row_axes, factor, walked_of(x, p, factor),
+                        true};
+    struct side columns = {"column", "v", "COLUMNS", "y", p->column_axes, factor, rows.w, true};
+    struct side s = which == 0 ? rows : columns;
+    s.exact = oracle_exact(x->t, factor, true);
+    return s;
 }
 
 static void put_side_loop(struct oracle_text *x, const struct oracle_step *p, const struct side *s,
@@ -267,30 +271,56 @@ static void put_chain(struct oracle_text *x, const struct oracle_step *p) {
                STR_ARG(inner), STR_ARG(inner));
     for (int k = 0; k < 2; k++)
         put_side_start(x, p, &side[k]);
-    buf_printf(x->out,
-               "            for (int i = 0; i < run; i++, %.*s++) {\n"
-               "                double x[ROWS], y[COLUMNS];\n",
-               STR_ARG(inner));
-    for (int k = 0; k < 2; k++)
+    buf_printf(x->out, "            for (int i = 0; i < run; i++, %.*s++) {\n", STR_ARG(inner));
+    for (int k = 0; k < 2; k++) {
+        buf_printf(x->out, "                %s %s[%s];\n", side[k].exact ? "double" : "value",
+                   side[k].value, side[k].count);
         put_factor(x, p, &side[k]);
-    buf_puts(x->out, S("#pragma unroll\n"
-                       "                for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
-                       "                    for (int v = 0; v < COLUMNS; v++)\n"
-                       "                        products_add(c[u][v], f, x[u], y[v]);\n"
-                       "            }\n            rest -= run;\n"));
+    }
+    buf_printf(x->out,
+               "#pragma unroll\n"
+               "                for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
+               "                    for (int v = 0; v < COLUMNS; v++)\n"
+               "                        %s_add(c[u][v], f, x[u], y[v]);\n"
+               "            }\n            rest -= run;\n",
+               p->product ? "products" : "sums");
     put_next_run(x, p);
     buf_puts(x->out, S("        }\n"));
 }
 
+/* Opens a loop over all results of the block. */
+static void put_each(struct oracle_text *x) {
+    buf_puts(x->out, S("#pragma unroll\n        for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
+                       "            for (int v = 0; v < COLUMNS; v++) {\n"
+                       "                row_of<LEVELS> &d = r[u * COLUMNS + v];\n"));
+}
+
+static void put_chain_start(struct oracle_text *x, const struct oracle_step *p) {
+    buf_printf(x->out, "        %s c[ROWS][COLUMNS] = {};\n", p->product ? "products" : "sums");
+    if (p->product)
+        return;
+    put_each(x);
+    buf_puts(x->out, S("                c[u][v].last = d.c.last;\n"
+                       "                c[u][v].lost = d.c.lost;\n            }\n"));
+}
+
 static void put_chain_end(struct oracle_text *x, size_t k) {
-    buf_printf(x->out,
-               "#pragma unroll\n        for (int u = 0; u < ROWS; u++)\n#pragma unroll\n"
-               "            for (int v = 0; v < COLUMNS; v++) {\n"
-               "                row_of<LEVELS> &d = r[u * COLUMNS + v];\n"
-               "                if (products_are_odd(c[u][v], f))\n"
-               "                    d.c.seen = look_%zu(o%.*s, first, some, d.c.seen);\n"
-               "                row_take_products(d, own, c[u][v], some);\n            }\n",
-               k, STR_ARG(result_arguments(x, &x->plan.steps[k])));
+    const struct oracle_step *p = &x->plan.steps[k];
+    str arguments = result_arguments(x, p);
+    put_each(x);
+    if (p->product)
+        buf_printf(x->out,
+                   "                if (products_are_odd(c[u][v], f))\n"
+                   "                    d.c.seen = look_%zu(o%.*s, first, some, d.c.seen);\n"
+                   "                row_take_products(d, own, c[u][v], 0, some);\n",
+                   k, STR_ARG(arguments));
+    else
+        buf_printf(x->out,
+                   "                if (sums_are_odd(c[u][v], f))\n"
+                   "                    terms_%zu(o, d%.*s, first, some);\n                else\n"
+                   "                    row_take_sums(d, own, c[u][v], some);\n",
+                   k, STR_ARG(arguments));
+    buf_puts(x->out, S("            }\n"));
 }
 
 static void put_terms(struct oracle_text *x, size_t k) {
@@ -323,12 +353,13 @@ void oracle_put_products(struct oracle_text *x, size_t k) {
                k, k, k, STR_ARG(common_text(x, p, "int64_t ")), k);
     put_first_term(x, p);
     buf_puts(x->out, S("    for (; left > 0; first += CHAIN, left -= CHAIN) {\n"
-                       "        const int some = (int)smaller(left, CHAIN);\n"
-                       "        products c[ROWS][COLUMNS] = {};\n"));
+                       "        const int some = (int)smaller(left, CHAIN);\n"));
+    put_chain_start(x, p);
     put_chain(x, p);
     put_chain_end(x, k);
     buf_puts(x->out, S("    }\n}\n"));
-    put_terms(x, k);
+    if (p->product)
+        put_terms(x, k);
 }
 
 /* ---- the kernel ---- */

@@ -143,14 +143,17 @@ static void set_fold(const struct task *t, struct oracle_step *p) {
         p->product = pattern_is_contraction(p->e);
         p->fold.relative2 += rules.unit2;
     }
+    p->uncertain = sum && all && body->kind == EXPR_MUL && body->value_kind == VALUE_REAL &&
+                   !p->exact_product && pattern_is_contraction(p->e);
 }
 
 /* As many results as registers hold; the side of a factor with pads, which costs more to read, is
  * the short one. */
 static void set_block(struct oracle_step *p) {
-    enum { LONG = 4, SHORT = 2 };
+    enum { SHORT = 2 };
+    int many = p->product ? 4 : SHORT;
     p->rows = p->columns = 1;
-    if (!p->product)
+    if (!p->product && !p->uncertain)
         return;
     struct expr **factor = p->e->args[0]->args;
     uint32_t first = expr_vars(factor[0]), second = expr_vars(factor[1]);
@@ -159,8 +162,8 @@ static void set_block(struct oracle_step *p) {
         p->column_axes |= second & ~first & bit(p->axis[k]) ? bit(k) : 0;
     }
     bool both = p->row_axes && p->column_axes, narrow = holds_pad(factor[0]);
-    p->rows = !p->row_axes ? 1 : both && narrow ? SHORT : LONG;
-    p->columns = !p->column_axes ? 1 : both && !narrow ? SHORT : LONG;
+    p->rows = !p->row_axes ? 1 : both && narrow ? SHORT : many;
+    p->columns = !p->column_axes ? 1 : both && !narrow ? SHORT : many;
 }
 
 /* How often a variable occurs in a bound, and whether it is ever more than added. */

@@ -49,9 +49,10 @@ struct oracle_step {
     bool exact_product; /* a sum of products of two exact operands, no term left out: the sum
                          * counts their rounding */
     bool product;       /* … that is a contraction */
+    bool uncertain;     /* a contraction whose factors carry errors, no term left out */
     bool partial;       /* a sum of products that leaves terms out: not judged where they are odd */
     bool index;         /* an output that is an argmax or argmin: judged by the terms themselves */
-    uint32_t row_axes, column_axes; /* of `product`: a bit for each of axis[] */
+    uint32_t row_axes, column_axes; /* of a contraction: a bit for each of axis[] */
     int rows, columns;              /* … of the block that a thread may make; 1 by 1: none */
     struct oracle_fold fold;
 };

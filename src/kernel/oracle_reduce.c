@@ -207,12 +207,15 @@ static void put_terms(struct oracle_text *x, size_t k) {
         return;
     }
     buf_printf(x->out,
-               "__device__ __noinline__ static void terms_%zu(const oracle_world *o, row "
-               "&__restrict__ r%.*s, int64_t first, int64_t left) {\n"
+               "template <int LEVELS>\n__device__ __noinline__ static void terms_%zu(const "
+               "oracle_world *o, row_of<LEVELS> &__restrict__ r%.*s, int64_t first, int64_t left) "
+               "{\n"
                "    const oracle_fold f = fold_%zu(o);\n    chain c = r.c;\n",
                k, STR_ARG(oracle_parameters(x, p)), k);
     put_all_terms(x, p);
     buf_puts(x->out, S("    r.c = c;\n}\n"));
+    if (p->uncertain)
+        oracle_put_products(x, k);
 }
 
 /* How far away another index is that is as good as the one chosen. */
