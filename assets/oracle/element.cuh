@@ -11,13 +11,49 @@ template <> struct item<DTYPE_I32> { typedef int32_t type; };
 template <> struct item<DTYPE_I64> { typedef int64_t type; };
 template <> struct item<DTYPE_BOOL> { typedef uint8_t type; };
 
-template <dtype T> __device__ static inline double load(const void *p, int64_t i) {
-    const auto x = ((const typename item<T>::type *)p)[i];
+template <dtype T> __device__ static inline double decoded(typename item<T>::type x) {
     return T == DTYPE_F16    ? f16_decode((uint16_t)x)
            : T == DTYPE_BF16 ? bf16_decode((uint16_t)x)
            : T == DTYPE_BOOL ? (x != 0 ? 1.0 : 0.0)
                              : (double)x;
 }
+
+// No kernel of the oracle writes what it loads.
+template <dtype T> __device__ static inline double load(const void *p, int64_t i) {
+    return decoded<T>(__ldg((const typename item<T>::type *)p + i));
+}
+
+// Elements of a tensor one after the other, each `step` behind the one before.
+template <dtype T> struct walk {
+    const typename item<T>::type *at;
+    int64_t step;
+    __device__ walk() {}
+    __device__ walk(const void *p, int64_t i, int64_t step)
+        : at((const typename item<T>::type *)p + i), step(step) {}
+    __device__ double next() {
+        const auto x = __ldg(at);
+        at += step;
+        return decoded<T>(x);
+    }
+};
+
+// The same with 0 beyond the edges. One of the indices changes, to `place` and on by `by`; out: one
+// of the others is beyond.
+template <dtype T> struct padded_walk {
+    walk<T> w;
+    int64_t place, by, extent;
+    __device__ padded_walk() {}
+    __device__ padded_walk(const walk<T> &w, bool out, int64_t place, int64_t by, int64_t extent)
+        : w(w), place(place), by(by), extent(out ? 0 : extent) {}
+    __device__ double next() {
+        typename item<T>::type x = 0;
+        if (inside(place, extent))
+            x = __ldg(w.at);
+        w.at += w.step;
+        place += by;
+        return decoded<T>(x);
+    }
+};
 
 // The same where the type is not known beforehand.
 __device__ __noinline__ static double load_any(dtype t, const void *p, int64_t i) {

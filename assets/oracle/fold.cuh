@@ -5,7 +5,7 @@
 // Beside the CPU's rows: chains count the terms that are selected, as there, but where a reduction
 // is cut into segments also those left out. Terms come in the order the reduction names its
 // variables, which the CPU may change. A contraction of exact operands, all terms of which count
-// (chain_add_product), does not look for terms that are equal or lost, as the CPU's columns do not.
+// (products_add), does not look for terms that are equal or lost, as the CPU's columns do not.
 
 enum { CHAIN = 1024, CHAIN_LEVELS = 40 };
 
@@ -27,13 +27,15 @@ struct chain {
     int length, seen;
 };
 
-struct row {
+// Up to 2^LEVELS - 1 chains.
+template <int LEVELS> struct row_of {
     chain c;
     double base_s, base_e; // the chains before
     double before, bias;   // sum of the chains before; of all partial sums
     int64_t full;          // levels in use; number of chains before
-    double level_s[CHAIN_LEVELS], level_e[CHAIN_LEVELS];
+    double level_s[LEVELS], level_e[LEVELS];
 };
+typedef row_of<CHAIN_LEVELS> row;
 
 __device__ static inline bool is_extreme(const oracle_fold &f) {
     return f.op == REDUCTION_MAX || f.op == REDUCTION_MIN || f.op == REDUCTION_ARGMAX ||
@@ -44,7 +46,8 @@ __device__ static inline double wanted(const oracle_fold &f) {
     return f.op == REDUCTION_MAX || f.op == REDUCTION_ARGMAX ? 1 : -1;
 }
 
-__device__ static inline void row_start(row &r, const oracle_fold &f) {
+template <int LEVELS>
+__device__ static inline void row_start(row_of<LEVELS> &r, const oracle_fold &f) {
     r.c = chain{};
     r.c.s = is_extreme(f) ? -INFINITY * wanted(f) : f.op == REDUCTION_PROD ? 1 : 0;
     r.base_s = r.base_e = r.before = r.bias = 0;
@@ -95,7 +98,9 @@ __device__ static inline double chain_variance(const oracle_fold &f, const chain
 }
 
 // A closed chain, or a segment of them, joins those before it like a carry.
-__device__ __noinline__ static void row_join(row &r, const oracle_fold &f, double s, double e) {
+template <int LEVELS>
+__device__ __noinline__ static void row_join(row_of<LEVELS> &r, const oracle_fold &f, double s,
+                                             double e) {
     int k = 0;
     for (; r.full >> k & 1; k++) {
         s += r.level_s[k];
@@ -104,7 +109,7 @@ __device__ __noinline__ static void row_join(row &r, const oracle_fold &f, doubl
     r.level_s[k] = s;
     r.level_e[k] = e;
     r.full++;
-    for (k++; k < CHAIN_LEVELS; k++)
+    for (k++; k < LEVELS; k++)
         if (r.full >> k & 1) {
             s += r.level_s[k];
             e += r.level_e[k] + f.unit2 * s * s;
@@ -114,7 +119,8 @@ __device__ __noinline__ static void row_join(row &r, const oracle_fold &f, doubl
     note_partial(r.c, f, s);
 }
 
-__device__ __noinline__ static void row_close(row &r, const oracle_fold &f) {
+template <int LEVELS>
+__device__ __noinline__ static void row_close(row_of<LEVELS> &r, const oracle_fold &f) {
     const chain &c = r.c;
     r.bias += c.length * r.before + c.a;
     r.before += c.s;
@@ -122,7 +128,8 @@ __device__ __noinline__ static void row_close(row &r, const oracle_fold &f) {
 }
 
 // The chain is as long as it may be. c stays in registers: nobody is given its address.
-__device__ static inline void row_carry(row &r, chain &c, const oracle_fold &f) {
+template <int LEVELS>
+__device__ static inline void row_carry(row_of<LEVELS> &r, chain &c, const oracle_fold &f) {
     const oracle_fold own = f;
     r.c = c;
     row_close(r, own);
@@ -156,8 +163,9 @@ __device__ static inline void chain_product(chain &c, const oracle_fold &f, valu
 
 // A term that a guard has selected, or may have; at: its place, for argmax. c is the chain of r,
 // held by the caller.
-__device__ static inline void row_add(row &r, chain &c, const oracle_fold &f, value t, value guard,
-                                      int64_t at) {
+template <int LEVELS>
+__device__ static inline void row_add(row_of<LEVELS> &r, chain &c, const oracle_fold &f, value t,
+                                      value guard, int64_t at) {
     const bool doubtful = guard.e > 0;
     if (is_extreme(f)) {
         if (take_extreme(f, c.s, c.e, t, doubtful) || c.count == 0)
@@ -188,32 +196,116 @@ __device__ static inline value summed_product(double x, double y) {
     return fabs(v) <= FLOAT_MOST ? value(v) : mul(x, y);
 }
 
-// The same in a contraction. What is out of the ordinary is
-// found at the end of a chain; then its terms are gone through once more, to LOOK.
-template <bool LOOK>
-__device__ static inline void chain_add_product(chain &c, const oracle_fold &f, double x, double y) {
-    const double v = x * y;
-    if (LOOK) {
-        c.seen |= see(f, mul(x, y));
-        c.last += v;
-        note_partial(c, f, c.last);
-        return;
-    }
-    c.s += v;
-    c.q += v == 0 ? 0 : c.s * c.s;
-    c.a += c.s;
-    c.w += v * v;
-    c.length++;
+// The same in a contraction, up to a chain of them: nothing but sums, so that a thread can make
+// several results at once. What is out of the ordinary is found at the end; then the terms of that
+// result are gone through once more, to look.
+struct products {
+    double s, q, a, w;
+};
+
+// A double holds the product of two operands, so that it need not be rounded by itself.
+__device__ static inline void products_add(products &c, const oracle_fold &f, double x, double y) {
+    c.s = fma(x, y, c.s);
+    if (x != 0 && y != 0)
+        c.q = fma(c.s, c.s, c.q);
+    if (f.truncation > 0)
+        c.a += c.s;
+    c.w = fma(x * x, y * y, c.w);
 }
 
-__device__ static inline bool chain_is_odd(const chain &c, const oracle_fold &f) {
+__device__ static inline bool products_are_odd(const products &c, const oracle_fold &f) {
     return !(c.q <= f.most * f.most) || !(fabs(c.s) <= f.most);
 }
 
-__device__ static inline void chain_end_products(chain &c, const oracle_fold &f) {
-    c.e += f.relative2 * c.w;
-    c.count += c.length;
-    c.last = 0;
+// s: the partial sum before the term x*y.
+__device__ static inline void look_at_product(int &seen, double &s, const oracle_fold &f, double x,
+                                              double y) {
+    seen |= see(f, mul(x, y));
+    s += x * y;
+    if (fabs(s) > f.most && !seen)
+        seen |= SEEN_OVERFLOW;
+}
+
+// A chain that is not full is the last; e: the variances of its terms.
+template <int LEVELS>
+__device__ __noinline__ static void row_take_products(row_of<LEVELS> &r, const oracle_fold &f,
+                                                      products p, double e, int length) {
+    chain &c = r.c;
+    c.s = p.s;
+    c.e = e + f.relative2 * p.w;
+    c.q = p.q;
+    c.a = p.a;
+    c.w = p.w;
+    c.length = length;
+    c.count += length;
+    if (length < CHAIN)
+        return;
+    row_close(r, f);
+    c.s = c.e = c.q = c.a = c.w = c.run = 0;
+    c.length = 0;
+}
+
+// ---- contractions of factors that carry errors ----
+
+// What row_add does, for ordinary terms of a chain that are products: the parts of their variances
+// that go with their squares are added at the end. A chain that comes to something odd is left to
+// row_add.
+struct sums {
+    double s, e, q, a, w, last, run, lost;
+};
+
+__device__ static inline double number_of(double x) {
+    return x;
+}
+__device__ static inline double number_of(value x) {
+    return x.v;
+}
+
+// The variance of a product, beside its own rounding, and more: as mul says.
+__device__ static inline double through_product(value x, double y, double more) {
+    return fma(y * y, x.e, more);
+}
+__device__ static inline double through_product(double x, value y, double more) {
+    return fma(x * x, y.e, more);
+}
+__device__ static inline double through_product(value x, value y, double more) {
+    return fma(x.v * x.v, y.e, fma(y.v * y.v, x.e, fma(WORST * WORST * x.e, y.e, more)));
+}
+
+template <class X, class Y>
+__device__ static inline void sums_add(sums &c, const oracle_fold &f, X x, Y y) {
+    const double v = number_of(x) * number_of(y), s = c.s + v, bit = 0x1p-24 * fabs(s);
+    const double run = fabs(v - c.last) <= bit ? c.run : 0; // it rounds like the one before
+    c.s = s;
+    c.e = through_product(x, y, c.e);
+    if (v != 0)
+        c.e += LEAST2;
+    c.run = run;
+    if (fabs(v) <= 4 * bit) {
+        c.lost += v;
+    } else {
+        c.q = fma(s, fma(2, run, s), c.q);
+        c.run += s;
+    }
+    c.last = v;
+    if (f.truncation > 0)
+        c.a += s;
+    c.w = fma(v, v, c.w);
+}
+
+__device__ static inline bool sums_are_odd(const sums &c, const oracle_fold &f) {
+    const double most2 = f.most * f.most;
+    return !(c.q <= most2) || !(c.w <= most2) || !(fabs(c.s) <= f.most) || !(c.e <= DOUBLE_MOST);
+}
+
+template <int LEVELS>
+__device__ __noinline__ static void row_take_sums(row_of<LEVELS> &r, const oracle_fold &f, sums p,
+                                                  int length) {
+    chain &c = r.c;
+    c.lost = p.lost;
+    c.last = p.last;
+    c.run = p.run;
+    row_take_products(r, f, products{p.s, p.q, p.a, p.w}, p.e + UNIT2 * p.w, length);
 }
 
 // What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by
@@ -248,7 +340,9 @@ __device__ static inline value finish(const oracle_fold &f, const chain &c, valu
 }
 
 // The result of the terms so far.
-__device__ static inline value row_result(const row &r, const chain &c, const oracle_fold &f) {
+template <int LEVELS>
+__device__ static inline value row_result(const row_of<LEVELS> &r, const chain &c,
+                                          const oracle_fold &f) {
     value d(c.s, c.e);
     if (f.op == REDUCTION_SUM || f.op == REDUCTION_MEAN) {
         const double bias = f.truncation * (r.bias + c.length * r.before + c.a);
@@ -283,7 +377,9 @@ __device__ static inline void put_result(const oracle_array &a, int64_t *odd, in
 
 // All segments but the last are the same power of two of chains, so that adding segments in pairs
 // is adding their chains in pairs.
-__device__ static inline void put_part(oracle_part *out, const row &r, const oracle_fold &f) {
+template <int LEVELS>
+__device__ static inline void put_part(oracle_part *out, const row_of<LEVELS> &r,
+                                       const oracle_fold &f) {
     const chain &c = r.c;
     oracle_part p = {c.s, c.e, c.s, c.a, c.lost, c.count, c.doubt, c.doubts, c.at, c.seen};
     if (!is_extreme(f)) {
@@ -296,4 +392,35 @@ __device__ static inline void put_part(oracle_part *out, const row &r, const ora
         }
     }
     *out = p;
+}
+
+// ---- several results a thread ----
+
+// The first row and column of results of thread n, and what is left of n. A warp's lie side by side
+// along the axes that do in memory: the rows or, if not ROWS_RUN, the columns.
+struct block_place {
+    int64_t row, column, rest;
+};
+template <bool ROWS_RUN>
+__device__ static inline block_place place_block(const oracle_tile &t, int64_t n) {
+    const int64_t lane = n % 32, tile = n / 32;
+    const int64_t down = (t.row_step + t.lane_rows - 1) / t.lane_rows;
+    const int64_t across = (t.column_step + t.lane_columns - 1) / t.lane_columns;
+    const int64_t row = ROWS_RUN ? tile % down : tile / across % down;
+    const int64_t column = ROWS_RUN ? tile / down % across : tile % across;
+    return {row * t.lane_rows + (ROWS_RUN ? lane % t.lane_rows : lane / t.lane_columns),
+            column * t.lane_columns + (ROWS_RUN ? lane / t.lane_rows : lane % t.lane_columns),
+            tile / (down * across)};
+}
+
+// One of them; segment: which of its segments.
+template <int LEVELS>
+__device__ __noinline__ static void put_block_result(const oracle_op &op, const oracle_array &a,
+                                                     int64_t *odd, const row_of<LEVELS> &r,
+                                                     const oracle_fold &f, int64_t i,
+                                                     int64_t segment) {
+    if (op.segments > 1)
+        put_part((oracle_part *)op.out + i * op.segments + segment, r, f);
+    else
+        put_result(a, odd, i, row_result(r, r.c, f), 0.0);
 }

@@ -558,11 +558,15 @@ static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
 }
 
 bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
+    enum {
+        THREADS_WANTED = 1 << 17
+    }; /* twice what a large GPU holds of those with many registers */
     struct gpu_judge *j = mem_alloc(sizeof *j);
     struct sandbox_report report;
     *out = (struct judge_ops){j, take_task, prepare, compare, dump};
-    j->engine = (struct engine){j,           engine_alloc, engine_free, engine_launch, engine_fetch,
-                                engine_send, engine_zero};
+    j->engine =
+        (struct engine){j,           engine_alloc, engine_free,   engine_launch, engine_fetch,
+                        engine_send, engine_zero,  THREADS_WANTED};
     if (!role_sandbox(true, &report, err) || !cuda_open(&j->cuda, ordinal, err) ||
         !vmm_granularity(&j->cuda, &j->memory.granule, err))
         return err_wrap(err, "judge");

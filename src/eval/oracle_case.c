@@ -12,7 +12,8 @@ enum {
     CHAIN_TERMS = 1024,  /* assets/oracle/fold.cuh */
     GUARDED_CHAINS = 16, /* where a guard selects terms, segments end in chains that are not full */
     SPLIT_TERMS = 4096,  /* results with fewer terms are not worth sharing */
-    THREADS_WANTED = 1 << 17,
+    WARP = 32,
+    WARP_NARROW = 4, /* of its threads, along the axes that do not run through memory */
 };
 
 /* ---- sizes ---- */
@@ -55,9 +56,18 @@ static int64_t terms_of(const struct inst *in, const struct oracle_step *p) {
     return terms;
 }
 
-/* Threads share a result in segments of 2^k chains, so that there are enough of them. */
+/* Segments of 2^k chains for each of `units` threads, so that there are enough of them. */
+static void cut(int64_t terms, int64_t each, int64_t units, int64_t wanted,
+                struct oracle_memory *m) {
+    while ((terms + each - 1) / each > wanted / units)
+        each *= 2;
+    m->segments = (terms + each - 1) / each;
+    m->terms = m->segments > 1 ? each : INT64_MAX;
+}
+
+/* Threads share a result where there are few. */
 static void split(const struct inst *in, const struct oracle_step *p, int64_t results,
-                  struct oracle_memory *m) {
+                  int64_t wanted, struct oracle_memory *m) {
     enum reduction op = p->e->reduce->op;
     bool distance = (op == REDUCTION_ARGMAX || op == REDUCTION_ARGMIN) && !p->exact && !p->index;
     int64_t terms = p->fixed && p->scanned < 0 ? terms_of(in, p) : 0;
@@ -65,12 +75,51 @@ static void split(const struct inst *in, const struct oracle_step *p, int64_t re
     m->segments = 1;
     m->terms = INT64_MAX;
     if (terms < SPLIT_TERMS || op == REDUCTION_PROD || distance || results <= 0 ||
-        results >= THREADS_WANTED / 2)
+        results >= wanted / 2)
         return;
-    while ((terms + each - 1) / each > THREADS_WANTED / results)
-        each *= 2;
-    m->segments = (terms + each - 1) / each;
-    m->terms = m->segments > 1 ? each : INT64_MAX;
+    cut(terms, each, results, wanted, m);
+}
+
+static int64_t pieces(int64_t n, int64_t each) {
+    return (n + each - 1) / each;
+}
+
+/* A warp's threads: mostly along the axes that the last one is of, as far as there are others. */
+static struct oracle_tile tile_of(const struct oracle_step *p, const struct oracle_array *a,
+                                  int64_t *common) {
+    int64_t rows = 1, columns = 1;
+    *common = 1;
+    for (size_t k = 0; k < p->naxes; k++)
+        *(p->row_axes >> k & 1 ? &rows : p->column_axes >> k & 1 ? &columns : common) *= a->n[k];
+    struct oracle_tile t = {pieces(rows, p->rows), pieces(columns, p->columns), WARP, 1};
+    bool rows_run = p->row_axes >> (p->naxes - 1) & 1;
+    int64_t other = rows_run ? t.column_step : t.row_step, narrow = 1;
+    while (narrow < WARP_NARROW && narrow < other)
+        narrow *= 2;
+    t.lane_rows = rows_run ? WARP / narrow : narrow;
+    t.lane_columns = WARP / t.lane_rows;
+    return t;
+}
+
+/* Whether a thread makes several results, given that there are enough of them or of their terms. */
+static void set_blocks(const struct inst *in, const struct oracle_step *p,
+                       const struct oracle_array *a, int64_t wanted, struct oracle_memory *m) {
+    enum { CHAINS = 1 << (ORACLE_LEVELS - 1) };
+    int64_t terms = terms_of(in, p), common;
+    struct oracle_memory blocked = {.segments = 1, .terms = INT64_MAX};
+    if (p->rows * p->columns == 1 || a->count <= 0 || terms == 0)
+        return;
+    blocked.tile = tile_of(p, a, &common);
+    int64_t units = blocked.tile.row_step * blocked.tile.column_step * common;
+    if (units < wanted / 2 && terms >= SPLIT_TERMS)
+        cut(terms, CHAIN_TERMS, units, wanted, &blocked);
+    if (units * blocked.segments < wanted / 2 ||
+        (blocked.terms < terms ? blocked.terms : terms) > (int64_t)CHAINS * CHAIN_TERMS)
+        return;
+    blocked.threads = pieces(blocked.tile.row_step, blocked.tile.lane_rows) *
+                      pieces(blocked.tile.column_step, blocked.tile.lane_columns) * WARP * common *
+                      blocked.segments;
+    *m = blocked;
 }
 
 static size_t planes_of(const struct oracle_step *p) {
@@ -86,8 +135,11 @@ static bool shape_array(struct oracle_case *c, size_t k, struct err *err) {
         a->count = c->in->tensors[p->tensor].count;
     else
         ok = reduce_shape(c->in, p, a);
-    if (ok && p->kind == ORACLE_REDUCE)
-        split(c->in, p, a->count, m);
+    if (ok && p->kind == ORACLE_REDUCE) {
+        int64_t wanted = c->o->e->threads;
+        split(c->in, p, a->count, wanted, m);
+        set_blocks(c->in, p, a, wanted, m);
+    }
     if (!ok || !mul_size((size_t)a->count, planes_of(p) * sizeof(double), &m->bytes))
         return err_set(err, ERR_INPUT, "a reduction depends on too many values of its indices");
     return true;
@@ -325,8 +377,10 @@ static bool make_reduce(struct oracle_case *c, size_t k, struct err *err) {
     }
     op.segments = m->segments;
     op.terms = m->terms;
+    op.tile = m->tile;
     op.out = c->o->scratch + c->parts_offset;
-    return launch_step(c, "reduce", k, a->count * m->segments, &op, err) &&
+    return launch_step(c, m->threads ? "block" : "reduce", k,
+                       m->threads ? m->threads : a->count * m->segments, &op, err) &&
            (m->segments == 1 || join_parts(c, k, err));
 }
 

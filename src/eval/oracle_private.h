@@ -45,6 +45,8 @@ struct oracle_memory {
     bool own;                /* … of the case */
     size_t offset, bytes;    /* in the case's memory, or in the scratch */
     int64_t segments, terms; /* of a reduction: threads a result, terms a thread */
+    struct oracle_tile tile; /* … where each makes several */
+    int64_t threads;         /* … and how many there are then; 0: each makes one */
 };
 
 struct oracle_case {

@@ -91,6 +91,7 @@ static void put_sizes(struct oracle_text *x) {
     SIZE(oracle_tensor);
     SIZE(oracle_array);
     SIZE(oracle_world);
+    SIZE(oracle_tile);
     SIZE(oracle_op);
     SIZE(oracle_join);
     SIZE(oracle_part);

@@ -4,6 +4,7 @@
  *     at_x, inside_x    the place of an element, and whether there is one
  *     element_x         an element of an input, or of what inputs are defined from, made anew
  *     read_x            an element as the mathematics reads it
+ *     padded_x          … or another value where there is none
  *
  * An inout tensor is read as it was before the run: its elements are made anew. */
 #include "kernel/oracle_text.h"
@@ -37,7 +38,7 @@ void oracle_put_places(struct oracle_text *x) {
                    "    const oracle_tensor &t = o->tensor[%zu];\n    return true",
                    STR_ARG(t->name), STR_ARG(parameters), i);
         for (size_t k = 0; k < t->rank; k++)
-            buf_printf(x->out, " && inside(c%zu, t.extent[%zu])", k, k);
+            buf_printf(x->out, " & inside(c%zu, t.extent[%zu])", k, k);
         buf_puts(x->out, S(";\n}\n"));
     }
 }
@@ -233,6 +234,25 @@ static str limits(struct oracle_text *x, enum dtype t) {
                         STR_ARG(oracle_number(x, hi)));
 }
 
+bool oracle_is_loaded(const struct tensor *t) {
+    return tensor_is_input(t) && t->role != TENSOR_INOUT && t->dtype != DTYPE_F64 && t->rank > 0;
+}
+
+/* Loads in either case, from the first element if need be: without a branch, loops keep the sizes
+ * they go by in registers. */
+static void put_padded_read(struct oracle_text *x, size_t tensor) {
+    const struct tensor *t = &x->t->tensors[tensor];
+    str places = coordinates(x, t, "");
+    buf_printf(x->out,
+               "__device__ static inline double padded_%.*s(const oracle_world *o%.*s, double "
+               "otherwise) {\n    const bool in = inside_%.*s(o%.*s);\n"
+               "    const int64_t at = at_%.*s(o%.*s);\n"
+               "    const double v = load<%s>(o->tensor[%zu].at, in ? at : 0);\n"
+               "    return in ? v : otherwise;\n}\n",
+               STR_ARG(t->name), STR_ARG(coordinates(x, t, "int64_t ")), STR_ARG(t->name),
+               STR_ARG(places), STR_ARG(t->name), STR_ARG(places), oracle_dtype(t->dtype), tensor);
+}
+
 static void put_input_read(struct oracle_text *x, size_t tensor) {
     const struct tensor *t = &x->t->tensors[tensor];
     bool real = dtype_info(t->dtype)->kind == 'f', wide = t->dtype == DTYPE_F64;
@@ -250,6 +270,8 @@ static void put_input_read(struct oracle_text *x, size_t tensor) {
                "    return %s(%.*s);\n}\n",
                wide ? "value" : "double", STR_ARG(t->name), STR_ARG(coordinates(x, t, "int64_t ")),
                wide ? "input64" : "", STR_ARG(read));
+    if (oracle_is_loaded(t))
+        put_padded_read(x, tensor);
 }
 
 static void found_point(struct oracle_text *x, size_t i, str arguments) {

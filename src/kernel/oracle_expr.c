@@ -229,7 +229,10 @@ static struct oracle_operand put_read(struct oracle_code *c, const struct expr *
                    ? arena_printf(x->a, "element_%.*s(o, at_%.*s(o%.*s))", STR_ARG(t->name),
                                   STR_ARG(t->name), STR_ARG(p.arguments))
                    : arena_printf(x->a, "read_%.*s(o%.*s)", STR_ARG(t->name), STR_ARG(p.arguments));
-    if (t->rank && (pad || c->checked || p.from_data || c->plain))
+    if (pad && exact && !c->plain && oracle_is_loaded(t))
+        read = arena_printf(x->a, "padded_%.*s(o%.*s, %.*s)", STR_ARG(t->name),
+                            STR_ARG(p.arguments), STR_ARG(otherwise.text));
+    else if (t->rank && (pad || c->checked || p.from_data || c->plain))
         read = arena_printf(x->a,
                             exact ? "inside_%.*s(o%.*s) ? %.*s : %.*s"
                                   : "inside_%.*s(o%.*s) ? value(%.*s) : value(%.*s)",

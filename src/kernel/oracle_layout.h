@@ -15,6 +15,7 @@
 #define ORACLE_AXES    8
 #define ORACLE_REGIONS 64
 #define ORACLE_BLOCK   128 /* threads */
+#define ORACLE_LEVELS  8   /* of chains, where a thread makes several results */
 
 struct oracle_tensor {
     ADDRESS(void) at; /* 0: it has no memory */
@@ -52,6 +53,13 @@ struct oracle_mismatch {
     double expected, got, estimate;
 };
 
+/* Which results a thread makes where it makes several (oracle_plan.h): rows so far apart, and
+ * columns. The 32 threads of a warp take lane_rows * lane_columns neighbours. */
+struct oracle_tile {
+    int64_t row_step, column_step;
+    int64_t lane_rows, lane_columns;
+};
+
 /* The one parameter of all kernels that work on a case. Elements are cut into as many pieces of
  * consecutive ones as the grid has blocks along x; blocks along y are the task's tensors. */
 struct oracle_op {
@@ -60,7 +68,8 @@ struct oracle_op {
     uint64_t key;            /* of poison */
     int64_t first, count;    /* elements */
     int64_t segments, terms; /* of a reduction: threads for each result, terms for each thread */
-    ADDRESS(void) out;       /* records */
+    struct oracle_tile tile;
+    ADDRESS(void) out; /* records */
     ADDRESS(struct oracle_mismatch) more;
 };
 

@@ -143,6 +143,27 @@ static void set_fold(const struct task *t, struct oracle_step *p) {
         p->product = pattern_is_contraction(p->e);
         p->fold.relative2 += rules.unit2;
     }
+    p->uncertain = sum && all && body->kind == EXPR_MUL && body->value_kind == VALUE_REAL &&
+                   !p->exact_product && pattern_is_contraction(p->e);
+}
+
+/* As many results as registers hold; the side of a factor with pads, which costs more to read, is
+ * the short one. */
+static void set_block(struct oracle_step *p) {
+    enum { SHORT = 2 };
+    int many = p->product ? 4 : SHORT;
+    p->rows = p->columns = 1;
+    if (!p->product && !p->uncertain)
+        return;
+    struct expr **factor = p->e->args[0]->args;
+    uint32_t first = expr_vars(factor[0]), second = expr_vars(factor[1]);
+    for (size_t k = 0; k < p->naxes; k++) {
+        p->row_axes |= first & ~second & bit(p->axis[k]) ? bit(k) : 0;
+        p->column_axes |= second & ~first & bit(p->axis[k]) ? bit(k) : 0;
+    }
+    bool both = p->row_axes && p->column_axes, narrow = holds_pad(factor[0]);
+    p->rows = !p->row_axes ? 1 : both && narrow ? SHORT : many;
+    p->columns = !p->column_axes ? 1 : both && !narrow ? SHORT : many;
 }
 
 /* How often a variable occurs in a bound, and whether it is ever more than added. */
@@ -241,6 +262,7 @@ static bool add_reduce(struct planning *w, const struct expr *e) {
     if (w->definition)
         return true;
     set_fold(w->p->t, p);
+    set_block(p);
     set_scan(p);
     p->always |= p->scanned >= 0;
     return true;

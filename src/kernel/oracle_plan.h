@@ -7,7 +7,12 @@
  * stands in another reduction, and where its range grows with an index (a prefix, made in one walk
  * along it). One that depends on all indices is evaluated where it is read, unless the runner gives
  * it memory: of an output, so that it is made once and not at each comparison; or because it has so
- * few results that several threads must share each. */
+ * few results that several threads must share each.
+ *
+ * A contraction reads each factor for many results. Of the axes, those that only its first factor
+ * depends on are rows, those that only the second does are columns, and a thread may make a block
+ * of `rows` by `columns` results: what it reads and computes of a factor serves a whole line of
+ * them. */
 #ifndef KERNEL_ORACLE_PLAN_H
 #define KERNEL_ORACLE_PLAN_H
 
@@ -44,8 +49,11 @@ struct oracle_step {
     bool exact_product; /* a sum of products of two exact operands, no term left out: the sum
                          * counts their rounding */
     bool product;       /* … that is a contraction */
+    bool uncertain;     /* a contraction whose factors carry errors, no term left out */
     bool partial;       /* a sum of products that leaves terms out: not judged where they are odd */
     bool index;         /* an output that is an argmax or argmin: judged by the terms themselves */
+    uint32_t row_axes, column_axes; /* of a contraction: a bit for each of axis[] */
+    int rows, columns;              /* … of the block that a thread may make; 1 by 1: none */
     struct oracle_fold fold;
 };
 

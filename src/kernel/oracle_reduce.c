@@ -2,6 +2,7 @@
  *
  *     fold_k       how its terms are folded
  *     terms_k      adds some of the terms of one result to a row
+ *     look_k       … of a contraction, where they came to something odd
  *     reduced_k    one result: from memory or, where it has none, from all its terms
  *     oracle_reduce_k, oracle_scan_k    make all results
  *
@@ -121,7 +122,7 @@ static void put_add(struct oracle_code *c, const struct oracle_step *p, const st
         value = arena_printf(c->x->a, "%.*s, %.*s", STR_ARG(t->factor[0].text),
                              STR_ARG(t->factor[1].text));
     if (p->product)
-        buf_printf(c->x->out, "%*schain_add_product<LOOK>(c, f, %.*s);\n", c->indent, "",
+        buf_printf(c->x->out, "%*slook_at_product(seen, s, f, %.*s);\n", c->indent, "",
                    STR_ARG(value));
     else
         buf_printf(c->x->out,
@@ -186,45 +187,35 @@ static void put_all_terms(struct oracle_text *x, const struct oracle_step *p) {
     oracle_code_end(&c);
 }
 
-/* A contraction goes chain by chain: nothing but loads and sums in its loops. */
-static void put_products(struct oracle_text *x, size_t k) {
+/* Once more through the terms of a chain that came to something odd. */
+static void put_look(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
-    str arguments = oracle_arguments(x, p);
     buf_printf(x->out,
-               "template <bool LOOK>\n__device__ static inline void products_%zu(const "
-               "oracle_world *o, chain &c, const oracle_fold &f%.*s, int64_t first, int64_t left) "
-               "{\n",
-               k, STR_ARG(oracle_parameters(x, p)));
+               "__device__ __noinline__ static int look_%zu(const oracle_world *o%.*s, int64_t "
+               "first, int64_t left, int seen) {\n"
+               "    const oracle_fold f = fold_%zu(o);\n    double s = 0;\n",
+               k, STR_ARG(oracle_parameters(x, p)), k);
     put_all_terms(x, p);
-    buf_printf(x->out,
-               "}\n__device__ __noinline__ static void terms_%zu(const oracle_world *o, row "
-               "&__restrict__ r%.*s, int64_t first, int64_t left) {\n"
-               "    const oracle_fold f = fold_%zu(o);\n    chain c = r.c;\n    for (;;) {\n"
-               "        const int64_t some = left < CHAIN ? left : CHAIN;\n"
-               "        products_%zu<false>(o, c, f%.*s, first, some);\n"
-               "        if (chain_is_odd(c, f))\n"
-               "            products_%zu<true>(o, c, f%.*s, first, some);\n",
-               k, STR_ARG(oracle_parameters(x, p)), k, k, STR_ARG(arguments), k,
-               STR_ARG(arguments));
-    buf_puts(x->out, S("        chain_end_products(c, f);\n        if (c.length < CHAIN)\n"
-                       "            break;\n        row_carry(r, c, f);\n"
-                       "        first += some;\n        left -= some;\n    }\n"
-                       "    r.c = c;\n}\n"));
+    buf_puts(x->out, S("    return seen;\n}\n"));
 }
 
 static void put_terms(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
     if (p->product) {
-        put_products(x, k);
+        put_look(x, k);
+        oracle_put_products(x, k);
         return;
     }
     buf_printf(x->out,
-               "__device__ __noinline__ static void terms_%zu(const oracle_world *o, row "
-               "&__restrict__ r%.*s, int64_t first, int64_t left) {\n"
+               "template <int LEVELS>\n__device__ __noinline__ static void terms_%zu(const "
+               "oracle_world *o, row_of<LEVELS> &__restrict__ r%.*s, int64_t first, int64_t left) "
+               "{\n"
                "    const oracle_fold f = fold_%zu(o);\n    chain c = r.c;\n",
                k, STR_ARG(oracle_parameters(x, p)), k);
     put_all_terms(x, p);
     buf_puts(x->out, S("    r.c = c;\n}\n"));
+    if (p->uncertain)
+        oracle_put_products(x, k);
 }
 
 /* How far away another index is that is as good as the one chosen. */
@@ -316,20 +307,20 @@ static void put_coordinates(struct oracle_text *x, const struct oracle_step *p) 
                    STR_ARG(oracle_variable(x, p->s, p->axis[i])), i, i, i);
 }
 
-static void put_kernel_head(struct oracle_text *x, const char *name, size_t k) {
+void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, const char *name, size_t k) {
     buf_printf(
         x->out,
-        "extern \"C\" __global__ void oracle_%s_%zu(const __grid_constant__ oracle_op op) {\n"
+        "extern \"C\" __global__ void %soracle_%s_%zu(const __grid_constant__ oracle_op op) {\n"
         "    const oracle_world *o = op.world;\n    const oracle_array a = o->array[%zu];\n"
         "    const int64_t n = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n",
-        name, k, k);
+        bounds, name, k, k);
 }
 
 /* A thread a result, or a segment of its terms. */
 static void put_reduce_kernel(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
     str arguments = oracle_arguments(x, p);
-    put_kernel_head(x, "reduce", k);
+    oracle_put_kernel_head(x, "", "reduce", k);
     buf_puts(x->out, S("    if (n >= a.count * op.segments)\n        return;\n"
                        "    const int64_t i = n / op.segments;\n    int64_t rest = i;\n"));
     put_coordinates(x, p);
@@ -465,7 +456,7 @@ static void put_define(struct oracle_text *x, size_t k) {
                STR_ARG(oracle_parameters(x, p)));
     put_array_place(x, k, "NAN");
     buf_puts(x->out, S("    return a.value[i];\n}\n"));
-    put_kernel_head(x, "define", k);
+    oracle_put_kernel_head(x, "", "define", k);
     buf_puts(x->out, S("    if (n >= a.count)\n        return;\n    int64_t rest = n;\n"));
     put_coordinates(x, p);
     struct oracle_operand v = oracle_put_plain_reduce(&c, p->e);
@@ -492,4 +483,6 @@ void oracle_put_step(struct oracle_text *x, size_t k) {
         put_scan_kernel(x, k);
     else
         put_reduce_kernel(x, k);
+    if (p->rows * p->columns > 1)
+        oracle_put_block_kernel(x, k);
 }

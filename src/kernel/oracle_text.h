@@ -59,13 +59,21 @@ void oracle_put_source(struct oracle_text *x, size_t at, size_t len);
 
 /* oracle_reduce.c */
 void oracle_put_step(struct oracle_text *x, size_t k);
+/* bounds: "__launch_bounds__(…) ", or nothing. */
+void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, const char *name, size_t k);
 /* A definition's reduction that has no memory: the value, written in place. */
 struct oracle_operand oracle_put_plain_reduce(struct oracle_code *c, const struct expr *e);
+
+/* oracle_block.c: the terms of a contraction, for a block of its results. */
+void oracle_put_products(struct oracle_text *x, size_t k);
+void oracle_put_block_kernel(struct oracle_text *x, size_t k);
 
 /* oracle_data.c: tensors as they are read, and inputs as they are made. */
 void oracle_put_places(struct oracle_text *x);
 void oracle_put_elements(struct oracle_text *x);
 void oracle_put_reads(struct oracle_text *x, size_t tensor); /* after what it depends on */
+/* Its elements are read from memory, as doubles, and padded_x reads beyond its edges. */
+bool oracle_is_loaded(const struct tensor *t);
 /* c0, c1, … of element i. */
 void oracle_put_coordinates(struct oracle_text *x, size_t tensor);
 void oracle_put_element_switch(struct oracle_text *x);

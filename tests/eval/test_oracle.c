@@ -82,11 +82,14 @@ static struct sim_program *bench_program(struct bench *b, const char *kernel, st
     return b->kernels[b->nkernels++].program;
 }
 
+static size_t block_launches; /* of kernels whose threads make several results */
+
 static bool bench_launch(void *ctx, const char *kernel, const uint32_t grid[3], uint32_t block,
                          const void *params, size_t bytes, struct err *err) {
     struct bench *b = ctx;
     struct sim_program *program = bench_program(b, kernel, err);
     struct sim_result result;
+    block_launches += strncmp(kernel, "oracle_block", 12) == 0;
     if (++b->launches == b->fail_at)
         return err_set(err, ERR_ENV, "the engine fails");
     if (!program)
@@ -128,7 +131,7 @@ static bool bench_zero(void *ctx, uint64_t dst, size_t bytes, struct err *err) {
 
 static struct engine engine_of(struct bench *b) {
     return (struct engine){b,           bench_alloc, bench_free, bench_launch,
-                           bench_fetch, bench_send,  bench_zero};
+                           bench_fetch, bench_send,  bench_zero, 1 << 17};
 }
 
 static void bench_forget(struct bench *b) {
@@ -445,6 +448,10 @@ static double tolerance_of(str task, enum data_kind kind) {
     return 0.01;
 }
 
+/* Engines of different sizes: one that many threads share a result on, one that each makes several
+ * on, and one on which they do both. */
+static const int64_t engine_sizes[] = {1 << 17, 2, 64};
+
 static size_t trials; /* a run that finds no tasks must not pass */
 
 static void run_shape(const struct task *t, struct bench *b, const struct inst *in, bool all,
@@ -463,8 +470,8 @@ static void run_shape(const struct task *t, struct bench *b, const struct inst *
         x.kind = all ? (enum data_kind)k : some[k];
         x.tolerance = tolerance_of(t->name, x.kind);
         x.keep = keep;
+        e.threads = engine_sizes[trials++ % (sizeof engine_sizes / sizeof *engine_sizes)];
         run_trial(&x, &scale);
-        trials++;
     }
     oracle_free(o);
     arena_free(a);
@@ -616,6 +623,20 @@ static const struct construct {
      "y[i] = sum(l) x[l,i] * w[l]\n"
      "accuracy tf32\n",
      (size_t)1 << 30, true},
+    {"blocks of results, with edges, pads and batches",
+     "task h \"h\"\n"
+     "dim N = 2, C = 5, O = 3, H = 7, W = 9, I = 37, J = 35, K = 520\n"
+     "in x[N,C,H,W] : f32 ~ uniform(-1,1)\n"
+     "in w[O,C,3,3] : f16 ~ uniform(-1,1)\n"
+     "in a[N,K,I] : bf16 ~ uniform(-1,1)\n"
+     "in b[N,K,J] : f32 ~ uniform(-1,1)\n"
+     "out y[N,O,H,W] : f32\n"
+     "out z[N,I,J] : f32\n"
+     "out m[J,I] : f32\n"
+     "y[n,o,p,q] = sum(c,r,s < 3) pad(x[n,c,p+r-1,q-2*s+2], 0) * w[o,c,r,2-s]\n"
+     "z[n,i,j] = sum(k) a[n,k,i] * b[n,k,j]\n"
+     "m[j,i] = mean(n,k < K) a[n,(k*2)//3,i] * pad(b[n,k-1,j], 0.5)\n",
+     (size_t)1 << 30, true},
     {"results that threads share, reductions inside reductions",
      "task f \"f\"\n" INPUTS "in long[L] : f32 ~ normal(0,1)\n"
      "in mask[4*L] : bool ~ bernoulli(0.5)\n"
@@ -644,6 +665,7 @@ static void all_constructs(void) {
         SKIP(missing);
     for (size_t i = 0; i < sizeof constructs / sizeof *constructs; i++)
         run_construct(&constructs[i]);
+    CHECKF(block_launches > 0, "no thread made several results");
 }
 
 /* ---- memory that a kernel should not have touched, and trouble ---- */

@@ -74,6 +74,35 @@ static void plans(void) {
     }
 }
 
+/* Each row: a statement, and the rows and columns of results that a thread may make of it. */
+static void blocks(void) {
+    static const struct {
+        const char *statement;
+        int rows, columns;
+        uint32_t row_axes, column_axes;
+    } rows[] = {
+        {"out y[N,M] : f32\ny[i,j] = sum(k) a[i,k] * b[k,j]\n", 4, 2, 1, 2},
+        {"out y[M,N] : f32\ny[j,i] = sum(k) a[i,k] * b[k,j]\n", 4, 2, 2, 1},
+        {"out y[N,M] : f32\ny[i,j] = sum(k) pad(a[i-1,k], 0) * b[k,j]\n", 2, 4, 1, 2},
+        {"out y[N] : f32\ny[i] = sum(k) a[i,k] * b[k,0]\n", 4, 1, 1, 0},
+        {"out y[N,M] : f32\ny[i,j] = sum(k) exp(a[i,k]) * b[k,j]\n", 2, 2, 1, 2},
+        {"out y[N,M] : f32\ny[i,j] = sum(k | a[i,k] > 0) a[i,k] * b[k,j]\n", 1, 1, 0, 0},
+        {"out y[N] : f32\ny[i] = sum(k) a[i,k]\n", 1, 1, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        struct oracle_plan p;
+        struct err err = {0};
+        snprintf(text, sizeof text, HEAD "%s", rows[i].statement);
+        CHECK(oracle_plan_make(fixture_task(text, arena), arena, &p, &err) && p.nsteps == 1);
+        const struct oracle_step *s = &p.steps[0];
+        CHECKF(s->rows == rows[i].rows && s->columns == rows[i].columns &&
+                   s->row_axes == rows[i].row_axes && s->column_axes == rows[i].column_axes,
+               "%s# %d by %d, axes %x and %x", rows[i].statement, s->rows, s->columns,
+               (unsigned)s->row_axes, (unsigned)s->column_axes);
+    }
+}
+
 /* Indices, tensors and sizes may be called what CUDA, or the oracle, calls something else. */
 static const char odd_names[] = "task int \"odd names\"\n"
                                 "dim NAN = 3, WORST = 4, o = 5\n"
@@ -171,9 +200,7 @@ static void limits(void) {
 }
 
 static const struct tap_case cases[] = {
-    {"plans", plans},
-    {"names", names},
-    {"shipped tasks", shipped_tasks},
+    {"plans", plans},   {"blocks", blocks}, {"names", names}, {"shipped tasks", shipped_tasks},
     {"limits", limits},
 };
 
