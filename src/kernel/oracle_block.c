@@ -7,8 +7,8 @@
  *     terms_k              the same for one result; where factors carry errors, oracle_reduce.c's
  *     oracle_block_k       makes all results, a block a thread
  *
- * Terms come run by run along the innermost variable: what does not depend on it stands outside
- * that loop, once the compiler has moved it there. */
+ * Terms come run by run along the innermost variable. Where a factor is a single read, the place of
+ * a run's first term is computed and the others are steps from there. */
 #include "kernel/oracle_text.h"
 
 #include "spec/scalar.h"
