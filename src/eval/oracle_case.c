@@ -170,6 +170,29 @@ static size_t rounded(size_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
+/* Reductions of a let whose threads make several results: evaluated beforehand, read by that let
+ * alone, so that those of the next take their place. Where they are too large, each thread of the
+ * let makes its own. */
+static void place_for_lets(struct oracle_case *c, size_t keep_bytes) {
+    const struct statement *of = NULL;
+    size_t used = 0, most = 0;
+    for (size_t k = 0; k < c->o->plan.nsteps; k++) {
+        const struct oracle_step *p = &c->o->plan.steps[k];
+        struct oracle_memory *m = &c->memory[k];
+        used = p->s == of ? used : 0;
+        of = p->s;
+        size_t end = used + rounded(m->bytes);
+        bool fits_in = end <= keep_bytes || c->scratch_need + end <= c->o->scratch_bytes;
+        if (m->has || !m->threads || p->output || !fits_in)
+            continue;
+        m->has = true;
+        m->offset = c->scratch_need + used;
+        used = end;
+        most = used > most ? used : most;
+    }
+    c->scratch_need += most;
+}
+
 /* Own memory for all that a comparison reads, or without the reductions of outputs, or for none of
  * it. Sums of definitions are always the case's own: they are small and every look at the inputs
  * needs them. Returns the bytes of its own. */
@@ -196,6 +219,7 @@ static size_t place_arrays(struct oracle_case *c, size_t keep_bytes) {
     }
     c->parts_offset = c->scratch_need;
     c->scratch_need += rounded(parts);
+    place_for_lets(c, keep_bytes);
     return own;
 }
 

@@ -4,11 +4,11 @@
  *     rows_k, columns_k    where a row, or a column, of results is: the indices that only one
  *                          factor depends on
  *     products_k           adds some of the terms of a block of results to their rows
- *     terms_k              the same for one result
+ *     terms_k              the same for one result; where factors carry errors, oracle_reduce.c's
  *     oracle_block_k       makes all results, a block a thread
  *
- * Terms come run by run along the innermost variable: what does not depend on it stands outside
- * that loop, once the compiler has moved it there. */
+ * Terms come run by run along the innermost variable. Where a factor is a single read, the place of
+ * a run's first term is computed and the others are steps from there. */
 #include "kernel/oracle_text.h"
 
 #include "spec/scalar.h"
