@@ -5,6 +5,7 @@
 #include "spec/nest.h"
 
 #include "base/parallel.h"
+#include "spec/contract.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct worker {
     const struct nest *n;
     struct machine m;
     struct columns *c;
+    const struct contraction *direct;
     struct row r;
     enum pass pass;
     unsigned pending; /* lowest level of what has changed since the body last ran */
@@ -26,6 +28,7 @@ struct worker {
 struct running {
     const struct nest *n;
     const struct content *contents;
+    struct contraction direct;
     double peak[PARALLEL_MOST];
     bool failed[PARALLEL_MOST];
 };
@@ -205,6 +208,24 @@ static int64_t bound_over_lanes(struct worker *w, const struct bound *b, bool mo
     return best;
 }
 
+/* The innermost loop without its program. False: it must run. */
+static bool direct_terms(struct worker *w, size_t var, int64_t lo, int64_t hi) {
+    struct products p;
+    if (!w->direct->x || w->pass == PASS_TIES || hi <= lo)
+        return false;
+    w->m.at[var] = lo;
+    if (!contract_at(w->direct, w->n, w->m.contents, w->m.at, hi - lo, w->m.n, &p))
+        return false;
+    if (w->pass == PASS_LOOK) {
+        products_look(w->c, &p, w->m.n);
+        return true;
+    }
+    products_add(w->c, &p, w->m.n);
+    if (w->n->p.track_peak)
+        products_reach(w->c, &p, w->m.n, w->m.peak);
+    return true;
+}
+
 /* As deep as the reduction has variables. */
 static void run_loops(struct worker *w, size_t k) {
     const struct nest *n = w->n;
@@ -218,6 +239,8 @@ static void run_loops(struct worker *w, size_t k) {
         row_terms(w, l->var, lo, hi);
         return;
     }
+    if (k + 1 == n->nloops && direct_terms(w, l->var, lo, hi))
+        return;
     for (int64_t v = lo; v < hi; v++) {
         w->m.at[l->var] = v;
         changed(w, 2 + (unsigned)k);
@@ -415,7 +438,7 @@ static void run_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
     r->failed[part] = true;
     if (!w)
         return;
-    *w = (struct worker){.n = r->n};
+    *w = (struct worker){.n = r->n, .direct = &r->direct};
     if (r->n->mode == NEST_COLUMNS)
         w->c = mem_try_resize(NULL, sizeof *w->c);
     if (machine_init(&w->m, &r->n->p, r->contents) && (w->c || r->n->mode != NEST_COLUMNS)) {
@@ -439,7 +462,9 @@ bool nest_run(const struct nest *n, const struct content *contents, unsigned thr
     for (size_t k = 0; k < n->naxes; k++)
         if (n->axes[k].n <= 0)
             return true;
+    contract_init(&r.direct, n, contents);
     unsigned parts = parallel_for(threads, items, run_piece, &r);
+    contract_release(&r.direct);
     for (unsigned i = 0; i < parts; i++) {
         ok &= !r.failed[i];
         *peak = r.peak[i] > *peak ? r.peak[i] : *peak;
