@@ -212,13 +212,14 @@ static bool is_scan(struct nest *n) {
     return false;
 }
 
-/* A product of exact operands in every lane: the sum makes it and adds its rounding, which saves
- * passes over the lanes in the case that matters most. */
+/* The sum makes the product, and adds its rounding. */
 static void absorb_rounding(struct nest *n) {
     n->fold.exact = true;
     n->fold.relative2 += n->p.rules.unit2;
 }
 
+/* A product of exact operands in every lane is made by the sum, which saves passes over the lanes
+ * in the case that matters most. */
 static void fuse_product(struct nest *n, int lane) {
     struct instr *i = &n->p.code[n->p.result];
     bool product = i->op == OP_NODE && i->kind == EXPR_MUL && i->type == VALUE_REAL &&
