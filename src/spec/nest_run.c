@@ -64,10 +64,12 @@ static int64_t place_of(const struct worker *w, size_t lane) {
 
 static void store(const struct nest *n, int64_t at, double v, double e, double peak) {
     const struct target *t = &n->target;
-    if (t->finish)
-        finish_results(t->finish, &v, &e, 1);
-    t->value[at] = v;
-    t->error[at] = e;
+    if (t->finish) {
+        finish_results(t->finish, &v, &e, 1, &t->value[at], &t->error[at]);
+    } else {
+        t->value[at] = v;
+        t->error[at] = e;
+    }
     if (t->peak)
         t->peak[at] = peak;
 }
@@ -75,22 +77,25 @@ static void store(const struct nest *n, int64_t at, double v, double e, double p
 static void store_apart(const struct target *t, int64_t at, int64_t step, const double *v,
                         const double *e, size_t n) {
     double value[LANES], error[LANES];
-    memcpy(value, v, n * sizeof *v);
-    memcpy(error, e, n * sizeof *e);
-    if (t->finish)
-        finish_results(t->finish, value, error, n);
+    if (t->finish) {
+        finish_results(t->finish, v, e, n, value, error);
+        v = value;
+        e = error;
+    }
     for (size_t l = 0; l < n; l++) {
-        t->value[at + (int64_t)l * step] = value[l];
-        t->error[at + (int64_t)l * step] = error[l];
+        t->value[at + (int64_t)l * step] = v[l];
+        t->error[at + (int64_t)l * step] = e[l];
     }
 }
 
 static void store_together(const struct target *t, int64_t at, const double *v, const double *e,
                            size_t n) {
+    if (t->finish) {
+        finish_results(t->finish, v, e, n, t->value + at, t->error + at);
+        return;
+    }
     memcpy(t->value + at, v, n * sizeof *v);
     memcpy(t->error + at, e, n * sizeof *e);
-    if (t->finish)
-        finish_results(t->finish, t->value + at, t->error + at, n);
 }
 
 /* Results of lanes [0, n), with the peaks of their making. */

@@ -154,24 +154,24 @@ static double sigmoid(double x) {
     }                                                                                              \
     return
 
-static double most_of(const double *e, size_t n) {
-    double most = 0;
+WIDE static bool any_above(const double *e, double limit, size_t n) {
+    double above = 0;
     for (size_t l = 0; l < n; l++)
-        most = e[l] > most ? e[l] : most;
-    return most;
+        above += e[l] > limit ? 1.0 : 0.0;
+    return above > 0;
 }
 
 /* A function that is steepest at 0 and flat far from it: where its argument is not known well, its
  * slope there says nothing of what it is nearer to 0, and the change over that distance counts. */
 static void bend(const struct rules *r, struct reg *d, const struct reg *a, double (*f)(double),
                  size_t n) {
-    double most = most_of(a->e, n);
-    if (!(r->limits.worst * sqrt(most) > 0.1))
+    double known = 0.1 / r->limits.worst;
+    if (!any_above(a->e, known * known, n))
         return;
     for (size_t l = 0; l < n; l++) {
-        double reach = r->limits.worst * sqrt(a->e[l]);
-        if (!(reach > 0.1) || isinf(reach))
+        if (!(a->e[l] > known * known) || isinf(a->e[l]))
             continue;
+        double reach = r->limits.worst * sqrt(a->e[l]);
         double change = (f(a->v[l] - copysign(reach, a->v[l])) - d->v[l]) / r->limits.worst;
         d->e[l] = fmax(d->e[l], change * change);
     }
@@ -254,16 +254,27 @@ static void vector_pow(const struct rules *r, struct reg *d, operands a, size_t 
     }
 }
 
-/* The larger (want = 1) or the smaller (-1) of two; NaN wins, as in PyTorch. Where either may be
- * the one, the less certain counts. */
+/* The larger (want = 1) or the smaller (-1) of two; NaN wins, as in PyTorch. */
+WIDE static void pick_exact(double *restrict d, const double *x, const double *y, double want,
+                            size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        double a = x[l], b = y[l];
+        bool first = (a != a) | ((b == b) & (want * a >= want * b));
+        d[l] = first ? a : b;
+    }
+}
+
+/* Where either may be the one, the less certain counts. */
 static void pick(const struct instr *i, const struct rules *r, struct reg *d, const struct reg *x,
                  const struct reg *y, double want, size_t n) {
+    if (i->exact) {
+        pick_exact(d->v, x->v, y->v, want, n);
+        return;
+    }
     for (size_t l = 0; l < n; l++) {
         double a = x->v[l], b = y->v[l];
         bool first = isnan(a) || (!isnan(b) && want * a >= want * b);
         d->v[l] = first ? a : b;
-        if (i->exact)
-            continue;
         double ea = x->e[l], eb = y->e[l], e = first ? ea : eb, other = first ? eb : ea;
         if (other > e && (isinf(other) || vector_within(a - b, ea + eb, r->limits.worst)))
             e = other;
