@@ -6,6 +6,7 @@
  * not finite here is settled by the caller. */
 #include "base/wide.h"
 
+#include "spec/exponential.h"
 #include "spec/program.h"
 
 #include <float.h>
@@ -134,25 +135,39 @@ static void copy_error(const struct instr *i, struct reg *d, const struct reg *a
         d->e[l] = a->e[l];
 }
 
-static double sigmoid(double x) {
-    double t = exp(-fabs(x));
-    return x >= 0 ? 1 / (1 + t) : t / (1 + t);
-}
-
 /* A function of one argument x with value v and derivative s: its result is off by `of_result`
  * units of itself, by `of_argument` units of the argument, by `absolute` units of one, and by
  * `least` near the end of the range. */
-#define UNARY(value, slope, of_result, of_argument, absolute, least)                               \
-    for (size_t l = 0; l < n; l++) {                                                               \
-        double x = a->v[l], v = (value), s = (slope);                                              \
-        double ours = (of_result) * (of_result)*v * v + (absolute) * (absolute);                   \
-        if ((of_argument) != 0)                                                                    \
-            ours += (of_argument) * (of_argument)*x * x * s * s;                                   \
-        d->v[l] = v;                                                                               \
-        d->e[l] =                                                                                  \
-            (a->e[l] > 0 ? s * s * a->e[l] : 0) + r->unit2 * (ours + (least) * (least)*0x1p48);    \
-    }                                                                                              \
-    return
+#define UNARY(name, value, slope, of_result, of_argument, absolute, least)                         \
+    WIDE static void unary_##name(const struct rules *r, struct reg *restrict d,                   \
+                                  const struct reg *restrict a, size_t n) {                        \
+        double unit2 = r->unit2;                                                                   \
+        for (size_t l = 0; l < n; l++) {                                                           \
+            double x = a->v[l];                                                                    \
+            d->v[l] = (value);                                                                     \
+        }                                                                                          \
+        for (size_t l = 0; l < n; l++) {                                                           \
+            double x = a->v[l], v = d->v[l], s = (slope);                                          \
+            double ours = (of_result) * (of_result)*v * v + (absolute) * (absolute);               \
+            if ((of_argument) != 0)                                                                \
+                ours += (of_argument) * (of_argument)*x * x * s * s;                               \
+            d->e[l] =                                                                              \
+                (a->e[l] > 0 ? s * s * a->e[l] : 0) + unit2 * (ours + (least) * (least)*0x1p48);   \
+        }                                                                                          \
+    }
+
+UNARY(exp, exponential(x), v, 2.0, 1.0, 0.0, 0x1p-148)
+UNARY(log, log(x), 1 / x, 2.0, 1.0, 0.0, 0.0)
+UNARY(sqrt, sqrt(x), 0.5 / v, 1.0, 0.0, 0.0, 0.0)
+UNARY(rsqrt, 1 / sqrt(x), -0.5 * v / x, 2.0, 0.0, 0.0, 0.0)
+UNARY(tanh, exp_tangent(x), 1 - v * v, 2.0, 1.0, 1.0, 0x1p-149)
+UNARY(erf, erf(x), 1.1283791670955126 * exponential(-x * x), 2.0, 1.0, 0.0, 0x1p-149)
+UNARY(sigmoid, exp_sigmoid(x), v *(1 - v), 3.0, 1.0, 0.0, 0x1p-130)
+UNARY(sin, sin(x), cos(x), 2.0, 0.0, 0.5, 0x1p-149)
+UNARY(cos, cos(x), sin(x), 2.0, 0.0, 0.5, 0x1p-149)
+UNARY(expm1, expm1(x), v + 1, 2.0, 1.0, 1.0, 0x1p-149)
+UNARY(log1p, log1p(x), 1 / (1 + x), 2.0, 1.0, 1.0, 0x1p-149)
+#undef UNARY
 
 WIDE static bool any_above(const double *e, double limit, size_t n) {
     double above = 0;
@@ -181,27 +196,38 @@ static void vector_unary(enum function f, const struct rules *r, struct reg *d, 
                          size_t n) {
     switch (f) {
     case FUNCTION_EXP:
-        UNARY(exp(x), v, 2.0, 1.0, 0.0, 0x1p-148);
+        unary_exp(r, d, a, n);
+        return;
     case FUNCTION_LOG:
-        UNARY(log(x), 1 / x, 2.0, 1.0, 0.0, 0.0);
+        unary_log(r, d, a, n);
+        return;
     case FUNCTION_SQRT:
-        UNARY(sqrt(x), 0.5 / v, 1.0, 0.0, 0.0, 0.0);
+        unary_sqrt(r, d, a, n);
+        return;
     case FUNCTION_RSQRT:
-        UNARY(1 / sqrt(x), -0.5 * v / x, 2.0, 0.0, 0.0, 0.0);
+        unary_rsqrt(r, d, a, n);
+        return;
     case FUNCTION_TANH:
-        UNARY(tanh(x), 1 - v * v, 2.0, 1.0, 1.0, 0x1p-149);
+        unary_tanh(r, d, a, n);
+        return;
     case FUNCTION_ERF:
-        UNARY(erf(x), 1.1283791670955126 * exp(-x * x), 2.0, 1.0, 0.0, 0x1p-149);
+        unary_erf(r, d, a, n);
+        return;
     case FUNCTION_SIGMOID:
-        UNARY(sigmoid(x), v * (1 - v), 3.0, 1.0, 0.0, 0x1p-130);
+        unary_sigmoid(r, d, a, n);
+        return;
     case FUNCTION_SIN:
-        UNARY(sin(x), cos(x), 2.0, 0.0, 0.5, 0x1p-149);
+        unary_sin(r, d, a, n);
+        return;
     case FUNCTION_COS:
-        UNARY(cos(x), sin(x), 2.0, 0.0, 0.5, 0x1p-149);
+        unary_cos(r, d, a, n);
+        return;
     case FUNCTION_EXPM1:
-        UNARY(expm1(x), v + 1, 2.0, 1.0, 1.0, 0x1p-149);
+        unary_expm1(r, d, a, n);
+        return;
     case FUNCTION_LOG1P:
-        UNARY(log1p(x), 1 / (1 + x), 2.0, 1.0, 1.0, 0x1p-149);
+        unary_log1p(r, d, a, n);
+        return;
     default:
         BUG_IF(true);
     }
@@ -321,9 +347,9 @@ static void vector_call(const struct instr *i, const struct rules *r, struct reg
         vector_unary(i->function, r, d, a[0], n);
     }
     if (i->function == FUNCTION_SIGMOID)
-        bend(r, d, a[0], sigmoid, n);
+        bend(r, d, a[0], exp_sigmoid, n);
     else if (i->function == FUNCTION_TANH)
-        bend(r, d, a[0], tanh, n);
+        bend(r, d, a[0], exp_tangent, n);
     else if (i->function == FUNCTION_ERF)
         bend(r, d, a[0], erf, n);
     if (i->function == FUNCTION_LOG || i->function == FUNCTION_SQRT ||
