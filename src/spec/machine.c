@@ -67,9 +67,9 @@ static double settled_error(const struct instr *i, const struct rules *r, const 
 }
 
 WIDE static bool any_open(const struct reg *a, size_t n) {
-    double open = 0;
+    uint64_t open = 0;
     for (size_t l = 0; l < n; l++)
-        open += (fabs(a->v[l]) > DBL_MAX) & (a->e[l] > 0) ? 1.0 : 0.0;
+        open += ((fabs(a->v[l]) > DBL_MAX) & (a->e[l] > 0)) ? 1 : 0;
     return open > 0;
 }
 

@@ -170,9 +170,9 @@ UNARY(log1p, log1p(x), 1 / (1 + x), 2.0, 1.0, 1.0, 0x1p-149)
 #undef UNARY
 
 WIDE static bool any_above(const double *e, double limit, size_t n) {
-    double above = 0;
+    uint64_t above = 0;
     for (size_t l = 0; l < n; l++)
-        above += e[l] > limit ? 1.0 : 0.0;
+        above += e[l] > limit ? 1 : 0;
     return above > 0;
 }
 
