@@ -10,11 +10,16 @@
 #include "base/err.h"
 #include "base/fault.h"
 
+#include <limits.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #define BLOCK_FIRST ((size_t)4096)
 #define BLOCK_MOST  ((size_t)1 << 20)
@@ -75,6 +80,13 @@ void *mem_grow(void *p, size_t *cap, size_t need, size_t size) {
     memset(grown + *cap * size, 0, (count - *cap) * size);
     *cap = count;
     return grown;
+}
+
+void mem_keep_freed(void) {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most there is */
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
 }
 
 void mem_free(void *p) {

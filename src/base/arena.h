@@ -34,6 +34,9 @@ void mem_free(void *p);
 /* For what is allowed to fail, arrays as large as a task asks for: NULL when there is no memory,
  * and p stays as it was. */
 void *mem_try_resize(void *p, size_t size);
+/* From here on the process keeps what it frees for its own use, arrays of up to 32 MB included: for
+ * one that makes such arrays again and again, and would pay for fresh pages each time. */
+void mem_keep_freed(void);
 /* The end of the process described above, for libraries that report it to us. */
 _Noreturn void mem_exhausted(void);
 

@@ -444,6 +444,7 @@ static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
 bool cpu_judge_start(unsigned threads, struct judge_ops *out, struct err *err) {
     struct judge *j = mem_alloc(sizeof *j);
     j->threads = threads;
+    mem_keep_freed();
     *out = (struct judge_ops){j, take_task, prepare, compare, dump};
     return role_enter(ROLE_FD, "judge", err);
 }

@@ -1,3 +1,7 @@
+/* Patterns of floats are made and looked for a stretch at a time, in vectors: every run of every
+ * candidate has its outputs poisoned. A stretch that holds any is looked at again one by one. */
+#include "base/wide.h"
+
 #include "eval/poison.h"
 
 #include "base/parallel.h"
@@ -6,6 +10,54 @@
 
 #include <math.h>
 #include <string.h>
+
+enum { STRETCH = 1024 };
+
+/* The patterns of n elements from `first` on; how many of n elements are their own pattern. */
+#define STRETCHES(name, type, dtype)                                                               \
+    WIDE static void name##_patterns(uint64_t key, size_t first, size_t n, type *restrict out) {   \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i] = (type)poison_pattern(dtype, key, first + i);                                  \
+    }                                                                                              \
+    WIDE static size_t name##_equal(const type *a, const type *b, size_t n) {                      \
+        type equal = 0; /* as many as a stretch has */                                             \
+        for (size_t i = 0; i < n; i++)                                                             \
+            equal += a[i] == b[i] ? 1 : 0;                                                         \
+        return equal;                                                                              \
+    }                                                                                              \
+    static size_t name##_held(uint64_t key, size_t first, size_t n, const void *got) {             \
+        type expected[STRETCH];                                                                    \
+        name##_patterns(key, first, n, expected);                                                  \
+        return name##_equal(expected, got, n);                                                     \
+    }
+
+STRETCHES(f32, uint32_t, DTYPE_F32)
+STRETCHES(f16, uint16_t, DTYPE_F16)
+STRETCHES(bf16, uint16_t, DTYPE_BF16)
+
+static void fill_stretch(enum dtype t, uint64_t key, size_t first, size_t n, char *to) {
+    size_t item = dtype_info(t)->bytes;
+    if (t == DTYPE_F32)
+        f32_patterns(key, first, n, (uint32_t *)to);
+    else if (t == DTYPE_F16)
+        f16_patterns(key, first, n, (uint16_t *)to);
+    else if (t == DTYPE_BF16)
+        bf16_patterns(key, first, n, (uint16_t *)to);
+    else
+        for (size_t i = 0; i < n; i++) {
+            uint64_t bits = poison_pattern(t, key, first + i);
+            memcpy(to + i * item, &bits, item); /* little endian */
+        }
+}
+
+/* False: none of a stretch is. */
+static bool any_poison(enum dtype t, uint64_t key, size_t first, size_t n, const char *got) {
+    if (t == DTYPE_F32)
+        return f32_held(key, first, n, got);
+    if (t == DTYPE_F16)
+        return f16_held(key, first, n, got);
+    return t != DTYPE_BF16 || bf16_held(key, first, n, got);
+}
 
 struct poisoning {
     enum dtype dtype;
@@ -16,11 +68,10 @@ struct poisoning {
 static void fill_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
     const struct poisoning *p = ctx;
     size_t item = dtype_info(p->dtype)->bytes;
-    char *to = p->dst + (size_t)first * item;
     (void)part;
-    for (int64_t i = first; i < last; i++, to += item) {
-        uint64_t bits = poison_pattern(p->dtype, p->key, (size_t)i);
-        memcpy(to, &bits, item); /* little endian */
+    for (int64_t at = first; at < last; at += STRETCH) {
+        size_t n = last - at < STRETCH ? (size_t)(last - at) : STRETCH;
+        fill_stretch(p->dtype, p->key, (size_t)at, n, p->dst + (size_t)at * item);
     }
 }
 
@@ -29,19 +80,10 @@ void poison_fill(enum dtype t, uint64_t key, size_t count, unsigned threads, voi
     parallel_for(threads, (int64_t)count, fill_piece, &p);
 }
 
-/* Element i holds its pattern. Sizes are constants, so that it costs no call. */
-static inline bool is_poison(enum dtype t, uint64_t key, size_t i, const char *p, size_t item) {
+/* Element i holds its pattern. */
+static bool is_poison(enum dtype t, uint64_t key, size_t i, const char *p, size_t item) {
     uint64_t bits = poison_pattern(t, key, i);
-    switch (item) {
-    case 1:
-        return memcmp(p, &bits, 1) == 0;
-    case 2:
-        return memcmp(p, &bits, 2) == 0;
-    case 4:
-        return memcmp(p, &bits, 4) == 0;
-    default:
-        return memcmp(p, &bits, 8) == 0;
-    }
+    return memcmp(p, &bits, item) == 0;
 }
 
 struct counting {
@@ -62,15 +104,21 @@ static bool may_be_right(const struct counting *c, const char *p, size_t i) {
            fabs(value - c->expected[i]) <= c->worst * c->estimate[i];
 }
 
-static void count_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
-    struct counting *c = ctx;
+static void count_stretch(struct counting *c, unsigned part, size_t first, size_t n) {
     size_t item = dtype_info(c->dtype)->bytes;
     bool integer = dtype_info(c->dtype)->kind == 'i' || dtype_info(c->dtype)->kind == 'u';
-    const char *p = c->got + (size_t)first * item;
-    for (size_t i = (size_t)first; i < (size_t)last; i++, p += item)
+    const char *p = c->got + first * item;
+    if (!any_poison(c->dtype, c->key, first, n, p))
+        return;
+    for (size_t i = first; i < first + n; i++, p += item)
         if (is_poison(c->dtype, c->key, i, p, item) && !(integer && may_be_right(c, p, i)) &&
             !c->found[part]++)
             c->first[part] = i;
+}
+
+static void count_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
+    for (int64_t at = first; at < last; at += STRETCH)
+        count_stretch(ctx, part, (size_t)at, last - at < STRETCH ? (size_t)(last - at) : STRETCH);
 }
 
 uint64_t poison_count(enum dtype t, uint64_t key, const void *got, const double *expected,

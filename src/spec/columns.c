@@ -131,15 +131,20 @@ WIDE static void sum_products(struct columns *restrict c, const double *restrict
             c->a[l] += c->s[l];
 }
 
+void columns_added(struct columns *c, size_t terms, size_t n) {
+    c->total += (double)terms;
+    c->length += terms;
+    if (c->length == CHAIN)
+        carry(c, n);
+}
+
 void columns_add_product(struct columns *c, const struct reg *x, bool x_lone, const struct reg *y,
                          bool y_lone, size_t n) {
-    c->total++;
     if (y_lone)
         sum_products(c, y->v, x->v, true, n);
     else
         sum_products(c, x->v, y->v, x_lone, n);
-    if (++c->length == CHAIN)
-        carry(c, n);
+    columns_added(c, 1, n);
 }
 
 WIDE static void sum_some(struct columns *restrict c, const struct reg *restrict t,

@@ -11,6 +11,7 @@
 #include "spec/convert_value.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A stored integer is exact or, outside its type, undefined. */
 static double integer_estimate(enum dtype t, double v, double variance) {
@@ -64,8 +65,8 @@ static double let_variance(const struct finish *f, double *v, double variance) {
     return near ? variance + 4 * half * half : 0;
 }
 
-/* inside_estimate of fp32 where it holds; returns how many lie too near the end of their type, or
- * are no numbers, whose estimates mean nothing. */
+/* inside_estimate of fp32 where it holds; returns how many may lie too near the end of their type,
+ * or are no numbers, whose estimates mean nothing. */
 WIDE static uint64_t f32_estimates(const double *restrict v, const double *restrict variance,
                                    size_t n, double worst, double rms, double edge,
                                    double *restrict out) {
@@ -76,28 +77,32 @@ WIDE static uint64_t f32_estimates(const double *restrict v, const double *restr
         uint64_t half = ((field < least ? least : field) - 24) << 52;
         double share = double_of_bits(half) / rms;
         bool exact = (variance[l] == 0) & ((double)(float)v[l] == v[l]);
-        out[l] = (exact ? 0.0 : 1.0) * sqrt(variance[l] + share * share);
-        odd += fabs(v[l]) < edge - worst * sqrt(variance[l]) ? 0 : 1;
+        double estimate = sqrt(variance[l] + share * share);
+        out[l] = (exact ? 0.0 : 1.0) * estimate;
+        odd += fabs(v[l]) < edge - worst * estimate ? 0 : 1;
     }
     return odd;
 }
 
-static void f32_outputs(const struct finish *f, double *v, double *e, size_t n) {
-    double estimate[LANES], edge = round_overflow(DTYPE_F32);
-    bool odd = f32_estimates(v, e, n, f->limits.worst, f->limits.rms, edge, estimate) > 0;
-    for (size_t l = 0; l < n; l++)
-        if (odd && !(fabs(v[l]) < edge - f->limits.worst * sqrt(e[l])))
-            estimate[l] = output_estimate(f, &v[l], e[l]);
-    for (size_t l = 0; l < n; l++)
-        e[l] = estimate[l];
+static void f32_outputs(const struct finish *f, const double *v, const double *e, size_t n,
+                        double *value, double *error) {
+    double edge = round_overflow(DTYPE_F32);
+    bool odd = f32_estimates(v, e, n, f->limits.worst, f->limits.rms, edge, error) > 0;
+    memcpy(value, v, n * sizeof *v);
+    for (size_t l = 0; l < n && odd; l++)
+        if (!(fabs(v[l]) < edge - f->limits.worst * sqrt(e[l])))
+            error[l] = output_estimate(f, &value[l], e[l]);
 }
 
-void finish_results(const struct finish *f, double *v, double *e, size_t n) {
-    BUG_IF(n > LANES);
+void finish_results(const struct finish *f, const double *v, const double *e, size_t n,
+                    double *value, double *error) {
     if (f->output && f->dtype == DTYPE_F32) {
-        f32_outputs(f, v, e, n);
+        f32_outputs(f, v, e, n, value, error);
         return;
     }
+    memcpy(value, v, n * sizeof *v);
+    memcpy(error, e, n * sizeof *e);
     for (size_t l = 0; l < n && (f->output || f->typed_let); l++)
-        e[l] = f->output ? output_estimate(f, &v[l], e[l]) : let_variance(f, &v[l], e[l]);
+        error[l] =
+            f->output ? output_estimate(f, &value[l], e[l]) : let_variance(f, &value[l], e[l]);
 }

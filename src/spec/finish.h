@@ -11,8 +11,9 @@ struct finish {
     struct limits limits;
 };
 
-/* Values and variances of up to LANES results in place: an output's variance becomes its estimate,
- * a typed let is rounded. */
-void finish_results(const struct finish *f, double *v, double *e, size_t n);
+/* Values v and variances e of n results as they are stored: an output's variance becomes its
+ * estimate, a typed let is rounded. None of the arrays overlap. */
+void finish_results(const struct finish *f, const double *v, const double *e, size_t n,
+                    double *value, double *error);
 
 #endif

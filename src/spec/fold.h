@@ -101,6 +101,9 @@ void columns_add(struct columns *c, const struct reg *term, const struct reg *gu
 /* The term is x·y, either of which may be the same in all lanes (its lane 0 counts). */
 void columns_add_product(struct columns *c, const struct reg *x, bool x_lone, const struct reg *y,
                          bool y_lone, size_t n);
+/* So many terms of all lanes have been summed by other means: into s, q, w and, where accumulators
+ * truncate, a; no more than the chain has room for. */
+void columns_added(struct columns *c, size_t terms, size_t n);
 /* Combines what there is. True: every lane is ordinary; otherwise the same terms, settled, must
  * all be shown to columns_look before the results are taken. */
 bool columns_close(struct columns *c, size_t n);

@@ -75,13 +75,20 @@ static double settled_error(const struct instr *i, const struct rules *r, const 
     return INFINITY;
 }
 
+WIDE static bool any_open(const struct reg *a, size_t n) {
+    uint64_t open = 0;
+    for (size_t l = 0; l < n; l++)
+        open += ((fabs(a->v[l]) > DBL_MAX) & (a->e[l] > 0)) ? 1 : 0;
+    return open > 0;
+}
+
 /* An infinity that a kernel may have as NaN makes NaN of whatever is computed from it, also where
  * the mathematics comes back to a number: x/inf, exp(-inf), a comparison. */
 static void settle_open(const struct instr *i, struct reg *d, const struct reg *const *a,
                         size_t n) {
     for (size_t k = 0; k < i->nargs; k++) {
-        bool finite = vector_ordinary(a[k], false, DBL_MAX, n);
-        for (size_t l = 0; l < n && !finite; l++)
+        bool open = any_open(a[k], n);
+        for (size_t l = 0; l < n && open; l++)
             if (isinf(a[k]->v[l]) && a[k]->e[l] > 0 && isfinite(d->v[l]))
                 d->e[l] = i->type == VALUE_BOOL ? 1 : INFINITY;
     }

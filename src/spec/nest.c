@@ -3,6 +3,7 @@
 #include "spec/pattern.h"
 
 #include "spec/bounds.h"
+#include "spec/contract.h"
 #include "spec/scalar.h"
 #include <float.h>
 #include <math.h>
@@ -211,8 +212,14 @@ static bool is_scan(struct nest *n) {
     return false;
 }
 
-/* A product of exact operands in every lane: the sum makes it and adds its rounding, which saves
- * passes over the lanes in the case that matters most. */
+/* The sum makes the product, and adds its rounding. */
+static void absorb_rounding(struct nest *n) {
+    n->fold.exact = true;
+    n->fold.relative2 += n->p.rules.unit2;
+}
+
+/* A product of exact operands in every lane is made by the sum, which saves passes over the lanes
+ * in the case that matters most. */
 static void fuse_product(struct nest *n, int lane) {
     struct instr *i = &n->p.code[n->p.result];
     bool product = i->op == OP_NODE && i->kind == EXPR_MUL && i->type == VALUE_REAL &&
@@ -223,8 +230,7 @@ static void fuse_product(struct nest *n, int lane) {
         return;
     i->summed = true;
     n->p.product = n->p.result;
-    n->fold.exact = true;
-    n->fold.relative2 += n->p.rules.unit2;
+    absorb_rounding(n);
 }
 
 static void schedule(struct nest *n) {
@@ -240,6 +246,7 @@ static void schedule(struct nest *n) {
         n->fold.exact = n->p.code[n->p.result].exact;
         n->fold.masked = n->p.guard >= 0;
         n->fold.track_peak = n->p.track_peak;
+        contract_find(n, lane);
         fuse_product(n, lane);
     } else {
         n->p.code[n->p.result].root = true;
@@ -301,7 +308,18 @@ static bool is_partial(const struct nest *n) {
     return n->fold.product && partial;
 }
 
+/* Where magnitudes are tracked a product has not been fused, but finite factors may take the short
+ * way: then the sum makes it after all. */
+static void meet_factors(struct nest *n, const struct content *contents) {
+    for (size_t k = 0; k < 2 && n->contracts; k++)
+        n->contracts = contents[n->factor[k].content].finite;
+    if (n->contracts)
+        absorb_rounding(n);
+}
+
 void nest_meet(struct nest *n, const struct content *contents) {
+    if (n->p.track_peak)
+        meet_factors(n, contents);
     if (!n->reduce || !is_partial(n))
         return;
     for (size_t k = 0; k < n->p.n; k++)

@@ -34,6 +34,12 @@ struct loop {
     struct bound lo, hi;
 };
 
+/* Of a product that is summed: a tensor, and its element. */
+struct factor {
+    size_t content;
+    struct affine place;
+};
+
 /* Where results go. */
 struct target {
     double *value, *error;
@@ -65,6 +71,8 @@ struct nest {
     bool backwards; /* SCAN: the lower bound is the axis */
     struct program p;
     struct fold fold;
+    bool contracts; /* contract.h; its factors: the one that is the same in all lanes, the other */
+    struct factor factor[2];
     struct target target;
 };
 

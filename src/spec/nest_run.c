@@ -5,6 +5,7 @@
 #include "spec/nest.h"
 
 #include "base/parallel.h"
+#include "spec/contract.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct worker {
     const struct nest *n;
     struct machine m;
     struct columns *c;
+    const struct contraction *direct;
     struct row r;
     enum pass pass;
     unsigned pending; /* lowest level of what has changed since the body last ran */
@@ -26,6 +28,7 @@ struct worker {
 struct running {
     const struct nest *n;
     const struct content *contents;
+    struct contraction direct;
     double peak[PARALLEL_MOST];
     bool failed[PARALLEL_MOST];
 };
@@ -61,10 +64,12 @@ static int64_t place_of(const struct worker *w, size_t lane) {
 
 static void store(const struct nest *n, int64_t at, double v, double e, double peak) {
     const struct target *t = &n->target;
-    if (t->finish)
-        finish_results(t->finish, &v, &e, 1);
-    t->value[at] = v;
-    t->error[at] = e;
+    if (t->finish) {
+        finish_results(t->finish, &v, &e, 1, &t->value[at], &t->error[at]);
+    } else {
+        t->value[at] = v;
+        t->error[at] = e;
+    }
     if (t->peak)
         t->peak[at] = peak;
 }
@@ -72,22 +77,25 @@ static void store(const struct nest *n, int64_t at, double v, double e, double p
 static void store_apart(const struct target *t, int64_t at, int64_t step, const double *v,
                         const double *e, size_t n) {
     double value[LANES], error[LANES];
-    memcpy(value, v, n * sizeof *v);
-    memcpy(error, e, n * sizeof *e);
-    if (t->finish)
-        finish_results(t->finish, value, error, n);
+    if (t->finish) {
+        finish_results(t->finish, v, e, n, value, error);
+        v = value;
+        e = error;
+    }
     for (size_t l = 0; l < n; l++) {
-        t->value[at + (int64_t)l * step] = value[l];
-        t->error[at + (int64_t)l * step] = error[l];
+        t->value[at + (int64_t)l * step] = v[l];
+        t->error[at + (int64_t)l * step] = e[l];
     }
 }
 
 static void store_together(const struct target *t, int64_t at, const double *v, const double *e,
                            size_t n) {
+    if (t->finish) {
+        finish_results(t->finish, v, e, n, t->value + at, t->error + at);
+        return;
+    }
     memcpy(t->value + at, v, n * sizeof *v);
     memcpy(t->error + at, e, n * sizeof *e);
-    if (t->finish)
-        finish_results(t->finish, t->value + at, t->error + at, n);
 }
 
 /* Results of lanes [0, n), with the peaks of their making. */
@@ -205,6 +213,24 @@ static int64_t bound_over_lanes(struct worker *w, const struct bound *b, bool mo
     return best;
 }
 
+/* The innermost loop without its program. False: it must run. */
+static bool direct_terms(struct worker *w, size_t var, int64_t lo, int64_t hi) {
+    struct products p;
+    if (!w->direct->x || w->pass == PASS_TIES || hi <= lo)
+        return false;
+    w->m.at[var] = lo;
+    if (!contract_at(w->direct, w->n, w->m.contents, w->m.at, hi - lo, w->m.n, &p))
+        return false;
+    if (w->pass == PASS_LOOK) {
+        products_look(w->c, &p, w->m.n);
+        return true;
+    }
+    products_add(w->c, &p, w->m.n);
+    if (w->n->p.track_peak)
+        products_reach(w->c, &p, w->m.n, w->m.peak);
+    return true;
+}
+
 /* As deep as the reduction has variables. */
 static void run_loops(struct worker *w, size_t k) {
     const struct nest *n = w->n;
@@ -218,6 +244,8 @@ static void run_loops(struct worker *w, size_t k) {
         row_terms(w, l->var, lo, hi);
         return;
     }
+    if (k + 1 == n->nloops && direct_terms(w, l->var, lo, hi))
+        return;
     for (int64_t v = lo; v < hi; v++) {
         w->m.at[l->var] = v;
         changed(w, 2 + (unsigned)k);
@@ -415,7 +443,7 @@ static void run_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
     r->failed[part] = true;
     if (!w)
         return;
-    *w = (struct worker){.n = r->n};
+    *w = (struct worker){.n = r->n, .direct = &r->direct};
     if (r->n->mode == NEST_COLUMNS)
         w->c = mem_try_resize(NULL, sizeof *w->c);
     if (machine_init(&w->m, &r->n->p, r->contents) && (w->c || r->n->mode != NEST_COLUMNS)) {
@@ -439,7 +467,9 @@ bool nest_run(const struct nest *n, const struct content *contents, unsigned thr
     for (size_t k = 0; k < n->naxes; k++)
         if (n->axes[k].n <= 0)
             return true;
+    contract_init(&r.direct, n, contents);
     unsigned parts = parallel_for(threads, items, run_piece, &r);
+    contract_release(&r.direct);
     for (unsigned i = 0; i < parts; i++) {
         ok &= !r.failed[i];
         *peak = r.peak[i] > *peak ? r.peak[i] : *peak;

@@ -141,7 +141,7 @@ static bool stage_run(struct evaluation *ev, const struct expr *e, const struct 
     return ok;
 }
 
-/* All reductions of an expression, inner ones first. */
+/* All reductions of an expression, inner ones first; `itself`: it, too, if it is one. */
 static bool run_stages(struct evaluation *ev, const struct expr *e, const struct ranges *r,
                        bool itself) {
     struct ranges inside = *r;
@@ -246,11 +246,10 @@ static bool run_statement(struct evaluation *ev, const struct statement *s) {
     struct ranges r = ranges_of(ev->in, s);
     struct axis axes[TASK_MAX_RANK];
     struct nest n;
-    bool index = is_index(ev, s);
     ev->s = s;
     if (!tensor_alloc(ev, s->tensor))
         return false;
-    bool ok = run_stages(ev, s->body, &r, !index);
+    bool ok = run_stages(ev, s->body, &r, false); /* a body that is a reduction is a nest itself */
     if (ok) {
         struct affine place;
         left_side(ev->in, s, axes, &place);

@@ -6,6 +6,7 @@
  * not finite here is settled by the caller. */
 #include "base/wide.h"
 
+#include "spec/exponential.h"
 #include "spec/program.h"
 
 #include <float.h>
@@ -134,44 +135,58 @@ static void copy_error(const struct instr *i, struct reg *d, const struct reg *a
         d->e[l] = a->e[l];
 }
 
-static double sigmoid(double x) {
-    double t = exp(-fabs(x));
-    return x >= 0 ? 1 / (1 + t) : t / (1 + t);
-}
-
 /* A function of one argument x with value v and derivative s: its result is off by `of_result`
  * units of itself, by `of_argument` units of the argument, by `absolute` units of one, and by
  * `least` near the end of the range. */
-#define UNARY(value, slope, of_result, of_argument, absolute, least)                               \
-    for (size_t l = 0; l < n; l++) {                                                               \
-        double x = a->v[l], v = (value), s = (slope);                                              \
-        double ours = (of_result) * (of_result)*v * v + (absolute) * (absolute);                   \
-        if ((of_argument) != 0)                                                                    \
-            ours += (of_argument) * (of_argument)*x * x * s * s;                                   \
-        d->v[l] = v;                                                                               \
-        d->e[l] =                                                                                  \
-            (a->e[l] > 0 ? s * s * a->e[l] : 0) + r->unit2 * (ours + (least) * (least)*0x1p48);    \
-    }                                                                                              \
-    return
+#define UNARY(name, value, slope, of_result, of_argument, absolute, least)                         \
+    WIDE static void unary_##name(const struct rules *r, struct reg *restrict d,                   \
+                                  const struct reg *restrict a, size_t n) {                        \
+        double unit2 = r->unit2;                                                                   \
+        for (size_t l = 0; l < n; l++) {                                                           \
+            double x = a->v[l];                                                                    \
+            d->v[l] = (value);                                                                     \
+        }                                                                                          \
+        for (size_t l = 0; l < n; l++) {                                                           \
+            double x = a->v[l], v = d->v[l], s = (slope);                                          \
+            double ours = (of_result) * (of_result)*v * v + (absolute) * (absolute);               \
+            if ((of_argument) != 0)                                                                \
+                ours += (of_argument) * (of_argument)*x * x * s * s;                               \
+            d->e[l] =                                                                              \
+                (a->e[l] > 0 ? s * s * a->e[l] : 0) + unit2 * (ours + (least) * (least)*0x1p48);   \
+        }                                                                                          \
+    }
 
-static double most_of(const double *e, size_t n) {
-    double most = 0;
+UNARY(exp, exponential(x), v, 2.0, 1.0, 0.0, 0x1p-148)
+UNARY(log, log(x), 1 / x, 2.0, 1.0, 0.0, 0.0)
+UNARY(sqrt, sqrt(x), 0.5 / v, 1.0, 0.0, 0.0, 0.0)
+UNARY(rsqrt, 1 / sqrt(x), -0.5 * v / x, 2.0, 0.0, 0.0, 0.0)
+UNARY(tanh, exp_tangent(x), 1 - v * v, 2.0, 1.0, 1.0, 0x1p-149)
+UNARY(erf, erf(x), 1.1283791670955126 * exponential(-x * x), 2.0, 1.0, 0.0, 0x1p-149)
+UNARY(sigmoid, exp_sigmoid(x), v *(1 - v), 3.0, 1.0, 0.0, 0x1p-130)
+UNARY(sin, sin(x), cos(x), 2.0, 0.0, 0.5, 0x1p-149)
+UNARY(cos, cos(x), sin(x), 2.0, 0.0, 0.5, 0x1p-149)
+UNARY(expm1, expm1(x), v + 1, 2.0, 1.0, 1.0, 0x1p-149)
+UNARY(log1p, log1p(x), 1 / (1 + x), 2.0, 1.0, 1.0, 0x1p-149)
+#undef UNARY
+
+WIDE static bool any_above(const double *e, double limit, size_t n) {
+    uint64_t above = 0;
     for (size_t l = 0; l < n; l++)
-        most = e[l] > most ? e[l] : most;
-    return most;
+        above += e[l] > limit ? 1 : 0;
+    return above > 0;
 }
 
 /* A function that is steepest at 0 and flat far from it: where its argument is not known well, its
  * slope there says nothing of what it is nearer to 0, and the change over that distance counts. */
 static void bend(const struct rules *r, struct reg *d, const struct reg *a, double (*f)(double),
                  size_t n) {
-    double most = most_of(a->e, n);
-    if (!(r->limits.worst * sqrt(most) > 0.1))
+    double known = 0.1 / r->limits.worst;
+    if (!any_above(a->e, known * known, n))
         return;
     for (size_t l = 0; l < n; l++) {
-        double reach = r->limits.worst * sqrt(a->e[l]);
-        if (!(reach > 0.1) || isinf(reach))
+        if (!(a->e[l] > known * known) || isinf(a->e[l]))
             continue;
+        double reach = r->limits.worst * sqrt(a->e[l]);
         double change = (f(a->v[l] - copysign(reach, a->v[l])) - d->v[l]) / r->limits.worst;
         d->e[l] = fmax(d->e[l], change * change);
     }
@@ -181,27 +196,38 @@ static void vector_unary(enum function f, const struct rules *r, struct reg *d, 
                          size_t n) {
     switch (f) {
     case FUNCTION_EXP:
-        UNARY(exp(x), v, 2.0, 1.0, 0.0, 0x1p-148);
+        unary_exp(r, d, a, n);
+        return;
     case FUNCTION_LOG:
-        UNARY(log(x), 1 / x, 2.0, 1.0, 0.0, 0.0);
+        unary_log(r, d, a, n);
+        return;
     case FUNCTION_SQRT:
-        UNARY(sqrt(x), 0.5 / v, 1.0, 0.0, 0.0, 0.0);
+        unary_sqrt(r, d, a, n);
+        return;
     case FUNCTION_RSQRT:
-        UNARY(1 / sqrt(x), -0.5 * v / x, 2.0, 0.0, 0.0, 0.0);
+        unary_rsqrt(r, d, a, n);
+        return;
     case FUNCTION_TANH:
-        UNARY(tanh(x), 1 - v * v, 2.0, 1.0, 1.0, 0x1p-149);
+        unary_tanh(r, d, a, n);
+        return;
     case FUNCTION_ERF:
-        UNARY(erf(x), 1.1283791670955126 * exp(-x * x), 2.0, 1.0, 0.0, 0x1p-149);
+        unary_erf(r, d, a, n);
+        return;
     case FUNCTION_SIGMOID:
-        UNARY(sigmoid(x), v * (1 - v), 3.0, 1.0, 0.0, 0x1p-130);
+        unary_sigmoid(r, d, a, n);
+        return;
     case FUNCTION_SIN:
-        UNARY(sin(x), cos(x), 2.0, 0.0, 0.5, 0x1p-149);
+        unary_sin(r, d, a, n);
+        return;
     case FUNCTION_COS:
-        UNARY(cos(x), sin(x), 2.0, 0.0, 0.5, 0x1p-149);
+        unary_cos(r, d, a, n);
+        return;
     case FUNCTION_EXPM1:
-        UNARY(expm1(x), v + 1, 2.0, 1.0, 1.0, 0x1p-149);
+        unary_expm1(r, d, a, n);
+        return;
     case FUNCTION_LOG1P:
-        UNARY(log1p(x), 1 / (1 + x), 2.0, 1.0, 1.0, 0x1p-149);
+        unary_log1p(r, d, a, n);
+        return;
     default:
         BUG_IF(true);
     }
@@ -254,16 +280,27 @@ static void vector_pow(const struct rules *r, struct reg *d, operands a, size_t 
     }
 }
 
-/* The larger (want = 1) or the smaller (-1) of two; NaN wins, as in PyTorch. Where either may be
- * the one, the less certain counts. */
+/* The larger (want = 1) or the smaller (-1) of two; NaN wins, as in PyTorch. */
+WIDE static void pick_exact(double *restrict d, const double *x, const double *y, double want,
+                            size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        double a = x[l], b = y[l];
+        bool first = (a != a) | ((b == b) & (want * a >= want * b));
+        d[l] = first ? a : b;
+    }
+}
+
+/* Where either may be the one, the less certain counts. */
 static void pick(const struct instr *i, const struct rules *r, struct reg *d, const struct reg *x,
                  const struct reg *y, double want, size_t n) {
+    if (i->exact) {
+        pick_exact(d->v, x->v, y->v, want, n);
+        return;
+    }
     for (size_t l = 0; l < n; l++) {
         double a = x->v[l], b = y->v[l];
         bool first = isnan(a) || (!isnan(b) && want * a >= want * b);
         d->v[l] = first ? a : b;
-        if (i->exact)
-            continue;
         double ea = x->e[l], eb = y->e[l], e = first ? ea : eb, other = first ? eb : ea;
         if (other > e && (isinf(other) || vector_within(a - b, ea + eb, r->limits.worst)))
             e = other;
@@ -310,9 +347,9 @@ static void vector_call(const struct instr *i, const struct rules *r, struct reg
         vector_unary(i->function, r, d, a[0], n);
     }
     if (i->function == FUNCTION_SIGMOID)
-        bend(r, d, a[0], sigmoid, n);
+        bend(r, d, a[0], exp_sigmoid, n);
     else if (i->function == FUNCTION_TANH)
-        bend(r, d, a[0], tanh, n);
+        bend(r, d, a[0], exp_tangent, n);
     else if (i->function == FUNCTION_ERF)
         bend(r, d, a[0], erf, n);
     if (i->function == FUNCTION_LOG || i->function == FUNCTION_SQRT ||
