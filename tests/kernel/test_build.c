@@ -89,13 +89,9 @@ static void compiles(void) {
 static void ptx_alone(void) {
     if (missing)
         SKIP(missing);
-    struct err err = {0};
     struct build_pool *p = pool_with(NULL, 1, 0);
-    struct fixture_build f = {.a = arena};
-    struct build_request r = {.unit = S(GOOD), .arch = "compute_90a"};
-    CHECK(build_submit(p, &r, fixture_done, &f, &err));
-    while (!f.calls && loop_step(loop, 1000, &err))
-        continue;
+    struct fixture_build f = {.a = arena, .arch = "compute_90a"};
+    CHECK(fixture_compile(loop, p, S(GOOD), false, &f));
     CHECKF(f.b.verdict == VERDICT_ACCEPTED, "%.*s", STR_ARG(f.b.log));
     CHECK(has(f.b.ptx, ".visible .entry relu(") && !f.b.cubin.n && !f.b.nkernels);
     build_pool_free(p);
