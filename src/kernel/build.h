@@ -34,7 +34,7 @@ bool nvrtc_probe(struct nvrtc_root *root, struct err *err);
 
 struct build_request {
     str unit;         /* the whole text */
-    const char *arch; /* "sm_90a" */
+    const char *arch; /* "sm_90a"; "compute_90a": PTX alone, no cubin and no facts of kernels */
     bool fmad;        /* contraction, stated, never left to the default */
     bool cute;        /* CUTLASS headers and -default-device */
 };

@@ -203,6 +203,12 @@ static void built_failed(struct job *j) {
                             includes_list);
 }
 
+/* What the cubin says of the kernels; a virtual architecture makes none. */
+static bool job_facts(const struct job *j, struct build *b, struct err *err) {
+    return str_starts(str_view(j->r.arch), S("compute_")) ||
+           cubin_facts(b->cubin, j->a, &b->kernels, &b->nkernels, err);
+}
+
 /* Only what follows from the key alone is kept: the source's own success or failure. */
 static void job_built(struct job *j, const struct frame *f) {
     enum compile_status status;
@@ -212,7 +218,7 @@ static void job_built(struct job *j, const struct frame *f) {
     if (!built_parts(f, j, &status)) {
         b->log = S("the compiler's answer could not be read\n");
     } else if (status == COMPILE_OK) {
-        if (cubin_facts(b->cubin, j->a, &b->kernels, &b->nkernels, &err))
+        if (job_facts(j, b, &err))
             b->verdict = VERDICT_ACCEPTED;
         else
             b->log = arena_printf(j->a, "%s\n", err.text);
@@ -453,8 +459,7 @@ static bool job_cached(struct job *j) {
     struct build b = j->b;
     struct err none;
     b.cached = build_cache_get(j->pool->cache, b.key, j->a, &b) &&
-               (b.verdict != VERDICT_ACCEPTED ||
-                cubin_facts(b.cubin, j->a, &b.kernels, &b.nkernels, &none));
+               (b.verdict != VERDICT_ACCEPTED || job_facts(j, &b, &none));
     if (!b.cached)
         return false;
     b.log = ptxas_log_take(b.log, j->a, b.kernels, b.nkernels);

@@ -126,7 +126,7 @@ static enum compile_status take_output(nvrtc_program p, size_fn *size_of, data_f
     char *space = buf_reserve(out, size);
     if (!space)
         return COMPILE_OUTPUT;
-    if (data_of(p, space) != NVRTC_SUCCESS)
+    if (size && data_of(p, space) != NVRTC_SUCCESS)
         return COMPILE_BROKEN;
     buf_grown(out, size);
     *taken = size;

@@ -182,7 +182,7 @@ static struct bench *bench_new(const struct task *t) {
     struct built built = {.a = b->a};
     bool ok = oracle_unit(t, &unit, &err);
     CHECKF(ok, "%s", err.text);
-    struct build_request r = {.unit = buf_str(&unit), .arch = "sm_90a"};
+    struct build_request r = {.unit = buf_str(&unit), .arch = "compute_90a"};
     ok = ok && build_submit(pool, &r, build_done, &built, &err);
     while (ok && !built.done)
         ok = loop_step(loop, 1000, &err);

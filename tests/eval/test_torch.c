@@ -15,29 +15,37 @@
 static struct arena *arena;
 
 #define TASK_HEAD                                                                                  \
-    "task t \"t\"\ndim R = 3, C = 1000000\nin x[R,C] : f32 ~ normal(0, 1)\n"                       \
-    "in k[R] : i32 ~ randint(0, R)\nout y[R,C] : f32\ny[i,j] = x[k[i],j]\n"
+    "task t \"t\"\ndim R = 3, C = %d\nin x[R,C] : f32 ~ normal(0, 1)\n"                            \
+    "in k[R] : i32 ~ randint(0, R)\nout y[R,C] : f32\ny[i,j] = x[k[i],j]\n%s\n"
 
-static struct inst *make_inst(const char *rest) {
+/* Columns: the second are more than are made and written, the helper repeats them. */
+enum { SHORT = 1000, LONG = 1000000 };
+
+static struct inst *make_inst(int columns, const char *rest) {
     struct task *task;
     struct inst *inst;
     struct err err = {0};
-    str text = arena_printf(arena, "%s%s\n", TASK_HEAD, rest);
+    str text = arena_printf(arena, TASK_HEAD, columns, rest);
     bool ok = task_parse(S("t.task"), text, arena, &task, &err) &&
               task_bind(task, NULL, 0, arena, &inst, &err);
     CHECKF(ok, "%s", err.text);
     return ok ? inst : NULL;
 }
 
-static struct torch_helper *start(const char *line, const char *python, const char *device,
-                                  struct err *err) {
-    struct torch_options o = {.inst = make_inst(line),
+static struct torch_helper *start_at(int columns, const char *line, const char *python,
+                                     const char *device, struct err *err) {
+    struct torch_options o = {.inst = make_inst(columns, line),
                               .python = python,
                               .device = device,
                               .seed = 7,
                               .program = getenv("CUTEPILOT")};
     *err = (struct err){0};
     return o.inst ? torch_open(&o, err) : NULL;
+}
+
+static struct torch_helper *start(const char *line, const char *python, const char *device,
+                                  struct err *err) {
+    return start_at(SHORT, line, python, device, err);
 }
 
 static bool here(void) {
@@ -133,11 +141,12 @@ static void test_inputs(void) {
     struct err err;
     float x;
     NEED_PYTHON;
-    struct torch_helper *t = start("torch \"torch.first_bytes(x)\"", "python3", "cpu", &err);
+    struct torch_helper *t =
+        start_at(LONG, "torch \"torch.first_bytes(x)\"", "python3", "cpu", &err);
     CHECKF(t && !torch_warm(t, TORCH_EAGER, TORCH_CLASS, &err), "no error");
     torch_close(t);
     /* The first call takes the second set: seed 7 + 1. */
-    data_fill(make_inst(""), NULL, 0, DATA_STATED, 8, 0, 1, &x);
+    data_fill(make_inst(LONG, ""), NULL, 0, DATA_STATED, 8, 0, 1, &x);
     const unsigned char *b = (const unsigned char *)&x;
     str want = arena_printf(arena, "12000000 %02x%02x%02x%02x", b[0], b[1], b[2], b[3]);
     CHECKF(strstr(err.text, want.p) != NULL, "%s, not %s", err.text, want.p);
@@ -154,7 +163,7 @@ static void test_bad_lines(void) {
         {"", "the task has no torch line", true},
         {"torch \"nothing(x)\"", "NameError", false},
         {"torch \"(x, x)\"", "gives 2 outputs, the task has 1", false},
-        {"torch \"k\"", "gives y the shape [3] instead of [3, 1000000]", false},
+        {"torch \"k\"", "gives y the shape [3] instead of [3, 1000]", false},
         {"torch \"torch.leave(x)\"", "ended: MemoryError: it is full", false},
         {"torch \"torch.secret(x)\"", "key is unknown", false},
     };
@@ -184,7 +193,7 @@ static void test_gone(void) {
 }
 
 static void is_late(const char *line) {
-    struct torch_options o = {.inst = make_inst(line),
+    struct torch_options o = {.inst = make_inst(SHORT, line),
                               .python = "python3",
                               .device = "cuda:0",
                               .program = getenv("CUTEPILOT")};
@@ -269,7 +278,8 @@ static void test_confined(void) {
 
 /* What is written for helpers of somebody else's: the first request, its inputs, the helper. */
 static void test_written(void) {
-    struct torch_options o = {.inst = make_inst("torch \"x\""), .device = "cuda:0", .seed = 7};
+    struct torch_options o = {
+        .inst = make_inst(LONG, "torch \"x\""), .device = "cuda:0", .seed = 7};
     struct err err = {0};
     char dir[] = "/tmp/cutepilot-test-XXXXXX";
     str text = {0}, line = {0};
@@ -286,7 +296,7 @@ static void test_written(void) {
     json_free(request);
     dir_remove_tree(dir, &err);
     CHECK(!torch_write(&o, dir, &err));
-    o.inst = make_inst("");
+    o.inst = make_inst(SHORT, "");
     err = (struct err){0};
     CHECK(!torch_write(&o, dir, &err) && strstr(err.text, "no torch line"));
 }

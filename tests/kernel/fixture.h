@@ -48,6 +48,7 @@ struct fixture_build {
     struct arena *a;
     struct build b;
     int calls;
+    const char *arch;     /* NULL: sm_90a */
     const char *ptx_seen; /* where the bytes lay during the call */
 };
 
@@ -71,6 +72,7 @@ static inline bool fixture_compile(struct loop *l, struct build_pool *p, str uni
                                    struct fixture_build *f) {
     struct err err = {0};
     struct build_request r = {.unit = unit, .arch = "sm_90a", .fmad = true, .cute = cute};
+    r.arch = f->arch ? f->arch : r.arch;
     f->calls = 0;
     if (!build_submit(p, &r, fixture_done, f, &err)) {
         printf("# %s\n", err.text);

@@ -41,12 +41,12 @@ static char folder[] = "/tmp/test-kernel-build.XXXXXX";
     "template <int B> struct t<0, B> { static constexpr int v = B; };\n"                           \
     "extern \"C\" __global__ void k(int *y) { *y = t<29, 0>::v; }\n"
 
-/* Some seconds of honest work, told apart by a number. */
+/* Two seconds of honest work, told apart by a number. */
 static str slow_unit(int number) {
     struct buf b;
     buf_init(&b, 1u << 20);
     buf_printf(&b, "extern \"C\" __global__ void k(float *y, float x) { // %d\n", number);
-    for (int i = 0; i < 80; i++)
+    for (int i = 0; i < 60; i++)
         buf_printf(&b, "if (x > %d.5f) x += sinf(x * %d.25f) * y[%d];\n", i, i + number, i);
     buf_puts(&b, S("*y = x; }\n"));
     str s = arena_str(arena, buf_str(&b));
@@ -82,6 +82,18 @@ static void compiles(void) {
     CHECK(!f.b.cached && f.b.wall_ms > 0);
     /* And again, on the same compiler. */
     CHECK(fixture_compile(loop, p, S(GOOD "\n"), false, &f) && f.b.verdict == VERDICT_ACCEPTED);
+    build_pool_free(p);
+}
+
+/* A virtual architecture is not assembled. */
+static void ptx_alone(void) {
+    if (missing)
+        SKIP(missing);
+    struct build_pool *p = pool_with(NULL, 1, 0);
+    struct fixture_build f = {.a = arena, .arch = "compute_90a"};
+    CHECK(fixture_compile(loop, p, S(GOOD), false, &f));
+    CHECKF(f.b.verdict == VERDICT_ACCEPTED, "%.*s", STR_ARG(f.b.log));
+    CHECK(has(f.b.ptx, ".visible .entry relu(") && !f.b.cubin.n && !f.b.nkernels);
     build_pool_free(p);
 }
 
@@ -233,7 +245,7 @@ struct killing {
 };
 
 /* A compiler that has worked this long has started, and is at the unit it was given. */
-#define AT_WORK_S 0.5
+#define AT_WORK_S 0.35
 
 static void kill_it(void *ctx) {
     struct killing *k = ctx;
@@ -492,6 +504,7 @@ static void cute(void) {
 
 static const struct tap_case cases[] = {
     {"compiles", compiles},
+    {"PTX alone", ptx_alone},
     {"compile errors", compile_errors},
     {"forbidden includes", forbidden},
     {"the sandbox opens header roots only", sandboxed},

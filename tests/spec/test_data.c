@@ -497,14 +497,14 @@ static void scale_leaves_room_for_sums(void) {
          "dim N = 600, K = 300\nin x[N,K] : f32 ~ normal(0,1)\nin w[K] : f32 ~ normal(0,1)\n"
          "out y[N] : f32\ny[i] = sum(k) x[i,k]*w[k]\n"},
         {"a guard that admits one term in eight and all at some places",
-         "dim N = 1, C = 6, O = 3, D = 7, H = 6, W = 5\ndim Z = 2*D + 3, P = 2*H + 3, Q = 2*W + 3\n"
+         "dim N = 1, C = 6, O = 3, D = 4, H = 3, W = 3\ndim Z = 2*D + 3, P = 2*H + 3, Q = 2*W + 3\n"
          "in x[N,C,D,H,W] : f32 ~ uniform(0,1)\nparam w[C,O,3,3,3] : f32 ~ uniform(-1,1)\n"
          "out y[N,O,Z,P,Q] : f32\n"
          "y[n,o,z,p,q] = sum(c,t,r,s | (z+1-2*t) % 2 == 0 && (p+1-2*r) % 2 == 0 && (q+1-2*s) % 2 "
          "== 0) pad(x[n,c,(z+1-2*t)//2,(p+1-2*r)//2,(q+1-2*s)//2], 0) * w[c,o,t,r,s]\n"
          "check N = 1, C = 1, O = 1, D = 1, H = 1, W = 1\n"},
         {"borders",
-         "dim C = 24, H = 40\nin x[C,H,H] : f32 ~ normal(0,1)\nparam w[C,C,3,3] : f32 ~ "
+         "dim C = 24, H = 9\nin x[C,H,H] : f32 ~ normal(0,1)\nparam w[C,C,3,3] : f32 ~ "
          "normal(0,1)\nout y[C,H,H] : f32\ny[o,p,q] = sum(c,r,s) pad(x[c,p+r-1,q+s-1], 0) * "
          "w[o,c,r,s]\ncheck C = 1, H = 1\n"},
         {"triangle", "dim N = 300\nin a[N,N] : f32 ~ normal(0,1)\nin b[N] : f32 ~ normal(0,1)\n"
