@@ -128,6 +128,8 @@ static bool parse_directive(struct body *b) {
         return parse_instr(b);
     }
     *l = before;
+    if (str_is(word, "callprototype"))
+        return lex_fail(l, "calls through pointers to functions are not read; choose by a switch");
     return lex_fail(l, "this directive is not read inside a function");
 }
 

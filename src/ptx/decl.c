@@ -70,6 +70,10 @@ static bool parse_extents(struct parser *p, size_t *count) {
 
 static bool put_number(struct parser *p, enum ptx_type t, uint8_t *at) {
     struct lex_number n;
+    char first = lex_peek(&p->lex), letter = (char)(first | 0x20);
+    if ((letter >= 'a' && letter <= 'z') || first == '_' || first == '$')
+        return lex_fail(&p->lex, "tables of addresses (virtual functions, arrays of pointers to "
+                                 "functions) are not read; choose by a switch");
     if (!lex_number(&p->lex, &n))
         return false;
     if (t == PTX_F32 && n.type == PTX_F64) {

@@ -242,11 +242,36 @@ static bool pair_form(struct decoder *d, str to, str from) {
     return decode_lanes(d, str_is(to, "f16x2") ? "%relu.f16x2" : "%relu.bf16x2", at, at, 0);
 }
 
-/* Pairs, and cvt.rna.tf32.f32. */
+/* cvt.pack.sat.{s8,u8}.s32.b32 d, a, b, c and cvt.pack.sat.{s16,u16}.s32 d, a, b. */
+static bool pack_form(struct decoder *d) {
+    const struct ptx_instr *in = d->in;
+    enum ptx_type t = PTX_U32;
+    uint32_t at, a, b, c, both = decode_temp(d, 0);
+    char name[32];
+    bool named = in->nmods >= 4 && str_is(in->mods[0], "pack") && str_is(in->mods[1], "sat") &&
+                 type_named(in->mods[2], &t) && str_is(in->mods[3], "s32");
+    bool third = in->nmods == 5 && str_is(in->mods[4], "b32");
+    if (!named || ptx_type_bytes(t) != (third ? 1 : 2) || in->nmods != (third ? 5 : 4) ||
+        in->nops != (third ? 4 : 3))
+        return decode_refuse(d, NULL);
+    snprintf(name, sizeof name, "%%pack_sat.%s", name_of(t));
+    if (!decode_register(d, &in->ops[0], '4', &at) || !decode_source(d, &in->ops[1], '4', &a) ||
+        !decode_source(d, &in->ops[2], '4', &b))
+        return false;
+    if (!third)
+        return decode_lanes(d, name, at, a, b);
+    return decode_source(d, &in->ops[3], '4', &c) && decode_lanes(d, name, both, a, b) &&
+           decode_lanes(d, "%above", at, c, both);
+}
+
+/* Pairs, packs, and cvt.rna.tf32.f32. */
 static bool special_form(struct decoder *d, bool *known) {
     const struct ptx_instr *in = d->in;
     static const char *const pairs[] = {"f16x2", "bf16x2", "e4m3x2", "e5m2x2"};
     uint32_t at, a;
+    *known = decode_mod(d, "pack");
+    if (*known)
+        return pack_form(d);
     *known = false;
     if (in->nmods < 2)
         return true;

@@ -12,6 +12,7 @@ static const struct {
      "cvt between integers of 8 to 64 bits, f16, bf16, f32, f64: .rn .rz .rm .rp .rni .rzi .rmi "
      ".rpi .ftz .sat .relu\n"
      "cvt.{rn,rz}{.relu}.{f16x2,bf16x2}.f32, cvt.{rn,rna}.tf32.f32\n"
+     "cvt.pack.sat.{s8,u8}.s32.b32, cvt.pack.sat.{s16,u16}.s32\n"
      "cvt.rn.satfinite{.relu}.{e4m3x2,e5m2x2}.{f32,f16x2}, cvt.rn{.relu}.f16x2.{e4m3x2,e5m2x2}\n"},
     {"memory",
      "ld, ldu, st: .global .shared .shared::cluster .local .const .param and generic; .b8 to "

@@ -137,6 +137,11 @@ static void test_assumed_zeros(void) {
     "dim M = 64, N = 64, K = 65536\nin a[M,K] : bf16 ~ ones\nin b[N,K] : bf16 ~ ones\n"            \
     "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k]*b[j,k]\naccuracy bf16\n"
 
+#define TWINS                                                                                      \
+    "dim M = 256, N = 256, O = 128, K = 256\nin a[M,K] : f32 ~ ones\nin b[K,N] : f32 ~ ones\n"     \
+    "in d[K,O] : f32 ~ ones\nout c[M,N] : f32\nout e[M,O] : f32\n"                                 \
+    "c[i,j] = sum(k) a[i,k]*b[k,j]\ne[i,j] = sum(k) a[i,k]*d[k,j]\n"
+
 static const struct text_case texts[] = {
     {"fp32 multiply-adds", C, "tensor-path=0", "fmaf(", "mma."},
     {"class fp32 splits", C, "tensor-path=1", "gemm_3xtf32<Tiles>", NULL},
@@ -178,9 +183,36 @@ static void test_texts(void) {
     check_texts(texts, sizeof texts / sizeof *texts);
 }
 
+/* A function that several products of a source call is defined once; their maps are several. */
+static void test_defined_once(void) {
+    static const struct {
+        const char *strategy, *definition;
+    } rows[] = {
+        {"tensor-path=0", "gemm_simt(unsigned char *smem"},
+        {"tensor-path=1", "gemm_3xtf32(unsigned char *smem"},
+        {"tensor-path=2 tile-n=64 warps=8",
+         "(unsigned char *smem, int k_begin, int k_end, Load load) {"},
+        {"tensor-path=2 tile-n=64 warps=8", "//! tensormap map_a ="},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct briefing b;
+        struct strategy s;
+        str text = S("");
+        if (brief(TWINS, &b) && strategy_parse(catalogue, str_view(rows[i].strategy), &s, &err)) {
+            strategy_repair(catalogue, &b.ground, &s);
+            text = write_with(&b, &s);
+        }
+        size_t first = str_find(text, str_view(rows[i].definition));
+        CHECKF(first < text.n, "%s: not there: %s", rows[i].strategy, err.text);
+        text = str_cut(text, first + 1, text.n);
+        CHECKF(str_find(text, str_view(rows[i].definition)) == text.n, "%s", rows[i].strategy);
+    }
+}
+
 /* Any strategy gives a plan that binds, and one that fits the hardware. */
 static void test_any_strategy(void) {
-    static const char *const tasks[] = {C, C_TF32, LINEAR, GATED, ODD, LONG, CONV, GROUPED, GAPS};
+    static const char *const tasks[] = {C,   C_TF32, LINEAR, GATED,   TWINS,
+                                        ODD, LONG,   CONV,   GROUPED, GAPS};
     check_draws(tasks, sizeof tasks / sizeof *tasks, 40, S("contraction"));
 }
 
@@ -189,6 +221,7 @@ static const struct tap_case cases[] = {
     {"the model", test_models},
     {"assumed zeros", test_assumed_zeros},
     {"decisions in the text", test_texts},
+    {"functions are defined once", test_defined_once},
     {"any strategy", test_any_strategy},
 };
 FAMILY_CASES(cases)

@@ -33,6 +33,7 @@ static void test_refused(void) {
         {"mov.u64 %rd1, nothing;", "names nothing"},
         {"ld.param.u64 %rd2, [p+8];", "beside the kernel's parameters"},
         {"cvt.u8.u64 %p1, %rd1;", "too narrow"},
+        {"cvt.pack.sat.s8.s32 %r1, %r2, %r3;", "is not supported"},
         {"%pack64 %rd1, %r1, %r2;", "is not supported"},
         {"mul.lo.banana.s32 %r1, %r2, %r3;", "is not supported"},
     };
@@ -158,6 +159,12 @@ static void test_programs(void) {
          "mov.u32 %r1, 0xFFFF0003; mov.u32 %r2, 0x02050407; dp2a.lo.s32.u32 %r3, %r1, %r2, 100;"
          "st.global.u32 [%rd1], %r3;",
          100 + 3 * 7 - 4},
+        {"pack of four bytes",
+         "cvt.pack.sat.s8.s32.b32 %r3, 300, -3, 0; cvt.pack.sat.s8.s32.b32 %r3, -200, 5, %r3;"
+         "st.global.u32 [%rd1], %r3;",
+         0x7ffd8005},
+        {"pack of two halves", "cvt.pack.sat.u16.s32 %r3, 70000, -1; st.global.u32 [%rd1], %r3;",
+         0xffff0000},
         {"both results of setp",
          "setp.eq.u32 %p3, 1, 1; setp.lt.and.s32 %p1|%p2, 1, 2, %p3; selp.u32 %r1, 1, 0, %p1;"
          "selp.u32 %r2, 2, 0, %p2; setp.gt.s32 %p3|%p1, 1, 2; selp.u32 %r3, 4, 0, %p3;"

@@ -37,6 +37,11 @@ const char *contraction_product(struct con_writer *w) {
     return names[w->g.path];
 }
 
+/* By which its definition is known: the name may stand on a line of its own. */
+static str product_mark(struct con_writer *w) {
+    return sheet_printf(w->sh, "%s(unsigned char *smem", contraction_product(w));
+}
+
 /* What a warp does with the fragments of one step of k. */
 static str multiply_text(struct con_writer *w) {
     static const char *const mma[] = {[CON_TF32] = "gemm_mma_tf32",
@@ -103,7 +108,7 @@ static bool put_warpgroup_functions(struct con_writer *w) {
         {"wgmma", wgmma},
     };
     str defines = sheet_printf(w->sh, "void %.*s(", STR_ARG(wgmma));
-    str loops = sheet_printf(w->sh, "void %s(", contraction_product(w));
+    str loops = product_mark(w);
     return contraction_once(w, "gemm_tensor.cu", "void gemm_barrier_init(", NULL, 0) &&
            contraction_once(w, "gemm_wgmma.cu", defines.p, SLOTS(instruction)) &&
            contraction_once(w, "gemm_warpgroup.cu", loops.p, SLOTS(loop));
@@ -126,7 +131,7 @@ bool contraction_functions(struct con_writer *w) {
     if (w->g.cute)
         return contraction_cute_functions(w);
     const char *name = contraction_product(w);
-    str mark = sheet_printf(w->sh, "void %s(", name);
+    str mark = product_mark(w);
     if (w->g.warpgroup && p == CON_TF32 &&
         !contraction_once(w, "gemm_tf32.cu", "unsigned gemm_tf32(", NULL, 0))
         return false;

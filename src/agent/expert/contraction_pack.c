@@ -63,29 +63,39 @@ static str extents_between(struct con_writer *w, const struct con_operand *o, in
     return s.n ? s : S("1");
 }
 
-str contraction_map(struct con_writer *w, size_t operand) {
+/* A map's name in the plan: the parameter's, unless another product of the file has that for
+ * another map. */
+static str map_name(struct con_writer *w, str parameter, str map) {
+    str plan = buf_str(&w->sh->memory);
+    str taken = sheet_printf(w->sh, "tensormap %.*s = ", STR_ARG(parameter));
+    str same = sheet_printf(w->sh, "%.*s%.*s\n", STR_ARG(taken), STR_ARG(map));
+    bool free = str_find(plan, taken) == plan.n || str_find(plan, same) < plan.n;
+    return free ? parameter : sheet_name(w->sh, parameter);
+}
+
+static str map_text(struct con_writer *w, size_t operand) {
     const struct con_operand *o = &w->c->operands[operand];
     const struct con_tile *t = &w->g.tile[operand];
-    str map = contraction_loader_name(w, "map", operand);
-    int box = t->rows;
-    if (t->packed) {
-        sheet_memory(w->sh, "tensormap %.*s = tiled(%.*s, box=[%d, %d, 1], swizzle=128)",
-                     STR_ARG(map), STR_ARG(w->packed[operand]), t->row, box);
-    } else {
-        str k = extents_between(w, o, o->k_first, o->k_last + 1);
-        str rows = extents_between(w, o, o->first, o->last + 1);
-        str lead = extents_between(w, o, 0, o->first);
-        str tensor = sheet_tensor(w->sh, w->step, o->read->ref);
-        sheet_require(w->sh, "%.*s %% 8 == 0", STR_ARG(k));
-        sheet_memory(w->sh,
-                     "tensormap %.*s = tiled(%.*s, box=[%d, %d, 1], shape=[%.*s, %.*s, %.*s], "
-                     "swizzle=128)",
-                     STR_ARG(map), STR_ARG(tensor), t->row, box, STR_ARG(k), STR_ARG(rows),
-                     STR_ARG(lead));
-    }
-    buf_printf(&w->params, "const __grid_constant__ CUtensorMap %.*s, ", STR_ARG(map));
+    if (t->packed)
+        return sheet_printf(w->sh, "tiled(%.*s, box=[%d, %d, 1], swizzle=128)",
+                            STR_ARG(w->packed[operand]), t->row, t->rows);
+    str k = extents_between(w, o, o->k_first, o->k_last + 1);
+    str rows = extents_between(w, o, o->first, o->last + 1);
+    str lead = extents_between(w, o, 0, o->first);
+    str tensor = sheet_tensor(w->sh, w->step, o->read->ref);
+    sheet_require(w->sh, "%.*s %% 8 == 0", STR_ARG(k));
+    return sheet_printf(w->sh,
+                        "tiled(%.*s, box=[%d, %d, 1], shape=[%.*s, %.*s, %.*s], swizzle=128)",
+                        STR_ARG(tensor), t->row, t->rows, STR_ARG(k), STR_ARG(rows), STR_ARG(lead));
+}
+
+str contraction_map(struct con_writer *w, size_t operand) {
+    str parameter = contraction_loader_name(w, "map", operand), text = map_text(w, operand);
+    str map = map_name(w, parameter, text);
+    sheet_memory(w->sh, "tensormap %.*s = %.*s", STR_ARG(map), STR_ARG(text));
+    buf_printf(&w->params, "const __grid_constant__ CUtensorMap %.*s, ", STR_ARG(parameter));
     buf_printf(&w->args, "%.*s, ", STR_ARG(map));
-    return map;
+    return parameter;
 }
 
 /* ---- the kernel ---- */
