@@ -15,6 +15,7 @@ enum {
     SEEN_UNDEFINED = 2, // a variance without end
     SEEN_INFINITE = 4,
     SEEN_OVERFLOW = 8, // a partial result beyond `most`
+    SEEN_UNJUDGED = 16, // by the fold of a segment, which whoever joins them is not told of
 };
 
 // The chain: sum, variance of the terms, squares of partial sums (equal terms together), sum of

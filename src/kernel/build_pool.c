@@ -490,14 +490,10 @@ static bool settle_early(struct job *j, const struct includes *inc) {
     return j->state == JOB_SETTLED;
 }
 
-bool build_submit(struct build_pool *p, const struct build_request *r, build_done_fn *done,
-                  void *ctx, struct err *err) {
+static bool submit(struct build_pool *p, const struct build_request *r, const struct includes *inc,
+                   build_done_fn *done, void *ctx, struct err *err) {
     struct build_request full = *r;
-    struct includes inc;
-    struct arena *a = arena_new(r->unit.n + (1u << 20));
-    includes_scan(r->unit, a, &inc);
-    arena_free(a);
-    full.cute |= inc.cute;
+    full.cute |= inc->cute;
     digest key = build_key(&full, &p->root);
     for (struct job *j = p->jobs; j; j = j->next)
         if (memcmp(&j->b.key, &key, sizeof key) == 0) {
@@ -506,7 +502,7 @@ bool build_submit(struct build_pool *p, const struct build_request *r, build_don
         }
     struct job *j = job_new(p, &full, key);
     job_wait(j, done, ctx);
-    if (settle_early(j, &inc))
+    if (settle_early(j, inc))
         return true;
     if (p->failed_starts >= START_TRIES)
         p->failed_starts = START_TRIES - 1; /* one more try for each who asks */
@@ -518,6 +514,16 @@ bool build_submit(struct build_pool *p, const struct build_request *r, build_don
     job_free(j);
     *err = p->start_err;
     return false;
+}
+
+bool build_submit(struct build_pool *p, const struct build_request *r, build_done_fn *done,
+                  void *ctx, struct err *err) {
+    struct includes inc;
+    struct arena *a = arena_new(r->unit.n + (1u << 20));
+    includes_scan(r->unit, a, &inc); /* what it refuses is named from the arena */
+    bool ok = submit(p, r, &inc, done, ctx, err);
+    arena_free(a);
+    return ok;
 }
 
 const struct nvrtc_root *build_pool_root(const struct build_pool *p) {

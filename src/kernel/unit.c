@@ -138,6 +138,9 @@ bool candidate_unit(const struct candidate *c, struct buf *out, struct err *err)
     buf_puts(out, c->source);
     /* Twice: the source may end in a backslash. */
     buf_puts(out, S("\n\n#line 1 \"launch plan\"\n"));
+    /* No template is declared inside a function: where a brace is missing this is the first error,
+     * and the compiler quotes it. */
+    buf_puts(out, S("template <int> struct a_brace_of_the_source_is_not_closed;\n"));
     if (!put_asset(c, "kernel/checks.cuh", out, err))
         return false;
     for (size_t i = 0; i < c->nlaunches; i++)

@@ -127,23 +127,26 @@ static void compile_errors(void) {
 }
 
 static void forbidden(void) {
-    static const char *const rows[] = {
-        "#include \"/etc/passwd\"\n",
-        "#include </etc/passwd>\n",
-        "#define H \"/etc/passwd\"\n#include H\n",
-        "#include \"/proc/self/environ\"\n",
-        "#include \"../../../../../../../etc/passwd\"\n",
-        "#include \"meson.build\"\n",
-        "#include <curand_kernel.h>\n",
-        "%:include \"/etc/passwd\"\n",
+    static const struct {
+        const char *unit, *named;
+    } rows[] = {
+        {"#include \"/etc/passwd\"\n", "\"/etc/passwd\": "},
+        {"#include </etc/passwd>\n", "</etc/passwd>: "},
+        {"#define H \"/etc/passwd\"\n#include H\n", "H: "},
+        {"#include \"/proc/self/environ\"\n", "\"/proc/self/environ\": "},
+        {"#include \"../../../../../../../etc/passwd\"\n", "../../etc/passwd\": "},
+        {"#include \"meson.build\"\n", "\"meson.build\": "},
+        {"#include <curand_kernel.h>\n", "<curand_kernel.h>: "},
+        {"%:include \"/etc/passwd\"\n", "\"/etc/passwd\": "},
     };
     if (missing)
         SKIP(missing);
     struct build_pool *p = pool_with(NULL, 1, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fixture_build f = {.a = arena};
-        CHECK(fixture_compile(loop, p, str_view(rows[i]), false, &f));
-        CHECKF(f.b.verdict == VERDICT_FORBIDDEN, "%s: %.*s", rows[i], STR_ARG(f.b.log));
+        CHECK(fixture_compile(loop, p, str_view(rows[i].unit), false, &f));
+        CHECKF(f.b.verdict == VERDICT_FORBIDDEN, "%s: %.*s", rows[i].unit, STR_ARG(f.b.log));
+        CHECKF(has(f.b.log, rows[i].named), "%s: %.*s", rows[i].named, STR_ARG(f.b.log));
         CHECKF(has(f.b.log, "allowed:") && !has(f.b.log, "root:"), "%.*s", STR_ARG(f.b.log));
     }
     build_pool_free(p);
