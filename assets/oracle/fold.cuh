@@ -337,7 +337,7 @@ __device__ static inline value finish(const oracle_fold &f, const chain &c, valu
     if (d.e > 0 && d.e <= DOUBLE_MOST && f.unit2 > 0)
         d.e += f.least2 * (f.op == REDUCTION_MEAN ? 1 : c.count * c.count);
     d = settle_result(c.seen, d);
-    return f.unjudged ? value(d.v, INFINITY) : d;
+    return f.unjudged || c.seen & SEEN_UNJUDGED ? value(d.v, INFINITY) : d;
 }
 
 // The result of the terms so far.
@@ -383,6 +383,7 @@ __device__ static inline void put_part(oracle_part *out, const row_of<LEVELS> &r
                                        const oracle_fold &f) {
     const chain &c = r.c;
     oracle_part p = {c.s, c.e, c.s, c.a, c.lost, c.count, c.doubt, c.doubts, c.at, c.seen};
+    p.seen |= f.unjudged ? SEEN_UNJUDGED : 0;
     if (!is_extreme(f)) {
         p.e += chain_variance(f, c);
         p.before = r.before + c.s;

@@ -623,6 +623,14 @@ static const struct construct {
      "y[i] = sum(l) x[l,i] * w[l]\n"
      "accuracy tf32\n",
      (size_t)1 << 30, true},
+    {"a contraction with a pad that threads share",
+     "task p \"p\"\n"
+     "dim N = 64, L = 4200\n"
+     "in x[L] : f32 ~ uniform(-1,1)\n"
+     "in w[L] : f32 ~ uniform(-1,1)\n"
+     "out y[N] : f32\n"
+     "y[i] = sum(l) pad(x[l+i-3], 0) * w[l]\n",
+     (size_t)1 << 30, true},
     {"blocks of results, with edges, pads and batches",
      "task h \"h\"\n"
      "dim N = 2, C = 5, O = 3, H = 7, W = 9, I = 37, J = 35, K = 520\n"
