@@ -57,7 +57,7 @@ __device__ static inline void row_start(row_of<LEVELS> &r, const oracle_fold &f)
 
 // A term that may be the largest as well as the one that was chosen.
 __device__ static inline bool ties(value best, value term) {
-    if (isinf(term.e) || isinf(best.e))
+    if (isinf(term.e) || isinf(best.e) || is_open(term))
         return true;
     return !isnan(best.v) && within(best.v - term.v, best.e + term.e);
 }
@@ -73,7 +73,9 @@ __device__ static inline bool take_extreme(const oracle_fold &f, double &s, doub
         e = better ? INFINITY : e;
         return false;
     }
-    if (other > chosen && ties(value(s, e), t))
+    if (is_open(t))
+        chosen = f.op == REDUCTION_MAX || f.op == REDUCTION_MIN ? INFINITY : chosen;
+    else if (other > chosen && ties(value(s, e), t))
         chosen = other;
     e = chosen;
     s = better ? t.v : s;

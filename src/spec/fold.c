@@ -6,8 +6,13 @@
 #include <float.h>
 #include <math.h>
 
+/* An infinity that a kernel may have as NaN, which is the largest and the least there is. */
+static bool is_open(double v, double e) {
+    return isinf(v) && e > 0;
+}
+
 bool fold_ties(const struct fold *f, double best, double best_e, double v, double e) {
-    if (isinf(e) || isinf(best_e))
+    if (isinf(e) || isinf(best_e) || is_open(v, e))
         return true;
     return !isnan(best) && vector_within(best - v, best_e + e, f->worst);
 }
@@ -43,7 +48,10 @@ bool fold_extreme(const struct fold *f, double *s, double *e, double v, double e
         *e = better ? INFINITY : *e;
         return false;
     }
-    if (other > chosen && fold_ties(f, *s, *e, v, ev))
+    bool value = f->op == REDUCTION_MAX || f->op == REDUCTION_MIN;
+    if (is_open(v, ev))
+        chosen = value ? INFINITY : chosen;
+    else if (other > chosen && fold_ties(f, *s, *e, v, ev))
         chosen = other;
     *e = chosen;
     *s = better ? v : *s;

@@ -190,6 +190,12 @@ static void near_ties(void) {
         {"argmax(k | k > 1) x[k]", {1, 3, -INFINITY, -INFINITY}, 2, true},
         {"argmax(k | k > 1) x[k]", {1, 3, -INFINITY, -INFINITY}, 0, false},
         {"argmin(k | k > 2) x[k]", {1, 3, 0, INFINITY}, 3, true},
+        /* Of an infinity that went through a sum a kernel may have made NaN, and NaN comes first.
+         */
+        {"argmax(k) (sum(m < 2) x[k]*(m + 1))", {1, -INFINITY, 3, 0}, 1, true},
+        {"argmax(k) (sum(m < 2) x[k]*(m + 1))", {1, -INFINITY, 3, 0}, 2, true},
+        {"argmax(k) (sum(m < 2) x[k]*(m + 1))", {1, -INFINITY, 3, 0}, 0, false},
+        {"argmax(k) (sum(m < 2) x[k]*(m + 1))", {1, -INFINITY, NAN, 0}, 1, true},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
