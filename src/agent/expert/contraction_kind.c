@@ -35,12 +35,22 @@ static bool is_exact(const struct contraction *c) {
     return !half && t->accuracy == ACCURACY_FP32;
 }
 
+/* On a copy: it is the coder's decision whether they are left out. */
+static bool has_gaps(const struct contraction *c) {
+    struct contraction *apart = arena_new_of(c->mem, struct contraction);
+    *apart = *c;
+    contraction_phase(apart);
+    return apart->nhits > 0;
+}
+
 static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
     int64_t m = c->group[CON_M].count, n = c->group[CON_N].count, k = c->group[CON_K].count,
             batch = c->group[CON_BATCH].count, least = m < n ? m : n;
     int64_t tiles = batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
     if (c->k_lo || c->k_hi)
         return CONTRACTION_TRIANGLE;
+    if (has_gaps(c))
+        return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
     if (tiles < b->gpu->sms && k > LONG_SUM && batch == 1)
         return CONTRACTION_SPLIT;
     bool wide = least >= WIDE_LEAST && all_dense(c);

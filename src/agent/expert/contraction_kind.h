@@ -7,15 +7,17 @@
 
 enum contraction_kind {
     CONTRACTION_NONE,
-    CONTRACTION_WIDE,     /* dense, large, of a type that warp groups multiply */
-    CONTRACTION_PAIR,     /* the same with two folds: half the tile each */
-    CONTRACTION_EXACT,    /* large, f32 operands in class fp32 */
-    CONTRACTION_TRIANGLE, /* the range of k depends on the result */
-    CONTRACTION_SPLIT,    /* few tiles, long sums: several blocks share each */
-    CONTRACTION_THIN,     /* one side of at most 32 */
-    CONTRACTION_HALF,     /* … of at most 64 */
-    CONTRACTION_LARGE,    /* tiles of 128 x 128 for all SMs */
-    CONTRACTION_SMALL,    /* not so many */
+    CONTRACTION_WIDE,      /* dense, large, of a type that warp groups multiply */
+    CONTRACTION_PAIR,      /* the same with two folds: half the tile each */
+    CONTRACTION_EXACT,     /* large, f32 operands in class fp32 */
+    CONTRACTION_TRIANGLE,  /* the range of k depends on the result */
+    CONTRACTION_GAPS_THIN, /* a transposed convolution with a stride, one side of at most 32 */
+    CONTRACTION_GAPS,      /* … larger */
+    CONTRACTION_SPLIT,     /* few tiles, long sums: several blocks share each */
+    CONTRACTION_THIN,      /* one side of at most 32 */
+    CONTRACTION_HALF,      /* … of at most 64 */
+    CONTRACTION_LARGE,     /* tiles of 128 x 128 for all SMs */
+    CONTRACTION_SMALL,     /* not so many */
 };
 enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st);
 

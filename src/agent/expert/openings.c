@@ -90,6 +90,8 @@ CONTRACTION_IS(contraction_wide, CONTRACTION_WIDE)
 CONTRACTION_IS(contraction_pair, CONTRACTION_PAIR)
 CONTRACTION_IS(contraction_exact, CONTRACTION_EXACT)
 CONTRACTION_IS(contraction_triangle, CONTRACTION_TRIANGLE)
+CONTRACTION_IS(contraction_gaps_thin, CONTRACTION_GAPS_THIN)
+CONTRACTION_IS(contraction_gaps, CONTRACTION_GAPS)
 CONTRACTION_IS(contraction_split, CONTRACTION_SPLIT)
 CONTRACTION_IS(contraction_thin, CONTRACTION_THIN)
 CONTRACTION_IS(contraction_half, CONTRACTION_HALF)
@@ -128,6 +130,18 @@ static const struct opening openings[] = {
     {"contraction", 0, contraction_triangle,
      "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 raster=1 skip=1 pack=1",
      "small tiles waste less at the edge"},
+    {"contraction", 0, contraction_gaps_thin,
+     "tensor-path=1 tile-m=32 tile-n=128 tile-k=32 warps=4 stages=3 pack=1",
+     "tiles as thin as the matrix"},
+    {"contraction", 0, contraction_gaps_thin,
+     "tensor-path=1 tile-m=32 tile-n=128 tile-k=32 warps=4 stages=3 skip=1 pack=1",
+     "places of the window that the stride leaves out are not visited"},
+    {"contraction", 0, contraction_gaps,
+     "tensor-path=1 tile-m=64 tile-n=128 tile-k=32 warps=4 stages=3 raster=8 pack=1",
+     "tiles of half a side, 32 x 64 a warp"},
+    {"contraction", 0, contraction_gaps,
+     "tensor-path=1 tile-m=64 tile-n=128 tile-k=32 warps=4 stages=3 raster=8 skip=1 pack=1",
+     "places of the window that the stride leaves out are not visited"},
     {"contraction", 0, contraction_split,
      "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 split-k=64 pack=1",
      "64 blocks share each tile's sums"},
