@@ -9,6 +9,7 @@
 #define FULL_FLOPS   4e8
 #define SMALL_BYTES  (1ull << 20) /* of all tensors of a made shape */
 #define SMALL_FLOPS  1e7
+#define SMALL_PLANES 1024 /* … on the simulator: of all axes but the last two, a block each */
 #define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
 #define ATTEMPTS     4000
 #define ODD_ATTEMPTS 8 /* the first ones, at most 1003, 503, … 9 */
@@ -31,6 +32,19 @@ static bool within(const struct inst *in, size_t bytes, double flops) {
         return false;
     cost_of(in, &c);
     return c.flops <= flops;
+}
+
+/* Of the shape alone: what a candidate launches must not choose the shapes it meets. */
+static bool few_planes(const struct inst *in) {
+    for (size_t i = 0; i < in->task->ntensors; i++) {
+        const struct tensor *t = &in->task->tensors[i];
+        int64_t planes = 1;
+        for (size_t k = 0; tensor_has_memory(t) && k + 2 < t->rank; k++)
+            planes *= in->tensors[i].extent[k];
+        if (planes > SMALL_PLANES)
+            return false;
+    }
+    return true;
 }
 
 static bool seen(const struct trials *t, str label) {
@@ -156,7 +170,7 @@ static bool make_shapes(const struct candidate *c, const struct inst *own,
         struct arena *scratch = arena_new(16u << 20);
         bool usable = task_bind(task, set, n, scratch, &in, &ignored) && !same_dims(in, own) &&
                       plan_fits(c, in, &fits, &which, &ignored) && fits &&
-                      within(in, SMALL_BYTES, SMALL_FLOPS);
+                      within(in, SMALL_BYTES, SMALL_FLOPS) && (o->gpu || few_planes(in));
         arena_free(scratch);
         if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, o, a, t, err)))
             return false;

@@ -145,6 +145,35 @@ static void one_shape_is_odd_and_every_dimension_short_once(void) {
     }
 }
 
+static void on_the_simulator_planes_are_few(void) {
+    static const char text[] = "task t \"t\"\n"
+                               "dim N = 4, C = 64, H = 32, W = 32\n"
+                               "in x[N,C,H,W] : f32 ~ normal(0,1)\n"
+                               "out y[N,C,H,W] : f32\n"
+                               "y[n,c,i,j] = maximum(x[n,c,i,j], 0)\n";
+    size_t many = 0;
+    for (uint64_t secret = 0; secret < 100; secret++) {
+        struct trials_options o = {.secret = secret, .gpu = secret % 2, .memory = (size_t)1 << 30};
+        struct made m = {.a = arena_new(256u << 20)};
+        struct candidate *c;
+        struct task *task;
+        struct inst *in;
+        m.ok = task_parse(S("t.task"), str_view(text), m.a, &task, &m.err) &&
+               task_bind(task, NULL, 0, m.a, &in, &m.err) &&
+               candidate_parse(S("k.cu"), S("//! launch k<<<N*C, 256>>>(x, y, H*W)\n" BODY), task,
+                               m.a, &c, &m.err) &&
+               trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
+        CHECKF(m.ok && m.t.n == 4, "%s", m.err.text);
+        for (size_t i = 0; m.ok && i < 3; i++) {
+            const int64_t *dims = m.t.shapes[i].inst->dims;
+            CHECK(o.gpu || dims[0] * dims[1] <= 1024);
+            many += dims[0] * dims[1] > 1024;
+        }
+        arena_free(m.a);
+    }
+    CHECKF(many > 0, "the bound never mattered");
+}
+
 static void shapes_are_made_for_a_require_that_admits_none(void) {
     struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
@@ -205,6 +234,7 @@ static const struct tap_case cases[] = {
     {"another secret makes another shape", another_secret_makes_another_shape},
     {"one shape is odd, every dimension short once",
      one_shape_is_odd_and_every_dimension_short_once},
+    {"on the simulator planes are few", on_the_simulator_planes_are_few},
     {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
     {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},
     {"the task's own shape must fit", the_own_shape_must_fit},
