@@ -323,21 +323,27 @@ static void put_chain_end(struct oracle_text *x, size_t k) {
     buf_puts(x->out, S("            }\n"));
 }
 
+/* "const rows_3 row[1] = {{i_, j_}};" */
+static void put_one_place(struct oracle_text *x, size_t k, const char *type, const char *name,
+                          uint32_t axes) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    buf_printf(x->out, "    const %s_%zu %s[1] = {", type, k, name);
+    for (size_t i = 0, n = 0; i < p->naxes; i++)
+        if (has_axis(axes, i))
+            buf_printf(x->out, "%s%.*s", n++ ? ", " : "{", STR_ARG(axis_name(x, p, i)));
+    buf_puts(x->out, axes ? S("}};\n") : S("};\n"));
+}
+
 static void put_terms(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
     buf_printf(x->out,
                "__device__ __noinline__ static void terms_%zu(const oracle_world *o, row &r%.*s, "
-               "int64_t first, int64_t left) {\n    const rows_%zu row[1] = {",
-               k, STR_ARG(oracle_parameters(x, p)), k);
-    for (size_t i = 0, n = 0; i < p->naxes; i++)
-        if (has_axis(p->row_axes, i))
-            buf_printf(x->out, "%s%.*s", n++ ? ", " : "{", STR_ARG(axis_name(x, p, i)));
-    buf_printf(x->out, "%s};\n    const columns_%zu column[1] = {", p->row_axes ? "}" : "", k);
-    for (size_t i = 0, n = 0; i < p->naxes; i++)
-        if (has_axis(p->column_axes, i))
-            buf_printf(x->out, "%s%.*s", n++ ? ", " : "{", STR_ARG(axis_name(x, p, i)));
-    buf_printf(x->out, "%s};\n    products_%zu(o, &r, row, column%.*s, first, left);\n}\n",
-               p->column_axes ? "}" : "", k, STR_ARG(common_text(x, p, "")));
+               "int64_t first, int64_t left) {\n",
+               k, STR_ARG(oracle_parameters(x, p)));
+    put_one_place(x, k, "rows", "row", p->row_axes);
+    put_one_place(x, k, "columns", "column", p->column_axes);
+    buf_printf(x->out, "    products_%zu(o, &r, row, column%.*s, first, left);\n}\n", k,
+               STR_ARG(common_text(x, p, "")));
 }
 
 void oracle_put_products(struct oracle_text *x, size_t k) {

@@ -9,6 +9,13 @@
     "task t \"T\"\ndim N = 8, M = 6\nin x[N,M] : f32 ~ ones\nin b[M] : f32 ~ ones\n"               \
     "in s[N,N] : f32 ~ ones\nin t[N] : i64 ~ randint(0,M)\nin q[N] : bool ~ bernoulli(0.5)\n"
 
+/* A task of these inputs and the rest. */
+static bool fixture_rest(struct fixture *f, const char *rest) {
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s\n", HEAD, rest);
+    return fixture_text(f, text);
+}
+
 struct row {
     const char *rest;
     double plain, special, read, write; /* totals */
@@ -18,9 +25,7 @@ static void check_rows(const struct row *rows, size_t n) {
     for (size_t k = 0; k < n; k++) {
         struct fixture f;
         struct cost c;
-        char text[1024];
-        snprintf(text, sizeof text, "%s%s\n", HEAD, rows[k].rest);
-        if (fixture_text(&f, text)) {
+        if (fixture_rest(&f, rows[k].rest)) {
             cost_of(f.in, &c);
             CHECKF(c.flops_add_mul == rows[k].plain, "%s: %g", rows[k].rest, c.flops_add_mul);
             CHECKF(c.flops_special == rows[k].special, "%s: %g", rows[k].rest, c.flops_special);
@@ -133,9 +138,7 @@ static void contractions(void) {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
         struct cost c;
-        char text[1024];
-        snprintf(text, sizeof text, "%s%s\n", HEAD, rows[k].rest);
-        if (fixture_text(&f, text)) {
+        if (fixture_rest(&f, rows[k].rest)) {
             cost_of(f.in, &c);
             CHECKF(c.flops_contraction == rows[k].contraction, "%s: %g", rows[k].rest,
                    c.flops_contraction);
@@ -172,9 +175,7 @@ static void workloads(void) {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
         struct features v;
-        char text[1024];
-        snprintf(text, sizeof text, "%s%s\n", HEAD, rows[k].rest);
-        if (fixture_text(&f, text)) {
+        if (fixture_rest(&f, rows[k].rest)) {
             features_of(f.in, &v);
             CHECKF(v.workload == rows[k].workload, "%s: %s", rows[k].rest,
                    workload_name(v.workload));
@@ -223,9 +224,7 @@ static void passes(void) {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
         struct features v;
-        char text[1024];
-        snprintf(text, sizeof text, "%s%s\n", HEAD, rows[k].rest);
-        if (fixture_text(&f, text)) {
+        if (fixture_rest(&f, rows[k].rest)) {
             features_of(f.in, &v);
             CHECKF(v.folds == rows[k].folds && v.rereads == rows[k].rereads &&
                        v.special == rows[k].special,
