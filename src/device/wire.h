@@ -33,7 +33,7 @@ enum wire {
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, plans: [one a
      * module]}], batches: [{shape, cases: [{data, seed}], counted, checked, timed}], time:
      * {samples, budget_ms}, measure: the message of that name}; blob: the modules one after the
-     * other */
+     * other. A worker takes one while it is at another */
     WIRE_JOB = 10,
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
      * findings: […] of the checkers where they ended it, times: [one

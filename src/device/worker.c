@@ -162,13 +162,16 @@ static void role_frame(void *ctx, struct frame *f) {
 
 static void up_frame(void *ctx, struct frame *f) {
     struct worker *w = ctx;
+    bool job = f->type == WIRE_JOB || f->type == WIRE_CEILINGS;
     if (f->type == WIRE_TASK) {
         frame_release(&w->task);
         w->task = *f;
         send_task(&w->device);
         send_task(&w->judge);
-    } else if ((f->type == WIRE_JOB || f->type == WIRE_CEILINGS) && w->step == STEP_IDLE) {
+    } else if (job && w->step == STEP_IDLE) {
         job_start(w, f);
+    } else if (job && !w->next.type) {
+        w->next = *f;
     } else {
         fprintf(stderr, "cutepilot worker: unexpected message %u\n", f->type);
         frame_release(f);

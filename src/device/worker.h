@@ -77,6 +77,7 @@ struct worker {
     struct frame task; /* type 0: none yet */
     enum step step;
     struct job job;
+    struct frame next; /* job; type 0: none */
     uint64_t timer, alive;
     uint64_t random; /* key and position of the order of timed runs */
     uint64_t drawn;

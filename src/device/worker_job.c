@@ -62,6 +62,11 @@ static void job_end(struct worker *w, uint32_t type, json *head) {
     conn_send(w->up, type, head, (str){0}, NULL, 0);
     json_free(head);
     job_clear(w);
+    if (w->next.type) {
+        struct frame next = w->next;
+        w->next = (struct frame){0};
+        job_start(w, &next);
+    }
 }
 
 static void set_steps(const struct job *j, json *head) {

@@ -77,7 +77,7 @@ static bool run(struct loop *l, struct build_pool *pool, struct measuring *m, st
 
 bool evaluate_ceilings(const struct evaluator_options *o, json **out, struct err *err) {
     struct measuring m = {.o = o};
-    struct links_events ev = {&m, on_idle, on_result, NULL, on_lost, on_broken};
+    struct links_events ev = {&m, on_idle, on_result, NULL, on_lost, NULL, on_broken};
     struct build_pool_options po = {.jobs = 1, .cache = o->cache};
     const char *const *const first[] = {o->worker_command, NULL};
     struct loop *l = loop_new(err);

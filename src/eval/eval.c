@@ -308,16 +308,24 @@ static void worker_dumped(void *ctx, void *job, const struct frame *f) {
     }
 }
 
+static void put_back(struct evaluator *e, struct work *w) {
+    w->next = e->head;
+    e->head = w;
+    if (!e->tail)
+        e->tail = w;
+    feed(e);
+}
+
+static void worker_unbegun(void *ctx, void *job) {
+    put_back(ctx, job);
+}
+
 static void worker_lost(void *ctx, void *job, str why) {
     struct evaluator *e = ctx;
     struct work *w = job;
     struct err err = {0};
     if (++w->losses < MAX_LOSSES) {
-        w->next = e->head;
-        e->head = w;
-        if (!e->tail)
-            e->tail = w;
-        feed(e);
+        put_back(e, w);
         return;
     }
     if (w->duel) {
@@ -509,8 +517,8 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
     const char *const *const *commands = o->worker_commands ? o->worker_commands : one;
     e->workers = evaluator_workers(o);
     unsigned threads = cores() / e->workers ? cores() / e->workers : 1;
-    struct links_events ev = {e,           worker_idle,       worker_result, worker_dumped,
-                              worker_lost, environment_broken};
+    struct links_events ev = {e,           worker_idle,    worker_result,     worker_dumped,
+                              worker_lost, worker_unbegun, environment_broken};
     struct support_events se = {e, set_task, environment_broken};
     struct build_pool_options po = {.jobs = o->compilers ? o->compilers : cores(),
                                     .cache = o->cache,

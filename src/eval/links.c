@@ -6,10 +6,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MAX_STARTS 3  /* in a row without a hello */
 #define MAX_PREFIX 64 /* words of a worker's command */
+#define MAX_JOBS   2  /* in a worker's hands: the one in work, and the next */
 
 struct link {
     struct links *s;
@@ -18,8 +20,9 @@ struct link {
     struct conn *conn;
     bool ready;
     unsigned fails;
-    void *job;
-    int64_t serial;   /* of the job, to tell its answer */
+    void *job[MAX_JOBS];
+    int64_t serial[MAX_JOBS]; /* of the jobs, to tell their answers */
+    unsigned jobs;
     uint64_t silence; /* timer: gives the worker up */
 };
 
@@ -83,7 +86,7 @@ static void link_silent(void *ctx) {
 
 static void link_heard(struct link *k) {
     loop_timer_cancel(k->s->loop, k->silence);
-    k->silence = k->job ? loop_timer(k->s->loop, WIRE_DEAD_MS, link_silent, k) : 0;
+    k->silence = k->jobs ? loop_timer(k->s->loop, WIRE_DEAD_MS, link_silent, k) : 0;
 }
 
 static void link_ended(void *ctx, pid_t pid, int status) {
@@ -93,12 +96,14 @@ static void link_ended(void *ctx, pid_t pid, int status) {
     k->silence = 0;
     struct err err = {0};
     char space[64];
-    void *job = k->job;
+    void *lost[MAX_JOBS];
+    unsigned jobs = k->jobs;
+    memcpy(lost, k->job, sizeof lost);
     child_kill(pid);
     conn_free(k->conn);
     k->conn = NULL;
     k->pid = 0;
-    k->job = NULL;
+    k->jobs = 0;
     k->fails = k->ready ? 0 : k->fails + 1;
     k->ready = false;
     str how = child_status_text(status, space, sizeof space);
@@ -108,8 +113,10 @@ static void link_ended(void *ctx, pid_t pid, int status) {
     } else if (!s->broken && !link_start(k, &err)) {
         give_up(s, &err);
     }
-    if (job)
-        s->ev.lost(s->ev.ctx, job, S("the worker process died"));
+    while (jobs > 1)
+        s->ev.unbegun(s->ev.ctx, lost[--jobs]);
+    if (jobs)
+        s->ev.lost(s->ev.ctx, lost[0], S("the worker process died"));
 }
 
 static void link_closed(void *ctx, const struct err *why) {
@@ -148,13 +155,17 @@ static void link_hello(struct link *k, const struct frame *f) {
 
 static void link_answer(struct link *k, const struct frame *f) {
     struct links *s = k->s;
-    void *job = k->job;
     int64_t serial = -1;
     str why = S("no reason given");
     json_get_i64(f->head, "job", &serial);
-    if (!job || serial != k->serial)
+    if (!k->jobs || serial != k->serial[0])
         return;
-    k->job = NULL;
+    void *job = k->job[0];
+    k->jobs--;
+    for (unsigned i = 0; i < k->jobs; i++) {
+        k->job[i] = k->job[i + 1];
+        k->serial[i] = k->serial[i + 1];
+    }
     link_heard(k);
     if (f->type == WIRE_FAILED) {
         json_get_str(f->head, "why", &why);
@@ -172,16 +183,21 @@ static void link_frame(void *ctx, struct frame *f) {
         link_hello(k, f);
     else if (f->type == WIRE_RESULT || f->type == WIRE_FAILED || f->type == WIRE_CEILED)
         link_answer(k, f);
-    else if (f->type == WIRE_DUMPED && k->job && k->s->ev.dumped)
-        k->s->ev.dumped(k->s->ev.ctx, k->job, f);
+    else if (f->type == WIRE_DUMPED && k->jobs && k->s->ev.dumped)
+        k->s->ev.dumped(k->s->ev.ctx, k->job[0], f);
     else if (f->type == WIRE_ALIVE)
         link_heard(k);
     frame_release(f);
 }
 
+/* Whoever is to have the next job is known beforehand only where there is but one. */
+static bool takes_one(const struct link *k) {
+    return k->ready && k->s->task && k->jobs < (k->s->n == 1 ? MAX_JOBS : 1);
+}
+
 bool links_idle(const struct links *s) {
     for (unsigned i = 0; i < s->n; i++)
-        if (s->link[i].ready && !s->link[i].job && s->task)
+        if (takes_one(&s->link[i]))
             return true;
     return false;
 }
@@ -189,11 +205,11 @@ bool links_idle(const struct links *s) {
 bool links_send(struct links *s, uint32_t type, void *job, json *head, str blob) {
     for (unsigned i = 0; i < s->n; i++) {
         struct link *k = &s->link[i];
-        if (!k->ready || k->job || !s->task)
+        if (!takes_one(k))
             continue;
-        k->job = job;
-        k->serial = ++s->serial;
-        json_set_i64(head, "job", k->serial);
+        k->job[k->jobs] = job;
+        k->serial[k->jobs++] = ++s->serial;
+        json_set_i64(head, "job", s->serial);
         conn_send(k->conn, type, head, blob, NULL, 0);
         link_heard(k);
         return true;

@@ -207,36 +207,63 @@ static bool next_answer(int fd, struct answer *out) {
     return true;
 }
 
-static struct answer run_job(enum script script, size_t modules, bool timed) {
-    struct answer a = {0};
-    char folder[] = "/tmp/cutepilot-worker-XXXXXX", self[4096] = "";
+struct running {
+    struct child child;
+    int in, out;
+    int token;
+    char folder[40], judged[64];
+};
+
+static void start(struct running *r) {
+    char self[4096] = "";
     struct err err = {0};
     int in[2], out[2];
-    CHECK(mkdtemp(folder) && readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    char judged[128];
-    snprintf(judged, sizeof judged, "%s/judged", folder);
-    setenv("JUDGED", judged, 1);
-    CHECK(mkfifo(judged, 0600) == 0);
-    int token = open(judged, O_RDWR | O_CLOEXEC);
-    CHECK(write(token, "1", 1) == 1);
+    strcpy(r->folder, "/tmp/cutepilot-worker-XXXXXX");
+    CHECK(mkdtemp(r->folder) && readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    snprintf(r->judged, sizeof r->judged, "%s/judged", r->folder);
+    setenv("JUDGED", r->judged, 1);
+    CHECK(mkfifo(r->judged, 0600) == 0);
+    r->token = open(r->judged, O_RDWR | O_CLOEXEC);
+    CHECK(write(r->token, "1", 1) == 1);
     CHECK(pipe_pair(in, &err) && pipe_pair(out, &err));
     const char *argv[] = {self, "worker", NULL};
     struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
     struct child_spec spec = {.argv = argv, .fds = fds, .nfds = 3};
-    struct child child;
-    CHECKF(child_start(&spec, &child, &err), "%s", err.text);
+    CHECKF(child_start(&spec, &r->child, &err), "%s", err.text);
     close(in[0]);
     close(out[1]);
+    r->in = in[1];
+    r->out = out[0];
+}
+
+static void send_job(const struct running *r, int64_t id, enum script script, size_t modules,
+                     bool timed) {
+    struct err err = {0};
     json *j = job(script, modules, timed);
-    CHECK(frame_write(in[1], WIRE_JOB, j, S("ab"), NULL, 0, &err) && next_answer(out[0], &a));
+    json_set_i64(j, "job", id);
+    CHECK(frame_write(r->in, WIRE_JOB, j, S("ab"), NULL, 0, &err));
     json_free(j);
-    close(in[1]); /* end of file ends a worker */
-    int status = child_wait(&child);
-    CHECKF(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
-    close(out[0]);
-    close(token);
-    unlink(judged);
-    rmdir(folder);
+}
+
+/* End of file ends a worker. Returns its exit code. */
+static int end(struct running *r) {
+    close(r->in);
+    int status = child_wait(&r->child);
+    close(r->out);
+    close(r->token);
+    unlink(r->judged);
+    rmdir(r->folder);
+    CHECKF(WIFEXITED(status), "status %x", status);
+    return WEXITSTATUS(status);
+}
+
+static struct answer run_job(enum script script, size_t modules, bool timed) {
+    struct answer a = {0};
+    struct running r;
+    start(&r);
+    send_job(&r, 1, script, modules, timed);
+    CHECK(next_answer(r.out, &a));
+    CHECK(end(&r) == 0);
     return a;
 }
 
@@ -314,6 +341,40 @@ static void one_that_leaves_is_not_asked_again(void) {
     frame_release(&a.f);
 }
 
+static void the_next_job_may_wait(void) {
+    static const struct {
+        enum script script;
+        const char *verdict;
+    } rows[] = {{ALL_RIGHT, "accepted"},
+                {FAULTS, "out-of-bounds"},
+                {DIES_ALWAYS, "crash"},
+                {HANGS, "timeout"},
+                {JUDGE_DIES_ALWAYS, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct running r;
+        struct answer a = {0};
+        start(&r);
+        send_job(&r, 7, rows[i].script, 1, false);
+        send_job(&r, 8, WRONG_AT_CASE_1, 1, false);
+        CHECKF(next_answer(r.out, &a) && number(a.f.head, "job") == 7 &&
+                   !strcmp(a.verdict, rows[i].verdict),
+               "row %zu: %s", i, a.verdict);
+        CHECKF(next_answer(r.out, &a) && number(a.f.head, "job") == 8 &&
+                   !strcmp(a.verdict, "wrong"),
+               "row %zu, then: %s", i, a.verdict);
+        frame_release(&a.f);
+        CHECK(end(&r) == 0);
+    }
+}
+
+static void but_no_more_than_one(void) {
+    struct running r;
+    start(&r);
+    for (int64_t i = 0; i < 3; i++)
+        send_job(&r, i, HANGS, 1, false);
+    CHECK(end(&r) == 3);
+}
+
 static const struct tap_case cases[] = {
     {"a right candidate is accepted, with its times", a_right_candidate_is_accepted_with_its_times},
     {"a wrong one says where", a_wrong_one_says_where},
@@ -323,6 +384,8 @@ static const struct tap_case cases[] = {
     {"rivals take turns and do not count against it",
      rivals_take_turns_and_do_not_count_against_it},
     {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},
+    {"the next job may wait", the_next_job_may_wait},
+    {"but no more than one", but_no_more_than_one},
 };
 
 int main(int argc, char **argv) {
