@@ -38,7 +38,7 @@ enum wire {
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
      * findings: […] of the checkers where they ended it, times: [one
      * a module: {samples_s, host_s}], rival: {module, verdict, why} where one failed, clocks,
-     * verify_ms, time_ms} */
+     * waited_ms: for the job before it, verify_ms, time_ms} */
     WIRE_RESULT = 11,
     WIRE_FAILED = 12, /* worker → coordinator: {job, why}: the worker's own trouble, no verdict */
     WIRE_ALIVE = 13,  /* worker → coordinator: {}: now and then while it works on a job */

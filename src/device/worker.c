@@ -172,6 +172,7 @@ static void up_frame(void *ctx, struct frame *f) {
         job_start(w, f);
     } else if (job && !w->next.type) {
         w->next = *f;
+        w->next_us = clock_us();
     } else {
         fprintf(stderr, "cutepilot worker: unexpected message %u\n", f->type);
         frame_release(f);

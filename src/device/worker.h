@@ -59,6 +59,7 @@ struct job {
     json *rival;                    /* the one that failed: {module, verdict, why}; or NULL */
     unsigned rechecks;              /* of a batch that was right in an earlier round */
     struct err failed;              /* what it was then */
+    uint64_t waited_us;             /* for the job before it */
     uint64_t started_us, timing_us; /* of the job; spent in timed batches */
     uint64_t batch_us;
     uint64_t asked_us, spent_us[STEP_COUNT]; /* waiting for the answers of each step */
@@ -78,6 +79,7 @@ struct worker {
     enum step step;
     struct job job;
     struct frame next; /* job; type 0: none */
+    uint64_t next_us;  /* when it came */
     uint64_t timer, alive;
     uint64_t random; /* key and position of the order of timed runs */
     uint64_t drawn;

@@ -57,16 +57,19 @@ static void job_clear(struct worker *w) {
     w->step = STEP_IDLE;
 }
 
+static void start_next(struct worker *w) {
+    struct frame next = w->next;
+    w->next = (struct frame){0};
+    job_start(w, &next);
+}
+
 static void job_end(struct worker *w, uint32_t type, json *head) {
     json_set_i64(head, "job", w->job.id);
     conn_send(w->up, type, head, (str){0}, NULL, 0);
     json_free(head);
     job_clear(w);
-    if (w->next.type) {
-        struct frame next = w->next;
-        w->next = (struct frame){0};
-        job_start(w, &next);
-    }
+    if (w->next.type)
+        start_next(w);
 }
 
 static void set_steps(const struct job *j, json *head) {
@@ -88,6 +91,7 @@ static void set_evidence(struct job *j, json *head) {
     j->evidence = NULL;
     double all_ms = (double)(clock_us() - j->started_us) / 1000;
     double time_ms = (double)j->timing_us / 1000;
+    json_set_f64(head, "waited_ms", (double)j->waited_us / 1000);
     json_set_f64(head, "verify_ms", all_ms - time_ms);
     json_set_f64(head, "time_ms", time_ms);
     set_steps(j, head);
@@ -507,6 +511,9 @@ void job_start(struct worker *w, struct frame *f) {
     j->nmodules = json_len(json_get(f->head, "modules"));
     j->nmodules = j->nmodules < 1 ? 1 : j->nmodules;
     j->started_us = clock_us();
+    if (w->next_us)
+        j->waited_us = j->started_us - w->next_us;
+    w->next_us = 0;
     j->evidence = json_array();
     w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
     if (j->nmodules > WORKER_MAX_MODULES)

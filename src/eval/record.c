@@ -284,6 +284,9 @@ json *record_result(const struct record_input *in, const json *result) {
                 "work is missing");
     }
     json *r = base_record(in, verdict, why);
+    double waited_ms = 0;
+    if (json_get_f64(result, "waited_ms", &waited_ms))
+        json_set_f64(r, "queue_ms", in->queue_ms + waited_ms);
     add_scope(r, in);
     add_build(r, in);
     add_launches(r, in);
