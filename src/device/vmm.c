@@ -2,12 +2,14 @@
 #include "device/vmm.h"
 
 #include "base/checked.h"
+#include "base/rng.h"
 
 #include <fcntl.h>
 #include <string.h>
 
 /* Address space costs nothing; an index that is off by a row should meet nobody. */
 #define GUARD_BYTES (UINT64_C(1) << 30)
+#define PLACE_BYTES (UINT64_C(16) << 30) /* anywhere within that */
 
 static struct cu_memory_prop prop_of(const struct cuda *c) {
     return (struct cu_memory_prop){
@@ -28,16 +30,25 @@ bool vmm_granularity(const struct cuda *c, size_t *bytes, struct err *err) {
                     "granularity of device memory");
 }
 
+/* Reservations lie side by side, so without this a kernel could tell from its own pointers where
+ * those of its other runs are. Without a random number it is one that is hard to guess all the
+ * same. */
+static uint64_t draw_place(const struct vmm_buffer *b, size_t granule) {
+    uint64_t secret = (uint64_t)(uintptr_t)b;
+    rng_secret(&secret);
+    return secret % (PLACE_BYTES / granule) * granule;
+}
+
 /* Gives b->memory its addresses. */
-static int map(const struct cuda *c, struct vmm_buffer *b, enum cu_access access) {
+static int map(const struct cuda *c, struct vmm_buffer *b, size_t granule, enum cu_access access) {
     struct cu_access_desc desc = {{CU_LOCATION_DEVICE, c->device}, access};
-    b->reserved = b->mapped + 2 * GUARD_BYTES;
+    b->reserved = b->mapped + 2 * GUARD_BYTES + PLACE_BYTES;
     int code = c->vmm_reserve(&b->reserved_at, b->reserved, 0, 0, 0);
     if (code != CU_OK) {
         b->reserved = 0;
         return code;
     }
-    cu_address at = b->reserved_at + GUARD_BYTES;
+    cu_address at = b->reserved_at + GUARD_BYTES + draw_place(b, granule);
     code = c->vmm_map(at, b->mapped, 0, b->memory, 0);
     if (code != CU_OK)
         return code;
@@ -59,7 +70,7 @@ bool vmm_create(const struct cuda *c, size_t bytes, struct vmm_buffer *out, bool
     out->mapped = padded / granule * granule;
     int code = c->vmm_create(&out->memory, out->mapped, &prop, 0);
     if (code == CU_OK)
-        code = map(c, out, CU_ACCESS_READ_WRITE);
+        code = map(c, out, granule, CU_ACCESS_READ_WRITE);
     if (code == CU_OK)
         return true;
     if (full)
@@ -90,7 +101,7 @@ bool vmm_import(const struct cuda *c, int fd, size_t mapped, bool read_only, str
     out->mapped = mapped;
     int code = c->vmm_import(&out->memory, (void *)(intptr_t)fd, CU_HANDLE_POSIX_FD);
     if (code == CU_OK)
-        code = map(c, out, read_only ? CU_ACCESS_READ : CU_ACCESS_READ_WRITE);
+        code = map(c, out, granule, read_only ? CU_ACCESS_READ : CU_ACCESS_READ_WRITE);
     if (code == CU_OK)
         return true;
     cuda_fail(c, err, code, "shared device memory of %zu bytes", mapped);

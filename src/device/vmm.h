@@ -6,7 +6,7 @@
  * long as one of the two holds it: a process that dies gives up its part, and the last one (a
  * descriptor in flight counts as a holder) gives it back to the GPU.
  *
- *     reserved: [ guard | mapped: whole granules, 2 MiB as a rule | guard ]
+ *     reserved: [ guard, of random size | mapped: whole granules, 2 MiB as a rule | guard ]
  *
  * A buffer says nothing about what lies in it; content is placed by the judge, at its end. */
 #ifndef DEVICE_VMM_H

@@ -134,10 +134,19 @@ static bool is_busy(const struct gpu_judge *j, const struct gpu_case *c) {
     return false;
 }
 
+/* A workspace that an earlier candidate asked for and this one does not. False: there is none. */
+static bool drop_workspace(struct gpu_judge *j) {
+    for (size_t i = j->nworkspaces; i < PLAN_MAX_WORKSPACES; i++)
+        if (j->workspace[i].memory.address) {
+            shared_free(&j->memory, &j->workspace[i]);
+            return true;
+        }
+    return false;
+}
+
 /* The largest of those not under way, of equals the one not used for longest: a shape that fills
  * the GPU would else drive out all small ones and still lack room. False: there is none. */
-static bool drop_largest(void *ctx) {
-    struct gpu_judge *j = ctx;
+static bool drop_largest(struct gpu_judge *j) {
     const struct gpu_case *worst = NULL;
     size_t at = 0;
     for (size_t i = 0; i < j->ncases; i++) {
@@ -151,6 +160,11 @@ static bool drop_largest(void *ctx) {
     if (worst)
         drop_case(j, at);
     return worst;
+}
+
+static bool make_room(void *ctx) {
+    struct gpu_judge *j = ctx;
+    return drop_workspace(j) || drop_largest(j);
 }
 
 static bool make_tensors(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
@@ -303,9 +317,9 @@ static bool make_workspaces(struct gpu_judge *j, const json *sizes, struct err *
     size_t n = json_len(sizes);
     if (n > PLAN_MAX_WORKSPACES || !rng_secret(&j->workspace_key))
         return err_set(err, ERR_ENV, "bad message: workspaces");
-    j->nworkspaces = n;
     for (size_t i = 0; i < n; i++) {
         struct shared *s = &j->workspace[i];
+        j->nworkspaces = i; /* of the others it may take the memory */
         int64_t bytes;
         if (!json_to_i64(json_at(sizes, i), &bytes) || bytes < 1)
             return err_set(err, ERR_ENV, "bad message: workspaces");
@@ -315,6 +329,7 @@ static bool make_workspaces(struct gpu_judge *j, const json *sizes, struct err *
                 return err_wrap(err, "memory for a workspace");
         }
     }
+    j->nworkspaces = n;
     return !n || oracle_canary_fill(j->oracle, regions, workspace_regions(j, regions), err);
 }
 
@@ -411,7 +426,7 @@ static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
     struct gpu_judge *j = ctx;
     const json *cases = json_get(head, "cases");
     json_get_i64(head, "device", &j->memory.device);
-    j->nbatch = 0;
+    j->nbatch = j->nworkspaces = 0;
     j->full = false;
     if (!j->oracle || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
         return err_set(err, ERR_ENV, "bad message: prepare");
@@ -571,7 +586,7 @@ bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
         !vmm_granularity(&j->cuda, &j->memory.granule, err))
         return err_wrap(err, "judge");
     j->memory.cuda = &j->cuda;
-    j->memory.make_room = drop_largest;
+    j->memory.make_room = make_room;
     j->memory.ctx = j;
     j->room = (size_t)(MEMORY_SHARE * (double)cuda_free_bytes(&j->cuda));
     return role_hello(ROLE_FD, "judge", &report, NULL, err);

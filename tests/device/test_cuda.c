@@ -272,6 +272,29 @@ static void test_probe(void) {
     CHECK(!gpu_probe(7, &f, &err) && err.kind == ERR_INPUT && strstr(err.text, "no GPU 7"));
 }
 
+/* From where one lies nobody can tell where the next does. */
+static void memory_lies_at_random(void) {
+    enum { SOME = 12 };
+    struct cuda c;
+    struct err err;
+    struct vmm_buffer b[SOME];
+    size_t places = 0;
+    CHECK(opens(NULL, 0, &c, &err));
+    for (size_t i = 0; i < SOME; i++) {
+        CHECK(vmm_create(&c, 5, &b[i], NULL, &err));
+        cu_address at = b[i].address - b[i].reserved_at;
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again |= at == b[k].address - b[k].reserved_at;
+        places += !again;
+        CHECK(at >= UINT64_C(1) << 30 && at + b[i].mapped + (UINT64_C(1) << 30) <= b[i].reserved);
+        CHECK(at % b[i].mapped == 0);
+    }
+    CHECKF(places > SOME / 2, "%zu places of %d", places, SOME);
+    for (size_t i = 0; i < SOME; i++)
+        vmm_release(&c, &b[i]);
+}
+
 static const struct tap_case cases[] = {
     {"layouts are NVIDIA's", test_layouts},
     {"codes and verdicts", test_verdicts},
@@ -284,6 +307,7 @@ static const struct tap_case cases[] = {
     {"shared memory", test_vmm},
     {"reasons to be slow", test_nvml},
     {"the probe", test_probe},
+    {"memory lies at random", memory_lies_at_random},
 };
 
 int main(void) {
