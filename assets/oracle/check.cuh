@@ -125,3 +125,23 @@ __device__ static inline bool judge_truth(oracle_tally &t, int64_t i, unsigned c
     t.looser_miss = INFINITY;
     return false;
 }
+
+// Bits that are still the poison, which is NaN or, of an integer, may be a right value by chance.
+__device__ static inline void judge_written(oracle_tally &tally, const oracle_tensor &t, dtype type,
+                                            int64_t i, uint64_t key, double got, bool right) {
+    const bool possible = t.whole ? !right : type == DTYPE_BOOL || isnan(got);
+    if (t.poisoned && possible &&
+        holds_bits(t.item, t.at, i, poison_pattern(type, key, (uint64_t)i)))
+        note(tally.unwritten, i);
+}
+
+// One element against what is expected of it.
+__device__ static inline bool compare_value(const oracle_tensor &t, dtype type, uint64_t key,
+                                            int64_t i, const expected &x, double got,
+                                            oracle_tally &tally) {
+    bool ok = judge(tally, looser(type), x, got);
+    judge_written(tally, t, type, i, key, got, ok);
+    if (type == DTYPE_BOOL)
+        ok = judge_truth(tally, i, ((const unsigned char *)t.at)[i]) && ok;
+    return ok;
+}
