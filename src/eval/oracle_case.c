@@ -533,6 +533,8 @@ uint64_t oracle_select(const struct task *t, bool inputs, bool outputs, bool bot
 
 bool oracle_fill(struct oracle_case *c, struct err *err) {
     uint64_t select = oracle_select(c->o->t, true, false, true);
+    if (c->o->scratch_of == c) /* what lies there may be of inputs that were changed */
+        c->o->scratch_of = NULL;
     return !select || fill(c, select, err);
 }
 
