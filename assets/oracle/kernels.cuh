@@ -6,12 +6,20 @@ __device__ static inline bool is_selected(const oracle_op &op) {
     return op.select >> blockIdx.y & 1;
 }
 
+// The record of this block: selected tensors have a row each.
+template <class T> __device__ static inline T *record_of(const oracle_op &op) {
+    const int64_t row = __popcll(op.select & ((1ull << blockIdx.y) - 1));
+    return (T *)op.out + row * gridDim.x + blockIdx.x;
+}
+
 // Inputs into their places; or, where records are asked for, what is there against what they are
 // when they are made again.
 extern "C" __global__ void oracle_inputs(const __grid_constant__ oracle_op op) {
+    if (!is_selected(op))
+        return;
     const oracle_world *o = op.world;
     const oracle_tensor &t = o->tensor[blockIdx.y];
-    const share mine(is_selected(op) ? t.count : 0);
+    const share mine(t.count);
     oracle_found f = nothing();
     bool odd = false;
 #pragma unroll 1
@@ -27,12 +35,14 @@ extern "C" __global__ void oracle_inputs(const __grid_constant__ oracle_op op) {
     if (odd)
         o->odd[blockIdx.y] = 1;
     if (op.out)
-        write_merged(f, (oracle_found *)op.out + (int64_t)blockIdx.y * gridDim.x + blockIdx.x);
+        write_merged(f, record_of<oracle_found>(op));
 }
 
 extern "C" __global__ void oracle_poison(const __grid_constant__ oracle_op op) {
+    if (!is_selected(op))
+        return;
     const oracle_tensor &t = op.world->tensor[blockIdx.y];
-    const share mine(is_selected(op) ? t.count : 0);
+    const share mine(t.count);
 #pragma unroll 1
     for (int64_t i = mine.first + threadIdx.x; i < mine.last; i += blockDim.x)
         put_bits(t.item, t.at, i, poison_pattern((dtype)t.type, op.key, (uint64_t)i));
@@ -84,15 +94,17 @@ __device__ __noinline__ static void compare_each(const oracle_op &op, int64_t i,
 // each and what is there; those with nothing wrong have the index -1. Without either, what is
 // expected of all of them is kept.
 extern "C" __global__ void oracle_compare(const __grid_constant__ oracle_op op) {
+    if (!is_selected(op))
+        return;
     const oracle_tensor &t = op.world->tensor[blockIdx.y];
-    const share mine(!is_selected(op) ? 0 : op.more ? op.count : t.count);
+    const share mine(op.more ? op.count : t.count);
     oracle_tally tally = empty_tally();
     if (t.expected && op.out)
         tally = compare_kept_of(op, mine);
     else
         compare_each(op, mine.first + threadIdx.x, mine.last, tally);
     if (op.out)
-        write_merged(tally, (oracle_tally *)op.out + (int64_t)blockIdx.y * gridDim.x + blockIdx.x);
+        write_merged(tally, record_of<oracle_tally>(op));
 }
 
 // ---- canaries ----

@@ -13,7 +13,7 @@ struct oracle_chunk {
 
 enum oracle_check_kind { CHECK_INPUTS, CHECK_CANARIES, CHECK_DIGESTS, CHECK_OUTPUTS };
 
-/* A check under way: records of `blocks` blocks for each tensor or region. */
+/* A check under way: a row of records, of `blocks` blocks, for each selected tensor or region. */
 struct oracle_check {
     enum oracle_check_kind kind;
     struct oracle_case *of; /* NULL: canaries */
