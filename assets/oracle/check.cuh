@@ -83,21 +83,33 @@ struct looser {
     }
 };
 
+// How far off an element is, in units of what is allowed and of what the looser test allows.
+struct deviation {
+    double error, strict, widened;
+    __device__ deviation() {}
+    __device__ deviation(const looser &l, const expected &x, double got)
+        : error(fabs(got - x.v)), strict(ratio(error, x.estimate)),
+          widened(ratio(error, x.estimate * l.scale + fabs(x.v) * l.relative + l.floor)) {}
+};
+
+__device__ static inline void add_deviation(oracle_tally &t, const expected &x,
+                                            const deviation &d) {
+    t.judged++;
+    t.squares += d.strict * d.strict;
+    t.looser_squares += d.widened * d.widened;
+    t.worst = d.strict > t.worst ? d.strict : t.worst;
+    t.largest = fabs(x.v) > t.largest ? fabs(x.v) : t.largest;
+}
+
 __device__ static inline bool judge_value(oracle_tally &t, const looser &l, const expected &x,
                                           double got) {
-    const double error = fabs(got - x.v), r = ratio(error, x.estimate);
-    const double widened =
-        ratio(error, x.estimate * l.scale + fabs(x.v) * l.relative + l.floor);
-    t.judged++;
-    t.squares += r * r;
-    t.looser_squares += widened * widened;
-    t.worst = r > t.worst ? r : t.worst;
-    t.largest = fabs(x.v) > t.largest ? fabs(x.v) : t.largest;
-    if (!(widened <= WORST)) {
+    const deviation d(l, x, got);
+    add_deviation(t, x, d);
+    if (!(d.widened <= WORST)) {
         t.looser_wrong++;
-        t.looser_miss = error > t.looser_miss ? error : t.looser_miss;
+        t.looser_miss = d.error > t.looser_miss ? d.error : t.looser_miss;
     }
-    const bool ok = r <= WORST;
+    const bool ok = d.strict <= WORST;
     t.wrong += !ok;
     return ok;
 }

@@ -99,10 +99,10 @@ extern "C" __global__ void oracle_compare(const __grid_constant__ oracle_op op) 
     const oracle_tensor &t = op.world->tensor[blockIdx.y];
     const share mine(op.more ? op.count : t.count);
     oracle_tally tally = empty_tally();
+    int64_t i = mine.first + threadIdx.x;
     if (t.expected && op.out)
-        tally = compare_kept_of(op, mine);
-    else
-        compare_each(op, mine.first + threadIdx.x, mine.last, tally);
+        i = compare_kept_of(op, i, mine.last, tally);
+    compare_each(op, i, mine.last, tally);
     if (op.out)
         write_merged(tally, record_of<oracle_tally>(op));
 }
