@@ -539,6 +539,7 @@ static const struct construct {
      "out c[N,M] : i32\n"
      "out b[N,M] : bool\n"
      "out s[2,M] : f32\n"
+     "out u[N,M] : f32\n"
      "y[i,j] = tanh(x[i,j] * 1.5) * x[i,j]\n"
      "h[i,j] = exp(pad(x[i,j-1], 0.5))\n"
      "z[i,j] = x[i,j] * x[i,j] + n[i,j]\n"
@@ -546,6 +547,7 @@ static const struct construct {
      "b[i,j] = x[i,j] > 0.1 && n[i,j] < 3\n"
      "s[0,j] = x[0,j] * 2\n"
      "s[1,j] = sum(i) x[i,j]\n"
+     "u[i,j] = sqrt(x[i,j] * 1.1 - x[i,j] * 1.1 + maximum(n[i,j] + 8, 0))\n" /* may be undefined */
      "w[i,j] = w[i,j] * 2 + x[i,j]\n",
      (size_t)1 << 30, true},
     {"scans, pieces, pads, doubtful guards; nothing kept",
