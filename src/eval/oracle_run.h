@@ -7,7 +7,7 @@
  * not fit in keep_bytes, or an index may be as good as the one expected, elements are evaluated in
  * the comparison and the case owns the intermediate values for it instead, as far as those fit.
  * Others live in memory that all cases of an oracle share and are made again where another case has
- * been there since. The results are the same to the last bit.
+ * been there since. What is kept is what would be evaluated, to the last bit.
  *
  * Work is queued in order and nothing waits but oracle_collect and oracle_reference. Checks report
  * into slots, which the caller numbers; between queueing a check and collecting it the memory it

@@ -1,7 +1,7 @@
 /* The oracle against the CPU: the same tasks, shapes and kinds of data, its kernels on the
  * simulator. Inputs must be the same bits; expected values and estimates what the evaluator says;
  * comparisons of right, wrong, unwritten and other outputs what compare.c says, and the same to the
- * last bit whatever a case has room to keep.
+ * last bit whether what is expected is kept or evaluated.
  *
  * Some tasks at small shapes; with CUTEPILOT_TEST_LONG all of them, more shapes and every kind. */
 #include "tap.h"
@@ -9,6 +9,7 @@
 #include "oracle_bench.h"
 
 #include "base/file.h"
+#include "eval/oracle_private.h"
 #include "eval/poison.h"
 #include "kernel/build.h"
 #include "kernel/oracle.h"
@@ -84,7 +85,8 @@ struct trial {
     uint64_t at[TASK_MAX_TENSORS];
     struct reference *refs;
     size_t nrefs;
-    struct oracle_case *c, *other; /* the same case with other room; or NULL */
+    struct oracle_case *c,
+        *other; /* the same case, which evaluates what it keeps; NULL: it does so */
 };
 
 #define NAME(x) STR_ARG((x)->t->name), (x)->label, data_name((x)->kind)
@@ -277,7 +279,7 @@ static void check_leaving(struct trial *x, enum leaving what) {
     for (size_t r = 0; r < x->nrefs && r < result[0].noutputs; r++) {
         check_comparison(x, what, &x->refs[r], &result[0].outputs[r], key);
         CHECKF(!x->other || same_output(&result[0].outputs[r], &result[1].outputs[r]),
-               WHERE "leaving %d: %.*s differs with other room", NAME(x), (int)what,
+               WHERE "leaving %d: %.*s differs where it is evaluated", NAME(x), (int)what,
                STR_ARG(x->t->tensors[x->refs[r].tensor].name));
     }
 }
@@ -300,11 +302,22 @@ static size_t expected_bytes(const struct inst *in) {
     return sum;
 }
 
-/* None where the trial has room for everything, or for almost enough; everything where it has none.
- */
-static size_t other_room(const struct trial *x) {
-    bool almost = x->kind % 2;
-    return !x->keep ? (size_t)1 << 30 : almost ? expected_bytes(x->in) - 1 : 0;
+/* The same arrays, but nothing that is expected. */
+static struct oracle_case *evaluating(struct trial *x, const struct data_scale *scale,
+                                      struct err *err) {
+    struct oracle_case *c = case_with(x, scale, x->keep, err);
+    if (!c)
+        return NULL;
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    struct oracle_tensor *tensors = (struct oracle_tensor *)(c->host + (w->tensor - c->world));
+    for (size_t i = 0; i < x->t->ntensors; i++)
+        tensors[i].expected = 0;
+    c->kept = false;
+    c->remade = true;
+    if (bench_send(x->b, c->world, c->host, c->odd_offset, err))
+        return c;
+    oracle_case_free(c);
+    return NULL;
 }
 
 static bool trial_start(struct trial *x, const struct data_scale *scale, struct err *err) {
@@ -336,8 +349,8 @@ static void trial_end(struct trial *x) {
 static void run_trial(struct trial *x, const struct data_scale *scale) {
     struct err err = {0};
     bool ok = trial_start(x, scale, &err);
-    if (ok && x->kind != DATA_WIDE) {
-        x->other = case_with(x, scale, other_room(x), &err);
+    if (ok && x->c->kept) {
+        x->other = evaluating(x, scale, &err);
         ok = x->other;
     }
     CHECKF(ok, WHERE "%s", NAME(x), err.text);
@@ -402,7 +415,7 @@ static void run_shape(const struct task *t, struct bench *b, const struct inst *
         struct trial x = {.t = t, .b = b, .e = e, .o = o, .in = in, .label = arena_cstr(a, label)};
         x.kind = all ? (enum data_kind)k : some[k];
         x.tolerance = tolerance_of(t->name, x.kind);
-        x.keep = keep;
+        x.keep = trials % 2 == 0 ? keep : keep ? expected_bytes(in) - 1 : (size_t)1 << 30;
         e.threads = engine_sizes[trials++ % (sizeof engine_sizes / sizeof *engine_sizes)];
         run_trial(&x, &scale);
     }
@@ -411,7 +424,8 @@ static void run_shape(const struct task *t, struct bench *b, const struct inst *
     bench_forget(b);
 }
 
-/* At its own sizes, or at the first `shapes` checks; kept: how much memory a case may keep. */
+/* At its own sizes, or at the first `shapes` checks; keep: how much memory a case may keep, and
+ * every other one almost enough or, where that is nothing, all it needs. */
 static void run_task(struct arena *a, const struct task *t, size_t shapes, bool all, size_t keep) {
     struct bench *b = bench_new(t);
     struct inst *in;
