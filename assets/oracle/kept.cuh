@@ -1,5 +1,6 @@
 
-// What is expected of every element of an output, kept by a case and read at memory speed.
+// What is expected of every element of an output, which a case keeps, and comparisons with it: few
+// instructions an element and several loads under way, so that memory is what they wait for.
 
 __device__ static inline void keep(const oracle_tensor &t, int64_t i, const expected &x) {
     ((double2 *)t.expected)[i] = make_double2(x.v, x.estimate);
