@@ -83,21 +83,33 @@ struct looser {
     }
 };
 
+// How far off an element is, in units of what is allowed and of what the looser test allows.
+struct deviation {
+    double error, strict, widened;
+    __device__ deviation() {}
+    __device__ deviation(const looser &l, const expected &x, double got)
+        : error(fabs(got - x.v)), strict(ratio(error, x.estimate)),
+          widened(ratio(error, x.estimate * l.scale + fabs(x.v) * l.relative + l.floor)) {}
+};
+
+__device__ static inline void add_deviation(oracle_tally &t, const expected &x,
+                                            const deviation &d) {
+    t.judged++;
+    t.squares += d.strict * d.strict;
+    t.looser_squares += d.widened * d.widened;
+    t.worst = d.strict > t.worst ? d.strict : t.worst;
+    t.largest = fabs(x.v) > t.largest ? fabs(x.v) : t.largest;
+}
+
 __device__ static inline bool judge_value(oracle_tally &t, const looser &l, const expected &x,
                                           double got) {
-    const double error = fabs(got - x.v), r = ratio(error, x.estimate);
-    const double widened =
-        ratio(error, x.estimate * l.scale + fabs(x.v) * l.relative + l.floor);
-    t.judged++;
-    t.squares += r * r;
-    t.looser_squares += widened * widened;
-    t.worst = r > t.worst ? r : t.worst;
-    t.largest = fabs(x.v) > t.largest ? fabs(x.v) : t.largest;
-    if (!(widened <= WORST)) {
+    const deviation d(l, x, got);
+    add_deviation(t, x, d);
+    if (!(d.widened <= WORST)) {
         t.looser_wrong++;
-        t.looser_miss = error > t.looser_miss ? error : t.looser_miss;
+        t.looser_miss = d.error > t.looser_miss ? d.error : t.looser_miss;
     }
-    const bool ok = r <= WORST;
+    const bool ok = d.strict <= WORST;
     t.wrong += !ok;
     return ok;
 }
@@ -124,4 +136,24 @@ __device__ static inline bool judge_truth(oracle_tally &t, int64_t i, unsigned c
     t.looser_wrong++;
     t.looser_miss = INFINITY;
     return false;
+}
+
+// Bits that are still the poison, which is NaN or, of an integer, may be a right value by chance.
+__device__ static inline void judge_written(oracle_tally &tally, const oracle_tensor &t, dtype type,
+                                            int64_t i, uint64_t key, double got, bool right) {
+    const bool possible = t.whole ? !right : type == DTYPE_BOOL || isnan(got);
+    if (t.poisoned && possible &&
+        holds_bits(t.item, t.at, i, poison_pattern(type, key, (uint64_t)i)))
+        note(tally.unwritten, i);
+}
+
+// One element against what is expected of it.
+__device__ static inline bool compare_value(const oracle_tensor &t, dtype type, uint64_t key,
+                                            int64_t i, const expected &x, double got,
+                                            oracle_tally &tally) {
+    bool ok = judge(tally, looser(type), x, got);
+    judge_written(tally, t, type, i, key, got, ok);
+    if (type == DTYPE_BOOL)
+        ok = judge_truth(tally, i, ((const unsigned char *)t.at)[i]) && ok;
+    return ok;
 }

@@ -193,14 +193,30 @@ static void place_for_lets(struct oracle_case *c, size_t keep_bytes) {
     c->scratch_need += most;
 }
 
-/* Own memory for all that a comparison reads, or without the reductions of outputs, or for none of
- * it. Sums of definitions are always the case's own: they are small and every look at the inputs
- * needs them. Returns the bytes of its own. */
+static size_t expected_bytes(const struct oracle_case *c, size_t tensor) {
+    bool output = tensor_is_output(&c->o->t->tensors[tensor]);
+    return output ? rounded((size_t)c->in->tensors[tensor].count * 2 * sizeof(double)) : 0;
+}
+
+/* What is expected of all outputs, if it fits. Where an index may be as good as another, finding
+ * out takes the arrays. */
+static size_t place_expected(struct oracle_case *c, size_t keep_bytes) {
+    size_t sum = 0;
+    c->kept = !c->o->plan.ties;
+    for (size_t i = 0; i < c->o->t->ntensors && c->kept; i++)
+        c->kept = (uint64_t)c->in->tensors[i].count <= SIZE_MAX / 32 &&
+                  add_size(sum, expected_bytes(c, i), &sum) && sum <= keep_bytes;
+    return c->kept ? sum : 0;
+}
+
+/* Own memory for all arrays that a comparison reads, or without the reductions of outputs, or for
+ * none of it. Sums of definitions are always the case's own: they are small and every look at the
+ * inputs needs them. Returns the bytes of its own. */
 static size_t place_arrays(struct oracle_case *c, size_t keep_bytes) {
     bool outputs = fits(c, true, keep_bytes);
-    bool keeps = outputs || fits(c, false, keep_bytes);
+    bool keeps = !c->kept && (outputs || fits(c, false, keep_bytes));
     size_t own = 0, parts = 0;
-    c->remade = !keeps;
+    c->remade = !c->kept && !keeps;
     for (size_t k = 0; k < c->o->plan.nsteps; k++) {
         const struct oracle_step *p = &c->o->plan.steps[k];
         struct oracle_memory *m = &c->memory[k];
@@ -292,6 +308,16 @@ static void set_addresses(struct oracle_case *c) {
     w->odd += c->world;
 }
 
+static void set_expected(struct oracle_case *c) {
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    struct oracle_tensor *tensors = (struct oracle_tensor *)(c->host + w->tensor);
+    uint64_t at = c->own + c->expected_offset;
+    for (size_t i = 0; i < c->o->t->ntensors && c->kept; i++) {
+        tensors[i].expected = expected_bytes(c, i) ? at : 0;
+        at += expected_bytes(c, i);
+    }
+}
+
 static void set_arrays(struct oracle_case *c) {
     for (size_t k = 0; k < c->o->plan.nsteps; k++) {
         const struct oracle_memory *m = &c->memory[k];
@@ -318,10 +344,12 @@ size_t oracle_case_bytes(const struct oracle_case *c) {
     return c->own_bytes;
 }
 
-static bool case_memory(struct oracle_case *c, size_t own, struct err *err) {
+static bool case_memory(struct oracle_case *c, size_t keep_bytes, struct err *err) {
     const struct engine *e = c->o->e;
-    c->own_bytes = own;
-    return (!own || e->alloc(e->ctx, own, &c->own, err)) &&
+    size_t expected = place_expected(c, keep_bytes);
+    c->expected_offset = place_arrays(c, keep_bytes);
+    c->own_bytes = c->expected_offset + expected;
+    return (!c->own_bytes || e->alloc(e->ctx, c->own_bytes, &c->own, err)) &&
            e->alloc(e->ctx, c->world_bytes, &c->world, err) &&
            e->zero(e->ctx, c->world, c->world_bytes, err);
 }
@@ -339,7 +367,8 @@ struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
     fill_tables(c, scale, kind, seed, addresses);
     for (size_t k = 0; k < o->plan.nsteps && ok; k++)
         ok = shape_array(c, k, err);
-    if (ok && case_memory(c, place_arrays(c, keep_bytes), err)) {
+    if (ok && case_memory(c, keep_bytes, err)) {
+        set_expected(c);
         set_addresses(c);
         if (send_world(c, err))
             return c;
@@ -438,7 +467,7 @@ static bool scratch_grow(struct oracle *o, size_t bytes, struct err *err) {
     return true;
 }
 
-bool oracle_expect(struct oracle_case *c, struct err *err) {
+static bool make_arrays(struct oracle_case *c, struct err *err) {
     struct oracle *o = c->o;
     if (!scratch_grow(o, c->scratch_need, err))
         return false;
@@ -454,8 +483,16 @@ bool oracle_expect(struct oracle_case *c, struct err *err) {
     return true;
 }
 
+bool oracle_expect(struct oracle_case *c, struct err *err) {
+    struct oracle_op op = oracle_op_of(c);
+    op.select = oracle_select(c->o->t, false, true, true);
+    return make_arrays(c, err) &&
+           (!c->kept || oracle_launch(c->o, "oracle_compare", oracle_blocks(c, op.select),
+                                      c->o->t->ntensors, &op, sizeof op, err));
+}
+
 bool oracle_case_ready(struct oracle_case *c, struct err *err) {
-    return !c->remade || c->o->scratch_of == c || !c->scratch_need || oracle_expect(c, err);
+    return !c->remade || c->o->scratch_of == c || !c->scratch_need || make_arrays(c, err);
 }
 
 static bool make_definitions(struct oracle_case *c, struct err *err) {
@@ -496,6 +533,8 @@ uint64_t oracle_select(const struct task *t, bool inputs, bool outputs, bool bot
 
 bool oracle_fill(struct oracle_case *c, struct err *err) {
     uint64_t select = oracle_select(c->o->t, true, false, true);
+    if (c->o->scratch_of == c) /* what lies there may be of inputs that were changed */
+        c->o->scratch_of = NULL;
     return !select || fill(c, select, err);
 }
 

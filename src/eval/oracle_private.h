@@ -13,7 +13,7 @@ struct oracle_chunk {
 
 enum oracle_check_kind { CHECK_INPUTS, CHECK_CANARIES, CHECK_DIGESTS, CHECK_OUTPUTS };
 
-/* A check under way: records of `blocks` blocks for each tensor or region. */
+/* A check under way: a row of records, of `blocks` blocks, for each selected tensor or region. */
 struct oracle_check {
     enum oracle_check_kind kind;
     struct oracle_case *of; /* NULL: canaries */
@@ -53,10 +53,11 @@ struct oracle_case {
     struct oracle *o;
     const struct inst *in;
     struct oracle_memory *memory; /* by step */
-    bool remade;                  /* what a comparison reads is in the scratch */
-    bool defined;                 /* sums of definitions have been made */
-    uint64_t own;                 /* device memory: arrays */
-    size_t own_bytes;
+    bool kept;    /* what is expected of outputs, which is all that comparisons read */
+    bool remade;  /* what a comparison reads is in the scratch */
+    bool defined; /* sums of definitions have been made */
+    uint64_t own; /* device memory: arrays, then what is expected */
+    size_t own_bytes, expected_offset;
     uint64_t world; /* struct oracle_world and all it points to */
     char *host;     /* the same bytes here */
     size_t world_bytes, odd_offset;

@@ -85,13 +85,13 @@ static bool queue_tensors(struct oracle_case *c, struct oracle_check *check, con
     struct oracle_op op = oracle_op_of(c);
     if (!check->select)
         return true;
-    check->rows = o->t->ntensors;
+    check->rows = (size_t)__builtin_popcountll(check->select);
     check->blocks = (size_t)oracle_blocks(c, check->select);
     op.select = check->select;
     op.key = check->key;
     op.out = records_alloc(o, check->rows * check->blocks * record, check, err);
     if (!op.out ||
-        !oracle_launch(o, kernel, (int64_t)check->blocks, check->rows, &op, sizeof op, err))
+        !oracle_launch(o, kernel, (int64_t)check->blocks, o->t->ntensors, &op, sizeof op, err))
         return false;
     check_add(o, check);
     return true;
@@ -175,12 +175,22 @@ static void seen_add(struct oracle_seen *s, const struct oracle_found *f, size_t
     s->where = where;
 }
 
+/* The tensor or region that a row of records is about. */
+static size_t row_of(const struct oracle_check *check, size_t row) {
+    uint64_t left = check->select;
+    if (!left)
+        return check->first_row + row;
+    while (row-- > 0)
+        left &= left - 1;
+    return (size_t)__builtin_ctzll(left);
+}
+
 static void collect_found(const struct oracle_check *check, const struct oracle_found *records,
                           struct oracle_result *out) {
     struct oracle_seen *seen = check->kind == CHECK_INPUTS ? &out->input : &out->canary;
     for (size_t row = 0; row < check->rows; row++)
         for (size_t b = 0; b < check->blocks; b++)
-            seen_add(seen, &records[row * check->blocks + b], check->first_row + row);
+            seen_add(seen, &records[row * check->blocks + b], row_of(check, row));
 }
 
 static void collect_digests(const struct oracle_check *check, const struct oracle_found *records,
@@ -288,8 +298,8 @@ static bool collect_check(struct oracle *o, const struct oracle_check *check, co
     struct oracle_output *outputs = (struct oracle_output *)out->outputs;
     out->noutputs = 0;
     for (size_t i = 0; i < check->rows; i++)
-        if (check->select >> i & 1 && !collect_output(o, check, i, tallies + i * check->blocks,
-                                                      &outputs[out->noutputs++], err))
+        if (!collect_output(o, check, row_of(check, i), tallies + i * check->blocks,
+                            &outputs[out->noutputs++], err))
             return false;
     return true;
 }

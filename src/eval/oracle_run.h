@@ -2,10 +2,12 @@
  * comparison with what a candidate wrote, through an engine: CUDA in the judge, the simulator in
  * tests.
  *
- * The caller owns the tensors' memory and says where it lies. A case owns what it needs beside it:
- * intermediate values that a comparison reads, as far as they fit in keep_bytes. Others live in
- * memory that all cases of an oracle share and are made again where another case has been there
- * since; expected values of outputs are never stored but evaluated in the comparison itself.
+ * The caller owns the tensors' memory and says where it lies. A case owns what its comparisons read
+ * beside it: what is expected of every element of its outputs, value and estimate. Where that does
+ * not fit in keep_bytes, or an index may be as good as the one expected, elements are evaluated in
+ * the comparison and the case owns the intermediate values for it instead, as far as those fit.
+ * Others live in memory that all cases of an oracle share and are made again where another case has
+ * been there since. What is kept is what would be evaluated, to the last bit.
  *
  * Work is queued in order and nothing waits but oracle_collect and oracle_reference. Checks report
  * into slots, which the caller numbers; between queueing a check and collecting it the memory it

@@ -132,11 +132,17 @@ static bool has_segments(const struct oracle_text *x) {
 static bool put_unit(struct oracle_text *x, struct err *err) {
     static const char *const first[] = {"oracle/shared.h", "rng/philox.cuh", "oracle/rng.cuh",
                                         NULL};
-    static const char *const second[] = {"oracle/convert_value.h", "oracle/source_value.h",
-                                         "oracle/poison_value.h",  "oracle/layout.h",
-                                         "oracle/value.cuh",       "oracle/plain.cuh",
-                                         "oracle/element.cuh",     "oracle/fold.cuh",
-                                         "oracle/check.cuh",       NULL};
+    static const char *const second[] = {"oracle/convert_value.h",
+                                         "oracle/source_value.h",
+                                         "oracle/poison_value.h",
+                                         "oracle/layout.h",
+                                         "oracle/value.cuh",
+                                         "oracle/plain.cuh",
+                                         "oracle/element.cuh",
+                                         "oracle/fold.cuh",
+                                         "oracle/check.cuh",
+                                         "oracle/kept.cuh",
+                                         NULL};
     static const char *const third[] = {"oracle/join.cuh", "oracle/kernels.cuh", NULL};
     put_normal(x);
     if (!put_assets(x, first, err))

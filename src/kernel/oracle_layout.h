@@ -25,6 +25,7 @@ struct oracle_tensor {
     int64_t whole;      /* integers, from lo to hi */
     int64_t poisoned;   /* an output that is no input */
     double lo, hi;
+    ADDRESS(double) expected; /* of an output: value and estimate by turns; 0: to be evaluated */
 };
 
 /* Intermediate values, each with its variance: a let, or a reduction over the indices it depends

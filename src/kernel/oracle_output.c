@@ -89,6 +89,24 @@ static bool is_output(const struct oracle_text *x, size_t tensor) {
     return tensor_is_output(&x->t->tensors[tensor]);
 }
 
+/* Comparisons with what a case keeps, by the types that outputs have; of integers and truth values,
+ * one element at a time is as much as their number asks for. */
+static void put_kept_switch(struct oracle_text *x) {
+    uint32_t done = 0;
+    buf_puts(x->out, S("\n__device__ static inline int64_t compare_kept_of(const oracle_op &op, "
+                       "int64_t i, int64_t last, oracle_tally &tally) {\n"
+                       "    switch ((dtype)op.world->tensor[blockIdx.y].type) {\n"));
+    for (size_t i = 0; i < x->t->ntensors && !x->plan.ties; i++) {
+        enum dtype t = x->t->tensors[i].dtype;
+        if (!is_output(x, i) || dtype_info(t)->kind != 'f' || done >> t & 1)
+            continue;
+        done |= UINT32_C(1) << t;
+        buf_printf(x->out, "    case %s:\n        return compare_kept<%s>(op, i, last, tally);\n",
+                   oracle_dtype(t), oracle_dtype(t));
+    }
+    buf_puts(x->out, S("    default:\n        return i;\n    }\n}\n"));
+}
+
 void oracle_put_outputs(struct oracle_text *x) {
     for (size_t i = 0; i < x->t->ntensors; i++)
         if (tensor_is_output(&x->t->tensors[i]))
@@ -97,4 +115,5 @@ void oracle_put_outputs(struct oracle_text *x) {
                       is_output);
     oracle_put_switch(x, "bool", "tie", ", value best, double got", ", best, got", "false",
                       has_ties);
+    put_kept_switch(x);
 }

@@ -264,6 +264,7 @@ static bool add_reduce(struct planning *w, const struct expr *e) {
     set_fold(w->p->t, p);
     set_block(p);
     set_scan(p);
+    w->p->ties |= p->index && !p->exact;
     p->always |= p->scanned >= 0;
     return true;
 }

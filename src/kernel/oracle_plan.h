@@ -62,6 +62,7 @@ struct oracle_plan {
     struct oracle_step *steps;
     size_t nsteps;
     int let_step[TASK_MAX_TENSORS]; /* -1: evaluated where it is read */
+    bool ties; /* some index of an output may be as good as the one expected, by its terms */
 };
 
 bool oracle_plan_make(const struct task *t, struct arena *a, struct oracle_plan *out,

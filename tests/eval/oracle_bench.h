@@ -1,0 +1,139 @@
+/* An engine for the oracle on the simulator: its kernels from one module, its memory here. */
+#ifndef TESTS_EVAL_ORACLE_BENCH_H
+#define TESTS_EVAL_ORACLE_BENCH_H
+
+#include "eval/oracle_run.h"
+#include "ptx/ptx.h"
+#include "sim/sim.h"
+#include <string.h>
+
+enum { BUFFERS = 4096, KERNELS = 128 };
+
+struct bench {
+    struct sim_machine *machine;
+    struct arena *a;
+    struct ptx_module *module;
+    struct {
+        const struct ptx_entry *entry;
+        struct sim_program *program;
+    } kernels[KERNELS];
+    size_t nkernels;
+    struct {
+        uint64_t at;
+        char *host;
+        size_t size;
+    } buffers[BUFFERS];
+    size_t nbuffers;
+    size_t launches, fail_at; /* fail_at: the launch that fails; 0: none */
+    size_t block_launches;    /* of kernels whose threads make several results */
+};
+
+static inline bool bench_alloc(void *ctx, size_t bytes, uint64_t *address, struct err *err) {
+    struct bench *b = ctx;
+    if (b->nbuffers == BUFFERS)
+        return err_set(err, ERR_ENV, "too many buffers");
+    char *host = mem_alloc(bytes + 1);
+    struct sim_buffer buffer = {.name = S("oracle"), .host = host, .size = bytes};
+    *address = sim_machine_add(b->machine, &buffer);
+    b->buffers[b->nbuffers].at = *address;
+    b->buffers[b->nbuffers].host = host;
+    b->buffers[b->nbuffers++].size = bytes;
+    return true;
+}
+
+/* The simulator forgets buffers all at once. */
+static inline void bench_free(void *ctx, uint64_t address) {
+    (void)ctx;
+    (void)address;
+}
+
+static inline char *bench_host(struct bench *b, uint64_t address, size_t bytes) {
+    for (size_t i = 0; i < b->nbuffers; i++)
+        if (address >= b->buffers[i].at && address - b->buffers[i].at <= b->buffers[i].size &&
+            bytes <= b->buffers[i].size - (address - b->buffers[i].at))
+            return b->buffers[i].host + (address - b->buffers[i].at);
+    return NULL;
+}
+
+static inline struct sim_program *bench_program(struct bench *b, const char *kernel,
+                                                struct err *err) {
+    const struct ptx_entry *e = ptx_find_entry(b->module, str_view(kernel));
+    if (!e || b->nkernels == KERNELS) {
+        err_set(err, ERR_ENV, "no kernel %s", kernel);
+        return NULL;
+    }
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (b->kernels[i].entry == e)
+            return b->kernels[i].program;
+    b->kernels[b->nkernels].entry = e;
+    if (!sim_load(b->module, e, b->a, &b->kernels[b->nkernels].program, err))
+        return NULL;
+    return b->kernels[b->nkernels++].program;
+}
+
+static inline bool bench_launch(void *ctx, const char *kernel, const uint32_t grid[3],
+                                uint32_t block, const void *params, size_t bytes, struct err *err) {
+    struct bench *b = ctx;
+    struct sim_program *program = bench_program(b, kernel, err);
+    struct sim_result result;
+    b->block_launches += strncmp(kernel, "oracle_block", 12) == 0;
+    if (++b->launches == b->fail_at)
+        return err_set(err, ERR_ENV, "the engine fails");
+    if (!program)
+        return false;
+    struct sim_launch launch = {.program = program,
+                                .grid = {grid[0], grid[1], grid[2]},
+                                .block = {block, 1, 1},
+                                .params = params,
+                                .params_size = bytes,
+                                .threads = 2,
+                                .max_warp_instrs = UINT64_C(1) << 40};
+    sim_run(b->machine, &launch, &result);
+    return result.status == SIM_OK || err_set(err, ERR_ENV, "%s", result.fault.text);
+}
+
+static inline bool bench_fetch(void *ctx, void *dst, uint64_t src, size_t bytes, struct err *err) {
+    char *host = bench_host(ctx, src, bytes);
+    if (!host)
+        return err_set(err, ERR_ENV, "fetch from nowhere");
+    memcpy(dst, host, bytes);
+    return true;
+}
+
+static inline bool bench_send(void *ctx, uint64_t dst, const void *src, size_t bytes,
+                              struct err *err) {
+    char *host = bench_host(ctx, dst, bytes);
+    if (!host)
+        return err_set(err, ERR_ENV, "send to nowhere");
+    memcpy(host, src, bytes);
+    return true;
+}
+
+static inline bool bench_zero(void *ctx, uint64_t dst, size_t bytes, struct err *err) {
+    char *host = bench_host(ctx, dst, bytes);
+    if (!host)
+        return err_set(err, ERR_ENV, "zero nowhere");
+    memset(host, 0, bytes);
+    return true;
+}
+
+static inline struct engine engine_of(struct bench *b) {
+    return (struct engine){b,           bench_alloc, bench_free, bench_launch,
+                           bench_fetch, bench_send,  bench_zero, 1 << 17};
+}
+
+static inline void bench_forget(struct bench *b) {
+    sim_machine_clear(b->machine);
+    for (size_t i = 0; i < b->nbuffers; i++)
+        mem_free(b->buffers[i].host);
+    b->nbuffers = 0;
+}
+
+static inline void bench_free_all(struct bench *b) {
+    bench_forget(b);
+    sim_machine_free(b->machine);
+    arena_free(b->a);
+    mem_free(b);
+}
+
+#endif
