@@ -18,7 +18,7 @@
 
 #include "base/json.h"
 
-#define WIRE_VERSION  2
+#define WIRE_VERSION  3
 #define WIRE_NOISE    65536 /* bytes of login banner skipped before a worker's first frame */
 #define WIRE_ALIVE_MS 5000  /* between a busy worker's signs of life */
 #define WIRE_DEAD_MS  60000 /* of silence on a job: the worker is given up */
