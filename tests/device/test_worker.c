@@ -1,5 +1,6 @@
 /* The worker's walk through a job, with a device and a judge that do as they are told: this program
- * is its own worker, device and judge. What they are to do is a number in the job's shape. */
+ * is its own worker, device and judge. What they are to do is a number in the job's shape, and what
+ * a module does is its one byte: */
 #include "base/child.h"
 #include "base/frame.h"
 #include "device/role.h"
@@ -12,6 +13,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum module {
+    FINE = 'a', /* and the letters after it, by which their times are told */
+    REFUSED = 'p',
+    DEADLY_TO_LOAD,
+    DEADLY,
+    ENDLESS,
+    LARGE, /* asks for more memory than there is */
+};
 
 enum script {
     ALL_RIGHT,
@@ -51,55 +61,86 @@ static void say(uint32_t type, json *head) {
     json_free(head);
 }
 
-/* The run of a module, in an order that only the message tells. */
-static int64_t run_of(const json *runs, int64_t module) {
-    int64_t m = -1;
+struct fake_device {
+    char modules[16]; /* by place */
+};
+
+static char module_of(const struct fake_device *d, const json *runs, size_t run) {
+    int64_t place = 0;
+    json_to_i64(json_at(json_at(runs, run), 1), &place);
+    return d->modules[place];
+}
+
+/* The run of the module in a place, in an order that only the message tells. */
+static int64_t run_of(const json *runs, int64_t place) {
+    int64_t p = -1;
     for (size_t i = 0; i < json_len(runs); i++)
-        if (json_to_i64(json_at(json_at(runs, i), 1), &m) && m == module)
+        if (json_to_i64(json_at(json_at(runs, i), 1), &p) && p == place)
             return (int64_t)i;
     return 0;
 }
 
-/* Two samples a microsecond apart by module, so that a test can tell whose they are. */
-static void device_run(const struct frame *f) {
+static void device_load(struct fake_device *d, const struct frame *f) {
+    memset(d->modules, 0, sizeof d->modules);
+    memcpy(d->modules, f->blob.p, f->blob.n);
+    const char *refused = strchr(d->modules, REFUSED);
+    if (strchr(d->modules, DEADLY_TO_LOAD))
+        _exit(7);
+    if (refused)
+        say(WIRE_LOADED, verdict("launch-error", refused - d->modules));
+    else
+        say(WIRE_LOADED, verdict("accepted", 0));
+}
+
+/* Ends or hangs where the script or a module of the batch says so. */
+static void device_fail(const struct fake_device *d, int64_t script, int64_t process,
+                        const json *runs) {
+    if (script == DIES_ALWAYS || (script == DIES_ONCE && process == 1))
+        _exit(7);
+    if (script == RIVAL_LEAVES && process == 2)
+        _exit(7);
+    for (size_t i = 0; i < json_len(runs); i++) {
+        if (module_of(d, runs, i) == DEADLY)
+            _exit(7);
+        while (script == HANGS || module_of(d, runs, i) == ENDLESS)
+            pause();
+    }
+}
+
+/* A tenth of a millisecond apart by module, so that a test can tell whose they are. */
+static void device_run(const struct fake_device *d, const struct frame *f) {
     const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
-    int64_t script = number(first, "script");
+    int64_t script = number(first, "script"), process = number(first, "device");
     bool timed = false;
     json_get_bool(f->head, "timed", &timed);
-    if (script == DIES_ALWAYS || (script == DIES_ONCE && number(first, "device") == 1))
-        _exit(7);
-    while (script == HANGS)
-        pause();
-    if (script == RIVAL_LEAVES && number(first, "device") == 1) {
+    device_fail(d, script, process, runs);
+    if (script == RIVAL_LEAVES && process == 1) {
         json *j = verdict("out-of-bounds", run_of(runs, 1));
         json_set_bool(j, "leaving", true);
         say(WIRE_RAN, j);
         for (;;) /* its end takes long */
             pause();
     }
-    if (script == RIVAL_LEAVES && number(first, "device") == 2)
-        _exit(7);
     if (script == FAULTS) {
         say(WIRE_RAN, verdict("out-of-bounds", 1));
         return;
     }
     json *j = verdict("accepted", 0), *times = json_array(), *host = json_array();
     for (size_t i = 0; timed && i < json_len(runs); i++) {
-        int64_t module = 0;
-        json_to_i64(json_at(json_at(runs, i), 1), &module);
-        json_push_f64(times, 1e-4 * (double)(1 + module));
-        json_push_f64(host, 1.1e-4 * (double)(1 + module));
+        int module = 1 + module_of(d, runs, i) - FINE;
+        json_push_f64(times, 1e-4 * module);
+        json_push_f64(host, 1.1e-4 * module);
     }
     json_set(j, "times_s", times);
     json_set(j, "host_s", host);
     say(WIRE_RAN, j);
 }
 
-static void device_serve(const struct frame *f) {
+static void device_serve(struct fake_device *d, const struct frame *f) {
     if (f->type == WIRE_LOAD)
-        say(WIRE_LOADED, verdict("accepted", 0));
+        device_load(d, f);
     else if (f->type == WIRE_RUN)
-        device_run(f);
+        device_run(d, f);
 }
 
 struct fake_judge {
@@ -108,6 +149,10 @@ struct fake_judge {
 };
 
 static void judge_prepare(struct fake_judge *j, const json *head) {
+    if (json_len(json_get(head, "workspaces"))) {
+        say(WIRE_CASE, verdict("out-of-memory", 0));
+        return;
+    }
     json *out = json_object(), *cases = json_array(), *buffers = json_object();
     j->script = number(json_get(head, "set"), "script");
     j->device = number(head, "device");
@@ -148,6 +193,7 @@ static bool first_of_its_kind(const char *pipe) {
 
 static int play(const char *role) {
     struct sandbox_report none = {0};
+    struct fake_device d = {0};
     struct fake_judge j = {0};
     struct err err = {0};
     struct frame f = {0};
@@ -160,7 +206,7 @@ static int play(const char *role) {
         else if (judge && f.type == WIRE_COMPARE)
             judge_compare(&j, first);
         else if (!judge)
-            device_serve(&f);
+            device_serve(&d, &f);
         frame_release(&f);
     }
     return 0;
@@ -174,20 +220,24 @@ struct answer {
 };
 
 /* Only what hangs is to run into its limit: a busy machine may leave anyone waiting for a while. */
-static json *job(enum script script, size_t modules, bool timed) {
+static json *job(enum script script, const char *modules, bool timed) {
     const char *text =
         "{\"job\": 1, \"time\": {\"samples\": 8, \"budget_ms\": 60000},"
-        " \"shapes\": [{\"label\": \"N=1\", \"set\": {\"script\": 0}, \"plans\": [{}, {}]}],"
+        " \"shapes\": [{\"label\": \"N=1\", \"set\": {\"script\": 0}}],"
         " \"batches\": [{\"shape\": 0, \"cases\": [{\"data\": \"stated\", \"seed\": \"1\"},"
         " {\"data\": \"signed\", \"seed\": \"1\"}]}]}";
     struct err err = {0};
-    json *j = json_parse(str_view(text), &err), *list = json_array();
-    for (size_t i = 0; i < modules; i++)
+    json *j = json_parse(str_view(text), &err), *list = json_array(), *plans = json_array();
+    json *shape = (json *)json_at(json_get(j, "shapes"), 0);
+    for (const char *m = modules; *m; m++) {
         json_push_i64(list, 1);
+        json_push(plans, json_parse(*m == LARGE ? S("{\"workspaces\": [{\"bytes\": 1}]}") : S("{}"),
+                                    &err));
+    }
     json_set(j, "modules", list);
-    json_set_i64(j, "limit_ms", script == HANGS ? 300 : 60000);
-    json *set = (json *)json_get(json_at(json_get(j, "shapes"), 0), "set");
-    json_set_i64(set, "script", script);
+    json_set(shape, "plans", plans);
+    json_set_i64(j, "limit_ms", script == HANGS || strchr(modules, ENDLESS) ? 300 : 60000);
+    json_set_i64((json *)json_get(shape, "set"), "script", script);
     json_set_bool((json *)json_at(json_get(j, "batches"), 0), "timed", timed);
     return j;
 }
@@ -236,12 +286,12 @@ static void start(struct running *r) {
     r->out = out[0];
 }
 
-static void send_job(const struct running *r, int64_t id, enum script script, size_t modules,
+static void send_job(const struct running *r, int64_t id, enum script script, const char *modules,
                      bool timed) {
     struct err err = {0};
     json *j = job(script, modules, timed);
     json_set_i64(j, "job", id);
-    CHECK(frame_write(r->in, WIRE_JOB, j, S("ab"), NULL, 0, &err));
+    CHECK(frame_write(r->in, WIRE_JOB, j, str_view(modules), NULL, 0, &err));
     json_free(j);
 }
 
@@ -257,7 +307,7 @@ static int end(struct running *r) {
     return WEXITSTATUS(status);
 }
 
-static struct answer run_job(enum script script, size_t modules, bool timed) {
+static struct answer run_job(enum script script, const char *modules, bool timed) {
     struct answer a = {0};
     struct running r;
     start(&r);
@@ -268,13 +318,13 @@ static struct answer run_job(enum script script, size_t modules, bool timed) {
 }
 
 static void ends_with(enum script script, bool timed, const char *wanted) {
-    struct answer a = run_job(script, 1, timed);
+    struct answer a = run_job(script, "a", timed);
     CHECKF(!strcmp(a.verdict, wanted), "script %d: %s instead of %s", script, a.verdict, wanted);
     frame_release(&a.f);
 }
 
 static void a_right_candidate_is_accepted_with_its_times(void) {
-    struct answer a = run_job(ALL_RIGHT, 1, true);
+    struct answer a = run_job(ALL_RIGHT, "a", true);
     CHECK(!strcmp(a.verdict, "accepted"));
     const json *times = json_get(a.f.head, "times");
     CHECK(json_len(times) == 1);
@@ -285,7 +335,7 @@ static void a_right_candidate_is_accepted_with_its_times(void) {
 }
 
 static void a_wrong_one_says_where(void) {
-    struct answer a = run_job(WRONG_AT_CASE_1, 1, false);
+    struct answer a = run_job(WRONG_AT_CASE_1, "a", false);
     str shape = {0}, data = {0}, why = {0};
     json_get_str(a.f.head, "shape", &shape);
     json_get_str(a.f.head, "data", &data);
@@ -309,13 +359,17 @@ static void a_device_may_die_once(void) {
 
 static void a_judge_may_die_a_few_times(void) {
     ends_with(JUDGE_DIES_ONCE, false, "accepted");
-    struct answer a = run_job(JUDGE_DIES_ALWAYS, 1, false);
+    struct answer a = run_job(JUDGE_DIES_ALWAYS, "a", false);
     CHECK(a.f.type == WIRE_FAILED); /* our own trouble: no verdict */
     frame_release(&a.f);
 }
 
+static size_t samples_of(const struct answer *a, size_t module) {
+    return json_len(json_get(json_at(json_get(a->f.head, "times"), module), "samples_s"));
+}
+
 static void rivals_take_turns_and_do_not_count_against_it(void) {
-    struct answer a = run_job(ALL_RIGHT, 2, true);
+    struct answer a = run_job(ALL_RIGHT, "ab", true);
     const json *times = json_get(a.f.head, "times");
     double mine = 0, other = 0;
     CHECK(!strcmp(a.verdict, "accepted") && json_len(times) == 2);
@@ -324,20 +378,51 @@ static void rivals_take_turns_and_do_not_count_against_it(void) {
     json_to_f64(json_at(json_get(json_at(times, 1), "samples_s"), 0), &other);
     CHECK(mine == 1e-4 && other == 2e-4);
     frame_release(&a.f);
-    a = run_job(RIVAL_WRONG, 2, true);
+    a = run_job(RIVAL_WRONG, "ab", true);
     CHECK(!strcmp(a.verdict, "accepted"));
-    CHECK(json_len(json_get(a.f.head, "times")) == 1);
-    CHECK(number(json_get(a.f.head, "rival"), "module") == 1);
+    CHECK(samples_of(&a, 0) >= 8 && samples_of(&a, 1) == 0);
+    CHECK(number(json_at(json_get(a.f.head, "rivals"), 0), "module") == 1);
     frame_release(&a.f);
+}
+
+/* In turns nothing tells whose doing a death is, nor for whom there is no memory. */
+static void a_rival_fails_for_itself(void) {
+    static const struct {
+        char module;
+        const char *verdict;
+    } rows[] = {{REFUSED, "launch-error"},
+                {DEADLY_TO_LOAD, "crash"},
+                {DEADLY, "crash"},
+                {ENDLESS, "timeout"},
+                {LARGE, "out-of-memory"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct answer a = run_job(ALL_RIGHT, (char[]){FINE, rows[i].module, FINE + 2, 0}, true);
+        const json *rivals = json_get(a.f.head, "rivals");
+        str verdict = {0};
+        json_get_str(json_at(rivals, 0), "verdict", &verdict);
+        CHECKF(!strcmp(a.verdict, "accepted"), "row %zu: %s", i, a.verdict);
+        CHECKF(json_len(rivals) == 1 && number(json_at(rivals, 0), "module") == 1 &&
+                   str_is(verdict, rows[i].verdict),
+               "row %zu: its rival is '%.*s'", i, STR_ARG(verdict));
+        CHECKF(samples_of(&a, 0) >= 8 && samples_of(&a, 1) == 0 && samples_of(&a, 2) >= 8,
+               "row %zu: %zu, %zu and %zu samples", i, samples_of(&a, 0), samples_of(&a, 1),
+               samples_of(&a, 2));
+        frame_release(&a.f);
+        a = run_job(ALL_RIGHT, (char[]){rows[i].module, FINE, 0}, true);
+        CHECKF(!strcmp(a.verdict, rows[i].verdict) && !json_get(a.f.head, "rivals"),
+               "row %zu: the candidate is %s", i, a.verdict);
+        frame_release(&a.f);
+    }
 }
 
 /* What a device said before it went is the rival's; that it went does not count. */
 static void one_that_leaves_is_not_asked_again(void) {
-    struct answer a = run_job(RIVAL_LEAVES, 2, true);
+    struct answer a = run_job(RIVAL_LEAVES, "ab", true);
     str why = {0};
-    json_get_str(json_get(a.f.head, "rival"), "why", &why);
+    const json *rival = json_at(json_get(a.f.head, "rivals"), 0);
+    json_get_str(rival, "why", &why);
     CHECKF(!strcmp(a.verdict, "accepted"), "%s", a.verdict);
-    CHECK(number(json_get(a.f.head, "rival"), "module") == 1 && str_is(why, "because"));
+    CHECK(number(rival, "module") == 1 && str_is(why, "because"));
     frame_release(&a.f);
 }
 
@@ -354,8 +439,8 @@ static void the_next_job_may_wait(void) {
         struct running r;
         struct answer a = {0};
         start(&r);
-        send_job(&r, 7, rows[i].script, 1, false);
-        send_job(&r, 8, WRONG_AT_CASE_1, 1, false);
+        send_job(&r, 7, rows[i].script, "a", false);
+        send_job(&r, 8, WRONG_AT_CASE_1, "a", false);
         CHECKF(next_answer(r.out, &a) && number(a.f.head, "job") == 7 &&
                    !strcmp(a.verdict, rows[i].verdict),
                "row %zu: %s", i, a.verdict);
@@ -371,7 +456,7 @@ static void but_no_more_than_one(void) {
     struct running r;
     start(&r);
     for (int64_t i = 0; i < 3; i++)
-        send_job(&r, i, HANGS, 1, false);
+        send_job(&r, i, HANGS, "a", false);
     CHECK(end(&r) == 3);
 }
 
@@ -383,6 +468,7 @@ static const struct tap_case cases[] = {
     {"a judge may die a few times", a_judge_may_die_a_few_times},
     {"rivals take turns and do not count against it",
      rivals_take_turns_and_do_not_count_against_it},
+    {"a rival fails for itself", a_rival_fails_for_itself},
     {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},
     {"the next job may wait", the_next_job_may_wait},
     {"but no more than one", but_no_more_than_one},
