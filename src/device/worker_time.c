@@ -113,6 +113,9 @@ bool times_suffice(const struct job *j) {
     timed = timed < 1 ? 1 : timed;
     if (j->round < 2)
         return false; /* right once and then wrong is what a second round shows */
+    for (size_t i = 0; i < j->nlive; i++)
+        if (!j->timed[j->live[i]].n)
+            return false; /* of many modules and few cases some have not had their turn */
     if ((double)j->timing_us / 1000 * (double)timed > (double)budget_ms)
         return true;
     for (size_t i = 0; i < j->nlive; i++)
