@@ -31,6 +31,7 @@ struct role {
     pid_t pid;
     struct conn *conn;
     bool ready;     /* said hello */
+    uint64_t slow;  /* timer: gives it up when there was no hello */
     unsigned fails; /* starts in a row that ended before a hello */
     json *sandbox;  /* from its hello */
     json *facts;    /* … what the device is, where it is a GPU */
@@ -74,6 +75,7 @@ struct worker {
     const char *program;
     const struct device_name *name;
     char threads[16];
+    uint64_t start_ms; /* before a role has to have said hello */
     struct conn *up;
     struct role device, judge;
     int64_t generation; /* of the device process */
@@ -88,6 +90,9 @@ struct worker {
     uint64_t random; /* key and position of the order of timed runs */
     uint64_t drawn;
 };
+
+/* worker.c */
+void role_dismiss(struct role *r); /* asked nothing more, killed, and started again */
 
 /* worker_job.c */
 void job_start(struct worker *w, struct frame *f); /* takes the frame */

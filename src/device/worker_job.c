@@ -293,6 +293,8 @@ void job_judge_died(struct worker *w, int status) {
         str how = child_status_text(status, space, sizeof space);
         snprintf(why, sizeof why, "the judge process ended %u times: %.*s", j->judges,
                  STR_ARG(how));
+        if (step_is_device(w->step))
+            role_dismiss(&w->device); /* the next job must not wait behind this run */
         fail(w, str_view(why));
     } else if (step_is_judge(w->step)) {
         wait_roles(w);

@@ -36,6 +36,8 @@ enum script {
     RIVAL_WRONG,
     JUDGE_DIES_ONCE,
     JUDGE_DIES_ALWAYS,
+    JUDGE_DIES_IN_RUN, /* of its fourth process, which hangs */
+    JUDGE_STAYS,       /* and the first device dies; wrong where there was another judge */
 };
 
 /* ---- the roles ---- */
@@ -95,8 +97,11 @@ static void device_load(struct fake_device *d, const struct frame *f) {
 /* Ends or hangs where the script or a module of the batch says so. */
 static void device_fail(const struct fake_device *d, int64_t script, int64_t process,
                         const json *runs) {
-    if (script == DIES_ALWAYS || (script == DIES_ONCE && process == 1))
+    static int count;
+    if (script == DIES_ALWAYS || ((script == DIES_ONCE || script == JUDGE_STAYS) && process == 1))
         _exit(7);
+    while (script == JUDGE_DIES_IN_RUN && ++count >= 4)
+        pause();
     if (script == RIVAL_LEAVES && process == 2)
         _exit(7);
     for (size_t i = 0; i < json_len(runs); i++) {
@@ -167,14 +172,18 @@ static void judge_prepare(struct fake_judge *j, const json *head) {
     }
     json_set(out, "cases", cases);
     say(WIRE_CASE, out);
+    if (j->script == JUDGE_DIES_IN_RUN) {
+        usleep(50000);
+        _exit(7);
+    }
 }
 
 static void judge_compare(struct fake_judge *j, bool first_process) {
     size_t n = j->compared++;
     if (j->script == JUDGE_DIES_ALWAYS || (j->script == JUDGE_DIES_ONCE && first_process))
         _exit(7);
-    if (j->script == WRONG_AT_CASE_1 || (j->script == DRIFTS && n >= 2) ||
-        (j->script == UNSTABLE && n == 2))
+    if (j->script == WRONG_AT_CASE_1 || (j->script == JUDGE_STAYS && !first_process) ||
+        (j->script == DRIFTS && n >= 2) || (j->script == UNSTABLE && n == 2))
         say(WIRE_JUDGED, verdict("wrong", 1));
     else if (j->script == RIVAL_WRONG && n == 0)
         say(WIRE_JUDGED, verdict("wrong", 1)); /* case 1 of round 0 is the rival's */
@@ -191,13 +200,23 @@ static bool first_of_its_kind(const char *pipe) {
     return first;
 }
 
+/* Devices after the first one may be slow to start, or never come to it. */
+static void start_as_told(bool first) {
+    const char *ms = getenv("LATER_MS");
+    if (ms && !first)
+        usleep((useconds_t)atoi(ms) * 1000);
+}
+
 static int play(const char *role) {
     struct sandbox_report none = {0};
     struct fake_device d = {0};
     struct fake_judge j = {0};
     struct err err = {0};
     struct frame f = {0};
-    bool judge = !strcmp(role, "judge"), first = judge && first_of_its_kind(getenv("JUDGED"));
+    bool judge = !strcmp(role, "judge"),
+         first = first_of_its_kind(getenv(judge ? "JUDGED" : "RAN"));
+    if (!judge)
+        start_as_told(first);
     if (!role_hello(ROLE_FD, role, &none, NULL, &err))
         return 3;
     while (frame_read(ROLE_FD, 0, &f, &err) > 0) {
@@ -236,7 +255,7 @@ static json *job(enum script script, const char *modules, bool timed) {
     }
     json_set(j, "modules", list);
     json_set(shape, "plans", plans);
-    json_set_i64(j, "limit_ms", script == HANGS || strchr(modules, ENDLESS) ? 300 : 60000);
+    json_set_i64(j, "limit_ms", script == HANGS || strchr(modules, ENDLESS) ? 400 : 60000);
     json_set_i64((json *)json_get(shape, "set"), "script", script);
     json_set_bool((json *)json_at(json_get(j, "batches"), 0), "timed", timed);
     return j;
@@ -260,9 +279,17 @@ static bool next_answer(int fd, struct answer *out) {
 struct running {
     struct child child;
     int in, out;
-    int token;
-    char folder[40], judged[64];
+    int tokens[2];
+    char folder[40], pipes[2][64]; /* read first by the first of their kind */
 };
+
+static void token_make(struct running *r, size_t i, const char *name) {
+    snprintf(r->pipes[i], sizeof r->pipes[i], "%s/%s", r->folder, name);
+    setenv(name, r->pipes[i], 1);
+    CHECK(mkfifo(r->pipes[i], 0600) == 0);
+    r->tokens[i] = open(r->pipes[i], O_RDWR | O_CLOEXEC);
+    CHECK(write(r->tokens[i], "1", 1) == 1);
+}
 
 static void start(struct running *r) {
     char self[4096] = "";
@@ -270,11 +297,8 @@ static void start(struct running *r) {
     int in[2], out[2];
     strcpy(r->folder, "/tmp/cutepilot-worker-XXXXXX");
     CHECK(mkdtemp(r->folder) && readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    snprintf(r->judged, sizeof r->judged, "%s/judged", r->folder);
-    setenv("JUDGED", r->judged, 1);
-    CHECK(mkfifo(r->judged, 0600) == 0);
-    r->token = open(r->judged, O_RDWR | O_CLOEXEC);
-    CHECK(write(r->token, "1", 1) == 1);
+    token_make(r, 0, "JUDGED");
+    token_make(r, 1, "RAN");
     CHECK(pipe_pair(in, &err) && pipe_pair(out, &err));
     const char *argv[] = {self, "worker", NULL};
     struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
@@ -295,13 +319,24 @@ static void send_job(const struct running *r, int64_t id, enum script script, co
     json_free(j);
 }
 
+static void send_limited(const struct running *r, int64_t id, enum script script, int64_t ms) {
+    struct err err = {0};
+    json *j = job(script, "a", false);
+    json_set_i64(j, "job", id);
+    json_set_i64(j, "limit_ms", ms);
+    CHECK(frame_write(r->in, WIRE_JOB, j, S("a"), NULL, 0, &err));
+    json_free(j);
+}
+
 /* End of file ends a worker. Returns its exit code. */
 static int end(struct running *r) {
     close(r->in);
     int status = child_wait(&r->child);
     close(r->out);
-    close(r->token);
-    unlink(r->judged);
+    for (size_t i = 0; i < 2; i++) {
+        close(r->tokens[i]);
+        unlink(r->pipes[i]);
+    }
     rmdir(r->folder);
     CHECKF(WIFEXITED(status), "status %x", status);
     return WEXITSTATUS(status);
@@ -415,6 +450,23 @@ static void a_rival_fails_for_itself(void) {
     }
 }
 
+static void each_has_its_turn_before_the_budget_ends(void) {
+    struct running r;
+    struct answer a = {0};
+    struct err err = {0};
+    json *j = job(ALL_RIGHT, "abcde", true);
+    json_set_i64((json *)json_get(j, "time"), "budget_ms", 0);
+    start(&r);
+    CHECK(frame_write(r.in, WIRE_JOB, j, S("abcde"), NULL, 0, &err));
+    CHECK(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"));
+    for (size_t i = 0; i < 5; i++)
+        CHECKF(samples_of(&a, i) > 0, "module %zu has none", i);
+    CHECK(samples_of(&a, 0) < 8);
+    json_free(j);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
+}
+
 /* What a device said before it went is the rival's; that it went does not count. */
 static void one_that_leaves_is_not_asked_again(void) {
     struct answer a = run_job(RIVAL_LEAVES, "ab", true);
@@ -452,6 +504,45 @@ static void the_next_job_may_wait(void) {
     }
 }
 
+/* A run that nobody will judge is not to delay the next job, let alone to be its fault. */
+static void the_next_does_not_wait_for_a_lost_run(void) {
+    struct running r;
+    struct answer a = {0};
+    start(&r);
+    send_job(&r, 7, JUDGE_DIES_IN_RUN, "a", false);
+    send_limited(&r, 8, ALL_RIGHT, 2000);
+    CHECK(next_answer(r.out, &a) && a.f.type == WIRE_FAILED && number(a.f.head, "job") == 7);
+    CHECKF(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"), "%s", a.verdict);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
+}
+
+/* The limit of the run that the first device died in passes while the second one starts. */
+static void a_dead_step_has_no_clock(void) {
+    struct running r;
+    struct answer a = {0};
+    setenv("LATER_MS", "600", 1);
+    start(&r);
+    send_limited(&r, 1, JUDGE_STAYS, 400);
+    CHECKF(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"), "%s", a.verdict);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
+    unsetenv("LATER_MS");
+}
+
+static void a_role_that_never_says_hello_is_given_up(void) {
+    struct running r;
+    struct answer a = {0};
+    setenv("LATER_MS", "100000", 1);
+    setenv("START_MS", "200", 1);
+    start(&r);
+    send_job(&r, 1, DIES_ONCE, "a", false);
+    CHECK(!next_answer(r.out, &a)); /* it ends, and its coordinator starts another */
+    CHECK(end(&r) == 3);
+    unsetenv("START_MS");
+    unsetenv("LATER_MS");
+}
+
 static void but_no_more_than_one(void) {
     struct running r;
     start(&r);
@@ -468,18 +559,27 @@ static const struct tap_case cases[] = {
     {"a judge may die a few times", a_judge_may_die_a_few_times},
     {"rivals take turns and do not count against it",
      rivals_take_turns_and_do_not_count_against_it},
+    {"each has its turn before the budget ends", each_has_its_turn_before_the_budget_ends},
     {"a rival fails for itself", a_rival_fails_for_itself},
     {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},
     {"the next job may wait", the_next_job_may_wait},
+    {"the next does not wait for a lost run", the_next_does_not_wait_for_a_lost_run},
     {"but no more than one", but_no_more_than_one},
+    {"a dead step has no clock", a_dead_step_has_no_clock},
+    {"a role that never says hello is given up", a_role_that_never_says_hello_is_given_up},
 };
 
-int main(int argc, char **argv) {
+static int work(void) {
     static struct device_name sim;
     struct err err = {0};
-    if (argc > 1 && !strcmp(argv[1], "worker"))
-        return device_name_parse("sim", arena_new(1 << 20), &sim, &err) ? worker_main(&sim, 1) : 3;
+    const char *ms = getenv("START_MS");
+    if (!device_name_parse("sim", arena_new(1 << 20), &sim, &err))
+        return 3;
+    return worker_main(&sim, 1, ms ? (unsigned)atoi(ms) : WORKER_START_MS);
+}
+
+int main(int argc, char **argv) {
     if (argc > 1)
-        return play(argv[1]);
+        return !strcmp(argv[1], "worker") ? work() : play(argv[1]);
     return tap_main(cases, sizeof cases / sizeof *cases);
 }
