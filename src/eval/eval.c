@@ -244,18 +244,29 @@ static void make_incumbent(struct work *w) {
     w->kept = true;
 }
 
+static bool is_near(const struct work *w) {
+    return w->time_s < NEAR_BEST * w->e->incumbent->time_s;
+}
+
+static void challenge(struct work *w);
+
+/* It may have beaten one that lost to another meanwhile, whom it then meets too. That comes to an
+ * end: there is a new one to meet only when somebody has won. */
 static void challenge_ended(void *ctx, const json *result, str why) {
     struct work *w = ctx;
-    const struct evaluator *e = w->e;
     struct record_input in = record_input(w);
     (void)why; /* a duel that did not take place leaves the first measurement */
     json *record = record_duel(&in, w->result, result);
     bool accepted = false; /* times are told of what went wrong later, too */
     json_get_bool(record, "accepted", &accepted);
     json_get_f64(record, "time_s", &w->time_s);
-    /* It may have beaten one that lost to another meanwhile. */
-    if (accepted && result && is_faster(result) &&
-        (w->met == e->reigns || w->time_s < e->incumbent->time_s))
+    bool won = accepted && result && is_faster(result), last = w->met == w->e->reigns;
+    if (won && !last && is_near(w)) {
+        json_free(record);
+        challenge(w);
+        return;
+    }
+    if (won && last)
         make_incumbent(w);
     deliver(w, record);
 }
@@ -278,7 +289,7 @@ static void finish_timed(struct work *w, const json *result) {
     } else if (!e->incumbent) {
         make_incumbent(w);
         deliver(w, record);
-    } else if (w->time_s < NEAR_BEST * e->incumbent->time_s) {
+    } else if (is_near(w)) {
         json_free(record);
         w->result = json_copy(result);
         challenge(w);
