@@ -105,7 +105,7 @@ bool step_is_device(enum step s);
 bool step_is_judge(enum step s);
 
 /* worker_modules.c */
-void modules_init(struct job *j, size_t n);
+bool modules_init(struct job *j, struct err *why); /* of the job's frame */
 size_t modules_on_device(const struct job *j);
 size_t module_at(const struct job *j, size_t place); /* on the device */
 /* From now on the device has one at a time. False: it has no more than one anyway. */

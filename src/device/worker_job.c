@@ -520,7 +520,7 @@ static void say_alive(void *ctx) {
 
 void job_start(struct worker *w, struct frame *f) {
     struct job *j = &w->job;
-    size_t nmodules = json_len(json_get(f->head, "modules"));
+    struct err err = {0};
     memset(j, 0, sizeof *j);
     j->frame = *f;
     j->id = -1;
@@ -534,10 +534,8 @@ void job_start(struct worker *w, struct frame *f) {
     w->next_us = 0;
     j->evidence = json_array();
     w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
-    if (nmodules > WORKER_MAX_MODULES) {
-        fail(w, S("too many modules in one job"));
-        return;
-    }
-    modules_init(j, nmodules < 1 ? 1 : nmodules);
-    job_next(w);
+    if (modules_init(j, &err))
+        job_next(w);
+    else
+        fail(w, str_view(err.text));
 }

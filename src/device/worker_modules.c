@@ -6,12 +6,36 @@
  * happens then is that one's doing. A rival that failed is left out, and the others go on. */
 #include "device/worker.h"
 
+#include "device/wire.h"
+
 #include <string.h>
 
-void modules_init(struct job *j, size_t n) {
-    j->nmodules = j->nlive = n;
-    for (size_t i = 0; i < n; i++)
+/* Where a module lies in the job's blob; empty where the message does not add up. */
+static str module_bytes(const struct job *j, size_t module) {
+    const json *sizes = json_get(j->frame.head, "modules");
+    str rest = j->frame.blob;
+    for (size_t i = 0;; i++) {
+        int64_t n = 0;
+        if (!json_to_i64(json_at(sizes, i), &n) || n < 0 || (uint64_t)n > rest.n)
+            return (str){0};
+        if (i == module)
+            return str_cut(rest, 0, (size_t)n);
+        rest = str_from(rest, (size_t)n);
+    }
+}
+
+bool modules_init(struct job *j, struct err *why) {
+    bool none = j->frame.type == WIRE_CEILINGS;
+    size_t n = none ? 1 : json_len(json_get(j->frame.head, "modules"));
+    if (n > WORKER_MAX_MODULES)
+        return err_set(why, ERR_NO, "too many modules in one job");
+    for (size_t i = 0; i < n; i++) {
+        if (!none && !module_bytes(j, i).n)
+            return err_set(why, ERR_NO, "bad message: modules");
         j->live[i] = i;
+    }
+    j->nmodules = j->nlive = n;
+    return n || err_set(why, ERR_NO, "bad message: no modules");
 }
 
 size_t modules_on_device(const struct job *j) {
@@ -19,8 +43,8 @@ size_t modules_on_device(const struct job *j) {
 }
 
 size_t module_at(const struct job *j, size_t place) {
-    if (j->apart)
-        return j->live[j->round % j->nlive];
+    if (j->apart) /* and the candidate's turn again where it has to be looked at twice */
+        return j->live[j->rechecks ? 0 : j->round % j->nlive];
     return j->live[place < j->nlive ? place : 0];
 }
 
@@ -54,20 +78,6 @@ void module_drop(struct job *j, size_t module, str verdict, str why) {
 }
 
 /* ---- what is said of them ---- */
-
-/* Where a module lies in the job's blob; empty where the job says nonsense. */
-static str module_bytes(const struct job *j, size_t module) {
-    const json *sizes = json_get(j->frame.head, "modules");
-    str rest = j->frame.blob;
-    for (size_t i = 0;; i++) {
-        int64_t n = 0;
-        if (!json_to_i64(json_at(sizes, i), &n) || n < 0 || (uint64_t)n > rest.n)
-            return (str){0};
-        if (i == module)
-            return str_cut(rest, 0, (size_t)n);
-        rest = str_from(rest, (size_t)n);
-    }
-}
 
 json *modules_sizes(const struct job *j, struct buf *blob) {
     json *sizes = json_array();
