@@ -204,7 +204,7 @@ static bool first_of_its_kind(const char *pipe) {
 static void start_as_told(bool first) {
     const char *ms = getenv("LATER_MS");
     if (ms && !first)
-        usleep((useconds_t)atoi(ms) * 1000);
+        usleep((useconds_t)strtoul(ms, NULL, 10) * 1000);
 }
 
 static int play(const char *role) {
@@ -295,7 +295,7 @@ static void start(struct running *r) {
     char self[4096] = "";
     struct err err = {0};
     int in[2], out[2];
-    strcpy(r->folder, "/tmp/cutepilot-worker-XXXXXX");
+    snprintf(r->folder, sizeof r->folder, "/tmp/cutepilot-worker-XXXXXX");
     CHECK(mkdtemp(r->folder) && readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     token_make(r, 0, "JUDGED");
     token_make(r, 1, "RAN");
@@ -575,7 +575,7 @@ static int work(void) {
     const char *ms = getenv("START_MS");
     if (!device_name_parse("sim", arena_new(1 << 20), &sim, &err))
         return 3;
-    return worker_main(&sim, 1, ms ? (unsigned)atoi(ms) : WORKER_START_MS);
+    return worker_main(&sim, 1, ms ? (unsigned)strtoul(ms, NULL, 10) : WORKER_START_MS);
 }
 
 int main(int argc, char **argv) {

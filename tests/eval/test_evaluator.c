@@ -46,8 +46,8 @@ static json *answer_to(const struct frame *f, const char *verdict, const char *w
 }
 
 static void answer_ceilings(const struct frame *f) {
-    static int asked;
-    bool fails = asked++ < atoi(getenv("FAILURES"));
+    static unsigned long asked;
+    bool fails = asked++ < strtoul(getenv("FAILURES"), NULL, 10);
     json *j = answer_to(f, "crash", fails ? "the device process ended" : "");
     say(!fails ? WIRE_CEILED : getenv("NO_VERDICT") ? WIRE_FAILED : WIRE_RESULT, j);
 }
