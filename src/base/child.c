@@ -280,7 +280,15 @@ void child_kill(pid_t pid) {
     if (pid <= 1)
         return; /* kill(-1) and kill(0) mean everybody */
     kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);
+    kill(pid, SIGKILL); /* it may not have made its group yet */
+}
+
+/* A number is not given to another process while there is a group of that number. Where nothing is
+ * left of the group the number may be in use again, but as a group's only if that process leads
+ * one: so the process itself is not signalled. */
+void child_kill_rest(pid_t pid) {
+    if (pid > 1)
+        kill(-pid, SIGKILL);
 }
 
 int child_wait(struct child *c) {

@@ -36,7 +36,10 @@ struct child {
 };
 
 bool child_start(const struct child_spec *spec, struct child *out, struct err *err);
-void child_kill(pid_t pid); /* SIGKILL to the group, then to the process */
+/* SIGKILL to the group, then to the process, which must not have been waited for: its number might
+ * be another's by now. */
+void child_kill(pid_t pid);
+void child_kill_rest(pid_t pid); /* …to what it left in its group, once it was waited for */
 /* Blocks until it ended; closes pidfd if it is still owned. Returns the wait status. */
 int child_wait(struct child *c);
 /* "exit code 3", "killed by SIGSEGV" */

@@ -19,8 +19,10 @@ struct device_name {
 /* A GPU's facts that came from a file live in the arena. */
 bool device_name_parse(const char *text, struct arena *a, struct device_name *out, struct err *err);
 
-/* Frames on stdin and stdout, which are moved away first. */
-int worker_main(const struct device_name *d, unsigned threads);
+/* Frames on stdin and stdout, which are moved away first. start_ms: in which device and judge say
+ * hello, or are started again. */
+int worker_main(const struct device_name *d, unsigned threads, unsigned start_ms);
+#define WORKER_START_MS 60000 /* a context on a busy machine takes seconds */
 /* Socket on ROLE_FD. */
 int device_main(const struct device_name *d, unsigned threads); /* the one of its kind below */
 int sim_device_main(const struct gpu *g, unsigned threads);

@@ -18,7 +18,7 @@
 
 #include "base/json.h"
 
-#define WIRE_VERSION  2
+#define WIRE_VERSION  3
 #define WIRE_NOISE    65536 /* bytes of login banner skipped before a worker's first frame */
 #define WIRE_ALIVE_MS 5000  /* between a busy worker's signs of life */
 #define WIRE_DEAD_MS  60000 /* of silence on a job: the worker is given up */
@@ -30,14 +30,14 @@ enum wire {
      * once: a single candidate comes, oracle, harness: bytes}; blob: the oracle's cubin, the
      * harness's cubin (none for sim) */
     WIRE_TASK = 9,
-    /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, plans: [one a
-     * module]}], batches: [{shape, cases: [{data, seed}], counted, checked, timed}], time:
-     * {samples, budget_ms}, measure: the message of that name}; blob: the modules one after the
-     * other. A worker takes one while it is at another */
+    /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, align: [a
+     * tensor], plans: [one a module]}], batches: [{shape, cases: [{data, seed}], counted, checked,
+     * timed}], time: {samples, budget_ms}, measure: the message of that name}; blob: the modules
+     * one after the other. A worker takes one while it is at another */
     WIRE_JOB = 10,
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
      * findings: […] of the checkers where they ended it, times: [one
-     * a module: {samples_s, host_s}], rival: {module, verdict, why} where one failed, clocks,
+     * a module: {samples_s, host_s}], rivals: [{module, verdict, why}] that failed, clocks,
      * waited_ms: for the job before it, verify_ms, time_ms} */
     WIRE_RESULT = 11,
     WIRE_FAILED = 12, /* worker → coordinator: {job, why}: the worker's own trouble, no verdict */
@@ -55,7 +55,7 @@ enum wire {
      * bytes}], drop: [id]}; one descriptor a buffer */
     WIRE_BUFFERS = 24,
     WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
-    WIRE_LOADED = 31, /* device → worker: {verdict, why} */
+    WIRE_LOADED = 31, /* device → worker: {verdict, why, at: the module it is about} */
     /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
      * module]], timed, counted, checked: watched for races and the like} */
     WIRE_RUN = 32,

@@ -28,6 +28,19 @@ static void role_frame(void *ctx, struct frame *f);
 static void role_closed(void *ctx, const struct err *why);
 static void role_ended(void *ctx, pid_t pid, int status);
 
+static void role_is_slow(void *ctx) {
+    struct role *r = ctx;
+    r->slow = 0;
+    fprintf(stderr, "cutepilot worker: the %s has not said hello in %llu ms and is replaced\n",
+            r->name, (unsigned long long)r->w->start_ms);
+    role_dismiss(r);
+}
+
+static void role_heard(struct role *r) {
+    loop_timer_cancel(r->w->loop, r->slow);
+    r->slow = 0;
+}
+
 static bool role_start(struct role *r, struct err *err) {
     struct worker *w = r->w;
     int pair[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -51,8 +64,13 @@ static bool role_start(struct role *r, struct err *err) {
     w->generation += r == &w->device;
     r->pid = child.pid;
     r->ready = false;
+    r->slow = loop_timer(w->loop, w->start_ms, role_is_slow, r);
     r->conn = conn_new(w->loop, pair[0], pair[0], 0, role_frame, role_closed, r, err);
-    return r->conn && loop_watch_pid(w->loop, child.pid, child.pidfd, role_ended, r, err);
+    if (!r->conn) {
+        close(child.pidfd);
+        return false;
+    }
+    return loop_watch_pid(w->loop, child.pid, child.pidfd, role_ended, r, err);
 }
 
 static void role_restart(struct role *r) {
@@ -102,6 +120,7 @@ static void role_said_hello(struct role *r, const struct frame *f) {
         stop(w, 3);
         return;
     }
+    role_heard(r);
     r->ready = true;
     r->fails = 0;
     keep_once(&r->sandbox, json_get(f->head, "sandbox"));
@@ -118,7 +137,8 @@ static void role_said_hello(struct role *r, const struct frame *f) {
 static void role_ended(void *ctx, pid_t pid, int status) {
     struct role *r = ctx;
     struct worker *w = r->w;
-    child_kill(pid); /* what is left of its group */
+    child_kill_rest(pid);
+    role_heard(r);
     r->pid = 0;
     r->ready = false;
     conn_free(r->conn);
@@ -138,14 +158,18 @@ static void role_closed(void *ctx, const struct err *why) {
         child_kill(r->pid); /* role_ended follows */
 }
 
+void role_dismiss(struct role *r) {
+    r->ready = false;
+    if (r->pid)
+        child_kill(r->pid); /* role_ended follows */
+}
+
 /* A device that ends with its context says so in its answer. Nothing more is asked of it, or its
- * end would count against the next candidate. */
+ * end would count against the next candidate; and its own end may take long. */
 static void role_leaves(struct role *r, const json *answer) {
     bool leaving = false;
-    if (json_get_bool(answer, "leaving", &leaving) && leaving) {
-        r->ready = false;
-        child_kill(r->pid); /* role_ended follows, even where its own end takes long */
-    }
+    if (json_get_bool(answer, "leaving", &leaving) && leaving)
+        role_dismiss(r);
 }
 
 static void role_frame(void *ctx, struct frame *f) {
@@ -230,8 +254,8 @@ static bool enter(struct worker *w, struct arena *a, struct err *err) {
            role_start(&w->device, err) && role_start(&w->judge, err);
 }
 
-int worker_main(const struct device_name *d, unsigned threads) {
-    struct worker w = {.name = d, .exit_code = -1};
+int worker_main(const struct device_name *d, unsigned threads, unsigned start_ms) {
+    struct worker w = {.name = d, .start_ms = start_ms, .exit_code = -1};
     struct arena *a = arena_new(1 << 20);
     struct err err = {0};
     w.device = (struct role){.w = &w, .name = "device"};

@@ -1,6 +1,7 @@
 /* Private to the worker: what its parts share. worker.c starts, watches and replaces device and
- * judge and speaks with the coordinator; worker_job.c walks a job through them; worker_time.c says
- * in which order its runs are made and when enough of them were timed. */
+ * judge and speaks with the coordinator; worker_job.c walks a job through them; worker_modules.c
+ * knows which of its modules the device has; worker_time.c says in which order its runs are made
+ * and when enough of them were timed. */
 #ifndef DEVICE_WORKER_H
 #define DEVICE_WORKER_H
 
@@ -30,6 +31,7 @@ struct role {
     pid_t pid;
     struct conn *conn;
     bool ready;     /* said hello */
+    uint64_t slow;  /* timer: gives it up when there was no hello */
     unsigned fails; /* starts in a row that ended before a hello */
     json *sandbox;  /* from its hello */
     json *facts;    /* … what the device is, where it is a GPU */
@@ -48,15 +50,18 @@ struct job {
     struct frame frame; /* type 0: none */
     int64_t id, limit_ms;
     size_t batch, round, nmodules;
+    size_t live[WORKER_MAX_MODULES], nlive; /* modules that have not failed; [0]: the candidate */
+    bool apart;                             /* the device has one of them a time */
     bool loaded, prepared, timed_out;
-    unsigned tries, judges;
-    json *order;    /* runs of the batch under way: [[case, module]…] */
+    unsigned tries[WORKER_MAX_MODULES]; /* of the batch, by module; [0]: of all while together */
+    unsigned judges;
+    json *order;    /* runs of the batch under way: [[case, place of the module]…] */
     json *evidence; /* of runs that were right */
     json *counters; /* of the counted run, once it was judged right; NULL: none */
     json *ran;      /* the device's last answer, until it is judged */
     struct timed timed[WORKER_MAX_MODULES];
     json *clocks;
-    json *rival;                    /* the one that failed: {module, verdict, why}; or NULL */
+    json *rivals;                   /* those that failed: [{module, verdict, why}…] */
     unsigned rechecks;              /* of a batch that was right in an earlier round */
     struct err failed;              /* what it was then */
     uint64_t waited_us;             /* for the job before it */
@@ -70,6 +75,7 @@ struct worker {
     const char *program;
     const struct device_name *name;
     char threads[16];
+    uint64_t start_ms; /* before a role has to have said hello */
     struct conn *up;
     struct role device, judge;
     int64_t generation; /* of the device process */
@@ -85,6 +91,9 @@ struct worker {
     uint64_t drawn;
 };
 
+/* worker.c */
+void role_dismiss(struct role *r); /* asked nothing more, killed, and started again */
+
 /* worker_job.c */
 void job_start(struct worker *w, struct frame *f); /* takes the frame */
 void job_next(struct worker *w);                   /* from whatever is known: the next request */
@@ -95,12 +104,25 @@ void job_judge_died(struct worker *w, int status);
 bool step_is_device(enum step s);
 bool step_is_judge(enum step s);
 
+/* worker_modules.c */
+bool modules_init(struct job *j, struct err *why); /* of the job's frame */
+size_t modules_on_device(const struct job *j);
+size_t module_at(const struct job *j, size_t place); /* on the device */
+/* From now on the device has one at a time. False: it has no more than one anyway. */
+bool modules_part(struct job *j);
+void module_drop(struct job *j, size_t module, str verdict, str why);
+/* Of those on the device, for LOAD, RUN and PREPARE; all: the plans of a shape. */
+json *modules_sizes(const struct job *j, struct buf *blob);
+json *modules_plans(const struct job *j, const json *all);
+json *modules_workspaces(const struct job *j, const json *all); /* the largest of each number */
+
 /* worker_time.c */
-/* A batch's runs, [[case, module]…]. */
+/* A batch's runs, [[case, place of the module]…]. */
 json *order_make(struct worker *w, size_t ncases, bool timed);
-int64_t order_part(const struct job *j, size_t run, size_t part); /* of the order under way */
-size_t order_module(const struct job *j, size_t at);              /* that ran a case */
-void times_keep(struct job *j);                                   /* what the last run measured */
+size_t order_case(const struct job *j, size_t run); /* of the order under way */
+size_t order_module(const struct job *j, size_t run);
+size_t order_module_of(const struct job *j, size_t at); /* that ran a case */
+void times_keep(struct job *j);                         /* what the last run measured */
 bool times_suffice(const struct job *j); /* or is another round of the batch worth while? */
 json *times_json(const struct job *j);   /* [{samples_s, host_s}…] by module */
 void times_release(struct job *j);

@@ -1,7 +1,8 @@
 /* A job, step by step: LOAD, then for each batch PREPARE → RUN → COMPARE, then MEASURE. One request
  * is in flight at a time, so the state is the step. A role that dies in mid-step is started again
  * and the batch is done again from PREPARE, which poisons afresh; a device that dies twice in the
- * same batch is the candidate's doing, a judge that keeps dying is our own trouble. */
+ * same batch is the doing of the module that it has, a judge that keeps dying is our own trouble.
+ */
 #include "device/worker.h"
 
 #include "base/child.h"
@@ -48,7 +49,7 @@ static void job_clear(struct worker *w) {
     loop_timer_cancel(w->loop, w->timer);
     loop_timer_cancel(w->loop, w->alive);
     w->timer = w->alive = 0;
-    json *all[] = {j->order, j->evidence, j->counters, j->ran, j->clocks, j->rival};
+    json *all[] = {j->order, j->evidence, j->counters, j->ran, j->clocks, j->rivals};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         json_free(all[i]);
     times_release(j);
@@ -95,13 +96,13 @@ static void set_evidence(struct job *j, json *head) {
     json_set_f64(head, "verify_ms", all_ms - time_ms);
     json_set_f64(head, "time_ms", time_ms);
     set_steps(j, head);
+    if (json_len(j->rivals))
+        json_set(head, "rivals", json_copy(j->rivals));
     if (!j->timed[0].n)
         return;
     json_set(head, "times", times_json(j));
     if (j->clocks)
         json_set(head, "clocks", json_copy(j->clocks));
-    if (j->rival)
-        json_set(head, "rival", json_copy(j->rival));
 }
 
 /* Where in the job it happened, for every verdict but acceptance. at: the case. */
@@ -143,10 +144,6 @@ static void finish_accepted(struct worker *w, const json *counters, const json *
     job_end(w, WIRE_RESULT, head);
 }
 
-static void finish_as(struct worker *w, enum verdict v, const char *why) {
-    finish(w, str_view(verdict_name(v)), str_view(why), 0, NULL);
-}
-
 static void fail(struct worker *w, str why) {
     json *head = json_object();
     json_set_str(head, "why", why);
@@ -163,6 +160,10 @@ bool step_is_judge(enum step s) {
     return s == STEP_PREPARE || s == STEP_COMPARE || s == STEP_DUMP;
 }
 
+static uint64_t device_limit(const struct worker *w, enum step step) {
+    return step == STEP_CEILINGS ? CEILINGS_LIMIT_MS : (uint64_t)w->job.limit_ms;
+}
+
 static void clock_ran_out(void *ctx) {
     struct worker *w = ctx;
     struct role *r = step_is_device(w->step) ? &w->device : &w->judge;
@@ -174,9 +175,7 @@ static void clock_ran_out(void *ctx) {
 
 static void ask(struct worker *w, enum step step, uint32_t type, const json *head, str blob) {
     struct role *r = step_is_device(step) ? &w->device : &w->judge;
-    uint64_t limit = step == STEP_CEILINGS ? CEILINGS_LIMIT_MS
-                     : r == &w->device     ? (uint64_t)w->job.limit_ms
-                                           : JUDGE_LIMIT_MS;
+    uint64_t limit = r == &w->device ? device_limit(w, step) : JUDGE_LIMIT_MS;
     loop_timer_cancel(w->loop, w->timer);
     w->timer = loop_timer(w->loop, limit, clock_ran_out, w);
     w->step = step;
@@ -186,18 +185,22 @@ static void ask(struct worker *w, enum step step, uint32_t type, const json *hea
 
 static void ask_load(struct worker *w) {
     json *head = json_object();
-    json_set(head, "modules", json_copy(json_get(w->job.frame.head, "modules")));
-    ask(w, STEP_LOAD, WIRE_LOAD, head, w->job.frame.blob);
+    struct buf blob;
+    buf_init(&blob, w->job.frame.blob.n + 1);
+    json_set(head, "modules", modules_sizes(&w->job, &blob));
+    ask(w, STEP_LOAD, WIRE_LOAD, head, buf_str(&blob));
+    buf_release(&blob);
     json_free(head);
 }
 
 static void ask_prepare(struct worker *w) {
     const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
-    static const char *const keys[] = {"set", "align", "workspaces"};
+    static const char *const keys[] = {"set", "align"};
     json *head = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_get(shape, keys[i]))
             json_set(head, keys[i], json_copy(json_get(shape, keys[i])));
+    json_set(head, "workspaces", modules_workspaces(&w->job, json_get(shape, "plans")));
     json_set(head, "cases", json_copy(json_get(batch, "cases")));
     json_set_i64(head, "device", w->generation);
     w->job.prepared = true;
@@ -206,11 +209,18 @@ static void ask_prepare(struct worker *w) {
     json_free(head);
 }
 
+/* The clock was the dead role's. */
+static void wait_roles(struct worker *w) {
+    loop_timer_cancel(w->loop, w->timer);
+    w->timer = 0;
+    w->step = STEP_WAIT_ROLES;
+}
+
 void job_next(struct worker *w) {
     struct job *j = &w->job;
     const json *measure = json_get(j->frame.head, "measure");
     if (!w->device.ready || !w->judge.ready)
-        w->step = STEP_WAIT_ROLES;
+        wait_roles(w);
     else if (j->frame.type == WIRE_CEILINGS)
         ask(w, STEP_CEILINGS, WIRE_CEILINGS, j->frame.head, (str){0});
     else if (!j->loaded)
@@ -223,6 +233,28 @@ void job_next(struct worker *w) {
         finish_accepted(w, j->counters, NULL);
 }
 
+/* ---- whose doing it is ---- */
+
+/* A rival that fails says nothing about the candidate: that is noted, and the others go on.
+ * at: the case. */
+static void blame(struct worker *w, size_t module, str verdict, str why, size_t at,
+                  const json *details) {
+    if (!module) {
+        finish(w, verdict, why, at, details);
+        return;
+    }
+    module_drop(&w->job, module, verdict, why);
+    job_next(w);
+}
+
+/* Where nothing tells which of them it was. */
+static void blame_some(struct worker *w, str verdict, str why) {
+    if (modules_part(&w->job))
+        job_next(w);
+    else
+        blame(w, module_at(&w->job, 0), verdict, why, 0, NULL);
+}
+
 /* ---- deaths ---- */
 
 void job_device_died(struct worker *w, int status) {
@@ -233,19 +265,22 @@ void job_device_died(struct worker *w, int status) {
     if (!step_is_device(w->step))
         return; /* loaded and prepared again before the next run */
     if (late) {
-        snprintf(why, sizeof why, "still running after %lld ms", (long long)j->limit_ms);
-        finish_as(w, VERDICT_TIMEOUT, why);
+        snprintf(why, sizeof why, "still running after %llu ms",
+                 (unsigned long long)device_limit(w, w->step));
+        blame_some(w, str_view(verdict_name(VERDICT_TIMEOUT)), str_view(why));
         return;
     }
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    if (++j->tries < (killed ? MAX_KILLED : MAX_TRIES)) {
-        w->step = STEP_WAIT_ROLES;
+    unsigned tries = ++j->tries[module_at(j, 0)];
+    if (tries < (killed ? MAX_KILLED : MAX_TRIES)) {
+        wait_roles(w);
         return;
     }
     str how = child_status_text(status, space, sizeof space);
     bool memory = killed || (WIFEXITED(status) && WEXITSTATUS(status) == 3);
-    snprintf(why, sizeof why, "the device process ended %u times: %.*s", j->tries, STR_ARG(how));
-    finish_as(w, memory ? VERDICT_OUT_OF_MEMORY : VERDICT_CRASH, why);
+    snprintf(why, sizeof why, "the device process ended %u times: %.*s", tries, STR_ARG(how));
+    blame_some(w, str_view(verdict_name(memory ? VERDICT_OUT_OF_MEMORY : VERDICT_CRASH)),
+               str_view(why));
 }
 
 void job_judge_died(struct worker *w, int status) {
@@ -258,9 +293,11 @@ void job_judge_died(struct worker *w, int status) {
         str how = child_status_text(status, space, sizeof space);
         snprintf(why, sizeof why, "the judge process ended %u times: %.*s", j->judges,
                  STR_ARG(how));
+        if (step_is_device(w->step))
+            role_dismiss(&w->device); /* the next job must not wait behind this run */
         fail(w, str_view(why));
     } else if (step_is_judge(w->step)) {
-        w->step = STEP_WAIT_ROLES;
+        wait_roles(w);
     }
 }
 
@@ -281,7 +318,7 @@ static void got_case(struct worker *w, struct frame *f) {
     str verdict, why;
     if (json_get(f->head, "verdict")) {
         accepted(f, &verdict, &why);
-        finish(w, verdict, why, 0, NULL);
+        blame_some(w, verdict, why);
         return;
     }
     if (!j->loaded || !j->prepared || !w->device.ready) {
@@ -294,7 +331,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set(head, "cases", json_copy(cases));
     if (json_get(f->head, "workspaces"))
         json_set(head, "workspaces", json_copy(json_get(f->head, "workspaces")));
-    json_set(head, "plans", json_copy(json_get(shape_of(j, batch), "plans")));
+    json_set(head, "plans", modules_plans(j, json_get(shape_of(j, batch), "plans")));
     json_set(head, "runs", json_copy(j->order));
     json_set_bool(head, "counted", flag(batch, "counted"));
     json_set_bool(head, "checked", flag(batch, "checked"));
@@ -309,31 +346,13 @@ static size_t at_of(const struct frame *f) {
     return at < 0 ? 0 : (size_t)at;
 }
 
-/* A rival that fails says nothing about the candidate: that is noted, and it goes on alone. */
-static void drop_rivals(struct worker *w, size_t module, str verdict, str why) {
-    struct job *j = &w->job;
-    if (!j->rival) {
-        j->rival = json_object();
-        json_set_i64(j->rival, "module", (int64_t)module);
-        json_set_str(j->rival, "verdict", verdict);
-        json_set_str(j->rival, "why", why);
-    }
-    j->nmodules = 1;
-    for (size_t i = 1; i < WORKER_MAX_MODULES; i++)
-        j->timed[i].n = 0;
-    job_next(w);
-}
-
 static void got_ran(struct worker *w, struct frame *f) {
     struct job *j = &w->job;
     str verdict, why;
     if (!accepted(f, &verdict, &why)) {
-        size_t run = at_of(f), module = (size_t)order_part(j, run, 1);
-        if (module)
-            drop_rivals(w, module, verdict, why);
-        else
-            finish(w, verdict, why, (size_t)order_part(j, run, 0),
-                   json_get(f->head, "findings") ? f->head : NULL);
+        size_t run = at_of(f);
+        blame(w, order_module(j, run), verdict, why, order_case(j, run),
+              json_get(f->head, "findings") ? f->head : NULL);
         return;
     }
     forget(&j->ran);
@@ -368,8 +387,8 @@ static void keep_evidence(struct job *j, const struct frame *f) {
 static void next_batch(struct job *j) {
     j->batch++;
     j->round = 0;
-    j->tries = 0;
     j->rechecks = 0;
+    memset(j->tries, 0, sizeof j->tries);
 }
 
 /* Wrong where it was right before. Once more: right again is instability, wrong is drift. */
@@ -385,13 +404,11 @@ static void recheck(struct worker *w, const struct frame *f, str why) {
 
 static void got_wrong(struct worker *w, const struct frame *f, str verdict, str why) {
     struct job *j = &w->job;
-    size_t module = order_module(j, at_of(f));
-    if (module)
-        drop_rivals(w, module, verdict, why);
-    else if (j->round || j->rechecks)
+    size_t module = order_module_of(j, at_of(f));
+    if (!module && (j->round || j->rechecks))
         recheck(w, f, why);
     else
-        finish(w, verdict, why, at_of(f), f->head);
+        blame(w, module, verdict, why, at_of(f), f->head);
 }
 
 static void got_judged(struct worker *w, const struct frame *f) {
@@ -405,13 +422,14 @@ static void got_judged(struct worker *w, const struct frame *f) {
         return;
     }
     if (j->rechecks) {
-        finish_as(w, VERDICT_UNSTABLE, j->failed.text);
+        finish(w, str_view(verdict_name(VERDICT_UNSTABLE)), str_view(j->failed.text), 0, NULL);
         return;
     }
     keep_evidence(j, f);
     if (timed) {
         times_keep(j);
         j->round++;
+        j->loaded = j->loaded && !j->apart; /* the next has its turn */
     }
     if (!timed || times_suffice(j))
         next_batch(j);
@@ -426,7 +444,7 @@ static void got_loaded(struct worker *w, const struct frame *f) {
     if (w->job.loaded)
         job_next(w);
     else
-        finish(w, verdict, why, 0, NULL);
+        blame(w, module_at(&w->job, at_of(f)), verdict, why, 0, NULL);
 }
 
 static void got_measured(struct worker *w, const struct frame *f) {
@@ -502,22 +520,22 @@ static void say_alive(void *ctx) {
 
 void job_start(struct worker *w, struct frame *f) {
     struct job *j = &w->job;
+    struct err err = {0};
     memset(j, 0, sizeof *j);
     j->frame = *f;
     j->id = -1;
     j->limit_ms = 20000;
     json_get_i64(f->head, "job", &j->id);
     json_get_i64(f->head, "limit_ms", &j->limit_ms);
-    j->nmodules = json_len(json_get(f->head, "modules"));
-    j->nmodules = j->nmodules < 1 ? 1 : j->nmodules;
+    j->rivals = json_array();
     j->started_us = clock_us();
     if (w->next_us)
         j->waited_us = j->started_us - w->next_us;
     w->next_us = 0;
     j->evidence = json_array();
     w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
-    if (j->nmodules > WORKER_MAX_MODULES)
-        fail(w, S("too many modules in one job"));
-    else
+    if (modules_init(j, &err))
         job_next(w);
+    else
+        fail(w, str_view(err.text));
 }

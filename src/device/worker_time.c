@@ -34,22 +34,30 @@ json *order_make(struct worker *w, size_t ncases, bool timed) {
     for (size_t i = 0; i < ncases; i++) {
         json *run = json_array();
         json_push_i64(run, (int64_t)place[i]);
-        json_push_i64(run, timed ? (int64_t)((place[i] + first) % w->job.nmodules) : 0);
+        json_push_i64(run, timed ? (int64_t)((place[i] + first) % modules_on_device(&w->job)) : 0);
         json_push(order, run);
     }
     return order;
 }
 
-int64_t order_part(const struct job *j, size_t run, size_t part) {
+static size_t order_part(const struct job *j, size_t run, size_t part) {
     int64_t v = 0;
     json_to_i64(json_at(json_at(j->order, run), part), &v);
-    return v;
+    return v < 0 ? 0 : (size_t)v;
 }
 
-size_t order_module(const struct job *j, size_t at) {
+size_t order_case(const struct job *j, size_t run) {
+    return order_part(j, run, 0);
+}
+
+size_t order_module(const struct job *j, size_t run) {
+    return module_at(j, order_part(j, run, 1));
+}
+
+size_t order_module_of(const struct job *j, size_t at) {
     for (size_t i = 0; i < json_len(j->order); i++)
-        if (order_part(j, i, 0) == (int64_t)at)
-            return (size_t)order_part(j, i, 1);
+        if (order_case(j, i) == at)
+            return order_module(j, i);
     return 0;
 }
 
@@ -69,10 +77,9 @@ void times_keep(struct job *j) {
     const json *s = json_get(j->ran, "times_s"), *host = json_get(j->ran, "host_s");
     for (size_t i = 0; i < json_len(s); i++) {
         double t, h = NAN;
-        int64_t module = order_part(j, i, 1);
         json_to_f64(json_at(host, i), &h);
-        if (json_to_f64(json_at(s, i), &t) && module >= 0 && module < WORKER_MAX_MODULES)
-            timed_add(&j->timed[module], t, h);
+        if (json_to_f64(json_at(s, i), &t))
+            timed_add(&j->timed[order_module(j, i)], t, h);
     }
     if (json_get(j->ran, "clocks")) {
         json_free(j->clocks);
@@ -106,10 +113,13 @@ bool times_suffice(const struct job *j) {
     timed = timed < 1 ? 1 : timed;
     if (j->round < 2)
         return false; /* right once and then wrong is what a second round shows */
+    for (size_t i = 0; i < j->nlive; i++)
+        if (!j->timed[j->live[i]].n)
+            return false; /* of many modules and few cases some have not had their turn */
     if ((double)j->timing_us / 1000 * (double)timed > (double)budget_ms)
         return true;
-    for (size_t i = 0; i < j->nmodules; i++)
-        if (!known_well(&j->timed[i], (size_t)(samples / timed)))
+    for (size_t i = 0; i < j->nlive; i++)
+        if (!known_well(&j->timed[j->live[i]], (size_t)(samples / timed)))
             return false;
     return true;
 }

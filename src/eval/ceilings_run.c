@@ -40,13 +40,15 @@ static void on_idle(void *ctx) {
     json_free(head);
 }
 
-/* What died is replaced, and whoever is idle next measures. */
+/* What died is replaced, and measures again: at once, or when it says that it takes a job. */
 static void on_lost(void *ctx, void *job, str why) {
     struct measuring *m = ctx;
     (void)job;
     m->sent = false;
-    if (++m->lost == TRIES)
+    if (++m->lost >= TRIES)
         err_set(&m->broken, ERR_ENV, "%.*s", STR_ARG(why));
+    else
+        on_idle(m);
 }
 
 static void on_result(void *ctx, void *job, const json *head) {

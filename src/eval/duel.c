@@ -65,9 +65,8 @@ static void settle(struct contest *c, const struct evaluator_options *o, const u
     struct roofline limit = task_limit(o->device.gpu, o->inst);
     struct record_input in = {
         .options = o, .limit = &limit, .floor_s = task_floor(o->device.gpu, o->inst)};
-    const json *rival = json_get(c->result, "rival");
+    const json *rivals = json_get(c->result, "rivals");
     str verdict = {0};
-    int64_t failed = 0;
     for (size_t i = 0; i < n; i++) {
         const json *times = json_at(json_get(c->result, "times"), i);
         if (times && record_spread(times).n)
@@ -76,8 +75,12 @@ static void settle(struct contest *c, const struct evaluator_options *o, const u
     json_get_str(c->result, "verdict", &verdict);
     if (!str_is(verdict, verdict_name(VERDICT_ACCEPTED)))
         reject(c->records[ids[0]], c->result);
-    if (rival && json_get_i64(rival, "module", &failed) && failed > 0 && (size_t)failed < n)
-        reject(c->records[ids[failed]], rival);
+    for (size_t i = 0; i < json_len(rivals); i++) {
+        int64_t failed = 0;
+        json_get_i64(json_at(rivals, i), "module", &failed);
+        if (failed > 0 && (size_t)failed < n)
+            reject(c->records[ids[failed]], json_at(rivals, i));
+    }
 }
 
 static bool run(struct loop *l, struct contest *c, const struct evaluator_options *o,

@@ -7,6 +7,7 @@
 #include "base/spread.h"
 #include "device/wire.h"
 #include "eval/dump.h"
+#include "eval/fit.h"
 #include "eval/job_text.h"
 #include "eval/links.h"
 #include "eval/record.h"
@@ -244,18 +245,29 @@ static void make_incumbent(struct work *w) {
     w->kept = true;
 }
 
+static bool is_near(const struct work *w) {
+    return w->time_s < NEAR_BEST * w->e->incumbent->time_s;
+}
+
+static void challenge(struct work *w);
+
+/* It may have beaten one that lost to another meanwhile, whom it then meets too. That comes to an
+ * end: there is a new one to meet only when somebody has won. */
 static void challenge_ended(void *ctx, const json *result, str why) {
     struct work *w = ctx;
-    const struct evaluator *e = w->e;
     struct record_input in = record_input(w);
     (void)why; /* a duel that did not take place leaves the first measurement */
     json *record = record_duel(&in, w->result, result);
     bool accepted = false; /* times are told of what went wrong later, too */
     json_get_bool(record, "accepted", &accepted);
     json_get_f64(record, "time_s", &w->time_s);
-    /* It may have beaten one that lost to another meanwhile. */
-    if (accepted && result && is_faster(result) &&
-        (w->met == e->reigns || w->time_s < e->incumbent->time_s))
+    bool won = accepted && result && is_faster(result), last = w->met == w->e->reigns;
+    if (won && !last && is_near(w)) {
+        json_free(record);
+        challenge(w);
+        return;
+    }
+    if (won && last)
         make_incumbent(w);
     deliver(w, record);
 }
@@ -278,7 +290,7 @@ static void finish_timed(struct work *w, const json *result) {
     } else if (!e->incumbent) {
         make_incumbent(w);
         deliver(w, record);
-    } else if (w->time_s < NEAR_BEST * e->incumbent->time_s) {
+    } else if (is_near(w)) {
         json_free(record);
         w->result = json_copy(result);
         challenge(w);
@@ -358,27 +370,12 @@ static void keep_build(struct work *w, const struct build *b) {
     w->built = true;
 }
 
-/* Registers and shared memory are known now: does a block fit an SM at all? */
-static bool launches_fit(const struct work *w, const struct bound_plan *p, struct err *why) {
+static bool launches_fit(const struct work *w, struct err *why) {
     const struct gpu *g = w->e->o.device.gpu;
-    for (size_t i = 0; i < p->nlaunches; i++) {
-        const struct bound_launch *l = &p->launches[i];
-        const struct kernel_facts *f = NULL;
-        for (size_t k = 0; k < w->build.nkernels; k++)
-            if (str_eq(w->build.kernels[k].name, l->kernel))
-                f = &w->build.kernels[k];
-        size_t shared = (f ? f->shared_static : 0) + l->shared;
-        int threads = (int)(l->block[0] * l->block[1] * l->block[2]),
-            registers = f ? f->registers : 0;
-        struct occupancy o = gpu_occupancy(g, threads, registers, shared);
-        if (o.blocks_sm < 1 || shared > g->shared_block)
-            return err_set(
-                why, ERR_NO,
-                "kernel %.*s: a block of %d threads with %d registers each and %zu bytes "
-                "of shared memory does not fit an SM of the %s",
-                STR_ARG(l->kernel), threads, registers, shared, g->title);
-    }
-    return true;
+    bool fits = blocks_fit(g, &w->build, &w->trials.task_plan, why);
+    for (size_t i = 0; fits && i < w->trials.n; i++)
+        fits = blocks_fit(g, &w->build, &w->trials.shapes[i].plan, why);
+    return fits;
 }
 
 static void built(void *ctx, const struct build *b) {
@@ -402,10 +399,7 @@ static void built(void *ctx, const struct build *b) {
     }
     w->ptx = m;
     enum verdict v = ptx_inspect(w->candidate, m, &why);
-    bool fits = v == VERDICT_ACCEPTED && launches_fit(w, &w->trials.task_plan, &why);
-    for (size_t i = 0; fits && i < w->trials.n; i++)
-        fits = launches_fit(w, &w->trials.shapes[i].plan, &why);
-    if (fits)
+    if (v == VERDICT_ACCEPTED && launches_fit(w, &why))
         enqueue(w->e, w);
     else
         end_with(w, v == VERDICT_ACCEPTED ? VERDICT_LAUNCH_ERROR : v, str_view(why.text));

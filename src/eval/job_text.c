@@ -18,29 +18,18 @@ static json *number_text(uint64_t v) {
     return json_string(str_view(text));
 }
 
-/* What the plans need of memory: the strictest alignment, the largest workspaces. The task's own
- * shape is aligned as allocators align, for the sake of its times; small shapes no more than the
- * plan asks for. */
-static void add_memory(json *shape, const struct inst *in, bool own,
-                       const struct bound_plan *const *plans, size_t n) {
-    json *align = json_array(), *workspaces = json_array();
+/* What the plans need, the strictest. The task's own shape is aligned as allocators align, for the
+ * sake of its times; small shapes no more than the plan asks for. */
+static json *align_json(const struct inst *in, bool own, const struct bound_plan *const *plans,
+                        size_t n) {
+    json *align = json_array();
     for (size_t i = 0; i < in->task->ntensors; i++) {
         uint32_t most = own ? PLAN_MAX_ALIGN : PLAN_ALIGN;
         for (size_t k = 0; k < n; k++)
             most = plans[k]->align[i] > most ? plans[k]->align[i] : most;
         json_push_i64(align, most);
     }
-    for (size_t i = 0; i < PLAN_MAX_WORKSPACES; i++) {
-        uint64_t bytes = 0;
-        for (size_t k = 0; k < n; k++)
-            if (i < plans[k]->nworkspaces && plans[k]->workspaces[i].bytes > bytes)
-                bytes = plans[k]->workspaces[i].bytes;
-        if (!bytes)
-            break;
-        json_push_i64(workspaces, (int64_t)bytes);
-    }
-    json_set(shape, "align", align);
-    json_set(shape, "workspaces", workspaces);
+    return align;
 }
 
 static json *shape_json(const struct inst *in, str label, bool own,
@@ -51,7 +40,7 @@ static json *shape_json(const struct inst *in, str label, bool own,
     json_set_str(j, "label", label);
     json_set(j, "set", set_to_json(in));
     json_set(j, "plans", list);
-    add_memory(j, in, own, plans, n);
+    json_set(j, "align", align_json(in, own, plans, n));
     return j;
 }
 

@@ -73,7 +73,11 @@ static bool link_start(struct link *k, struct err *err) {
     k->pid = child.pid;
     k->ready = false;
     k->conn = conn_new(s->loop, out[0], in[1], WIRE_NOISE, link_frame, link_closed, k, err);
-    return k->conn && loop_watch_pid(s->loop, child.pid, child.pidfd, link_ended, k, err);
+    if (!k->conn) {
+        close(child.pidfd);
+        return false;
+    }
+    return loop_watch_pid(s->loop, child.pid, child.pidfd, link_ended, k, err);
 }
 
 static void link_silent(void *ctx) {
@@ -99,7 +103,7 @@ static void link_ended(void *ctx, pid_t pid, int status) {
     void *lost[MAX_JOBS];
     unsigned jobs = k->jobs;
     memcpy(lost, k->job, sizeof lost);
-    child_kill(pid);
+    child_kill_rest(pid);
     conn_free(k->conn);
     k->conn = NULL;
     k->pid = 0;

@@ -264,7 +264,7 @@ int cmd_worker(struct ui *ui) {
     struct err err = {0};
     if (!device_name_parse(n > 0 ? args[0] : "sim", ui->arena, &d, &err))
         return ui_fail(ui, &err);
-    return worker_main(&d, threads_arg(n > 1 ? args[1] : NULL));
+    return worker_main(&d, threads_arg(n > 1 ? args[1] : NULL), WORKER_START_MS);
 }
 
 /* Processes that only a worker or the coordinator starts; not in the table. */

@@ -240,6 +240,24 @@ static void group_kill_takes_grandchildren(void) {
     close(p[0]);
 }
 
+static void what_it_left_is_killed(void) {
+    const char *argv[] = {"sh", "-c", "sleep 1000 & echo $!", NULL};
+    struct child c;
+    int p[2];
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    CHECK(pipe_pair(p, &err));
+    struct child_fd fds[] = {{p[1], 1}};
+    CHECK(child_start(&(struct child_spec){.argv = argv, .fds = fds, .nfds = 1}, &c, &err));
+    close(p[1]);
+    pid_t grandchild = (pid_t)read_number(p[0]), group = c.pid;
+    CHECK(child_wait(&c) == 0);
+    CHECK(grandchild > 1 && kill(grandchild, 0) == 0);
+    child_kill_rest(group);
+    int status = end_of_orphan(grandchild);
+    CHECK(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    close(p[0]);
+}
+
 static void dies_with_its_parent(void) {
     int p[2];
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -264,6 +282,8 @@ static void dies_with_its_parent(void) {
 static void kill_guards(void) {
     child_kill(0); /* would be our own group */
     child_kill(-1);
+    child_kill_rest(0);
+    child_kill_rest(-1);
     struct child none = {0, -1};
     CHECK(child_wait(&none) == 0);
 }
@@ -313,6 +333,7 @@ static const struct tap_case cases[] = {
     {"no descriptor leaks", no_descriptor_leaks},
     {"signals are reset", signals_are_reset},
     {"killing the group takes grandchildren", group_kill_takes_grandchildren},
+    {"what it left in its group is killed", what_it_left_is_killed},
     {"dies with its parent", dies_with_its_parent},
     {"kill and wait of nobody", kill_guards},
     {"starting can be made to fail", start_can_be_made_to_fail},

@@ -1,5 +1,6 @@
 /* The worker's walk through a job, with a device and a judge that do as they are told: this program
- * is its own worker, device and judge. What they are to do is a number in the job's shape. */
+ * is its own worker, device and judge. What they are to do is a number in the job's shape, and what
+ * a module does is its one byte: */
 #include "base/child.h"
 #include "base/frame.h"
 #include "device/role.h"
@@ -12,6 +13,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum module {
+    FINE = 'a', /* and the letters after it, by which their times are told */
+    REFUSED = 'p',
+    DEADLY_TO_LOAD,
+    DEADLY,
+    ENDLESS,
+    LARGE, /* asks for more memory than there is */
+};
 
 enum script {
     ALL_RIGHT,
@@ -26,6 +36,8 @@ enum script {
     RIVAL_WRONG,
     JUDGE_DIES_ONCE,
     JUDGE_DIES_ALWAYS,
+    JUDGE_DIES_IN_RUN, /* of its fourth process, which hangs */
+    JUDGE_STAYS,       /* and the first device dies; wrong where there was another judge */
 };
 
 /* ---- the roles ---- */
@@ -51,55 +63,89 @@ static void say(uint32_t type, json *head) {
     json_free(head);
 }
 
-/* The run of a module, in an order that only the message tells. */
-static int64_t run_of(const json *runs, int64_t module) {
-    int64_t m = -1;
+struct fake_device {
+    char modules[16]; /* by place */
+};
+
+static char module_of(const struct fake_device *d, const json *runs, size_t run) {
+    int64_t place = 0;
+    json_to_i64(json_at(json_at(runs, run), 1), &place);
+    return d->modules[place];
+}
+
+/* The run of the module in a place, in an order that only the message tells. */
+static int64_t run_of(const json *runs, int64_t place) {
+    int64_t p = -1;
     for (size_t i = 0; i < json_len(runs); i++)
-        if (json_to_i64(json_at(json_at(runs, i), 1), &m) && m == module)
+        if (json_to_i64(json_at(json_at(runs, i), 1), &p) && p == place)
             return (int64_t)i;
     return 0;
 }
 
-/* Two samples a microsecond apart by module, so that a test can tell whose they are. */
-static void device_run(const struct frame *f) {
+static void device_load(struct fake_device *d, const struct frame *f) {
+    memset(d->modules, 0, sizeof d->modules);
+    memcpy(d->modules, f->blob.p, f->blob.n);
+    const char *refused = strchr(d->modules, REFUSED);
+    if (strchr(d->modules, DEADLY_TO_LOAD))
+        _exit(7);
+    if (refused)
+        say(WIRE_LOADED, verdict("launch-error", refused - d->modules));
+    else
+        say(WIRE_LOADED, verdict("accepted", 0));
+}
+
+/* Ends or hangs where the script or a module of the batch says so. */
+static void device_fail(const struct fake_device *d, int64_t script, int64_t process,
+                        const json *runs) {
+    static int count;
+    if (script == DIES_ALWAYS || ((script == DIES_ONCE || script == JUDGE_STAYS) && process == 1))
+        _exit(7);
+    while (script == JUDGE_DIES_IN_RUN && ++count >= 4)
+        pause();
+    if (script == RIVAL_LEAVES && process == 2)
+        _exit(7);
+    for (size_t i = 0; i < json_len(runs); i++) {
+        if (module_of(d, runs, i) == DEADLY)
+            _exit(7);
+        while (script == HANGS || module_of(d, runs, i) == ENDLESS)
+            pause();
+    }
+}
+
+/* A tenth of a millisecond apart by module, so that a test can tell whose they are. */
+static void device_run(const struct fake_device *d, const struct frame *f) {
     const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
-    int64_t script = number(first, "script");
+    int64_t script = number(first, "script"), process = number(first, "device");
     bool timed = false;
     json_get_bool(f->head, "timed", &timed);
-    if (script == DIES_ALWAYS || (script == DIES_ONCE && number(first, "device") == 1))
-        _exit(7);
-    while (script == HANGS)
-        pause();
-    if (script == RIVAL_LEAVES && number(first, "device") == 1) {
+    device_fail(d, script, process, runs);
+    if (script == RIVAL_LEAVES && process == 1) {
         json *j = verdict("out-of-bounds", run_of(runs, 1));
         json_set_bool(j, "leaving", true);
         say(WIRE_RAN, j);
         for (;;) /* its end takes long */
             pause();
     }
-    if (script == RIVAL_LEAVES && number(first, "device") == 2)
-        _exit(7);
     if (script == FAULTS) {
         say(WIRE_RAN, verdict("out-of-bounds", 1));
         return;
     }
     json *j = verdict("accepted", 0), *times = json_array(), *host = json_array();
     for (size_t i = 0; timed && i < json_len(runs); i++) {
-        int64_t module = 0;
-        json_to_i64(json_at(json_at(runs, i), 1), &module);
-        json_push_f64(times, 1e-4 * (double)(1 + module));
-        json_push_f64(host, 1.1e-4 * (double)(1 + module));
+        int module = 1 + module_of(d, runs, i) - FINE;
+        json_push_f64(times, 1e-4 * module);
+        json_push_f64(host, 1.1e-4 * module);
     }
     json_set(j, "times_s", times);
     json_set(j, "host_s", host);
     say(WIRE_RAN, j);
 }
 
-static void device_serve(const struct frame *f) {
+static void device_serve(struct fake_device *d, const struct frame *f) {
     if (f->type == WIRE_LOAD)
-        say(WIRE_LOADED, verdict("accepted", 0));
+        device_load(d, f);
     else if (f->type == WIRE_RUN)
-        device_run(f);
+        device_run(d, f);
 }
 
 struct fake_judge {
@@ -108,6 +154,10 @@ struct fake_judge {
 };
 
 static void judge_prepare(struct fake_judge *j, const json *head) {
+    if (json_len(json_get(head, "workspaces"))) {
+        say(WIRE_CASE, verdict("out-of-memory", 0));
+        return;
+    }
     json *out = json_object(), *cases = json_array(), *buffers = json_object();
     j->script = number(json_get(head, "set"), "script");
     j->device = number(head, "device");
@@ -122,14 +172,18 @@ static void judge_prepare(struct fake_judge *j, const json *head) {
     }
     json_set(out, "cases", cases);
     say(WIRE_CASE, out);
+    if (j->script == JUDGE_DIES_IN_RUN) {
+        usleep(50000);
+        _exit(7);
+    }
 }
 
 static void judge_compare(struct fake_judge *j, bool first_process) {
     size_t n = j->compared++;
     if (j->script == JUDGE_DIES_ALWAYS || (j->script == JUDGE_DIES_ONCE && first_process))
         _exit(7);
-    if (j->script == WRONG_AT_CASE_1 || (j->script == DRIFTS && n >= 2) ||
-        (j->script == UNSTABLE && n == 2))
+    if (j->script == WRONG_AT_CASE_1 || (j->script == JUDGE_STAYS && !first_process) ||
+        (j->script == DRIFTS && n >= 2) || (j->script == UNSTABLE && n == 2))
         say(WIRE_JUDGED, verdict("wrong", 1));
     else if (j->script == RIVAL_WRONG && n == 0)
         say(WIRE_JUDGED, verdict("wrong", 1)); /* case 1 of round 0 is the rival's */
@@ -146,12 +200,23 @@ static bool first_of_its_kind(const char *pipe) {
     return first;
 }
 
+/* Devices after the first one may be slow to start, or never come to it. */
+static void start_as_told(bool first) {
+    const char *ms = getenv("LATER_MS");
+    if (ms && !first)
+        usleep((useconds_t)strtoul(ms, NULL, 10) * 1000);
+}
+
 static int play(const char *role) {
     struct sandbox_report none = {0};
+    struct fake_device d = {0};
     struct fake_judge j = {0};
     struct err err = {0};
     struct frame f = {0};
-    bool judge = !strcmp(role, "judge"), first = judge && first_of_its_kind(getenv("JUDGED"));
+    bool judge = !strcmp(role, "judge"),
+         first = first_of_its_kind(getenv(judge ? "JUDGED" : "RAN"));
+    if (!judge)
+        start_as_told(first);
     if (!role_hello(ROLE_FD, role, &none, NULL, &err))
         return 3;
     while (frame_read(ROLE_FD, 0, &f, &err) > 0) {
@@ -160,7 +225,7 @@ static int play(const char *role) {
         else if (judge && f.type == WIRE_COMPARE)
             judge_compare(&j, first);
         else if (!judge)
-            device_serve(&f);
+            device_serve(&d, &f);
         frame_release(&f);
     }
     return 0;
@@ -174,20 +239,24 @@ struct answer {
 };
 
 /* Only what hangs is to run into its limit: a busy machine may leave anyone waiting for a while. */
-static json *job(enum script script, size_t modules, bool timed) {
+static json *job(enum script script, const char *modules, bool timed) {
     const char *text =
         "{\"job\": 1, \"time\": {\"samples\": 8, \"budget_ms\": 60000},"
-        " \"shapes\": [{\"label\": \"N=1\", \"set\": {\"script\": 0}, \"plans\": [{}, {}]}],"
+        " \"shapes\": [{\"label\": \"N=1\", \"set\": {\"script\": 0}}],"
         " \"batches\": [{\"shape\": 0, \"cases\": [{\"data\": \"stated\", \"seed\": \"1\"},"
         " {\"data\": \"signed\", \"seed\": \"1\"}]}]}";
     struct err err = {0};
-    json *j = json_parse(str_view(text), &err), *list = json_array();
-    for (size_t i = 0; i < modules; i++)
+    json *j = json_parse(str_view(text), &err), *list = json_array(), *plans = json_array();
+    json *shape = (json *)json_at(json_get(j, "shapes"), 0);
+    for (const char *m = modules; *m; m++) {
         json_push_i64(list, 1);
+        json_push(plans, json_parse(*m == LARGE ? S("{\"workspaces\": [{\"bytes\": 1}]}") : S("{}"),
+                                    &err));
+    }
     json_set(j, "modules", list);
-    json_set_i64(j, "limit_ms", script == HANGS ? 300 : 60000);
-    json *set = (json *)json_get(json_at(json_get(j, "shapes"), 0), "set");
-    json_set_i64(set, "script", script);
+    json_set(shape, "plans", plans);
+    json_set_i64(j, "limit_ms", script == HANGS || strchr(modules, ENDLESS) ? 400 : 60000);
+    json_set_i64((json *)json_get(shape, "set"), "script", script);
     json_set_bool((json *)json_at(json_get(j, "batches"), 0), "timed", timed);
     return j;
 }
@@ -210,21 +279,26 @@ static bool next_answer(int fd, struct answer *out) {
 struct running {
     struct child child;
     int in, out;
-    int token;
-    char folder[40], judged[64];
+    int tokens[2];
+    char folder[40], pipes[2][64]; /* read first by the first of their kind */
 };
+
+static void token_make(struct running *r, size_t i, const char *name) {
+    snprintf(r->pipes[i], sizeof r->pipes[i], "%s/%s", r->folder, name);
+    setenv(name, r->pipes[i], 1);
+    CHECK(mkfifo(r->pipes[i], 0600) == 0);
+    r->tokens[i] = open(r->pipes[i], O_RDWR | O_CLOEXEC);
+    CHECK(write(r->tokens[i], "1", 1) == 1);
+}
 
 static void start(struct running *r) {
     char self[4096] = "";
     struct err err = {0};
     int in[2], out[2];
-    strcpy(r->folder, "/tmp/cutepilot-worker-XXXXXX");
+    snprintf(r->folder, sizeof r->folder, "/tmp/cutepilot-worker-XXXXXX");
     CHECK(mkdtemp(r->folder) && readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    snprintf(r->judged, sizeof r->judged, "%s/judged", r->folder);
-    setenv("JUDGED", r->judged, 1);
-    CHECK(mkfifo(r->judged, 0600) == 0);
-    r->token = open(r->judged, O_RDWR | O_CLOEXEC);
-    CHECK(write(r->token, "1", 1) == 1);
+    token_make(r, 0, "JUDGED");
+    token_make(r, 1, "RAN");
     CHECK(pipe_pair(in, &err) && pipe_pair(out, &err));
     const char *argv[] = {self, "worker", NULL};
     struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {2, 2}};
@@ -236,12 +310,21 @@ static void start(struct running *r) {
     r->out = out[0];
 }
 
-static void send_job(const struct running *r, int64_t id, enum script script, size_t modules,
+static void send_job(const struct running *r, int64_t id, enum script script, const char *modules,
                      bool timed) {
     struct err err = {0};
     json *j = job(script, modules, timed);
     json_set_i64(j, "job", id);
-    CHECK(frame_write(r->in, WIRE_JOB, j, S("ab"), NULL, 0, &err));
+    CHECK(frame_write(r->in, WIRE_JOB, j, str_view(modules), NULL, 0, &err));
+    json_free(j);
+}
+
+static void send_limited(const struct running *r, int64_t id, enum script script, int64_t ms) {
+    struct err err = {0};
+    json *j = job(script, "a", false);
+    json_set_i64(j, "job", id);
+    json_set_i64(j, "limit_ms", ms);
+    CHECK(frame_write(r->in, WIRE_JOB, j, S("a"), NULL, 0, &err));
     json_free(j);
 }
 
@@ -250,14 +333,16 @@ static int end(struct running *r) {
     close(r->in);
     int status = child_wait(&r->child);
     close(r->out);
-    close(r->token);
-    unlink(r->judged);
+    for (size_t i = 0; i < 2; i++) {
+        close(r->tokens[i]);
+        unlink(r->pipes[i]);
+    }
     rmdir(r->folder);
     CHECKF(WIFEXITED(status), "status %x", status);
     return WEXITSTATUS(status);
 }
 
-static struct answer run_job(enum script script, size_t modules, bool timed) {
+static struct answer run_job(enum script script, const char *modules, bool timed) {
     struct answer a = {0};
     struct running r;
     start(&r);
@@ -268,13 +353,13 @@ static struct answer run_job(enum script script, size_t modules, bool timed) {
 }
 
 static void ends_with(enum script script, bool timed, const char *wanted) {
-    struct answer a = run_job(script, 1, timed);
+    struct answer a = run_job(script, "a", timed);
     CHECKF(!strcmp(a.verdict, wanted), "script %d: %s instead of %s", script, a.verdict, wanted);
     frame_release(&a.f);
 }
 
 static void a_right_candidate_is_accepted_with_its_times(void) {
-    struct answer a = run_job(ALL_RIGHT, 1, true);
+    struct answer a = run_job(ALL_RIGHT, "a", true);
     CHECK(!strcmp(a.verdict, "accepted"));
     const json *times = json_get(a.f.head, "times");
     CHECK(json_len(times) == 1);
@@ -285,7 +370,7 @@ static void a_right_candidate_is_accepted_with_its_times(void) {
 }
 
 static void a_wrong_one_says_where(void) {
-    struct answer a = run_job(WRONG_AT_CASE_1, 1, false);
+    struct answer a = run_job(WRONG_AT_CASE_1, "a", false);
     str shape = {0}, data = {0}, why = {0};
     json_get_str(a.f.head, "shape", &shape);
     json_get_str(a.f.head, "data", &data);
@@ -309,13 +394,17 @@ static void a_device_may_die_once(void) {
 
 static void a_judge_may_die_a_few_times(void) {
     ends_with(JUDGE_DIES_ONCE, false, "accepted");
-    struct answer a = run_job(JUDGE_DIES_ALWAYS, 1, false);
+    struct answer a = run_job(JUDGE_DIES_ALWAYS, "a", false);
     CHECK(a.f.type == WIRE_FAILED); /* our own trouble: no verdict */
     frame_release(&a.f);
 }
 
+static size_t samples_of(const struct answer *a, size_t module) {
+    return json_len(json_get(json_at(json_get(a->f.head, "times"), module), "samples_s"));
+}
+
 static void rivals_take_turns_and_do_not_count_against_it(void) {
-    struct answer a = run_job(ALL_RIGHT, 2, true);
+    struct answer a = run_job(ALL_RIGHT, "ab", true);
     const json *times = json_get(a.f.head, "times");
     double mine = 0, other = 0;
     CHECK(!strcmp(a.verdict, "accepted") && json_len(times) == 2);
@@ -324,20 +413,68 @@ static void rivals_take_turns_and_do_not_count_against_it(void) {
     json_to_f64(json_at(json_get(json_at(times, 1), "samples_s"), 0), &other);
     CHECK(mine == 1e-4 && other == 2e-4);
     frame_release(&a.f);
-    a = run_job(RIVAL_WRONG, 2, true);
+    a = run_job(RIVAL_WRONG, "ab", true);
     CHECK(!strcmp(a.verdict, "accepted"));
-    CHECK(json_len(json_get(a.f.head, "times")) == 1);
-    CHECK(number(json_get(a.f.head, "rival"), "module") == 1);
+    CHECK(samples_of(&a, 0) >= 8 && samples_of(&a, 1) == 0);
+    CHECK(number(json_at(json_get(a.f.head, "rivals"), 0), "module") == 1);
     frame_release(&a.f);
+}
+
+/* In turns nothing tells whose doing a death is, nor for whom there is no memory. */
+static void a_rival_fails_for_itself(void) {
+    static const struct {
+        char module;
+        const char *verdict;
+    } rows[] = {{REFUSED, "launch-error"},
+                {DEADLY_TO_LOAD, "crash"},
+                {DEADLY, "crash"},
+                {ENDLESS, "timeout"},
+                {LARGE, "out-of-memory"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct answer a = run_job(ALL_RIGHT, (char[]){FINE, rows[i].module, FINE + 2, 0}, true);
+        const json *rivals = json_get(a.f.head, "rivals");
+        str verdict = {0};
+        json_get_str(json_at(rivals, 0), "verdict", &verdict);
+        CHECKF(!strcmp(a.verdict, "accepted"), "row %zu: %s", i, a.verdict);
+        CHECKF(json_len(rivals) == 1 && number(json_at(rivals, 0), "module") == 1 &&
+                   str_is(verdict, rows[i].verdict),
+               "row %zu: its rival is '%.*s'", i, STR_ARG(verdict));
+        CHECKF(samples_of(&a, 0) >= 8 && samples_of(&a, 1) == 0 && samples_of(&a, 2) >= 8,
+               "row %zu: %zu, %zu and %zu samples", i, samples_of(&a, 0), samples_of(&a, 1),
+               samples_of(&a, 2));
+        frame_release(&a.f);
+        a = run_job(ALL_RIGHT, (char[]){rows[i].module, FINE, 0}, true);
+        CHECKF(!strcmp(a.verdict, rows[i].verdict) && !json_get(a.f.head, "rivals"),
+               "row %zu: the candidate is %s", i, a.verdict);
+        frame_release(&a.f);
+    }
+}
+
+static void each_has_its_turn_before_the_budget_ends(void) {
+    struct running r;
+    struct answer a = {0};
+    struct err err = {0};
+    json *j = job(ALL_RIGHT, "abcde", true);
+    json_set_i64((json *)json_get(j, "time"), "budget_ms", 0);
+    start(&r);
+    CHECK(frame_write(r.in, WIRE_JOB, j, S("abcde"), NULL, 0, &err));
+    CHECK(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"));
+    for (size_t i = 0; i < 5; i++)
+        CHECKF(samples_of(&a, i) > 0, "module %zu has none", i);
+    CHECK(samples_of(&a, 0) < 8);
+    json_free(j);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
 }
 
 /* What a device said before it went is the rival's; that it went does not count. */
 static void one_that_leaves_is_not_asked_again(void) {
-    struct answer a = run_job(RIVAL_LEAVES, 2, true);
+    struct answer a = run_job(RIVAL_LEAVES, "ab", true);
     str why = {0};
-    json_get_str(json_get(a.f.head, "rival"), "why", &why);
+    const json *rival = json_at(json_get(a.f.head, "rivals"), 0);
+    json_get_str(rival, "why", &why);
     CHECKF(!strcmp(a.verdict, "accepted"), "%s", a.verdict);
-    CHECK(number(json_get(a.f.head, "rival"), "module") == 1 && str_is(why, "because"));
+    CHECK(number(rival, "module") == 1 && str_is(why, "because"));
     frame_release(&a.f);
 }
 
@@ -354,8 +491,8 @@ static void the_next_job_may_wait(void) {
         struct running r;
         struct answer a = {0};
         start(&r);
-        send_job(&r, 7, rows[i].script, 1, false);
-        send_job(&r, 8, WRONG_AT_CASE_1, 1, false);
+        send_job(&r, 7, rows[i].script, "a", false);
+        send_job(&r, 8, WRONG_AT_CASE_1, "a", false);
         CHECKF(next_answer(r.out, &a) && number(a.f.head, "job") == 7 &&
                    !strcmp(a.verdict, rows[i].verdict),
                "row %zu: %s", i, a.verdict);
@@ -367,11 +504,50 @@ static void the_next_job_may_wait(void) {
     }
 }
 
+/* A run that nobody will judge is not to delay the next job, let alone to be its fault. */
+static void the_next_does_not_wait_for_a_lost_run(void) {
+    struct running r;
+    struct answer a = {0};
+    start(&r);
+    send_job(&r, 7, JUDGE_DIES_IN_RUN, "a", false);
+    send_limited(&r, 8, ALL_RIGHT, 2000);
+    CHECK(next_answer(r.out, &a) && a.f.type == WIRE_FAILED && number(a.f.head, "job") == 7);
+    CHECKF(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"), "%s", a.verdict);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
+}
+
+/* The limit of the run that the first device died in passes while the second one starts. */
+static void a_dead_step_has_no_clock(void) {
+    struct running r;
+    struct answer a = {0};
+    setenv("LATER_MS", "600", 1);
+    start(&r);
+    send_limited(&r, 1, JUDGE_STAYS, 400);
+    CHECKF(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"), "%s", a.verdict);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
+    unsetenv("LATER_MS");
+}
+
+static void a_role_that_never_says_hello_is_given_up(void) {
+    struct running r;
+    struct answer a = {0};
+    setenv("LATER_MS", "100000", 1);
+    setenv("START_MS", "200", 1);
+    start(&r);
+    send_job(&r, 1, DIES_ONCE, "a", false);
+    CHECK(!next_answer(r.out, &a)); /* it ends, and its coordinator starts another */
+    CHECK(end(&r) == 3);
+    unsetenv("START_MS");
+    unsetenv("LATER_MS");
+}
+
 static void but_no_more_than_one(void) {
     struct running r;
     start(&r);
     for (int64_t i = 0; i < 3; i++)
-        send_job(&r, i, HANGS, 1, false);
+        send_job(&r, i, HANGS, "a", false);
     CHECK(end(&r) == 3);
 }
 
@@ -383,17 +559,27 @@ static const struct tap_case cases[] = {
     {"a judge may die a few times", a_judge_may_die_a_few_times},
     {"rivals take turns and do not count against it",
      rivals_take_turns_and_do_not_count_against_it},
+    {"each has its turn before the budget ends", each_has_its_turn_before_the_budget_ends},
+    {"a rival fails for itself", a_rival_fails_for_itself},
     {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},
     {"the next job may wait", the_next_job_may_wait},
+    {"the next does not wait for a lost run", the_next_does_not_wait_for_a_lost_run},
     {"but no more than one", but_no_more_than_one},
+    {"a dead step has no clock", a_dead_step_has_no_clock},
+    {"a role that never says hello is given up", a_role_that_never_says_hello_is_given_up},
 };
 
-int main(int argc, char **argv) {
+static int work(void) {
     static struct device_name sim;
     struct err err = {0};
-    if (argc > 1 && !strcmp(argv[1], "worker"))
-        return device_name_parse("sim", arena_new(1 << 20), &sim, &err) ? worker_main(&sim, 1) : 3;
+    const char *ms = getenv("START_MS");
+    if (!device_name_parse("sim", arena_new(1 << 20), &sim, &err))
+        return 3;
+    return worker_main(&sim, 1, ms ? (unsigned)strtoul(ms, NULL, 10) : WORKER_START_MS);
+}
+
+int main(int argc, char **argv) {
     if (argc > 1)
-        return play(argv[1]);
+        return !strcmp(argv[1], "worker") ? work() : play(argv[1]);
     return tap_main(cases, sizeof cases / sizeof *cases);
 }

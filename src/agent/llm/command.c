@@ -98,11 +98,12 @@ static void run_free(struct run *r) {
     close_end(c->loop, &r->out);
     close_end(c->loop, &r->noise_fd);
     loop_timer_cancel(c->loop, r->timer);
-    if (r->pid)
-        child_kill(r->pid); /* after its end too: the group may live on */
+    if (r->pid && r->ended)
+        child_kill_rest(r->pid);
     if (r->pid && !r->ended) {
         struct child child = {r->pid, -1};
         loop_unwatch_pid(c->loop, r->pid);
+        child_kill(r->pid);
         child_wait(&child);
     }
     buf_release(&r->sent);
