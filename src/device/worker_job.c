@@ -485,6 +485,7 @@ void job_answer(struct worker *w, struct role *r, struct frame *f) {
             conn_send(w->device.conn, WIRE_BUFFERS, f->head, (str){0}, f->fds, f->nfds);
     } else if (f->type == WIRE_ERROR) {
         json_get_str(f->head, "why", &why);
+        role_dismiss(r); /* what it cannot do now it may never do again, where a fresh one can */
         fail(w, why);
     } else if (f->type == WIRE_CASE && w->step == STEP_PREPARE) {
         got_case(w, f);

@@ -35,6 +35,7 @@ enum script {
     RIVAL_LEAVES, /* the rival ends the first device; the candidate ends the next one once */
     RIVAL_WRONG,
     JUDGE_DIES_ONCE,
+    JUDGE_ERRS_FIRST, /* the first judge process, whatever it is asked */
     JUDGE_DIES_ALWAYS,
     JUDGE_DIES_IN_RUN, /* of its fourth process, which hangs */
     JUDGE_STAYS,       /* and the first device dies; wrong where there was another judge */
@@ -180,6 +181,12 @@ static void judge_prepare(struct fake_judge *j, const json *head) {
 
 static void judge_compare(struct fake_judge *j, bool first_process) {
     size_t n = j->compared++;
+    if (j->script == JUDGE_ERRS_FIRST && first_process) {
+        json *why = json_object();
+        json_set_str(why, "why", S("in a bad way"));
+        say(WIRE_ERROR, why);
+        return;
+    }
     if (j->script == JUDGE_DIES_ALWAYS || (j->script == JUDGE_DIES_ONCE && first_process))
         _exit(7);
     if (j->script == WRONG_AT_CASE_1 || (j->script == JUDGE_STAYS && !first_process) ||
@@ -478,6 +485,18 @@ static void one_that_leaves_is_not_asked_again(void) {
     frame_release(&a.f);
 }
 
+static void a_role_in_trouble_is_replaced(void) {
+    struct running r;
+    struct answer a = {0};
+    start(&r);
+    send_job(&r, 7, JUDGE_ERRS_FIRST, "a", false);
+    send_job(&r, 8, JUDGE_ERRS_FIRST, "a", false);
+    CHECK(next_answer(r.out, &a) && a.f.type == WIRE_FAILED); /* no verdict */
+    CHECKF(next_answer(r.out, &a) && !strcmp(a.verdict, "accepted"), "%s", a.verdict);
+    frame_release(&a.f);
+    CHECK(end(&r) == 0);
+}
+
 static void the_next_job_may_wait(void) {
     static const struct {
         enum script script;
@@ -562,6 +581,7 @@ static const struct tap_case cases[] = {
     {"each has its turn before the budget ends", each_has_its_turn_before_the_budget_ends},
     {"a rival fails for itself", a_rival_fails_for_itself},
     {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},
+    {"a role in trouble is replaced", a_role_in_trouble_is_replaced},
     {"the next job may wait", the_next_job_may_wait},
     {"the next does not wait for a lost run", the_next_does_not_wait_for_a_lost_run},
     {"but no more than one", but_no_more_than_one},
