@@ -20,7 +20,7 @@ demo: all ## build, then kernels for four small tasks on the simulator (or on yo
 	    build/cutepilot optimize tasks/smoke/$$task.task --out runs/demo-$$task --fresh --budget 6c \
 	        --population 3 --pool runs/demo.history || exit 1; done
 
-check: ## every test, sanitizer, fuzzer and linter
+check: ## the tests (THOROUGH=1: all of them), sanitizers, fuzzers and linters
 	@tools/setup check
 	@tools/check
 
