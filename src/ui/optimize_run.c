@@ -146,24 +146,24 @@ static bool search_in_folder(struct optimize *r, struct loop *l, struct err *err
     if (!open_folder(r, err))
         return false;
     catch_signals();
-    progress_init(&r->progress, option_text(r->ui->options, "progress"),
-                  arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
+    progress_log_to(&r->progress, arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
     struct agents_ground g = {&r->briefing, &r->eo, r->archive};
     bool ok = agents_open(&r->agents, r->ui, &g, err) && search_with(r, l, err);
     r->account = agents_account(&r->agents);
     add_spent(r);
-    agents_release(&r->agents);
-    progress_release(&r->progress);
     return ok;
 }
 
-/* Agents live on the loop, so they go before it. */
+/* Agents live on the loop, so they go before it. A provider may have something to say before there
+ * is a folder to log it in. */
 static bool search(struct optimize *r, struct err *err) {
     struct loop *l = loop_new(err);
+    progress_init(&r->progress, option_text(r->ui->options, "progress"));
     bool ok = l && agents_connect(&r->agents, r->ui, l, on_notice, &r->progress, err) &&
               search_in_folder(r, l, err);
     agents_release(&r->agents);
     loop_free(l);
+    progress_release(&r->progress);
     return ok;
 }
 
