@@ -15,11 +15,12 @@ setup:
 
 DEMO = gelu softmax matmul max_pool
 demo: all ## build, then kernels for four small tasks on the simulator (or on your GPU)
-	@for task in $(DEMO); do echo; \
+	@rm -f runs/demo.history; \
+	for task in $(DEMO); do echo; \
 	    build/cutepilot optimize tasks/smoke/$$task.task --out runs/demo-$$task --fresh --budget 6c \
-	        --population 3 || exit 1; done
+	        --population 3 --pool runs/demo.history || exit 1; done
 
-check: ## every test, sanitizer, fuzzer and linter
+check: ## the tests (THOROUGH=1: all of them), sanitizers, fuzzers and linters
 	@tools/setup check
 	@tools/check
 

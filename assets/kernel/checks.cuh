@@ -17,7 +17,7 @@
 #undef argument
 #undef arguments
 #undef mismatch
-#undef match
+#undef matches
 #undef element
 #undef integer
 #undef tensormap
@@ -43,6 +43,7 @@
 #undef i64
 #undef K
 #undef E
+#undef F
 #undef P
 #undef T
 #undef L
@@ -71,8 +72,11 @@ struct i64 {};
 struct bool_ {};
 
 // The arguments of a kernel, or that it takes another number of them.
-template <class... A> struct arguments { static constexpr bool match = true; };
-struct mismatch { static constexpr bool match = false; };
+template <class... A> struct arguments {};
+struct mismatch {};
+// What the compiler has complained of already is neither, and is not complained of again.
+template <class L> struct matches { static constexpr bool ok = true; };
+template <> struct matches<mismatch> { static constexpr bool ok = false; };
 template <int I, class L> struct argument { using type = mismatch; };
 template <class A, class... R> struct argument<0, arguments<A, R...>> { using type = A; };
 template <int I, class A, class... R> struct argument<I, arguments<A, R...>> {

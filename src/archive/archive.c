@@ -223,25 +223,39 @@ static bool compare_fingerprint(const char *dir, const json *recorded, const jso
     return same;
 }
 
+/* Neither an answer nor an outcome: nothing that would be lost. */
+static bool is_unbegun(const struct archive *a) {
+    struct err ignored;
+    int64_t rows = 1;
+    db_number(a, "SELECT (SELECT count(*) FROM candidate) + (SELECT count(*) FROM call)", &rows,
+              &ignored);
+    return rows == 0;
+}
+
+static bool note_fingerprint(struct archive *a, const json *fingerprint, struct err *err) {
+    struct buf text;
+    buf_init(&text, 1u << 20);
+    json_write(fingerprint, &text);
+    bool ok = !text.failed && archive_note(a, "fingerprint", buf_str(&text), err);
+    buf_release(&text);
+    return ok;
+}
+
 static bool check_fingerprint(struct archive *a, const char *dir, const json *fingerprint,
                               struct arena *mem, struct err *err) {
     str recorded;
     if (!archive_get_note(a, "fingerprint", mem, &recorded, err))
         return false;
-    if (recorded.n == 0) {
-        struct buf text;
-        buf_init(&text, 1u << 20);
-        json_write(fingerprint, &text);
-        bool ok = !text.failed && archive_note(a, "fingerprint", buf_str(&text), err);
-        buf_release(&text);
-        return ok;
-    }
+    if (recorded.n == 0)
+        return note_fingerprint(a, fingerprint, err);
     json *j = json_parse(recorded, err);
     if (!j)
         return err_wrap(err, "%s: fingerprint", a->path);
     bool same = compare_fingerprint(dir, j, fingerprint, err);
     json_free(j);
-    return same;
+    if (same || !is_unbegun(a))
+        return same;
+    return db_exec(a, "DELETE FROM meta", "clear", err) && note_fingerprint(a, fingerprint, err);
 }
 
 /* ---- opening ---- */

@@ -17,9 +17,9 @@ struct archive_candidate {
 };
 
 /* Opens or creates DIR/run.db. `fingerprint` is what identifies the run (task, options, version); a
- * folder with another one is refused, the differing keys named (fingerprint is a JSON object). With
- * `fresh`, an existing run.db and its results are removed first. Never touches a folder that holds
- * other things than a run. */
+ * folder with another one is refused, the differing keys named (fingerprint is a JSON object),
+ * unless that run came to neither an answer nor an outcome. With `fresh`, an existing run.db and
+ * its results are removed first. Never touches a folder that holds other things than a run. */
 bool archive_open(const char *dir, const json *fingerprint, bool fresh, struct archive **out,
                   struct err *err);
 void archive_close(struct archive *a);

@@ -71,8 +71,10 @@ size_t options_args(const struct options *o, char *const **args);
 bool options_help_asked(const struct options *o); /* --help / -h, known for every command */
 
 void options_help(const struct option_set *set, size_t command, struct buf *out);
-void options_overview(const struct option_set *set, struct buf *out); /* all commands */
-void options_man(const struct option_set *set, struct buf *out);      /* roff */
+/* All commands, or those that begin with a word. */
+void options_overview(const struct option_set *set, const char *word, struct buf *out);
+bool options_group(const struct option_set *set, const char *word); /* are there such? */
+void options_man(const struct option_set *set, struct buf *out);    /* roff */
 void options_completion_bash(const struct option_set *set, struct buf *out);
 
 #endif

@@ -212,26 +212,45 @@ static void put_command(struct buf *out, const struct option_command *c) {
     buf_printf(out, "%s%s%s", c->name, c->arguments[0] ? " " : "", c->arguments);
 }
 
-void options_overview(const struct option_set *set, struct buf *out) {
+static bool begins_with(const struct option_command *c, const char *word) {
+    str name = str_view(c->name), first;
+    return str_word(&name, ' ', &first) && name.n && str_is(first, word);
+}
+
+bool options_group(const struct option_set *set, const char *word) {
+    for (size_t i = 0; i < set->ncommands; i++)
+        if (begins_with(&set->commands[i], word))
+            return true;
+    return false;
+}
+
+void options_overview(const struct option_set *set, const char *word, struct buf *out) {
     struct buf left;
     size_t width = 0;
     buf_init(&left, 1024);
     for (size_t i = 0; i < set->ncommands; i++) {
+        if (word && !begins_with(&set->commands[i], word))
+            continue;
         buf_clear(&left);
         put_command(&left, &set->commands[i]);
         size_t n = columns(buf_str(&left));
         if (n > width && n <= LEFT_MAX)
             width = n;
     }
-    buf_printf(out, "%s %s: %s\n\nUsage: %s COMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n",
-               set->program, set->version, set->tagline, set->program);
+    if (!word)
+        buf_printf(out, "%s %s: %s\n\n", set->program, set->version, set->tagline);
+    buf_printf(out, "Usage: %s %s%sCOMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n", set->program,
+               word ? word : "", word ? " " : "");
     for (size_t i = 0; i < set->ncommands; i++) {
+        if (word && !begins_with(&set->commands[i], word))
+            continue;
         buf_clear(&left);
         put_command(&left, &set->commands[i]);
         put_entry(out, buf_str(&left), width, str_view(set->commands[i].summary));
     }
     buf_release(&left);
-    buf_printf(out, "\n'%s COMMAND --help' explains a command and its options.\n", set->program);
+    buf_printf(out, "\n'%s %s%sCOMMAND --help' explains a command and its options.\n", set->program,
+               word ? word : "", word ? " " : "");
 }
 
 /* ---- man page ---- */

@@ -66,7 +66,7 @@ static void put_picker(size_t launch, size_t n, struct buf *out) {
             buf_printf(out, "%sArg%zu", i ? ", " : "", i);
         buf_puts(out, side ? S("));\n") : S("> "));
     }
-    buf_printf(out, "__device__ mismatch pick_%zu(...);\n", launch);
+    buf_printf(out, "template <class F> __device__ mismatch pick_%zu(F);\n", launch);
 }
 
 /* `name` is what the plan passes, `check` a template of checks.cuh over the parameter's type. */
@@ -120,10 +120,11 @@ static void put_launch_checks(const struct candidate *c, size_t launch, struct b
     buf_printf(out, "using of_%zu = decltype(pick_%zu(&::%.*s));\n", launch, launch,
                STR_ARG(l->kernel));
     put_line(line, out);
-    buf_printf(out,
-               "static_assert(of_%zu::match, \"kernel %.*s: the plan passes %zu arguments, the "
-               "kernel takes another number\");\n",
-               launch, STR_ARG(l->kernel), l->nargs);
+    buf_printf(
+        out,
+        "static_assert(matches<of_%zu>::ok, \"kernel %.*s: the plan passes %zu arguments, the "
+        "kernel takes another number\");\n",
+        launch, STR_ARG(l->kernel), l->nargs);
     for (size_t i = 0; i < l->nargs; i++) {
         put_line(line, out);
         put_argument_check(c, launch, i, out);

@@ -241,15 +241,24 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
     return true;
 }
 
-static bool seeds(struct refine *s) {
-    struct answer a = {.mem = s->mem};
+/* Where no reply of the planner's can be read, the strategy that would be tried last is all. */
+static bool plan(struct refine *s, struct answer *a) {
     struct rng r = rng_stream(s->o->seed, S("plan"));
     struct briefing b = *brief(s);
     b.in_turn = true;
     b.candidate = NO_CANDIDATE;
-    s->o->agent->plan(s->o->agent->self, &b, SEEDS, r, on_plan, &a);
-    if (!await(s, &a))
-        return journal_goes_on(&s->j) ? journal_fail(&s->j, &a.err) : false;
+    s->o->agent->plan(s->o->agent->self, &b, SEEDS, r, on_plan, a);
+    if (await(s, a))
+        return true;
+    strategy_fallback(b.catalogue, &b.ground, &a->strategies[0]);
+    a->n = 1;
+    return journal_goes_on(&s->j);
+}
+
+static bool seeds(struct refine *s) {
+    struct answer a = {.mem = s->mem};
+    if (!plan(s, &a))
+        return false;
     for (size_t i = 0; i < a.n && !isfinite(s->course.best_s); i++, s->j.generation++) {
         journal_say(&s->j, EVENT_GENERATION, S("a first version"));
         if (!seed(s, &a.strategies[i]))

@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_option(struct ui *ui, const char *name, const char *value) {
+static bool is_option(const struct ui *ui, const char *name, const char *value) {
     const char *text = option_text(ui->options, name);
     return text && !strcmp(text, value);
 }
 
 static bool needs_model(struct ui *ui) {
     return !is_option(ui, "agents", "expert");
+}
+
+bool agents_expert_first(const struct ui *ui) {
+    return !is_option(ui, "agents", "llm");
 }
 
 /* ---- reading ---- */
@@ -71,17 +75,16 @@ void agents_fingerprint(const struct agents *a, struct ui *ui, const struct eval
 
 /* ---- opening ---- */
 
-static bool open_provider(struct agents *a, struct ui *ui, const struct agents_ground *g,
-                          struct err *err) {
+bool agents_connect(struct agents *a, struct ui *ui, struct loop *l, llm_notice_fn *notice,
+                    void *notice_ctx, struct err *err) {
     struct provider_options po;
+    if (!needs_model(ui))
+        return true;
     if (!ui_provider_options(ui, &po, err))
         return false;
-    po.notice = g->notice;
-    po.notice_ctx = g->notice_ctx;
-    if (!provider_new(g->loop, &po, &a->provider, err))
-        return false;
-    archived_provider(&a->provider, g->archive, &a->archived);
-    return true;
+    po.notice = notice;
+    po.notice_ctx = notice_ctx;
+    return provider_new(l, &po, &a->provider, err);
 }
 
 bool agents_open(struct agents *a, struct ui *ui, const struct agents_ground *g, struct err *err) {
@@ -96,8 +99,7 @@ bool agents_open(struct agents *a, struct ui *ui, const struct agents_ground *g,
     a->chosen = &a->expert;
     if (!needs_model(ui))
         return true;
-    if (!open_provider(a, ui, g, err))
-        return false;
+    archived_provider(&a->provider, g->archive, &a->archived);
     llm_new(&a->archived, &lo, &a->llm);
     a->chosen = &a->llm;
     if (is_option(ui, "agents", "hybrid")) {

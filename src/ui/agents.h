@@ -20,17 +20,22 @@ bool agents_read(struct agents *a, struct ui *ui, struct err *err);
 /* Adds what makes two runs the same one, beyond the expert's. */
 void agents_fingerprint(const struct agents *a, struct ui *ui, const struct evaluator_options *eo,
                         json *out);
+/* Does the expert write the kernel with every decision at its default? Then that is the naive one;
+ * a model's may be anything. */
+bool agents_expert_first(const struct ui *ui);
 /* Where a model alone writes, and writes CuTe, strategies say so. */
 void agents_ask_dialect(struct ui *ui, const struct evaluator_options *eo, struct briefing *b);
+/* Opens the provider, where one is needed: model, key and price are looked at, and nobody is asked.
+ * Before the run has a folder, so that an option that is wrong leaves none. */
+bool agents_connect(struct agents *a, struct ui *ui, struct loop *l, llm_notice_fn *notice,
+                    void *notice_ctx, struct err *err);
 /* What agents are made for. Everything outlives them. */
 struct agents_ground {
     const struct briefing *briefing;
     const struct evaluator_options *eo;
-    struct loop *loop;
     struct archive *archive;
-    llm_notice_fn *notice; /* pauses, retries, … */
-    void *notice_ctx;
 };
+/* After agents_connect. */
 bool agents_open(struct agents *a, struct ui *ui, const struct agents_ground *g, struct err *err);
 /* What the model was asked and what it cost; NULL without one. Owned by the caller. */
 json *agents_account(const struct agents *a);

@@ -273,8 +273,18 @@ static int all_accepted(const struct bench *b) {
     return 0;
 }
 
+/* What was to be measured alone, and was not, is the answer. */
+static bool nothing_measured(const struct bench *b) {
+    bool any = b->nkernels > 0;
+    for (size_t i = 0; i < BENCH_WAYS; i++)
+        any |= b->ways[i].ok;
+    return !any && b->no_baseline.kind;
+}
+
 static int report(struct ui *ui, const struct bench *b) {
     struct table t = table_of(ui, b);
+    if (nothing_measured(b))
+        return ui_fail(ui, &b->no_baseline);
     if (b->no_baseline.kind)
         fprintf(stderr, "cutepilot: %s\n", b->no_baseline.text);
     if (ui->as_json)

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool pool_path(struct ui *ui, const char **out, struct err *err) {
     const char *given = option_text(ui->options, "pool");
@@ -129,6 +130,14 @@ static int merge_into(struct ui *ui, const char *pool, char *const *paths, size_
     return code;
 }
 
+/* The user's own pool may need its folder made; a path that was typed with a slip must not be. */
+static bool has_folder(struct ui *ui, const char *path, struct err *err) {
+    const char *slash = strrchr(path, '/');
+    str folder = slash ? arena_printf(ui->arena, "%.*s/.", (int)(slash - path), path) : S(".");
+    return file_exists(folder.p) ||
+           err_set(err, ERR_INPUT, "%s: there is no such folder; make it first", path);
+}
+
 int cmd_history_import(struct ui *ui) {
     char *const *args;
     size_t n = options_args(ui->options, &args);
@@ -140,6 +149,9 @@ int cmd_history_import(struct ui *ui) {
 int cmd_history_merge(struct ui *ui) {
     char *const *args;
     size_t n = options_args(ui->options, &args);
+    struct err err = {0};
+    if (!has_folder(ui, args[0], &err))
+        return ui_fail(ui, &err);
     return merge_into(ui, args[0], args + 1, n - 1);
 }
 
@@ -148,7 +160,7 @@ int cmd_history_export(struct ui *ui) {
     struct err err = {0};
     const char *pool;
     options_args(ui->options, &args);
-    if (!pool_path(ui, &pool, &err))
+    if (!pool_path(ui, &pool, &err) || !has_folder(ui, args[0], &err))
         return ui_fail(ui, &err);
     if (file_exists(args[0])) {
         err_set(&err, ERR_INPUT, "%s exists; history merge adds to a pool", args[0]);

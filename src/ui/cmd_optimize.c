@@ -25,7 +25,7 @@ static json *result_json(const struct optimize *r) {
     json_set_str(j, "strategy", optimize_strategy(r));
     json_set_f64(j, "time_s", b->time_s);
     json_set_bool(j, "estimated", is_estimate(r));
-    json_set_f64(j, "naive_s", b->naive_s);
+    json_set_f64(j, agents_expert_first(r->ui) ? "naive_s" : "default_s", b->naive_s);
     json_set_f64(j, "limit_s", r->briefing.roofline.limit_s);
     json_set_str(j, "worth", b->worth);
     json_set_i64(j, "history_runs", (int64_t)b->precedents);
@@ -42,6 +42,7 @@ static void print_times(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct search_best *b = &r->best;
     double limit = r->briefing.roofline.limit_s;
+    bool expert = agents_expert_first(r->ui);
     str time = ui_time(a, b->time_s), naive = ui_time(a, b->naive_s), lim = ui_time(a, limit);
     str bound = {0}, scope = {0};
     json_get_str(b->record, "bound", &bound);
@@ -49,7 +50,9 @@ static void print_times(const struct optimize *r) {
     printf("  %s  %.*s on %s, %.*s-bound\n", is_estimate(r) ? "estimated" : "measured ",
            STR_ARG(time), r->eo.device.gpu->title, STR_ARG(bound));
     if (isfinite(b->naive_s))
-        printf("  naive      %.*s%s: %.2fx\n", STR_ARG(naive), is_estimate(r) ? " estimated" : "",
+        printf("  %s    %.*s%s%s: %.2fx\n", expert ? "naive  " : "default", STR_ARG(naive),
+               is_estimate(r) ? " estimated" : "",
+               expert ? "" : ", the model's with every decision at its default",
                b->naive_s / b->time_s);
     printf("  limit      %.*s: %.0f%% of it reached\n", STR_ARG(lim), 100 * limit / b->time_s);
     if (r->baseline_s > 0)
@@ -87,14 +90,14 @@ static void print_account(const struct optimize *r) {
 
 static void print_summary(const struct optimize *r) {
     const struct search_best *b = &r->best;
-    printf("%.*s: %zu candidates (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
-           b->evaluated, b->replayed, b->stopped);
+    printf("%.*s: %zu candidate%s (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
+           b->evaluated, b->evaluated == 1 ? "" : "s", b->replayed, b->stopped);
     print_account(r);
     if (b->precedents)
         printf("  history    began with %zu run%s on similar tasks\n", b->precedents,
                b->precedents == 1 ? "" : "s");
     if (!b->found) {
-        printf("no kernel was accepted; %s/events.jsonl says why\n", r->dir);
+        printf("%s\n", optimize_nothing(r).p);
         return;
     }
     printf("  kernel     %s/kernel.cu\n  evidence   %s/outcome.json\n", r->dir, r->dir);

@@ -147,7 +147,7 @@ static void print_time(const struct profile *p) {
     if (o->verdict == VERDICT_ACCEPTED) {
         printf("time       %.*s", STR_ARG(time));
         if (o->estimated)
-            printf(" estimated (a model, not a measurement)");
+            printf(" estimated (%s, not a measurement)", ui_model(o));
         else if (json_get_f64(o->record, "ci_low_s", &low) &&
                  json_get_f64(o->record, "ci_high_s", &high))
             printf(" -%.1f%% +%.1f%% measured", 100 * (1 - low / o->time_s),

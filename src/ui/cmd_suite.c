@@ -13,6 +13,7 @@ struct row {
     str name, strategy, error; /* error: why there is no kernel */
     enum workload workload;
     bool found, estimated, known; /* known: the task could be read */
+    bool calibrated;              /* the model behind an estimate, on hardware */
     size_t evaluated;
     double time_s, limit_s, naive_s, baseline_s; /* 0: not known */
 };
@@ -54,15 +55,17 @@ static void fill(const struct suite *s, const struct optimize *r, bool ok, const
     if (!ok)
         row->error = arena_str(a, str_view(err->text));
     else if (!r->best.found)
-        row->error = arena_printf(a, "no kernel was accepted; see %s/events.jsonl", r->dir);
+        row->error = arena_str(a, optimize_nothing(r));
     else
         row->found = true;
     if (!row->found)
         return;
     row->strategy = arena_str(a, optimize_strategy(r));
     row->estimated = r->eo.device.kind == DEVICE_SIM;
+    row->calibrated = r->eo.device.gpu->calibrated;
     row->time_s = r->best.time_s;
-    row->naive_s = isfinite(r->best.naive_s) ? r->best.naive_s : 0;
+    if (isfinite(r->best.naive_s) && agents_expert_first(r->ui))
+        row->naive_s = r->best.naive_s;
 }
 
 static void run_task(const struct suite *s, struct row *row) {
@@ -147,14 +150,17 @@ static void print_workload(const struct suite *s, enum workload w, double *share
 
 static void print_summary(const struct suite *s) {
     double *shares = mem_alloc((s->n + 1) * sizeof *shares);
-    bool estimated = false;
+    bool estimated = false, calibrated = true;
     printf("\n");
     for (int w = 0; w < WORKLOAD_COUNT; w++)
         print_workload(s, (enum workload)w, shares);
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++) {
         estimated |= s->rows[i].estimated;
+        calibrated &= !s->rows[i].estimated || s->rows[i].calibrated;
+    }
     if (estimated)
-        printf("Times are the simulator's estimates, not measurements.\n");
+        printf("Times are the simulator's estimates%s, not measurements.\n",
+               calibrated ? "" : " from a model not yet calibrated on hardware");
     printf("  %s/suite.csv, suite.json\n", s->out);
     mem_free(shares);
 }

@@ -19,8 +19,8 @@ static void print_time(struct ui *ui, const struct outcome *o) {
     str time = ui_time(ui->arena, o->time_s);
     double low, high;
     if (o->estimated)
-        printf("estimated %.*s (%s-bound, %.0f%% of the limit; a model, not a measurement)\n",
-               STR_ARG(time), o->bound, 100 * o->limit_share);
+        printf("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",
+               STR_ARG(time), o->bound, 100 * o->limit_share, ui_model(o));
     else if (json_get_f64(o->record, "ci_low_s", &low) &&
              json_get_f64(o->record, "ci_high_s", &high))
         printf("measured %.*s (%.*s to %.*s, %zu runs), %.0f%% of the limit\n", STR_ARG(time),

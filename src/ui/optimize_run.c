@@ -142,16 +142,25 @@ static void add_spent(struct optimize *r) {
         json_set(r->account, "run", run);
 }
 
-/* Agents live on the loop, so they go before it. */
-static bool search(struct optimize *r, struct err *err) {
+static bool search_in_folder(struct optimize *r, struct loop *l, struct err *err) {
+    if (!open_folder(r, err))
+        return false;
     catch_signals();
-    progress_init(&r->progress, option_text(r->ui->options, "progress"),
-                  arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
-    struct loop *l = loop_new(err);
-    struct agents_ground g = {&r->briefing, &r->eo, l, r->archive, on_notice, &r->progress};
-    bool ok = l && agents_open(&r->agents, r->ui, &g, err) && search_with(r, l, err);
+    progress_log_to(&r->progress, arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
+    struct agents_ground g = {&r->briefing, &r->eo, r->archive};
+    bool ok = agents_open(&r->agents, r->ui, &g, err) && search_with(r, l, err);
     r->account = agents_account(&r->agents);
     add_spent(r);
+    return ok;
+}
+
+/* Agents live on the loop, so they go before it. A provider may have something to say before there
+ * is a folder to log it in. */
+static bool search(struct optimize *r, struct err *err) {
+    struct loop *l = loop_new(err);
+    progress_init(&r->progress, option_text(r->ui->options, "progress"));
+    bool ok = l && agents_connect(&r->agents, r->ui, l, on_notice, &r->progress, err) &&
+              search_in_folder(r, l, err);
     agents_release(&r->agents);
     loop_free(l);
     progress_release(&r->progress);
@@ -172,6 +181,13 @@ static bool write_results(struct optimize *r, struct err *err) {
     if (!ok)
         err->kind = ERR_ENV; /* the folder was there: it went away meanwhile */
     return ok;
+}
+
+str optimize_nothing(const struct optimize *r) {
+    if (!r->best.evaluated)
+        return arena_printf(r->ui->arena, "no kernel was evaluated by then");
+    return arena_printf(r->ui->arena, "no kernel was accepted; 'cutepilot log %s' says why",
+                        r->dir);
 }
 
 str optimize_strategy(const struct optimize *r) {
@@ -213,7 +229,7 @@ bool optimize_interrupted(void) {
 bool optimize_run(struct optimize *r, struct err *err) {
     return ui_load_task_file(r->ui, r->path, &r->task, &r->inst, err) &&
            ui_evaluator_options(r->ui, r->task, r->inst, &r->eo, err) && describe(r, err) &&
-           open_folder(r, err) && search(r, err) && write_results(r, err);
+           search(r, err) && write_results(r, err);
 }
 
 void optimize_release(struct optimize *r) {

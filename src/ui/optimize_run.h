@@ -35,6 +35,7 @@ bool optimize_interrupted(void); /* by a signal: whoever runs several stops too 
  * `optimize` (`usual`). */
 void optimize_baseline(struct optimize *r, const char *usual);
 
+str optimize_nothing(const struct optimize *r);  /* where no kernel was found: what to look at */
 str optimize_strategy(const struct optimize *r); /* of the best, as text */
 
 #endif

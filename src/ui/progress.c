@@ -20,10 +20,12 @@ static enum progress_how choose(const char *how) {
     return isatty(STDERR_FILENO) ? PROGRESS_LIVE : PROGRESS_PLAIN;
 }
 
-void progress_init(struct progress *p, const char *how, const char *log_path) {
+void progress_init(struct progress *p, const char *how) {
     *p = (struct progress){.how = choose(how), .log_fd = -1};
-    if (log_path)
-        p->log_fd = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+void progress_log_to(struct progress *p, const char *path) {
+    p->log_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 }
 
 static void clear_line(struct progress *p) {

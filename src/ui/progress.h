@@ -16,8 +16,9 @@ struct progress {
     double replayed_s;
 };
 
-/* `how` as of --progress; auto looks at stderr. log_path may be NULL. */
-void progress_init(struct progress *p, const char *how, const char *log_path);
+/* `how` as of --progress; auto looks at stderr. */
+void progress_init(struct progress *p, const char *how);
+void progress_log_to(struct progress *p, const char *path); /* from now on, once */
 void progress_release(struct progress *p);
 void progress_event(void *ctx, const struct event *e); /* an event_fn */
 

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,10 +53,25 @@ static const struct option_set set = {
     .ncommands = COMMAND_COUNT,
 };
 
+/* After a write that failed. Who reads `… | head -1` has left with what it wanted: that is nobody's
+ * error, and ends this program as it ends others. */
+static void end_if_unread(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, 0) != 1 || !(out.revents & POLLERR))
+        return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
+static void say_unwritten(int why) {
+    end_if_unread();
+    fprintf(stderr, "cutepilot: write to stdout: %s\n", why ? strerror(why) : "failed");
+}
+
 bool ui_flush(const char *text, size_t n) {
     if (file_write_all(STDOUT_FILENO, text, n, NULL))
         return true;
-    fprintf(stderr, "cutepilot: write to stdout: %s\n", strerror(errno));
+    say_unwritten(errno);
     return false;
 }
 
@@ -64,7 +80,7 @@ static int checked_stdout(int code) {
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || code >= ERR_INPUT)
         return code;
-    fprintf(stderr, "cutepilot: write to stdout: %s\n", errno ? strerror(errno) : "failed");
+    say_unwritten(errno);
     return ERR_ENV;
 }
 
@@ -99,6 +115,12 @@ int ui_fail(const struct ui *ui, const struct err *err) {
         ui_print_json(j);
     }
     return (int)err->kind;
+}
+
+const char *ui_model(const struct outcome *o) {
+    bool calibrated = false;
+    json_get_bool(o->record, "model_calibrated", &calibrated);
+    return calibrated ? "a model" : "a model not calibrated on hardware";
 }
 
 str ui_time(struct arena *a, double s) {
@@ -293,10 +315,11 @@ static int find_command(int argc, char **argv, int *words) {
     return -1;
 }
 
-static int print_overview(int code) {
+/* The commands that begin with a word; NULL: all. */
+static int print_commands(const char *word, int code) {
     struct buf b;
     buf_init(&b, 1 << 20);
-    options_overview(&set, &b);
+    options_overview(&set, word, &b);
     bool ok = code ? fwrite(b.p, 1, b.n, stderr) == b.n : ui_flush(b.p, b.n);
     buf_release(&b);
     return ok ? code : 3;
@@ -381,6 +404,22 @@ static void open_standard(void) {
             _exit(ERR_ENV);
 }
 
+static bool is_help(const char *word) {
+    return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+/* A first word alone is a question for the second. */
+static int no_command(int argc, char **argv) {
+    bool group = options_group(&set, argv[1]);
+    if (group && argc == 2)
+        return print_commands(argv[1], 2);
+    if (group && is_help(argv[2]))
+        return print_commands(argv[1], 0);
+    fprintf(stderr, "cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
+            group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
+    return 2;
+}
+
 int ui_main(int argc, char **argv, char **env) {
     int words = 0;
     open_standard();
@@ -391,15 +430,13 @@ int ui_main(int argc, char **argv, char **env) {
         if (!strcmp(argv[1], roles[i].name))
             return roles[i].run(argc - 2, argv + 2);
     if (argc < 2)
-        return print_overview(2);
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-        return print_overview(0);
+        return print_commands(NULL, 2);
+    if (is_help(argv[1]) || !strcmp(argv[1], "help"))
+        return print_commands(NULL, 0);
     if (!strcmp(argv[1], "--version"))
         argv[1] = "version";
     int which = find_command(argc, argv, &words);
-    if (which < 0) {
-        fprintf(stderr, "cutepilot: unknown command '%s'; see cutepilot --help\n", argv[1]);
-        return 2;
-    }
+    if (which < 0)
+        return no_command(argc, argv);
     return run_command(which, words, argc, argv, env);
 }

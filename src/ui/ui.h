@@ -60,6 +60,10 @@ bool ui_evaluator_options(struct ui *ui, const struct task *t, const struct inst
 struct ground;
 void ui_ask_dialect(const struct ui *ui, struct ground *g);
 
+/* Whose an estimated time is: "a model", and whether it was never held against that GPU. */
+struct outcome;
+const char *ui_model(const struct outcome *o);
+
 /* "1.23 ms", "45.6 us" */
 str ui_time(struct arena *a, double seconds);
 

@@ -1,5 +1,6 @@
 /* The archive of a run: created, resumed, refused, and left whole by whatever ends the process. */
 #include "archive/archive.h"
+#include "archive/calls.h"
 #include "base/file.h"
 #include "tap.h"
 #include <fcntl.h>
@@ -101,14 +102,15 @@ static void test_create_and_resume(void) {
 
 static void test_fingerprint(void) {
     char *dir = temp_dir();
-    archive_close(opened(dir, 1, false));
+    struct archive *a = opened(dir, 1, false);
+    CHECK(a && add(a, 0));
+    archive_close(a);
     CHECK(!opened(dir, 2, false));
     CHECKF(says("is of another run: seed was 1, is 2; use --fresh"), "%s", err.text);
     CHECK(!says("task"));
     CHECK(err.kind == ERR_INPUT);
 
     json *j = print_of(1);
-    struct archive *a = NULL;
     json_set_str(j, "device", S("sim"));
     CHECK(!archive_open(dir, j, false, &a, &err) && says("device was not set, is sim"));
     json_free(j);
@@ -118,6 +120,22 @@ static void test_fingerprint(void) {
     archive_close(a);
 }
 
+/* A run that recorded nothing but who it is makes room, with its notes; one call and it does not.
+ */
+static void test_unbegun(void) {
+    char *dir = temp_dir();
+    struct archive *a = opened(dir, 1, false);
+    struct archive_call c = {.role = S("planner"), .candidate = UINT64_MAX};
+    str note;
+    CHECK(a && archive_note(a, "elapsed_ms", S("7"), &err));
+    archive_close(a);
+    a = opened(dir, 2, false);
+    CHECKF(a && archive_get_note(a, "elapsed_ms", mem, &note, &err) && !note.n, "%s", err.text);
+    CHECKF(archive_add_call(a, &c, &err), "%s", err.text);
+    archive_close(a);
+    CHECK(!opened(dir, 1, false) && says("seed was 2, is 1"));
+}
+
 /* Hashes and the like are not read out. */
 static void test_long_values(void) {
     char *dir = temp_dir();
@@ -125,7 +143,7 @@ static void test_long_values(void) {
     json *j = json_object();
     json_set_str(j, "task", S("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"));
     json_set_i64(j, "seed", 1);
-    CHECK(archive_open(dir, j, false, &a, &err));
+    CHECK(archive_open(dir, j, false, &a, &err) && add(a, 0));
     archive_close(a);
     json_set_str(j, "task", S("ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"));
     json_set_i64(j, "seed", 2);
@@ -343,6 +361,7 @@ static void run_in_arena(void (*test)(void)) {
     }
 CASE(test_create_and_resume)
 CASE(test_fingerprint)
+CASE(test_unbegun)
 CASE(test_long_values)
 CASE(test_results_alone)
 CASE(test_foreign_files)
@@ -357,6 +376,7 @@ CASE(test_unwritable)
 static const struct tap_case cases[] = {
     {"created, resumed, looked up", test_create_and_resume_case},
     {"another fingerprint is refused by its keys", test_fingerprint_case},
+    {"a run that did nothing makes room for another", test_unbegun_case},
     {"long values are not read out", test_long_values_case},
     {"results without an archive are refused", test_results_alone_case},
     {"a folder with other things is refused", test_foreign_files_case},

@@ -349,9 +349,15 @@ static void help_text(void) {
     CHECK(strstr(b.p, "\n  tool optimize a.task   --json\n")); /* an example stays as it is */
     CHECK(!strstr(b.p, "tolerance"));
     buf_clear(&b);
-    options_overview(&set, &b);
+    options_overview(&set, NULL, &b);
     check_width(buf_str(&b));
     CHECK(strstr(b.p, "\n  task eval TASK       Evaluate a task on the CPU.\n"));
+    buf_clear(&b);
+    options_overview(&set, "task", &b);
+    CHECK(strstr(b.p, "Usage: cutepilot task COMMAND") && strstr(b.p, "  task eval TASK  "));
+    CHECKF(!strstr(b.p, "optimize"), "%s", b.p);
+    CHECK(options_group(&set, "task") && !options_group(&set, "verify"));
+    CHECK(!options_group(&set, "eval") && !options_group(&set, "tas") && !options_group(&set, ""));
     buf_release(&b);
 }
 

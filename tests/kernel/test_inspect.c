@@ -108,7 +108,15 @@ static void type_checks(void) {
         {K "(float x, float *y, int n) {}", VERDICT_COMPILE_ERROR, "argument 1 (x)"},
         {K "(const float *x, float *y) {}", VERDICT_COMPILE_ERROR,
          "kernel k: the plan passes 3 arguments, the kernel takes another number"},
-        {"//! launch k<<<1, 32>>>(x, y, N)\n", VERDICT_COMPILE_ERROR, "kernel.cu(1): error"},
+        /* A kernel that is missing is said to be, and nothing about its arguments. */
+        {"//! launch k<<<1, 32>>>(x, y, N)\n", VERDICT_COMPILE_ERROR,
+         "kernel.cu(1): error: the global scope has no \"k\""},
+        {"//! launch k<<<1, 32>>>(x, y, N)\n", VERDICT_COMPILE_ERROR, "1 error detected"},
+        {"//! launch z<<<1, 32>>>()\n" K "(const float *x, float *y, int n) {}",
+         VERDICT_COMPILE_ERROR, "1 error detected"},
+        {"//! launch k<<<1, 32>>>(x, y, N)\n__global__ void k(float *x);\n"
+         "__global__ void k(float *x, float *y);\n",
+         VERDICT_COMPILE_ERROR, "1 error detected"},
         /* A step may read what an earlier one wrote. */
         {"//! launch k<<<1, 32>>>(y)\n//! launch r<<<1, 32>>>(y, N)\n"
          "extern \"C\" __global__ void k(float *y) { *y = 1; }\n"
@@ -121,12 +129,13 @@ static void type_checks(void) {
         {CALLED("reads"), VERDICT_ACCEPTED, ""},
         {CALLED("argument"), VERDICT_ACCEPTED, ""},
         {CALLED("mismatch"), VERDICT_ACCEPTED, ""},
+        {CALLED("matches"), VERDICT_ACCEPTED, ""},
         {CALLED("pick_0"), VERDICT_ACCEPTED, ""},
         {CALLED("of_0"), VERDICT_ACCEPTED, ""},
         /* Macros and overloads of the same name. */
         {"__device__ float k(float x) { return x; }\n" K
          "(const float *x, float *y, int n) { y[0] = k(x[0]); }\n#define k(x) nonsense\n"
-         "#define static_assert(...)\n#define T double\n",
+         "#define static_assert(...)\n#define T double\n#define F (\n#define matches\n",
          VERDICT_ACCEPTED, ""},
         {K "(const float *x, float *y, short n) {}\n#define static_assert(...)\n"
            "#define argument nothing\n",

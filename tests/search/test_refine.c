@@ -171,6 +171,22 @@ static void test_second_strategy(void) {
     CHECK(!refine(r, script, 0, NULL) && err.kind == ERR_ENV); /* nobody ever answered */
 }
 
+/* A planner that never names a strategy costs its plan, not the run. */
+static void test_no_plan(void) {
+    static const struct script_entry script[] = {{"planner", "Let me think.", 0},
+                                                 {"planner", "Vectors, surely.", 0},
+                                                 {"planner", "No strategy today.", 0},
+                                                 CODE("us=20"),
+                                                 EDIT("optimizer", "faster", "us=20", "us=9")};
+    struct run *r = run_new();
+    CHECKF(refine(r, script, 5, NULL), "%s", err.text);
+    CHECK(r->best.found && fabs(r->best.time_s - 9e-6) < 1e-9 && r->seen.notes == 2);
+    CHECK(!strcmp(r->best.stopped, "no answer")); /* the script has ended */
+    json_free(r->best.record);
+    r = run_new();
+    CHECK(!refine(r, script, 3, NULL) && err.kind == ERR_ENV); /* nor a coder that answers */
+}
+
 /* ---- cheats ---- */
 
 /* Whatever the reason for the rejection: it does not win, and the model is told the verdict. */
@@ -379,6 +395,7 @@ static const struct tap_case cases[] = {
     {"mistakes are repaired, regressions dropped", test_mistakes},
     {"the winner holds a second time", test_winner_must_hold},
     {"the next strategy where repairs fail", test_second_strategy},
+    {"the default strategy where none is planned", test_no_plan},
     {"no rejected candidate wins, and its author is told", test_rejections},
     {"a budget of candidates", test_budget},
     {"resuming costs no call", test_resume},
