@@ -338,7 +338,7 @@ uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_
  * `global` gets the lanes whose bytes are in a buffer. */
 bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
                     uint32_t bytes, uint32_t align, enum use use, uint8_t **at, uint32_t *global);
-struct mapped *memory_find(struct worker *w, uint64_t address);
+struct mapped *memory_find(const struct sim_machine *m, uint64_t address);
 /* Checks: what strong accesses tell each other. */
 void memory_strong(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address,
                    bool reads, bool writes);
