@@ -270,6 +270,10 @@ static void touch_noise(void *ctx, size_t offset, size_t n, void *dst) {
     memcpy((char *)dst + n / 8 * 8, &last, n % 8);
 }
 
+static void touch_zeros(void *ctx, size_t offset, size_t n, void *dst) {
+    (void)ctx, (void)offset, (void)n, (void)dst; /* as the system gives it */
+}
+
 static bool room_for_workspaces(const struct bound_plan *p, struct answer *out) {
     uint64_t left = WORKSPACE_MAX;
     for (size_t i = 0; i < p->nworkspaces; i++) {
@@ -308,7 +312,7 @@ static bool add_workspaces(struct server *s, const struct bound_plan *p, struct 
                                .host = map,
                                .size = bytes,
                                .undefined = true,
-                               .touch = poison ? touch_noise : NULL,
+                               .touch = poison ? touch_noise : touch_zeros,
                                .touch_ctx = &at->noise[i]};
         at->workspaces[i] = sim_machine_add(s->machine, &b);
     }

@@ -10,11 +10,28 @@
 
 #define LINE 128u /* bytes that L1 serves at a time */
 
+static void repeat(uint8_t *to, const void *pattern, size_t size, uint64_t bytes) {
+    memcpy(to, pattern, size);
+    for (uint64_t done = size, piece = size, n; done < bytes; done += n) {
+        n = piece < bytes - done ? piece : bytes - done;
+        memcpy(to + done, to, n);
+        piece *= piece < SIM_PAGE ? 2 : 1; /* what is copied from stays in the cache */
+    }
+}
+
+static void make_page(const struct mapped *b, size_t at, size_t n) {
+    uint8_t *to = (uint8_t *)b->b.host + at;
+    if (b->pattern_bytes)
+        repeat(to, b->pattern, b->pattern_bytes, n);
+    else
+        b->b.touch(b->b.touch_ctx, at, n, to);
+}
+
 static void fill_page(struct mapped *b, size_t page) {
     uint8_t expected = PAGE_UNTOUCHED;
     if (atomic_compare_exchange_strong(&b->pages[page], &expected, PAGE_FILLING)) {
         size_t at = page * SIM_PAGE, n = b->b.size - at < SIM_PAGE ? b->b.size - at : SIM_PAGE;
-        b->b.touch(b->b.touch_ctx, at, n, (uint8_t *)b->b.host + at);
+        make_page(b, at, n);
         atomic_store_explicit(&b->pages[page], PAGE_READY, memory_order_release);
         return;
     }
@@ -42,13 +59,15 @@ static void touch_to_fill(struct mapped *b, uint64_t offset, uint64_t n) {
     touch(b, end - 1, 1);
 }
 
-static void repeat(uint8_t *to, const void *pattern, size_t size, uint64_t bytes) {
-    memcpy(to, pattern, size);
-    for (uint64_t done = size, piece = size, n; done < bytes; done += n) {
-        n = piece < bytes - done ? piece : bytes - done;
-        memcpy(to + done, to, n);
-        piece *= piece < SIM_PAGE ? 2 : 1; /* what is copied from stays in the cache */
-    }
+/* All of it, which is done a page at a time when it is touched. */
+static void fill_later(struct mapped *b, const void *pattern, size_t size) {
+    memcpy(b->pattern, pattern, size);
+    b->pattern_bytes = size;
+    for (size_t page = 0; page <= b->b.size / SIM_PAGE; page++)
+        atomic_store_explicit(&b->pages[page], PAGE_UNTOUCHED, memory_order_relaxed);
+    mem_free(b->written);
+    b->written = NULL;
+    b->b.undefined = false;
 }
 
 bool sim_machine_fill(struct sim_machine *m, uint64_t address, const void *pattern, size_t size,
@@ -59,6 +78,10 @@ bool sim_machine_fill(struct sim_machine *m, uint64_t address, const void *patte
     if (!b || b->b.read_only || count > (b->end - address) / size)
         return false;
     uint64_t offset = address - b->base, bytes = count * size;
+    if (b->pages && bytes == b->b.size && size <= sizeof b->pattern && SIM_PAGE % size == 0) {
+        fill_later(b, pattern, size);
+        return true;
+    }
     touch_to_fill(b, offset, bytes);
     repeat((uint8_t *)b->b.host + offset, pattern, size, bytes);
     check_filled(b, offset, bytes);

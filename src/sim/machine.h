@@ -25,6 +25,8 @@ struct mapped {
     struct sim_buffer b;
     uint64_t base, end;
     _Atomic uint8_t *pages; /* PAGE_…; NULL: nothing is lazy */
+    uint8_t pattern[8];     /* what a page that is made holds, repeated; */
+    size_t pattern_bytes;   /* 0: what b.touch says */
     uint8_t *written;       /* of an undefined buffer, a bit a byte; NULL: never looked at */
 };
 enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };

@@ -206,7 +206,10 @@ static void test_fill(void) {
     CHECK(!sim_machine_fill(h.machine, to - 4, &seven, 4, 1));
     CHECK(!sim_machine_fill(h.machine, to, &seven, 4, UINT64_MAX));
     CHECK(!sim_machine_fill(h.machine, c, &seven, 4, 1));
-    CHECK(sim_machine_fill(h.machine, to, &seven, 4, 0) && x[0] == 0);
+    CHECK(sim_machine_fill(h.machine, to, &one, 4, 4 * 1024 + 10) && x[2047] == 7);
+    CHECK(harness_run(&h, 1, 32, &p, PARAMS_XYNM).status == SIM_OK);
+    CHECK(y[0] == 1 && y[31] == 1 && x[2047] == 1 && !pages.calls[1] && pages.calls[2] == 1);
+    CHECK(sim_machine_fill(h.machine, to, &seven, 4, 0));
     harness_free(&h);
 }
 
