@@ -3,8 +3,6 @@
 #include "agent/expert/expert.h"
 #include "eval/eval.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SMALL_LAUNCH 1.0 /* a limit under this many launch times is a matter of latency */
 
@@ -16,12 +14,6 @@ enum regime briefing_regime(const struct briefing *b) {
 
 double briefing_floor(const struct briefing *b, bool estimated) {
     return b->roofline.limit_s + (estimated ? b->gpu->launch_s : 0);
-}
-
-/* "sm_90a" is 90. */
-static int64_t arch_number(const char *arch) {
-    const char *digits = strpbrk(arch, "0123456789");
-    return digits ? strtol(digits, NULL, 10) : 0;
 }
 
 const char *stage_name(enum stage s) {
@@ -43,7 +35,7 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
     out->roofline = task_limit(gpu, inst);
     const struct features *f = &out->features;
     int64_t *fact = out->ground.fact;
-    fact[FACT_ARCH] = arch_number(gpu->arch);
+    fact[FACT_ARCH] = gpu_capability(gpu);
     fact[FACT_BYTES] = (int64_t)dtype_info(f->dtype)->bytes;
     fact[FACT_ACCURACY] = (int64_t)inst->task->accuracy;
     fact[FACT_ELEMENTS] = (int64_t)floor(f->log2_elements);

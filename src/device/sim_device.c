@@ -13,6 +13,7 @@
 #include "sim/model.h"
 #include "spec/data.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +21,7 @@
 
 #define MODULE_ARENA  (2ull << 30)
 #define TASK_ARENA    (64u << 20)
-#define WORKSPACE_MAX (4ull << 30)
+#define WORKSPACE_MAX (4ull << 30) /* bytes, of a plan's workspaces together */
 /* Warp instructions before a launch counts as one without end: seconds of spinning at small shapes,
  * and more than a single warp needs to walk through all the memory there is. */
 #define BUDGET_LAUNCH (UINT64_C(16) << 20)
@@ -192,22 +193,15 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
 /* Where the plan's memory is: tensors by the case, workspaces made here for each run. */
 struct places {
     uint64_t tensors[TASK_MAX_TENSORS], workspaces[PLAN_MAX_WORKSPACES];
-    char *tensor_host[TASK_MAX_TENSORS], *workspace_host[PLAN_MAX_WORKSPACES];
-    size_t tensor_bytes[TASK_MAX_TENSORS];
+    char *workspace_host[PLAN_MAX_WORKSPACES];
+    struct rng noise[PLAN_MAX_WORKSPACES];
 };
 
-static bool run_memset(struct server *s, const struct bound_memset *m, const struct bound_plan *p,
-                       const struct places *at, struct answer *out) {
-    bool tensor = m->of == ARG_TENSOR;
-    char *dst = tensor ? at->tensor_host[m->ref] : at->workspace_host[m->ref];
-    size_t bytes = tensor ? at->tensor_bytes[m->ref] : p->workspaces[m->ref].bytes;
-    if (!dst || m->count > bytes / m->size)
-        return err_set(&out->why, ERR_ENV, "bad message: memset");
-    for (uint64_t i = 0; i < m->count; i++)
-        memcpy(dst + i * m->size, &m->pattern, m->size);
-    sim_machine_written(s->machine, tensor ? at->tensors[m->ref] : at->workspaces[m->ref],
-                        m->count * m->size);
-    return true;
+static bool run_memset(struct server *s, const struct bound_memset *m, const struct places *at,
+                       struct answer *out) {
+    uint64_t to = m->of == ARG_TENSOR ? at->tensors[m->ref] : at->workspaces[m->ref];
+    return sim_machine_fill(s->machine, to, &m->pattern, m->size, m->count) ||
+           err_set(&out->why, ERR_ENV, "bad message: memset");
 }
 
 static enum tile_map_type map_type(enum dtype t) {
@@ -263,41 +257,64 @@ static bool run_plan(struct server *s, const struct bound_plan *p, const struct 
     for (size_t i = 0; i < p->nsteps; i++) {
         size_t k = p->steps[i].index;
         if (p->steps[i].kind == PLAN_LAUNCH ? !run_launch(s, &p->launches[k], &memory, sample, out)
-                                            : !run_memset(s, &p->memsets[k], p, at, out))
+                                            : !run_memset(s, &p->memsets[k], at, out))
             return false;
     }
     return true;
 }
 
-/* Filled with what nobody expects; without memory behind it until it is touched. */
-static bool add_workspaces(struct server *s, const struct bound_plan *p, struct places *at,
-                           bool poison, struct answer *out) {
-    struct rng r = {{0, 0}};
-    uint64_t key = 0;
-    rng_secret(&key);
-    r = rng_stream(key, S("workspace"));
+static void touch_noise(void *ctx, size_t offset, size_t n, void *dst) {
+    const struct rng *r = ctx;
+    uint64_t last = rng_u64(*r, (offset + n) / 8);
+    rng_u64_many(*r, offset / 8, n / 8, dst);
+    memcpy((char *)dst + n / 8 * 8, &last, n % 8);
+}
+
+static void touch_zeros(void *ctx, size_t offset, size_t n, void *dst) {
+    (void)ctx, (void)offset, (void)n, (void)dst; /* as the system gives it */
+}
+
+static bool room_for_workspaces(const struct bound_plan *p, struct answer *out) {
+    uint64_t left = WORKSPACE_MAX;
     for (size_t i = 0; i < p->nworkspaces; i++) {
-        size_t bytes = p->workspaces[i].bytes;
-        if (bytes > WORKSPACE_MAX) {
+        uint64_t bytes = p->workspaces[i].bytes;
+        if (bytes > left) {
             err_set(&out->why, ERR_NO,
-                    "workspace %.*s of %zu bytes: the simulator has room for %llu",
-                    STR_ARG(p->workspaces[i].name), bytes, WORKSPACE_MAX);
+                    "workspace %.*s of %" PRIu64 " bytes: of the %llu that the simulator has for "
+                    "all workspaces of a plan %" PRIu64 " are left",
+                    STR_ARG(p->workspaces[i].name), bytes, WORKSPACE_MAX, left);
             return refuse(out, VERDICT_OUT_OF_MEMORY);
         }
+        left -= bytes;
+    }
+    return true;
+}
+
+/* Filled with what nobody expects, a page when it is touched: there is no memory behind it before.
+ */
+static bool add_workspaces(struct server *s, const struct bound_plan *p, struct places *at,
+                           bool poison, struct answer *out) {
+    uint64_t key = 0;
+    rng_secret(&key);
+    struct rng r = rng_stream(key, S("workspace"));
+    if (!room_for_workspaces(p, out))
+        return false;
+    for (size_t i = 0; i < p->nworkspaces; i++) {
+        size_t bytes = p->workspaces[i].bytes;
         char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (map == MAP_FAILED)
             return err_errno(&out->why, ERR_ENV, "reserve %zu bytes of workspace", bytes);
         at->workspace_host[i] = map;
-        for (size_t k = 0; poison && k < bytes; k += 8) {
-            uint64_t v = rng_u64(r, k);
-            memcpy(map + k, &v, bytes - k < 8 ? bytes - k : 8);
-        }
+        at->noise[i] = rng_sub(r, i);
         s->bytes += bytes;
-        at->workspaces[i] = sim_machine_add(
-            s->machine,
-            &(struct sim_buffer){
-                .name = p->workspaces[i].name, .host = map, .size = bytes, .undefined = true});
+        struct sim_buffer b = {.name = p->workspaces[i].name,
+                               .host = map,
+                               .size = bytes,
+                               .undefined = true,
+                               .touch = poison ? touch_noise : touch_zeros,
+                               .touch_ctx = &at->noise[i]};
+        at->workspaces[i] = sim_machine_add(s->machine, &b);
     }
     return true;
 }
@@ -319,8 +336,6 @@ static bool add_tensor(struct server *s, const json *t, size_t i, struct places 
     const struct buffer *b = buffers_find(&s->buffers, id);
     if (!b || (uint64_t)offset > b->size || (uint64_t)bytes > b->size - (uint64_t)offset)
         return err_set(err, ERR_ENV, "bad message: tensor %zu lies in no buffer", i);
-    at->tensor_host[i] = writable ? b->map + offset : NULL;
-    at->tensor_bytes[i] = (size_t)bytes;
     s->bytes += (uint64_t)bytes;
     at->tensors[i] = sim_machine_add(
         s->machine, &(struct sim_buffer){.name = s->task->tensors[i].name,
@@ -449,10 +464,6 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     sim_machine_clear(s->machine);
     bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
               add_workspaces(s, &plan, &at, false, out);
-    for (size_t i = 0; i < in->task->ntensors; i++)
-        at.tensor_host[i] = maps[i];
-    for (size_t i = 0; i < in->task->ntensors; i++)
-        at.tensor_bytes[i] = in->tensors[i].bytes;
     ok = ok && run_plan(s, &plan, &at, (uint64_t)sample, out);
     sim_machine_clear(s->machine);
     free_workspaces(&plan, &at);

@@ -370,12 +370,12 @@ static void keep_build(struct work *w, const struct build *b) {
     w->built = true;
 }
 
-static bool launches_fit(const struct work *w, struct err *why) {
+static enum verdict launches_fit(const struct work *w, struct err *why) {
     const struct gpu *g = w->e->o.device.gpu;
-    bool fits = blocks_fit(g, &w->build, &w->trials.task_plan, why);
-    for (size_t i = 0; fits && i < w->trials.n; i++)
-        fits = blocks_fit(g, &w->build, &w->trials.shapes[i].plan, why);
-    return fits;
+    enum verdict v = plan_fits_gpu(g, &w->build, w->ptx, &w->trials.task_plan, why);
+    for (size_t i = 0; v == VERDICT_ACCEPTED && i < w->trials.n; i++)
+        v = plan_fits_gpu(g, &w->build, w->ptx, &w->trials.shapes[i].plan, why);
+    return v;
 }
 
 static void built(void *ctx, const struct build *b) {
@@ -399,10 +399,12 @@ static void built(void *ctx, const struct build *b) {
     }
     w->ptx = m;
     enum verdict v = ptx_inspect(w->candidate, m, &why);
-    if (v == VERDICT_ACCEPTED && launches_fit(w, &why))
+    if (v == VERDICT_ACCEPTED)
+        v = launches_fit(w, &why);
+    if (v == VERDICT_ACCEPTED)
         enqueue(w->e, w);
     else
-        end_with(w, v == VERDICT_ACCEPTED ? VERDICT_LAUNCH_ERROR : v, str_view(why.text));
+        end_with(w, v, str_view(why.text));
 }
 
 static void end_early(void *ctx) {

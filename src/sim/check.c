@@ -276,18 +276,6 @@ struct text finding_begin(struct worker *w, enum sim_check check, const struct i
 }
 
 /* What was never written. */
-void sim_machine_written(struct sim_machine *m, uint64_t address, size_t bytes) {
-    for (size_t i = 0; i < m->n; i++) {
-        struct mapped *b = &m->maps[i];
-        if (!b->b.undefined || address < b->base || address >= b->end)
-            continue;
-        if (!b->written)
-            b->written = mem_alloc(b->b.size / 8 + 1);
-        for (uint64_t k = address - b->base; bytes && k < b->b.size; k++, bytes--)
-            b->written[k / 8] |= (uint8_t)(1u << k % 8);
-    }
-}
-
 static void say_where(const struct worker *w, struct text *t, const struct touch *to) {
     if (to->space == PTX_GLOBAL)
         fault_place(w, t, w->la->m->maps[to->map].base + to->offset);
@@ -324,13 +312,21 @@ static bool words_set(const uint8_t *bits, uint64_t at, uint32_t n) {
     return bits_set(bits, at, n);
 }
 
-static void set_bits(uint8_t *bits, uint64_t at, uint32_t n) {
-    if (at % 8 == 0 && n % 8 == 0) {
-        memset(bits + at / 8, 0xff, n / 8);
+static void set_bits(uint8_t *bits, uint64_t at, uint64_t n) {
+    uint64_t end = at + n;
+    for (; at < end && at % 8; at++)
+        bits[at / 8] |= (uint8_t)(1u << at % 8);
+    memset(bits + at / 8, 0xff, (end - at) / 8);
+    for (at += (end - at) / 8 * 8; at < end; at++)
+        bits[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+void check_filled(struct mapped *b, uint64_t offset, uint64_t bytes) {
+    if (!b->b.undefined)
         return;
-    }
-    for (uint64_t i = at; i < at + n; i++)
-        bits[i / 8] |= (uint8_t)(1u << i % 8);
+    if (!b->written)
+        b->written = mem_alloc(b->b.size / 8 + 1);
+    set_bits(b->written, offset, bytes);
 }
 
 static void local_touch(struct worker *w, const struct touch *t) {

@@ -135,6 +135,7 @@ struct touch {
 /* The lanes of one instruction: check_begin, then check_touch for each. */
 void check_begin(struct worker *w, enum use use);
 void check_touch(struct worker *w, const struct touch *t);
+void check_filled(struct mapped *b, uint64_t offset, uint64_t bytes); /* by the host */
 /* Lanes that have an address of their own among those of the mask; `several` gets those of them
  * that stand for others as well. */
 uint32_t check_distinct(uint32_t mask, const uint64_t *address, uint32_t *several);

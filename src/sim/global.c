@@ -10,11 +10,28 @@
 
 #define LINE 128u /* bytes that L1 serves at a time */
 
+static void repeat(uint8_t *to, const void *pattern, size_t size, uint64_t bytes) {
+    memcpy(to, pattern, size);
+    for (uint64_t done = size, piece = size, n; done < bytes; done += n) {
+        n = piece < bytes - done ? piece : bytes - done;
+        memcpy(to + done, to, n);
+        piece *= piece < SIM_PAGE ? 2 : 1; /* what is copied from stays in the cache */
+    }
+}
+
+static void make_page(const struct mapped *b, size_t at, size_t n) {
+    uint8_t *to = (uint8_t *)b->b.host + at;
+    if (b->pattern_bytes)
+        repeat(to, b->pattern, b->pattern_bytes, n);
+    else
+        b->b.touch(b->b.touch_ctx, at, n, to);
+}
+
 static void fill_page(struct mapped *b, size_t page) {
     uint8_t expected = PAGE_UNTOUCHED;
     if (atomic_compare_exchange_strong(&b->pages[page], &expected, PAGE_FILLING)) {
         size_t at = page * SIM_PAGE, n = b->b.size - at < SIM_PAGE ? b->b.size - at : SIM_PAGE;
-        b->b.touch(b->b.touch_ctx, at, n, (uint8_t *)b->b.host + at);
+        make_page(b, at, n);
         atomic_store_explicit(&b->pages[page], PAGE_READY, memory_order_release);
         return;
     }
@@ -28,6 +45,47 @@ static void touch(struct mapped *b, uint64_t offset, size_t n) {
     for (size_t page = offset / SIM_PAGE; page <= (offset + n - 1) / SIM_PAGE; page++)
         if (atomic_load_explicit(&b->pages[page], memory_order_acquire) != PAGE_READY)
             fill_page(b, page);
+}
+
+/* Of pages that are overwritten nothing has to be made. */
+static void touch_to_fill(struct mapped *b, uint64_t offset, uint64_t n) {
+    uint64_t end = offset + n, first = (offset + SIM_PAGE - 1) / SIM_PAGE;
+    uint64_t last = end == b->b.size ? (end + SIM_PAGE - 1) / SIM_PAGE : end / SIM_PAGE;
+    if (!b->pages)
+        return;
+    for (uint64_t page = first; page < last; page++)
+        atomic_store_explicit(&b->pages[page], PAGE_READY, memory_order_relaxed);
+    touch(b, offset, 1);
+    touch(b, end - 1, 1);
+}
+
+/* All of it, which is done a page at a time when it is touched. */
+static void fill_later(struct mapped *b, const void *pattern, size_t size) {
+    memcpy(b->pattern, pattern, size);
+    b->pattern_bytes = size;
+    for (size_t page = 0; page <= b->b.size / SIM_PAGE; page++)
+        atomic_store_explicit(&b->pages[page], PAGE_UNTOUCHED, memory_order_relaxed);
+    mem_free(b->written);
+    b->written = NULL;
+    b->b.undefined = false;
+}
+
+bool sim_machine_fill(struct sim_machine *m, uint64_t address, const void *pattern, size_t size,
+                      uint64_t count) {
+    struct mapped *b = memory_find(m, address);
+    if (!count || !size)
+        return true;
+    if (!b || b->b.read_only || count > (b->end - address) / size)
+        return false;
+    uint64_t offset = address - b->base, bytes = count * size;
+    if (b->pages && bytes == b->b.size && size <= sizeof b->pattern && SIM_PAGE % size == 0) {
+        fill_later(b, pattern, size);
+        return true;
+    }
+    touch_to_fill(b, offset, bytes);
+    repeat((uint8_t *)b->b.host + offset, pattern, size, bytes);
+    check_filled(b, offset, bytes);
+    return true;
 }
 
 static void mark_word(struct worker *w, _Atomic uint64_t *word, uint64_t bits) {
@@ -108,8 +166,10 @@ static bool is_row(const uint64_t *address, unsigned bytes) {
 static struct mapped *buffer_at(struct worker *w, uint64_t address, size_t n) {
     struct sim_machine *m = w->la->m;
     struct mapped *b = w->last < m->n ? &m->maps[w->last] : NULL;
-    if (!b || address < b->base || address >= b->end)
-        b = memory_find(w, address);
+    if (!b || address < b->base || address >= b->end) {
+        b = memory_find(m, address);
+        w->last = b ? (size_t)(b - m->maps) : w->last;
+    }
     return b && b->end - address >= n ? b : NULL;
 }
 

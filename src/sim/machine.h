@@ -25,6 +25,8 @@ struct mapped {
     struct sim_buffer b;
     uint64_t base, end;
     _Atomic uint8_t *pages; /* PAGE_…; NULL: nothing is lazy */
+    uint8_t pattern[8];     /* what a page that is made holds, repeated; */
+    size_t pattern_bytes;   /* 0: what b.touch says */
     uint8_t *written;       /* of an undefined buffer, a bit a byte; NULL: never looked at */
 };
 enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
@@ -338,7 +340,7 @@ uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_
  * `global` gets the lanes whose bytes are in a buffer. */
 bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
                     uint32_t bytes, uint32_t align, enum use use, uint8_t **at, uint32_t *global);
-struct mapped *memory_find(struct worker *w, uint64_t address);
+struct mapped *memory_find(const struct sim_machine *m, uint64_t address);
 /* Checks: what strong accesses tell each other. */
 void memory_strong(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address,
                    bool reads, bool writes);

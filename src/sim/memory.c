@@ -47,8 +47,7 @@ uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b) {
     return map->base;
 }
 
-struct mapped *memory_find(struct worker *w, uint64_t address) {
-    struct sim_machine *m = w->la->m;
+struct mapped *memory_find(const struct sim_machine *m, uint64_t address) {
     size_t lo = 0, hi = m->n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -57,10 +56,7 @@ struct mapped *memory_find(struct worker *w, uint64_t address) {
         else
             lo = mid + 1;
     }
-    if (lo == m->n || address < m->maps[lo].base)
-        return NULL;
-    w->last = lo;
-    return &m->maps[lo];
+    return lo == m->n || address < m->maps[lo].base ? NULL : &m->maps[lo];
 }
 
 /* Blocks that write one place race with each other, as on hardware; that is the simulated kernel's

@@ -15,7 +15,7 @@
 #define MAX_GRID_YZ     65535u
 #define MAX_BLOCK       1024u
 #define MAX_BLOCK_Z     64u
-#define MAX_COOPERATIVE 4096u
+#define MAX_COOPERATIVE 16384u /* more than any GPU holds: its own limit is eval/fit.c's */
 
 static bool bad_launch(struct sim_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -200,10 +200,20 @@ void sim_counters_add(struct sim_counters *s, const struct sim_counters *c) {
     s->widest_store = store;
 }
 
-static uint64_t count_bits(const _Atomic uint64_t *map, size_t bytes) {
+static bool untouched(const struct mapped *b, size_t page) {
+    return b->pages &&
+           atomic_load_explicit(&b->pages[page], memory_order_relaxed) == PAGE_UNTOUCHED;
+}
+
+/* Of pages that nobody touched not even the bits are: of a large workspace they are many. */
+static uint64_t count_bits(const _Atomic uint64_t *map, const struct mapped *b) {
+    const size_t words = SIM_PAGE / SECTOR / 64, all = b->b.size / SECTOR / 64 + 1;
     uint64_t n = 0;
-    for (size_t i = 0; i < bytes / SECTOR / 64 + 1; i++)
+    for (size_t i = 0; i < all; i++) {
+        if (untouched(b, i / words))
+            continue;
         n += (uint64_t)__builtin_popcountll(atomic_load_explicit(&map[i], memory_order_relaxed));
+    }
     return n;
 }
 
@@ -227,8 +237,8 @@ static uint64_t scaled(const struct sim_counters *c, uint64_t sectors, size_t by
 static void touched_free(struct launch *la, struct sim_counters *c) {
     for (size_t i = 0; i < la->m->n; i++) {
         size_t size = la->m->maps[i].b.size;
-        uint64_t loads = count_bits(la->touched[i].loads, size);
-        uint64_t stores = count_bits(la->touched[i].stores, size);
+        uint64_t loads = count_bits(la->touched[i].loads, &la->m->maps[i]);
+        uint64_t stores = count_bits(la->touched[i].stores, &la->m->maps[i]);
         c->touched_load_sectors += loads;
         c->touched_store_sectors += stores;
         c->footprint_load_sectors += scaled(c, loads, size);

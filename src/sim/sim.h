@@ -39,8 +39,11 @@ struct sim_buffer {
 /* Returns the buffer's device address, aligned to 512 bytes. */
 uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
 void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
-/* The host has written there: of an undefined buffer, these bytes may be read. */
-void sim_machine_written(struct sim_machine *m, uint64_t address, size_t bytes);
+/* The host writes there: `size` bytes of the pattern, `count` times. Of an undefined buffer these
+ * bytes may be read afterwards. False, and nothing is written: they are not all in one buffer, or
+ * in one that is read only. */
+bool sim_machine_fill(struct sim_machine *m, uint64_t address, const void *pattern, size_t size,
+                      uint64_t count);
 
 /* What a launch can be watched for. A finding does not end the launch: the results are those of the
  * order in which the simulator ran the threads, the finding says that another order may differ. */

@@ -5,6 +5,9 @@
  * of 128 bytes with 1 KiB taken by the system for each block. */
 #include "target/gpu.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum {
     WARP = 32,
     PARTITIONS = 4,
@@ -33,6 +36,12 @@ const struct gpu *gpu_find(str name) {
         if (str_is(name, table[i].name))
             return &table[i];
     return NULL;
+}
+
+int gpu_capability(const struct gpu *g) {
+    const char *digits = strpbrk(g->arch, "0123456789");
+    long n = digits ? strtol(digits, NULL, 10) : 0;
+    return n > 0 && n < 1000 ? (int)n : 0;
 }
 
 static int blocks_by_registers(const struct gpu *g, int warps_block, int registers_thread) {

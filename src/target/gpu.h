@@ -57,6 +57,9 @@ bool gpu_named(str name, struct arena *a, const struct gpu **out, const char **p
 /* $XDG_DATA_HOME/cutepilot/gpus or ~/.local/share/cutepilot/gpus; empty with neither. */
 str gpu_folder(struct arena *a);
 
+/* Compute capability times ten: of "sm_90a" it is 90; 0: the name of the architecture has none. */
+int gpu_capability(const struct gpu *g);
+
 /* How many blocks of a kernel fit an SM, and what stops the next one. */
 struct occupancy {
     int blocks_sm;

@@ -95,7 +95,7 @@ static size_t fill_params(struct harness *h, const struct planted *b, void *x, v
                            .step = {1, 1}};
     memcpy(params, p, sizeof p);
     if (!b->fresh)
-        sim_machine_written(h->machine, p[1], n);
+        CHECK(sim_machine_fill(h->machine, p[1], "", 1, n));
     if (!b->map)
         return 16;
     CHECK(sim_tensormap(&map, params + TILE_MAP_BYTES, &h->err)); /* aligned to its size */

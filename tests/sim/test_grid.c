@@ -147,7 +147,7 @@ static void test_stages(void) {
     for (int i = 0; i < T; i++)
         right &= a[i] == (float)(T - 1 - (i + 1) % T) + 1;
     CHECK(right && count == 2 * BLOCKS);
-    r = run(&h, &(struct run){.grid = 5000, .block = 64, .cooperative = true}, p, 24);
+    r = run(&h, &(struct run){.grid = 20000, .block = 64, .cooperative = true}, p, 24);
     CHECKF(r.status == SIM_BAD_LAUNCH && strstr(r.fault.text, "at the same time"), "%s",
            r.fault.text);
     harness_free(&h);

@@ -181,6 +181,38 @@ static void test_lazy(void) {
     harness_free(&h);
 }
 
+/* The host's bytes stay where a page is made later, and what it overwrites is not made at all. */
+static void test_fill(void) {
+    struct harness h;
+    struct pages pages = {{0}};
+    static float x[4 * 1024 + 10], y[4 * 1024];
+    const float seven = 7, one = 1;
+    CHECK(harness_load(&h, "pointwise.ptx", "strided"));
+    struct sim_buffer b = {
+        .name = S("x"), .host = x, .size = sizeof x, .touch = fill, .touch_ctx = &pages};
+    struct sim_buffer constant = {.name = S("c"), .host = y, .size = 4, .read_only = true};
+    uint64_t to = sim_machine_add(h.machine, &b), c = sim_machine_add(h.machine, &constant);
+    CHECK(sim_machine_fill(h.machine, to + 4 * 1020, &seven, 4, 2048 - 1020 + 4));
+    CHECK(pages.calls[0] == 1 && !pages.calls[1] && pages.calls[2] == 1 && !pages.calls[3]);
+    CHECK(sim_machine_fill(h.machine, to + 4 * 4096, &one, 4, 10) && !pages.calls[4]);
+    struct params_xyn p = {to, harness_buffer(&h, "y", y, sizeof y, false), 1, 1000};
+    CHECK(harness_run(&h, 1, 32, &p, PARAMS_XYNM).status == SIM_OK);
+    CHECK(y[0] == 1000 && y[19] == 1019 && y[20] == 7 && y[31] == 7 && pages.calls[0] == 1);
+    p.m = 2040;
+    CHECK(harness_run(&h, 1, 32, &p, PARAMS_XYNM).status == SIM_OK);
+    CHECK(y[0] == 7 && y[11] == 7 && y[12] == 2052 && !pages.calls[1] && pages.calls[2] == 1);
+    CHECK(x[2047] == 7 && x[4096] == 1 && x[4105] == 1);
+    CHECK(!sim_machine_fill(h.machine, to, &seven, 4, 4 * 1024 + 11));
+    CHECK(!sim_machine_fill(h.machine, to - 4, &seven, 4, 1));
+    CHECK(!sim_machine_fill(h.machine, to, &seven, 4, UINT64_MAX));
+    CHECK(!sim_machine_fill(h.machine, c, &seven, 4, 1));
+    CHECK(sim_machine_fill(h.machine, to, &one, 4, 4 * 1024 + 10) && x[2047] == 7);
+    CHECK(harness_run(&h, 1, 32, &p, PARAMS_XYNM).status == SIM_OK);
+    CHECK(y[0] == 1 && y[31] == 1 && x[2047] == 1 && !pages.calls[1] && pages.calls[2] == 1);
+    CHECK(sim_machine_fill(h.machine, to, &seven, 4, 0));
+    harness_free(&h);
+}
+
 /* Windows: shared, local, constants, generic addresses, and their bounds. */
 static void test_windows(void) {
     static const struct {
@@ -245,6 +277,7 @@ static const struct tap_case cases[] = {
     {"out of bounds, exactly", test_faults},
     {"null, misaligned and read-only pointers", test_pointers},
     {"pages are made on first touch, once", test_lazy},
+    {"what the host fills needs no page made", test_fill},
     {"shared, local, generic and parameter memory", test_windows},
 };
 TAP_CASES(cases)

@@ -20,6 +20,9 @@ static void table_is_consistent(void) {
         CHECKF(g->calibrated == !strcmp(g->name, "h200"),
                "%s: says so once the time model was held against it", g->name);
     }
+    CHECK(gpu_capability(gpu_find(S("h200"))) == 90 && gpu_capability(gpu_find(S("a100"))) == 80);
+    CHECK(gpu_capability(&(struct gpu){.arch = "sm_120a"}) == 120);
+    CHECK(gpu_capability(&(struct gpu){.arch = "none"}) == 0);
     CHECK(gpu_find(S("h2")) == NULL);
     CHECK(gpu_find(S("")) == NULL);
 }
