@@ -233,7 +233,6 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
     struct pending *p = ctx;
     struct search *s = p->search;
     struct err nothing;
-    (void)reason;
     if (err || n == 0) {
         err_set(&nothing, ERR_ENV, "the aligner has no answer");
         search_fail(s, err ? err : &nothing);
@@ -241,6 +240,9 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
     }
     p->aligned = list[0];
     p->strategy = text_of(s, &p->aligned, p->mem);
+    if (reason.n)
+        p->reason =
+            arena_printf(p->mem, "%.*s; aligned: %.*s", STR_ARG(p->reason), STR_ARG(reason));
     p->is_known = p->replayed || keep(s, p);
 }
 
