@@ -12,7 +12,8 @@ struct archive;
 struct archive_candidate {
     uint64_t ordinal; /* of submission, from 0 */
     uint64_t generation, slot;
-    str strategy, reason, source;
+    str strategy; /* as its code has it, where that is known when the outcome is */
+    str reason, source;
     char source_hash[65];
 };
 

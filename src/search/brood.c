@@ -1,5 +1,5 @@
 /* The search's own children: relatives of the best strategies, screened by credit before any of
- * them is written. And what credit says about the best one in the end. */
+ * them is written. */
 #include "search/evolve.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #define ELITE         3  /* whose neighbours are all looked at */
 #define CHILDREN      24 /* of parents by tournament, every other one mutated */
 #define STRANGERS     32
-#define WORTH_SHOWN   1.01
 #define LEARN_LATER   3 /* … and of what was known then */
 #define LEARN_SHARE   2 /* relevances are learnt again every so much of a population */
 
@@ -134,57 +133,8 @@ bool brood_best(struct evolve *e, struct rng r, struct strategy *out, double *ex
     if (b.found) {
         credit_predict(&e->credit, &b.best, &mean, &sd);
         *out = b.best;
-        *expected_s = exp(mean);
+        *expected_s = known ? exp(mean) : INFINITY; /* precedents' times are relative */
     }
     credit_drop(&e->credit, known);
     return b.found;
-}
-
-/* ---- the worth of decisions ---- */
-
-struct worth {
-    size_t decision;
-    double times;
-};
-
-static int by_worth(const void *x, const void *y) {
-    const struct worth *a = x, *b = y;
-    if (a->times != b->times)
-        return a->times > b->times ? -1 : 1;
-    return a->decision < b->decision ? -1 : 1;
-}
-
-static double worth_of(const struct evolve *e, size_t decision) {
-    const struct strategy *best = &e->trials[e->best].aligned;
-    const struct decision *d = &e->o.catalogue->decisions[decision];
-    struct strategy without = *best;
-    double with, other, sd;
-    if (best->value[decision] == STRATEGY_UNSET || best->value[decision] == d->fallback)
-        return 0;
-    without.value[decision] = d->fallback;
-    strategy_repair(e->o.catalogue, &e->o.ground, &without);
-    credit_predict(&e->credit, best, &with, &sd);
-    credit_predict(&e->credit, &without, &other, &sd);
-    return exp(other - with);
-}
-
-void evolve_worth(struct evolve *e, struct buf *out) {
-    struct worth list[STRATEGY_MAX_DECISIONS];
-    const char *gap = "";
-    size_t n = 0;
-    if (!isfinite(e->best_s))
-        return;
-    tell_credit(e);
-    for (size_t i = 0; i < e->o.catalogue->n; i++) {
-        double times = worth_of(e, i);
-        if (times >= WORTH_SHOWN)
-            list[n++] = (struct worth){i, times};
-    }
-    qsort(list, n, sizeof *list, by_worth);
-    for (size_t i = 0; i < n; i++) {
-        const struct decision *d = &e->o.catalogue->decisions[list[i].decision];
-        buf_printf(out, "%s%.*s=%lld %.2fx", gap, STR_ARG(d->name),
-                   (long long)e->trials[e->best].aligned.value[list[i].decision], list[i].times);
-        gap = ", ";
-    }
 }

@@ -293,6 +293,7 @@ static void settle_twin(struct evolve *e, size_t trial) {
     struct evolve_trial *t = &e->trials[trial];
     t->settled = true;
     t->time_s = e->trials[t->twin].time_s;
+    t->aligned = e->trials[t->twin].aligned;
     take_note(e, trial);
 }
 

@@ -10,7 +10,7 @@
 
 struct finalist {
     uint64_t ordinal;
-    struct strategy strategy;
+    struct strategy strategy; /* as its code has it */
     double time_s;
     str source;
     json *record;   /* owned; NULL once it was refused or given away */

@@ -246,11 +246,8 @@ static bool repair(struct generations *g) {
 
 /* ---- the end of a generation ---- */
 
-/* Only parents need the aligner's word. */
 static bool align(struct generations *g) {
     struct agent *a = g->o->agent;
-    if (!budget_left(g))
-        return true;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         if (!accepted(m))
@@ -260,6 +257,13 @@ static bool align(struct generations *g) {
         a->align(a->self, &b, &m->strategy, m->entry.outcome->record, on_aligned, m);
     }
     return generations_await(g);
+}
+
+/* Its strategy as its code has it, should it win. */
+static void align_finalist(struct generations *g, const struct member *m) {
+    for (size_t i = 0; i < g->nfinalists; i++)
+        if (g->finalists[i].ordinal == m->entry.ordinal)
+            g->finalists[i].strategy = m->aligned;
 }
 
 /* For those who will be asked for children, and for history. */
@@ -287,6 +291,7 @@ static void settle(struct generations *g) {
         m->settled = true;
         if (accepted(m) && !m->is_aligned) /* by rule, where nobody was asked or answered */
             journal_align(&g->j, &m->entry, &m->aligned);
+        align_finalist(g, m);
         remember(g, m, time_s);
         evolve_align(&g->e, m->trial, &m->aligned);
         evolve_submit(&g->e, m->trial);

@@ -370,17 +370,21 @@ static bool run(struct refine *s) {
     return true;
 }
 
+static void add_finalist(const struct refine *s, const struct entry *t, struct finalist *out) {
+    *out = (struct finalist){.ordinal = t->ordinal,
+                             .time_s = t->outcome->time_s,
+                             .source = t->source,
+                             .record = json_copy(t->outcome->record)};
+    journal_align(&s->j, t, &out->strategy);
+}
+
 static bool choose(struct refine *s, struct arena *a) {
     struct finalist_options fo = {&s->eo, s->o->archive, s->mem, journal_refused, &s->j};
     struct finalist *list = mem_alloc((s->n + 1) * sizeof *list);
     size_t n = 0, which;
     for (size_t i = 0; i < s->n; i++)
         if (accepted(&s->trials[i]))
-            list[n++] = (struct finalist){.ordinal = s->trials[i].ordinal,
-                                          .strategy = s->trials[i].strategy,
-                                          .time_s = s->trials[i].outcome->time_s,
-                                          .source = s->trials[i].source,
-                                          .record = json_copy(s->trials[i].outcome->record)};
+            add_finalist(s, &s->trials[i], &list[n++]);
     bool ok = finalist_choose(&fo, list, n, &which, &s->j.err);
     if (ok && which < n)
         finalist_take(&list[which], a, s->out);

@@ -199,7 +199,10 @@ static bool answer_proposal(struct search *s, const struct proposal *from, struc
     if (from->from == FROM_PLAN)
         p->reason = s->plan_reason;
     else if (from->from == FROM_CREDIT)
-        p->reason = arena_printf(p->mem, "by credit: %.4g us expected", from->expected_s * 1e6);
+        p->reason =
+            isfinite(from->expected_s)
+                ? arena_printf(p->mem, "by credit: %.4g us expected", from->expected_s * 1e6)
+                : S("by credit of similar tasks: nothing was accepted so far");
     else
         p->reason = s->o->how == SEARCH_RANDOM ? S("at random")
                                                : S("at random: nothing was accepted so far");
@@ -225,12 +228,40 @@ static bool keep(struct search *s, const struct pending *p) {
     return write_number(s, NOTE_ELAPSED, elapsed_ms(s));
 }
 
+static void on_aligned(void *ctx, const struct strategy *list, size_t n, str reason,
+                       const struct err *err) {
+    struct pending *p = ctx;
+    struct search *s = p->search;
+    struct err nothing;
+    if (err || n == 0) {
+        err_set(&nothing, ERR_ENV, "the aligner has no answer");
+        search_fail(s, err ? err : &nothing);
+        return;
+    }
+    p->aligned = list[0];
+    p->strategy = text_of(s, &p->aligned, p->mem);
+    if (reason.n)
+        p->reason =
+            arena_printf(p->mem, "%.*s; aligned: %.*s", STR_ARG(p->reason), STR_ARG(reason));
+    p->is_known = p->replayed || keep(s, p);
+}
+
+/* What an accepted candidate really is comes before it is kept, and becomes a parent. */
+static void take_outcome(struct search *s, struct pending *p, struct outcome *o) {
+    const struct strategy *strategy = &s->e.trials[p->trial].strategy;
+    p->outcome = o;
+    p->aligned = *strategy;
+    if (o->verdict == VERDICT_ACCEPTED)
+        s->o->agent->align(s->o->agent->self, &s->briefing, strategy, o->record, on_aligned, p);
+    else
+        p->is_known = p->replayed || keep(s, p);
+}
+
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
     struct search *s = ctx;
     struct pending *p = &s->pending[id % s->e.o.window];
     BUG_IF(s->e.trials[p->trial].ordinal != id || p->outcome);
-    p->outcome = o;
-    keep(s, p);
+    take_outcome(s, p, o);
 }
 
 static void on_broken(void *ctx, const struct err *why) {
@@ -243,9 +274,11 @@ static int recall(struct search *s, struct pending *p, uint64_t ordinal) {
     struct err err;
     int found = s->o->archive ? archive_lookup(s->o->archive, ordinal, p->hash, &record, &err) : 0;
     if (found == 1) {
-        p->outcome = outcome_from_record(record, &err);
+        struct outcome *o = outcome_from_record(record, &err);
         p->replayed = true;
-        found = p->outcome ? 1 : -1;
+        found = o ? 1 : -1;
+        if (o)
+            take_outcome(s, p, o);
     }
     if (found < 0)
         search_fail(s, &err);
@@ -270,19 +303,6 @@ static void keep_accepted(struct search *s, const struct pending *p) {
     memcpy(k->source, p->source.p, p->source.n);
 }
 
-/* What an accepted candidate really is, before it becomes a parent. */
-static bool align(struct search *s, const struct pending *p) {
-    struct answer a = {.mem = p->mem};
-    const struct strategy *strategy = &s->e.trials[p->trial].strategy;
-    s->o->agent->align(s->o->agent->self, &s->briefing, strategy, p->outcome->record, on_plan, &a);
-    if (!await(s, &a))
-        return false;
-    if (!a.ok || a.n == 0)
-        return search_fail(s, &a.err);
-    evolve_align(&s->e, p->trial, &a.strategies[0]);
-    return true;
-}
-
 /* The fallback's own time, or that of its twin. */
 static double naive_time(const struct search *s) {
     for (size_t i = 0; i < s->e.n; i++)
@@ -303,8 +323,7 @@ static void announce(struct search *s, uint64_t generation) {
 static void consume(struct search *s, struct pending *p) {
     const struct outcome *o = p->outcome;
     double time_s = o->verdict == VERDICT_ACCEPTED ? o->time_s : INFINITY;
-    if (isfinite(time_s) && !align(s, p))
-        return;
+    evolve_align(&s->e, p->trial, &p->aligned);
     bool is_best = evolve_settle(&s->e, p->trial, time_s);
     s->best->naive_s = naive_time(s);
     s->best->evaluated++;
@@ -375,7 +394,7 @@ static bool take_turn(struct search *s) {
     struct proposal from;
     if (!evolve_propose(&s->e, s->nplan, &from))
         return true;
-    *p = (struct pending){.mem = p->mem, .generation = evolve_generation(&s->e)};
+    *p = (struct pending){.search = s, .mem = p->mem, .generation = evolve_generation(&s->e)};
     arena_reset(p->mem);
     if (!answer_proposal(s, &from, &proposal, p))
         return false;
@@ -396,11 +415,11 @@ static bool take_turn(struct search *s) {
 /* The oldest candidate, in front of which it stops where its outcome will not be waited for. */
 static bool settle_next(struct search *s) {
     struct pending *next = &s->pending[s->e.settled % s->e.o.window];
-    if (s->e.settled == s->time_ends || (!next->outcome && time_is_up(s))) {
+    if (s->e.settled == s->time_ends || (!next->is_known && time_is_up(s))) {
         s->stopped = "budget";
         return write_number(s, NOTE_TIME_ENDS, s->e.settled);
     }
-    if (next->outcome)
+    if (next->is_known)
         consume(s, next);
     else if (!loop_step(s->loop, POLL_MS, &s->err))
         return search_fail(s, &s->err);
@@ -487,7 +506,8 @@ static bool run(struct search *s) {
 static void report_end(struct search *s, struct arena *a) {
     struct buf text;
     buf_init(&text, 8192);
-    evolve_worth(&s->e, &text);
+    if (s->best->found)
+        evolve_worth(&s->e, s->trial_of[s->best->ordinal], &text);
     str worth = s->best->worth = arena_str(a, buf_str(&text));
     search_emit_text(
         s, EVENT_END, S(""),

@@ -39,14 +39,14 @@ struct search_options {
 struct search_best {
     bool found;
     uint64_t ordinal;
-    struct strategy strategy;
-    str source;   /* in the arena given to search_evolve */
+    struct strategy strategy; /* as its code has it */
+    str source;               /* in the arena given to search_evolve */
     json *record; /* owned by the caller; "confirmed" in it is the second verification */
     double time_s;
     double naive_s; /* of the fallback strategy; INFINITY when it was not accepted */
     size_t evaluated, replayed;
     size_t precedents;   /* runs of other tasks that it began with */
-    str worth;           /* what each decision is worth; in the arena given to search_evolve */
+    str worth;           /* of evolve_worth; in the arena given to search_evolve */
     const char *stopped; /* "limit", "plateau", "budget", "interrupted", "space", "plan" */
 };
 

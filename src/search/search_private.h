@@ -10,12 +10,15 @@
 
 /* A candidate under way. Its texts live in an arena of its own. */
 struct pending {
+    struct search *search;
     struct arena *mem;
     size_t trial;
     uint64_t generation;
     str strategy, reason, source;
     char hash[65], twin[65]; /* of the source, and of what makes it another candidate */
     struct outcome *outcome; /* NULL: not known */
+    struct strategy aligned; /* as its code has it */
+    bool is_known;           /* both are, and the archive has them */
     bool replayed;
 };
 

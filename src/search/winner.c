@@ -13,7 +13,7 @@ bool winner_choose(struct search *s, struct arena *a) {
     for (size_t i = 0; i < s->nkept; i++) {
         const struct kept *k = &s->kept[i];
         list[i] = (struct finalist){.ordinal = s->e.trials[k->trial].ordinal,
-                                    .strategy = s->e.trials[k->trial].strategy,
+                                    .strategy = s->e.trials[k->trial].aligned,
                                     .time_s = s->e.trials[k->trial].time_s,
                                     .source = str_view(k->source),
                                     .record = json_copy(k->record)};

@@ -62,8 +62,10 @@ static void print_times(const struct optimize *r) {
         printf("  PyTorch    not timed: %.*s\n", STR_ARG(r->no_baseline));
     printf("  strategy   %.*s\n", STR_ARG(optimize_strategy(r)));
     if (b->worth.n)
-        printf("  worth      %.*s (by what was tried, against each decision's default)\n",
-               STR_ARG(b->worth));
+        printf(
+            "  worth      %.*s; a pair: two tried kernels, one with the decision at its default, "
+            "alike in all others\n",
+            STR_ARG(b->worth));
     printf("  verified   %.*s\n", STR_ARG(scope));
     if (is_estimate(r))
         printf("Times are the simulator's estimates%s, not measurements.\n",

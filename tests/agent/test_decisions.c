@@ -334,6 +334,28 @@ static void take_aligned(void *ctx, const struct strategy *s, size_t n, str reas
         *(struct strategy *)ctx = *s;
 }
 
+/* What stands between the strategy and the plan. */
+static str head_of(str source) {
+    str head = str_cut(source, 0, str_find(source, S("//!")));
+    str line;
+    head = str_from(head, str_find(head, S("// Strategy:")));
+    str_line(&head, &line);
+    return head;
+}
+
+/* The head gives a decision this value, or one that no strategy can have. */
+static bool is_decided(str head, const struct decision *d, int64_t value) {
+    str words = arena_printf(mem, " %.*s=", STR_ARG(d->name));
+    size_t at = str_find(head, words);
+    if (at == head.n)
+        return false;
+    int64_t decided = strtoll(head.p + at + words.n, NULL, 10);
+    for (size_t i = 0; i < d->nvalues; i++)
+        if (d->values[i] == decided)
+            return decided == value;
+    return true;
+}
+
 /* What the aligner reads off the compiled code is what the head says of it: it takes nothing back
  * that is there, and what it corrects the expert had to do otherwise. */
 static void check_aligned(const struct variant *v) {
@@ -342,13 +364,11 @@ static void check_aligned(const struct variant *v) {
     expert.align(expert.self, &v->brief, &v->strategy, record, take_aligned, &aligned);
     for (size_t d = 0; d < catalogue->n; d++) {
         str name = catalogue->decisions[d].name;
-        str words = arena_printf(mem, " %.*s=%lld", STR_ARG(name), (long long)aligned.value[d]);
-        str head = str_cut(v->source, 0, str_find(v->source, S("//!")));
+        str head = head_of(v->source);
         bool same = aligned.value[d] == v->strategy.value[d];
-        head = str_from(head, str_find(head, S("// Strategy:")));
-        head = str_from(head, str_find(head, S("\n")));
-        CHECKF(same || str_find(head, words) < head.n, "%.*s=%d aligned to %d in\n%.*s",
-               STR_ARG(name), (int)v->strategy.value[d], (int)aligned.value[d], STR_ARG(v->source));
+        CHECKF(same || is_decided(head, &catalogue->decisions[d], aligned.value[d]),
+               "%.*s=%d aligned to %d in\n%.*s", STR_ARG(name), (int)v->strategy.value[d],
+               (int)aligned.value[d], STR_ARG(v->source));
     }
     json_free(record);
 }
@@ -459,12 +479,62 @@ static void test_nothing_in_silence(void) {
     }
 }
 
+/* ---- what counts ---- */
+
+/* Texts that are one candidate to a compiler. */
+static bool is_twin(str a, str b) {
+    str x, y;
+    bool more_x = true, more_y = true;
+    while (more_x && more_y) {
+        while ((more_x = str_word(&a, '\n', &x)) && str_starts(x, S("// ")))
+            continue;
+        while ((more_y = str_word(&b, '\n', &y)) && str_starts(y, S("// ")))
+            continue;
+        if (more_x != more_y || (more_x && !str_eq(x, y)))
+            return false;
+    }
+    return true;
+}
+
+/* What was written is the code of the aligned strategy, too, which has what the head decides. */
+static void check_written(const struct briefing *b, const struct strategy *s, int task) {
+    json *nothing = json_object();
+    struct strategy aligned = *s;
+    expert.align(expert.self, b, s, nothing, take_aligned, &aligned);
+    str asked = write_with(b, s), again = write_with(b, &aligned);
+    CHECKF(is_twin(asked, again), "task %d:\n%.*s\nis not\n%.*s", task, STR_ARG(asked),
+           STR_ARG(again));
+    for (size_t d = 0; d < catalogue->n; d++) {
+        const struct decision *decision = &catalogue->decisions[d];
+        CHECKF(!says(head_of(asked), decision->name) ||
+                   is_decided(head_of(asked), decision, aligned.value[d]),
+               "%.*s=%d but\n%.*s", STR_ARG(decision->name), (int)aligned.value[d], STR_ARG(asked));
+    }
+    json_free(nothing);
+}
+
+static void test_aligned_is_the_same_code(void) {
+    for (size_t i = 0; i < sizeof grounds / sizeof *grounds; i++) {
+        struct briefing b;
+        struct strategy s;
+        bool ok = brief(grounds[i], &b);
+        CHECKF(ok, "task %d: %s", (int)i, err.text);
+        expert.plan(expert.self, &b, 2, rng_stream(1, S("plan")), take_first, &s);
+        check_written(&b, &s, (int)i);
+        for (uint64_t draw = 0; ok && draw < 8; draw++) {
+            strategy_random(catalogue, &b.ground, rng_sub(rng_stream(2, S("draws")), draw), &s);
+            check_written(&b, &s, (int)i);
+        }
+    }
+}
+
 static const struct tap_case cases[] = {
     {"every value of every decision has a row", test_every_value_has_a_row},
     {"rows tell values apart", test_rows_tell_values_apart},
     {"decisions in the compiled code", test_rows},
     {"what the aligner reads off the code is what is there", test_aligned},
     {"no value is ignored in silence", test_nothing_in_silence},
+    {"an aligned strategy is written as the same code", test_aligned_is_the_same_code},
 };
 
 /* The build pool starts this program again as its compiler. */

@@ -388,6 +388,11 @@ static void test_aligner(void) {
     a = (struct answer){0};
     agent.align(agent.self, &b, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 4 && strategy_equal(catalogue, &a.s[0], &st));
+    json_set_str(record, "source_sha256", str_view(hex));
+    b.outlook.candidates = 0; /* nobody will be its child: by rule */
+    a = (struct answer){0};
+    agent.align(agent.self, &b, &st, record, on_plan, &a);
+    CHECK(a.calls == 1 && s.nasked == 4 && strategy_get(catalogue, &a.s[0], "vector-width") == 1);
     json_free(record);
     agent.release(agent.self);
 }

@@ -244,12 +244,16 @@ static void test_twins(void) {
     CHECK(evolve_claim(&e, 0, &s, &early));
     evolve_twin(&e, early, first);
     CHECK(!e.trials[early].settled && e.submitted == 1);
+    evolve_random(&e, rng_stream(9, S("aligned")), &s);
+    evolve_align(&e, first, &s);
     CHECK(evolve_settle(&e, first, 3e-5) && e.trials[early].settled);
+    CHECK(strategy_equal(c, &e.trials[early].aligned, &s));
     CHECK(e.trials[early].time_s == 3e-5 && e.settled == 1);
     evolve_random(&e, rng_stream(9, S("b")), &s);
     CHECK(evolve_claim(&e, 1, &s, &late));
     evolve_twin(&e, late, first);
     CHECK(e.trials[late].settled && e.trials[late].time_s == 3e-5);
+    CHECK(strategy_equal(c, &e.trials[late].aligned, &e.trials[first].aligned));
     size_t alive[13];
     CHECK(evolve_survivors(&e, alive) == 1);
     evolve_release(&e);
@@ -330,22 +334,73 @@ static void test_beats_chance(void) {
            chance, third);
 }
 
-static void test_worth(void) {
-    struct evolve_options o = options(5);
-    o.candidates = 120;
-    struct evolve e;
+/* The fallback with this on top, as if the code had that. */
+static size_t settle_with(struct evolve *e, const char *text, const char *aligned, double time_s) {
+    struct strategy all, named;
+    size_t trial = 0;
+    strategy_fallback(c, W, &all);
+    bool ok = strategy_parse(c, str_view(text), &named, &err) &&
+              strategy_impose(c, W, &named, &all, &err) && evolve_claim(e, 0, &all, &trial);
+    CHECKF(ok, "%s: %s", text, err.text);
+    evolve_submit(e, trial);
+    strategy_fallback(c, W, &all);
+    ok = strategy_parse(c, str_view(aligned), &named, &err) &&
+         strategy_impose(c, W, &named, &all, &err);
+    CHECKF(ok, "%s: %s", aligned, err.text);
+    evolve_align(e, trial, &all);
+    evolve_settle(e, trial, time_s);
+    return trial;
+}
+
+static void check_worth(const struct evolve *e, size_t trial, const char *want) {
     struct buf b;
     buf_init(&b, 4096);
-    evolve_init(&e, &o);
-    evolve_worth(&e, &b);
-    CHECK(b.n == 0);
-    while (evolve_open(&e)) {
-        size_t trial = submit_random(&e);
-        evolve_settle(&e, trial, cost(&e.trials[trial].strategy));
-    }
-    evolve_worth(&e, &b);
-    CHECKF(str_starts(buf_str(&b), S("vector-width=4 ")), "%s", b.p);
+    evolve_worth(e, trial, &b);
+    CHECKF(str_is(buf_str(&b), want), "'%.*s', not '%s'", STR_ARG(buf_str(&b)), want);
     buf_release(&b);
+}
+
+/* Ratios of what was measured, of pairs whose code differs in one decision, and nothing else. */
+static void test_worth(void) {
+    struct evolve_options o = options(5);
+    struct evolve e;
+    evolve_init(&e, &o);
+    size_t best = settle_with(&e, "vector-width=4 items=2", "vector-width=4 items=2", 1e-5);
+    check_worth(&e, best, ""); /* it is alone */
+    settle_with(&e, "block=64", "block=64", 9e-5);
+    check_worth(&e, best, ""); /* more than one decision differs */
+    settle_with(&e, "items=2", "items=2", INFINITY);
+    check_worth(&e, best, ""); /* not accepted */
+    settle_with(&e, "vector-width=4 items=4", "vector-width=4", 1.1e-5);
+    check_worth(&e, best, "items=2 1.10x (1 pair)");
+    settle_with(&e, "block=64 vector-width=4", "block=64 vector-width=4", 3e-5);
+    check_worth(&e, best, "vector-width=4 3.00x (1 pair), items=2 1.10x (1 pair)");
+    settle_with(&e, "block=512", "block=512", 8e-5);
+    settle_with(&e, "block=512 vector-width=4", "block=512 vector-width=4", 2e-5);
+    settle_with(&e, "block=128", "block=128", 2e-5);
+    settle_with(&e, "block=128 vector-width=4", "block=128 vector-width=4", 2e-5);
+    check_worth(&e, best,
+                "vector-width=4 3.00x (1.00x to 4.00x in 3 pairs), items=2 1.10x (1 pair)");
+    evolve_release(&e);
+}
+
+/* Precedents say what is faster, not how long it takes. */
+static void test_expectation(void) {
+    struct evolve_options o = options(3);
+    struct precedent p = {.log_time = -0.5, .weight = 1};
+    struct proposal from = {.from = FROM_CHANCE};
+    struct evolve e;
+    strategy_fallback(c, W, &p.strategy);
+    o.precedents = &p;
+    o.nprecedents = 1;
+    evolve_init(&e, &o);
+    size_t first = submit_random(&e);
+    CHECK(evolve_propose(&e, 0, &from) && from.from == FROM_CREDIT && isinf(from.expected_s));
+    evolve_settle(&e, first, INFINITY);
+    CHECK(evolve_propose(&e, 0, &from) && from.from == FROM_CREDIT && isinf(from.expected_s));
+    evolve_settle(&e, submit_random(&e), 6e-6);
+    CHECK(evolve_propose(&e, 0, &from) && from.from == FROM_CREDIT);
+    CHECKF(from.expected_s > 6e-7 && from.expected_s < 6e-5, "%g", from.expected_s);
     evolve_release(&e);
 }
 
@@ -361,6 +416,7 @@ static const struct tap_case cases[] = {
     {"only what exists is tried", test_only},
     {"the optimum in a quarter of the tries of chance", test_beats_chance},
     {"the worth of decisions", test_worth},
+    {"no time is expected where none is known", test_expectation},
 };
 
 int main(void) {

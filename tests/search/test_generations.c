@@ -225,6 +225,18 @@ static void test_phases(void) {
     json_free(r->best.record);
 }
 
+/* The first is the fastest: it is given back as the aligner has it. */
+static void test_aligned(void) {
+    struct run *r = arena_new_of(mem, struct run);
+    snprintf(replies[1][0], 512,
+             "INSTEAD: two elements\n"
+             "```cuda\n//! launch k<<<1, 32>>>(x, y)\nvoid k() {} // us=2\n```");
+    CHECKF(evolve(r, 9, NULL) && r->best.found && r->best.ordinal == 0, "%s", err.text);
+    CHECK(strategy_get(catalogue, &r->best.strategy, "vector-width") == 2);
+    json_free(r->best.record);
+    write_replies();
+}
+
 static void test_order(void) {
     struct run *a = arena_new_of(mem, struct run), *b = arena_new_of(mem, struct run);
     b->late = true;
@@ -285,7 +297,8 @@ static void test_outage(void) {
 
 /* ---- what a run leaves ---- */
 
-/* Strategies as the aligner has them; in the last generation, where nobody is asked, as planned. */
+/* Strategies as the aligner has them; in the last generation, where nobody is asked, as the code
+ * shows. */
 static void test_history(void) {
     str pool = arena_printf(mem, "/tmp/generations-%ld-pool", (long)getpid());
     struct run *r = arena_new_of(mem, struct run), *next = arena_new_of(mem, struct run);
@@ -378,6 +391,7 @@ static void test_hybrid(void) {
 
 static const struct tap_case cases[] = {
     {"phases, and all of a phase at once", test_phases},
+    {"the winner is as the aligner has it", test_aligned},
     {"the order of answers does not matter", test_order},
     {"resuming costs no call", test_resume},
     {"an outage at any request", test_outage},

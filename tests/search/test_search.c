@@ -1,6 +1,7 @@
 /* The driver: order of consumption, resuming, budgets, refusals. The evaluator is this file's own,
  * linked in place of the real one: it answers late and out of order, with times that follow from
  * the source. */
+#include "archive/calls.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "search/search.h"
@@ -190,6 +191,64 @@ static void test_plain(void) {
     CHECK(json_get_str(best.record, "verdict", &verdict) && str_is(verdict, "accepted"));
     double t = 0;
     CHECK(json_get_f64(best.record, "time_s", &t) && t == best.time_s);
+    json_free(best.record);
+}
+
+/* ---- what the code has ---- */
+
+/* An expert whose code has vectors of one element, whatever it was asked for. */
+static void align_to_one(void *self, const struct briefing *b, const struct strategy *s,
+                         const json *record, agent_plan_fn *done, void *ctx) {
+    (void)self, (void)record;
+    struct strategy one = *s;
+    CHECK(strategy_put(b->catalogue, &one, "vector-width", 1));
+    done(ctx, &one, 1, S(""), NULL);
+}
+
+static void count_aligned(void *ctx, const struct archive_candidate *kept, str record) {
+    size_t *n = ctx;
+    bool one = str_find(kept->strategy, S("vector-width=1")) < kept->strategy.n;
+    n[0]++;
+    n[1] += one;
+    CHECK(one || str_find(record, S("accepted")) == record.n);
+}
+
+/* It is what is shown, kept, given back and credited. */
+static void test_aligned(void) {
+    struct seen *s = arena_new_of(mem, struct seen), *again = arena_new_of(mem, struct seen);
+    str dir = arena_printf(mem, "/tmp/search-%ld-aligned", (long)getpid());
+    struct agent aligning = expert;
+    struct search_best best;
+    size_t kept[2] = {0}, accepted = 0;
+    aligning.align = align_to_one;
+    struct search_options o = options(s, 40);
+    o.agent = &aligning;
+    o.archive = archive_at(dir.p);
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECK(best.found && strategy_get(c, &best.strategy, "vector-width") == 1);
+    CHECKF(str_find(best.worth, S("vector-width")) == best.worth.n, "%.*s", STR_ARG(best.worth));
+    for (size_t i = 0; i < s->n; i++) {
+        bool is_accepted = strstr(s->line[i], " accepted ");
+        accepted += is_accepted;
+        CHECKF(!is_accepted || strstr(s->line[i], "vector-width=1 "), "%s", s->line[i]);
+    }
+    CHECK(archive_each_candidate(o.archive, count_aligned, kept, &err) && kept[0] == 40);
+    CHECKF(accepted > 10 && kept[1] >= accepted, "%zu of %zu", kept[1], accepted);
+    json_free(best.record);
+    o.emit_ctx = again;
+    CHECK(search(&o, &best) && best.replayed == 40 && same_run(s, again));
+    json_free(best.record);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+}
+
+/* With one candidate there is nothing to compare. */
+static void test_alone(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 1);
+    struct search_best best;
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECKF(best.evaluated == 1 && best.worth.n == 0, "%.*s", STR_ARG(best.worth));
     json_free(best.record);
 }
 
@@ -491,6 +550,8 @@ static void fresh(void (*test)(void)) {
         fresh(f);                                                                                  \
     }
 CASE(test_plain)
+CASE(test_aligned)
+CASE(test_alone)
 CASE(test_winner_must_hold)
 CASE(test_resume)
 CASE(test_killed)
@@ -504,6 +565,8 @@ CASE(test_other_source)
 
 static const struct tap_case cases[] = {
     {"a run, consumed in order", test_plain_case},
+    {"what the code has is what counts", test_aligned_case},
+    {"one candidate is worth nothing in particular", test_alone_case},
     {"a winner must hold a second time", test_winner_must_hold_case},
     {"interrupted anywhere, resumed, the same run", test_resume_case},
     {"killed, resumed, the same run", test_killed_case},

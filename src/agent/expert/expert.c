@@ -60,8 +60,8 @@ static bool write_steps(struct sheet *sh, const struct partition *p, struct buf 
     return sheet_finish(sh, out);
 }
 
-bool expert_write(const char *assets, const struct briefing *b, const struct strategy *s,
-                  struct buf *out, struct err *err) {
+static bool write_kernels(const char *assets, const struct briefing *b, const struct strategy *s,
+                          struct buf *out, struct strategy *written, struct err *err) {
     struct arena *a = arena_new(FORM_MAX);
     struct partition *p = mem_alloc(sizeof *p);
     size_t n;
@@ -71,11 +71,28 @@ bool expert_write(const char *assets, const struct briefing *b, const struct str
         struct sheet sh;
         sheet_init(&sh, b, s, assets, err);
         ok = write_steps(&sh, p, out);
+        sheet_written(&sh, written);
         sheet_release(&sh);
     }
     mem_free(p);
     arena_free(a);
     return ok || err_wrap(err, "task %.*s", STR_ARG(b->inst->task->name));
+}
+
+bool expert_write(const char *assets, const struct briefing *b, const struct strategy *s,
+                  struct buf *out, struct err *err) {
+    struct strategy written;
+    return write_kernels(assets, b, s, out, &written, err);
+}
+
+/* The strategy with what shape and hardware made of its decisions when it was written. */
+static bool find_written(const char *assets, const struct briefing *b, const struct strategy *s,
+                         struct strategy *out, struct err *err) {
+    struct buf source;
+    buf_init(&source, EXPERT_SOURCE_MAX);
+    bool ok = write_kernels(assets, b, s, &source, out, err);
+    buf_release(&source);
+    return ok;
 }
 
 static void expert_code(void *self, const struct briefing *b, const struct strategy *s,
@@ -89,13 +106,32 @@ static void expert_code(void *self, const struct briefing *b, const struct strat
     buf_release(&source);
 }
 
+static void say_written(const struct catalogue *c, const struct strategy *asked,
+                        const struct strategy *written, struct buf *reason) {
+    for (size_t i = 0; i < c->n; i++)
+        if (written->value[i] != asked->value[i])
+            buf_printf(reason, "%s%.*s=%lld, not %lld", reason->n ? ", " : "",
+                       STR_ARG(c->decisions[i].name), (long long)written->value[i],
+                       (long long)asked->value[i]);
+    if (reason->n)
+        buf_puts(reason, S(": shape and hardware decide"));
+}
+
+/* The writer knows best what it made of the strategy; what the compiler made of that, and decisions
+ * that no writer settles, the code shows. */
 static void expert_align(void *self, const struct briefing *b, const struct strategy *s,
                          const json *record, agent_plan_fn *done, void *ctx) {
-    (void)self;
-    struct strategy aligned;
+    const struct expert *x = self;
+    struct strategy written, aligned;
     struct buf reason;
+    struct err err = {0};
+    if (!find_written(x->assets, b, s, &written, &err)) {
+        done(ctx, NULL, 0, S(""), &err);
+        return;
+    }
     buf_init(&reason, 4096);
-    aligner_align(b, s, record, &aligned, &reason);
+    say_written(b->catalogue, s, &written, &reason);
+    aligner_align(b, &written, record, &aligned, &reason);
     done(ctx, &aligned, 1, buf_str(&reason), NULL);
     buf_release(&reason);
 }

@@ -380,7 +380,8 @@ static bool put_kernel(struct generic *g, str body, str store) {
                (long long)block, STR_ARG(args));
     sheet_note(sh, "generic: %.*s: a %s an element.", STR_ARG(g->k.name),
                g->warp ? "warp" : "thread");
-    sheet_used(sh, &(struct used){"generic-lanes", g->warp ? 32 : 1}, 1);
+    const struct used all[] = {{"block", block}, {"generic-lanes", g->warp ? 32 : 1}};
+    sheet_used(sh, all, sizeof all / sizeof *all);
     bool ok = sheet_template(sh, g->warp ? "generic_warp.cu" : "generic_thread.cu", slots, n,
                              &sh->kernels);
     buf_putc(&sh->kernels, '\n');

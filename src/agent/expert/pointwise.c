@@ -43,6 +43,10 @@ static str width_note(struct pw *p) {
 
 static void put_note(struct pw *p) {
     struct sheet *sh = p->sh;
+    const struct used all[] = {{"block", p->block},
+                               {"items", p->items},
+                               {"vector-width", p->width},
+                               {"persistent", p->persistent}};
     str width = width_note(p);
     sheet_note(sh, "pointwise: %.*s%s: %lld threads a block, %.*s,", STR_ARG(p->k.name),
                p->cute ? ", in CuTe" : "", (long long)p->block, STR_ARG(width));
@@ -51,6 +55,7 @@ static void put_note(struct pw *p) {
                p->items == 1 ? "" : ", all of them loaded before the first is used",
                p->persistent ? "a resident grid that strides over the tiles" : "one block a tile",
                p->hint ? "streaming loads and stores" : "ordinary loads and stores");
+    sheet_used(sh, all, sizeof all / sizeof *all);
 }
 
 /* ---- names ---- */

@@ -97,7 +97,8 @@ bool pw_write_pinned(struct pw *p, const struct pin *pin) {
                "%.*s.",
                STR_ARG(p->k.name), p->cute ? ", in CUDA (nothing to tile)" : "",
                (long long)p->block, STR_ARG(name));
-    const struct used all[] = {{"vector-width", 1}, {"items", 1}, {"persistent", 0}};
+    const struct used all[] = {
+        {"block", p->block}, {"vector-width", 1}, {"items", 1}, {"persistent", 0}};
     sheet_used(sh, all, sizeof all / sizeof *all);
     bool ok = sheet_template(sh, "pointwise_pinned.cu", slots, sizeof slots / sizeof *slots,
                              &sh->kernels);

@@ -120,7 +120,8 @@ static void settle_inner_threads(struct rows *r) {
 /* No more blocks a row than have something to do, nor than the GPU holds many times over. */
 static void settle_split(struct rows *r) {
     struct rows_shape *s = &r->shape;
-    int64_t most = rows_columns(&r->g) / (s->outer ? WARP : s->block * s->vec);
+    int64_t team = sheet_decision(r->sh, "row-threads", 1); /* the block, where it is larger */
+    int64_t most = rows_columns(&r->g) / (s->outer ? WARP : clamp(team, s->block, 1024) * s->vec);
     int64_t blocks = s->outer ? ceil_div(rows_count(&r->g), s->block * s->vec) : rows_count(&r->g);
     most = clamp(WAVES * r->sh->briefing->gpu->sms / blocks, 0, most);
     s->split = sheet_decision(r->sh, "row-split", auto_split(r));
@@ -346,7 +347,8 @@ static bool is_online(const struct rows *r) {
 
 void rows_note(struct rows *r) {
     const struct rows_shape *s = &r->shape;
-    bool blocks = !s->outer && s->team > WARP; /* merge their threads' parts */
+    /* Merge their threads' parts: of rows, or of what a row was split into. */
+    bool blocks = s->split > 1 || (!s->outer && s->team > WARP);
     const struct used all[] = {
         {"block", s->block},
         {"vector-width", s->vec},

@@ -3,6 +3,7 @@
 #include "agent/expert/sheet_private.h"
 #include "base/asset.h"
 #include "kernel/emit.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define MEMORY_MAX (64u << 20)
@@ -118,6 +119,8 @@ bool sheet_has_name(const struct sheet *sh, str name) {
 void sheet_init(struct sheet *sh, const struct briefing *b, const struct strategy *s,
                 const char *assets, struct err *err) {
     *sh = (struct sheet){.briefing = b, .strategy = s, .assets = assets, .err = err};
+    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
+        sh->had.value[i] = STRATEGY_UNSET;
     sh->mem = arena_new(MEMORY_MAX);
     struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
                                     &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
@@ -247,8 +250,42 @@ int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwi
     return v == STRATEGY_UNSET ? otherwise : v;
 }
 
+/* What the catalogue does not list becomes the listed value next to it on the way to what was asked
+ * for, which comes to the same. */
+static int64_t nearest_listed(const struct decision *d, int64_t used, int64_t asked) {
+    int64_t best = asked;
+    for (size_t i = 0; i < d->nvalues; i++) {
+        int64_t v = d->values[i];
+        bool between = used < asked ? v >= used && v <= asked : v >= asked && v <= used;
+        if (between && llabs(v - used) < llabs(best - used))
+            best = v;
+    }
+    return best;
+}
+
+void sheet_note_had(struct sheet *sh, const struct used *u) {
+    const struct catalogue *c = sh->briefing->catalogue;
+    for (size_t i = 0; i < c->n; i++) {
+        int64_t asked = sh->strategy->value[i], *had = &sh->had.value[i];
+        if (asked == STRATEGY_UNSET || !str_is(c->decisions[i].name, u->decision))
+            continue;
+        int64_t value = nearest_listed(&c->decisions[i], u->value, asked);
+        if (*had == STRATEGY_UNSET || llabs(value - asked) < llabs(*had - asked))
+            *had = value;
+    }
+}
+
+void sheet_written(const struct sheet *sh, struct strategy *out) {
+    *out = *sh->strategy;
+    for (size_t i = 0; i < sh->briefing->catalogue->n; i++)
+        if (sh->had.value[i] != STRATEGY_UNSET)
+            out->value[i] = sh->had.value[i];
+}
+
 void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
     str list = S("");
+    for (size_t i = 0; i < n; i++)
+        sheet_note_had(sh, &all[i]);
     for (size_t i = 0; i < n; i++)
         if (sheet_decision(sh, all[i].decision, all[i].value) != all[i].value)
             list = sheet_printf(sh, "%.*s%s%s=%lld", STR_ARG(list), list.n ? " " : "",

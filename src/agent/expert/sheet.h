@@ -45,6 +45,7 @@ struct sheet {
         str key, name;
     } shared[SHEET_SHARED]; /* what several steps use, of sheet_once */
     size_t nshared;
+    struct strategy had; /* of sheet_used; STRATEGY_UNSET: no step has said what it took */
 };
 
 struct step {
@@ -84,12 +85,16 @@ str sheet_definition(struct sheet *sh, const struct step *st, const struct state
 /* A decision's value, `otherwise` where it does not apply or is unknown. */
 int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise);
 /* What became of decisions in a step: the head says where that is not what the strategy has. No
- * value is left out in silence. */
+ * value is left out in silence. A step that follows a decision which other families have too lists
+ * it also where it took it as it is. */
 struct used {
     const char *decision;
     int64_t value;
 };
 void sheet_used(struct sheet *sh, const struct used *all, size_t n);
+/* The strategy with what its decisions became. Where steps differ, what the one did that came
+ * closest to the strategy: the others had less room, and would have made the same of it. */
+void sheet_written(const struct sheet *sh, struct strategy *out);
 bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
 
 /* What several steps may share: a constant, a type, a function of the file. True the first time:

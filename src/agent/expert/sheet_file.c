@@ -65,10 +65,14 @@ static bool put_packs(struct sheet *sh) {
 static void note_unused(struct sheet *sh) {
     static const char *const fast[] = {"__expf(", "__logf(", "cp_fast_", "cp_quotient("};
     static const char *const streams[] = {"__ldcs(", "__stcs("};
-    if (sh->fast && !has_word(sh, fast, sizeof fast / sizeof *fast))
+    if (sh->fast && !has_word(sh, fast, sizeof fast / sizeof *fast)) {
         sheet_note(sh, "fast-math=0: nothing here has a faster form");
-    if (sheet_decision(sh, "cache-hint", 0) && !has_word(sh, streams, 2))
+        sheet_note_had(sh, &(struct used){"fast-math", 0});
+    }
+    if (sheet_decision(sh, "cache-hint", 0) && !has_word(sh, streams, 2)) {
         sheet_note(sh, "cache-hint=0: nothing here is read or written once");
+        sheet_note_had(sh, &(struct used){"cache-hint", 0});
+    }
 }
 
 static void put_comment(struct sheet *sh, struct buf *out) {

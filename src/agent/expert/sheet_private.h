@@ -12,6 +12,8 @@ bool sheet_is_reserved(str name);
 bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
 /* The type of its elements in memory. */
 enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t tensor);
+/* What became of a decision, whatever the head says of it. */
+void sheet_note_had(struct sheet *sh, const struct used *u);
 /* The names of an expression's reduction variables are taken. */
 void sheet_take_variables(struct sheet *sh, const struct expr *e);
 

@@ -275,11 +275,10 @@ static bool read_aligned(struct job *j, str reply, struct err *complaint) {
 
 /* What the compiled code shows against the strategy; empty: nothing. */
 static void contradict(const struct briefing *b, const struct strategy *s, const json *record,
-                       struct buf *out) {
-    struct strategy shown;
+                       struct strategy *shown, struct buf *out) {
     buf_init(out, CONTRADICTIONS_MAX);
-    aligner_align(b, s, record, &shown, out);
-    if (strategy_equal(b->catalogue, s, &shown))
+    aligner_align(b, s, record, shown, out);
+    if (strategy_equal(b->catalogue, s, shown))
         buf_clear(out);
 }
 
@@ -294,23 +293,27 @@ static void ask_aligner(struct llm *x, const struct briefing *b, const struct al
 }
 
 /* Only where there is something to tell: what became of a decision that the compiled code
- * contradicts, or what the author did instead of the strategy. */
+ * contradicts, or what the author did instead of the strategy. With nothing left of the budget
+ * nobody is going to be its child, and it is aligned by rule. */
 static void llm_align(void *self, const struct briefing *b, const struct strategy *s,
                       const json *record, agent_plan_fn *done, void *ctx) {
     struct llm *x = self;
     struct buf against;
+    struct strategy shown;
     str hash = S("");
     json_get_str(record, "source_sha256", &hash);
     const struct notebook_entry *e = notebook_of_source(&x->notes, hash);
-    if (!e) { /* not ours: nothing is known against it */
-        done(ctx, s, 1, S(""), NULL);
-        return;
+    contradict(b, s, record, &shown, &against);
+    struct aligning a = {.strategy = s, .against = buf_str(&against)};
+    if (e) {
+        a.source = e->source;
+        a.instead = e->instead;
     }
-    contradict(b, s, record, &against);
-    struct aligning a = {s, e->source, e->instead, buf_str(&against)};
-    if (a.instead.n || a.against.n)
+    if (b->outlook.candidates == 0)
+        done(ctx, &shown, 1, a.against, NULL);
+    else if (e && (a.instead.n || a.against.n))
         ask_aligner(x, b, &a, done, ctx);
-    else
+    else /* what is not ours: nothing is known against it */
         done(ctx, s, 1, S(""), NULL);
     buf_release(&against);
 }
