@@ -81,7 +81,7 @@ static void print_worth(const struct evolve *e, const struct strategy *s, const 
 
 void evolve_worth(const struct evolve *e, size_t trial, struct buf *out) {
     const struct strategy *s = &e->trials[trial].aligned;
-    struct worth list[STRATEGY_MAX_DECISIONS];
+    struct worth list[STRATEGY_MAX_DECISIONS] = {0};
     double *room = mem_alloc((e->n + 1) * sizeof *room);
     size_t n = 0;
     for (size_t i = 0; i < e->o.catalogue->n; i++)
