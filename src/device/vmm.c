@@ -30,25 +30,20 @@ bool vmm_granularity(const struct cuda *c, size_t *bytes, struct err *err) {
                     "granularity of device memory");
 }
 
-/* Reservations lie side by side, so without this a kernel could tell from its own pointers where
- * those of its other runs are. Without a random number it is one that is hard to guess all the
- * same. */
-static uint64_t draw_place(const struct vmm_buffer *b, size_t granule) {
-    uint64_t secret = (uint64_t)(uintptr_t)b;
-    rng_secret(&secret);
-    return secret % (PLACE_BYTES / granule) * granule;
-}
-
-/* Gives b->memory its addresses. */
+/* Gives b->memory its addresses. Reservations lie side by side, so without a random place in each a
+ * kernel could tell from its own pointers where those of its other runs are. */
 static int map(const struct cuda *c, struct vmm_buffer *b, size_t granule, enum cu_access access) {
     struct cu_access_desc desc = {{CU_LOCATION_DEVICE, c->device}, access};
+    uint64_t secret;
+    if (!rng_secret(&secret))
+        return CU_OPERATING_SYSTEM;
     b->reserved = b->mapped + 2 * GUARD_BYTES + PLACE_BYTES;
     int code = c->vmm_reserve(&b->reserved_at, b->reserved, 0, 0, 0);
     if (code != CU_OK) {
         b->reserved = 0;
         return code;
     }
-    cu_address at = b->reserved_at + GUARD_BYTES + draw_place(b, granule);
+    cu_address at = b->reserved_at + GUARD_BYTES + secret % (PLACE_BYTES / granule) * granule;
     code = c->vmm_map(at, b->mapped, 0, b->memory, 0);
     if (code != CU_OK)
         return code;

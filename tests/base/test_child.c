@@ -221,41 +221,42 @@ static int end_of_orphan(pid_t pid) {
     return -1;
 }
 
-static void group_kill_takes_grandchildren(void) {
-    const char *argv[] = {"sh", "-c", "sleep 1000 & echo $!; wait", NULL};
-    struct child c;
+/* A shell whose command tells the process that it leaves in the background, which is returned. */
+static pid_t start_with_grandchild(const char *command, struct child *c) {
+    const char *argv[] = {"sh", "-c", command, NULL};
     int p[2];
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     CHECK(pipe_pair(p, &err));
     struct child_fd fds[] = {{p[1], 1}};
-    CHECK(child_start(&(struct child_spec){.argv = argv, .fds = fds, .nfds = 1}, &c, &err));
+    CHECK(child_start(&(struct child_spec){.argv = argv, .fds = fds, .nfds = 1}, c, &err));
     close(p[1]);
     pid_t grandchild = (pid_t)read_number(p[0]);
     CHECK(grandchild > 1 && kill(grandchild, 0) == 0);
+    close(p[0]);
+    return grandchild;
+}
+
+static void is_killed(pid_t orphan) {
+    int status = end_of_orphan(orphan);
+    CHECK(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void group_kill_takes_grandchildren(void) {
+    struct child c;
+    pid_t grandchild = start_with_grandchild("sleep 1000 & echo $!; wait", &c);
     CHECK(getpgid(grandchild) == c.pid);
     child_kill(c.pid);
     CHECK(WTERMSIG(child_wait(&c)) == SIGKILL);
-    int status = end_of_orphan(grandchild);
-    CHECK(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    close(p[0]);
+    is_killed(grandchild);
 }
 
 static void what_it_left_is_killed(void) {
-    const char *argv[] = {"sh", "-c", "sleep 1000 & echo $!", NULL};
     struct child c;
-    int p[2];
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    CHECK(pipe_pair(p, &err));
-    struct child_fd fds[] = {{p[1], 1}};
-    CHECK(child_start(&(struct child_spec){.argv = argv, .fds = fds, .nfds = 1}, &c, &err));
-    close(p[1]);
-    pid_t grandchild = (pid_t)read_number(p[0]), group = c.pid;
+    pid_t grandchild = start_with_grandchild("sleep 1000 & echo $!", &c), group = c.pid;
     CHECK(child_wait(&c) == 0);
-    CHECK(grandchild > 1 && kill(grandchild, 0) == 0);
+    CHECK(kill(grandchild, 0) == 0);
     child_kill_rest(group);
-    int status = end_of_orphan(grandchild);
-    CHECK(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    close(p[0]);
+    is_killed(grandchild);
 }
 
 static void dies_with_its_parent(void) {
