@@ -94,6 +94,24 @@ bool strategy_allows(const struct catalogue *c, const struct ground *g, const st
     return rank_of(d, value) >= 0;
 }
 
+static bool is_of_facts(const struct rule *r) {
+    bool facts = true;
+    for (size_t i = 0; i < r->n; i++)
+        facts = facts && r->all[i].is_fact;
+    return facts;
+}
+
+bool strategy_possible(const struct catalogue *c, const struct ground *g, const char *name,
+                       int64_t value) {
+    int at = decision_find(c, str_view(name));
+    for (size_t i = 0; at >= 0 && i < c->decisions[at].nrules; i++) {
+        const struct rule *r = &c->decisions[at].rules[i];
+        if (is_about(r, value) && is_of_facts(r) && !rule_holds(r, g, NULL))
+            return false;
+    }
+    return true;
+}
+
 bool strategy_matters(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                       size_t decision) {
     const struct decision *d = &c->decisions[decision];

@@ -88,6 +88,9 @@ bool strategy_applies(const struct catalogue *c, const struct ground *g, const s
                       size_t decision);
 bool strategy_allows(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      size_t decision, int64_t value);
+/* False where the task and the GPU rule the value out, whatever the other decisions are. */
+bool strategy_possible(const struct catalogue *c, const struct ground *g, const char *name,
+                       int64_t value);
 /* Whether the decision makes a difference beside the others, or for the task whatever they are
  * (s NULL). What is legal does not depend on it: it is for who describes decisions. */
 bool strategy_matters(const struct catalogue *c, const struct ground *g, const struct strategy *s,

@@ -8,8 +8,7 @@
 #include "spec/domain.h"
 #include <string.h>
 
-#define HEAD_MOST    256 /* results of 16 queries a warp stay in registers */
-#define SHARED_BYTES (227 << 10)
+#define HEAD_MOST 256 /* results of 16 queries a warp stay in registers */
 
 static bool claim(const struct briefing *b, const struct form *f, const bool *done, size_t first,
                   bool *take) {
@@ -214,16 +213,23 @@ static void hold_all(struct writer *w) {
             hold_reads(w, t->statements[i].body);
 }
 
+static int64_t shared_bytes(const struct writer *w) {
+    return (int64_t)(w->rows + 2 * w->stages * w->keys) * (w->dim + 8) * 2;
+}
+
 static void choose(struct writer *w) {
+    int64_t most = sheet_shared_most(w->sh);
     int64_t head = w->m.in->tensors[w->m.mixed->tensor].extent[w->m.out];
     w->dim = (int)((head + 15) / 16 * 16);
     w->rows = (int)sheet_decision(w->sh, "query-tile", 64);
     w->keys = (int)sheet_decision(w->sh, "key-tile", 64);
     w->stages = (int)sheet_decision(w->sh, "stages", 2);
-    while (w->stages > 2 && (w->rows + 2 * w->stages * w->keys) * (w->dim + 8) * 2 > SHARED_BYTES)
+    while (w->stages > 2 && shared_bytes(w) > most)
         w->stages--;
-    while (w->keys > 32 && (w->rows + 2 * w->stages * w->keys) * (w->dim + 8) * 2 > SHARED_BYTES)
+    while (w->keys > 32 && shared_bytes(w) > most)
         w->keys /= 2;
+    if (shared_bytes(w) > most)
+        w->rows = 64;
 }
 
 /* Weights are at most 1, and a half has few exponents below: they are carried 2^15 times as large.
@@ -343,7 +349,7 @@ static void put_plan(struct writer *w) {
     sheet_require(sh, "%.*s <= 65535", STR_ARG(batches));
     sheet_step(sh, "launch %.*s<<<[ceil_div(%.*s, %d), %.*s], %d, %d>>>(%.*s)", STR_ARG(w->k.name),
                STR_ARG(rows), w->rows, STR_ARG(batches), 2 * w->rows,
-               (w->rows + 2 * w->stages * w->keys) * (w->dim + 8) * 2, STR_ARG(scope_args(&w->k)));
+               (int)shared_bytes(w), STR_ARG(scope_args(&w->k)));
     sheet_note(sh, "attention: %d queries a block, %d keys a step, %d steps in flight", w->rows,
                w->keys, w->stages);
     const struct used all[] = {

@@ -3,7 +3,6 @@
 #include "spec/pattern.h"
 
 enum {
-    SHARED_MOST = 227 << 10,
     RESULTS_MOST = 128, /* accumulators of a thread, those of promotion included */
     CHAIN_MOST = 4096,  /* of k, in a tensor core or one chain of FMAs; longer: by halves */
     CHAIN_EXACT = 32,   /* of k in a tensor core, class fp32 */
@@ -282,6 +281,7 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
         .cute = sheet_is_cute(sh),
     };
     int warps = (int)sheet_decision(sh, "warps", 8);
+    size_t most = (size_t)sheet_shared_most(sh);
     g->pack = g->path != CON_SIMT && (c->taps || sheet_decision(sh, "pack", 0) != 0);
     g->warpgroup = sheet_decision(sh, "tensor-path", 0) == 2 && g->path != CON_SIMT && !c->taps &&
                    can_pack(c, CON_M) && can_pack(c, CON_N);
@@ -300,11 +300,11 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
                 g->tile_n /= 2;
             else
                 g->tile_m /= 2;
-        } else if (g->shared > SHARED_MOST && g->stages > 2) {
+        } else if (g->shared > most && g->stages > 2) {
             g->stages--;
-        } else if (g->shared > SHARED_MOST && g->tile_k > 16 && !g->warpgroup) {
+        } else if (g->shared > most && g->tile_k > 16 && !g->warpgroup) {
             g->tile_k /= 2;
-        } else if (g->shared > SHARED_MOST) {
+        } else if (g->shared > most) {
             g->tile_n /= 2;
         } else {
             break;

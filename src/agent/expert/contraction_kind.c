@@ -1,7 +1,16 @@
 #include "agent/expert/contraction_kind.h"
 #include "agent/expert/contraction.h"
+#include <string.h>
 
-enum { WIDE_LEAST = 256, EXACT_SUM = 32, TILE = 128, LONG_SUM = 1024 };
+enum {
+    WIDE_LEAST = 256,
+    EXACT_SUM = 32,
+    TILE = 128,
+    LONG_SUM = 1024,
+    SHORT_SUM = 2048, /* for warp groups: a second kernel takes longer than sharing saves */
+    THIN = 64,
+    COPY_LEAST = 512, /* rows that share a copy, so that it pays */
+};
 
 static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
     const struct task *t = st->inst->task;
@@ -43,6 +52,20 @@ static bool has_gaps(const struct contraction *c) {
     return apart->nhits > 0;
 }
 
+/* Warp groups read rows along k of 16-bit numbers; anything else is copied first. Bytes are copied
+ * for warps too. */
+static bool suits_groups(const struct contraction *c) {
+    bool suits = all_dense(c) && c->group[CON_K].count >= WIDE_LEAST &&
+                 (c->nfolds == 1 || !is_exact(c));
+    for (size_t i = 0; i < c->noperands; i++) {
+        const struct con_operand *o = &c->operands[i];
+        enum con_axis other = o->side == CON_M ? CON_N : CON_M;
+        suits &= c->group[other].count >= COPY_LEAST || contraction_is_direct(c, o) ||
+                 dtype_info(c->in->task->tensors[o->read->ref].dtype)->bytes == 1;
+    }
+    return suits;
+}
+
 static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
     int64_t m = c->group[CON_M].count, n = c->group[CON_N].count, k = c->group[CON_K].count,
             batch = c->group[CON_BATCH].count, least = m < n ? m : n;
@@ -51,8 +74,12 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
         return CONTRACTION_TRIANGLE;
     if (has_gaps(c))
         return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
-    if (tiles < b->gpu->sms && k > LONG_SUM && batch == 1)
-        return CONTRACTION_SPLIT;
+    bool few = tiles < b->gpu->sms;
+    if ((few || least < WIDE_LEAST) && gpu_capability(b->gpu) >= 90 && suits_groups(c))
+        return 2 * tiles <= b->gpu->sms && k <= SHORT_SUM && least > THIN ? CONTRACTION_FEW_SHORT
+                                                                          : CONTRACTION_FEW;
+    if (few && k > LONG_SUM && batch == 1)
+        return least <= THIN ? CONTRACTION_SPLIT_THIN : CONTRACTION_SPLIT;
     bool wide = least >= WIDE_LEAST && all_dense(c);
     if (wide && k >= WIDE_LEAST && !is_exact(c))
         return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
@@ -63,6 +90,41 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
     if (least <= 64)
         return CONTRACTION_HALF;
     return tiles >= 2 * b->gpu->sms ? CONTRACTION_LARGE : CONTRACTION_SMALL;
+}
+
+static int64_t tile_for(int64_t count) {
+    int64_t tile = 32;
+    while (tile < TILE && tile < count)
+        tile *= 2;
+    return tile;
+}
+
+static int64_t parts_for(const struct briefing *b, const struct contraction *c,
+                         const struct strategy *s) {
+    bool groups = strategy_get(b->catalogue, s, "tensor-path") == 2;
+    int64_t tile_m = strategy_get(b->catalogue, s, "tile-m"),
+            tile_n = strategy_get(b->catalogue, s, "tile-n");
+    int64_t blocks = c->group[CON_BATCH].count * ((c->group[CON_M].count + tile_m - 1) / tile_m) *
+                     ((c->group[CON_N].count + tile_n - 1) / tile_n);
+    int64_t most = groups ? b->gpu->sms : 2 * b->gpu->sms, shortest = groups ? LONG_SUM : 256,
+            parts = 1;
+    while (parts < 64 && 2 * parts * blocks <= most &&
+           2 * parts * shortest <= c->group[CON_K].count)
+        parts *= 2;
+    return parts;
+}
+
+int64_t contraction_fitting(const struct briefing *b, const struct step *st,
+                            const struct strategy *s, const char *decision) {
+    struct arena *a = arena_new((size_t)16 << 20);
+    struct contraction *c = arena_new_of(a, struct contraction);
+    bool matched = match_all(st, a, c);
+    BUG_IF(!matched);
+    int64_t v = strcmp(decision, "tile-m") == 0   ? tile_for(c->group[CON_M].count)
+                : strcmp(decision, "tile-n") == 0 ? tile_for(c->group[CON_N].count)
+                                                  : parts_for(b, c, s);
+    arena_free(a);
+    return v;
 }
 
 enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st) {

@@ -13,12 +13,21 @@ enum contraction_kind {
     CONTRACTION_TRIANGLE,  /* the range of k depends on the result */
     CONTRACTION_GAPS_THIN, /* a transposed convolution with a stride, one side of at most 32 */
     CONTRACTION_GAPS,      /* … larger */
-    CONTRACTION_SPLIT,     /* few tiles, long sums: several blocks share each */
+    CONTRACTION_FEW,       /* dense, of a type that warp groups multiply, but tiles for few SMs */
+    CONTRACTION_FEW_SHORT, /* … with sums too short to be shared */
+    CONTRACTION_SPLIT,     /* few tiles, long sums, for warps: several blocks share each */
+    CONTRACTION_SPLIT_THIN, /* … one side of at most 64 */
     CONTRACTION_THIN,      /* one side of at most 32 */
     CONTRACTION_HALF,      /* … of at most 64 */
     CONTRACTION_LARGE,     /* tiles of 128 x 128 for all SMs */
     CONTRACTION_SMALL,     /* not so many */
 };
 enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st);
+
+/* A value that the opening leaves to the shape: of tile-m and tile-n the least that covers the side,
+ * at most 128; of split-k the parts that give each SM a block (of warp groups) or two, unless sums
+ * become too short, for the path and the tiles that the strategy has already. */
+int64_t contraction_fitting(const struct briefing *b, const struct step *st,
+                            const struct strategy *s, const char *decision);
 
 #endif

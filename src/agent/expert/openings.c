@@ -92,7 +92,10 @@ CONTRACTION_IS(contraction_exact, CONTRACTION_EXACT)
 CONTRACTION_IS(contraction_triangle, CONTRACTION_TRIANGLE)
 CONTRACTION_IS(contraction_gaps_thin, CONTRACTION_GAPS_THIN)
 CONTRACTION_IS(contraction_gaps, CONTRACTION_GAPS)
+CONTRACTION_IS(contraction_few, CONTRACTION_FEW)
+CONTRACTION_IS(contraction_few_short, CONTRACTION_FEW_SHORT)
 CONTRACTION_IS(contraction_split, CONTRACTION_SPLIT)
+CONTRACTION_IS(contraction_split_thin, CONTRACTION_SPLIT_THIN)
 CONTRACTION_IS(contraction_thin, CONTRACTION_THIN)
 CONTRACTION_IS(contraction_half, CONTRACTION_HALF)
 CONTRACTION_IS(contraction_large, CONTRACTION_LARGE)
@@ -142,12 +145,29 @@ static const struct opening openings[] = {
     {"contraction", 0, contraction_gaps,
      "tensor-path=1 tile-m=64 tile-n=128 tile-k=32 warps=4 stages=3 raster=8 pack=1",
      "tiles of half a side, 32 x 64 a warp"},
+    {"contraction", 0, contraction_few,
+     "tensor-path=2 tile-m=* tile-n=* stages=4 raster=8 split-k=* pack=1",
+     "warp groups, so many of them a tile that every SM has one"},
+    {"contraction", 0, contraction_few,
+     "tensor-path=2 tile-m=64 tile-n=128 stages=4 raster=8 split-k=* pack=1",
+     "smaller tiles, fewer parts of each sum"},
+    {"contraction", 0, contraction_few_short,
+     "tensor-path=2 tile-m=64 tile-n=128 stages=4 raster=8 split-k=* pack=1",
+     "warp groups on small tiles for all SMs"},
+    {"contraction", 0, contraction_few_short,
+     "tensor-path=2 tile-m=64 tile-n=64 stages=4 raster=8 pack=1", "smaller ones"},
     {"contraction", 0, contraction_split,
-     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 split-k=64 pack=1",
-     "64 blocks share each tile's sums"},
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 split-k=* pack=1",
+     "blocks share each tile's sums, two an SM"},
     {"contraction", 0, contraction_split,
-     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 split-k=16 pack=1",
-     "smaller tiles, 16 blocks each"},
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 split-k=* pack=1",
+     "smaller tiles, fewer parts of each sum"},
+    {"contraction", 0, contraction_split_thin,
+     "tensor-path=1 tile-m=* tile-n=* tile-k=32 warps=4 stages=3 split-k=* pack=1",
+     "blocks share the sums of tiles as thin as the matrix"},
+    {"contraction", 0, contraction_split_thin,
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 split-k=* pack=1",
+     "square tiles"},
     {"contraction", 0, contraction_thin,
      "tensor-path=1 tile-m=32 tile-n=128 tile-k=32 warps=4 stages=3 pack=1",
      "tiles as thin as the matrix"},
@@ -313,12 +333,40 @@ static const struct opening openings[] = {
     {"pointwise", LATENCY, NULL, "vector-width=* items=1 block=64", "fewer threads"},
 };
 
+struct opening_value {
+    char name[48];
+    bool open; /* a `*` */
+    int64_t number;
+};
+
+static bool next_value(str *rest, struct opening_value *out) {
+    str word;
+    if (!str_word(rest, ' ', &word))
+        return false;
+    size_t eq = str_find(word, S("="));
+    BUG_IF(eq == word.n || eq >= sizeof out->name);
+    snprintf(out->name, sizeof out->name, "%.*s", STR_ARG(str_cut(word, 0, eq)));
+    out->open = str_is(str_from(word, eq + 1), "*");
+    BUG_IF(!out->open && !str_to_i64(str_from(word, eq + 1), &out->number));
+    return true;
+}
+
+/* Whether this GPU can have all that it says. */
+static bool is_possible(const struct briefing *b, const struct opening *o) {
+    str rest = str_view(o->values);
+    struct opening_value v;
+    while (next_value(&rest, &v))
+        if (!v.open && !strategy_possible(b->catalogue, &b->ground, v.name, v.number))
+            return false;
+    return true;
+}
+
 const struct opening *opening_of(const struct briefing *b, const struct step *st,
                                  enum regime regime, size_t i) {
     for (size_t k = 0; k < sizeof openings / sizeof *openings; k++) {
         const struct opening *o = &openings[k];
         if (strcmp(o->family, st->family) != 0 || (o->regimes && !(o->regimes >> regime & 1)) ||
-            (o->when && !o->when(b, st)))
+            (o->when && !o->when(b, st)) || !is_possible(b, o))
             continue;
         if (i-- == 0)
             return o;
@@ -340,17 +388,15 @@ static int64_t widest(const struct briefing *b) {
     return n < 8 ? n : 8;
 }
 
-void opening_put(const struct briefing *b, const struct opening *o, struct strategy *s) {
-    str rest = str_view(o->values), word;
-    while (str_word(&rest, ' ', &word)) {
-        size_t eq = str_find(word, S("="));
-        str name = str_cut(word, 0, eq), value = str_from(word, eq + 1);
-        char text[48];
-        int64_t v;
-        BUG_IF(eq == word.n || name.n >= sizeof text);
-        snprintf(text, sizeof text, "%.*s", STR_ARG(name));
-        bool number = str_to_i64(value, &v);
-        BUG_IF(!number && !str_is(value, "*"));
-        strategy_put(b->catalogue, s, text, number ? v : widest(b));
+void opening_put(const struct briefing *b, const struct step *st, const struct opening *o,
+                 struct strategy *s) {
+    str rest = str_view(o->values);
+    struct opening_value v;
+    while (next_value(&rest, &v)) {
+        if (v.open)
+            v.number = strcmp(v.name, "vector-width") == 0
+                           ? widest(b)
+                           : contraction_fitting(b, st, s, v.name);
+        strategy_put(b->catalogue, s, v.name, v.number);
     }
 }

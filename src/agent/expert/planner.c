@@ -91,9 +91,9 @@ static bool open_with(const struct briefing *b, const struct partition *p, size_
     for (size_t k = 0; k < p->n; k++) {
         const struct opening *o = opening_of(b, &p->steps[k], regime, 0);
         if (o && k != longest)
-            opening_put(b, o, out);
+            opening_put(b, &p->steps[k], o, out);
     }
-    opening_put(b, main, out);
+    opening_put(b, &p->steps[longest], main, out);
     strategy_repair(b->catalogue, &b->ground, out);
     if (i == 0)
         buf_printf(reason, "%s first", main->why);

@@ -2,7 +2,7 @@
 #include "agent/expert/rows_kind.h"
 #include "agent/expert/rows.h"
 
-#define KEPT_BYTES 110e3 /* of a block, when two share an SM */
+#define KEPT_SHARE 0.47 /* of an SM's shared memory, for one of two blocks */
 
 static enum rows_kind kind_by_number(const struct briefing *b, const struct rows_group *g) {
     int64_t rows = rows_count(g);
@@ -17,7 +17,8 @@ static enum rows_kind kind_of_outer(const struct briefing *b, const struct rows_
     return few ? ROWS_OUTER_FEW : ROWS_OUTER;
 }
 
-static enum rows_kind kind_by_length(const struct rows_group *g) {
+static enum rows_kind kind_by_length(const struct gpu *gpu, const struct rows_group *g) {
+    double kept = KEPT_SHARE * (double)gpu->shared_sm;
     double columns = (double)rows_columns(g), bytes = columns * (double)rows_column_bytes(g);
     if (columns <= 256)
         return ROWS_LANES;
@@ -25,11 +26,13 @@ static enum rows_kind kind_by_length(const struct rows_group *g) {
         return ROWS_WARP;
     if (!g->any_whole)
         return ROWS_STREAM;
-    return bytes <= 64e3             ? ROWS_BLOCK
-           : bytes <= KEPT_BYTES     ? ROWS_SHARED
-           : bytes <= 4 * KEPT_BYTES ? ROWS_CLUSTER
-           : bytes <= 8 * 225e3      ? ROWS_WIDE
-                                     : ROWS_STREAM;
+    if (bytes <= 64e3)
+        return ROWS_BLOCK;
+    if (bytes <= kept)
+        return ROWS_SHARED;
+    if (gpu_capability(gpu) < 90)
+        return ROWS_STREAM;
+    return bytes <= 4 * kept ? ROWS_CLUSTER : bytes <= 8 * 225e3 ? ROWS_WIDE : ROWS_STREAM;
 }
 
 enum rows_kind rows_kind_of(const struct briefing *b, const struct step *st) {
@@ -41,7 +44,7 @@ enum rows_kind rows_kind_of(const struct briefing *b, const struct step *st) {
         allowed[i] = true;
     if (rows_match(st->inst, 0, allowed, true, mem, &g, take)) {
         kind = rows_lane_var(&g) >= 0 ? kind_of_outer(b, &g) : kind_by_number(b, &g);
-        kind = kind == ROWS_NONE ? kind_by_length(&g) : kind;
+        kind = kind == ROWS_NONE ? kind_by_length(b->gpu, &g) : kind;
     }
     arena_free(mem);
     return kind;

@@ -5,8 +5,7 @@
 #include "agent/expert/rows.h"
 
 enum { CHAIN = 4096, REGISTERS = 64, WARP = 32, BLOCK_TERMS = 1 << 20, WAVES = 32 };
-#define SHARED_BYTES INT64_C(232448) /* 227 KiB, what a block can have */
-#define STATIC_BYTES INT64_C(49152)  /* of them without asking */
+#define STATIC_BYTES INT64_C(49152) /* of shared memory, without asking */
 
 static int64_t at_least_power(int64_t n) {
     int64_t p = 1;
@@ -266,10 +265,10 @@ static int64_t rows_chunk(const struct rows *r) {
 
 static bool fits_shared(struct rows *r) {
     struct rows_shape *s = &r->shape;
-    int64_t most = SHARED_BYTES - merge_bytes(r);
+    int64_t most = sheet_shared_most(r->sh) - merge_bytes(r);
     if (s->outer || s->team <= WARP)
         return false;
-    for (s->cache = 2; s->cluster < 8; s->cluster *= 2)
+    for (s->cache = 2; s->cluster < sheet_cluster_most(r->sh); s->cluster *= 2)
         if (rows_chunk(r) * kept_bytes(r) <= most)
             return true;
     return rows_chunk(r) * kept_bytes(r) <= most;
@@ -293,7 +292,7 @@ static void require_kept(struct rows *r) {
     if (s->cache == 2) {
         str chunk = rows_chunk_plan(r);
         sheet_require(r->sh, "%.*s*%lld <= %lld", STR_ARG(chunk), (long long)kept_bytes(r),
-                      (long long)(SHARED_BYTES - merge_bytes(r)));
+                      (long long)(sheet_shared_most(r->sh) - merge_bytes(r)));
     } else if (s->cache == 1) {
         int64_t most = s->items * s->team * (s->outer ? 1 : s->vec * s->cluster) - rows_slack(r);
         sheet_require(r->sh, "%.*s <= %lld", STR_ARG(cols), (long long)most);

@@ -298,6 +298,14 @@ bool sheet_is_cute(const struct sheet *sh) {
     return sheet_decision(sh, "dialect", 0) == 1;
 }
 
+int64_t sheet_shared_most(const struct sheet *sh) {
+    return (int64_t)sh->briefing->gpu->shared_block;
+}
+
+int64_t sheet_cluster_most(const struct sheet *sh) {
+    return gpu_capability(sh->briefing->gpu) >= 90 ? 8 : 1;
+}
+
 /* ---- plan text ---- */
 
 /* Infix signs of the plan's arithmetic. */

@@ -96,6 +96,9 @@ void sheet_used(struct sheet *sh, const struct used *all, size_t n);
  * closest to the strategy: the others had less room, and would have made the same of it. */
 void sheet_written(const struct sheet *sh, struct strategy *out);
 bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
+/* Of the GPU that it is written for: shared memory of a block, blocks of a cluster. */
+int64_t sheet_shared_most(const struct sheet *sh);
+int64_t sheet_cluster_most(const struct sheet *sh);
 
 /* What several steps may share: a constant, a type, a function of the file. True the first time:
  * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),
