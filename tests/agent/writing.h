@@ -52,9 +52,12 @@ static str write_with(const struct briefing *b, const struct strategy *s) {
     return w.ok && parses(b, w.source) ? w.source : S("");
 }
 
-static bool brief(const char *task, struct briefing *b) {
+static bool brief_for(const char *task, const char *gpu, struct briefing *b) {
     struct inst *in = bind(task);
-    return in && briefing_make(in, catalogue, gpu_find(S("h200")), b, &err);
+    return in && briefing_make(in, catalogue, gpu_find(str_view(gpu)), b, &err);
+}
+static inline bool brief(const char *task, struct briefing *b) {
+    return brief_for(task, "h200", b);
 }
 
 static int writing_main(const struct tap_case *cases, size_t n) {

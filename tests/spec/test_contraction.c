@@ -30,7 +30,7 @@ static const struct {
               {10, 10, 512, true},
               {6, 6, 4096, true},
               {4, 8, 16384, false},
-              {2, 4, 65536, true}};
+              {4, 6, 65536, true}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static bool product_of(struct fixture *f, size_t shape, const char *dist, const char *class) {

@@ -7,10 +7,12 @@ enum {
     EXACT_SUM = 32,
     TILE = 128,
     LONG_SUM = 1024,
-    SHORT_SUM = 2048, /* for warp groups: a second kernel takes longer than sharing saves */
+    SHORT_SUM = 2048, /* smaller tiles are better than shared ones */
     THIN = 64,
-    COPY_LEAST = 512, /* rows that share a copy, so that it pays */
+    PART = 512,       /* of k: less is not worth a second kernel */
+    COPY_LEAST = 384, /* rows that share a copy, so that it pays */
 };
+#define COPY_WORK 5e8 /* products that make up for the kernels that copy */
 
 static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
     const struct task *t = st->inst->task;
@@ -35,13 +37,20 @@ static bool all_dense(const struct contraction *c) {
     return dense;
 }
 
-/* f32 operands that no tensor core may round. */
-static bool is_exact(const struct contraction *c) {
-    const struct task *t = c->in->task;
+static size_t operand_bytes(const struct contraction *c, const struct con_operand *o) {
+    return dtype_info(c->in->task->tensors[o->read->ref].dtype)->bytes;
+}
+
+static bool are_half(const struct contraction *c) {
     bool half = true;
     for (size_t i = 0; i < c->noperands; i++)
-        half &= dtype_info(t->tensors[c->operands[i].read->ref].dtype)->bytes <= 2;
-    return !half && t->accuracy == ACCURACY_FP32;
+        half &= operand_bytes(c, &c->operands[i]) <= 2;
+    return half;
+}
+
+/* f32 operands that no tensor core may round. */
+static bool is_exact(const struct contraction *c) {
+    return !are_half(c) && c->in->task->accuracy == ACCURACY_FP32;
 }
 
 /* On a copy: it is the coder's decision whether they are left out. */
@@ -55,15 +64,25 @@ static bool has_gaps(const struct contraction *c) {
 /* Warp groups read rows along k of 16-bit numbers; anything else is copied first. Bytes are copied
  * for warps too. */
 static bool suits_groups(const struct contraction *c) {
+    double work = 1;
+    for (size_t i = 0; i < CON_AXES; i++)
+        work *= (double)c->group[i].count;
     bool suits = all_dense(c) && c->group[CON_K].count >= WIDE_LEAST &&
                  (c->nfolds == 1 || !is_exact(c));
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
         enum con_axis other = o->side == CON_M ? CON_N : CON_M;
-        suits &= c->group[other].count >= COPY_LEAST || contraction_is_direct(c, o) ||
-                 dtype_info(c->in->task->tensors[o->read->ref].dtype)->bytes == 1;
+        suits &= (c->group[other].count >= COPY_LEAST && work >= COPY_WORK) ||
+                 contraction_is_direct(c, o) || operand_bytes(c, o) == 1;
     }
     return suits;
+}
+
+static enum contraction_kind few_of(const struct briefing *b, int64_t tiles, int64_t k,
+                                    int64_t least) {
+    if (k > SHORT_SUM || least <= THIN || 2 * tiles > b->gpu->sms)
+        return CONTRACTION_FEW;
+    return 4 * tiles > b->gpu->sms ? CONTRACTION_FEW_SHORT : CONTRACTION_FEW_SMALL;
 }
 
 static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
@@ -76,11 +95,10 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
         return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
     bool few = tiles < b->gpu->sms;
     if ((few || least < WIDE_LEAST) && gpu_capability(b->gpu) >= 90 && suits_groups(c))
-        return 2 * tiles <= b->gpu->sms && k <= SHORT_SUM && least > THIN ? CONTRACTION_FEW_SHORT
-                                                                          : CONTRACTION_FEW;
+        return few ? few_of(b, tiles, k, least) : n < TILE ? CONTRACTION_FEW : CONTRACTION_WIDE;
     if (few && k > LONG_SUM && batch == 1)
         return least <= THIN ? CONTRACTION_SPLIT_THIN : CONTRACTION_SPLIT;
-    bool wide = least >= WIDE_LEAST && all_dense(c);
+    bool wide = !few && least >= WIDE_LEAST && all_dense(c);
     if (wide && k >= WIDE_LEAST && !is_exact(c))
         return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
     if (wide && k >= EXACT_SUM && c->nfolds == 1 && is_exact(c))
@@ -106,10 +124,9 @@ static int64_t parts_for(const struct briefing *b, const struct contraction *c,
             tile_n = strategy_get(b->catalogue, s, "tile-n");
     int64_t blocks = c->group[CON_BATCH].count * ((c->group[CON_M].count + tile_m - 1) / tile_m) *
                      ((c->group[CON_N].count + tile_n - 1) / tile_n);
-    int64_t most = groups ? b->gpu->sms : 2 * b->gpu->sms, shortest = groups ? LONG_SUM : 256,
-            parts = 1;
-    while (parts < 64 && 2 * parts * blocks <= most &&
-           2 * parts * shortest <= c->group[CON_K].count)
+    int64_t shared = groups ? 1 : TILE * TILE / (tile_m * tile_n), parts = 1; /* blocks an SM has */
+    while (parts < 64 && 2 * parts * blocks <= shared * b->gpu->sms &&
+           2 * parts * PART <= c->group[CON_K].count)
         parts *= 2;
     return parts;
 }
@@ -122,6 +139,7 @@ int64_t contraction_fitting(const struct briefing *b, const struct step *st,
     BUG_IF(!matched);
     int64_t v = strcmp(decision, "tile-m") == 0   ? tile_for(c->group[CON_M].count)
                 : strcmp(decision, "tile-n") == 0 ? tile_for(c->group[CON_N].count)
+                : strcmp(decision, "tile-k") == 0 ? (are_half(c) ? 64 : 32)
                                                   : parts_for(b, c, s);
     arena_free(a);
     return v;

@@ -14,7 +14,8 @@ enum contraction_kind {
     CONTRACTION_GAPS_THIN, /* a transposed convolution with a stride, one side of at most 32 */
     CONTRACTION_GAPS,      /* … larger */
     CONTRACTION_FEW,       /* dense, of a type that warp groups multiply, but tiles for few SMs */
-    CONTRACTION_FEW_SHORT, /* … with sums too short to be shared */
+    CONTRACTION_FEW_SHORT, /* … and sums that are not long */
+    CONTRACTION_FEW_SMALL, /* … and few tiles even when they are small */
     CONTRACTION_SPLIT,     /* few tiles, long sums, for warps: several blocks share each */
     CONTRACTION_SPLIT_THIN, /* … one side of at most 64 */
     CONTRACTION_THIN,      /* one side of at most 32 */
@@ -25,8 +26,8 @@ enum contraction_kind {
 enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st);
 
 /* A value that the opening leaves to the shape: of tile-m and tile-n the least that covers the side,
- * at most 128; of split-k the parts that give each SM a block (of warp groups) or two, unless sums
- * become too short, for the path and the tiles that the strategy has already. */
+ * at most 128; of tile-k rows of 128 bytes; of split-k the parts that give every SM its blocks,
+ * unless sums become too short, for the path and the tiles that the strategy has already. */
 int64_t contraction_fitting(const struct briefing *b, const struct step *st,
                             const struct strategy *s, const char *decision);
 

@@ -94,6 +94,7 @@ CONTRACTION_IS(contraction_gaps_thin, CONTRACTION_GAPS_THIN)
 CONTRACTION_IS(contraction_gaps, CONTRACTION_GAPS)
 CONTRACTION_IS(contraction_few, CONTRACTION_FEW)
 CONTRACTION_IS(contraction_few_short, CONTRACTION_FEW_SHORT)
+CONTRACTION_IS(contraction_few_small, CONTRACTION_FEW_SMALL)
 CONTRACTION_IS(contraction_split, CONTRACTION_SPLIT)
 CONTRACTION_IS(contraction_split_thin, CONTRACTION_SPLIT_THIN)
 CONTRACTION_IS(contraction_thin, CONTRACTION_THIN)
@@ -104,7 +105,7 @@ CONTRACTION_IS(contraction_small, CONTRACTION_SMALL)
 static const struct opening openings[] = {
     /* contraction: tensor cores fed without a pause */
     {"contraction", 0, contraction_wide,
-     "tensor-path=2 tile-m=128 tile-n=256 tile-k=64 stages=4 raster=8 pack=1",
+     "tensor-path=2 tile-m=* tile-n=256 stages=4 raster=8 pack=1",
      "warp groups on tiles of 128 x 256, four on their way"},
     {"contraction", 0, contraction_wide,
      "tensor-path=2 tile-m=128 tile-n=128 tile-k=64 stages=4 raster=8 pack=1",
@@ -156,17 +157,23 @@ static const struct opening openings[] = {
      "warp groups on small tiles for all SMs"},
     {"contraction", 0, contraction_few_short,
      "tensor-path=2 tile-m=64 tile-n=64 stages=4 raster=8 pack=1", "smaller ones"},
+    {"contraction", 0, contraction_few_small,
+     "tensor-path=2 tile-m=64 tile-n=64 stages=4 raster=8 split-k=* pack=1",
+     "warp groups on tiles of 64 x 64"},
+    {"contraction", 0, contraction_few_small,
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=* warps=4 stages=3 pack=1",
+     "warps instead of warp groups"},
     {"contraction", 0, contraction_split,
-     "tensor-path=1 tile-m=128 tile-n=128 tile-k=32 warps=8 stages=3 split-k=* pack=1",
+     "tensor-path=1 tile-m=64 tile-n=128 tile-k=* warps=4 stages=3 split-k=* pack=1",
      "blocks share each tile's sums, two an SM"},
     {"contraction", 0, contraction_split,
-     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 split-k=* pack=1",
-     "smaller tiles, fewer parts of each sum"},
+     "tensor-path=1 tile-m=128 tile-n=128 tile-k=* warps=8 stages=3 split-k=* pack=1",
+     "larger tiles, more parts of each sum"},
     {"contraction", 0, contraction_split_thin,
-     "tensor-path=1 tile-m=* tile-n=* tile-k=32 warps=4 stages=3 split-k=* pack=1",
+     "tensor-path=1 tile-m=* tile-n=* tile-k=* warps=4 stages=3 split-k=* pack=1",
      "blocks share the sums of tiles as thin as the matrix"},
     {"contraction", 0, contraction_split_thin,
-     "tensor-path=1 tile-m=64 tile-n=64 tile-k=32 warps=4 stages=3 split-k=* pack=1",
+     "tensor-path=1 tile-m=64 tile-n=64 tile-k=* warps=4 stages=3 split-k=* pack=1",
      "square tiles"},
     {"contraction", 0, contraction_thin,
      "tensor-path=1 tile-m=32 tile-n=128 tile-k=32 warps=4 stages=3 pack=1",

@@ -1,0 +1,134 @@
+/* What the planner tries first: by the shape of a product, and on GPUs that have less than an H200. */
+#include "writing.h"
+
+struct planned {
+    struct strategy first;
+    bool ok;
+};
+
+static void on_plan(void *ctx, const struct strategy *s, size_t n, str reason,
+                    const struct err *e) {
+    struct planned *p = ctx;
+    (void)reason;
+    p->ok = !e && n > 0;
+    if (p->ok)
+        p->first = s[0];
+}
+
+static bool first_of(const char *task, const char *gpu, struct briefing *b, struct strategy *out) {
+    struct planned p = {.ok = false};
+    if (!brief_for(task, gpu, b))
+        return false;
+    expert.plan(expert.self, b, 8, rng_stream(1, S("plan")), on_plan, &p);
+    *out = p.first;
+    return p.ok;
+}
+
+#define PRODUCT(m, n, k, type, class, b, at)                                                       \
+    "dim M = " m ", N = " n ", K = " k "\nin A[M,K] : " type " ~ normal(0,1)\nin B[" b "] : " type  \
+    " ~ normal(0,1)\nout C[M,N] : " type "\nC[i,j] = sum(k) A[i,k] * B[" at "]\naccuracy " class   \
+    "\n"
+#define BF16(m, n, k)      PRODUCT(m, n, k, "bf16", "bf16", "N,K", "j,k")
+#define BF16_LIES(m, n, k) PRODUCT(m, n, k, "bf16", "bf16", "K,N", "k,j")
+#define TF32(m, n, k)      PRODUCT(m, n, k, "f32", "tf32", "K,N", "k,j")
+#define FP32(m, n, k)      PRODUCT(m, n, k, "f32", "fp32", "K,N", "k,j")
+
+/* Measured on an H200, docs/results/2026-11-16-products-h200.md. */
+static const struct {
+    const char *name, *gpu, *task;
+    int path, m, n, split;
+} products[] = {
+    {"large", "h200", BF16("4096", "4096", "4096"), 2, 128, 256, 1},
+    {"one tile an SM", "h200", BF16("256", "8192", "8192"), 2, 128, 128, 1},
+    {"few tiles, long", "h200", BF16("512", "512", "8192"), 2, 128, 128, 8},
+    {"few tiles, not long", "h200", BF16("1024", "1024", "1024"), 2, 64, 128, 1},
+    {"fewer", "h200", BF16("512", "512", "512"), 2, 64, 64, 1},
+    {"few rows", "h200", BF16("16", "8192", "8192"), 2, 32, 128, 2},
+    {"few columns", "h200", BF16("4096", "16", "4096"), 2, 128, 32, 4},
+    {"few rows, many tiles", "h200", BF16("64", "32768", "4096"), 2, 64, 256, 1},
+    {"a copy pays", "h200", BF16_LIES("1024", "1024", "4096"), 2, 128, 128, 2},
+    {"a copy does not", "h200", BF16_LIES("128", "4096", "4096"), 1, 64, 128, 4},
+    {"f32", "h200", TF32("1024", "1024", "8192"), 2, 128, 128, 2},
+    {"f32, small", "h200", TF32("512", "512", "512"), 1, 64, 64, 1},
+    {"f32, few rows", "h200", TF32("16", "4096", "4096"), 1, 32, 128, 8},
+    {"fp32", "h200", FP32("1024", "1024", "4096"), 2, 128, 128, 2},
+    {"very long", "h200", FP32("256", "256", "524288"), 1, 64, 128, 32},
+    {"before Hopper", "a100", BF16("4096", "4096", "4096"), 1, 128, 128, 1},
+    {"before Hopper, fp32", "rtx4090", FP32("4096", "4096", "4096"), 1, 128, 128, 1},
+    {"before Hopper, few tiles", "a100", BF16("512", "512", "8192"), 1, 64, 128, 4},
+};
+
+static void test_products(void) {
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        struct briefing b;
+        struct strategy s;
+        CHECKF(first_of(products[i].task, products[i].gpu, &b, &s), "%s", products[i].name);
+        int64_t path = strategy_get(catalogue, &s, "tensor-path"),
+                m = strategy_get(catalogue, &s, "tile-m"), n = strategy_get(catalogue, &s, "tile-n"),
+                split = strategy_get(catalogue, &s, "split-k");
+        CHECKF(path == products[i].path && m == products[i].m && n == products[i].n &&
+                   split == products[i].split,
+               "%s: path %lld, %lld x %lld, %lld parts", products[i].name, (long long)path,
+               (long long)m, (long long)n, (long long)split);
+    }
+}
+
+#define ATTENTION(head)                                                                            \
+    "dim L = 512, D = " head "\nin q[L,D] : bf16 ~ normal(0,1)\nin k[L,D] : bf16 ~ normal(0,1)\n"  \
+    "in v[L,D] : bf16 ~ normal(0,1)\nout o[L,D] : bf16\n"                                          \
+    "let s[i,j] = 0.0625 * sum(d) q[i,d] * k[j,d]\n"                                               \
+    "let e[i,j] = exp(s[i,j] - max(l) s[i,l])\n"                                                   \
+    "o[i,d] = sum(j) e[i,j] / (sum(l) e[i,l]) * v[j,d]\naccuracy bf16\n"
+static const char *const hungry[] = {
+    BF16("512", "512", "512"),
+    FP32("500", "300", "700"),
+    ATTENTION("256"),
+    "dim R = 64, C = 60000\nin x[R,C] : f32 ~ normal(0,1)\nout y[R,C] : f32\n"
+    "let e[i,j] = exp(x[i,j] - max(k) x[i,k])\ny[i,j] = e[i,j] / sum(k) e[i,k]\n",
+    "dim R = 64, C = 30000\nin x[R,C] : f32 ~ normal(0,1)\nout y[R,C] : f32\n"
+    "y[i,j] = x[i,j] / sqrt(sum(k) x[i,k] * x[i,k])\n",
+};
+
+/* True: every launch is one that the GPU can make. */
+static bool fits_gpu(const struct briefing *b, str source, uint64_t *shared) {
+    struct candidate *c;
+    struct bound_plan plan;
+    bool fits = candidate_parse(S("kernel.cu"), source, b->inst->task, mem, &c, &err) &&
+                plan_bind(c, b->inst, mem, &plan, &err);
+    for (size_t i = 0; fits && i < plan.nlaunches; i++) {
+        *shared = plan.launches[i].shared > *shared ? plan.launches[i].shared : *shared;
+        fits = plan.launches[i].shared <= b->gpu->shared_block &&
+               (gpu_capability(b->gpu) >= 90 || plan.launches[i].cluster[0] == 1);
+    }
+    return fits;
+}
+
+static void test_gpus(void) {
+    enum { DRAWS = 60 };
+    for (size_t g = 0; g < gpu_count(); g++)
+        for (size_t t = 0; t < sizeof hungry / sizeof *hungry; t++) {
+            struct briefing b;
+            struct strategy s;
+            uint64_t shared = 0;
+            CHECKF(first_of(hungry[t], gpu_at(g)->name, &b, &s), "%s", err.text);
+            for (uint64_t i = 0; i < DRAWS; i++) {
+                str source = write_with(&b, &s);
+                CHECKF(source.n > 0 && fits_gpu(&b, source, &shared),
+                       "task %zu on %s, draw %d: %llu bytes", t, gpu_at(g)->name, (int)i,
+                       (unsigned long long)shared);
+                strategy_random(catalogue, &b.ground, rng_sub(rng_stream(2, S("gpus")), i), &s);
+            }
+            if (gpu_at(g) == gpu_find(S("h200")))
+                CHECKF(shared > 99 << 10, "task %zu is not hungry: %llu bytes", t,
+                       (unsigned long long)shared);
+        }
+}
+
+static const struct tap_case cases[] = {
+    {"products: path, tiles and parts by shape", test_products},
+    {"kernels fit the GPU they are written for", test_gpus},
+};
+
+int main(void) {
+    return writing_main(cases, sizeof cases / sizeof *cases);
+}
