@@ -1,4 +1,5 @@
-/* What the planner tries first: by the shape of a product, and on GPUs that have less than an H200. */
+/* What the planner tries first: by the shape of a product, and on GPUs that have less than an H200.
+ */
 #include "writing.h"
 
 struct planned {
@@ -25,9 +26,9 @@ static bool first_of(const char *task, const char *gpu, struct briefing *b, stru
 }
 
 #define PRODUCT(m, n, k, type, class, b, at)                                                       \
-    "dim M = " m ", N = " n ", K = " k "\nin A[M,K] : " type " ~ normal(0,1)\nin B[" b "] : " type  \
-    " ~ normal(0,1)\nout C[M,N] : " type "\nC[i,j] = sum(k) A[i,k] * B[" at "]\naccuracy " class   \
-    "\n"
+    "dim M = " m ", N = " n ", K = " k "\nin A[M,K] : " type " ~ normal(0,1)\nin B[" b "] : " type \
+    " ~ normal(0,1)\nout C[M,N] : " type "\nC[i,j] = sum(k) A[i,k] * B[" at                        \
+    "]\naccuracy " class "\n"
 #define BF16(m, n, k)      PRODUCT(m, n, k, "bf16", "bf16", "N,K", "j,k")
 #define BF16_LIES(m, n, k) PRODUCT(m, n, k, "bf16", "bf16", "K,N", "k,j")
 #define TF32(m, n, k)      PRODUCT(m, n, k, "f32", "tf32", "K,N", "k,j")
@@ -64,7 +65,8 @@ static void test_products(void) {
         struct strategy s;
         CHECKF(first_of(products[i].task, products[i].gpu, &b, &s), "%s", products[i].name);
         int64_t path = strategy_get(catalogue, &s, "tensor-path"),
-                m = strategy_get(catalogue, &s, "tile-m"), n = strategy_get(catalogue, &s, "tile-n"),
+                m = strategy_get(catalogue, &s, "tile-m"),
+                n = strategy_get(catalogue, &s, "tile-n"),
                 split = strategy_get(catalogue, &s, "split-k");
         CHECKF(path == products[i].path && m == products[i].m && n == products[i].n &&
                    split == products[i].split,

@@ -348,8 +348,8 @@ static void put_plan(struct writer *w) {
     sheet_require(sh, "%.*s <= %d", STR_ARG(size), w->dim);
     sheet_require(sh, "%.*s <= 65535", STR_ARG(batches));
     sheet_step(sh, "launch %.*s<<<[ceil_div(%.*s, %d), %.*s], %d, %d>>>(%.*s)", STR_ARG(w->k.name),
-               STR_ARG(rows), w->rows, STR_ARG(batches), 2 * w->rows,
-               (int)shared_bytes(w), STR_ARG(scope_args(&w->k)));
+               STR_ARG(rows), w->rows, STR_ARG(batches), 2 * w->rows, (int)shared_bytes(w),
+               STR_ARG(scope_args(&w->k)));
     sheet_note(sh, "attention: %d queries a block, %d keys a step, %d steps in flight", w->rows,
                w->keys, w->stages);
     const struct used all[] = {

@@ -1,18 +1,20 @@
 /* The family of matrix products: what it takes, and the order in which a step is written.
  *
  * Decisions, and what to choose for them (the numbers are the instance's):
- *   tensor-path  2 (wgmma) for 16-bit operands, and for f32 ones in class tf32, where m and n are
- *                at least 256, k at least 256 and both operands dense: one tile an SM or more;
- *                1 (mma.sync) for class fp32, for convolutions and for what is smaller;
- *                0 only for products of a few thousand results with k below 16
+ *   tensor-path  2 (wgmma) for dense operands and k of at least 256. It reads rows along k of
+ *                16-bit numbers; others are copied first, which pays where 384 rows share the copy
+ *                and m * n * k is over 5e8. 1 (mma.sync) for convolutions, for what is smaller and
+ *                before Hopper; 0 only for products of a few thousand results with k below 16
  *   tile-m/n     path 1: 128 x 128; 64 x 64 where that gives fewer than two tiles an SM; a side
  *                shorter than its tile takes the next power of two above it (64 channels: 64 x 128)
- *                path 2: 128 x 256, 128 x 128 for two folds, for k over 4,096, or for few tiles
+ *                path 2: 128 x 256; 128 x 128 for two folds; with fewer tiles than SMs 128 x 128
+ *                and parts of k where k is over 2,048, else 64 x 128, or 64 x 64 if that is enough
  *   tile-k       path 1: 32 for f32, 64 for 16-bit operands; 16 where k is shorter than 32
  *   warps        8; 4 for 64 x 64 and less
  *   stages       3 for f32 on path 1 (37 KB a stage), 4 for 16-bit and on path 2
- *   split-k      so many that tiles * split is about two an SM, when tiles alone are fewer than one
- *                an SM and k is over 1,024 (level-1 problem 6: 4 tiles, k = 524,288: 64)
+ *   split-k      with fewer tiles than SMs, as many as give every SM a block, on path 1 a block
+ *                of 128 x 128 or two of 64 x 128, but none shorter than 512 (level-1 problem 6: 8
+ *                tiles, 32 parts)
  *   raster       8
  *   skip         1
  *   pack         1 where an operand cannot be loaded by rows and its copy is small beside the work:

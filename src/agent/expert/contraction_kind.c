@@ -67,8 +67,8 @@ static bool suits_groups(const struct contraction *c) {
     double work = 1;
     for (size_t i = 0; i < CON_AXES; i++)
         work *= (double)c->group[i].count;
-    bool suits = all_dense(c) && c->group[CON_K].count >= WIDE_LEAST &&
-                 (c->nfolds == 1 || !is_exact(c));
+    bool suits =
+        all_dense(c) && c->group[CON_K].count >= WIDE_LEAST && (c->nfolds == 1 || !is_exact(c));
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
         enum con_axis other = o->side == CON_M ? CON_N : CON_M;
@@ -95,7 +95,10 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
         return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
     bool few = tiles < b->gpu->sms;
     if ((few || least < WIDE_LEAST) && gpu_capability(b->gpu) >= 90 && suits_groups(c))
-        return few ? few_of(b, tiles, k, least) : n < TILE ? CONTRACTION_FEW : CONTRACTION_WIDE;
+        return few              ? few_of(b, tiles, k, least)
+               : n < TILE       ? CONTRACTION_FEW
+               : c->nfolds == 1 ? CONTRACTION_WIDE
+                                : CONTRACTION_PAIR;
     if (few && k > LONG_SUM && batch == 1)
         return least <= THIN ? CONTRACTION_SPLIT_THIN : CONTRACTION_SPLIT;
     bool wide = !few && least >= WIDE_LEAST && all_dense(c);

@@ -401,9 +401,8 @@ void opening_put(const struct briefing *b, const struct step *st, const struct o
     struct opening_value v;
     while (next_value(&rest, &v)) {
         if (v.open)
-            v.number = strcmp(v.name, "vector-width") == 0
-                           ? widest(b)
-                           : contraction_fitting(b, st, s, v.name);
+            v.number = strcmp(v.name, "vector-width") == 0 ? widest(b)
+                                                           : contraction_fitting(b, st, s, v.name);
         strategy_put(b->catalogue, s, v.name, v.number);
     }
 }
