@@ -2,7 +2,7 @@
  *
  * Decisions, and what to choose for them (the numbers are the instance's):
  *   tensor-path  2 (wgmma) for dense operands and k of at least 256. It reads rows along k of
- *                16-bit numbers; others are copied first, which pays where 384 rows share the copy
+ *                16-bit numbers; others are copied first, which pays where 288 rows share the copy
  *                and m * n * k is over 5e8. 1 (mma.sync) for convolutions, for what is smaller and
  *                before Hopper; 0 only for products of a few thousand results with k below 16
  *   tile-m/n     path 1: 128 x 128; 64 x 64 where that gives fewer than two tiles an SM; a side

@@ -10,7 +10,7 @@ enum {
     SHORT_SUM = 2048, /* smaller tiles are better than shared ones */
     THIN = 64,
     PART = 512,       /* of k: less is not worth a second kernel */
-    COPY_LEAST = 384, /* rows that share a copy, so that it pays */
+    COPY_LEAST = 288, /* rows that share a copy, so that it pays */
 };
 #define COPY_WORK 5e8 /* products that make up for the kernels that copy */
 
