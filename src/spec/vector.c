@@ -177,7 +177,8 @@ WIDE static bool any_above(const double *e, double limit, size_t n) {
 }
 
 /* A function that is steepest at 0 and flat far from it: where its argument is not known well, its
- * slope there says nothing of what it is nearer to 0, and the change over that distance counts. */
+ * slope there says nothing of what it is nearer to 0, and the change over that distance counts; a
+ * tenth more of it, since what a whole step is multiplied with is not exact either. */
 static void bend(const struct rules *r, struct reg *d, const struct reg *a, double (*f)(double),
                  size_t n) {
     double known = 0.1 / r->limits.worst;
@@ -187,7 +188,7 @@ static void bend(const struct rules *r, struct reg *d, const struct reg *a, doub
         if (!(a->e[l] > known * known) || isinf(a->e[l]))
             continue;
         double reach = r->limits.worst * sqrt(a->e[l]);
-        double change = (f(a->v[l] - copysign(reach, a->v[l])) - d->v[l]) / r->limits.worst;
+        double change = 1.1 * (f(a->v[l] - copysign(reach, a->v[l])) - d->v[l]) / r->limits.worst;
         d->e[l] = fmax(d->e[l], change * change);
     }
 }
