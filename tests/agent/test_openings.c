@@ -126,9 +126,26 @@ static void test_gpus(void) {
         }
 }
 
+/* Tensor cores before Hopper's cut off more of a sum. */
+static void test_chains(void) {
+    static const struct {
+        const char *gpu, *require;
+    } limits[] = {{"h200", "//! require K <= 4096\n"}, {"a100", "//! require K <= 1024\n"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct briefing b;
+        struct strategy s;
+        CHECK(brief_for(TF32("64", "64", "512"), limits[i].gpu, &b));
+        strategy_fallback(catalogue, &b.ground, &s);
+        CHECK(strategy_put(catalogue, &s, "tensor-path", 1));
+        str source = write_with(&b, &s);
+        CHECKF(str_find(source, str_view(limits[i].require)) < source.n, "%s", limits[i].gpu);
+    }
+}
+
 static const struct tap_case cases[] = {
     {"products: path, tiles and parts by shape", test_products},
     {"kernels fit the GPU they are written for", test_gpus},
+    {"sums are as long as its tensor cores allow", test_chains},
 };
 
 int main(void) {

@@ -111,6 +111,7 @@ struct con_config {
     enum con_path path;
     int tile_m, tile_n, tile_k, warps_m, warps_n, stages, split, raster;
     int threads;
+    int chain;   /* of k, in one accumulator */
     int promote; /* tiles of k after which accumulators are added to fp32 registers; 0: never */
     bool swizzle;
     bool pack;      /* operands that cannot be loaded by rows are copied first */

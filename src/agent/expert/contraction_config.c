@@ -3,9 +3,10 @@
 #include "spec/pattern.h"
 
 enum {
-    RESULTS_MOST = 128, /* accumulators of a thread, those of promotion included */
-    CHAIN_MOST = 4096,  /* of k, in a tensor core or one chain of FMAs; longer: by halves */
-    CHAIN_EXACT = 32,   /* of k in a tensor core, class fp32 */
+    RESULTS_MOST = 128,  /* accumulators of a thread, those of promotion included */
+    CHAIN_MOST = 4096,   /* of k, in a tensor core or one chain of FMAs; longer: by halves */
+    CHAIN_AMPERE = 1024, /* tensor cores before Hopper's cut off more */
+    CHAIN_EXACT = 32,    /* of k in a tensor core, class fp32 */
     CHAIN_SIMT = 512,
     PACK_MOST = 2,
     PARTS_MOST = 1 << 30, /* bytes */
@@ -231,9 +232,9 @@ static void set_threads(struct con_config *g, int warps) {
 /* A chain is as long as the instance's k only where the plan says so (contraction_chain). */
 static int promotion(const struct contraction *c, const struct con_config *g) {
     bool exact = c->in->task->accuracy == ACCURACY_FP32 && g->path != CON_SIMT;
-    int chain = g->path == CON_SIMT ? CHAIN_SIMT : exact ? CHAIN_EXACT : CHAIN_MOST / 2;
+    int chain = g->path == CON_SIMT ? CHAIN_SIMT : exact ? CHAIN_EXACT : g->chain / 2;
     bool fixed = c->group[CON_K].total->kind == EXPR_NUMBER;
-    if (c->group[CON_K].count <= (exact ? CHAIN_EXACT : CHAIN_MOST) && (fixed || !exact))
+    if (c->group[CON_K].count <= (exact ? CHAIN_EXACT : g->chain) && (fixed || !exact))
         return 0;
     return chain > g->tile_k ? chain / g->tile_k : 1;
 }
@@ -243,7 +244,7 @@ size_t contraction_alignment(const struct con_config *g) {
 }
 
 int64_t contraction_chain(const struct con_config *g) {
-    return g->promote ? 0 : CHAIN_MOST;
+    return g->promote ? 0 : g->chain;
 }
 
 /* A side whose elements are loaded one by one has a thread for each of them. */
@@ -287,6 +288,8 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
                    can_pack(c, CON_M) && can_pack(c, CON_N);
     if (g->warpgroup && g->path == CON_TF32X3)
         g->path = CON_BF16X6;
+    g->chain =
+        g->path == CON_SIMT || gpu_capability(sh->briefing->gpu) >= 90 ? CHAIN_MOST : CHAIN_AMPERE;
     g->parts = g->path == CON_BF16X6 ? 3 : 1;
     g->element = g->path == CON_F16 || g->path == CON_BF16 || g->path == CON_BF16X6 ? 2 : 4;
     if (g->warpgroup)
