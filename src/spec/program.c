@@ -20,7 +20,8 @@ struct rules rules_of(enum accuracy a) {
      * twice over by the limits: 0.06·K units of 2^-24 of a positive sum, where running sums are
      * half of the whole on average. A chain of mma.sync.tf32 over K = 4,096 has 0.11·K in the root
      * mean square on uniform data, its operands' rounding included, and comes to 0.93 of the limit
-     * on sorted ones. Truncated operands come to 2.3 of it over K = 65,536: there is no more room. */
+     * on sorted ones. Truncated operands come to 2.3 of it over K = 65,536: there is no more room.
+     */
     r.operand2 = accuracy_unit(a) * accuracy_unit(a) / 3;
     r.truncation = 2 * 0.06 * 0x1p-24;
     return r;
