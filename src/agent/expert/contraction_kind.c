@@ -127,8 +127,8 @@ static int64_t parts_for(const struct briefing *b, const struct contraction *c,
             tile_n = strategy_get(b->catalogue, s, "tile-n");
     int64_t blocks = c->group[CON_BATCH].count * ((c->group[CON_M].count + tile_m - 1) / tile_m) *
                      ((c->group[CON_N].count + tile_n - 1) / tile_n);
-    int64_t shared = groups ? 1 : TILE * TILE / (tile_m * tile_n), parts = 1; /* blocks an SM has */
-    while (parts < 64 && 2 * parts * blocks <= shared * b->gpu->sms &&
+    int64_t held = groups ? 1 : TILE * TILE / (tile_m * tile_n), parts = 1; /* held: by an SM */
+    while (parts < 64 && 2 * parts * blocks <= held * b->gpu->sms &&
            2 * parts * PART <= c->group[CON_K].count)
         parts *= 2;
     return parts;
