@@ -554,6 +554,8 @@ static const struct construct {
      "out b[N,M] : bool\n"
      "out s[2,M] : f32\n"
      "out u[N,M] : f32\n"
+     "out v[N,M] : f32\n"
+     "out t[N,M] : f32\n"
      "y[i,j] = tanh(x[i,j] * 1.5) * x[i,j]\n"
      "h[i,j] = exp(pad(x[i,j-1], 0.5))\n"
      "z[i,j] = x[i,j] * x[i,j] + n[i,j]\n"
@@ -562,6 +564,8 @@ static const struct construct {
      "s[0,j] = x[0,j] * 2\n"
      "s[1,j] = sum(i) x[i,j]\n"
      "u[i,j] = sqrt(x[i,j] * 1.1 - x[i,j] * 1.1 + maximum(n[i,j] + 8, 0))\n" /* may be undefined */
+     "v[i,j] = x[i,j] * sigmoid((x[i,j] * 1.1 - x[i,j] * 1.1) * 1e8 - 20)\n" /* either end */
+     "t[i,j] = tanh((x[i,j] * 1.1 - x[i,j] * 1.1) * 1e8 - 20)\n"
      "w[i,j] = w[i,j] * 2 + x[i,j]\n",
      (size_t)1 << 30, true},
     {"scans, pieces, pads, doubtful guards; nothing kept",
