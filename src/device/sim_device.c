@@ -14,6 +14,7 @@
 #include "spec/data.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,8 +38,11 @@ struct server {
     struct arena *module_arena; /* of the loaded candidate */
     struct ptx_module *module;
     struct sim_program **programs; /* by entry; NULL until first launched */
-    uint64_t bytes;                /* of the buffers at hand */
-    unsigned checks;               /* of enum sim_check */
+    /* By entry, sim_places bytes each: what became of choices at the task's own shape, and in runs
+     * that are judged. `covering` is the one that is added to; NULL: neither. */
+    uint8_t **own, **judged, **covering;
+    uint64_t bytes;  /* of the buffers at hand */
+    unsigned checks; /* of enum sim_check */
     struct sim_findings findings;
     struct buffers buffers;
 };
@@ -49,7 +53,9 @@ struct answer {
     json *counters; /* array, or NULL */
     json *lines;    /* array, or NULL: not wanted */
     json *findings; /* of the checkers, or NULL */
-    size_t at;      /* the run it is about */
+    json *more;     /* further members, or NULL */
+    struct buf *blob;
+    size_t at; /* the run it is about */
 };
 
 static bool refuse(struct answer *out, enum verdict v) {
@@ -79,7 +85,40 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
     if (!ptx_parse(arena_str(s->module_arena, f->blob), s->module_arena, &s->module, &out->why))
         return refuse(out, VERDICT_UNSUPPORTED);
     s->programs = arena_array(s->module_arena, struct sim_program *, s->module->nentries);
+    s->own = arena_array(s->module_arena, uint8_t *, s->module->nentries);
+    s->judged = arena_array(s->module_arena, uint8_t *, s->module->nentries);
+    s->covering = NULL;
     return true;
+}
+
+/* ---- coverage ---- */
+
+#define MISSING_KEPT 12
+
+/* Outcomes of the task's own shape that no judged run has had: {"uncovered": how many, "missing":
+ * the first of them in words}. */
+static json *coverage_json(const struct server *s) {
+    json *out = json_object(), *missing = json_array();
+    int64_t n = 0;
+    char text[160], last[160] = "";
+    for (size_t i = 0; i < s->module->nentries; i++)
+        for (size_t k = 0; s->programs[i] && k < sim_places(s->programs[i]); k++)
+            for (uint8_t left = s->own[i][k] & (uint8_t)~s->judged[i][k]; left; left &= left - 1) {
+                sim_place_text(s->programs[i], k, left & (uint8_t)-left, text, sizeof text);
+                n++;
+                if (json_len(missing) < MISSING_KEPT && strcmp(text, last) != 0)
+                    json_push(missing, json_string(str_view(text)));
+                memcpy(last, text, sizeof last);
+            }
+    json_set_i64(out, "uncovered", n);
+    json_set(out, "missing", missing);
+    return out;
+}
+
+static void answer_coverage(const struct server *s, struct answer *out) {
+    if (!out->more)
+        out->more = json_object();
+    json_set(out->more, "coverage", coverage_json(s));
 }
 
 /* ---- launches ---- */
@@ -87,10 +126,15 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
 static const struct sim_program *find_program(struct server *s, const struct ptx_entry *e,
                                               struct answer *out) {
     size_t i = (size_t)(e - s->module->entries);
-    if (!s->programs[i] && !sim_load(s->module, e, s->module_arena, &s->programs[i], &out->why)) {
+    if (s->programs[i])
+        return s->programs[i];
+    if (!sim_load(s->module, e, s->module_arena, &s->programs[i], &out->why)) {
         s->programs[i] = NULL;
         out->verdict = VERDICT_UNSUPPORTED;
+        return NULL;
     }
+    s->own[i] = arena_array(s->module_arena, uint8_t, sim_places(s->programs[i]));
+    s->judged[i] = arena_array(s->module_arena, uint8_t, sim_places(s->programs[i]));
     return s->programs[i];
 }
 
@@ -138,8 +182,16 @@ static uint64_t resident_ctas(const struct gpu *g, const struct bound_launch *l)
     return (uint64_t)g->sms * (uint64_t)(o.blocks_sm > 0 ? o.blocks_sm : 1);
 }
 
+/* How much of a launch is run. */
+struct extent {
+    uint64_t ctas;   /* about so many blocks; 0: all */
+    uint64_t key;    /* that they are drawn by; 0: spread evenly */
+    uint64_t budget; /* of warp instructions; 0: what no kernel with an end needs */
+};
+
 static bool run_launch(struct server *s, const struct bound_launch *l,
-                       const struct launch_memory *memory, uint64_t sample, struct answer *out) {
+                       const struct launch_memory *memory, const struct extent *extent,
+                       struct sim_result *result, struct answer *out) {
     const struct ptx_entry *e = ptx_find_entry(s->module, l->kernel);
     if (!e) {
         err_set(&out->why, ERR_NO, "kernel '%.*s' is not in the module", STR_ARG(l->kernel));
@@ -159,24 +211,26 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .params_size = size,
                                 .dynamic_shared = l->shared,
                                 .threads = s->threads,
-                                .sample_ctas = sample,
+                                .sample_ctas = extent->ctas,
+                                .sample_key = extent->key,
                                 .cooperative = l->cooperative,
                                 .resident_ctas = resident_ctas(s->gpu, l),
                                 .checks = s->checks,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
-                                .max_warp_instrs = budget_of(s, l)};
+                                .covered = s->covering ? s->covering[e - s->module->entries] : NULL,
+                                .max_warp_instrs =
+                                    extent->budget ? extent->budget : budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
         memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
-    struct sim_result result;
     s->findings.n = 0;
-    sim_run(s->machine, &launch, &result);
-    if (result.status != SIM_OK) {
-        err_set(&out->why, ERR_NO, "%s", result.fault.text);
-        return refuse(out, verdict_of(result.status));
+    sim_run(s->machine, &launch, result);
+    if (result->status != SIM_OK) {
+        err_set(&out->why, ERR_NO, "%s", result->fault.text);
+        return refuse(out, verdict_of(result->status));
     }
     if (s->checks && s->findings.n) {
         err_set(&out->why, ERR_NO, "%s", s->findings.list[0].text);
@@ -184,9 +238,9 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         return refuse(out, finding_verdict(s->findings.list[0].check));
     }
     if (out->counters)
-        json_push(out->counters, counters_to_json(&result.counters));
+        json_push(out->counters, counters_to_json(&result->counters));
     if (out->lines)
-        json_push(out->lines, lines_to_json(&result));
+        json_push(out->lines, lines_to_json(result));
     return true;
 }
 
@@ -247,18 +301,26 @@ static bool encode_maps(const struct bound_plan *p, const struct places *at,
     return true;
 }
 
+/* After each launch of a plan; NULL: nothing is to be done. */
+typedef void launch_done_fn(void *ctx, const struct sim_result *result);
+
 static bool run_plan(struct server *s, const struct bound_plan *p, const struct places *at,
-                     uint64_t sample, struct answer *out) {
+                     const struct extent *extent, launch_done_fn *done, void *ctx,
+                     struct answer *out) {
     _Alignas(128) uint8_t maps[PLAN_MAX_MAPS][TENSORMAP_BYTES];
     struct launch_memory memory = {at->tensors, at->workspaces,
                                    (const uint8_t(*)[TENSORMAP_BYTES])maps};
+    struct sim_result result;
     if (!encode_maps(p, at, maps, out))
         return false;
     for (size_t i = 0; i < p->nsteps; i++) {
         size_t k = p->steps[i].index;
-        if (p->steps[i].kind == PLAN_LAUNCH ? !run_launch(s, &p->launches[k], &memory, sample, out)
-                                            : !run_memset(s, &p->memsets[k], at, out))
+        bool launch = p->steps[i].kind == PLAN_LAUNCH;
+        if (launch ? !run_launch(s, &p->launches[k], &memory, extent, &result, out)
+                   : !run_memset(s, &p->memsets[k], at, out))
             return false;
+        if (launch && done)
+            done(ctx, &result);
     }
     return true;
 }
@@ -293,7 +355,7 @@ static bool room_for_workspaces(const struct bound_plan *p, struct answer *out) 
 /* Filled with what nobody expects, a page when it is touched: there is no memory behind it before.
  */
 static bool add_workspaces(struct server *s, const struct bound_plan *p, struct places *at,
-                           bool poison, struct answer *out) {
+                           bool noise, struct answer *out) {
     uint64_t key = 0;
     rng_secret(&key);
     struct rng r = rng_stream(key, S("workspace"));
@@ -312,7 +374,7 @@ static bool add_workspaces(struct server *s, const struct bound_plan *p, struct 
                                .host = map,
                                .size = bytes,
                                .undefined = true,
-                               .touch = poison ? touch_noise : touch_zeros,
+                               .touch = noise ? touch_noise : touch_zeros,
                                .touch_ctx = &at->noise[i]};
         at->workspaces[i] = sim_machine_add(s->machine, &b);
     }
@@ -363,7 +425,7 @@ static bool run_case(struct server *s, const json *tensors, const struct bound_p
     s->bytes = 0;
     sim_machine_clear(s->machine);
     bool ok = add_case(s, tensors, &at, &out->why) && add_workspaces(s, plan, &at, true, out) &&
-              run_plan(s, plan, &at, 0, out);
+              run_plan(s, plan, &at, &(struct extent){0}, NULL, NULL, out);
     sim_machine_clear(s->machine);
     free_workspaces(plan, &at);
     return ok;
@@ -374,7 +436,7 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
     const json *plans = json_get(f->head, "plans");
     struct bound_plan plan;
-    bool counted = false, checked = false, ok = true;
+    bool counted = false, checked = false, covers = false, ok = true;
     if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
     if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
@@ -383,7 +445,9 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     if (counted)
         out->counters = json_array();
     json_get_bool(f->head, "checked", &checked);
+    json_get_bool(f->head, "covers", &covers);
     s->checks = checked ? SIM_CHECK_ALL : 0;
+    s->covering = covers ? s->judged : NULL;
     for (size_t i = 0; ok && i < json_len(runs); i++) {
         int64_t at = -1;
         json_to_i64(json_at(json_at(runs, i), 0), &at);
@@ -391,90 +455,386 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
         out->at = i;
         ok = run_case(s, tensors, &plan, out);
     }
+    if (covers)
+        answer_coverage(s, out);
     return ok;
 }
+
+/* ---- the task's own shape, of which a part is run ---- */
 
 struct lazy_input {
     const struct inst *inst;
     const struct data_scale *scale;
+    enum data_kind kind;
+    uint64_t seed;
     size_t tensor;
 };
 
 static void touch_input(void *ctx, size_t offset, size_t n, void *dst) {
     const struct lazy_input *in = ctx;
     size_t item = dtype_info(in->inst->task->tensors[in->tensor].dtype)->bytes;
-    data_fill(in->inst, in->scale, in->tensor, DATA_STATED, 0, (int64_t)(offset / item),
+    data_fill(in->inst, in->scale, in->tensor, in->kind, in->seed, (int64_t)(offset / item),
               (int64_t)(n / item), dst);
 }
 
-/* Address space without memory behind it until it is touched: a 12 GB tensor of which a few CTAs
- * see a few pages costs those pages. */
-static bool add_lazy(struct server *s, const struct inst *in, const struct data_scale *scale,
-                     struct arena *a, void **maps, uint64_t *addresses, struct err *err) {
-    for (size_t i = 0; i < in->task->ntensors; i++) {
-        const struct tensor *t = &in->task->tensors[i];
-        size_t bytes = in->tensors[i].bytes;
-        if (!tensor_has_memory(t))
-            continue;
-        void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED)
-            return err_errno(err, ERR_ENV, "reserve %zu bytes for %.*s", bytes, STR_ARG(t->name));
-        maps[i] = p;
-        s->bytes += bytes;
-        struct sim_buffer b = {.name = t->name, .host = p, .size = bytes};
-        if (tensor_is_input(t)) {
-            struct lazy_input *lazy = arena_new_of(a, struct lazy_input);
-            *lazy = (struct lazy_input){in, scale, i};
-            b.read_only = !tensor_is_output(t);
-            b.touch = touch_input;
-            b.touch_ctx = lazy;
-        }
-        addresses[i] = sim_machine_add(s->machine, &b);
+/* An instance in address space that has no memory behind it until it is touched: of a 12 GB tensor
+ * of which a few blocks see a few pages there are those pages. */
+struct lazy {
+    struct inst *inst;
+    struct bound_plan plan;
+    struct data_scale scale;
+    enum data_kind kind;
+    uint64_t seed;
+    void *maps[TASK_MAX_TENSORS];
+    struct places at;
+    bool noisy; /* what nobody has written holds noise; otherwise zeros, so that counts repeat and
+                   blocks whose predecessors were not run stay in bounds */
+    struct rng noise;
+};
+
+static bool lazy_read(struct server *s, const struct frame *f, struct arena *a, struct lazy *z,
+                      struct err *err) {
+    struct binding *set;
+    size_t nset;
+    if (!s->task || !s->module)
+        return err_set(err, ERR_ENV, "bad message: measure or sample");
+    for (size_t i = 0; i < DATA_COUNT; i++)
+        z->scale.factor[i] = 1;
+    return plan_from_json(json_get(f->head, "plan"), a, &z->plan, err) &&
+           set_from_json(json_get(f->head, "set"), a, &set, &nset, err) &&
+           task_bind(s->task, set, nset, a, &z->inst, err);
+}
+
+static bool lazy_tensor(struct server *s, struct lazy *z, size_t i, struct arena *a,
+                        struct err *err) {
+    const struct tensor *t = &z->inst->task->tensors[i];
+    size_t bytes = z->inst->tensors[i].bytes;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (p == MAP_FAILED)
+        return err_errno(err, ERR_ENV, "reserve %zu bytes for %.*s", bytes, STR_ARG(t->name));
+    z->maps[i] = p;
+    s->bytes += bytes;
+    struct sim_buffer b = {.name = t->name,
+                           .host = p,
+                           .size = bytes,
+                           .result = tensor_is_output(t),
+                           .undefined = t->role == TENSOR_OUT};
+    if (tensor_is_input(t)) {
+        struct lazy_input *lazy = arena_new_of(a, struct lazy_input);
+        *lazy = (struct lazy_input){z->inst, &z->scale, z->kind, z->seed, i};
+        b.read_only = !tensor_is_output(t);
+        b.touch = touch_input;
+        b.touch_ctx = lazy;
+    } else {
+        b.touch = z->noisy ? touch_noise : touch_zeros;
+        b.touch_ctx = &z->noise;
     }
+    z->at.tensors[i] = sim_machine_add(s->machine, &b);
     return true;
 }
 
+static bool lazy_add(struct server *s, struct lazy *z, struct arena *a, struct answer *out) {
+    uint64_t key = 0;
+    rng_secret(&key);
+    z->noise = rng_stream(key, S("outputs"));
+    s->bytes = 0;
+    sim_machine_clear(s->machine);
+    for (size_t i = 0; i < z->inst->task->ntensors; i++)
+        if (tensor_has_memory(&z->inst->task->tensors[i]) && !lazy_tensor(s, z, i, a, &out->why))
+            return false;
+    return add_workspaces(s, &z->plan, &z->at, z->noisy, out);
+}
+
+static void lazy_free(struct server *s, struct lazy *z) {
+    sim_machine_clear(s->machine);
+    free_workspaces(&z->plan, &z->at);
+    for (size_t i = 0; z->inst && i < z->inst->task->ntensors; i++)
+        if (z->maps[i])
+            munmap(z->maps[i], z->inst->tensors[i].bytes);
+}
+
+/* ---- counting, and how much is stored ---- */
+
+/* How many distinct sectors all blocks together store to the outputs, and the standard error of
+ * that, from what some of them stored. Where those stored the same ones, so do others: if each
+ * sector is stored by k blocks of all, a share f of the blocks finds 1-(1-f)^k of them, which is
+ * 1-(1-f)^k over k·f of what it stores. */
+static void stored_by_all(const struct sim_stores *s, double *sectors, double *error) {
+    double f = (double)s->gangs / (double)s->gangs_total, mean = s->sum / (double)s->gangs;
+    double spread = s->squares / (double)s->gangs - mean * mean, all = (double)s->gangs_total;
+    double low = 1, high = 1e9, share = s->sum > 0 ? s->distinct / s->sum : 1;
+    for (int i = 0; i < 100 && f < 1; i++) {
+        double k = sqrt(low * high);
+        *(-expm1(k * log1p(-f)) / (k * f) > share ? &low : &high) = k;
+    }
+    *sectors = f < 1 ? mean * all / low : s->distinct;
+    *error = f < 1 ? all * sqrt(fmax(spread, 0) / (double)s->gangs) / low : 0;
+}
+
+struct storing {
+    double sectors, variance;
+    bool known; /* of all launches */
+};
+
+static void add_stores(void *ctx, const struct sim_result *r) {
+    struct storing *all = ctx;
+    double sectors, error;
+    if (!r->stores.gangs) {
+        all->known = false;
+        return;
+    }
+    stored_by_all(&r->stores, &sectors, &error);
+    all->sectors += sectors;
+    all->variance += error * error;
+}
+
+/* Clearly less than the outputs need: something is left unwritten. */
+static bool stores_enough(const struct lazy *z, const struct storing *got, struct answer *out) {
+    const double sector = 32, enough = 0.9, errors = 4;
+    double needed = 0;
+    for (size_t i = 0; i < z->inst->task->ntensors; i++)
+        if (z->inst->task->tensors[i].role == TENSOR_OUT)
+            needed += (double)z->inst->tensors[i].bytes / sector;
+    bool filled = false;
+    for (size_t i = 0; i < z->plan.nmemsets; i++)
+        filled |= z->plan.memsets[i].of == ARG_TENSOR;
+    if (!got->known || filled || got->sectors + errors * sqrt(got->variance) >= enough * needed)
+        return true;
+    err_set(&out->why, ERR_NO,
+            "at the task's own shape the blocks that were run store %.3g%% of what the outputs "
+            "need: elements are left unwritten, or some are written again and again",
+            100 * got->sectors / needed);
+    return refuse(out, VERDICT_UNWRITTEN);
+}
+
 static bool measure(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
-    void *maps[TASK_MAX_TENSORS] = {0};
-    struct places at = {0};
-    struct data_scale scale;
-    struct bound_plan plan;
-    struct binding *set;
-    struct inst *in;
-    size_t nset;
+    struct lazy z = {.kind = DATA_STATED};
+    struct storing stores = {.known = true};
     int64_t sample = 0;
-    bool lines = false;
+    bool lines = false, covers = false;
     json_get_i64(f->head, "sample_ctas", &sample);
     json_get_bool(f->head, "lines", &lines);
-    if (!s->task || !s->module)
-        return err_set(&out->why, ERR_ENV, "bad message: measure");
-    if (!plan_from_json(json_get(f->head, "plan"), a, &plan, &out->why) ||
-        !set_from_json(json_get(f->head, "set"), a, &set, &nset, &out->why) ||
-        !task_bind(s->task, set, nset, a, &in, &out->why))
+    json_get_bool(f->head, "covers", &covers);
+    if (!lazy_read(s, f, a, &z, &out->why))
         return false;
-    for (size_t i = 0; i < DATA_COUNT; i++)
-        scale.factor[i] = 1;
-    for (size_t i = 0; sample && i < plan.nmemsets; i++)
-        plan.memsets[i].count = 0; /* of a part of the blocks nothing else would be right either */
+    struct bound_plan plan = z.plan;
+    if (sample) { /* of a part of the blocks nothing else would be right either */
+        plan.memsets = arena_array(a, struct bound_memset, plan.nmemsets);
+        for (size_t i = 0; i < plan.nmemsets; i++) {
+            plan.memsets[i] = z.plan.memsets[i];
+            plan.memsets[i].count = 0;
+        }
+    }
     out->counters = json_array();
     out->lines = lines ? json_array() : NULL;
-    s->bytes = 0;
     s->checks = 0;
-    sim_machine_clear(s->machine);
-    bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
-              add_workspaces(s, &plan, &at, false, out);
-    ok = ok && run_plan(s, &plan, &at, (uint64_t)sample, out);
-    sim_machine_clear(s->machine);
-    free_workspaces(&plan, &at);
-    for (size_t i = 0; i < in->task->ntensors; i++)
-        if (maps[i])
-            munmap(maps[i], in->tensors[i].bytes);
+    s->covering = covers ? s->own : NULL;
+    bool ok = lazy_add(s, &z, a, out) &&
+              run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, add_stores,
+                       &stores, out) &&
+              (!covers || stores_enough(&z, &stores, out));
+    lazy_free(s, &z);
+    if (covers)
+        answer_coverage(s, out);
+    return ok;
+}
+
+/* ---- judging a part ---- */
+
+#define PART_ELEMENTS  64           /* of a part, at most, along the last dimension */
+#define PRODUCER_BYTES (1ull << 30) /* of all tensors: beyond, no launch is run whole */
+
+/* Blocks of the task's own shape, drawn by a key, under the checkers, on data that the judge can
+ * make as well; parts of what they store are handed on to it. Launches before the last one make
+ * what it reads, so they are run whole where that is not too much. */
+struct sampling {
+    struct server *s;
+    struct lazy z;
+    struct extent extent;
+    uint64_t producer_budget;
+    int64_t nparts;  /* of a tensor, at most */
+    bool incomplete; /* a launch before this one was run in part */
+    json *parts[TASK_MAX_TENSORS];
+    struct buf contents[TASK_MAX_TENSORS];
+    json *unjudged;
+    uint64_t ctas, ctas_total;
+    struct rng draw;
+};
+
+static void set_unjudged(struct sampling *p, const struct bound_launch *l, const char *why) {
+    char text[256];
+    snprintf(text, sizeof text, "kernel %.*s: %s", STR_ARG(l->kernel), why);
+    json_push(p->unjudged, json_string(str_view(text)));
+}
+
+/* Elements of a tensor, as stretches of its memory that were stored. */
+struct stretches {
+    const struct sampling *p;
+    size_t tensor, item;
+    uint64_t end;
+    int64_t first, count; /* of the stretch at hand, in elements */
+};
+
+static bool stretch_next(struct stretches *t) {
+    uint64_t first;
+    do {
+        if (!sim_machine_stored(t->p->s->machine, t->p->z.at.tensors[t->tensor], &first, &t->end))
+            return false;
+        t->first = (int64_t)((first + t->item - 1) / t->item);
+        t->count = (int64_t)(t->end / t->item) - t->first;
+    } while (t->count <= 0);
+    return true;
+}
+
+static void add_part(struct sampling *p, const struct stretches *t, int64_t from) {
+    const struct inst *in = p->z.inst;
+    const struct tensor *tensor = &in->task->tensors[t->tensor];
+    const struct bound_tensor *b = &in->tensors[t->tensor];
+    json *part = json_object(), *lo = json_array(), *n = json_array();
+    int64_t row = tensor->rank ? b->extent[tensor->rank - 1] : 1;
+    int64_t count = t->first + t->count - from, rest = row - from % row;
+    count = count < rest ? count : rest;
+    count = count < PART_ELEMENTS ? count : PART_ELEMENTS;
+    for (size_t d = 0; d < tensor->rank; d++) {
+        json_push_i64(lo, from / b->stride[d] % b->extent[d]);
+        json_push_i64(n, d + 1 == tensor->rank ? count : 1);
+    }
+    json_set_i64(part, "tensor", (int64_t)t->tensor);
+    json_set(part, "lo", lo);
+    json_set(part, "n", n);
+    json_push(p->parts[t->tensor], part);
+    buf_puts(&p->contents[t->tensor],
+             (str){(char *)p->z.maps[t->tensor] + (size_t)from * t->item, (size_t)count * t->item});
+}
+
+/* The place of part i among so many elements: the first, then one drawn from each stretch of equal
+ * length. */
+static int64_t part_place(const struct sampling *p, size_t tensor, int64_t i, int64_t elements) {
+    int64_t low = elements / p->nparts * i, room = elements / p->nparts;
+    if (!room)
+        return i;
+    return low +
+           (i ? (int64_t)rng_below(rng_sub(p->draw, tensor), (uint64_t)i, (uint64_t)room) : 0);
+}
+
+/* Parts of what the last launch stored to a tensor. What an earlier launch stored there was not the
+ * end of it. */
+static void take_parts(struct sampling *p, size_t tensor) {
+    const struct inst *in = p->z.inst;
+    struct stretches t = {p, tensor, dtype_info(in->task->tensors[tensor].dtype)->bytes, 0, 0, 0};
+    int64_t elements = 0, before = 0, i = 0;
+    while (stretch_next(&t))
+        elements += t.count;
+    if (!elements)
+        return;
+    json_free(p->parts[tensor]);
+    p->parts[tensor] = json_array();
+    buf_clear(&p->contents[tensor]);
+    for (t.end = 0; i < p->nparts && stretch_next(&t); before += t.count)
+        for (; i < p->nparts && part_place(p, tensor, i, elements) < before + t.count; i++)
+            add_part(p, &t, t.first + part_place(p, tensor, i, elements) - before);
+}
+
+/* False: it is refused. */
+static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool final,
+                          const struct launch_memory *memory, struct answer *out) {
+    struct server *s = p->s;
+    bool whole = !final && s->bytes <= PRODUCER_BYTES;
+    struct extent extent = whole ? (struct extent){.budget = p->producer_budget} : p->extent;
+    struct sim_result result;
+    s->checks = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
+    bool ok = run_launch(s, l, memory, &extent, &result, out), lacks = false;
+    for (size_t i = 0; p->incomplete && i < s->findings.n; i++)
+        lacks |= s->findings.list[i].of_buffer;
+    if (lacks)
+        set_unjudged(p, l, "reads what blocks that were not run would have made");
+    else if (!ok && result.status == SIM_BUDGET)
+        set_unjudged(p, l, "too much to run in part");
+    else if (!ok)
+        return false;
+    if (!ok) { /* it is the simulator's limit, not the kernel's fault */
+        json_free(out->findings);
+        out->findings = NULL;
+        out->verdict = VERDICT_ACCEPTED;
+        out->why = (struct err){0};
+        return true;
+    }
+    p->ctas += result.counters.ctas;
+    p->ctas_total += result.counters.ctas_total;
+    p->incomplete |= result.counters.ctas < result.counters.ctas_total;
+    for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
+        if (p->z.maps[i] && tensor_is_output(&p->z.inst->task->tensors[i]))
+            take_parts(p, i);
+    return true;
+}
+
+static bool sample_plan(struct sampling *p, struct answer *out) {
+    const struct bound_plan *plan = &p->z.plan;
+    _Alignas(128) uint8_t maps[PLAN_MAX_MAPS][TENSORMAP_BYTES];
+    struct launch_memory memory = {p->z.at.tensors, p->z.at.workspaces,
+                                   (const uint8_t(*)[TENSORMAP_BYTES])maps};
+    size_t launches = 0;
+    bool ok = encode_maps(plan, &p->z.at, maps, out);
+    for (size_t i = 0; ok && i < plan->nsteps && !json_len(p->unjudged); i++) {
+        size_t k = plan->steps[i].index;
+        bool launch = plan->steps[i].kind == PLAN_LAUNCH;
+        launches += launch;
+        ok = launch
+                 ? sample_launch(p, &plan->launches[k], launches == plan->nlaunches, &memory, out)
+                 : run_memset(p->s, &plan->memsets[k], &p->z.at, out);
+    }
+    return ok;
+}
+
+static void answer_parts(struct sampling *p, struct answer *out) {
+    json *parts = json_array();
+    bool judged = !json_len(p->unjudged);
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++) {
+        for (size_t k = 0; judged && k < json_len(p->parts[i]); k++)
+            json_push(parts, json_copy(json_at(p->parts[i], k)));
+        if (judged && p->parts[i])
+            buf_puts(out->blob, buf_str(&p->contents[i]));
+        json_free(p->parts[i]);
+        buf_release(&p->contents[i]);
+    }
+    out->more = json_object();
+    json_set(out->more, "parts", parts);
+    json_set(out->more, "unjudged", p->unjudged);
+    json_set_i64(out->more, "blocks", (int64_t)p->ctas);
+    json_set_i64(out->more, "blocks_total", (int64_t)p->ctas_total);
+    answer_coverage(p->s, out);
+}
+
+static bool get_u64(const json *head, const char *key, uint64_t *out) {
+    str text;
+    return json_get_str(head, key, &text) && str_to_u64(text, out);
+}
+
+static bool sample(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
+    struct sampling p = {
+        .s = s, .z = {.kind = DATA_SIGNED, .noisy = true}, .unjudged = json_array()};
+    int64_t ctas = 2;
+    json_get_i64(f->head, "sample_ctas", &ctas);
+    json_get_i64(f->head, "parts", &p.nparts);
+    bool ok = (get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
+               get_u64(f->head, "budget", &p.extent.budget) &&
+               get_u64(f->head, "producer_budget", &p.producer_budget)) ||
+              err_set(&out->why, ERR_ENV, "bad message: sample");
+    p.extent.ctas = (uint64_t)(ctas < 1 ? 1 : ctas);
+    p.draw = rng_stream(p.extent.key, S("parts"));
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        buf_init(&p.contents[i], 1u << 20);
+    ok = ok && lazy_read(s, f, a, &p.z, &out->why);
+    s->covering = s->own;
+    ok = ok && lazy_add(s, &p.z, a, out) && sample_plan(&p, out);
+    answer_parts(&p, out);
+    lazy_free(s, &p.z);
     return ok;
 }
 
 static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err *err) {
-    json *head = json_object();
+    json *head = ans->more ? ans->more : json_object();
     /* A failure without a verdict is our own trouble, never the candidate's. */
     bool trouble = !ok && ans->verdict == VERDICT_ACCEPTED;
     json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
@@ -491,8 +851,19 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
         json_set(head, "lines", ans->lines);
     if (ans->findings)
         json_set(head, "findings", ans->findings);
-    bool sent = frame_write(fd, trouble ? WIRE_ERROR : type, head, (str){0}, NULL, 0, err);
+    str blob = ok && ans->blob ? buf_str(ans->blob) : (str){0};
+    bool sent = frame_write(fd, trouble ? WIRE_ERROR : type, head, blob, NULL, 0, err);
     json_free(head);
+    return sent;
+}
+
+static bool serve_sample(struct server *s, int fd, const struct frame *f, struct arena *a,
+                         struct err *err) {
+    struct buf blob;
+    buf_init(&blob, 64u << 20);
+    struct answer ans = {.verdict = VERDICT_ACCEPTED, .blob = &blob};
+    bool ok = sample(s, f, a, &ans), sent = reply(fd, WIRE_SAMPLED, &ans, ok, err);
+    buf_release(&blob);
     return sent;
 }
 
@@ -518,6 +889,9 @@ static bool serve(struct server *s, int fd, const struct frame *f, struct err *e
     case WIRE_MEASURE:
         ok = measure(s, f, a, &ans);
         sent = reply(fd, WIRE_MEASURED, &ans, ok, err);
+        break;
+    case WIRE_SAMPLE:
+        sent = serve_sample(s, fd, f, a, err);
         break;
     default:
         sent = err_set(err, ERR_ENV, "unexpected message %u", f->type);

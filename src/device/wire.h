@@ -70,7 +70,17 @@ enum wire {
     WIRE_CEILED = 37,   /* device → worker → coordinator: {copy_bytes_s, …} or {why} */
     WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */
     WIRE_DUMPED = 39, /* judge → worker: {tensors: [[bytes a tensor] a case]}; blob: all of them */
-    WIRE_ERROR = 40,  /* judge or device → worker: {why}: cannot do that (memory, bad message) */
+    /* worker → device: {set, plan, seed, key, sample_ctas, parts, budget, producer_budget}: some
+     * blocks of a shape too large to run whole, drawn by the key, under the checkers, on signed
+     * data of the seed (no other data are of that seed) */
+    WIRE_SAMPLE = 41,
+    /* device → worker: {verdict, why, findings, parts: [{tensor, lo, n}] of what they stored,
+     * unjudged: [why a launch could not be judged], blocks, blocks_total, coverage}; blob: contents
+     * of the parts */
+    WIRE_SAMPLED = 42,
+    WIRE_PARTS = 43, /* worker → judge: {set, seed, parts, most: cost of one}; blob as in SAMPLED;
+                        answered by JUDGED with judged: elements, skipped: parts that cost more */
+    WIRE_ERROR = 40, /* judge or device → worker: {why}: cannot do that (memory, bad message) */
 };
 
 #endif

@@ -44,6 +44,11 @@ struct check *check_new(const struct launch *la) {
         c->pages[i] = mem_alloc((b->b.size / SIM_PAGE + 1) * sizeof **c->pages);
         if (b->b.undefined && !b->written)
             b->written = mem_alloc(b->b.size / 8 + 1);
+        if (b->b.result) {
+            mem_free(b->stored);
+            b->stored = mem_alloc(b->b.size / 8 + 1);
+            b->unsettled = false;
+        }
     }
     c->table_size = 1024;
     c->table = mem_alloc(c->table_size * sizeof *c->table);
@@ -289,6 +294,8 @@ static void report_unwritten(struct worker *w, const struct touch *t) {
     if (!out.p)
         return;
     text_say(&out, "reads %u bytes at ", t->bytes);
+    struct sim_findings *all = w->la->l->findings;
+    all->list[all->n - 1].of_buffer = t->space == PTX_GLOBAL;
     say_where(w, &out, t);
     text_say(&out, ", which nothing has written");
 }
@@ -319,6 +326,29 @@ static void set_bits(uint8_t *bits, uint64_t at, uint64_t n) {
     memset(bits + at / 8, 0xff, (end - at) / 8);
     for (at += (end - at) / 8 * 8; at < end; at++)
         bits[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+/* From a byte of eight that nothing was stored to, up to the next page if nobody touched this one.
+ */
+static uint64_t untouched_bytes(const struct mapped *b, uint64_t at) {
+    bool page = b->pages && at % SIM_PAGE == 0 &&
+                atomic_load_explicit(&b->pages[at / SIM_PAGE], memory_order_relaxed) != PAGE_READY;
+    return page ? SIM_PAGE : 8;
+}
+
+bool sim_machine_stored(const struct sim_machine *m, uint64_t buffer, uint64_t *first,
+                        uint64_t *end) {
+    const struct mapped *b = memory_find(m, buffer);
+    uint64_t at = *end, size = b ? b->b.size : 0;
+    if (!b || !b->stored || b->unsettled)
+        return false;
+    while (at < size && !(b->stored[at / 8] >> at % 8 & 1))
+        at += b->stored[at / 8] || at % 8 ? 1 : untouched_bytes(b, at);
+    *first = at;
+    while (at < size && b->stored[at / 8] >> at % 8 & 1)
+        at += b->stored[at / 8] == 0xff && at % 8 == 0 ? 8 : 1;
+    *end = at < size ? at : size;
+    return *first < size;
 }
 
 void check_filled(struct mapped *b, uint64_t offset, uint64_t bytes) {
@@ -354,8 +384,18 @@ static void written_touch(struct worker *w, const struct touch *t) {
         set_bits(bits, t->offset, t->bytes);
 }
 
+/* What blocks that take turns read again, and what atomics add to, others may still change. */
+static void result_touch(const struct worker *w, struct mapped *b, const struct touch *t) {
+    if (t->use == USE_WRITE)
+        set_bits(b->stored, t->offset, t->bytes);
+    else
+        b->unsettled |= t->use == USE_ATOMIC || w->p->ordered;
+}
+
 void check_touch(struct worker *w, const struct touch *t) {
     unsigned checks = w->la->l->checks;
+    if (t->space == PTX_GLOBAL && w->la->m->maps[t->map].stored)
+        result_touch(w, &w->la->m->maps[t->map], t);
     if (checks & SIM_CHECK_UNINITIALISED)
         written_touch(w, t);
     if (checks & SIM_CHECK_RACE && t->space != PTX_LOCAL && t->use != USE_BARRIER)

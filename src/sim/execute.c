@@ -28,6 +28,7 @@ static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t p
     const struct lane_step *s = &w->p->steps[pc];
     uint32_t n = w->la->check ? s->quiet : s->straight, left = (uint32_t)w->fuel;
     uint8_t *regs = wp->regs;
+    n = w->covered && s->plain < n ? s->plain : n;
     n = n < wp->meet - pc ? n : wp->meet - pc;
     n = n < left ? n : left;
     w->fuel -= n - 1;
@@ -360,14 +361,19 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             return end;
         if (in->watched && w->la->check && mask)
             inflight_use(w, in, mask);
+        bool recorded = in->choice && w->covered;
+        if (recorded)
+            coverage_before(w, wp, in, mask);
         if (in->kind != KIND_LANES) {
             step = execute(w, wp, in, mask);
         } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet &&
-                   !(in->watched && w->la->check)) {
+                   !(in->watched && w->la->check) && !recorded) {
             warp_go(wp, run_straight(w, wp, pc));
             continue;
         } else {
             run_lanes(w, in, wp->regs, mask);
+            if (recorded)
+                coverage_after(w, wp, in, mask);
         }
         if (step == STEP_WENT)
             continue;

@@ -214,5 +214,7 @@ void flow_find_straight(struct sim_program *p, struct arena *a) {
         p->steps[k] = (struct lane_step){.fn = i->fn, i->d, i->a, i->b, i->c, i->e};
         p->steps[k].straight = on < UINT16_MAX ? on + 1 : on;
         p->steps[k].quiet = i->watched ? 0 : quiet < UINT16_MAX ? quiet + 1 : quiet;
+        uint16_t plain = p->steps[k + 1].plain;
+        p->steps[k].plain = i->choice ? 0 : plain < UINT16_MAX ? plain + 1 : plain;
     }
 }

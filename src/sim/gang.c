@@ -99,6 +99,8 @@ static void cta_init(const struct launch *la, struct gang *g, struct cta *c, uin
     c->local = mem_alloc(la->p->local_bytes * SIM_LANES * files + 1);
     c->warps = mem_alloc(la->nwarps * sizeof *c->warps);
     c->warpgroups = mem_alloc((la->nwarps / 4 + 1) * sizeof *c->warpgroups);
+    for (uint32_t k = 0; la->l->covered && k < la->nwarps; k++)
+        c->warps[k].passes = mem_alloc((la->p->nloops + 1) * sizeof *c->warps[k].passes);
     for (size_t f = 0; f < files; f++)
         fill_file(la, c->regs + f * la->p->register_bytes);
 }
@@ -127,8 +129,10 @@ struct gang *gang_new(struct worker *w) {
 void gang_free(const struct launch *la, struct gang *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         struct cta *c = &g->ctas[i];
-        for (uint32_t k = 0; k < la->nwarps; k++)
+        for (uint32_t k = 0; k < la->nwarps; k++) {
             mem_free(c->warps[k].copies);
+            mem_free(c->warps[k].passes);
+        }
         for (uint32_t k = 0; k < la->nwarps / 4 + 1; k++)
             warpgroup_release(&c->warpgroups[k]);
         mem_free(c->regs);
@@ -195,6 +199,7 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->poll = (struct poll){0};
     wp->ncopies = 0;
     wp->give_up = false;
+    wp->came_back = 0;
     memset(wp->copy_commits, 0, sizeof wp->copy_commits);
     memset(wp->bulk_commits, 0, sizeof wp->bulk_commits);
     /* What nothing wrote is all ones: NaN, or an index far outside, so that it shows. */

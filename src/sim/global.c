@@ -98,8 +98,55 @@ static void mark_word(struct worker *w, _Atomic uint64_t *word, uint64_t bits) {
         atomic_fetch_or_explicit(word, bits, memory_order_relaxed);
 }
 
+struct gang_stores *stores_new(const struct launch *la) {
+    bool any = false;
+    for (size_t i = 0; i < la->m->n; i++)
+        any |= la->m->maps[i].b.result;
+    if (!any)
+        return NULL;
+    struct gang_stores *s = mem_alloc(sizeof *s);
+    s->bits = mem_alloc((la->m->n + 1) * sizeof *s->bits);
+    for (size_t i = 0; i < la->m->n; i++)
+        if (la->m->maps[i].b.result)
+            s->bits[i] = mem_alloc((la->m->maps[i].b.size / SECTOR / 64 + 1) * sizeof(uint64_t));
+    return s;
+}
+
+void stores_free(const struct launch *la, struct gang_stores *s) {
+    for (size_t i = 0; s && i < la->m->n; i++)
+        mem_free(s->bits[i]);
+    if (s) {
+        mem_free(s->bits);
+        mem_free(s->words);
+    }
+    mem_free(s);
+}
+
+void stores_gang_done(struct worker *w) {
+    struct gang_stores *s = w->stores;
+    for (size_t i = 0; i < s->nwords; i++)
+        s->bits[s->words[i].buffer][s->words[i].word] = 0;
+    s->sum += (double)s->sectors;
+    s->squares += (double)s->sectors * (double)s->sectors;
+    s->gangs++;
+    s->nwords = s->sectors = 0;
+}
+
+static void stores_mark(struct gang_stores *s, size_t buffer, size_t word, uint64_t bits) {
+    uint64_t *at = s->bits[buffer] ? &s->bits[buffer][word] : NULL;
+    if (!at || !(bits & ~*at))
+        return;
+    if (!*at) {
+        s->words = mem_grow(s->words, &s->cap, s->nwords + 1, sizeof *s->words);
+        s->words[s->nwords++] = (struct stored_word){buffer, word};
+    }
+    s->sectors += (uint64_t)__builtin_popcountll(bits & ~*at);
+    *at |= bits;
+}
+
 static void mark(struct worker *w, const struct mapped *b, uint64_t offset, size_t n, bool store) {
-    const struct touched *t = &w->la->touched[b - w->la->m->maps];
+    size_t buffer = (size_t)(b - w->la->m->maps);
+    const struct touched *t = &w->la->touched[buffer];
     _Atomic uint64_t *map = store ? t->stores : t->loads;
     uint64_t first = offset / SECTOR, last = (offset + n - 1) / SECTOR;
     if (w->gang->time && !store)
@@ -109,6 +156,8 @@ static void mark(struct worker *w, const struct mapped *b, uint64_t offset, size
         uint64_t take = left < in_word ? left : in_word;
         uint64_t bits = (take == 64 ? ~UINT64_C(0) : (UINT64_C(1) << take) - 1) << first % 64;
         mark_word(w, &map[first / 64], bits);
+        if (store && w->stores)
+            stores_mark(w->stores, buffer, first / 64, bits);
         first += take;
     }
 }

@@ -10,6 +10,8 @@
  * written any. */
 #include "sim/timing.h"
 
+#include "base/rng.h"
+
 #define DEFAULT_RESIDENT 2048u
 #define IDLE_ROUNDS      16u
 #define IDLE_INSTRS      (UINT64_C(1) << 20)
@@ -23,7 +25,12 @@ uint64_t grid_clock(const struct worker *w) {
 static uint64_t gang_index(const struct launch *la, uint64_t k) {
     if (la->gangs == la->gangs_total || la->gangs == 1 || la->p->ordered)
         return k;
-    return (uint64_t)((unsigned __int128)k * (la->gangs_total - 1) / (la->gangs - 1));
+    uint64_t at = (uint64_t)((unsigned __int128)k * (la->gangs_total - 1) / (la->gangs - 1));
+    if (!la->l->sample_key || k == 0 || k == la->gangs - 1)
+        return at;
+    /* Up to where the next one lies. */
+    uint64_t room = (la->gangs_total - 1) / (la->gangs - 1);
+    return at + rng_below(rng_stream(la->l->sample_key, S("sample")), k, room);
 }
 
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]) {
@@ -70,6 +77,8 @@ static enum gang_end step(struct worker *w, struct gang *g) {
         w->progress++;
         if (g->time)
             timing_end(w, g);
+        if (w->stores)
+            stores_gang_done(w);
     }
     return end;
 }

@@ -28,6 +28,8 @@ struct mapped {
     uint8_t pattern[8];     /* what a page that is made holds, repeated; */
     size_t pattern_bytes;   /* 0: what b.touch says */
     uint8_t *written;       /* of an undefined buffer, a bit a byte; NULL: never looked at */
+    uint8_t *stored;        /* of a result, by the last launch with checks, a bit a byte; or NULL */
+    bool unsettled;         /* … blocks that did not run may change that */
 };
 enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
 
@@ -131,6 +133,11 @@ struct warpgroup {
     uint64_t ends[WGMMA_GROUPS];    /* products before the end of each group, modulo */
 };
 
+/* Of a loop: lanes that have gone back to its head once, and more often, since they entered it. */
+struct loop_passes {
+    uint32_t once, more;
+};
+
 struct warp {
     uint8_t *regs, *local;
     struct group run; /* mask 0: none */
@@ -149,7 +156,9 @@ struct warp {
     struct copy *copies;
     size_t ncopies, copies_cap;
     uint32_t copy_commits[SIM_LANES], bulk_commits[SIM_LANES]; /* groups of each lane */
-    bool give_up; /* the next try_wait returns false rather than wait */
+    bool give_up;               /* the next try_wait returns false rather than wait */
+    struct loop_passes *passes; /* by loop; NULL: coverage is not recorded */
+    uint32_t came_back;         /* lanes on their way back to the head of a loop */
 };
 
 struct named_barrier {
@@ -203,6 +212,17 @@ struct bulk_count {
     bool store;
 };
 
+/* The sectors that the running gang has stored to results, and sums over the gangs before it. */
+struct gang_stores {
+    uint64_t **bits; /* by buffer, a bit a sector; NULL: no result */
+    struct stored_word {
+        size_t buffer, word;
+    } * words; /* that are not 0 */
+    size_t nwords, cap;
+    uint64_t sectors, gangs;
+    double sum, squares;
+};
+
 struct worker {
     struct launch *la;
     const struct sim_program *p;
@@ -214,6 +234,8 @@ struct worker {
                                             behind its end */
     struct traffic *traffic;             /* by instruction */
     struct bank_memo **memos;
+    uint8_t *covered;           /* by instruction, of enum sim_covered; NULL: not recorded */
+    struct gang_stores *stores; /* NULL: not recorded */
     struct sim_counters c;
     uint64_t fuel;     /* instructions until the next worker_settle */
     uint64_t progress; /* grows whenever something happened that others may wait for */
@@ -305,6 +327,11 @@ enum warp_end { WARP_DONE, WARP_BLOCKED, WARP_FAILED, WARP_PAUSED, WARP_POLLS };
 enum warp_end warp_run(struct worker *w, struct warp *wp);
 bool warp_over_budget(struct worker *w); /* the fault; returns false */
 
+/* coverage.c: what became of choices; only where the worker records it. `mask`: the lanes whose
+ * guard is true. */
+void coverage_before(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask);
+void coverage_after(struct worker *w, const struct warp *wp, const struct instr *in, uint32_t mask);
+
 /* warp.c: groups of lanes */
 bool warp_pick(struct warp *wp); /* something to run? */
 void warp_park(struct warp *wp, struct group g);
@@ -346,6 +373,11 @@ void memory_strong(struct worker *w, const struct access *a, uint32_t mask, cons
                    bool reads, bool writes);
 void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
                  bool store);
+
+/* global.c: what gangs store to results */
+struct gang_stores *stores_new(const struct launch *la);          /* NULL: there are no results */
+void stores_free(const struct launch *la, struct gang_stores *s); /* NULL is fine */
+void stores_gang_done(struct worker *w);
 
 /* shared.c */
 void shared_count(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes);

@@ -23,6 +23,7 @@ void sim_machine_clear(struct sim_machine *m) {
     for (size_t i = 0; i < m->n; i++) {
         mem_free((void *)m->maps[i].pages);
         mem_free(m->maps[i].written);
+        mem_free(m->maps[i].stored);
     }
     m->n = 0;
     m->next = m->start;

@@ -195,12 +195,25 @@ struct lane_step {
     uint32_t d, a, b, c, e;
     uint16_t straight; /* so many from here on, unguarded; 0: it is none */
     uint16_t quiet;    /* so many of them that use no registers of a wgmma */
+    uint16_t plain;    /* so many of them that make no choice (coverage.c) */
+};
+
+/* What an instruction decides, as coverage sees it; several may be set. */
+enum choice {
+    CHOICE_GUARD = 1,   /* runs where its guard says so; of a branch: goes there */
+    CHOICE_SELECT = 2,  /* takes one of two values, by the predicate c */
+    CHOICE_COMPARE = 4, /* makes the predicate d */
+    CHOICE_HEAD = 8,    /* a loop begins here */
+    CHOICE_BACK = 16,   /* goes back to the head of a loop */
+    CHOICE_TABLE = 32,  /* the target of a branch by a table */
 };
 
 struct instr {
     uint8_t kind, mode, class;
-    bool pinned;  /* its registers are in use beyond it */
-    bool watched; /* it uses registers that a wgmma uses */
+    bool pinned;    /* its registers are in use beyond it */
+    bool watched;   /* it uses registers that a wgmma uses */
+    uint8_t choice; /* of enum choice: what coverage records of it; 0: nothing */
+    uint16_t loop;  /* CHOICE_HEAD, CHOICE_BACK: its number */
     uint32_t flops;
     uint8_t dst_bytes; /* a lane of d */
     uint8_t round;     /* index of rounding_modes[] */
@@ -316,7 +329,8 @@ struct sim_program {
     bool uses_cluster;
     bool uses_async; /* mbarriers and what completes on them */
     bool uses_wgmma;
-    unsigned sm; /* 90 for sm_90a */
+    uint32_t nloops; /* that coverage tells apart */
+    unsigned sm;     /* 90 for sm_90a */
 };
 
 /* Offsets in the register file below this belong to nobody: they read as zero. */
@@ -325,7 +339,8 @@ struct sim_program {
 /* The .cu file an instruction came from, without its folders. */
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
 void flow_find_straight(struct sim_program *p, struct arena *a);
-void flow_find_watched(struct sim_program *p); /* before the straight lines */
+void flow_find_watched(struct sim_program *p);     /* before the straight lines */
+void coverage_find_choices(struct sim_program *p); /* and this */
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
 #define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);

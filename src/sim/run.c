@@ -135,6 +135,9 @@ static struct worker *worker_new(struct launch *la) {
     w->straight = mem_alloc((p->ncode + 1) * sizeof *w->straight);
     w->traffic = mem_alloc(p->ncode * sizeof *w->traffic);
     w->memos = mem_alloc(p->ncode * sizeof *w->memos);
+    w->covered = la->l->covered ? mem_alloc(p->ncode) : NULL;
+    if (!p->ordered && !la->l->cooperative)
+        w->stores = stores_new(la);
     return w;
 }
 
@@ -153,6 +156,8 @@ static void worker_free(struct worker *w) {
     for (size_t k = 0; k < w->p->ncode; k++)
         mem_free(w->memos[k]);
     mem_free(w->memos);
+    mem_free(w->covered);
+    stores_free(w->la, w->stores);
     mem_free(w);
 }
 
@@ -234,11 +239,12 @@ static uint64_t scaled(const struct sim_counters *c, uint64_t sectors, size_t by
     return whole < (double)all ? (uint64_t)whole : all;
 }
 
-static void touched_free(struct launch *la, struct sim_counters *c) {
+static void touched_free(struct launch *la, struct sim_counters *c, struct sim_stores *results) {
     for (size_t i = 0; i < la->m->n; i++) {
         size_t size = la->m->maps[i].b.size;
         uint64_t loads = count_bits(la->touched[i].loads, &la->m->maps[i]);
         uint64_t stores = count_bits(la->touched[i].stores, &la->m->maps[i]);
+        results->distinct += la->m->maps[i].b.result ? (double)stores : 0;
         c->touched_load_sectors += loads;
         c->touched_store_sectors += stores;
         c->footprint_load_sectors += scaled(c, loads, size);
@@ -256,6 +262,13 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
         unroll(w);
         add_counts(w, &w->c);
         sim_counters_add(&out->counters, &w->c);
+        for (size_t k = 0; w->covered && k < w->p->ncode; k++)
+            w->la->l->covered[k] |= w->covered[k];
+        if (w->stores) {
+            out->stores.gangs += w->stores->gangs;
+            out->stores.sum += w->stores->sum;
+            out->stores.squares += w->stores->squares;
+        }
         if (w->status != SIM_OK && w->fault_ordinal < lowest) {
             lowest = w->fault_ordinal;
             out->status = w->status;
@@ -363,7 +376,8 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     for (unsigned i = 0; i < n; i++)
         worker_free(workers[i]);
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
-    touched_free(&la, &out->counters);
+    out->stores.gangs_total = la.gangs_total;
+    touched_free(&la, &out->counters, &out->stores);
     check_free(&la, la.check);
     timing_free(la.timing);
     workspace_remove(&la);

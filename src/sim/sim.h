@@ -29,6 +29,7 @@ struct sim_buffer {
     size_t size;
     bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
     bool undefined; /* a workspace or an output: it is an error to read what no kernel wrote */
+    bool result;    /* an output: what kernels store there is followed (sim_machine_stored) */
     /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
      * the memory holds its content already. Called with disjoint ranges, from several threads. */
     void (*touch)(void *ctx, size_t offset, size_t n, void *dst);
@@ -45,6 +46,12 @@ void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
 bool sim_machine_fill(struct sim_machine *m, uint64_t address, const void *pattern, size_t size,
                       uint64_t count);
 
+/* The next bytes of a `result` buffer that the last launch stored, which ran under checks, from
+ * `*end` on: [*first, *end). False: there are none, or blocks that did not run may change what was
+ * stored (atomics, blocks that take turns on the same memory). */
+bool sim_machine_stored(const struct sim_machine *m, uint64_t buffer, uint64_t *first,
+                        uint64_t *end);
+
 /* What a launch can be watched for. A finding does not end the launch: the results are those of the
  * order in which the simulator ran the threads, the finding says that another order may differ. */
 enum sim_check {
@@ -57,6 +64,7 @@ enum sim_check {
 #define SIM_MAX_FINDINGS 16
 struct sim_finding {
     enum sim_check check;
+    bool of_buffer; /* what nobody wrote is in a buffer, not in shared or local memory */
     uint32_t src_line, other_line; /* of the .cu; 0: unknown, or there is no other party */
     uint32_t cta[3], thread[3];
     char text[512];
@@ -66,6 +74,23 @@ struct sim_findings { /* the first of each kind and pair of lines, in the order 
     bool more; /* there were more than fit */
     struct sim_finding list[SIM_MAX_FINDINGS];
 };
+
+/* What became of the program's choices while it ran, a byte for each of its places: the truth
+ * values that guards, comparisons and selections had in some lane, and how often loops ran. A
+ * compiler turns a condition into a branch, a selection or a guard as it pleases; all three count.
+ */
+enum sim_covered {
+    SIM_WAS_TRUE = 1, /* of a branch: it was taken */
+    SIM_WAS_FALSE = 2,
+    SIM_LEFT_AFTER_ONE = 4, /* a loop was left at its end after one pass, */
+    SIM_LEFT_AFTER_TWO = 8, /* after two passes; */
+    SIM_RAN_ON = 16,        /* it began a third one */
+    SIM_REACHED = 32,       /* a branch by a table came here */
+};
+#define SIM_COVERED_KINDS 6
+size_t sim_places(const struct sim_program *p);
+/* "line 31: the condition is false"; `kind` is one of enum sim_covered. */
+void sim_place_text(const struct sim_program *p, size_t place, uint8_t kind, char *text, size_t n);
 
 /* A tensor map for a kernel's parameter: TILE_MAP_BYTES bytes, in the simulator's own layout, for
  * the driver's is not documented. The map's `global` is what sim_machine_add returned. */
@@ -92,10 +117,13 @@ struct sim_launch {
     uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
     uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid; of a
                                  kernel whose blocks wait for each other, the first so many */
+    uint64_t sample_key;      /* 0: evenly; otherwise each is drawn by it from its part of the grid,
+                                 the first and the last block among them */
     struct arena *lines;      /* where counters by line go; NULL: they are not wanted */
     unsigned checks;          /* of enum sim_check; with any of them one thread runs */
     struct sim_findings *findings;   /* filled when there are checks */
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
+    uint8_t *covered;                /* sim_places bytes that are added to; NULL: not wanted */
     const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
 };
 
@@ -160,10 +188,19 @@ struct sim_line {
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;
 };
 
+/* Of what the blocks that ran stored to `result` buffers: 32-byte sectors of each block added up,
+ * their squares, and distinct ones of all blocks. Nothing is known (gangs 0) of blocks that take
+ * turns. A gang is a block or a cluster of them. */
+struct sim_stores {
+    uint64_t gangs, gangs_total;
+    double sum, squares, distinct;
+};
+
 struct sim_result {
     enum sim_status status;
     struct sim_fault fault;
     struct sim_counters counters;
+    struct sim_stores stores;
     const struct sim_line *lines; /* by file and line, in the launch's arena; NULL: not wanted */
     size_t nlines;
 };
