@@ -203,10 +203,18 @@ static struct way cheapest(const struct nest *n, const struct ranges *r, bool or
     return way;
 }
 
+static double points_of(const struct nest *n, const struct ranges *r) {
+    double points = terms_of(n, r);
+    for (size_t k = 0; k < n->naxes; k++)
+        if (n->mode != NEST_SCAN || (int)k != n->lane_axis)
+            points *= (double)n->axes[k].n;
+    return points;
+}
+
 /* The way of the same results over longer axes, so that the same operations make the same bits;
- * unless too few lanes are left of it. */
+ * unless so few lanes are left of it that another is several times faster, and that is worth it. */
 static struct way way_like(const struct nest *n, const struct ranges *r, const struct nest *whole) {
-    enum { SLOWER_MOST = 4 };
+    enum { SLOWER_MOST = 4, WORTH_NS = 5000000 };
     struct way best = cheapest(n, r, true), same = {whole->mode, whole->lane_axis, 0, 0};
     if (!n->reduce)
         return best;
@@ -216,7 +224,8 @@ static struct way way_like(const struct nest *n, const struct ranges *r, const s
     } else if (same.lane_axis >= 0) {
         same.cost = lanes_cost(n, r, (size_t)same.lane_axis);
     }
-    return same.cost <= SLOWER_MOST * best.cost ? same : best;
+    bool slower = same.cost > SLOWER_MOST * best.cost;
+    return slower && same.cost * points_of(n, r) > WORTH_NS ? best : same;
 }
 
 /* Sets the mode and the lane axis. */
@@ -358,11 +367,7 @@ void nest_init_part(struct nest *n, const struct nest *whole, const struct inst 
 
 double nest_points(const struct nest *n) {
     struct ranges r = ranges_inside(n);
-    double points = terms_of(n, &r);
-    for (size_t k = 0; k < n->naxes; k++)
-        if (n->mode != NEST_SCAN || (int)k != n->lane_axis)
-            points *= (double)n->axes[k].n;
-    return points;
+    return points_of(n, &r);
 }
 
 static bool holds_pad(const struct expr *e) {

@@ -81,8 +81,8 @@ void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
                const struct expr *e, const struct axis *axes, size_t naxes,
                const struct stage *stages, size_t nstages, bool track_peak);
 /* The same results over parts of the axes of `whole`, with places as `in` and the stages have them.
- * Terms come in the same order, and unless that were several times slower in the same mode, so that
- * the bits are the same. */
+ * Terms come in the same order, and in the same mode unless that were much slower, so that the bits
+ * are the same. */
 void nest_init_part(struct nest *n, const struct nest *whole, const struct inst *in,
                     const struct expr *e, const struct axis *axes, const struct stage *stages,
                     size_t nstages);

@@ -5,7 +5,6 @@
 #include "spec/cost.h"
 #include "spec/part.h"
 
-#include "base/clock.h"
 #include "base/rng.h"
 #include <math.h>
 #include <string.h>
@@ -152,9 +151,9 @@ static void test_level1(void) {
     test_tasks("kernelbench/level1");
 }
 
-int main(void) {
-    RUN(test_smoke);
-    RUN(test_layers);
-    RUN(test_level1);
-    return tap_done();
-}
+static const struct tap_case cases[] = {
+    {"smoke", test_smoke},
+    {"layers", test_layers},
+    {"kernelbench level 1", test_level1},
+};
+TAP_CASES(cases)
