@@ -75,10 +75,10 @@ void contract_release(struct contraction *c) {
 
 /* Where the first term's element is; all terms' lie, with those of the lanes after it, within. */
 static bool place_all(const struct factor *f, const int64_t *at, int64_t step, int64_t terms,
-                      int64_t lanes, int64_t count, int64_t *first) {
-    int64_t way, last;
-    if (!affine_at(&f->place, at, first) || !mul_i64(step, terms - 1, &way) ||
-        !add_i64(*first, way, &last))
+                      int64_t lanes, const struct content *from, int64_t *first) {
+    int64_t way, last, count = from->count;
+    if (!affine_at(&f->place, at, first) || !sub_i64(*first, from->first, first) ||
+        !mul_i64(step, terms - 1, &way) || !add_i64(*first, way, &last))
         return false;
     return *first >= 0 && last >= 0 && *first <= count - lanes && last <= count - lanes;
 }
@@ -88,8 +88,8 @@ bool contract_at(const struct contraction *c, const struct nest *n, const struct
     const struct factor *x = &n->factor[0], *y = &n->factor[1];
     size_t var = n->loops[n->nloops - 1].var;
     int64_t x_first, y_first, x_step = x->place.coef[var], y_step = y->place.coef[var];
-    if (!place_all(x, at, x_step, terms, 1, contents[x->content].count, &x_first) ||
-        !place_all(y, at, y_step, terms, (int64_t)lanes, contents[y->content].count, &y_first))
+    if (!place_all(x, at, x_step, terms, 1, &contents[x->content], &x_first) ||
+        !place_all(y, at, y_step, terms, (int64_t)lanes, &contents[y->content], &y_first))
         return false;
     *out = (struct products){c->x + x_first, c->y + y_first, x_step, y_step, (size_t)terms};
     return true;

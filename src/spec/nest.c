@@ -144,43 +144,97 @@ static void move_last(struct nest *n, size_t loop) {
     n->loops[n->nloops - 1] = l;
 }
 
-/* Sets the mode and the lane axis; n->p holds a trial compilation. */
-static void choose(struct nest *n, const struct ranges *r) {
-    enum { FOLD_COLUMNS = 1, FOLD_ROW = 2, START_RESULT = 300 };
-    uint32_t over = 0;
-    double terms = 1, best = INFINITY;
-    size_t last = 0;
-    for (size_t k = 0; k < n->nloops; k++) {
-        over |= bit(n->loops[k].var);
+/* A way to evaluate a nest, and nanoseconds for a term of it or a point, roughly. */
+struct way {
+    enum nest_mode mode;
+    int lane_axis;
+    size_t last; /* ROWS: the loop that runs in lanes */
+    double cost;
+};
+
+enum { FOLD_COLUMNS = 1, FOLD_ROW = 2, START_RESULT = 300 };
+
+static double terms_of(const struct nest *n, const struct ranges *r) {
+    double terms = 1;
+    for (size_t k = 0; k < n->nloops; k++)
         terms *= extent_of(r, n->loops[k].var);
-    }
-    n->mode = n->reduce ? NEST_COLUMNS : NEST_POINTS;
+    return terms;
+}
+
+static uint32_t loop_vars(const struct nest *n) {
+    uint32_t over = 0;
+    for (size_t k = 0; k < n->nloops; k++)
+        over |= bit(n->loops[k].var);
+    return over;
+}
+
+static double lanes_cost(const struct nest *n, const struct ranges *r, size_t axis) {
+    size_t var = n->axes[axis].var;
+    double length = (double)(n->axes[axis].n < LANES ? n->axes[axis].n : LANES);
+    double cost = cost_along(n, var, (double)n->axes[axis].n, loop_vars(n)) +
+                  START_RESULT / (length * terms_of(n, r)) +
+                  (n->reduce ? FOLD_COLUMNS + COST_START / length : 0);
+    for (size_t l = 0; l < n->nloops; l++)
+        cost *= mentions(&n->loops[l], var) ? 2 : 1;
+    return cost;
+}
+
+static double rows_cost(const struct nest *n, const struct ranges *r, size_t loop) {
+    size_t var = n->loops[loop].var;
+    return cost_along(n, var, extent_of(r, var), loop_vars(n)) + START_RESULT / terms_of(n, r) +
+           FOLD_ROW;
+}
+
+/* n->p holds a trial compilation. `ordered`: terms stay in the order of the loops. */
+static struct way cheapest(const struct nest *n, const struct ranges *r, bool ordered) {
+    struct way way = {n->reduce ? NEST_COLUMNS : NEST_POINTS, -1, 0, INFINITY};
     for (size_t k = 0; k < n->naxes; k++) {
-        size_t var = n->axes[k].var;
-        double length = (double)(n->axes[k].n < LANES ? n->axes[k].n : LANES);
-        double cost = cost_along(n, var, (double)n->axes[k].n, over) +
-                      START_RESULT / (length * terms) +
-                      (n->reduce ? FOLD_COLUMNS + COST_START / length : 0);
-        for (size_t l = 0; l < n->nloops; l++)
-            cost *= mentions(&n->loops[l], var) ? 2 : 1;
-        if (cost <= best) { /* the innermost of equals */
-            best = cost;
-            n->lane_axis = (int)k;
+        double cost = lanes_cost(n, r, k);
+        if (cost <= way.cost) { /* the innermost of equals */
+            way.cost = cost;
+            way.lane_axis = (int)k;
         }
     }
-    for (size_t l = 0; l < n->nloops; l++) {
-        double cost = cost_along(n, n->loops[l].var, extent_of(r, n->loops[l].var), over) +
-                      START_RESULT / terms + FOLD_ROW;
-        if (cost < best && may_be_last(n, l)) {
-            best = cost;
-            last = l;
-            n->mode = NEST_ROWS;
-        }
+    for (size_t l = ordered && n->nloops ? n->nloops - 1 : 0; l < n->nloops; l++) {
+        double cost = rows_cost(n, r, l);
+        if (cost < way.cost && may_be_last(n, l))
+            way = (struct way){NEST_ROWS, -1, l, cost};
     }
-    if (n->mode == NEST_ROWS) {
-        move_last(n, last);
-        n->lane_axis = -1;
+    return way;
+}
+
+static double points_of(const struct nest *n, const struct ranges *r) {
+    double points = terms_of(n, r);
+    for (size_t k = 0; k < n->naxes; k++)
+        if (n->mode != NEST_SCAN || (int)k != n->lane_axis)
+            points *= (double)n->axes[k].n;
+    return points;
+}
+
+/* The way of the same results over longer axes, so that the same operations make the same bits;
+ * unless so few lanes are left of it that another is several times faster, and that is worth it. */
+static struct way way_like(const struct nest *n, const struct ranges *r, const struct nest *whole) {
+    enum { SLOWER_MOST = 4, WORTH_NS = 5000000 };
+    struct way best = cheapest(n, r, true), same = {whole->mode, whole->lane_axis, 0, 0};
+    if (!n->reduce)
+        return best;
+    if (same.mode == NEST_ROWS) {
+        same.last = n->nloops - 1;
+        same.cost = rows_cost(n, r, same.last);
+    } else if (same.lane_axis >= 0) {
+        same.cost = lanes_cost(n, r, (size_t)same.lane_axis);
     }
+    bool slower = same.cost > SLOWER_MOST * best.cost;
+    return slower && same.cost * points_of(n, r) > WORTH_NS ? best : same;
+}
+
+/* Sets the mode and the lane axis. */
+static void choose(struct nest *n, const struct ranges *r, const struct nest *whole) {
+    struct way way = whole ? way_like(n, r, whole) : cheapest(n, r, false);
+    n->mode = way.mode;
+    n->lane_axis = way.lane_axis;
+    if (n->mode == NEST_ROWS)
+        move_last(n, way.last);
 }
 
 /* The bound is axis + constant. */
@@ -260,9 +314,8 @@ static void set_chunk(struct nest *n) {
     n->chunk = chunks ? (length + chunks - 1) / chunks : 1;
 }
 
-void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
-               const struct expr *e, const struct axis *axes, size_t naxes,
-               const struct stage *stages, size_t nstages, bool track_peak) {
+static void start(struct nest *n, const struct inst *in, const struct statement *s,
+                  const struct expr *e, const struct axis *axes, size_t naxes) {
     *n = (struct nest){.in = in, .s = s, .body = e, .naxes = naxes, .lane_axis = -1};
     for (size_t k = 0; k < naxes; k++)
         n->axes[k] = axes[k];
@@ -276,10 +329,15 @@ void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
                                         .lo = bound_of(in, e->reduce->vars[k].lo),
                                         .hi = bound_of(in, e->reduce->vars[k].hi)};
     }
+}
+
+/* whole: NULL, or the nest whose way is kept. */
+static void complete(struct nest *n, const struct stage *stages, size_t nstages, bool track_peak,
+                     const struct nest *whole) {
     struct ranges r = ranges_inside(n);
     compile(n, -1, stages, nstages, &r, track_peak);
     if (!is_scan(n)) {
-        choose(n, &r);
+        choose(n, &r, whole);
         program_release(&n->p);
         compile(n, n->lane_axis < 0 ? -1 : (int)n->axes[n->lane_axis].var, stages, nstages, &r,
                 track_peak);
@@ -289,6 +347,27 @@ void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
         n->fold = fold_of(n, &n->p.rules);
     schedule(n);
     set_chunk(n);
+}
+
+void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
+               const struct expr *e, const struct axis *axes, size_t naxes,
+               const struct stage *stages, size_t nstages, bool track_peak) {
+    start(n, in, s, e, axes, naxes);
+    complete(n, stages, nstages, track_peak, NULL);
+}
+
+void nest_init_part(struct nest *n, const struct nest *whole, const struct inst *in,
+                    const struct expr *e, const struct axis *axes, const struct stage *stages,
+                    size_t nstages) {
+    start(n, in, whole->s, e, axes, whole->naxes);
+    for (size_t k = 0; k < n->nloops; k++)
+        n->loops[k] = whole->loops[k];
+    complete(n, stages, nstages, false, whole);
+}
+
+double nest_points(const struct nest *n) {
+    struct ranges r = ranges_inside(n);
+    return points_of(n, &r);
 }
 
 static bool holds_pad(const struct expr *e) {

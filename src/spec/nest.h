@@ -80,6 +80,14 @@ struct nest {
 void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
                const struct expr *e, const struct axis *axes, size_t naxes,
                const struct stage *stages, size_t nstages, bool track_peak);
+/* The same results over parts of the axes of `whole`, with places as `in` and the stages have them.
+ * Terms come in the same order, and in the same mode unless that were much slower, so that the bits
+ * are the same. */
+void nest_init_part(struct nest *n, const struct nest *whole, const struct inst *in,
+                    const struct expr *e, const struct axis *axes, const struct stage *stages,
+                    size_t nstages);
+/* How many points and terms it visits, at the most. */
+double nest_points(const struct nest *n);
 /* Before running, what the data have to say: where NaN or infinities meet a sum of products some of
  * whose terms are left out, kernels honestly differ, and its results are not judged. */
 void nest_meet(struct nest *n, const struct content *contents);

@@ -107,6 +107,7 @@ struct content {
     const void *value;
     const double *variance; /* NULL: exact where fp32 is */
     const double *peak;     /* largest magnitude on the way to each element, or NULL */
+    int64_t first;          /* place of its first element */
     int64_t count;
 };
 

@@ -150,7 +150,7 @@ static void read_affine(struct machine *m, const struct instr *i, struct reg *d,
     const struct reg *pad = i->padded ? &m->regs[i->src[i->nplaces]] : NULL;
     int64_t first, step = step_of(m, &i->place);
     struct span s = span_of(m, i, n);
-    if (!affine_at(&i->place, m->at, &first))
+    if (!affine_at(&i->place, m->at, &first) || !sub_i64(first, m->contents[i->ref].first, &first))
         s = (struct span){0, 0};
     else
         s = span_meet(s, span_inside(first, step, m->contents[i->ref].count, n));
@@ -171,7 +171,8 @@ static bool place_of(const struct machine *m, const struct instr *i, int64_t fir
         if (!inside || !mul_i64((int64_t)at, i->stride[k], &part) || !add_i64(*place, part, place))
             return false;
     }
-    return *place >= 0 && *place < m->contents[i->ref].count;
+    return sub_i64(*place, m->contents[i->ref].first, place) && *place >= 0 &&
+           *place < m->contents[i->ref].count;
 }
 
 /* Nothing is known of an element whose place is uncertain. */

@@ -1,4 +1,5 @@
-/* Evaluates the statements of an instance in order.
+/* Evaluates the statements of an instance in order, of every tensor the elements in its window: all
+ * of them, or what a part of an output needs.
  *
  * Every reduction of a statement becomes a stage: a tensor over the variables it depends on,
  * evaluated before the statement, inner ones first. So a reduction that does not depend on all of
@@ -14,16 +15,23 @@
 #include "spec/bind.h"
 #include "spec/bounds.h"
 #include "spec/data.h"
+#include "spec/evaluate.h"
 #include "spec/finish.h"
 #include "spec/nest.h"
 #include "spec/scalar.h"
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 enum { STAGES_MOST = 256 };
 
 struct evaluation {
     const struct inst *in;
+    const struct inst *kept; /* the same, with the strides of the windows */
+    const struct windows *windows;
+    bool part; /* the windows are not the whole tensors */
+    bool dry;  /* only counts points */
+    double points;
     unsigned threads;
     bool track_peak;
     double peak;
@@ -40,6 +48,7 @@ struct evaluation {
     /* Of the statement at hand. */
     const struct statement *s;
     struct stage stages[STAGES_MOST];
+    struct stage whole_stages[STAGES_MOST]; /* of a part: those of the whole */
     double *stage_data[STAGES_MOST];
     size_t nstages;
     struct err *err;
@@ -58,8 +67,46 @@ static bool all_finite(enum dtype t, const void *data, int64_t count) {
 }
 
 static struct content content_of(enum dtype t, const void *value, const double *variance,
-                                 const double *peak, int64_t count) {
-    return (struct content){all_finite(t, value, count), t, value, variance, peak, count};
+                                 const double *peak, int64_t first, int64_t count) {
+    return (struct content){all_finite(t, value, count), t, value, variance, peak, first, count};
+}
+
+bool window_close(struct window *w, size_t rank) {
+    int64_t part;
+    w->first = 0;
+    w->count = 1;
+    for (size_t k = rank; k-- > 0;) {
+        w->stride[k] = w->count;
+        if (!mul_i64(w->lo[k], w->stride[k], &part) || !add_i64(w->first, part, &w->first) ||
+            !mul_i64(w->count, w->n[k] > 0 ? w->n[k] : 0, &w->count))
+            return false;
+    }
+    return true;
+}
+
+/* All of a tensor; of a rand tensor, which no statement reads, nothing. */
+static struct window whole_window(const struct inst *in, size_t tensor) {
+    struct window w = {.count = 0};
+    if (in->task->tensors[tensor].role == TENSOR_RAND)
+        return w;
+    for (size_t k = 0; k < in->task->tensors[tensor].rank; k++)
+        w.n[k] = in->tensors[tensor].extent[k];
+    BUG_IF(!window_close(&w, in->task->tensors[tensor].rank));
+    return w;
+}
+
+bool window_ranges(const struct inst *in, const struct statement *s, const struct window *w,
+                   struct ranges *out) {
+    *out = ranges_of(in, s);
+    for (size_t k = 0; k < in->task->tensors[s->tensor].rank; k++) {
+        struct range kept = {w->lo[k], w->lo[k] + w->n[k] - 1};
+        int64_t at;
+        if (s->position[k] >= 0)
+            out->index[s->position[k]] = kept;
+        else if (!expr_eval_dims(s->constant[k], in->dims, &at) || at < kept.lo || at > kept.hi)
+            return false;
+    }
+    return w->count > 0;
 }
 
 static double *array_for(struct evaluation *ev, int64_t count) {
@@ -72,7 +119,25 @@ static double *array_for(struct evaluation *ev, int64_t count) {
     return p;
 }
 
+/* whole: the axes of all the results. */
+static void make_nest(const struct evaluation *ev, struct nest *n, const struct expr *e,
+                      const struct axis *axes, const struct axis *whole, size_t naxes) {
+    struct nest all;
+    if (!ev->part) {
+        nest_init(n, ev->in, ev->s, e, axes, naxes, ev->stages, ev->nstages, ev->track_peak);
+        return;
+    }
+    nest_init(&all, ev->in, ev->s, e, whole, naxes, ev->whole_stages, ev->nstages, false);
+    nest_init_part(n, &all, ev->kept, e, axes, ev->stages, ev->nstages);
+    nest_release(&all);
+}
+
 static bool run_nest(struct evaluation *ev, struct nest *n) {
+    if (ev->dry) {
+        ev->points += nest_points(n);
+        nest_release(n);
+        return true;
+    }
     nest_meet(n, ev->contents);
     bool ok = nest_run(n, ev->contents, ev->threads, &ev->peak);
     nest_release(n);
@@ -110,67 +175,91 @@ static int64_t stage_axes(const struct ranges *r, uint32_t vars, struct axis *ax
     return count;
 }
 
+/* Where a reduction stands: the ranges of all variables, of what is kept and of the whole. */
+struct standing {
+    struct ranges kept, whole;
+};
+
 /* Value, variance and, where they are tracked, peaks in one allocation. */
-static bool stage_run(struct evaluation *ev, const struct expr *e, const struct ranges *r) {
-    struct axis axes[TASK_MAX_VARS];
-    struct affine place;
+static bool stage_alloc(struct evaluation *ev, struct nest *n, int64_t count) {
+    int64_t total;
+    if (!mul_i64(count, ev->track_peak ? 3 : 2, &total))
+        return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
+    double *data = ev->dry ? NULL : array_for(ev, total);
+    if (!data)
+        return ev->dry;
+    ev->stage_data[ev->nstages] = data;
+    n->target.value = data;
+    n->target.error = data + count;
+    n->target.peak = ev->track_peak ? data + 2 * count : NULL;
+    return true;
+}
+
+static bool stage_run(struct evaluation *ev, const struct expr *e, const struct standing *at) {
+    struct axis axes[TASK_MAX_VARS], whole_axes[TASK_MAX_VARS];
+    struct affine place, whole_place;
     struct nest n;
-    size_t naxes;
-    int64_t count = stage_axes(r, expr_vars(e), axes, &naxes, &place), total;
+    size_t naxes, content = ev->in->task->ntensors + ev->nstages;
+    int64_t count = stage_axes(&at->kept, expr_vars(e), axes, &naxes, &place);
     if (ev->nstages == STAGES_MOST)
         return err_set(ev->err, ERR_INPUT, "a statement has more than %d reductions", STAGES_MOST);
-    if (count < 0 || !mul_i64(count, ev->track_peak ? 3 : 2, &total))
+    if (count < 0 || stage_axes(&at->whole, expr_vars(e), whole_axes, &naxes, &whole_place) < 0)
         return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
-    double *data = array_for(ev, total);
-    if (!data)
+    make_nest(ev, &n, e, axes, whole_axes, naxes);
+    n.target = (struct target){.place = place};
+    if (!stage_alloc(ev, &n, count)) {
+        nest_release(&n);
         return false;
-    nest_init(&n, ev->in, ev->s, e, axes, naxes, ev->stages, ev->nstages, ev->track_peak);
-    n.target = (struct target){.value = data,
-                               .error = data + count,
-                               .peak = ev->track_peak ? data + 2 * count : NULL,
-                               .place = place};
-    size_t content = ev->in->task->ntensors + ev->nstages;
-    ev->stage_data[ev->nstages] = data;
+    }
+    struct target to = n.target;
+    ev->whole_stages[ev->nstages] = (struct stage){e, content, whole_place};
     ev->stages[ev->nstages++] = (struct stage){e, content, place};
     double peak = ev->peak;
     bool ok = run_nest(ev, &n);
     ev->peak = peak; /* what counts of it is counted where the stage is read */
-    if (ok)
-        ev->contents[content] = content_of(DTYPE_F64, data, data + count,
-                                           ev->track_peak ? data + 2 * count : NULL, count);
+    if (ok && !ev->dry)
+        ev->contents[content] = content_of(DTYPE_F64, to.value, to.error, to.peak, 0, count);
     return ok;
 }
 
-/* All reductions of an expression, inner ones first; `itself`: it, too, if it is one. */
-static bool run_stages(struct evaluation *ev, const struct expr *e, const struct ranges *r,
-                       bool itself) {
+static void enter(struct ranges *r, const struct reduce *over) {
     struct ranges inside = *r;
-    if (e->kind == EXPR_REDUCE && !ranges_enter(&inside, e->reduce))
-        inside = *r;
+    if (ranges_enter(&inside, over))
+        *r = inside;
+}
+
+/* All reductions of an expression, inner ones first; `itself`: it, too, if it is one. */
+static bool run_stages(struct evaluation *ev, const struct expr *e, const struct standing *at,
+                       bool itself) {
+    struct standing inside = *at;
+    if (e->kind == EXPR_REDUCE) {
+        enter(&inside.kept, e->reduce);
+        enter(&inside.whole, e->reduce);
+    }
     for (size_t k = 0; k < e->nargs; k++)
         if (!run_stages(ev, e->args[k], &inside, true))
             return false;
     if (e->kind == EXPR_REDUCE && e->reduce->guard &&
         !run_stages(ev, e->reduce->guard, &inside, true))
         return false;
-    return e->kind != EXPR_REDUCE || !itself || stage_run(ev, e, r);
+    return e->kind != EXPR_REDUCE || !itself || stage_run(ev, e, at);
 }
 
-/* The left side: its axes, and where its elements lie. */
-static void left_side(const struct inst *in, const struct statement *s, struct axis *axes,
-                      struct affine *place) {
-    const struct bound_tensor *t = &in->tensors[s->tensor];
-    *place = (struct affine){0};
+/* The left side: its axes, of what is kept and of the whole, and where its elements lie. */
+static void left_side(const struct inst *in, const struct statement *s, const struct window *w,
+                      struct axis *axes, struct axis *whole, struct affine *place) {
+    *place = (struct affine){.c = -w->first};
     for (size_t k = 0; k < in->task->tensors[s->tensor].rank; k++) {
         int v = s->position[k];
         int64_t at = 0;
         if (v >= 0) {
-            axes[v] = (struct axis){(size_t)v, 0, t->extent[k]};
-            place->coef[v] += t->stride[k];
+            axes[v] = (struct axis){(size_t)v, w->lo[k], w->n[k]};
+            whole[v] = (struct axis){(size_t)v, 0, in->tensors[s->tensor].extent[k]};
+            place->coef[v] += w->stride[k];
             place->vars |= UINT32_C(1) << v;
         } else {
             BUG_IF(!expr_eval_dims(s->constant[k], in->dims, &at));
-            place->c += at * t->stride[k];
+            place->c += at * w->stride[k];
         }
     }
 }
@@ -199,7 +288,7 @@ static bool ties_alloc(struct evaluation *ev, size_t tensor) {
         return true;
     ev->tie_lo[tensor] = lo;
     ev->tie_words[tensor] = (size_t)span / 64 + 1;
-    if (!mul_size((size_t)ev->in->tensors[tensor].count, ev->tie_words[tensor], &bytes) ||
+    if (!mul_size((size_t)ev->windows->made[tensor].count, ev->tie_words[tensor], &bytes) ||
         !mul_size(bytes, sizeof(uint64_t), &bytes) ||
         !(ev->ties[tensor] = mem_try_resize(NULL, bytes)))
         return err_set(ev->err, ERR_ENV, "no memory for the near-ties of the reference");
@@ -220,8 +309,8 @@ static void take_old(struct evaluation *ev, size_t tensor) {
 
 /* Several statements may define one tensor: the first makes room. */
 static bool tensor_alloc(struct evaluation *ev, size_t tensor) {
-    int64_t count = ev->in->tensors[tensor].count;
-    if (ev->value[tensor])
+    int64_t count = ev->windows->made[tensor].count;
+    if (ev->value[tensor] || ev->dry)
         return true;
     take_old(ev, tensor);
     if (!ev->value[tensor])
@@ -237,56 +326,67 @@ static void stages_release(struct evaluation *ev) {
     ev->nstages = 0;
 }
 
+static struct target target_of(const struct evaluation *ev, size_t tensor, struct affine place,
+                               const struct finish *finish) {
+    return (struct target){.value = ev->value[tensor],
+                           .error = ev->error[tensor],
+                           .place = place,
+                           .finish = finish,
+                           .ties = ev->ties[tensor],
+                           .tie_lo = ev->tie_lo[tensor],
+                           .tie_words = ev->tie_words[tensor]};
+}
+
 static bool run_statement(struct evaluation *ev, const struct statement *s) {
     const struct tensor *t = &ev->in->task->tensors[s->tensor];
+    const struct window *w = &ev->windows->made[s->tensor];
     struct finish finish = {.dtype = t->dtype,
                             .typed_let = t->role == TENSOR_LET && t->dtype != DTYPE_F64,
                             .output = tensor_is_output(t),
                             .limits = accuracy_limits(ev->in->task->accuracy)};
-    struct ranges r = ranges_of(ev->in, s);
-    struct axis axes[TASK_MAX_RANK];
+    struct standing at = {.whole = ranges_of(ev->in, s)};
+    struct axis axes[TASK_MAX_RANK], whole[TASK_MAX_RANK];
     struct nest n;
     ev->s = s;
+    if (!window_ranges(ev->in, s, w, &at.kept))
+        return true; /* it defines nothing that is kept */
     if (!tensor_alloc(ev, s->tensor))
         return false;
-    bool ok = run_stages(ev, s->body, &r, false); /* a body that is a reduction is a nest itself */
+    bool ok = run_stages(ev, s->body, &at, false); /* a body that is a reduction is a nest itself */
     if (ok) {
         struct affine place;
-        left_side(ev->in, s, axes, &place);
-        nest_init(&n, ev->in, s, s->body, axes, s->nindex, ev->stages, ev->nstages, ev->track_peak);
-        n.target = (struct target){.value = ev->value[s->tensor],
-                                   .error = ev->error[s->tensor],
-                                   .place = place,
-                                   .finish = &finish,
-                                   .ties = ev->ties[s->tensor],
-                                   .tie_lo = ev->tie_lo[s->tensor],
-                                   .tie_words = ev->tie_words[s->tensor]};
+        left_side(ev->in, s, w, axes, whole, &place);
+        make_nest(ev, &n, s->body, axes, whole, s->nindex);
+        n.target = target_of(ev, s->tensor, place, &finish);
         ok = run_nest(ev, &n);
     }
     stages_release(ev);
-    if (ok && t->role == TENSOR_LET)
+    if (ok && t->role == TENSOR_LET && !ev->dry)
         ev->contents[s->tensor] = content_of(DTYPE_F64, ev->value[s->tensor], ev->error[s->tensor],
-                                             NULL, ev->in->tensors[s->tensor].count);
+                                             NULL, w->first, w->count);
     return ok;
+}
+
+static struct reference taken(struct evaluation *ev, size_t tensor) {
+    struct reference r = {.tensor = tensor,
+                          .count = (size_t)ev->windows->made[tensor].count,
+                          .value = ev->value[tensor],
+                          .estimate = ev->error[tensor],
+                          .ties = ev->ties[tensor],
+                          .tie_lo = ev->tie_lo[tensor],
+                          .tie_words = ev->tie_words[tensor]};
+    ev->value[tensor] = ev->error[tensor] = NULL;
+    ev->ties[tensor] = NULL;
+    return r;
 }
 
 static void hand_out(struct evaluation *ev, struct reference **out, size_t *n) {
     const struct task *t = ev->in->task;
     struct reference *refs = mem_alloc(t->ntensors * sizeof *refs);
     *n = 0;
-    for (size_t i = 0; i < t->ntensors; i++) {
-        if (!tensor_is_output(&t->tensors[i]))
-            continue;
-        refs[(*n)++] = (struct reference){.tensor = i,
-                                          .count = (size_t)ev->in->tensors[i].count,
-                                          .value = ev->value[i],
-                                          .estimate = ev->error[i],
-                                          .ties = ev->ties[i],
-                                          .tie_lo = ev->tie_lo[i],
-                                          .tie_words = ev->tie_words[i]};
-        ev->value[i] = ev->error[i] = NULL;
-        ev->ties[i] = NULL;
-    }
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (tensor_is_output(&t->tensors[i]))
+            refs[(*n)++] = taken(ev, i);
     *out = refs;
 }
 
@@ -301,18 +401,43 @@ static void evaluation_release(struct evaluation *ev) {
     mem_free(ev);
 }
 
-static bool evaluate(struct evaluation *ev, const void *const *inputs, struct reference **out,
-                     size_t *n, double *peak) {
-    const struct inst *in = ev->in;
-    const struct task *t = in->task;
+/* Everything in the windows. */
+static bool run_statements(struct evaluation *ev, const void *const *inputs) {
+    const struct task *t = ev->in->task;
     bool ok = true;
-    ev->track_peak = peak != NULL;
-    for (size_t i = 0; i < t->ntensors; i++)
-        if (tensor_is_input(&t->tensors[i]))
-            ev->contents[i] =
-                content_of(t->tensors[i].dtype, inputs[i], NULL, NULL, in->tensors[i].count);
+    for (size_t i = 0; i < t->ntensors && !ev->dry; i++) {
+        const struct window *w = &ev->windows->read[i];
+        bool given = tensor_is_input(&t->tensors[i]) && w->count > 0;
+        /* Where nothing is kept nothing is read but for results that are not used. */
+        ev->contents[i] = content_of(t->tensors[i].dtype, given ? inputs[i] : NULL, NULL, NULL,
+                                     given ? w->first : 0, given ? w->count : 0);
+    }
     for (size_t i = 0; i < t->nstatements && ok; i++)
         ok = run_statement(ev, &t->statements[i]);
+    return ok;
+}
+
+static struct evaluation *evaluation_new(const struct inst *in, const struct windows *windows,
+                                         unsigned threads, struct err *err) {
+    struct evaluation *ev = mem_alloc(sizeof *ev);
+    ev->in = ev->kept = in;
+    ev->windows = windows;
+    ev->threads = threads;
+    ev->err = err;
+    return ev;
+}
+
+static bool evaluate(const struct inst *in, const void *const *inputs, unsigned threads,
+                     struct reference *old, size_t nold, struct reference **out, size_t *n,
+                     double *peak, struct err *err) {
+    struct windows windows;
+    struct evaluation *ev = evaluation_new(in, &windows, threads, err);
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        windows.read[i] = windows.made[i] = whole_window(in, i);
+    ev->old = old;
+    ev->nold = nold;
+    ev->track_peak = peak != NULL;
+    bool ok = run_statements(ev, inputs);
     if (ok)
         hand_out(ev, out, n);
     if (ok && peak)
@@ -321,27 +446,61 @@ static bool evaluate(struct evaluation *ev, const void *const *inputs, struct re
     return ok;
 }
 
-static struct evaluation *evaluation_new(const struct inst *in, unsigned threads, struct err *err) {
-    struct evaluation *ev = mem_alloc(sizeof *ev);
-    ev->in = in;
-    ev->threads = threads;
-    ev->err = err;
-    return ev;
-}
-
 bool reference_eval(const struct inst *in, const void *const *inputs, unsigned threads,
                     struct reference **out, size_t *n, double *peak, struct err *err) {
-    return evaluate(evaluation_new(in, threads, err), inputs, out, n, peak);
+    return evaluate(in, inputs, threads, NULL, 0, out, n, peak, err);
 }
 
 bool reference_eval_again(const struct inst *in, const void *const *inputs, unsigned threads,
                           struct reference **refs, size_t *n, struct err *err) {
-    struct evaluation *ev = evaluation_new(in, threads, err);
-    ev->old = *refs;
-    ev->nold = *n;
+    struct reference *old = *refs;
+    size_t nold = *n;
     *refs = NULL;
     *n = 0;
-    return evaluate(ev, inputs, refs, n, NULL);
+    return evaluate(in, inputs, threads, old, nold, refs, n, NULL, err);
+}
+
+/* An instance whose tensors lie in memory as their windows do. What they are stays: extents, and so
+ * where pads begin. */
+struct kept_inst {
+    struct inst in;
+    struct bound_tensor tensors[TASK_MAX_TENSORS];
+};
+
+static struct evaluation *part_new(struct kept_inst *kept, const struct inst *in,
+                                   const struct windows *windows, unsigned threads,
+                                   struct err *err) {
+    struct evaluation *ev = evaluation_new(in, windows, threads, err);
+    kept->in = *in;
+    kept->in.tensors = kept->tensors;
+    for (size_t i = 0; i < in->task->ntensors; i++) {
+        kept->tensors[i] = in->tensors[i];
+        for (size_t k = 0; k < in->task->tensors[i].rank; k++)
+            kept->tensors[i].stride[k] = windows->read[i].stride[k];
+    }
+    ev->kept = &kept->in;
+    ev->part = true;
+    return ev;
+}
+
+bool evaluate_part(const struct inst *in, const struct windows *windows, const void *const *inputs,
+                   size_t tensor, unsigned threads, struct reference *out, struct err *err) {
+    struct kept_inst kept;
+    struct evaluation *ev = part_new(&kept, in, windows, threads, err);
+    bool ok = run_statements(ev, inputs);
+    if (ok)
+        *out = taken(ev, tensor);
+    evaluation_release(ev);
+    return ok;
+}
+
+double evaluate_cost(const struct inst *in, const struct windows *windows) {
+    struct kept_inst kept;
+    struct evaluation *ev = part_new(&kept, in, windows, 1, NULL);
+    ev->dry = true;
+    double points = run_statements(ev, NULL) ? ev->points : INFINITY;
+    evaluation_release(ev);
+    return points;
 }
 
 void reference_release(struct reference *refs, size_t n) {
