@@ -95,20 +95,27 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
 
 #define MISSING_KEPT 12
 
+static bool lists(const json *list, str text) {
+    str is;
+    for (size_t i = 0; i < json_len(list); i++)
+        if (json_to_str(json_at(list, i), &is) && str_eq(is, text))
+            return true;
+    return false;
+}
+
 /* Outcomes of the task's own shape that no judged run has had: {"uncovered": how many, "missing":
  * the first of them in words}. */
 static json *coverage_json(const struct server *s) {
     json *out = json_object(), *missing = json_array();
     int64_t n = 0;
-    char text[160], last[160] = "";
+    char text[160];
     for (size_t i = 0; i < s->module->nentries; i++)
         for (size_t k = 0; s->programs[i] && k < sim_places(s->programs[i]); k++)
             for (uint8_t left = s->own[i][k] & (uint8_t)~s->judged[i][k]; left; left &= left - 1) {
                 sim_place_text(s->programs[i], k, left & (uint8_t)-left, text, sizeof text);
                 n++;
-                if (json_len(missing) < MISSING_KEPT && strcmp(text, last) != 0)
+                if (json_len(missing) < MISSING_KEPT && !lists(missing, str_view(text)))
                     json_push(missing, json_string(str_view(text)));
-                memcpy(last, text, sizeof last);
             }
     json_set_i64(out, "uncovered", n);
     json_set(out, "missing", missing);

@@ -1,7 +1,9 @@
-/* A job, step by step: LOAD, then for each batch PREPARE → RUN → COMPARE, then MEASURE. One request
- * is in flight at a time, so the state is the step. A role that dies in mid-step is started again
- * and the batch is done again from PREPARE, which poisons afresh; a device that dies twice in the
- * same batch is the doing of the module that it has, a judge that keeps dying is our own trouble.
+/* A job, step by step: LOAD, then for each batch PREPARE → RUN → COMPARE. Of a shape that is not
+ * run whole, MEASURE, then SAMPLE and, at the judge, PARTS; after that the batches that are there
+ * for coverage, as long as something is not covered. One request is in flight at a time, so the
+ * state is the step. A role that dies in mid-step is started again and the batch is done again from
+ * PREPARE, which poisons afresh; a device that dies twice in the same batch is the doing of the
+ * module that it has, a judge that keeps dying is our own trouble.
  */
 #include "device/worker.h"
 
@@ -49,7 +51,8 @@ static void job_clear(struct worker *w) {
     loop_timer_cancel(w->loop, w->timer);
     loop_timer_cancel(w->loop, w->alive);
     w->timer = w->alive = 0;
-    json *all[] = {j->order, j->evidence, j->counters, j->ran, j->clocks, j->rivals};
+    json *all[] = {j->order,  j->evidence, j->counters, j->ran,     j->clocks,
+                   j->rivals, j->lines,    j->sample,   j->coverage};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         json_free(all[i]);
     times_release(j);
@@ -96,6 +99,10 @@ static void set_evidence(struct job *j, json *head) {
     json_set_f64(head, "verify_ms", all_ms - time_ms);
     json_set_f64(head, "time_ms", time_ms);
     set_steps(j, head);
+    if (j->sample)
+        json_set(head, "sample", json_copy(j->sample));
+    if (j->coverage)
+        json_set(head, "coverage", json_copy(j->coverage));
     if (json_len(j->rivals))
         json_set(head, "rivals", json_copy(j->rivals));
     if (!j->timed[0].n)
@@ -109,7 +116,8 @@ static void set_evidence(struct job *j, json *head) {
 static void set_place(struct worker *w, size_t at, json *head) {
     const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
     str label, data;
-    if (!shape || w->step == STEP_LOAD || w->step == STEP_MEASURE)
+    if (!shape || w->step == STEP_LOAD || w->step == STEP_MEASURE || w->step == STEP_SAMPLE ||
+        w->step == STEP_PARTS)
         return;
     if (json_get_str(shape, "label", &label))
         json_set_str(head, "shape", label);
@@ -132,14 +140,15 @@ static void finish(struct worker *w, str verdict, str why, size_t at, const json
     job_end(w, WIRE_RESULT, head);
 }
 
-static void finish_accepted(struct worker *w, const json *counters, const json *lines) {
+static void finish_accepted(struct worker *w) {
+    const struct job *j = &w->job;
     json *head = json_object();
     json_set_str(head, "verdict", str_view(verdict_name(VERDICT_ACCEPTED)));
     json_set_str(head, "why", (str){0});
-    if (counters)
-        json_set(head, "counters", json_copy(counters));
-    if (lines)
-        json_set(head, "lines", json_copy(lines));
+    if (j->counters)
+        json_set(head, "counters", json_copy(j->counters));
+    if (j->lines)
+        json_set(head, "lines", json_copy(j->lines));
     set_evidence(&w->job, head);
     job_end(w, WIRE_RESULT, head);
 }
@@ -153,11 +162,12 @@ static void fail(struct worker *w, str why) {
 /* ---- asking ---- */
 
 bool step_is_device(enum step s) {
-    return s == STEP_LOAD || s == STEP_RUN || s == STEP_MEASURE || s == STEP_CEILINGS;
+    return s == STEP_LOAD || s == STEP_RUN || s == STEP_MEASURE || s == STEP_SAMPLE ||
+           s == STEP_CEILINGS;
 }
 
 bool step_is_judge(enum step s) {
-    return s == STEP_PREPARE || s == STEP_COMPARE || s == STEP_DUMP;
+    return s == STEP_PREPARE || s == STEP_COMPARE || s == STEP_DUMP || s == STEP_PARTS;
 }
 
 static uint64_t device_limit(const struct worker *w, enum step step) {
@@ -216,21 +226,52 @@ static void wait_roles(struct worker *w) {
     w->step = STEP_WAIT_ROLES;
 }
 
+/* ---- for coverage ---- */
+
+static bool is_extra(const struct job *j) {
+    return flag(batch_now(j), "extra");
+}
+
+static bool all_covered(const struct job *j) {
+    int64_t uncovered = 0;
+    json_get_i64(j->coverage, "uncovered", &uncovered);
+    return uncovered == 0;
+}
+
+/* Batches that were only there for coverage, once everything is covered or their time is over. */
+static void skip_extra(struct job *j) {
+    int64_t most_ms = 0;
+    json_get_i64(j->frame.head, "cover_ms", &most_ms);
+    while (is_extra(j) && (all_covered(j) || (int64_t)j->covering_us / 1000 >= most_ms))
+        j->batch++;
+}
+
+/* The next part of what is done with a shape that is not run whole; NULL: that is done. */
+static const json *next_part(const struct job *j, const char *name, bool done) {
+    const json *part = json_get(j->frame.head, name);
+    return !done && json_is_object(part) && (!batch_now(j) || is_extra(j)) ? part : NULL;
+}
+
 void job_next(struct worker *w) {
     struct job *j = &w->job;
-    const json *measure = json_get(j->frame.head, "measure");
+    const json *measure = next_part(j, "measure", j->measured);
+    const json *sample = next_part(j, "sample", j->sampled);
+    if (!measure && !sample)
+        skip_extra(j);
     if (!w->device.ready || !w->judge.ready)
         wait_roles(w);
     else if (j->frame.type == WIRE_CEILINGS)
         ask(w, STEP_CEILINGS, WIRE_CEILINGS, j->frame.head, (str){0});
     else if (!j->loaded)
         ask_load(w);
+    else if (measure)
+        ask(w, STEP_MEASURE, WIRE_MEASURE, measure, (str){0});
+    else if (sample)
+        ask(w, STEP_SAMPLE, WIRE_SAMPLE, sample, (str){0});
     else if (batch_now(j))
         ask_prepare(w);
-    else if (json_is_object(measure))
-        ask(w, STEP_MEASURE, WIRE_MEASURE, measure, (str){0});
     else
-        finish_accepted(w, j->counters, NULL);
+        finish_accepted(w);
 }
 
 /* ---- whose doing it is ---- */
@@ -335,6 +376,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set(head, "runs", json_copy(j->order));
     json_set_bool(head, "counted", flag(batch, "counted"));
     json_set_bool(head, "checked", flag(batch, "checked"));
+    json_set_bool(head, "covers", flag(j->frame.head, "covers"));
     json_set_bool(head, "timed", flag(batch, "timed"));
     ask(w, STEP_RUN, WIRE_RUN, head, (str){0});
     json_free(head);
@@ -344,6 +386,13 @@ static size_t at_of(const struct frame *f) {
     int64_t at = 0;
     json_get_i64(f->head, "at", &at);
     return at < 0 ? 0 : (size_t)at;
+}
+
+static void keep_coverage(struct job *j, const struct frame *f) {
+    if (!json_get(f->head, "coverage"))
+        return;
+    forget(&j->coverage);
+    j->coverage = json_copy(json_get(f->head, "coverage"));
 }
 
 static void got_ran(struct worker *w, struct frame *f) {
@@ -357,6 +406,7 @@ static void got_ran(struct worker *w, struct frame *f) {
     }
     forget(&j->ran);
     j->ran = json_copy(f->head);
+    keep_coverage(j, f);
     if (j->prepared && w->judge.ready)
         ask(w, STEP_COMPARE, WIRE_COMPARE, NULL, (str){0});
     else
@@ -417,6 +467,8 @@ static void got_judged(struct worker *w, const struct frame *f) {
     str verdict, why;
     if (timed)
         j->timing_us += clock_us() - j->batch_us;
+    if (is_extra(j))
+        j->covering_us += clock_us() - j->batch_us;
     if (!accepted(f, &verdict, &why)) {
         got_wrong(w, f, verdict, why);
         return;
@@ -447,12 +499,68 @@ static void got_loaded(struct worker *w, const struct frame *f) {
         blame(w, module_at(&w->job, at_of(f)), verdict, why, 0, NULL);
 }
 
+static json *copy_of(const json *head, const char *key) {
+    return json_get(head, key) ? json_copy(json_get(head, key)) : NULL;
+}
+
 static void got_measured(struct worker *w, const struct frame *f) {
+    struct job *j = &w->job;
     str verdict, why;
-    if (accepted(f, &verdict, &why))
-        finish_accepted(w, json_get(f->head, "counters"), json_get(f->head, "lines"));
-    else
+    if (!accepted(f, &verdict, &why)) {
         finish(w, verdict, why, 0, NULL);
+        return;
+    }
+    j->measured = true;
+    forget(&j->counters);
+    forget(&j->lines);
+    j->counters = copy_of(f->head, "counters");
+    j->lines = copy_of(f->head, "lines");
+    keep_coverage(j, f);
+    job_next(w);
+}
+
+/* ---- blocks of a shape that is not run whole ---- */
+
+static void got_sampled(struct worker *w, const struct frame *f) {
+    struct job *j = &w->job;
+    static const char *const facts[] = {"blocks", "blocks_total", "unjudged"};
+    static const char *const asked[] = {"set", "seed", "most"};
+    const json *sample = json_get(j->frame.head, "sample");
+    str verdict, why;
+    if (!accepted(f, &verdict, &why)) {
+        finish(w, verdict, why, 0, json_get(f->head, "findings") ? f->head : NULL);
+        return;
+    }
+    forget(&j->sample);
+    j->sample = json_object();
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        json_set(j->sample, facts[i], copy_of(f->head, facts[i]));
+    keep_coverage(j, f);
+    json *head = json_object();
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        json_set(head, asked[i], copy_of(sample, asked[i]));
+    json_set(head, "parts", copy_of(f->head, "parts"));
+    if (w->judge.ready)
+        ask(w, STEP_PARTS, WIRE_PARTS, head, f->blob);
+    else
+        wait_roles(w); /* and the blocks are run again */
+    json_free(head);
+}
+
+static void got_parts(struct worker *w, const struct frame *f) {
+    struct job *j = &w->job;
+    int64_t judged = 0, skipped = 0;
+    str verdict, why;
+    if (!accepted(f, &verdict, &why)) {
+        finish(w, verdict, why, 0, f->head);
+        return;
+    }
+    json_get_i64(f->head, "judged", &judged);
+    json_get_i64(f->head, "skipped", &skipped);
+    json_set_i64(j->sample, "elements", judged);
+    json_set_i64(j->sample, "skipped", skipped);
+    j->sampled = true;
+    job_next(w);
 }
 
 static void got_dumped(struct worker *w, const struct frame *f) {
@@ -502,6 +610,10 @@ void job_answer(struct worker *w, struct role *r, struct frame *f) {
         got_dumped(w, f);
     } else if (f->type == WIRE_MEASURED && w->step == STEP_MEASURE) {
         got_measured(w, f);
+    } else if (f->type == WIRE_SAMPLED && w->step == STEP_SAMPLE) {
+        got_sampled(w, f);
+    } else if (f->type == WIRE_JUDGED && w->step == STEP_PARTS) {
+        got_parts(w, f);
     } else if (f->type == WIRE_CEILED && w->step == STEP_CEILINGS) {
         got_ceilings(w, f);
     } else {

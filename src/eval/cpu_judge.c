@@ -14,6 +14,7 @@
 #include "eval/ruling.h"
 #include "kernel/verdict.h"
 #include "spec/data.h"
+#include "spec/part.h"
 #include "spec/program.h"
 #include "spec/reference.h"
 
@@ -441,10 +442,107 @@ static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
     return !blob->failed || err_set(err, ERR_ENV, "a batch too large to dump");
 }
 
+/* ---- parts of a shape that is not run whole ---- */
+
+static bool read_indices(const json *list, int64_t *out, size_t n) {
+    bool ok = json_len(list) == n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = json_to_i64(json_at(list, i), &out[i]);
+    return ok;
+}
+
+static bool read_part(const struct inst *in, const json *j, struct part *out) {
+    int64_t tensor = -1;
+    *out = (struct part){0};
+    if (!json_get_i64(j, "tensor", &tensor) || tensor < 0 || tensor >= (int64_t)in->task->ntensors)
+        return false;
+    const struct tensor *t = &in->task->tensors[tensor];
+    out->tensor = (size_t)tensor;
+    if (!tensor_is_output(t) || !read_indices(json_get(j, "lo"), out->lo, t->rank) ||
+        !read_indices(json_get(j, "n"), out->n, t->rank))
+        return false;
+    for (size_t k = 0; k < t->rank; k++)
+        if (out->lo[k] < 0 || out->n[k] < 1 ||
+            out->n[k] > in->tensors[tensor].extent[k] - out->lo[k])
+            return false;
+    return true;
+}
+
+static size_t part_elements(const struct inst *in, const struct part *p) {
+    size_t n = 1;
+    for (size_t k = 0; k < in->task->tensors[p->tensor].rank; k++)
+        n *= (size_t)p->n[k];
+    return n;
+}
+
+struct judging {
+    struct judge *j;
+    const struct inst *in;
+    uint64_t seed;
+    double most; /* of the cost of a part */
+    str rest;    /* contents of the parts to come */
+    int64_t judged, skipped;
+    struct ruling ruling;
+};
+
+static bool judge_part(struct judging *g, const json *part, struct err *err) {
+    struct data_scale scale;
+    struct reference ref;
+    struct comparison cmp;
+    struct part p;
+    if (!read_part(g->in, part, &p))
+        return err_set(err, ERR_ENV, "bad message: a part");
+    size_t n = part_elements(g->in, &p);
+    size_t bytes = n * dtype_info(g->in->task->tensors[p.tensor].dtype)->bytes;
+    if (bytes > g->rest.n)
+        return err_set(err, ERR_ENV, "bad message: the contents of a part");
+    const char *got = g->rest.p;
+    g->rest = str_from(g->rest, bytes);
+    if (!(part_cost(g->in, &p) <= g->most)) {
+        g->skipped++;
+        return true;
+    }
+    for (size_t i = 0; i < DATA_COUNT; i++)
+        scale.factor[i] = 1;
+    if (!part_reference(g->in, &scale, DATA_SIGNED, g->seed, &p, g->j->threads, &ref, err))
+        return false;
+    part_compare(g->in, &p, &ref, got, &cmp);
+    ruling_next(&g->ruling);
+    rule_values(&g->ruling, g->in, p.tensor, &cmp);
+    g->judged += (int64_t)n;
+    part_release(&ref);
+    return true;
+}
+
+static bool judge_parts(void *ctx, const struct frame *f, json *out, struct err *err) {
+    struct judging g = {.j = ctx, .rest = f->blob};
+    const json *parts = json_get(f->head, "parts");
+    struct arena *a = arena_new(64u << 20);
+    struct binding *bindings;
+    struct inst *in;
+    str seed;
+    size_t n;
+    json_get_f64(f->head, "most", &g.most);
+    bool ok = g.j->task && json_get_str(f->head, "seed", &seed) && str_to_u64(seed, &g.seed);
+    if (!ok)
+        err_set(err, ERR_ENV, "bad message: parts");
+    ok = ok && set_from_json(json_get(f->head, "set"), a, &bindings, &n, err) &&
+         task_bind(g.j->task, bindings, n, a, &in, err);
+    g.in = in;
+    ruling_init(&g.ruling);
+    for (size_t i = 0; ok && i < json_len(parts) && g.ruling.verdict == VERDICT_ACCEPTED; i++)
+        ok = judge_part(&g, json_at(parts, i), err);
+    ruling_to_json(&g.ruling, out);
+    json_set_i64(out, "judged", g.judged);
+    json_set_i64(out, "skipped", g.skipped);
+    arena_free(a);
+    return ok;
+}
+
 bool cpu_judge_start(unsigned threads, struct judge_ops *out, struct err *err) {
     struct judge *j = mem_alloc(sizeof *j);
     j->threads = threads;
     mem_keep_freed();
-    *out = (struct judge_ops){j, take_task, prepare, compare, dump};
+    *out = (struct judge_ops){j, take_task, prepare, compare, dump, judge_parts};
     return role_enter(ROLE_FD, "judge", err);
 }

@@ -171,7 +171,7 @@ static json *job_json(const struct work *w, struct buf *blob) {
     if (w->duel)
         return duel_job(w, blob);
     buf_puts(blob, w->module);
-    return job_of_trials(&w->e->o, &w->trials, w->module.n);
+    return job_of_trials(&w->e->o, &w->trials, w->seed, w->module.n);
 }
 
 static void feed(struct evaluator *e) {

@@ -578,7 +578,7 @@ bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
     }; /* twice what a large GPU holds of those with many registers */
     struct gpu_judge *j = mem_alloc(sizeof *j);
     struct sandbox_report report;
-    *out = (struct judge_ops){j, take_task, prepare, compare, dump};
+    *out = (struct judge_ops){j, take_task, prepare, compare, dump, NULL};
     j->engine =
         (struct engine){j,           engine_alloc, engine_free,   engine_launch, engine_fetch,
                         engine_send, engine_zero,  THREADS_WANTED};

@@ -1,5 +1,6 @@
 #include "eval/job_text.h"
 
+#include "base/rng.h"
 #include "device/job.h"
 #include "spec/cost.h"
 
@@ -8,6 +9,16 @@
 #define SAMPLED_CTAS     256       /* at most, and … */
 #define SAMPLED_ELEMENTS (1 << 21) /* … about so much of the largest tensor, */
 #define SAMPLED_FLOPS    1e9       /* … and so much of the arithmetic */
+/* Of those that are judged, which run under the checkers: */
+#define JUDGED_CTAS      12
+#define JUDGED_ELEMENTS  (1 << 17)
+#define JUDGED_FLOPS     6e7
+#define JUDGED_INSTRS    (UINT64_C(24) << 20) /* of warps */
+#define PRODUCER_INSTRS  (UINT64_C(32) << 20) /* … of a launch that is run whole for the next */
+#define JUDGED_PARTS     12                   /* of a tensor */
+#define JUDGED_PART_COST 1.5e8                /* terms of the reference of one */
+#define COVER_MS         6000
+#define SEARCH_SHARE     4 /* in a search a fourth of these, and … */
 #define RUN_LIMIT_MS     20000
 #define SAMPLES          6
 #define TIME_MS          2000
@@ -60,12 +71,15 @@ static json *batch_json(const struct trial_batch *b) {
         json_set_bool(j, "checked", true);
     if (b->timed)
         json_set_bool(j, "timed", true);
+    if (b->extra)
+        json_set_bool(j, "extra", true);
     return j;
 }
 
 /* A block of a persistent grid may walk through millions of elements: few of those will do. */
-static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p) {
-    int64_t largest = 1, sample = SAMPLED_CTAS;
+static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p, int64_t most,
+                            int64_t elements, double most_flops) {
+    int64_t largest = 1, sample = most;
     struct cost cost;
     cost_of(in, &cost);
     for (size_t i = 0; i < in->task->ntensors; i++)
@@ -73,8 +87,8 @@ static int64_t sampled_ctas(const struct inst *in, const struct bound_plan *p) {
     for (size_t i = 0; i < p->nlaunches; i++) {
         const uint32_t *grid = p->launches[i].grid;
         int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2], each = largest / blocks + 1;
-        double flops = SAMPLED_FLOPS * (double)blocks / (cost.flops + 1); /* may pass 2^63 */
-        sample = SAMPLED_ELEMENTS / each < sample ? SAMPLED_ELEMENTS / each : sample;
+        double flops = most_flops * (double)blocks / (cost.flops + 1); /* may pass 2^63 */
+        sample = elements / each < sample ? elements / each : sample;
         sample = flops < (double)sample ? (int64_t)flops : sample;
     }
     return sample < 2 ? 2 : sample;
@@ -102,7 +116,43 @@ static void set_modules(json *j, const size_t *bytes, size_t n) {
     json_set(j, "modules", modules);
 }
 
-json *job_of_trials(const struct evaluator_options *o, const struct trials *t, size_t bytes) {
+static json *own_json(const struct evaluator_options *o, const struct trials *t, int64_t ctas) {
+    json *j = json_object();
+    json_set(j, "set", set_to_json(o->inst));
+    json_set(j, "plan", plan_to_json(&t->task_plan));
+    json_set_i64(j, "sample_ctas", ctas);
+    return j;
+}
+
+static json *measure_json(const struct evaluator_options *o, const struct trials *t, bool covers) {
+    int64_t ctas = t->task_shape_run ? 0
+                                     : sampled_ctas(o->inst, &t->task_plan, SAMPLED_CTAS,
+                                                    SAMPLED_ELEMENTS, SAMPLED_FLOPS);
+    json *m = own_json(o, t, ctas);
+    json_set_bool(m, "lines", o->observe_only);
+    json_set_bool(m, "covers", covers);
+    return m;
+}
+
+/* The device learns the seed of this run's data, which no other case has. */
+static json *sample_json(const struct evaluator_options *o, const struct trials *t,
+                         uint64_t secret) {
+    struct rng r = rng_stream(secret, S("sample"));
+    uint64_t share = o->thorough ? 1 : SEARCH_SHARE;
+    int64_t ctas = sampled_ctas(o->inst, &t->task_plan, JUDGED_CTAS / (int64_t)share,
+                                JUDGED_ELEMENTS / (int64_t)share, JUDGED_FLOPS / (double)share);
+    json *s = own_json(o, t, ctas);
+    json_set(s, "seed", number_text(rng_u64(r, 0)));
+    json_set(s, "key", number_text(rng_u64(r, 1) | 1));
+    json_set(s, "budget", number_text(JUDGED_INSTRS / share));
+    json_set(s, "producer_budget", number_text(PRODUCER_INSTRS / share));
+    json_set_i64(s, "parts", JUDGED_PARTS / (int64_t)share);
+    json_set_f64(s, "most", JUDGED_PART_COST / (double)share);
+    return s;
+}
+
+json *job_of_trials(const struct evaluator_options *o, const struct trials *t, uint64_t secret,
+                    size_t bytes) {
     unsigned screen_ms = o->duel && o->screen_ms ? o->screen_ms : o->time_ms;
     json *j = new_job(o, t, screen_ms), *shapes = json_array();
     for (size_t i = 0; i < t->n; i++) {
@@ -112,16 +162,14 @@ json *job_of_trials(const struct evaluator_options *o, const struct trials *t, s
     }
     json_set(j, "shapes", shapes);
     set_modules(j, &bytes, 1);
-    if (o->device.kind == DEVICE_SIM &&
-        (o->observe_only || (!o->verify_only && !t->task_shape_run))) {
-        json *m = json_object();
-        json_set(m, "set", set_to_json(o->inst));
-        json_set(m, "plan", plan_to_json(&t->task_plan));
-        json_set_i64(m, "sample_ctas",
-                     t->task_shape_run ? 0 : sampled_ctas(o->inst, &t->task_plan));
-        json_set_bool(m, "lines", o->observe_only);
-        json_set(j, "measure", m);
+    bool covers = t->covers && !o->dump;
+    if (covers) {
+        json_set_bool(j, "covers", true);
+        json_set_i64(j, "cover_ms", o->thorough ? COVER_MS : COVER_MS / SEARCH_SHARE);
+        json_set(j, "sample", sample_json(o, t, secret));
     }
+    if (o->device.kind == DEVICE_SIM && (o->observe_only || covers))
+        json_set(j, "measure", measure_json(o, t, covers));
     return j;
 }
 

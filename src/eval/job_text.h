@@ -5,8 +5,9 @@
 #include "eval/eval.h"
 #include "eval/trials.h"
 
-/* All trials of one candidate; its module has `bytes`. */
-json *job_of_trials(const struct evaluator_options *o, const struct trials *t, size_t bytes);
+/* All trials of one candidate, made from this secret; its module has `bytes`. */
+json *job_of_trials(const struct evaluator_options *o, const struct trials *t, uint64_t secret,
+                    size_t bytes);
 /* The timed batches of the task's own shape, for several candidates. */
 struct job_module {
     const struct bound_plan *plan; /* at the task's own shape */

@@ -17,6 +17,11 @@ static bool answer(const struct judge_ops *j, const struct frame *f, json *out, 
     case WIRE_DUMP:
         *type = WIRE_DUMPED;
         return j->dump(j->ctx, out, blob, err);
+    case WIRE_PARTS:
+        *type = WIRE_JUDGED;
+        if (j->parts)
+            return j->parts(j->ctx, f, out, err);
+        return err_set(err, ERR_ENV, "bad message: parts");
     default:
         return err_set(err, ERR_ENV, "unexpected message %u", f->type);
     }

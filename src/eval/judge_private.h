@@ -13,6 +13,8 @@ struct judge_ops {
     bool (*prepare)(void *ctx, const json *head, json *out, struct err *err); /* sends buffers */
     bool (*compare)(void *ctx, json *out, struct err *err);
     bool (*dump)(void *ctx, json *out, struct buf *blob, struct err *err);
+    /* Of a shape too large for cases: WIRE_PARTS. NULL where everything is run whole. */
+    bool (*parts)(void *ctx, const struct frame *f, json *out, struct err *err);
 };
 
 /* Sandboxed, hello said, ready to serve. */

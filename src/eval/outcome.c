@@ -18,6 +18,8 @@ struct outcome *outcome_from_record(json *record, struct err *err) {
         memcpy(o->why, why.p, why.n);
     snprintf(o->bound, sizeof o->bound, "%.*s", STR_ARG(bound));
     json_get_bool(record, "estimated", &o->estimated);
+    o->covered = true;
+    json_get_bool(record, "covered", &o->covered);
     if (!verdict_find(verdict, &o->verdict)) {
         err_set(err, ERR_ENV, "an outcome has the unknown verdict '%.*s'", STR_ARG(verdict));
         outcome_free(o);

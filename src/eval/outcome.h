@@ -9,9 +9,10 @@
 
 struct outcome {
     enum verdict verdict;
-    double time_s;      /* estimate or measurement; INFINITY when not accepted */
-    bool estimated;     /* by the simulator's model */
-    char bound[24];     /* what binds it, by the model: "dram", "issue", … */
+    double time_s;  /* estimate or measurement; INFINITY when not accepted */
+    bool estimated; /* by the simulator's model */
+    bool covered;   /* accepted, and everything that was met at the task's own shape was judged */
+    char bound[24]; /* what binds it, by the model: "dram", "issue", … */
     double limit_share; /* limit / time; 0 when not accepted */
     char *why;          /* for the author; "" when accepted */
     json *record;       /* everything, as stored; owned */

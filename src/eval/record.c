@@ -82,6 +82,66 @@ static void add_scope(json *r, const struct record_input *in) {
     json_set_str(r, "verify_seed", str_view(seed));
 }
 
+/* ---- what was not judged ---- */
+
+static int64_t integer_of(const json *j, const char *key) {
+    int64_t v = 0;
+    json_get_i64(j, key, &v);
+    return v;
+}
+
+static void say_sample(struct buf *b, const json *sample) {
+    const json *unjudged = json_get(sample, "unjudged");
+    int64_t elements = integer_of(sample, "elements");
+    buf_printf(b, "; %lld of its %lld blocks were run and %lld of their results judged",
+               (long long)integer_of(sample, "blocks"),
+               (long long)integer_of(sample, "blocks_total"), (long long)elements);
+    for (size_t i = 0; i < json_len(unjudged); i++) {
+        str why = {0};
+        json_to_str(json_at(unjudged, i), &why);
+        buf_printf(b, "; %.*s", STR_ARG(why));
+    }
+    if (!elements && !json_len(unjudged))
+        buf_printf(b, ", because %s",
+                   integer_of(sample, "skipped") ? "the reference of one takes too long"
+                                                 : "none is complete before other blocks have run");
+}
+
+static void say_missing(struct buf *b, const json *coverage) {
+    const json *missing = json_get(coverage, "missing");
+    int64_t n = integer_of(coverage, "uncovered");
+    if (!n)
+        return;
+    buf_printf(b, "; what happens there and in no run that was judged (%lld): ", (long long)n);
+    for (size_t i = 0; i < json_len(missing); i++) {
+        str text = {0};
+        json_to_str(json_at(missing, i), &text);
+        buf_printf(b, "%s%.*s", i ? ", " : "", STR_ARG(text));
+    }
+    if ((int64_t)json_len(missing) < n)
+        buf_printf(b, ", …");
+}
+
+/* Where the task's own shape was not run whole: what was judged of it, and what was not. */
+static void add_coverage(json *r, const struct record_input *in, const json *result) {
+    const json *sample = json_get(result, "sample"), *coverage = json_get(result, "coverage");
+    if (!in->trials || !in->trials->covers || !sample)
+        return;
+    struct buf scope;
+    buf_init(&scope, 16384);
+    buf_puts(&scope, in->trials->scope);
+    say_sample(&scope, sample);
+    say_missing(&scope, coverage);
+    json_set_str(r, "scope", buf_str(&scope));
+    buf_release(&scope);
+    json_set(r, "sample", json_copy(sample));
+    if (coverage)
+        json_set(r, "coverage", json_copy(coverage));
+    json_set_bool(r, "covered",
+                  integer_of(coverage, "uncovered") == 0 && integer_of(sample, "elements") > 0 &&
+                      !json_len(json_get(sample, "unjudged")));
+}
+
 json *record_verdict(const struct record_input *in, enum verdict v, str why) {
     json *r = base_record(in, str_view(verdict_name(v)), why);
     add_build(r, in);
@@ -288,6 +348,7 @@ json *record_result(const struct record_input *in, const json *result) {
     if (json_get_f64(result, "waited_ms", &waited_ms))
         json_set_f64(r, "queue_ms", in->queue_ms + waited_ms);
     add_scope(r, in);
+    add_coverage(r, in, result);
     add_build(r, in);
     add_launches(r, in);
     if (e.known)

@@ -10,11 +10,17 @@
 #define SMALL_BYTES  (1ull << 20) /* of all tensors of a made shape */
 #define SMALL_FLOPS  1e7
 #define SMALL_PLANES 1024 /* … on the simulator: of all axes but the last two, a block each */
-#define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
+#define LONG_BYTES   (16ull << 20) /* … of one that resembles a task's own shape */
+#define LONG_FLOPS   2e8
+#define HUGE_FLOPS   2.5e9 /* … of some of them, which are tried when nothing smaller will do */
+#define LONG_PLANES  8192
+#define MAX_SMALL    (TRIALS_MAX_SHAPES - 3 - EXTRA_SHAPES)
 #define ATTEMPTS     4000
-#define ODD_ATTEMPTS 8 /* the first ones, at most 1003, 503, … 9 */
-#define COUNTED_SEED 0 /* public: counts are the same in every run */
-#define MADE_SHAPES  3 /* one odd in all dimensions, two with a short one */
+#define ODD_ATTEMPTS 8  /* the first ones, at most 1003, 503, … 9 */
+#define COUNTED_SEED 0  /* public: counts are the same in every run */
+#define MADE_SHAPES  4  /* one odd in all dimensions, three even, two of those with a short one */
+#define EXTRA_SHAPES 10 /* at most; the first of them is always run */
+#define FEW          16 /* dimensions up to this are often part of what a kernel is made for */
 #define TIMED_CASES  8
 #define LARGE_CASE   (1ull << 30)
 
@@ -35,13 +41,13 @@ static bool within(const struct inst *in, size_t bytes, double flops) {
 }
 
 /* Of the shape alone: what a candidate launches must not choose the shapes it meets. */
-static bool few_planes(const struct inst *in) {
+static bool few_planes(const struct inst *in, int64_t most) {
     for (size_t i = 0; i < in->task->ntensors; i++) {
         const struct tensor *t = &in->task->tensors[i];
         int64_t planes = 1;
         for (size_t k = 0; tensor_has_memory(t) && k + 2 < t->rank; k++)
             planes *= in->tensors[i].extent[k];
-        if (planes > SMALL_PLANES)
+        if (planes > most)
             return false;
     }
     return true;
@@ -121,16 +127,22 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     return true;
 }
 
-/* At first anything odd, so that no kernel can know the shape and tails are met that a product of
- * any sizes mostly hides, ever smaller until it is small enough to judge; then anything, and sizes
- * that divide, that are prime, that are tiny: whatever a require line asks for, some are likely to
- * satisfy it. */
-static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own) {
+/* At first anything odd, or (`even`) two, four or eight times something odd, so that no kernel can
+ * know the shape and tails of every kind are met that a product of any sizes mostly hides, ever
+ * smaller until it is small enough to judge; then anything, and sizes that divide, that are prime,
+ * that are tiny: whatever a require line asks for, some are likely to satisfy it. */
+static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool even) {
     static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,  16,  17,   31,   32,  48,
                                     64, 96, 97, 128, 192, 256, 257, 384, 512, 1024, 2048, 4096};
     uint64_t n = sizeof sizes / sizeof *sizes, at = attempt * TASK_MAX_DIMS + dim;
-    if (attempt < ODD_ATTEMPTS)
-        return 5 + 2 * (int64_t)rng_below(r, at, 500 >> attempt);
+    if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
+        return own;
+    if (attempt < ODD_ATTEMPTS) {
+        unsigned twos = even ? 1 + (unsigned)rng_below(rng_sub(r, 1), at, 3) : 0;
+        uint64_t most = (500 >> attempt >> twos) + 1;
+        return (int64_t)(even ? 1 + 2 * rng_below(r, at, most) : 5 + 2 * rng_below(r, at, most))
+               << twos;
+    }
     if (attempt % 2 == 0)
         return 1 + (int64_t)rng_below(r, at, 1000 >> attempt / 2 % 8);
     uint64_t i = rng_below(r, at, n + 1);
@@ -164,16 +176,136 @@ static bool make_shapes(const struct candidate *c, const struct inst *own,
         for (size_t d = 0; d < task->ndims; d++)
             if (!task->dims[d].derived)
                 set[n++] =
-                    (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d])};
-        if (t->n + MADE_SHAPES > wanted && attempt < ODD_ATTEMPTS)
+                    (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d],
+                                                                   t->n + MADE_SHAPES > wanted)};
+        if (t->n + MADE_SHAPES > wanted && t->n + 1 < wanted && attempt < ODD_ATTEMPTS)
             shorten(r, attempt, wanted - t->n, set, n);
         struct arena *scratch = arena_new(16u << 20);
         bool usable = task_bind(task, set, n, scratch, &in, &ignored) && !same_dims(in, own) &&
                       plan_fits(c, in, &fits, &which, &ignored) && fits &&
-                      within(in, SMALL_BYTES, SMALL_FLOPS) && (o->gpu || few_planes(in));
+                      within(in, SMALL_BYTES, SMALL_FLOPS) &&
+                      (o->gpu || few_planes(in, SMALL_PLANES));
         arena_free(scratch);
         if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, o, a, t, err)))
             return false;
+    }
+    return true;
+}
+
+/* ---- shapes like the task's own ---- */
+
+/* The place of a dimension among the settable ones, by size at the task's own shape. */
+static size_t rank_of(const struct inst *own, size_t dim) {
+    size_t rank = 0;
+    for (size_t d = 0; d < own->task->ndims; d++)
+        rank += !own->task->dims[d].derived &&
+                (own->dims[d] > own->dims[dim] || (own->dims[d] == own->dims[dim] && d < dim));
+    return rank;
+}
+
+/* A few tiles of the usual sizes, or a little more or less, at most `cap`. */
+static int64_t draw_tiles(struct rng r, uint64_t at, int64_t cap) {
+    static const int64_t more[] = {0, 1, -1, 2, -2, 4, -4};
+    int64_t v = (cap > 512 ? 256 : 16) << rng_below(r, 4 * at, 4);
+    v = v * (1 + (int64_t)rng_below(r, 4 * at + 1, 3)) +
+        more[rng_below(r, 4 * at + 2, sizeof more / sizeof *more)];
+    while (v > cap)
+        v = (v + 1) / 2;
+    return v < 1 ? 1 : v;
+}
+
+/* What is as it is in the task's own shape. */
+struct likeness {
+    size_t n;         /* settable dimensions */
+    uint64_t number;  /* of the shape that is wanted */
+    int64_t cap;      /* of the other dimensions */
+    double flops;     /* at most */
+    uint64_t attempt; /* of all */
+};
+
+/* First each dimension by itself, the longest one first; then two at a time; then none, and any. */
+static bool stays(const struct likeness *k, struct rng r, size_t rank) {
+    uint64_t turn = k->number / k->n, first = k->number % k->n;
+    if (turn == 0)
+        return rank == first;
+    if (turn == 1 && k->n > 2)
+        return rank == first || rank == (first + 1) % k->n;
+    return k->number % 2 && rng_below(r, k->attempt * TASK_MAX_DIMS + rank, 2);
+}
+
+static int64_t draw_long(struct rng r, const struct likeness *k, const struct inst *own,
+                         size_t dim) {
+    int64_t size = own->dims[dim];
+    if (size <= FEW || stays(k, r, rank_of(own, dim)))
+        return size;
+    return draw_tiles(rng_sub(r, 1), k->attempt * TASK_MAX_DIMS + dim,
+                      k->cap < size ? k->cap : size);
+}
+
+static void add_long_kinds(struct trials *t, const struct trials_options *o, bool extra) {
+    static const enum data_kind others[] = {DATA_STATED, DATA_SORTED, DATA_ONEHOT, DATA_TILE};
+    struct rng r = rng_stream(o->secret, S("kinds"));
+    uint64_t which = rng_below(r, t->n, sizeof others / sizeof *others);
+    for (size_t i = 0; i < (o->thorough ? 2u : 1u); i++) {
+        struct trial_batch *b = add_batch(t, t->n - 1);
+        add_case(b, i ? others[which] : DATA_SIGNED, o->secret);
+        b->extra = extra;
+    }
+}
+
+static bool is_like_own(const struct candidate *c, const struct inst *own, const struct inst *in,
+                        double flops, const struct trials *t, struct arena *a) {
+    struct err ignored = {0};
+    bool fits;
+    str which;
+    return !same_dims(in, own) && !seen(t, inst_label(in, a)) &&
+           plan_fits(c, in, &fits, &which, &ignored) && fits && within(in, LONG_BYTES, flops) &&
+           few_planes(in, LONG_PLANES);
+}
+
+static struct likeness likeness_of(const struct task *t) {
+    struct likeness k = {0};
+    for (size_t d = 0; d < t->ndims; d++)
+        k.n += !t->dims[d].derived;
+    return k;
+}
+
+/* True with *in where there is such a shape. */
+static bool make_long(const struct candidate *c, const struct inst *own, const struct likeness *k,
+                      const struct trials *t, struct rng r, struct arena *a, struct inst **in) {
+    const struct task *task = own->task;
+    struct binding set[TASK_MAX_DIMS];
+    struct err ignored = {0};
+    size_t n = 0;
+    for (size_t d = 0; d < task->ndims; d++)
+        if (!task->dims[d].derived)
+            set[n++] = (struct binding){task->dims[d].name, draw_long(r, k, own, d)};
+    struct arena *scratch = arena_new(16u << 20);
+    bool usable = task_bind(task, set, n, scratch, in, &ignored) &&
+                  is_like_own(c, own, *in, k->flops, t, scratch);
+    arena_free(scratch);
+    return usable && task_bind(task, set, n, a, in, &ignored);
+}
+
+/* Each as large as may be. */
+static bool make_long_shapes(const struct candidate *c, const struct inst *own,
+                             const struct trials_options *o, struct arena *a, struct trials *t,
+                             struct err *err) {
+    struct rng r = rng_stream(o->secret, S("long shapes"));
+    struct likeness k = likeness_of(own->task);
+    size_t first = t->n;
+    for (; k.n && k.number < 2 * EXTRA_SHAPES && t->n < first + EXTRA_SHAPES; k.number++) {
+        struct inst *in;
+        bool found = false, huge = k.number > k.n && k.number % 3 == 0;
+        k.flops = huge ? HUGE_FLOPS : LONG_FLOPS;
+        for (k.cap = huge ? 2048 : 512; k.cap && !found; k.cap /= 2)
+            for (int i = 0; i < 4 && !found; i++, k.attempt++)
+                found = make_long(c, own, &k, t, r, a, &in);
+        if (!found)
+            continue;
+        if (!add_shape(c, in, a, t, err))
+            return false;
+        add_long_kinds(t, o, t->n > first + 1);
     }
     return true;
 }
@@ -250,8 +382,9 @@ static bool runs_whole(const struct inst *own, const struct trials_options *o) {
 static str scope_of(const struct trials *t, const struct trials_options *o, size_t checks,
                     size_t small, struct arena *a) {
     size_t made = small - checks;
-    return arena_printf(a, "%zu check shape%s, %zu made at random%s", checks,
+    return arena_printf(a, "%zu check shape%s, %zu made at random%s%s", checks,
                         checks == 1 ? "" : "s", made,
+                        t->covers && t->n > small ? ", a long one" : "",
                         t->task_shape_run ? " and the task's own shape"
                         : o->gpu          ? "; the task's own shape does not fit the GPU's memory"
                                  : "; the task's own shape is too large to simulate whole");
@@ -277,6 +410,9 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     size_t small = t->n;
     bool own_too = t->task_shape_run && !o->small_only;
     if (own_too && !add_own(c, own, o, small, a, t, err))
+        return false;
+    t->covers = !o->gpu && !o->small_only && !t->task_shape_run;
+    if (t->covers && !make_long_shapes(c, own, o, a, t, err))
         return false;
     if (!t->n)
         return err_set(err, ERR_INPUT,

@@ -2,9 +2,11 @@
  *
  * The task's check shapes that the candidate's own `require` lines admit; small shapes made from
  * the secret seed that satisfy them too, two where so many can be found;
- * then the task's own shape where the device can run it whole. Every small shape meets every kind
- * of data, the task's own shape the kinds that tell most, more of them when thorough. `scope` says
- * in words what that amounts to.
+ * then the task's own shape where the device can run it whole. Where the simulator cannot, shapes
+ * are made that show more of what happens there: its longest dimension with the others shrunk, and
+ * extra ones, which are run as long as the task's own shape does something that no judged run did.
+ * Every small shape meets every kind of data, the task's own shape the kinds that tell most, more
+ * of them when thorough. `scope` says in words what that amounts to.
  *
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
@@ -18,7 +20,7 @@
 #include "kernel/candidate.h"
 #include "spec/data.h"
 
-#define TRIALS_MAX_SHAPES  16
+#define TRIALS_MAX_SHAPES  32
 #define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
 #define TRIALS_MAX_CASES   16
 
@@ -38,6 +40,7 @@ struct trial_batch {
     bool counted; /* on the public seed */
     bool checked; /* simulator: watched for races, unwritten memory, barriers */
     bool timed;
+    bool extra; /* simulator: run only while outcomes of the task's own shape are not covered */
 };
 struct trials {
     struct trial_shape shapes[TRIALS_MAX_SHAPES];
@@ -46,6 +49,7 @@ struct trials {
     size_t nbatches;
     struct bound_plan task_plan; /* at the task's own shape */
     bool task_shape_run;         /* whole */
+    bool covers;                 /* it is not: blocks of it are run, and what they do is covered */
     str scope;
 };
 

@@ -5,10 +5,14 @@
 #define NOTE_CONFIRMED "confirmed" /* by ordinal: the record of the second verification */
 #define NOTE_WATCHED   "watched"   /* … and of the simulator's */
 #define RECORD_MAX     (64u << 20)
+#define UNCOVERED_MOST                                                                             \
+    4 /* finalists that are passed over because not all of what they do was judged */
 
 static bool ranks_before(const struct finalist *a, const struct finalist *b) {
     if (a->unwatched != b->unwatched)
         return b->unwatched;
+    if (a->uncovered != b->uncovered)
+        return b->uncovered;
     return a->time_s < b->time_s;
 }
 
@@ -91,19 +95,33 @@ static void refuse(const struct finalist_options *o, struct finalist *f, const s
     f->record = NULL;
 }
 
+/* By the simulator's record of it: whether everything that it does at the task's own shape was
+ * judged. One of which it was not has its turn after those of which it was. */
+static bool settle_covered(struct finalist *f, const struct outcome *seen) {
+    str scope = {0};
+    bool known = f->uncovered;
+    f->uncovered = !seen->covered;
+    json_set_bool(f->record, "covered", seen->covered);
+    if (json_get_str(seen->record, "scope", &scope))
+        json_set_str(f->record, "simulated_scope", scope);
+    return seen->covered || known;
+}
+
 /* Whether f may win after what the simulator's checkers say. */
 static bool settle_watched(const struct finalist_options *o, struct finalist *f, bool *wins,
                            struct err *err) {
     struct outcome *seen;
     *wins = true;
-    if (o->eo->device.kind == DEVICE_SIM || f->unwatched)
+    if (f->unwatched)
         return true;
     if (!watch(o, f, &seen, err))
         return false;
     *wins = seen->verdict == VERDICT_ACCEPTED;
     f->unwatched = seen->verdict == VERDICT_UNSUPPORTED;
     json_set_bool(f->record, "watched", *wins);
-    if (!*wins && !f->unwatched)
+    if (*wins)
+        *wins = settle_covered(f, seen);
+    else if (!f->unwatched)
         refuse(o, f, seen, "under the simulator's checkers");
     outcome_free(seen);
     return true;
@@ -118,7 +136,10 @@ static bool try_one(const struct finalist_options *o, struct finalist *f, bool *
     bool ok = true;
     if (again->verdict == VERDICT_ACCEPTED) {
         json_set(f->record, "confirmed", json_copy(again->record));
-        ok = settle_watched(o, f, wins, err);
+        if (o->eo->device.kind == DEVICE_SIM)
+            *wins = settle_covered(f, again);
+        else
+            ok = settle_watched(o, f, wins, err);
     } else {
         refuse(o, f, again, "on a new seed");
     }
@@ -129,9 +150,16 @@ static bool try_one(const struct finalist_options *o, struct finalist *f, bool *
 bool finalist_choose(const struct finalist_options *o, struct finalist *list, size_t n,
                      size_t *which, struct err *err) {
     bool wins = false;
-    while (!wins && (*which = fastest(list, n)) < n)
-        if (!try_one(o, &list[*which], &wins, err))
+    size_t passed_over = 0;
+    while (!wins && (*which = fastest(list, n)) < n) {
+        struct finalist *f = &list[*which];
+        if (!try_one(o, f, &wins, err))
             return false;
+        passed_over += f->uncovered && !wins;
+        for (size_t i = 0; passed_over == UNCOVERED_MOST && i < n; i++)
+            list[i].uncovered = true; /* that is enough looking: the fastest of all */
+        passed_over += passed_over == UNCOVERED_MOST;
+    }
     return true;
 }
 
