@@ -49,12 +49,16 @@ static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind
     return n;
 }
 
-enum { CHECKS = 2, OWN = CHECKS + 3 }; /* where the made shapes and the own one begin */
+enum {
+    CHECKS = 2,
+    MADE = 4,
+    OWN = CHECKS + MADE
+}; /* where the made shapes and the own one begin */
 #define PLAN "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n"
 
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
-    /* two check shapes, three made, and the own one */
+    /* two check shapes, four made, and the own one */
     CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run);
     for (size_t i = 0; m.ok && i < OWN; i++)
         for (size_t k = 0; k < DATA_COUNT; k++)
@@ -145,6 +149,23 @@ static void one_shape_is_odd_and_every_dimension_short_once(void) {
     }
 }
 
+/* Tails that odd sizes do not have: of a dimension that is even and divides by nothing larger than
+ * 8. */
+static void the_other_shapes_are_even(void) {
+    size_t seen[4] = {0};
+    for (uint64_t secret = 0; secret < 50; secret++) {
+        struct trials_options o = {.secret = secret};
+        struct made m = make_with(PLAN, 512, &o);
+        const int64_t *even = m.t.shapes[OWN - 1].inst->dims;
+        for (size_t d = 0; m.ok && d < 2; d++) {
+            CHECK(even[d] % 2 == 0 && even[d] % 16 != 0);
+            seen[even[d] % 8 == 0 ? 3 : even[d] % 4 == 0 ? 2 : 1]++;
+        }
+        arena_free(m.a);
+    }
+    CHECK(seen[1] > 10 && seen[2] > 10 && seen[3] > 10);
+}
+
 static void on_the_simulator_planes_are_few(void) {
     static const char text[] = "task t \"t\"\n"
                                "dim N = 4, C = 64, H = 32, W = 32\n"
@@ -163,8 +184,8 @@ static void on_the_simulator_planes_are_few(void) {
                candidate_parse(S("k.cu"), S("//! launch k<<<N*C, 256>>>(x, y, H*W)\n" BODY), task,
                                m.a, &c, &m.err) &&
                trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
-        CHECKF(m.ok && m.t.n == 4, "%s", m.err.text);
-        for (size_t i = 0; m.ok && i < 3; i++) {
+        CHECKF(m.ok && m.t.n == MADE + 1, "%s", m.err.text);
+        for (size_t i = 0; m.ok && i < MADE; i++) {
             const int64_t *dims = m.t.shapes[i].inst->dims;
             CHECK(o.gpu || dims[0] * dims[1] <= 1024);
             many += dims[0] * dims[1] > 1024;
@@ -178,12 +199,12 @@ static void shapes_are_made_for_a_require_that_admits_none(void) {
     struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECKF(m.ok && m.t.n == 4, "%zu shapes", m.t.n);
+    CHECKF(m.ok && m.t.n == MADE + 1, "%zu shapes", m.t.n);
     for (size_t i = 0; m.ok && i < m.t.n; i++) {
         CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
         CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
     }
-    CHECK(str_starts(m.t.scope, S("0 check shapes, 3 made")));
+    CHECK(str_starts(m.t.scope, S("0 check shapes, 4 made")));
     arena_free(m.a);
 }
 
@@ -211,14 +232,52 @@ static void a_limit_broken_at_a_check_shape_is_a_launch_error(void) {
 
 static void a_large_own_shape_is_not_run_whole(void) {
     struct made m = make("//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n", (int64_t)1 << 20);
-    CHECK(m.ok && m.t.n == OWN && !m.t.task_shape_run);
+    CHECK(m.ok && m.t.covers && !m.t.task_shape_run);
     CHECK(str_find(m.t.scope, S("too large")) < m.t.scope.n);
     CHECK(m.t.task_plan.launches[0].grid[0] == 1u << 22);
     arena_free(m.a);
 }
 
+/* The first resembles the task's own shape most and is always run; others only for coverage. */
+static void long_shapes_stand_in_for_a_large_one(void) {
+    for (uint64_t secret = 0; secret < 20; secret++) {
+        struct trials_options o = {.secret = secret, .thorough = true};
+        struct made m = make_with(PLAN, (int64_t)1 << 20, &o);
+        CHECK(m.ok && m.t.n > OWN + 2);
+        CHECK(m.t.shapes[OWN].inst->dims[0] == 1 << 20 && m.t.shapes[OWN].inst->dims[1] < 8);
+        CHECK(m.t.shapes[OWN + 1].inst->dims[1] == 1024);
+        for (size_t i = 0; i < m.t.nbatches; i++)
+            CHECK(m.t.batches[i].extra == (m.t.batches[i].shape > OWN));
+        CHECK(cases_of(&m.t, OWN, DATA_SIGNED, false) == 1);
+        arena_free(m.a);
+    }
+}
+
+static void small_dimensions_stay_as_a_require_wants_them(void) {
+    static const char text[] = "task t \"t\"\n"
+                               "dim N = 40, W = 1000, K = 11, S = 3\n"
+                               "in x[N,W] : f32 ~ normal(0,1)\n"
+                               "in w[K,S] : f32 ~ normal(0,1)\n"
+                               "out y[N,W] : f32\n"
+                               "y[n,i] = x[n,i] * sum(k,s) w[k,s]\n";
+    struct trials_options o = {.secret = 3};
+    struct made m = {.a = arena_new(256u << 20)};
+    struct candidate *c;
+    struct task *task;
+    struct inst *in;
+    m.ok = task_parse(S("t.task"), str_view(text), m.a, &task, &m.err) &&
+           task_bind(task, NULL, 0, m.a, &in, &m.err) &&
+           candidate_parse(S("k.cu"),
+                           S("//! require K == 11\n//! require S == 3\n"
+                             "//! launch k<<<N, 256>>>(x, y, W)\n" BODY),
+                           task, m.a, &c, &m.err) &&
+           trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
+    CHECKF(m.ok && m.t.n == MADE + 1, "%zu shapes: %s", m.t.n, m.err.text);
+    arena_free(m.a);
+}
+
 static void nothing_to_run_is_said(void) {
-    struct made m = make("//! require R == 1048576\n"
+    struct made m = make("//! require R == 1048576 && C == 1024\n"
                          "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n",
                          (int64_t)1 << 20);
     CHECK(!m.ok && strstr(m.err.text, "small enough to simulate"));
@@ -234,6 +293,10 @@ static const struct tap_case cases[] = {
     {"another secret makes another shape", another_secret_makes_another_shape},
     {"one shape is odd, every dimension short once",
      one_shape_is_odd_and_every_dimension_short_once},
+    {"the other shapes are even", the_other_shapes_are_even},
+    {"long shapes stand in for a large one", long_shapes_stand_in_for_a_large_one},
+    {"small dimensions stay as a require wants them",
+     small_dimensions_stay_as_a_require_wants_them},
     {"on the simulator planes are few", on_the_simulator_planes_are_few},
     {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
     {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},

@@ -1,0 +1,155 @@
+/* What became of a program's choices, which blocks of a large grid run, and what they store. */
+#include "tap.h"
+
+#include "harness.h"
+
+struct params {
+    uint64_t y;
+    uint32_t n, m;
+};
+
+static uint32_t out[32 * 4096];
+
+struct covered {
+    uint8_t of[256];
+    size_t n;
+};
+
+/* The outcomes of one launch of `choices`, by instruction. */
+static struct covered run_choices(uint32_t n, uint32_t m) {
+    struct covered c = {0};
+    struct harness h;
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    if (harness_load(&h, "coverage.ptx", "choices")) {
+        struct params p = {harness_buffer(&h, "y", out, sizeof out, false), n, m};
+        struct sim_launch l = {.program = h.program,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .params = &p,
+                               .params_size = sizeof p,
+                               .threads = 1,
+                               .covered = c.of};
+        c.n = sim_places(h.program);
+        CHECK(c.n <= sizeof c.of);
+        sim_run(h.machine, &l, &r);
+    }
+    CHECK(r.status == SIM_OK);
+    harness_free(&h);
+    return c;
+}
+
+/* Outcomes that only the second has. */
+static size_t missing(const struct covered *judged, const struct covered *own) {
+    size_t n = 0;
+    for (size_t i = 0; i < own->n; i++)
+        n += (size_t)__builtin_popcount(own->of[i] & ~judged->of[i]);
+    return n;
+}
+
+static uint8_t all_of(const struct covered *c) {
+    uint8_t all = 0;
+    for (size_t i = 0; i < c->n; i++)
+        all |= c->of[i];
+    return all;
+}
+
+static void test_loops(void) {
+    struct covered one = run_choices(1, 32), two = run_choices(2, 32), three = run_choices(3, 32),
+                   many = run_choices(50, 32);
+    const uint8_t loops = SIM_LEFT_AFTER_ONE | SIM_LEFT_AFTER_TWO | SIM_RAN_ON;
+    CHECK((all_of(&one) & loops) == SIM_LEFT_AFTER_ONE);
+    CHECK((all_of(&two) & loops) == SIM_LEFT_AFTER_TWO);
+    CHECK((all_of(&three) & loops) == SIM_RAN_ON);
+    CHECK(missing(&three, &many) == 0 && missing(&many, &three) == 0);
+    CHECK(missing(&two, &many) == 1);
+    CHECK(missing(&one, &two) == 3); /* the branch, what it goes by, and the second pass */
+}
+
+static void test_selections_and_guards(void) {
+    struct covered few = run_choices(50, 32), many = run_choices(200, 32);
+    CHECK(missing(&few, &many) == 2); /* the comparison with 100, and the selection by it */
+    struct covered all = run_choices(50, 32), some = run_choices(50, 7), none = run_choices(50, 0);
+    CHECK(missing(&all, &some) == 2 && missing(&some, &all) == 0 && missing(&some, &none) == 0);
+    CHECK(missing(&none, &some) == 2); /* the comparison and the guard, true */
+}
+
+static void test_words(void) {
+    struct harness h;
+    char text[160] = "";
+    CHECK(harness_load(&h, "coverage.ptx", "choices"));
+    struct covered one = run_choices(1, 32), many = run_choices(50, 32);
+    for (size_t i = 0; i < many.n; i++)
+        if (many.of[i] & ~one.of[i] & SIM_RAN_ON)
+            sim_place_text(h.program, i, SIM_RAN_ON, text, sizeof text);
+    CHECKF(strstr(text, "the loop runs more than twice"), "%s", text);
+    harness_free(&h);
+}
+
+static struct sim_result run_stores(uint32_t m, uint32_t blocks, uint64_t sample, uint64_t key,
+                                    unsigned checks, uint64_t *first, uint64_t *last) {
+    struct harness h;
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    struct sim_findings findings = {0};
+    memset(out, 0xff, sizeof out);
+    if (harness_load(&h, "coverage.ptx", "stores")) {
+        struct sim_buffer b = {
+            .name = S("y"), .host = out, .size = sizeof out, .undefined = true, .result = true};
+        struct params p = {sim_machine_add(h.machine, &b), m, 0};
+        struct sim_launch l = {.program = h.program,
+                               .grid = {blocks, 1, 1},
+                               .block = {32, 1, 1},
+                               .params = &p,
+                               .params_size = sizeof p,
+                               .threads = 1,
+                               .checks = checks,
+                               .findings = &findings,
+                               .sample_ctas = sample,
+                               .sample_key = key};
+        sim_run(h.machine, &l, &r);
+        uint64_t end = 0;
+        *last = *first = 0;
+        for (uint64_t from = 0; sim_machine_stored(h.machine, p.y, &from, &end); *last = end)
+            *first = *last ? *first : from + 1;
+    }
+    CHECK(r.status == SIM_OK);
+    harness_free(&h);
+    return r;
+}
+
+/* Blocks are drawn by the key, the first and the last among them. */
+static void test_drawn_blocks(void) {
+    uint64_t first, last;
+    uint32_t seen[2] = {0, 0};
+    for (uint64_t key = 1; key < 20; key++) {
+        run_stores(32 * 4096, 4096, 8, key, SIM_CHECK_ALL, &first, &last);
+        CHECK(first == 1 && last == sizeof out);
+        uint32_t ran = 0, sum = 0;
+        for (uint32_t i = 0; i < 4096; i++)
+            if (out[32 * i] == 32 * i) {
+                ran++;
+                sum += i;
+            }
+        CHECK(ran == 8 && sum != seen[0]);
+        seen[0] = sum;
+    }
+}
+
+/* What blocks store, each by itself and all together, tells those that store the same again. */
+static void test_stores(void) {
+    uint64_t first, last;
+    struct sim_stores apart = run_stores(32 * 4096, 4096, 64, 0, 0, &first, &last).stores;
+    CHECK(apart.gangs == 64 && apart.gangs_total == 4096);
+    CHECK(apart.sum == 64 * 4 && apart.distinct == 64 * 4 && apart.squares == 64 * 16);
+    struct sim_stores same = run_stores(32, 4096, 64, 0, 0, &first, &last).stores;
+    CHECK(same.sum == 64 * 4 && same.distinct == 4);
+    CHECK(first == 0 && last == 0); /* bytes are followed under checks alone */
+}
+
+static const struct tap_case cases[] = {
+    {"a loop that runs once, twice, more often", test_loops},
+    {"selections, comparisons and guards", test_selections_and_guards},
+    {"an outcome in words", test_words},
+    {"blocks are drawn by a key", test_drawn_blocks},
+    {"what blocks store", test_stores},
+};
+TAP_CASES(cases)
