@@ -38,6 +38,8 @@ struct evaluator_options {
     bool observe_only;              /* simulator: nothing is judged; counters, by line too */
     bool small_only;                /* judged at small shapes alone */
     bool check_own;                 /* simulator: its checkers watch the task's own shape too */
+    bool watch;                     /* simulator: what a GPU judged by value, for the checkers and
+                                       for coverage */
     unsigned run_limit_ms;          /* a batch on the device; 0: 20 s */
     size_t memory_bytes;            /* CUDA: free on the GPU */
     const struct cuda_facts *facts; /* CUDA: of the GPU, for records; may be NULL */
@@ -83,6 +85,10 @@ bool evaluate_once(const struct evaluator_options *o, str file, str source, stru
 struct source_file {
     str file, text;
 };
+/* The options for the simulator's opinion of what `gpu` judges: small shapes under its checkers,
+ * and what blocks of the task's own shape do. */
+bool evaluator_options_watching(const struct evaluator_options *gpu, struct arena *a,
+                                struct evaluator_options *out, struct err *err);
 /* Each of the files `repeat` times. each is called once for every evaluation, in any order; the
  * outcome is freed afterwards. */
 typedef void evaluate_each_fn(void *ctx, const struct source_file *f, const struct outcome *o);

@@ -1,5 +1,17 @@
 #include "eval/eval.h"
 
+bool evaluator_options_watching(const struct evaluator_options *gpu, struct arena *a,
+                                struct evaluator_options *out, struct err *err) {
+    *out = *gpu;
+    out->watch = out->thorough = true;
+    out->verify_only = out->duel = out->keep = false;
+    out->worker_command = NULL; /* here: GPU hosts are for what needs a GPU */
+    out->worker_commands = NULL;
+    out->workers = 0;
+    out->run_limit_ms = 0;
+    return device_name_parse("sim", a, &out->device, err);
+}
+
 struct many {
     struct evaluator *e;
     const struct source_file *files;

@@ -118,7 +118,8 @@ static bool add_small(const struct candidate *c, const struct inst *in,
         return err_wrap(err, "at %.*s", STR_ARG(label));
     if (!fits)
         return true;
-    memset(all, true, sizeof all);
+    for (size_t k = 0; k < DATA_COUNT; k++)
+        all[k] = !o->watch || k == DATA_STATED || k == DATA_SIGNED;
     if (!add_shape(c, in, a, t, err))
         return false;
     size_t first = t->nbatches;
@@ -376,7 +377,7 @@ void trials_timed(const struct inst *own, const struct trials_options *o, struct
 
 /* Can the device run the task's own shape whole? */
 static bool runs_whole(const struct inst *own, const struct trials_options *o) {
-    return o->gpu ? inst_bytes(own) <= o->memory : within(own, FULL_BYTES, FULL_FLOPS);
+    return o->gpu ? inst_bytes(own) <= o->memory : !o->watch && within(own, FULL_BYTES, FULL_FLOPS);
 }
 
 static str scope_of(const struct trials *t, const struct trials_options *o, size_t checks,
@@ -387,7 +388,8 @@ static str scope_of(const struct trials *t, const struct trials_options *o, size
                         t->covers && t->n > small ? ", a long one" : "",
                         t->task_shape_run ? " and the task's own shape"
                         : o->gpu          ? "; the task's own shape does not fit the GPU's memory"
-                                 : "; the task's own shape is too large to simulate whole");
+                        : o->watch ? ", under the simulator's checkers; of the task's own shape"
+                                   : "; the task's own shape is too large to simulate whole");
 }
 
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,

@@ -60,6 +60,7 @@ struct trials_options {
     bool observe;    /* nothing but that: no trials */
     bool small_only; /* not the task's own shape */
     bool check_own;  /* the checkers watch the task's own shape as well, where it is run whole */
+    bool watch; /* simulator: for its checkers and for coverage; values were judged elsewhere */
     bool gpu;
     size_t memory; /* of the GPU, for cases */
 };

@@ -75,14 +75,11 @@ static bool confirm(const struct finalist_options *o, const struct finalist *f,
 /* What was measured on a GPU, under the simulator's checkers. */
 static bool watch(const struct finalist_options *o, const struct finalist *f, struct outcome **out,
                   struct err *err) {
-    struct evaluator_options eo = *o->eo;
-    eo.verify_only = true;
-    eo.workers = eo.compilers = 1;
-    eo.worker_command = NULL; /* here: GPU hosts are for what needs a GPU */
-    eo.worker_commands = NULL;
-    eo.duel = false;
-    return device_name_parse("sim", o->mem, &eo.device, err) &&
-           verify_again(o, f, NOTE_WATCHED, &eo, out, err);
+    struct evaluator_options eo;
+    if (!evaluator_options_watching(o->eo, o->mem, &eo, err))
+        return false;
+    eo.candidates = 1;
+    return verify_again(o, f, NOTE_WATCHED, &eo, out, err);
 }
 
 /* A candidate that does not hold is no winner, and is said. */

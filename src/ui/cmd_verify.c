@@ -6,13 +6,22 @@
 
 #include <stdio.h>
 
+/* What the simulator's checkers say of a file, before a GPU judges it. */
+struct watched {
+    enum verdict verdict;
+    json *record; /* NULL: it was not asked */
+};
+
 struct verifying {
     struct ui *ui;
     bool lines; /* JSON, one a line; or, of a single evaluation, pretty */
     bool named; /* there are several files */
     const char *dump;
+    const struct source_file *files;
+    struct watched *watched; /* by file; NULL: none is */
     unsigned rejected;
     bool unsaid; /* stdout took none of it */
+    bool gpu;
 };
 
 static void print_time(struct ui *ui, const struct outcome *o) {
@@ -40,6 +49,10 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
     if (o->verdict != VERDICT_ACCEPTED)
         return;
     printf("verified on %.*s\n", STR_ARG(scope));
+    if (json_get_str(o->record, "simulated_scope", &scope))
+        printf("and on %.*s\n", STR_ARG(scope));
+    else if (json_get_str(o->record, "unwatched_why", &scope))
+        printf("not under the simulator's checkers: %.*s\n", STR_ARG(scope));
     print_time(ui, o);
 }
 
@@ -57,8 +70,72 @@ static json *each_json(const struct verifying *v, const struct source_file *f,
     return j;
 }
 
-static void each(void *ctx, const struct source_file *f, const struct outcome *o) {
+/* ---- a GPU's verdict, and the simulator's ---- */
+
+static void keep_watched(void *ctx, const struct source_file *f, const struct outcome *o) {
     struct verifying *v = ctx;
+    struct watched *w = &v->watched[f - v->files];
+    w->verdict = o->verdict;
+    json_free(w->record);
+    w->record = json_copy(o->record);
+}
+
+/* All files at once: what they do under the simulator's checkers does not depend on the GPU. */
+static bool watch_all(struct verifying *v, const struct evaluator_options *eo, size_t n,
+                      struct err *err) {
+    struct evaluator_options watching;
+    if (eo->device.kind != DEVICE_CUDA || eo->dump || option_bool(v->ui->options, "fast"))
+        return true;
+    v->watched = arena_array(v->ui->arena, struct watched, n);
+    if (!evaluator_options_watching(eo, v->ui->arena, &watching, err))
+        return false;
+    watching.candidates = n;
+    return evaluate_many(&watching, v->files, n, 1, keep_watched, v, err);
+}
+
+/* The record of a kernel that the GPU found right, with the simulator's opinion. */
+static json *with_opinion(const struct verifying *v, const struct source_file *f,
+                          const struct outcome *o) {
+    json *r = json_copy(o->record);
+    const struct watched *w = v->watched ? &v->watched[f - v->files] : NULL;
+    bool agreed = w && w->record && w->verdict == VERDICT_ACCEPTED, covered = agreed;
+    str why = S("--fast"), scope = {0};
+    if (w && w->record)
+        json_get_str(w->record, "why", &why);
+    json_set_bool(r, "watched", agreed);
+    if (agreed) {
+        json_get_bool(w->record, "covered", &covered);
+        json_set_bool(r, "covered", covered);
+        if (json_get_str(w->record, "scope", &scope))
+            json_set_str(r, "simulated_scope", scope);
+    } else if (!w || w->verdict == VERDICT_UNSUPPORTED || w->verdict == VERDICT_OUT_OF_MEMORY) {
+        json_set_str(r, "unwatched_why", why);
+    } else {
+        static const char *const keys[] = {"shape", "data", "findings", "order"};
+        json_set_str(r, "verdict", str_view(verdict_name(w->verdict)));
+        json_set_bool(r, "accepted", false);
+        json_set_str(
+            r, "why",
+            arena_printf(v->ui->arena, "under the simulator's checkers: %.*s", STR_ARG(why)));
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (json_get(w->record, keys[i]))
+                json_set(r, keys[i], json_copy(json_get(w->record, keys[i])));
+    }
+    return r;
+}
+
+static void print_each(struct verifying *v, const struct source_file *f, const struct outcome *o);
+
+static void each(void *ctx, const struct source_file *f, const struct outcome *gpu) {
+    struct verifying *v = ctx;
+    struct err err = {0};
+    bool whole = !v->gpu || v->dump || gpu->verdict != VERDICT_ACCEPTED;
+    struct outcome *both = whole ? NULL : outcome_from_record(with_opinion(v, f, gpu), &err);
+    print_each(v, f, both ? both : gpu);
+    outcome_free(both);
+}
+
+static void print_each(struct verifying *v, const struct source_file *f, const struct outcome *o) {
     bool dumped = v->dump && o->verdict == VERDICT_ACCEPTED;
     v->rejected += o->verdict != VERDICT_ACCEPTED;
     if (v->ui->as_json) {
@@ -103,7 +180,12 @@ int cmd_verify(struct ui *ui) {
     v.lines = n * repeat > 1;
     v.dump = eo.dump = option_text(ui->options, "dump");
     eo.verify_only = eo.dump != NULL; /* what it computed is for somebody else to judge */
-    if (!evaluate_many(&eo, files, n, repeat, each, &v, &err))
+    v.files = files;
+    v.gpu = eo.device.kind == DEVICE_CUDA;
+    bool ok = watch_all(&v, &eo, n, &err) && evaluate_many(&eo, files, n, repeat, each, &v, &err);
+    for (size_t i = 0; v.watched && i < n; i++)
+        json_free(v.watched[i].record);
+    if (!ok)
         return ui_fail(ui, &err);
     return v.unsaid ? ERR_ENV : v.rejected ? ERR_NO : 0;
 }
