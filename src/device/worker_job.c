@@ -115,9 +115,15 @@ static void set_evidence(struct job *j, json *head) {
 /* Where in the job it happened, for every verdict but acceptance. at: the case. */
 static void set_place(struct worker *w, size_t at, json *head) {
     const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
+    const json *own = json_get(w->job.frame.head, w->step == STEP_MEASURE ? "measure" : "sample");
     str label, data;
-    if (!shape || w->step == STEP_LOAD || w->step == STEP_MEASURE || w->step == STEP_SAMPLE ||
-        w->step == STEP_PARTS)
+    if (w->step == STEP_MEASURE || w->step == STEP_SAMPLE || w->step == STEP_PARTS) {
+        if (json_get_str(own, "label", &label))
+            json_set_str(head, "shape", label);
+        json_set_str(head, "data", w->step == STEP_MEASURE ? S("stated") : S("signed"));
+        return;
+    }
+    if (!shape || w->step == STEP_LOAD)
         return;
     if (json_get_str(shape, "label", &label))
         json_set_str(head, "shape", label);

@@ -118,9 +118,12 @@ static void set_modules(json *j, const size_t *bytes, size_t n) {
 
 static json *own_json(const struct evaluator_options *o, const struct trials *t, int64_t ctas) {
     json *j = json_object();
+    struct arena *a = arena_new(1 << 16);
+    json_set_str(j, "label", inst_label(o->inst, a));
     json_set(j, "set", set_to_json(o->inst));
     json_set(j, "plan", plan_to_json(&t->task_plan));
     json_set_i64(j, "sample_ctas", ctas);
+    arena_free(a);
     return j;
 }
 
