@@ -23,7 +23,8 @@ struct part {
 };
 
 /* About how much there is to compute for it: elements of lets and outputs, terms of reductions,
- * input elements to be made. INFINITY where that does not fit a double's exactness. */
+ * input elements to be made (more where their making takes longer). INFINITY where that does not
+ * fit a double's exactness. */
 double part_cost(const struct inst *in, const struct part *p);
 
 /* Value and estimate of its elements, in row-major order of the box, for data of this kind and seed
