@@ -6,7 +6,6 @@
 #include "spec/evaluate.h"
 #include "spec/scalar.h"
 #include <math.h>
-#include <string.h>
 
 struct needs {
     const struct inst *in;
@@ -30,13 +29,9 @@ static struct range index_range(const struct ranges *r, const struct expr *e, in
     return (struct range){most(v.lo, 0), least(v.hi, extent - 1)};
 }
 
-static bool is_needed(const struct window *w, size_t rank) {
-    return rank == 0 ? w->count > 0 : w->n[0] > 0;
-}
-
 /* The window grows to the hull of what it holds and this box. */
 static void widen(struct window *w, const struct range *box, size_t rank) {
-    bool some = is_needed(w, rank);
+    bool some = w->count > 0;
     for (size_t k = 0; k < rank; k++) {
         int64_t lo = some ? least(w->lo[k], box[k].lo) : box[k].lo;
         int64_t hi = some ? most(w->lo[k] + w->n[k] - 1, box[k].hi) : box[k].hi;
