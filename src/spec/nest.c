@@ -203,10 +203,12 @@ static struct way cheapest(const struct nest *n, const struct ranges *r, bool or
     return way;
 }
 
+/* A scan goes through its terms once for all results along its axis. */
 static double points_of(const struct nest *n, const struct ranges *r) {
-    double points = terms_of(n, r);
+    bool scan = n->mode == NEST_SCAN;
+    double points = terms_of(n, r) + (scan ? (double)n->axes[n->lane_axis].n : 0);
     for (size_t k = 0; k < n->naxes; k++)
-        if (n->mode != NEST_SCAN || (int)k != n->lane_axis)
+        if (!scan || (int)k != n->lane_axis)
             points *= (double)n->axes[k].n;
     return points;
 }

@@ -6,7 +6,6 @@
 #include "spec/evaluate.h"
 #include "spec/scalar.h"
 #include <math.h>
-#include <string.h>
 
 struct needs {
     const struct inst *in;
@@ -30,13 +29,9 @@ static struct range index_range(const struct ranges *r, const struct expr *e, in
     return (struct range){most(v.lo, 0), least(v.hi, extent - 1)};
 }
 
-static bool is_needed(const struct window *w, size_t rank) {
-    return rank == 0 ? w->count > 0 : w->n[0] > 0;
-}
-
 /* The window grows to the hull of what it holds and this box. */
 static void widen(struct window *w, const struct range *box, size_t rank) {
-    bool some = is_needed(w, rank);
+    bool some = w->count > 0;
     for (size_t k = 0; k < rank; k++) {
         int64_t lo = some ? least(w->lo[k], box[k].lo) : box[k].lo;
         int64_t hi = some ? most(w->lo[k] + w->n[k] - 1, box[k].hi) : box[k].hi;
@@ -105,12 +100,36 @@ static void need(struct needs *n, const struct ranges *r, const struct expr *e) 
     }
 }
 
+/* Its elements come from a tree walk: it is defined by a statement, or something is assumed. */
+static bool is_walked(const struct inst *in, size_t tensor) {
+    bool walked = in->task->tensors[tensor].dist.kind == DIST_DEFINED;
+    for (size_t i = 0; i < in->task->nassumptions; i++)
+        walked = walked || in->task->assumptions[i].tensor == tensor;
+    return walked;
+}
+
+/* To start making elements takes as long as making so many. */
+enum { RUN_COST = 256 };
+
+/* A box whose rows are nearly whole is made whole: fewer runs of consecutive elements. */
+static void round_up(const struct inst *in, size_t tensor, struct window *w) {
+    const struct bound_tensor *t = &in->tensors[tensor];
+    for (size_t k = in->task->tensors[tensor].rank; k-- > 1;) {
+        if ((t->extent[k] - w->n[k]) * t->stride[k] > RUN_COST)
+            return;
+        w->lo[k] = 0;
+        w->n[k] = t->extent[k];
+    }
+}
+
 static bool close_windows(struct needs *n) {
-    for (size_t i = 0; i < n->in->task->ntensors; i++) {
-        size_t rank = n->in->task->tensors[i].rank;
+    const struct task *t = n->in->task;
+    for (size_t i = 0; i < t->ntensors; i++) {
         struct window *both[2] = {&n->w.read[i], &n->w.made[i]};
+        if (both[0]->count > 0 && tensor_is_input(&t->tensors[i]) && !is_walked(n->in, i))
+            round_up(n->in, i, both[0]);
         for (int k = 0; k < 2; k++)
-            if (both[k]->count > 0 && !window_close(both[k], rank))
+            if (both[k]->count > 0 && !window_close(both[k], t->tensors[i].rank))
                 return false;
     }
     return true;
@@ -140,43 +159,6 @@ static bool needs_of(const struct inst *in, const struct part *p, struct needs *
     return close_windows(n);
 }
 
-/* Terms of the reductions by which an input is defined: of those that are the same along a row, and
- * of those that are not. */
-struct defining {
-    double row, element;
-};
-
-static void count_terms(const struct ranges *r, const struct expr *e, uint32_t along, double terms,
-                        struct defining *out) {
-    struct ranges inside = *r;
-    if (e->kind == EXPR_REDUCE) {
-        if (!ranges_enter(&inside, e->reduce))
-            return;
-        for (size_t k = 0; k < e->reduce->nvars; k++) {
-            struct range v = inside.index[e->reduce->vars[k].var];
-            terms *= (double)v.hi - (double)v.lo + 1;
-        }
-        *(expr_vars(e) & along ? &out->element : &out->row) += terms;
-    }
-    for (size_t k = 0; k < e->nargs; k++)
-        count_terms(&inside, e->args[k], along, terms, out);
-}
-
-static struct defining defining_of(const struct inst *in, size_t tensor) {
-    const struct task *t = in->task;
-    size_t rank = t->tensors[tensor].rank;
-    struct defining d = {0};
-    for (size_t i = 0; i < t->ndefinitions; i++) {
-        const struct statement *s = &t->definitions[i];
-        if (s->tensor != tensor)
-            continue;
-        int last = rank ? s->position[rank - 1] : -1;
-        struct ranges r = ranges_of(in, s);
-        count_terms(&r, s->body, last < 0 ? 0 : UINT32_C(1) << last, 1, &d);
-    }
-    return d;
-}
-
 /* Consecutive elements of a tensor that a window holds: of dimension `inner` some, of all further
  * ones everything. The dimensions before it tell one such run from another. */
 struct runs {
@@ -196,17 +178,72 @@ static struct runs runs_of(const struct inst *in, size_t tensor, const struct wi
     return r;
 }
 
+/* What a tree walk costs for each element, and for each run of them: reductions that do not depend
+ * on the last index are remembered along a row. */
+struct walk {
+    const struct inst *in;
+    uint32_t along;
+    double row, element;
+};
+
+static void walk_tensor(struct walk *w, size_t tensor);
+
+static void walk_expr(struct walk *w, const struct ranges *r, const struct expr *e, double times,
+                      bool shared) {
+    enum { NODE_COST = 8 };
+    struct ranges inside = *r;
+    *(shared ? &w->row : &w->element) += NODE_COST * times;
+    if (e->kind == EXPR_REDUCE) {
+        shared = shared || !(expr_vars(e) & w->along);
+        if (!ranges_enter(&inside, e->reduce))
+            return;
+        for (size_t k = 0; k < e->reduce->nvars; k++) {
+            struct range v = inside.index[e->reduce->vars[k].var];
+            times *= (double)v.hi - (double)v.lo + 1;
+        }
+    }
+    if (e->kind == EXPR_READ) {
+        struct walk other = {.in = w->in};
+        walk_tensor(&other, e->ref);
+        *(shared ? &w->row : &w->element) += times * (other.row + other.element);
+    }
+    for (size_t k = 0; k < e->nargs; k++)
+        walk_expr(w, &inside, e->args[k], times, shared);
+}
+
+/* Definitions read what is defined before them: this ends. */
+static void walk_tensor(struct walk *w, size_t tensor) {
+    const struct task *t = w->in->task;
+    size_t rank = t->tensors[tensor].rank;
+    for (size_t i = 0; i < t->ndefinitions + t->nassumptions; i++) {
+        const struct assumption *a =
+            i < t->ndefinitions ? NULL : &t->assumptions[i - t->ndefinitions];
+        const struct statement *s = a ? &a->s : &t->definitions[i];
+        if ((a ? a->tensor : s->tensor) != tensor || !s->body)
+            continue;
+        int last = rank ? s->position[rank - 1] : -1;
+        struct ranges r = ranges_of(w->in, s);
+        w->along = last < 0 ? 0 : UINT32_C(1) << last;
+        walk_expr(w, &r, s->body, 1, false);
+    }
+}
+
+static double input_cost(const struct inst *in, size_t tensor, const struct window *w) {
+    enum { WALKED_COST = 32 };
+    struct walk walk = {.in = in};
+    double each = is_walked(in, tensor) ? WALKED_COST : 1;
+    walk_tensor(&walk, tensor);
+    return (double)w->count * (each + walk.element) +
+           (double)runs_of(in, tensor, w).count * (RUN_COST + walk.row);
+}
+
 double part_cost(const struct inst *in, const struct part *p) {
     struct needs *n = mem_alloc(sizeof *n);
     bool counted = needs_of(in, p, n);
     double cost = counted ? evaluate_cost(in, &n->w) : INFINITY;
-    for (size_t i = 0; i < in->task->ntensors && counted; i++) {
-        const struct window *w = &n->w.read[i];
-        if (!tensor_is_input(&in->task->tensors[i]) || w->count == 0)
-            continue;
-        struct defining d = defining_of(in, i);
-        cost += (double)w->count * (1 + d.element) + (double)runs_of(in, i, w).count * d.row;
-    }
+    for (size_t i = 0; i < in->task->ntensors && counted; i++)
+        if (tensor_is_input(&in->task->tensors[i]) && n->w.read[i].count > 0)
+            cost += input_cost(in, i, &n->w.read[i]);
     mem_free(n);
     return cost <= 0x1p53 ? cost : INFINITY;
 }
@@ -232,15 +269,23 @@ static int64_t whole_index(const struct inst *in, size_t tensor, const int64_t *
     return at;
 }
 
-static void fill_runs(void *ctx, unsigned part, int64_t first, int64_t last) {
+/* Runs are made in pieces, so that a long one, too, has work for several threads. */
+enum { PIECE = 1 << 14 };
+
+static int64_t pieces_of(const struct runs *r) {
+    return r->length / PIECE + (r->length % PIECE > 0);
+}
+
+static void fill_pieces(void *ctx, unsigned part, int64_t first, int64_t last) {
     const struct filling *f = ctx;
     size_t size = dtype_info(f->in->task->tensors[f->tensor].dtype)->bytes;
+    int64_t pieces = pieces_of(&f->runs);
     (void)part;
     for (int64_t i = first; i < last; i++) {
-        int64_t at = i * f->runs.length;
-        data_fill(f->in, f->scale, f->tensor, f->kind, f->seed,
-                  whole_index(f->in, f->tensor, f->w->lo, f->w->n, at), f->runs.length,
-                  f->dst + (size_t)at * size);
+        int64_t run = i / pieces * f->runs.length, skip = i % pieces * PIECE;
+        int64_t from = whole_index(f->in, f->tensor, f->w->lo, f->w->n, run) + skip;
+        data_fill(f->in, f->scale, f->tensor, f->kind, f->seed, from,
+                  least(PIECE, f->runs.length - skip), f->dst + (size_t)(run + skip) * size);
     }
 }
 
@@ -261,7 +306,7 @@ static bool make_inputs(struct filling *f, const struct windows *w, unsigned thr
         f->tensor = i;
         f->dst = inputs[i];
         f->runs = runs_of(f->in, i, f->w);
-        parallel_for(threads, f->runs.count, fill_runs, f);
+        parallel_for(threads, f->runs.count * pieces_of(&f->runs), fill_pieces, f);
     }
     return true;
 }

@@ -5,9 +5,10 @@
  * and evaluated, by what evaluates whole instances (evaluate.h), so there is one error model.
  *
  * Values and estimates are those that reference_eval has for the same elements, to the bit where
- * the part is evaluated in the same way, which it is unless that would be several times slower than
- * another (nest.h). Then terms still come in the same order, but sums may be cut into lanes
- * differently: values differ by roundings of fp64, estimates by the little that depends on the way.
+ * the part is evaluated in the same way, which it is unless that would be noticeably and several
+ * times slower than another (nest.h). Then terms still come in the same order, but sums may be cut
+ * into lanes differently: values differ by roundings of fp64, estimates by about a tenth where sums
+ * are long.
  * Whether NaN or infinities may meet a sum (nest_meet) is decided by what the part reads. */
 #ifndef SPEC_PART_H
 #define SPEC_PART_H
@@ -23,7 +24,8 @@ struct part {
 };
 
 /* About how much there is to compute for it: elements of lets and outputs, terms of reductions,
- * input elements to be made. INFINITY where that does not fit a double's exactness. */
+ * input elements to be made (more where their making takes longer). INFINITY where that does not
+ * fit a double's exactness. */
 double part_cost(const struct inst *in, const struct part *p);
 
 /* Value and estimate of its elements, in row-major order of the box, for data of this kind and seed
