@@ -189,11 +189,21 @@ static uint64_t resident_ctas(const struct gpu *g, const struct bound_launch *l)
     return (uint64_t)g->sms * (uint64_t)(o.blocks_sm > 0 ? o.blocks_sm : 1);
 }
 
+/* It was the simulator's limit, not the kernel's fault. */
+static void forgive(struct answer *out) {
+    json_free(out->findings);
+    out->findings = NULL;
+    out->verdict = VERDICT_ACCEPTED;
+    out->why = (struct err){0};
+}
+
 /* How much of a launch is run. */
 struct extent {
     uint64_t ctas;   /* about so many blocks; 0: all */
     uint64_t key;    /* that they are drawn by; 0: spread evenly */
     uint64_t budget; /* of warp instructions; 0: what no kernel with an end needs */
+    uint64_t
+        patience_ms; /* after which it is given up, which says nothing of the kernel; 0: never */
 };
 
 static bool run_launch(struct server *s, const struct bound_launch *l,
@@ -213,22 +223,23 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         return refuse(out, VERDICT_LAUNCH_ERROR);
     struct sim_clocks clocks =
         sim_clocks_of(s->gpu, l->block[0] * l->block[1] * l->block[2], l->shared);
-    struct sim_launch launch = {.program = program,
-                                .params = params,
-                                .params_size = size,
-                                .dynamic_shared = l->shared,
-                                .threads = s->threads,
-                                .sample_ctas = extent->ctas,
-                                .sample_key = extent->key,
-                                .cooperative = l->cooperative,
-                                .resident_ctas = resident_ctas(s->gpu, l),
-                                .checks = s->checks,
-                                .findings = &s->findings,
-                                .lines = out->lines ? s->module_arena : NULL,
-                                .clocks = out->counters ? &clocks : NULL,
-                                .covered = s->covering ? s->covering[e - s->module->entries] : NULL,
-                                .max_warp_instrs =
-                                    extent->budget ? extent->budget : budget_of(s, l)};
+    struct sim_launch launch = {
+        .program = program,
+        .params = params,
+        .params_size = size,
+        .dynamic_shared = l->shared,
+        .threads = s->threads,
+        .sample_ctas = extent->ctas,
+        .sample_key = extent->key,
+        .cooperative = l->cooperative,
+        .resident_ctas = resident_ctas(s->gpu, l),
+        .checks = s->checks,
+        .findings = &s->findings,
+        .lines = out->lines ? s->module_arena : NULL,
+        .clocks = out->counters ? &clocks : NULL,
+        .covered = s->covering ? s->covering[e - s->module->entries] : NULL,
+        .deadline_us = extent->patience_ms ? clock_us() + 1000 * extent->patience_ms : 0,
+        .max_warp_instrs = extent->budget ? extent->budget : budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
@@ -312,22 +323,21 @@ static bool encode_maps(const struct bound_plan *p, const struct places *at,
 typedef void launch_done_fn(void *ctx, const struct sim_result *result);
 
 static bool run_plan(struct server *s, const struct bound_plan *p, const struct places *at,
-                     const struct extent *extent, launch_done_fn *done, void *ctx,
-                     struct answer *out) {
+                     const struct extent *extent, struct sim_result *last, launch_done_fn *done,
+                     void *ctx, struct answer *out) {
     _Alignas(128) uint8_t maps[PLAN_MAX_MAPS][TENSORMAP_BYTES];
     struct launch_memory memory = {at->tensors, at->workspaces,
                                    (const uint8_t(*)[TENSORMAP_BYTES])maps};
-    struct sim_result result;
     if (!encode_maps(p, at, maps, out))
         return false;
     for (size_t i = 0; i < p->nsteps; i++) {
         size_t k = p->steps[i].index;
         bool launch = p->steps[i].kind == PLAN_LAUNCH;
-        if (launch ? !run_launch(s, &p->launches[k], &memory, extent, &result, out)
+        if (launch ? !run_launch(s, &p->launches[k], &memory, extent, last, out)
                    : !run_memset(s, &p->memsets[k], at, out))
             return false;
         if (launch && done)
-            done(ctx, &result);
+            done(ctx, last);
     }
     return true;
 }
@@ -427,12 +437,14 @@ static bool add_case(struct server *s, const json *tensors, struct places *at, s
 }
 
 static bool run_case(struct server *s, const json *tensors, const struct bound_plan *plan,
-                     struct answer *out) {
+                     const struct extent *extent, bool *late, struct answer *out) {
     struct places at = {0};
+    struct sim_result last = {0};
     s->bytes = 0;
     sim_machine_clear(s->machine);
     bool ok = add_case(s, tensors, &at, &out->why) && add_workspaces(s, plan, &at, true, out) &&
-              run_plan(s, plan, &at, &(struct extent){0}, NULL, NULL, out);
+              run_plan(s, plan, &at, extent, &last, NULL, NULL, out);
+    *late = !ok && last.late;
     sim_machine_clear(s->machine);
     free_workspaces(plan, &at);
     return ok;
@@ -443,7 +455,8 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
     const json *plans = json_get(f->head, "plans");
     struct bound_plan plan;
-    bool counted = false, checked = false, covers = false, ok = true;
+    bool counted = false, checked = false, covers = false, late = false, ok = true;
+    int64_t patience_ms = 0;
     if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
     if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
@@ -453,14 +466,22 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
         out->counters = json_array();
     json_get_bool(f->head, "checked", &checked);
     json_get_bool(f->head, "covers", &covers);
+    json_get_i64(f->head, "patience_ms", &patience_ms);
     s->checks = checked ? SIM_CHECK_ALL : 0;
     s->covering = covers ? s->judged : NULL;
+    struct extent extent = {.patience_ms = (uint64_t)patience_ms};
     for (size_t i = 0; ok && i < json_len(runs); i++) {
         int64_t at = -1;
         json_to_i64(json_at(json_at(runs, i), 0), &at);
         const json *tensors = at < 0 ? NULL : json_get(json_at(cases, (size_t)at), "tensors");
         out->at = i;
-        ok = run_case(s, tensors, &plan, out);
+        ok = run_case(s, tensors, &plan, &extent, &late, out);
+    }
+    if (late) {
+        forgive(out);
+        out->more = json_object();
+        json_set_bool(out->more, "late", true);
+        ok = true;
     }
     if (covers)
         answer_coverage(s, out);
@@ -618,6 +639,7 @@ static bool stores_enough(const struct lazy *z, const struct storing *got, struc
 static bool measure(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
     struct lazy z = {.kind = DATA_STATED};
     struct storing stores = {.known = true};
+    struct sim_result last = {0};
     int64_t sample = 0;
     bool lines = false, covers = false;
     json_get_i64(f->head, "sample_ctas", &sample);
@@ -638,8 +660,8 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     s->checks = 0;
     s->covering = covers ? s->own : NULL;
     bool ok = lazy_add(s, &z, a, out) &&
-              run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, add_stores,
-                       &stores, out) &&
+              run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, &last,
+                       add_stores, &stores, out) &&
               (!covers || stores_enough(&z, &stores, out));
     lazy_free(s, &z);
     if (covers)
@@ -660,6 +682,7 @@ struct sampling {
     struct lazy z;
     struct extent extent;
     uint64_t producer_budget;
+    uint64_t survey; /* blocks of the last launch that are run once more, to see what they store */
     int64_t nparts;  /* of a tensor, at most */
     bool incomplete; /* a launch before this one was run in part */
     json *parts[TASK_MAX_TENSORS];
@@ -748,7 +771,10 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
                           const struct launch_memory *memory, struct answer *out) {
     struct server *s = p->s;
     bool whole = !final && s->bytes <= PRODUCER_BYTES;
-    struct extent extent = whole ? (struct extent){.budget = p->producer_budget} : p->extent;
+    struct extent extent = p->extent;
+    if (whole)
+        extent =
+            (struct extent){.budget = p->producer_budget, .patience_ms = p->extent.patience_ms};
     struct sim_result result;
     s->checks = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
     bool ok = run_launch(s, l, memory, &extent, &result, out), lacks = false;
@@ -757,14 +783,11 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     if (lacks)
         set_unjudged(p, l, "reads what blocks that were not run would have made");
     else if (!ok && result.status == SIM_BUDGET)
-        set_unjudged(p, l, "too much to run in part");
+        set_unjudged(p, l, "even a few of its blocks take too long here");
     else if (!ok)
         return false;
-    if (!ok) { /* it is the simulator's limit, not the kernel's fault */
-        json_free(out->findings);
-        out->findings = NULL;
-        out->verdict = VERDICT_ACCEPTED;
-        out->why = (struct err){0};
+    if (!ok) {
+        forgive(out);
         return true;
     }
     p->ctas += result.counters.ctas;
@@ -774,6 +797,39 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         if (p->z.maps[i] && tensor_is_output(&p->z.inst->task->tensors[i]))
             take_parts(p, i);
     return true;
+}
+
+/* Of blocks drawn at random the chance that so many leave a sixteenth of the output untouched is
+ * below one in ten thousand where all blocks together write all of it. */
+#define SURVEY_STORING 192
+
+/* Elements are left unwritten, or some are written again and again: what drawn blocks store,
+ * without checks, of which many more can be run. */
+static bool survey(struct sampling *p, const struct bound_launch *l,
+                   const struct launch_memory *memory, struct answer *out) {
+    struct extent extent = {
+        .ctas = p->survey, .key = p->extent.key + 1, .patience_ms = p->extent.patience_ms};
+    struct sim_result r;
+    size_t results = 0;
+    for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
+        results += tensor_is_output(&p->z.inst->task->tensors[i]) ? 1 : 0;
+    bool only = results == 1 && p->z.plan.nlaunches == 1 && !p->z.plan.nmemsets;
+    p->s->checks = 0;
+    if (!only || !p->survey)
+        return true;
+    if (!run_launch(p->s, l, memory, &extent, &r, out)) {
+        if (!r.late)
+            return false;
+        forgive(out);
+        return true;
+    }
+    if (r.stores.storing < SURVEY_STORING || !r.stores.untouched)
+        return true;
+    err_set(&out->why, ERR_NO,
+            "at the task's own shape none of %llu blocks drawn from the grid stores to %u of 16 "
+            "parts of the output",
+            (unsigned long long)r.stores.storing, r.stores.untouched);
+    return refuse(out, VERDICT_UNWRITTEN);
 }
 
 static bool sample_plan(struct sampling *p, struct answer *out) {
@@ -791,6 +847,8 @@ static bool sample_plan(struct sampling *p, struct answer *out) {
                  ? sample_launch(p, &plan->launches[k], launches == plan->nlaunches, &memory, out)
                  : run_memset(p->s, &plan->memsets[k], &p->z.at, out);
     }
+    if (ok && !json_len(p->unjudged))
+        ok = survey(p, &plan->launches[plan->nlaunches - 1], &memory, out);
     return ok;
 }
 
@@ -826,7 +884,9 @@ static bool sample(struct server *s, const struct frame *f, struct arena *a, str
     json_get_i64(f->head, "parts", &p.nparts);
     bool ok = (get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
                get_u64(f->head, "budget", &p.extent.budget) &&
-               get_u64(f->head, "producer_budget", &p.producer_budget)) ||
+               get_u64(f->head, "producer_budget", &p.producer_budget) &&
+               get_u64(f->head, "survey", &p.survey) &&
+               get_u64(f->head, "patience_ms", &p.extent.patience_ms)) ||
               err_set(&out->why, ERR_ENV, "bad message: sample");
     p.extent.ctas = (uint64_t)(ctas < 1 ? 1 : ctas);
     p.draw = rng_stream(p.extent.key, S("parts"));

@@ -32,10 +32,10 @@ enum wire {
     WIRE_TASK = 9,
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, align: [a
      * tensor], plans: [one a module]}], batches: [{shape, cases: [{data, seed}], counted, checked,
-     * timed, extra: only while something is not covered}], time: {samples, budget_ms}, measure,
-     * sample: the messages of those names, covers: what became of choices is recorded, cover_ms:
-     * for extra batches}; blob: the modules one after the other. A worker takes one while it is at
-     * another */
+     * timed, extra: only while something is not covered, patience_ms: after which the device gives
+     * it up}], time: {samples, budget_ms}, measure, sample: the messages of those names, covers:
+     * what became of choices is recorded, cover_ms: for extra batches}; blob: the modules one after
+     * the other. A worker takes one while it is at another */
     WIRE_JOB = 10,
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
      * findings: […] of the checkers where they ended it, times: [one
@@ -62,7 +62,8 @@ enum wire {
      * module]], timed, counted, checked: watched for races and the like} */
     WIRE_RUN = 32,
     /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
-     * some, times_s, host_s, clocks where timed, leaving: its context is gone and so is it} */
+     * some, coverage where it is recorded, late: given up for want of patience, times_s, host_s,
+     * clocks where timed, leaving: its context is gone and so is it} */
     WIRE_RAN = 33,
     WIRE_MEASURE = 34,  /* worker → device: {set, plan, sample_ctas, lines}: counters without
                            judging, of a few blocks or (0) of all, by line of the source too */
@@ -72,7 +73,8 @@ enum wire {
     WIRE_CEILED = 37,   /* device → worker → coordinator: {copy_bytes_s, …} or {why} */
     WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */
     WIRE_DUMPED = 39, /* judge → worker: {tensors: [[bytes a tensor] a case]}; blob: all of them */
-    /* worker → device: {set, plan, seed, key, sample_ctas, parts, budget, producer_budget}: some
+    /* worker → device: {set, plan, seed, key, sample_ctas, parts, budget, producer_budget,
+     * patience_ms, survey: blocks that are run once more to see what they store}: some
      * blocks of a shape too large to run whole, drawn by the key, under the checkers, on signed
      * data of the seed (no other data are of that seed) */
     WIRE_SAMPLE = 41,

@@ -383,6 +383,8 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set_bool(head, "counted", flag(batch, "counted"));
     json_set_bool(head, "checked", flag(batch, "checked"));
     json_set_bool(head, "covers", flag(j->frame.head, "covers"));
+    if (json_get(batch, "patience_ms"))
+        json_set(head, "patience_ms", json_copy(json_get(batch, "patience_ms")));
     json_set_bool(head, "timed", flag(batch, "timed"));
     ask(w, STEP_RUN, WIRE_RUN, head, (str){0});
     json_free(head);
@@ -392,6 +394,13 @@ static size_t at_of(const struct frame *f) {
     int64_t at = 0;
     json_get_i64(f->head, "at", &at);
     return at < 0 ? 0 : (size_t)at;
+}
+
+static void next_batch(struct job *j) {
+    j->batch++;
+    j->round = 0;
+    j->rechecks = 0;
+    memset(j->tries, 0, sizeof j->tries);
 }
 
 static void keep_coverage(struct job *j, const struct frame *f) {
@@ -413,6 +422,12 @@ static void got_ran(struct worker *w, struct frame *f) {
     forget(&j->ran);
     j->ran = json_copy(f->head);
     keep_coverage(j, f);
+    if (flag(f->head, "late")) { /* too slow here to be judged, which says nothing of the kernel */
+        j->covering_us += clock_us() - j->batch_us;
+        next_batch(j);
+        job_next(w);
+        return;
+    }
     if (j->prepared && w->judge.ready)
         ask(w, STEP_COMPARE, WIRE_COMPARE, NULL, (str){0});
     else
@@ -438,13 +453,6 @@ static void keep_evidence(struct job *j, const struct frame *f) {
         forget(&j->counters);
         j->counters = json_copy(counters);
     }
-}
-
-static void next_batch(struct job *j) {
-    j->batch++;
-    j->round = 0;
-    j->rechecks = 0;
-    memset(j->tries, 0, sizeof j->tries);
 }
 
 /* Wrong where it was right before. Once more: right again is instability, wrong is drift. */

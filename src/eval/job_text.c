@@ -16,7 +16,8 @@
 #define JUDGED_INSTRS    (UINT64_C(24) << 20) /* of warps */
 #define PRODUCER_INSTRS  (UINT64_C(32) << 20) /* … of a launch that is run whole for the next */
 #define JUDGED_PARTS     12                   /* of a tensor */
-#define JUDGED_PART_COST 1.5e8                /* terms of the reference of one */
+#define JUDGED_PART_COST 5e7                  /* terms of the reference of one */
+#define PATIENCE_MS      3000                 /* for one run that need not be */
 #define COVER_MS         6000
 #define SEARCH_SHARE     4 /* in a search a fourth of these, and … */
 #define RUN_LIMIT_MS     20000
@@ -71,6 +72,8 @@ static json *batch_json(const struct trial_batch *b) {
         json_set_bool(j, "checked", true);
     if (b->timed)
         json_set_bool(j, "timed", true);
+    if (b->patient)
+        json_set_i64(j, "patience_ms", PATIENCE_MS);
     if (b->extra)
         json_set_bool(j, "extra", true);
     return j;
@@ -149,6 +152,11 @@ static json *sample_json(const struct evaluator_options *o, const struct trials 
     json_set(s, "key", number_text(rng_u64(r, 1) | 1));
     json_set(s, "budget", number_text(JUDGED_INSTRS / share));
     json_set(s, "producer_budget", number_text(PRODUCER_INSTRS / share));
+    json_set(s, "patience_ms", number_text(PATIENCE_MS));
+    json_set(s, "survey",
+             number_text(!o->thorough ? 0
+                                      : (uint64_t)sampled_ctas(o->inst, &t->task_plan, SAMPLED_CTAS,
+                                                               SAMPLED_ELEMENTS, SAMPLED_FLOPS)));
     json_set_i64(s, "parts", JUDGED_PARTS / (int64_t)share);
     json_set_f64(s, "most", JUDGED_PART_COST / (double)share);
     return s;

@@ -5,24 +5,26 @@
 
 #include <string.h>
 
-#define FULL_BYTES   (160ull << 20) /* of all tensors: what is simulated whole */
-#define FULL_FLOPS   4e8
-#define SMALL_BYTES  (1ull << 20) /* of all tensors of a made shape */
-#define SMALL_FLOPS  1e7
-#define SMALL_PLANES 1024 /* … on the simulator: of all axes but the last two, a block each */
-#define LONG_BYTES   (16ull << 20) /* … of one that resembles a task's own shape */
-#define LONG_FLOPS   2e8
-#define HUGE_FLOPS   2.5e9 /* … of some of them, which are tried when nothing smaller will do */
-#define LONG_PLANES  8192
-#define MAX_SMALL    (TRIALS_MAX_SHAPES - 3 - EXTRA_SHAPES)
-#define ATTEMPTS     4000
-#define ODD_ATTEMPTS 8  /* the first ones, at most 1003, 503, … 9 */
-#define COUNTED_SEED 0  /* public: counts are the same in every run */
-#define MADE_SHAPES  4  /* one odd in all dimensions, three even, two of those with a short one */
-#define EXTRA_SHAPES 10 /* at most; the first of them is always run */
-#define FEW          16 /* dimensions up to this are often part of what a kernel is made for */
-#define TIMED_CASES  8
-#define LARGE_CASE   (1ull << 30)
+#define FULL_BYTES    (160ull << 20) /* of all tensors: what is simulated whole */
+#define FULL_FLOPS    4e8
+#define SMALL_BYTES   (1ull << 20) /* of all tensors of a made shape */
+#define SMALL_FLOPS   1e7
+#define SMALL_PLANES  1024 /* … on the simulator: of all axes but the last two, a block each */
+#define LONG_BYTES    (16ull << 20) /* … of one that resembles a task's own shape */
+#define LONG_FLOPS    2e8
+#define HUGE_FLOPS    2.5e9 /* … of some of them, which are tried when nothing smaller will do */
+#define LONG_PLANES   8192
+#define MAX_SMALL     (TRIALS_MAX_SHAPES - 3 - EXTRA_SHAPES)
+#define ATTEMPTS      4000
+#define TAIL_ATTEMPTS 64
+#define ODD_ATTEMPTS  8  /* the first ones, at most 1003, 503, … 9 */
+#define COUNTED_SEED  0  /* public: counts are the same in every run */
+#define MADE_SHAPES   3  /* one odd in all dimensions, two with a short one */
+#define TAIL_SHAPES   3  /* each dimension twice, four times and eight times something odd */
+#define EXTRA_SHAPES  10 /* at most; the first of them is always run */
+#define FEW           16 /* dimensions up to this are often part of what a kernel is made for */
+#define TIMED_CASES   8
+#define LARGE_CASE    (1ull << 30)
 
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
@@ -106,8 +108,9 @@ static void add_kinds(struct trials *t, const bool kinds[DATA_COUNT],
     }
 }
 
+/* few: kinds of data, for the sake of time. */
 static bool add_small(const struct candidate *c, const struct inst *in,
-                      const struct trials_options *o, struct arena *a, struct trials *t,
+                      const struct trials_options *o, bool few, struct arena *a, struct trials *t,
                       struct err *err) {
     bool all[DATA_COUNT];
     str which, label = inst_label(in, a);
@@ -119,7 +122,7 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     if (!fits)
         return true;
     for (size_t k = 0; k < DATA_COUNT; k++)
-        all[k] = !o->watch || k == DATA_STATED || k == DATA_SIGNED;
+        all[k] = !(o->watch || few) || k == DATA_STATED || k == DATA_SIGNED;
     if (!add_shape(c, in, a, t, err))
         return false;
     size_t first = t->nbatches;
@@ -128,26 +131,34 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     return true;
 }
 
-/* At first anything odd, or (`even`) two, four or eight times something odd, so that no kernel can
- * know the shape and tails of every kind are met that a product of any sizes mostly hides, ever
- * smaller until it is small enough to judge; then anything, and sizes that divide, that are prime,
- * that are tiny: whatever a require line asks for, some are likely to satisfy it. */
-static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool even) {
+/* At first anything odd, so that no kernel can know the shape and tails are met that a product of
+ * any sizes mostly hides, ever smaller until it is small enough to judge; then anything, and sizes
+ * that divide, that are prime, that are tiny: whatever a require line asks for, some are likely to
+ * satisfy it. */
+static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own) {
     static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,  16,  17,   31,   32,  48,
                                     64, 96, 97, 128, 192, 256, 257, 384, 512, 1024, 2048, 4096};
     uint64_t n = sizeof sizes / sizeof *sizes, at = attempt * TASK_MAX_DIMS + dim;
     if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
         return own;
-    if (attempt < ODD_ATTEMPTS) {
-        unsigned twos = even ? 1 + (unsigned)rng_below(rng_sub(r, 1), at, 3) : 0;
-        uint64_t most = (500 >> attempt >> twos) + 1;
-        return (int64_t)(even ? 1 + 2 * rng_below(r, at, most) : 5 + 2 * rng_below(r, at, most))
-               << twos;
-    }
+    if (attempt < ODD_ATTEMPTS)
+        return 5 + 2 * (int64_t)rng_below(r, at, 500 >> attempt);
     if (attempt % 2 == 0)
         return 1 + (int64_t)rng_below(r, at, 1000 >> attempt / 2 % 8);
     uint64_t i = rng_below(r, at, n + 1);
     return i == n ? own : sizes[i];
+}
+
+/* Of the three tail shapes each dimension is once twice, once four times, once eight times
+ * something odd: what kernels do with vectors and tiles that do not divide shows in its own way for
+ * each. */
+static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own, size_t which) {
+    uint64_t at = attempt * TASK_MAX_DIMS + dim;
+    uint64_t twos = 1 + (rng_below(rng_sub(r, 3), dim, 3) + which) % 3;
+    if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
+        return own;
+    uint64_t most = (200 >> attempt % 8 >> twos) + 1, least = most / 3; /* tails of something */
+    return (int64_t)(1 + 2 * (least + rng_below(r, at, most - least))) << twos;
 }
 
 /* One dimension of the `which`-th such shape, another one each time: few terms of a sum or a
@@ -162,6 +173,21 @@ static bool same_dims(const struct inst *a, const struct inst *b) {
     return memcmp(a->dims, b->dims, a->task->ndims * sizeof *a->dims) == 0;
 }
 
+/* A made shape that the candidate admits and that is small enough to judge, in *out. */
+static bool is_small(const struct candidate *c, const struct inst *own, const struct binding *set,
+                     size_t n, const struct trials_options *o, struct arena *a, struct inst **out) {
+    struct err ignored = {0};
+    struct arena *scratch = arena_new(16u << 20);
+    bool fits;
+    str which;
+    bool usable = task_bind(own->task, set, n, scratch, out, &ignored) && !same_dims(*out, own) &&
+                  plan_fits(c, *out, &fits, &which, &ignored) && fits &&
+                  within(*out, SMALL_BYTES, SMALL_FLOPS) &&
+                  (o->gpu || few_planes(*out, SMALL_PLANES));
+    arena_free(scratch);
+    return usable && task_bind(own->task, set, n, a, out, &ignored);
+}
+
 static bool make_shapes(const struct candidate *c, const struct inst *own,
                         const struct trials_options *o, size_t wanted, struct arena *a,
                         struct trials *t, struct err *err) {
@@ -169,26 +195,39 @@ static bool make_shapes(const struct candidate *c, const struct inst *own,
     struct rng r = rng_stream(o->secret, S("shapes"));
     struct binding set[TASK_MAX_DIMS];
     for (uint64_t attempt = 0; attempt < ATTEMPTS && t->n < wanted; attempt++) {
-        struct err ignored = {0};
         struct inst *in;
-        bool fits;
-        str which;
         size_t n = 0;
         for (size_t d = 0; d < task->ndims; d++)
             if (!task->dims[d].derived)
                 set[n++] =
-                    (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d],
-                                                                   t->n + MADE_SHAPES > wanted)};
-        if (t->n + MADE_SHAPES > wanted && t->n + 1 < wanted && attempt < ODD_ATTEMPTS)
+                    (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d])};
+        if (t->n + MADE_SHAPES > wanted && attempt < ODD_ATTEMPTS)
             shorten(r, attempt, wanted - t->n, set, n);
-        struct arena *scratch = arena_new(16u << 20);
-        bool usable = task_bind(task, set, n, scratch, &in, &ignored) && !same_dims(in, own) &&
-                      plan_fits(c, in, &fits, &which, &ignored) && fits &&
-                      within(in, SMALL_BYTES, SMALL_FLOPS) &&
-                      (o->gpu || few_planes(in, SMALL_PLANES));
-        arena_free(scratch);
-        if (usable && (!task_bind(task, set, n, a, &in, err) || !add_small(c, in, o, a, t, err)))
+        if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, false, a, t, err))
             return false;
+    }
+    return true;
+}
+
+/* Values tell a tail that is wrong on any data: few kinds will do. */
+static bool make_tail_shapes(const struct candidate *c, const struct inst *own,
+                             const struct trials_options *o, struct arena *a, struct trials *t,
+                             struct err *err) {
+    const struct task *task = own->task;
+    struct rng r = rng_stream(o->secret, S("tails"));
+    struct binding set[TASK_MAX_DIMS];
+    for (size_t which = 0; which < TAIL_SHAPES; which++) {
+        size_t before = t->n;
+        for (uint64_t attempt = 0; attempt < TAIL_ATTEMPTS && t->n == before; attempt++) {
+            struct inst *in;
+            size_t n = 0;
+            for (size_t d = 0; d < task->ndims; d++)
+                if (!task->dims[d].derived)
+                    set[n++] = (struct binding){task->dims[d].name,
+                                                draw_tail(r, attempt, d, own->dims[d], which)};
+            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, true, a, t, err))
+                return false;
+        }
     }
     return true;
 }
@@ -251,6 +290,7 @@ static void add_long_kinds(struct trials *t, const struct trials_options *o, boo
         struct trial_batch *b = add_batch(t, t->n - 1);
         add_case(b, i ? others[which] : DATA_SIGNED, o->secret);
         b->extra = extra;
+        b->patient = true;
     }
 }
 
@@ -403,11 +443,11 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
         return true;
     for (size_t i = 0; i < own->task->nchecks; i++) {
         struct inst *in;
-        if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, o, a, t, err))
+        if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, o, false, a, t, err))
             return false;
     }
     size_t checks = t->n, wanted = checks + MADE_SHAPES;
-    if (!make_shapes(c, own, o, wanted, a, t, err))
+    if (!make_shapes(c, own, o, wanted, a, t, err) || !make_tail_shapes(c, own, o, a, t, err))
         return false;
     size_t small = t->n;
     bool own_too = t->task_shape_run && !o->small_only;

@@ -40,7 +40,8 @@ struct trial_batch {
     bool counted; /* on the public seed */
     bool checked; /* simulator: watched for races, unwritten memory, barriers */
     bool timed;
-    bool extra; /* simulator: run only while outcomes of the task's own shape are not covered */
+    bool patient; /* simulator: given up where it takes long, which says nothing of the kernel */
+    bool extra;   /* simulator: run only while outcomes of the task's own shape are not covered */
 };
 struct trials {
     struct trial_shape shapes[TRIALS_MAX_SHAPES];

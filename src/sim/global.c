@@ -129,6 +129,7 @@ void stores_gang_done(struct worker *w) {
     s->sum += (double)s->sectors;
     s->squares += (double)s->sectors * (double)s->sectors;
     s->gangs++;
+    s->storing += s->sectors > 0;
     s->nwords = s->sectors = 0;
 }
 

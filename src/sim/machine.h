@@ -62,6 +62,7 @@ struct launch {
     _Atomic uint64_t next;    /* ordinal of the next chunk's first gang */
     _Atomic uint64_t stop_at; /* gangs from this ordinal on are not needed any more */
     _Atomic uint64_t used;    /* warp instructions */
+    _Atomic bool late;        /* the deadline has passed */
     uint64_t budget;
     size_t shared_bytes;
     uint64_t workspace; /* address, of a cooperative grid's own: */
@@ -219,7 +220,7 @@ struct gang_stores {
         size_t buffer, word;
     } * words; /* that are not 0 */
     size_t nwords, cap;
-    uint64_t sectors, gangs;
+    uint64_t sectors, gangs, storing;
     double sum, squares;
 };
 

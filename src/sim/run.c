@@ -5,6 +5,8 @@
 #include "sim/check.h"
 #include "sim/timing.h"
 
+#include "base/loop.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -111,6 +113,10 @@ bool worker_settle(struct worker *w) {
     uint64_t used = atomic_fetch_add(&la->used, ran) + ran;
     w->gang->used += ran;
     w->fuel = WORKER_FUEL;
+    if (la->l->deadline_us && clock_us() > la->l->deadline_us) {
+        atomic_store(&la->late, true);
+        return false;
+    }
     if (used <= la->budget)
         return true;
     uint64_t stop = atomic_load(&la->stop_at);
@@ -222,6 +228,19 @@ static uint64_t count_bits(const _Atomic uint64_t *map, const struct mapped *b) 
     return n;
 }
 
+/* Sixteenth parts of a buffer without a single one. */
+static unsigned untouched_parts(const _Atomic uint64_t *map, size_t bytes) {
+    const size_t parts = 16, words = bytes / SECTOR / 64;
+    unsigned n = 0;
+    for (size_t p = 0; p < parts; p++) {
+        size_t i = words * p / parts, end = words * (p + 1) / parts;
+        while (i < end && !atomic_load_explicit(&map[i], memory_order_relaxed))
+            i++;
+        n += i == end && end > words * p / parts;
+    }
+    return n;
+}
+
 static void touched_new(struct launch *la) {
     la->touched = mem_alloc((la->m->n + 1) * sizeof *la->touched);
     for (size_t i = 0; i < la->m->n; i++) {
@@ -244,7 +263,10 @@ static void touched_free(struct launch *la, struct sim_counters *c, struct sim_s
         size_t size = la->m->maps[i].b.size;
         uint64_t loads = count_bits(la->touched[i].loads, &la->m->maps[i]);
         uint64_t stores = count_bits(la->touched[i].stores, &la->m->maps[i]);
-        results->distinct += la->m->maps[i].b.result ? (double)stores : 0;
+        if (la->m->maps[i].b.result) {
+            results->distinct += (double)stores;
+            results->untouched += untouched_parts(la->touched[i].stores, size);
+        }
         c->touched_load_sectors += loads;
         c->touched_store_sectors += stores;
         c->footprint_load_sectors += scaled(c, loads, size);
@@ -266,6 +288,7 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
             w->la->l->covered[k] |= w->covered[k];
         if (w->stores) {
             out->stores.gangs += w->stores->gangs;
+            out->stores.storing += w->stores->storing;
             out->stores.sum += w->stores->sum;
             out->stores.squares += w->stores->squares;
         }
@@ -301,6 +324,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     uint64_t warps = ctas > UINT32_MAX ? UINT32_MAX : ctas * la->nwarps;
     la->budget = l->max_warp_instrs ? l->max_warp_instrs : (UINT64_C(1) << 28) + (warps << 20);
     atomic_init(&la->used, 0);
+    atomic_init(&la->late, false);
     atomic_init(&la->stop_at, UINT64_MAX);
     atomic_init(&la->next, 0);
 }
@@ -376,6 +400,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     for (unsigned i = 0; i < n; i++)
         worker_free(workers[i]);
     out->counters.ctas_total = la.gangs_total * la.gang_ctas;
+    out->late = out->status == SIM_BUDGET && atomic_load(&la.late);
     out->stores.gangs_total = la.gangs_total;
     touched_free(&la, &out->counters, &out->stores);
     check_free(&la, la.check);

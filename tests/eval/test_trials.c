@@ -51,18 +51,22 @@ static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind
 
 enum {
     CHECKS = 2,
-    MADE = 4,
-    OWN = CHECKS + MADE
+    MADE = 3,
+    TAILS = 3,
+    OWN = CHECKS + MADE + TAILS
 }; /* where the made shapes and the own one begin */
 #define PLAN "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n"
 
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
-    /* two check shapes, four made, and the own one */
+    /* two check shapes, three made, three for tails, and the own one */
     CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run);
-    for (size_t i = 0; m.ok && i < OWN; i++)
+    for (size_t i = 0; m.ok && i < CHECKS + MADE; i++)
         for (size_t k = 0; k < DATA_COUNT; k++)
             CHECK(cases_of(&m.t, i, (enum data_kind)k, false) == 1);
+    for (size_t i = CHECKS + MADE; m.ok && i < OWN; i++)
+        CHECK(cases_of(&m.t, i, DATA_SIGNED, false) == 1 &&
+              cases_of(&m.t, i, DATA_LARGE, false) == 0);
     CHECK(cases_of(&m.t, OWN, DATA_STATED, true) == 1);
     CHECK(cases_of(&m.t, OWN, DATA_STATED, false) == 0);
     CHECK(cases_of(&m.t, OWN, DATA_NONFINITE, false) == 0);
@@ -89,7 +93,7 @@ static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
     struct made m = make_with(PLAN, 512, &o);
     CHECK(m.ok && m.t.n == OWN + 1 && m.t.nbatches == OWN + 1);
     for (size_t i = 0; m.ok && i < OWN; i++)
-        CHECK(m.t.batches[i].n == DATA_COUNT && !m.t.batches[i].timed);
+        CHECK(m.t.batches[i].n == (i < CHECKS + MADE ? DATA_COUNT : 2) && !m.t.batches[i].timed);
     const struct trial_batch *own = &m.t.batches[OWN];
     CHECK(own->timed && own->n == 8 && own->shape == OWN);
     CHECK(own->cases[0].seed == 7 && own->cases[3].seed == 8 && own->cases[1].data == DATA_SIGNED);
@@ -149,21 +153,20 @@ static void one_shape_is_odd_and_every_dimension_short_once(void) {
     }
 }
 
-/* Tails that odd sizes do not have: of a dimension that is even and divides by nothing larger than
- * 8. */
-static void the_other_shapes_are_even(void) {
-    size_t seen[4] = {0};
+/* Tails that odd sizes do not have: each dimension once twice, once four times and once eight times
+ * something odd. */
+static void every_dimension_has_every_tail(void) {
     for (uint64_t secret = 0; secret < 50; secret++) {
         struct trials_options o = {.secret = secret};
         struct made m = make_with(PLAN, 512, &o);
-        const int64_t *even = m.t.shapes[OWN - 1].inst->dims;
         for (size_t d = 0; m.ok && d < 2; d++) {
-            CHECK(even[d] % 2 == 0 && even[d] % 16 != 0);
-            seen[even[d] % 8 == 0 ? 3 : even[d] % 4 == 0 ? 2 : 1]++;
+            int64_t seen = 0;
+            for (size_t i = CHECKS + MADE; i < OWN; i++)
+                seen |= m.t.shapes[i].inst->dims[d] & -m.t.shapes[i].inst->dims[d];
+            CHECK(seen == (2 | 4 | 8));
         }
         arena_free(m.a);
     }
-    CHECK(seen[1] > 10 && seen[2] > 10 && seen[3] > 10);
 }
 
 static void on_the_simulator_planes_are_few(void) {
@@ -184,8 +187,8 @@ static void on_the_simulator_planes_are_few(void) {
                candidate_parse(S("k.cu"), S("//! launch k<<<N*C, 256>>>(x, y, H*W)\n" BODY), task,
                                m.a, &c, &m.err) &&
                trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
-        CHECKF(m.ok && m.t.n == MADE + 1, "%s", m.err.text);
-        for (size_t i = 0; m.ok && i < MADE; i++) {
+        CHECKF(m.ok && m.t.n == MADE + TAILS + 1, "%s", m.err.text);
+        for (size_t i = 0; m.ok && i < MADE + TAILS; i++) {
             const int64_t *dims = m.t.shapes[i].inst->dims;
             CHECK(o.gpu || dims[0] * dims[1] <= 1024);
             many += dims[0] * dims[1] > 1024;
@@ -199,12 +202,12 @@ static void shapes_are_made_for_a_require_that_admits_none(void) {
     struct made m = make("//! require C % 128 == 0 && R % 2 == 0\n"
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
-    CHECKF(m.ok && m.t.n == MADE + 1, "%zu shapes", m.t.n);
+    CHECKF(m.ok && m.t.n == MADE + 1, "%zu shapes", m.t.n); /* no tail fits */
     for (size_t i = 0; m.ok && i < m.t.n; i++) {
         CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
         CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
     }
-    CHECK(str_starts(m.t.scope, S("0 check shapes, 4 made")));
+    CHECK(str_starts(m.t.scope, S("0 check shapes, 3 made")));
     arena_free(m.a);
 }
 
@@ -272,7 +275,7 @@ static void small_dimensions_stay_as_a_require_wants_them(void) {
                              "//! launch k<<<N, 256>>>(x, y, W)\n" BODY),
                            task, m.a, &c, &m.err) &&
            trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
-    CHECKF(m.ok && m.t.n == MADE + 1, "%zu shapes: %s", m.t.n, m.err.text);
+    CHECKF(m.ok && m.t.n == MADE + TAILS + 1, "%zu shapes: %s", m.t.n, m.err.text);
     arena_free(m.a);
 }
 
@@ -293,7 +296,7 @@ static const struct tap_case cases[] = {
     {"another secret makes another shape", another_secret_makes_another_shape},
     {"one shape is odd, every dimension short once",
      one_shape_is_odd_and_every_dimension_short_once},
-    {"the other shapes are even", the_other_shapes_are_even},
+    {"every dimension has every tail", every_dimension_has_every_tail},
     {"long shapes stand in for a large one", long_shapes_stand_in_for_a_large_one},
     {"small dimensions stay as a require wants them",
      small_dimensions_stay_as_a_require_wants_them},

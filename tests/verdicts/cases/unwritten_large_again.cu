@@ -1,0 +1,11 @@
+// expect: unwritten
+// row: 35
+// tries: writes the same sixteen million elements again and again
+// set: R=65536 C=4096
+//! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
+extern "C" __global__ void relu(const float *x, float *y, long long n) {
+    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    i %= 1 << 24;
+    if (i < n)
+        y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
