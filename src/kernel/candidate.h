@@ -117,6 +117,9 @@ struct candidate {
     size_t nsteps;
 };
 
+/* The text of a kernel file that a person names: one that is empty or not text is their mistake,
+ * not a candidate that fails. */
+bool candidate_read_file(const char *path, struct arena *a, str *out, struct err *err);
 /* False: err is the text of a bad-plan verdict (kind ERR_INPUT). */
 bool candidate_parse(str file, str source, const struct task *t, struct arena *a,
                      struct candidate **out, struct err *err);

@@ -32,7 +32,7 @@ static bool read_kernels(struct ui *ui, struct bench *b, struct err *err) {
     b->kernels = arena_array(ui->arena, struct bench_kernel, b->nkernels);
     for (size_t i = 0; i < b->nkernels; i++) {
         b->kernels[i].file = str_view(args[i + 1]);
-        if (!file_read(args[i + 1], CANDIDATE_MAX_BYTES, ui->arena, &b->kernels[i].source, err))
+        if (!candidate_read_file(args[i + 1], ui->arena, &b->kernels[i].source, err))
             return false;
     }
     return true;

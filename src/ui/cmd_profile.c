@@ -316,7 +316,7 @@ static bool look(struct profile *p, struct err *err) {
     str source;
     options_args(p->ui->options, &args);
     if (!ui_load_task(p->ui, 0, &task, &inst, err) ||
-        !file_read(args[1], CANDIDATE_MAX_BYTES, p->ui->arena, &source, err) ||
+        !candidate_read_file(args[1], p->ui->arena, &source, err) ||
         !ui_evaluator_options(p->ui, task, inst, &p->eo, err))
         return false;
     cost_of(inst, &p->cost);

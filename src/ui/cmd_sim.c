@@ -217,7 +217,7 @@ static bool look(struct looking *l, struct err *err) {
         return err_set(err, ERR_INPUT, "sim needs --task TASK: what the kernel computes");
     l->file = str_view(args[0]);
     if (!ui_load_task_file(l->ui, task_file, &task, &inst, err) ||
-        !file_read(args[0], CANDIDATE_MAX_BYTES, l->ui->arena, &l->source, err) ||
+        !candidate_read_file(args[0], l->ui->arena, &l->source, err) ||
         !ui_evaluator_options_on(l->ui, device, task, inst, &l->eo, err))
         return false;
     cost_of(inst, &l->cost);

@@ -79,7 +79,7 @@ static bool read_kernels(struct ui *ui, struct source_file **out, size_t *n, str
     *out = arena_array(ui->arena, struct source_file, *n);
     for (size_t i = 0; i < *n; i++) {
         (*out)[i].file = str_view(args[i + 1]);
-        if (!file_read(args[i + 1], CANDIDATE_MAX_BYTES, ui->arena, &(*out)[i].text, err))
+        if (!candidate_read_file(args[i + 1], ui->arena, &(*out)[i].text, err))
             return false;
     }
     return true;
