@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/loop.h"
+#include "base/say.h"
 #include "device/role.h"
 #include "device/wire.h"
 #include "eval/eval.h"
@@ -68,7 +69,7 @@ static void end_if_unread(void) {
 
 static void say_unwritten(int why) {
     end_if_unread();
-    fprintf(stderr, "cutepilot: write to stdout: %s\n", why ? strerror(why) : "failed");
+    complain("cutepilot: write to stdout: %s\n", why ? strerror(why) : "failed");
 }
 
 bool ui_flush(const char *text, size_t n) {
@@ -87,30 +88,40 @@ static int checked_stdout(int code) {
     return ERR_ENV;
 }
 
-bool ui_print_json(json *j) {
-    struct buf b;
+/* JSON escapes most control characters by itself; these it leaves, and they can only be within
+ * strings. */
+static bool print_json(json *j, void (*write)(const json *, struct buf *)) {
+    struct buf b, shown;
     buf_init(&b, 256u << 20);
-    json_write_pretty(j, &b);
+    buf_init(&shown, 768u << 20);
+    write(j, &b);
     buf_putc(&b, '\n');
-    bool ok = !b.failed && ui_flush(b.p, b.n);
+    str rest = buf_str(&b);
+    for (size_t i = 0, n; i < rest.n; i += n) {
+        unsigned char c = (unsigned char)rest.p[i], next = (unsigned char)rest.p[i + 1];
+        n = c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 1;
+        if (n == 2 || c == 0x7f)
+            buf_printf(&shown, "\\u%04x", n == 2 ? next : c);
+        else
+            buf_putc(&shown, (char)c);
+    }
+    bool ok = !b.failed && !shown.failed && ui_flush(shown.p, shown.n);
     buf_release(&b);
+    buf_release(&shown);
     json_free(j);
     return ok;
+}
+
+bool ui_print_json(json *j) {
+    return print_json(j, json_write_pretty);
 }
 
 bool ui_print_json_line(json *j) {
-    struct buf b;
-    buf_init(&b, 256u << 20);
-    json_write(j, &b);
-    buf_putc(&b, '\n');
-    bool ok = !b.failed && ui_flush(b.p, b.n);
-    buf_release(&b);
-    json_free(j);
-    return ok;
+    return print_json(j, json_write);
 }
 
 int ui_fail(const struct ui *ui, const struct err *err) {
-    fprintf(stderr, "cutepilot: %s\n", err->text);
+    complain("cutepilot: %s\n", err->text);
     if (ui->as_json) {
         json *j = json_object();
         json_set_str(j, "error", str_view(err->text));
@@ -267,7 +278,7 @@ static int run_role(int argc, char **argv, int (*main)(const struct device_name 
     struct err err = {0};
     int code = 2;
     if (argc < 1 || !device_name_parse(argv[0], a, &d, &err))
-        fprintf(stderr, "cutepilot: %s\n", argc < 1 ? "a role needs a device" : err.text);
+        complain("cutepilot: %s\n", argc < 1 ? "a role needs a device" : err.text);
     else
         code = main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
     arena_free(a);
@@ -327,7 +338,7 @@ static int start_role(const struct role_row *role, int argc, char **argv) {
     struct err err = {0};
     if (has_partner(role->name, role->fds, role->nfds, &err))
         return role->run(argc, argv);
-    fprintf(stderr, "cutepilot: %s\n", err.text);
+    complain("cutepilot: %s\n", err.text);
     return (int)err.kind;
 }
 
@@ -460,8 +471,8 @@ static int no_command(int argc, char **argv) {
         return print_commands(argv[1], 2);
     if (group && is_help(argv[2]))
         return print_commands(argv[1], 0);
-    fprintf(stderr, "cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
-            group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
+    complain("cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
+             group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
     return 2;
 }
 
