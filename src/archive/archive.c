@@ -317,9 +317,12 @@ bool archive_open(const char *dir, const json *fingerprint, bool fresh, struct a
 void archive_close(struct archive *a) {
     if (!a)
         return;
+    struct err ignored;
     sqlite3_close(a->db);
     if (a->lock >= 0)
         close(a->lock);
+    if (*a->copy)
+        dir_remove_tree(a->copy, &ignored);
     mem_free(a);
 }
 

@@ -347,6 +347,74 @@ static void test_unwritable(void) {
     chmod(dir, 0755);
 }
 
+static void count_rows(void *ctx, const struct archive_candidate *c, str record) {
+    (void)c;
+    *(size_t *)ctx += record.n > 0;
+}
+
+/* As somebody who may read the folder and no more: the rows, or an exit code that says what failed.
+ */
+static int read_as_nobody(const char *dir, size_t rows) {
+    struct archive *a = NULL;
+    str *names;
+    size_t n = 0, before, after;
+    if ((geteuid() == 0 && setuid(65534) != 0) || access(dir, W_OK) == 0)
+        return 1;
+    if (!dir_list(dir, mem, &names, &before, &err) || !archive_open_read(dir, &a, &err) ||
+        !archive_each_candidate(a, count_rows, &n, &err)) {
+        printf("# %s\n", err.text);
+        fflush(stdout);
+        return 2;
+    }
+    archive_close(a);
+    return !dir_list(dir, mem, &names, &after, &err) || after != before ? 3 : n != rows ? 4 : 0;
+}
+
+static int in_child(const char *dir, size_t rows) {
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(read_as_nobody(dir, rows));
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Closed; killed, so that rows are in the log beside the file; and still being written. */
+static void test_read_only(void) {
+    char *odd = in_dir(temp_dir(), "a%20b?c#d"), *dir = temp_dir();
+    CHECK(chmod(top, 0755) == 0 && dir_make(odd, &err));
+    struct archive *a = opened(odd, 1, false);
+    CHECK(a && add(a, 0) && add(a, 1));
+    archive_close(a);
+    CHECK(chmod(in_dir(odd, ".."), 0755) == 0 && chmod(odd, 0555) == 0);
+    int code = in_child(odd, 2);
+    CHECKF(code == 0, "closed: %d", code);
+
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        a = opened(dir, 1, false);
+        kill(getpid(), a && add(a, 0) && add(a, 1) && add(a, 2) ? SIGKILL : SIGTERM);
+    }
+    waitpid(pid, NULL, 0);
+    CHECK(file_exists(in_dir(dir, "run.db-wal")) && chmod(dir, 0555) == 0);
+    code = in_child(dir, 3);
+    CHECKF(code == 0, "killed: %d", code);
+    CHECK(unlink(in_dir(dir, "run.db-shm")) == 0);
+    code = in_child(dir, 3);
+    CHECKF(code == 0, "killed, without what it shared: %d", code);
+
+    CHECK(chmod(dir, 0755) == 0 && (a = opened(dir, 1, false)) && add(a, 3));
+    CHECK(chmod(dir, 0555) == 0);
+    code = in_child(dir, 4);
+    CHECKF(code == 0, "being written: %d", code);
+    CHECK(chmod(dir, 0755) == 0 && chmod(odd, 0755) == 0);
+    CHECK(a && add(a, 4));
+    archive_close(a);
+    CHECK(!archive_open_read(top, &a, &err) && says("is not the folder of a run"));
+}
+
 static void run_in_arena(void (*test)(void)) {
     const char *tmp = getenv("TMPDIR");
     mem = arena_new(256u << 20);
@@ -372,6 +440,7 @@ CASE(test_corrupt)
 CASE(test_versions)
 CASE(test_full_disk)
 CASE(test_unwritable)
+CASE(test_read_only)
 
 static const struct tap_case cases[] = {
     {"created, resumed, looked up", test_create_and_resume_case},
@@ -387,5 +456,6 @@ static const struct tap_case cases[] = {
     {"newer, foreign and empty files", test_versions_case},
     {"a full disk keeps what was recorded", test_full_disk_case},
     {"an unwritable folder is refused", test_unwritable_case},
+    {"read without a right to write", test_read_only_case},
 };
 TAP_CASES(cases)
