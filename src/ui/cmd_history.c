@@ -40,13 +40,16 @@ static void print_run(struct ui *ui, const struct history_run *r, const char *po
 
 int cmd_history_list(struct ui *ui) {
     struct history h;
-    struct err err = {0};
+    struct err err = {0}, warning = {0};
     const char *path;
     json *list = ui->as_json ? json_array() : NULL;
     history_init(&h);
     bool ok = pool_path(ui, &path, &err) && history_load_shipped(&h, NULL, &err);
     size_t shipped = h.n;
-    ok = ok && history_load(&h, path, &err);
+    if (ok)
+        history_load_pool(&h, path, &warning);
+    if (warning.kind != ERR_NONE)
+        complain("cutepilot: %s\n", warning.text);
     if (ok && !list && h.n)
         say("%-28s %-13s %-10s %6s %12s         %-7s %s\n", "task", "workload", "device", "tried",
             "best", "pool", "shape");

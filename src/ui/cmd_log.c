@@ -127,7 +127,10 @@ static void each_candidate(void *ctx, const struct archive_candidate *c, str rec
     struct outcome *o = j ? outcome_from_record(j, &err) : NULL;
     calls_before(t, c->ordinal);
     if (!o) {
-        complain("cutepilot: candidate %llu: %s\n", (unsigned long long)c->ordinal, err.text);
+        complain(
+            "cutepilot: run.db: the row of candidate %llu is damaged: %s; the run's own command "
+            "evaluates it again\n",
+            (unsigned long long)c->ordinal, err.text);
         return;
     }
     if (t->list)

@@ -289,6 +289,37 @@ static void run_sql(const char *path, const char *sql) {
     sqlite3_close(db);
 }
 
+/* A row that cannot be read makes room for the same candidate, and says so once. */
+static void test_damaged_rows(void) {
+    static const char *const damage[] = {
+        "UPDATE outcome SET record = '{\"verdict\": \"acc' WHERE ordinal = 1",
+        "UPDATE outcome SET record = '' WHERE ordinal = 1",
+        "UPDATE outcome SET record = x'00ff1b00' WHERE ordinal = 1",
+        "UPDATE outcome SET record = '[]' WHERE ordinal = 1",
+        "UPDATE outcome SET record = '{\"verdict\": \"splendid\"}' WHERE ordinal = 1",
+        "UPDATE candidate SET source_hash = 'bbbb' WHERE ordinal = 1",
+        "DELETE FROM outcome WHERE ordinal = 1",
+        "PRAGMA foreign_keys = OFF; DELETE FROM candidate WHERE ordinal = 1",
+    };
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        char *dir = temp_dir();
+        struct archive *a = opened(dir, 1, false);
+        CHECK(a && add(a, 0) && add(a, 1) && add(a, 2));
+        archive_close(a);
+        run_sql(in_dir(dir, "run.db"), damage[i]);
+        a = opened(dir, 1, false);
+        CHECKF(a, "%s: %s", damage[i], err.text);
+        if (!a)
+            continue;
+        CHECKF(look(a, 1, 'b') == 0 && says("run.db: the row of candidate 1 is damaged"), "%s: %s",
+               damage[i], err.text);
+        CHECK(look(a, 1, 'b') == 0 && err.kind == ERR_NONE);
+        CHECKF(add(a, 1) && look(a, 1, 'b') == 1, "%s: %s", damage[i], err.text);
+        CHECK(look(a, 0, 'a') == 1 && look(a, 2, 'c') == 1 && archive_count(a) == 3);
+        archive_close(a);
+    }
+}
+
 static void test_versions(void) {
     char *dir = temp_dir(), *db = in_dir(dir, "run.db");
     archive_close(opened(dir, 1, false));
@@ -437,6 +468,7 @@ CASE(test_fresh)
 CASE(test_locked)
 CASE(test_kill)
 CASE(test_corrupt)
+CASE(test_damaged_rows)
 CASE(test_versions)
 CASE(test_full_disk)
 CASE(test_unwritable)
@@ -453,6 +485,7 @@ static const struct tap_case cases[] = {
     {"a held folder is refused", test_locked_case},
     {"kill -9 loses no committed row", test_kill_case},
     {"a damaged file is refused and left as it is", test_corrupt_case},
+    {"a damaged row makes room for another", test_damaged_rows_case},
     {"newer, foreign and empty files", test_versions_case},
     {"a full disk keeps what was recorded", test_full_disk_case},
     {"an unwritable folder is refused", test_unwritable_case},
