@@ -141,6 +141,23 @@ static bool fits(const struct evaluation *e, struct err *err) {
                    total);
 }
 
+/* The fastest that a thread evaluates anything is about so many operations a second; what would
+ * take longer than an hour even so is not begun, since nothing would be seen of it for days or for
+ * ever. */
+#define EVAL_RATE    1e9
+#define EVAL_SECONDS 3600.0
+
+static bool ends(const struct evaluation *e, struct err *err) {
+    struct cost c;
+    cost_of(e->in, &c);
+    double seconds = c.flops / (EVAL_RATE * e->threads);
+    return seconds <= EVAL_SECONDS ||
+           err_set(err, ERR_INPUT,
+                   "this shape takes %.3g operations to evaluate, at the least %.3g hours with %u "
+                   "thread%s\nhint: choose a smaller one with --set, or more --threads",
+                   c.flops, seconds / 3600, e->threads, e->threads == 1 ? "" : "s");
+}
+
 static bool read_inputs(struct ui *ui, struct evaluation *e, struct err *err) {
     for (size_t i = 0; i < e->in->task->ntensors; i++) {
         const struct tensor *t = &e->in->task->tensors[i];
@@ -240,7 +257,8 @@ static bool evaluate(struct ui *ui, struct evaluation *e, struct err *err) {
     e->threads = (unsigned)option_int(ui->options, "threads");
     if (!e->threads)
         e->threads = cores > 0 ? (unsigned)cores : 1;
-    return fits(e, err) && (e->from ? read_inputs(ui, e, err) : make_inputs(ui, e, err)) &&
+    return fits(e, err) && ends(e, err) &&
+           (e->from ? read_inputs(ui, e, err) : make_inputs(ui, e, err)) &&
            reference_eval(e->in, (const void *const *)e->data, e->threads, &e->refs, &e->nrefs,
                           NULL, err);
 }
