@@ -23,7 +23,7 @@
 
 #define CANDIDATE_MAX_BYTES    (1u << 20)
 #define CANDIDATE_MAX_LINES    256 /* of plan */
-#define CANDIDATE_MAX_LAUNCHES 32
+#define CANDIDATE_MAX_LAUNCHES 128
 #define CANDIDATE_MAX_ARGS     64
 #define PLAN_MAX_WORKSPACES    16
 #define PLAN_MAX_MAPS          32
