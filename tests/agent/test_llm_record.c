@@ -186,6 +186,9 @@ static void key_places(void) {
         {"https://example.org:http/v1", NULL, "the port"},
         {"https://example.org:/v1", NULL, "the port"},
         {"http://[::1]:8000/v1", "", NULL},
+        {"https://stra\xc3\x9f"
+         "e.example/v1",
+         "", NULL},
         {"http://gpu_box-2.local:8000/v1?x=1", "", NULL},
         {"https://user:" SECRET "@example.org/v1", NULL, "a name or key before the host"},
     };

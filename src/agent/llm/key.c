@@ -58,7 +58,7 @@ static bool is_host(str s) {
         char c = inner.p[i];
         bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
         bool name = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-                    (unsigned char)c >= 0xa0;
+                    (unsigned char)c >= 0x80;
         if (!hex && c != '.' && (literal ? c != ':' : !name))
             return false;
     }
