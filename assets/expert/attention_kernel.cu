@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(${kThreads})
            *values = keys + ${kStages} * ${kKeys} * ${kPitch};
     const int ${warp} = threadIdx.x / 32, ${lane} = threadIdx.x % 32;
     ${coordinates}
-    const int ${first} = blockIdx.x * ${kRows}, ${last} = min(${first} + ${kRows}, ${nrows}) - 1;
+    const int ${first} = ${block} * ${kRows}, ${last} = min(${first} + ${kRows}, ${nrows}) - 1;
     const int key_begin = ${begin}, key_end = (${end} + ${kKeys} - 1) / ${kKeys};
     const ${type} *query_rows = ${q} + ${q_base};
     const ${type} *key_rows = ${k} + ${k_base};

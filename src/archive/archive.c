@@ -12,6 +12,7 @@
 #include "archive/folder.h"
 #include "base/asset.h"
 #include "base/file.h"
+#include "kernel/verdict.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -250,7 +251,11 @@ static bool check_fingerprint(struct archive *a, const char *dir, const json *fi
         return note_fingerprint(a, fingerprint, err);
     json *j = json_parse(recorded, err);
     if (!j)
-        return err_wrap(err, "%s: fingerprint", a->path);
+        return err_set(
+            err, ERR_ENV,
+            "%s: the row 'fingerprint' of the table meta is damaged, so that nothing "
+            "tells what it is a run of\nhint: use --fresh to start anew, or another --out",
+            a->path);
     bool same = compare_fingerprint(dir, j, fingerprint, err);
     json_free(j);
     if (same || !is_unbegun(a))
@@ -317,9 +322,12 @@ bool archive_open(const char *dir, const json *fingerprint, bool fresh, struct a
 void archive_close(struct archive *a) {
     if (!a)
         return;
+    struct err ignored;
     sqlite3_close(a->db);
     if (a->lock >= 0)
         close(a->lock);
+    if (*a->copy)
+        dir_remove_tree(a->copy, &ignored);
     mem_free(a);
 }
 
@@ -329,6 +337,36 @@ bool archive_resumed(const struct archive *a) {
 
 /* ---- rows ---- */
 
+/* Rows that were written here are whole. What another program, or a disk, made of them is told from
+ * what the search once did. */
+static bool is_hash(str s) {
+    for (size_t i = 0; i < s.n; i++)
+        if (!memchr("0123456789abcdef", s.p[i], 16))
+            return false;
+    return s.n == 64;
+}
+
+static json *whole_record(str text) {
+    struct err ignored;
+    str name = {0};
+    enum verdict v;
+    json *j = json_parse(text, &ignored);
+    if (j && json_get_str(j, "verdict", &name) && verdict_find(name, &v))
+        return j;
+    json_free(j);
+    return NULL;
+}
+
+static bool forget(const struct archive *a, uint64_t ordinal, struct err *err) {
+    char sql[160];
+    sqlite3_snprintf(sizeof sql, sql,
+                     "BEGIN IMMEDIATE; DELETE FROM outcome WHERE ordinal = %lld; "
+                     "DELETE FROM candidate WHERE ordinal = %lld; COMMIT",
+                     (long long)ordinal, (long long)ordinal);
+    return db_exec(a, sql, "remove a damaged row", err);
+}
+
+/* As archive_lookup; 2: there is a row, and it is damaged. */
 static int lookup_row(const struct archive *a, sqlite3_stmt *s, uint64_t ordinal,
                       const char *source_hash, json **record, struct err *err) {
     int code = sqlite3_step(s);
@@ -338,6 +376,8 @@ static int lookup_row(const struct archive *a, sqlite3_stmt *s, uint64_t ordinal
         db_fail(a, "read", err);
         return -1;
     }
+    if (!is_hash(db_column(s, 0)))
+        return 2;
     if (!str_is(db_column(s, 0), source_hash)) {
         err_set(err, ERR_ENV,
                 "%s: candidate %llu was recorded with another source, so the search did not "
@@ -345,25 +385,30 @@ static int lookup_row(const struct archive *a, sqlite3_stmt *s, uint64_t ordinal
                 a->path, (unsigned long long)ordinal);
         return -1;
     }
-    *record = json_parse(db_column(s, 1), err);
-    if (*record)
-        return 1;
-    err_wrap(err, "%s: outcome %llu", a->path, (unsigned long long)ordinal);
-    return -1;
+    *record = whole_record(db_column(s, 1));
+    return *record ? 1 : 2;
 }
 
 int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash, json **record,
                    struct err *err) {
     sqlite3_stmt *s = db_prepare(a,
-                                 "SELECT source_hash, record FROM candidate JOIN outcome "
-                                 "USING (ordinal) WHERE ordinal = ?",
+                                 "SELECT source_hash, record FROM candidate LEFT JOIN outcome "
+                                 "USING (ordinal) WHERE ordinal = ?1 UNION ALL SELECT '', record "
+                                 "FROM outcome WHERE ordinal = ?1",
                                  err);
     if (!s)
         return -1;
     sqlite3_bind_int64(s, 1, (sqlite3_int64)ordinal);
+    *err = (struct err){0};
     int found = lookup_row(a, s, ordinal, source_hash, record, err);
     sqlite3_finalize(s);
-    return found;
+    if (found != 2)
+        return found;
+    if (!forget(a, ordinal, err))
+        return -1;
+    err_set(err, ERR_NO, "%s: the row of candidate %llu is damaged; it is evaluated again", a->path,
+            (unsigned long long)ordinal);
+    return 0;
 }
 
 static bool add_candidate(const struct archive *a, const struct archive_candidate *c,

@@ -28,7 +28,8 @@ bool archive_resumed(const struct archive *a); /* the folder had rows */
 
 /* An outcome recorded earlier for this ordinal, if its source hash is the same (a different one is
  * an error: the search did not replay). Returns 1 and *record (owned by the caller), 0 when there
- * is none, -1 with err. */
+ * is none, -1 with err. A row that is damaged is removed, and is none: err then has a text for the
+ * user, and ERR_NONE otherwise. */
 int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash, json **record,
                    struct err *err);
 /* Candidate and outcome in one transaction. */

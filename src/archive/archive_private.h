@@ -9,6 +9,7 @@ struct archive {
     sqlite3 *db;
     int lock; /* -1: opened for reading */
     char path[4096];
+    char copy[512]; /* a temporary folder that goes with it; "": none */
     bool resumed;
 };
 

@@ -98,25 +98,6 @@ int archive_find_call(struct archive *a, const char *role, uint64_t ordinal,
 
 /* ---- reading a run ---- */
 
-bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
-    struct archive *a = mem_alloc(sizeof *a);
-    a->lock = -1;
-    bool ok = snprintf(a->path, sizeof a->path, "%s/run.db", dir) < (int)sizeof a->path;
-    if (!ok)
-        err_set(err, ERR_INPUT, "run folder: the path is too long");
-    else if (sqlite3_open_v2(a->path, &a->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
-             SQLITE_OK)
-        ok = err_set(err, ERR_INPUT, "%s is not the folder of a run: %s", dir,
-                     a->db ? sqlite3_errmsg(a->db) : "no memory");
-    if (ok) {
-        db_wait(a);
-        *out = a;
-    } else {
-        archive_close(a);
-    }
-    return ok;
-}
-
 static bool end_rows(const struct archive *a, sqlite3_stmt *s, int code, struct err *err) {
     bool ok = code == SQLITE_DONE || db_fail(a, "read", err);
     sqlite3_finalize(s);

@@ -145,37 +145,68 @@ static void push(struct history *h, const struct history_run *r) {
     h->runs[h->n++] = *r;
 }
 
-bool history_parse(struct history *h, str file, str text, struct err *err) {
-    str line;
-    for (size_t number = 1; str_line(&text, &line); number++) {
-        struct history_run r;
-        if (str_trim(line).n == 0)
-            continue;
-        json *j = json_parse(line, err);
-        bool ok = j && run_parse(j, h->mem, &r);
-        json_free(j);
-        if (!ok)
-            return err_set(err, ERR_INPUT, "%.*s:%zu: not a line of a history pool", STR_ARG(file),
-                           number);
+static bool add_line(struct history *h, str line) {
+    struct history_run r;
+    struct err ignored;
+    json *j = json_parse(line, &ignored);
+    bool ok = j && run_parse(j, h->mem, &r);
+    json_free(j);
+    if (ok)
         push(h, &r);
-    }
-    return true;
+    return ok;
+}
+
+/* The lines that are not one are passed over; their number, and the first one's place. */
+static size_t add_lines(struct history *h, str text, size_t *first) {
+    size_t bad = 0;
+    str line;
+    for (size_t number = 1; str_line(&text, &line); number++)
+        if (str_trim(line).n && !add_line(h, line) && bad++ == 0)
+            *first = number;
+    return bad;
+}
+
+bool history_parse(struct history *h, str file, str text, struct err *err) {
+    size_t first, before = h->n;
+    if (!add_lines(h, text, &first))
+        return true;
+    h->n = before;
+    return err_set(err, ERR_INPUT, "%.*s:%zu: not a line of a history pool", STR_ARG(file), first);
 }
 
 /* A last line without an end may be what another run is writing, or was killed writing; where it is
  * whole it counts. */
 bool history_load(struct history *h, const char *path, struct err *err) {
-    struct err cut = {0};
     str text;
     if (!file_exists(path))
         return true;
     if (!file_read(path, HISTORY_MAX_BYTES, h->mem, &text, err))
         return false;
-    str whole = str_whole_lines(text);
+    str whole = str_whole_lines(text), last = str_from(text, whole.n);
     bool ok = history_parse(h, str_view(path), whole, err);
-    if (ok)
-        history_parse(h, str_view(path), str_from(text, whole.n), &cut);
+    if (ok && last.n)
+        add_line(h, last);
     return ok;
+}
+
+void history_load_pool(struct history *h, const char *path, struct err *warning) {
+    str text;
+    *warning = (struct err){0};
+    if (!file_exists(path))
+        return;
+    if (!file_read(path, HISTORY_MAX_BYTES, h->mem, &text, warning)) {
+        err_wrap(warning, "the history pool is left out");
+        return;
+    }
+    str whole = str_whole_lines(text), last = str_from(text, whole.n);
+    size_t first, bad = add_lines(h, whole, &first);
+    if (last.n)
+        add_line(h, last);
+    if (bad)
+        err_set(warning, ERR_INPUT,
+                "%s:%zu: not a line of a history pool; %zu such line%s passed over\nhint: remove "
+                "%s, or the file",
+                path, first, bad, bad == 1 ? " is" : "s are", bad == 1 ? "it" : "them");
 }
 
 bool history_load_shipped(struct history *h, const char *assets, struct err *err) {

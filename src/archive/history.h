@@ -39,6 +39,9 @@ void history_release(struct history *h);
  * this program's making are an error with their number. */
 bool history_parse(struct history *h, str file, str text, struct err *err);
 bool history_load(struct history *h, const char *path, struct err *err);
+/* The user's pool, for a run: what cannot be read of it, a line or all, is no reason to stop. The
+ * warning then says which and what to do; its kind is ERR_NONE otherwise. */
+void history_load_pool(struct history *h, const char *path, struct err *warning);
 /* The shipped pool. */
 bool history_load_shipped(struct history *h, const char *assets, struct err *err);
 /* The user's: XDG_DATA_HOME/cutepilot/history.jsonl or ~/.local/share/…; empty: no home. */

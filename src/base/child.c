@@ -331,3 +331,8 @@ bool socket_pair(int out[2], struct err *err) {
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out) == 0 ||
            err_errno(err, ERR_ENV, "socketpair");
 }
+
+bool fd_is_channel(int fd) {
+    struct stat st;
+    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}

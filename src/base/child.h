@@ -48,5 +48,6 @@ str child_status_text(int status, char *space, size_t n);
 /* Both ends close-on-exec. */
 bool pipe_pair(int out[2], struct err *err);
 bool socket_pair(int out[2], struct err *err); /* AF_UNIX stream */
+bool fd_is_channel(int fd); /* a pipe or a socket: another process may be at its other end */
 
 #endif

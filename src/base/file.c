@@ -391,13 +391,31 @@ static void lock_refused(int fd, const char *path, struct err *err) {
         err_set(err, ERR_ENV, "lock %s: held by another process" WAIT, path);
 }
 
+/* A lock is emptied and written to, so a link in its place would let whoever made it choose which
+ * file that happens to. */
+static int lock_open(const char *path, struct err *err) {
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (fd < 0 && errno == ELOOP) {
+        err_set(err, ERR_INPUT,
+                "lock %s: it is a symbolic link, which is not followed\nhint: remove the link, or "
+                "choose another --out",
+                path);
+    } else if (fd < 0) {
+        err_errno(err, kind_of_errno(errno), "open lock %s", path);
+    } else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        err_set(err, ERR_INPUT, "lock %s: it is not a regular file; choose another --out", path);
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 int file_lock(const char *path, struct err *err) {
     char who[320], host[256];
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0) {
-        err_errno(err, kind_of_errno(errno), "open lock %s", path);
+    int fd = lock_open(path, err);
+    if (fd < 0)
         return -1;
-    }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         lock_refused(fd, path, err);
         close(fd);

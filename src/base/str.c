@@ -231,6 +231,35 @@ void buf_putc(struct buf *b, char c) {
     buf_put(b, &c, 1);
 }
 
+/* Bytes of the printable text that s starts with. */
+static size_t printable(str s) {
+    size_t at = 0, n;
+    while (at < s.n && (n = str_utf8(str_from(s, at)))) {
+        unsigned char c = (unsigned char)s.p[at];
+        bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
+        if (control || (n == 2 && c == 0xc2 && (unsigned char)s.p[at + 1] < 0xa0))
+            break;
+        at += n;
+    }
+    return at;
+}
+
+void buf_put_printable(struct buf *b, str s) {
+    while (s.n) {
+        size_t n = printable(s);
+        buf_puts(b, str_cut(s, 0, n));
+        s = str_from(s, n);
+        if (!s.n)
+            break;
+        size_t bytes = str_utf8(s);
+        if (bytes == 2)
+            buf_printf(b, "\\u%04x", (unsigned char)s.p[1]);
+        else if (!str_starts(s, S("\r\n")))
+            buf_printf(b, "\\x%02x", (unsigned char)s.p[0]);
+        s = str_from(s, bytes ? bytes : 1);
+    }
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

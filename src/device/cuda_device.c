@@ -7,6 +7,7 @@
  * that it is leaving, and ends; the worker starts another. */
 #include "base/frame.h"
 #include "base/rng.h"
+#include "base/say.h"
 #include "device/ceilings.h"
 #include "device/cuda_plan.h"
 #include "device/cuda_time.h"
@@ -535,7 +536,7 @@ int cuda_device_main(int ordinal) {
             }
         }
     if (got < 0)
-        fprintf(stderr, "cutepilot device: %s\n", err.text);
+        complain("cutepilot device: %s\n", err.text);
     /* Without exit handlers: the driver's would wait for a context that is gone. */
     _exit(got < 0 ? 3 : 0);
 }

@@ -4,6 +4,7 @@
  * worker holds the clock. */
 #include "base/frame.h"
 #include "base/rng.h"
+#include "base/say.h"
 #include "device/buffers.h"
 #include "device/job.h"
 #include "device/role.h"
@@ -989,6 +990,6 @@ int sim_device_main(const struct gpu *g, unsigned threads) {
         sim_machine_free(s.machine);
     }
     if (got < 0)
-        fprintf(stderr, "cutepilot device: %s\n", err.text);
+        complain("cutepilot device: %s\n", err.text);
     _exit(got < 0 ? 3 : 0); /* without exit handlers, which the sandbox may not allow their work */
 }

@@ -8,6 +8,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/say.h"
 #include "device/wire.h"
 
 #include <fcntl.h>
@@ -31,8 +32,8 @@ static void role_ended(void *ctx, pid_t pid, int status);
 static void role_is_slow(void *ctx) {
     struct role *r = ctx;
     r->slow = 0;
-    fprintf(stderr, "cutepilot worker: the %s has not said hello in %llu ms and is replaced\n",
-            r->name, (unsigned long long)r->w->start_ms);
+    complain("cutepilot worker: the %s has not said hello in %llu ms and is replaced\n", r->name,
+             (unsigned long long)r->w->start_ms);
     role_dismiss(r);
 }
 
@@ -76,10 +77,10 @@ static bool role_start(struct role *r, struct err *err) {
 static void role_restart(struct role *r) {
     struct err err = {0};
     if (++r->fails > MAX_STARTS) {
-        fprintf(stderr, "cutepilot worker: the %s does not start\n", r->name);
+        complain("cutepilot worker: the %s does not start\n", r->name);
         stop(r->w, 3);
     } else if (!role_start(r, &err)) {
-        fprintf(stderr, "cutepilot worker: %s\n", err.text);
+        complain("cutepilot worker: %s\n", err.text);
         stop(r->w, 3);
     }
 }
@@ -116,7 +117,7 @@ static void role_said_hello(struct role *r, const struct frame *f) {
     struct worker *w = r->w;
     struct err err = {0};
     if (!role_check_hello(f->head, r->name, &err)) {
-        fprintf(stderr, "cutepilot worker: %s\n", err.text);
+        complain("cutepilot worker: %s\n", err.text);
         stop(w, 3);
         return;
     }
@@ -153,7 +154,7 @@ static void role_ended(void *ctx, pid_t pid, int status) {
 static void role_closed(void *ctx, const struct err *why) {
     struct role *r = ctx;
     if (why->kind)
-        fprintf(stderr, "cutepilot worker: %s: %s\n", r->name, why->text);
+        complain("cutepilot worker: %s: %s\n", r->name, why->text);
     if (r->pid)
         child_kill(r->pid); /* role_ended follows */
 }
@@ -198,7 +199,7 @@ static void up_frame(void *ctx, struct frame *f) {
         w->next = *f;
         w->next_us = clock_us();
     } else {
-        fprintf(stderr, "cutepilot worker: unexpected message %u\n", f->type);
+        complain("cutepilot worker: unexpected message %u\n", f->type);
         frame_release(f);
         stop(w, 3);
     }
@@ -207,7 +208,7 @@ static void up_frame(void *ctx, struct frame *f) {
 static void up_closed(void *ctx, const struct err *why) {
     struct worker *w = ctx;
     if (why->kind)
-        fprintf(stderr, "cutepilot worker: %s\n", why->text);
+        complain("cutepilot worker: %s\n", why->text);
     stop(w, why->kind ? 3 : 0);
 }
 
@@ -265,7 +266,7 @@ int worker_main(const struct device_name *d, unsigned threads, unsigned start_ms
     while (ok && w.exit_code < 0)
         ok = loop_step(w.loop, -1, &err);
     if (!ok) {
-        fprintf(stderr, "cutepilot worker: %s\n", err.text);
+        complain("cutepilot worker: %s\n", err.text);
         w.exit_code = 3;
     }
     if (w.device.pid)

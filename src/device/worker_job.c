@@ -8,6 +8,7 @@
 #include "device/worker.h"
 
 #include "base/child.h"
+#include "base/say.h"
 #include "device/wire.h"
 
 #include <signal.h>
@@ -631,7 +632,7 @@ void job_answer(struct worker *w, struct role *r, struct frame *f) {
     } else if (f->type == WIRE_CEILED && w->step == STEP_CEILINGS) {
         got_ceilings(w, f);
     } else {
-        fprintf(stderr, "cutepilot worker: unexpected message %u from the %s\n", f->type, r->name);
+        complain("cutepilot worker: unexpected message %u from the %s\n", f->type, r->name);
         child_kill(r->pid);
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "device/ceilings.h"
 #include "device/probe.h"
 
@@ -78,7 +79,7 @@ int gpu_probe_main(int argc, char **argv) {
         argc > 0 && device_name_parse(argv[0], a, &d, &err) && gpu_probe(d.ordinal, &f, &err);
     arena_free(a);
     if (!found) {
-        fprintf(stderr, "cutepilot probe: %s\n", argc < 1 ? "which device?" : err.text);
+        complain("cutepilot probe: %s\n", argc < 1 ? "which device?" : err.text);
         return 3;
     }
     json *j = cuda_facts_to_json(&f);

@@ -1,5 +1,6 @@
 #include "eval/judge_private.h"
 
+#include "base/say.h"
 #include "device/wire.h"
 
 #include <stdio.h>
@@ -59,6 +60,6 @@ int judge_main(const struct device_name *d, unsigned threads) {
         got = ok ? got : -1;
     }
     if (got < 0)
-        fprintf(stderr, "cutepilot judge: %s\n", err.text);
+        complain("cutepilot judge: %s\n", err.text);
     _exit(got < 0 ? 3 : 0); /* without exit handlers, which the sandbox may not allow their work */
 }

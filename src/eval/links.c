@@ -2,6 +2,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "device/wire.h"
 
 #include <fcntl.h>
@@ -83,8 +84,7 @@ static bool link_start(struct link *k, struct err *err) {
 static void link_silent(void *ctx) {
     struct link *k = ctx;
     k->silence = 0;
-    fprintf(stderr, "cutepilot: a worker was silent for %d s and is replaced\n",
-            WIRE_DEAD_MS / 1000);
+    complain("cutepilot: a worker was silent for %d s and is replaced\n", WIRE_DEAD_MS / 1000);
     child_kill(k->pid); /* link_ended follows */
 }
 
@@ -126,7 +126,7 @@ static void link_ended(void *ctx, pid_t pid, int status) {
 static void link_closed(void *ctx, const struct err *why) {
     struct link *k = ctx;
     if (why->kind)
-        fprintf(stderr, "cutepilot: worker: %s\n", why->text);
+        complain("cutepilot: worker: %s\n", why->text);
     if (k->pid)
         child_kill(k->pid); /* link_ended follows */
 }

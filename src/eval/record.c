@@ -11,14 +11,25 @@
 #define CLOCK_SLACK_S 200e-6 /* of a launch and a synchronisation, as the host sees them … */
 #define CLOCK_SLACK   0.2    /* … and in parts of the time */
 
+/* The one place where a verdict gets its reason. A process that died may have left none; its author
+ * is told at least what the verdict means. */
+static void set_verdict(json *r, str verdict, str why) {
+    enum verdict v;
+    bool accepted = str_is(verdict, verdict_name(VERDICT_ACCEPTED));
+    if (!accepted && !str_trim(why).n)
+        why = verdict_find(verdict, &v) ? str_view(verdict_meaning(v))
+                                        : S("it was rejected, and no reason was given");
+    json_set_str(r, "verdict", verdict);
+    json_set_bool(r, "accepted", accepted);
+    json_set_str(r, "why", why);
+}
+
 static json *base_record(const struct record_input *in, str verdict, str why) {
     const struct evaluator_options *o = in->options;
     json *r = json_object();
     char hex[65], version[32];
     digest_hex(sha256_of(in->source), hex);
-    json_set_str(r, "verdict", verdict);
-    json_set_bool(r, "accepted", str_is(verdict, verdict_name(VERDICT_ACCEPTED)));
-    json_set_str(r, "why", why);
+    set_verdict(r, verdict, why);
     json_set_str(r, "task", o->task->name);
     json_set_str(r, "device", str_view(o->device.text));
     json_set_str(r, "source_sha256", str_view(hex));
@@ -296,8 +307,7 @@ static bool too_fast(const struct record_input *in, const json *times, str *why)
 }
 
 void record_reject(json *r, str verdict, str why) {
-    json_set_str(r, "verdict", verdict);
-    json_set_str(r, "why", why);
+    set_verdict(r, verdict, why);
     json_set_bool(r, "accepted", false);
 }
 

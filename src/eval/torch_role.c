@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/sandbox.h"
+#include "base/say.h"
 #include "device/role.h"
 
 #include <errno.h>
@@ -82,6 +83,6 @@ int torch_main(int argc, char **argv) {
             execvp(argv[0], (char *const *)words);
         err_errno(&err, ERR_ENV, "start %s", argv[0]);
     }
-    fprintf(stderr, "%s\n", err.text);
+    complain("%s\n", err.text);
     _exit((int)err.kind); /* at once: what runs at exit was not made for the sandbox */
 }

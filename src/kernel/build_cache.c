@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/say.h"
 #include "kernel/compile.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -120,7 +121,7 @@ bool build_cache_get(struct build_cache *c, digest key, struct arena *a, struct 
 
 static void warn_once(struct build_cache *c, const struct err *why) {
     if (!c->warned)
-        fprintf(stderr, "cutepilot: builds are not cached: %s\n", why->text);
+        complain("cutepilot: builds are not cached: %s\n", why->text);
     c->warned = true;
 }
 

@@ -3,6 +3,7 @@
  * in plan_launch.c. */
 #include "kernel/candidate.h"
 
+#include "base/file.h"
 #include "kernel/plan.h"
 #include <string.h>
 
@@ -148,9 +149,20 @@ static bool check_text(str file, str source, struct err *err) {
                        STR_ARG(file), source.n, CANDIDATE_MAX_BYTES);
     const char *nul = source.n ? memchr(source.p, 0, source.n) : NULL;
     if (nul) /* a compiler would stop reading there */
-        return err_at(err, file, source, (size_t)(nul - source.p), 1, NULL,
-                      "the source has a NUL byte");
+        return err_at(err, file, source, (size_t)(nul - source.p), 1,
+                      "a kernel is source text, not a compiled file", "the source has a NUL byte");
     return true;
+}
+
+bool candidate_read_file(const char *path, struct arena *a, str *out, struct err *err) {
+    if (!file_read(path, CANDIDATE_MAX_BYTES, a, out, err))
+        return false;
+    if (!str_trim(*out).n)
+        return err_set(err, ERR_INPUT,
+                       "%s: the file is empty\nhint: a kernel is device code with lines like //! "
+                       "launch kernel<<<ceil_div(N, 256), 256>>>(x, y, N); see docs/KERNELS.md",
+                       path);
+    return check_text(str_view(path), *out, err);
 }
 
 bool candidate_parse(str file, str source, const struct task *t, struct arena *a,

@@ -23,7 +23,7 @@
 
 #define CANDIDATE_MAX_BYTES    (1u << 20)
 #define CANDIDATE_MAX_LINES    256 /* of plan */
-#define CANDIDATE_MAX_LAUNCHES 32
+#define CANDIDATE_MAX_LAUNCHES 128
 #define CANDIDATE_MAX_ARGS     64
 #define PLAN_MAX_WORKSPACES    16
 #define PLAN_MAX_MAPS          32
@@ -117,6 +117,9 @@ struct candidate {
     size_t nsteps;
 };
 
+/* The text of a kernel file that a person names: one that is empty or not text is their mistake,
+ * not a candidate that fails. */
+bool candidate_read_file(const char *path, struct arena *a, str *out, struct err *err);
 /* False: err is the text of a bad-plan verdict (kind ERR_INPUT). */
 bool candidate_parse(str file, str source, const struct task *t, struct arena *a,
                      struct candidate **out, struct err *err);

@@ -8,6 +8,7 @@
 
 #include "base/frame.h"
 #include "base/sandbox.h"
+#include "base/say.h"
 #include "kernel/compile.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -266,7 +267,7 @@ static int compiler_run(char **argv) {
 /* Ends the process at once: what a library would do at exit, the sandbox may not let it. */
 int compiler_main(int argc, char **argv) {
     if (argc != 3) {
-        fprintf(stderr, "cutepilot compiler: a role that cutepilot starts itself\n");
+        complain("cutepilot compiler: a role that cutepilot starts itself\n");
         return ERR_INPUT;
     }
     _exit(compiler_run(argv));

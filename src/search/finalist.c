@@ -31,10 +31,16 @@ static bool earlier(const struct finalist_options *o, const char *key, struct ou
     *out = NULL;
     if (o->archive && !archive_get_note(o->archive, key, o->mem, &text, err))
         return false;
-    json *record = text.n ? json_parse(text, err) : NULL;
+    struct err damage = {0};
+    json *record = text.n ? json_parse(text, &damage) : NULL;
     if (record)
-        *out = outcome_from_record(record, err);
-    return !text.n || *out;
+        *out = outcome_from_record(record, &damage);
+    if (text.n && !*out)
+        o->note(o->ctx, arena_printf(o->mem,
+                                     "run.db: the row '%s' of the table meta is damaged; the "
+                                     "candidate is verified again",
+                                     key));
+    return true;
 }
 
 static bool keep(const struct finalist_options *o, const char *key, const struct outcome *outcome,

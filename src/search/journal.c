@@ -49,8 +49,11 @@ static bool note_budget(struct journal *j) {
         return journal_fail(j, &j->err);
     for (rest = text; str_word(&rest, ' ', &word);)
         if (!str_to_u64(word, &last)) {
-            err_set(&j->err, ERR_ENV, "run archive: the note " NOTE_BUDGETS " is not of numbers");
-            return journal_fail(j, &j->err);
+            journal_say(j, EVENT_NOTE,
+                        S("run.db: the row '" NOTE_BUDGETS "' of the table meta is not of numbers; "
+                          "it is left out of account"));
+            text = S("");
+            break;
         }
     j->budgets = text;
     if (text.n && last == now)
@@ -78,10 +81,13 @@ bool journal_open(struct journal *j, const struct search_options *o, struct aren
     *best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     if (o->archive && !archive_get_note(o->archive, NOTE_ELAPSED, mem, &text, &j->err))
         return journal_fail(j, &j->err);
-    if (!text.n || str_to_u64(text, &j->before_ms))
-        return note_budget(j);
-    err_set(&j->err, ERR_ENV, "run archive: the note " NOTE_ELAPSED " is not a number");
-    return journal_fail(j, &j->err);
+    if (text.n && !str_to_u64(text, &j->before_ms)) {
+        j->before_ms = 0;
+        journal_say(j, EVENT_NOTE,
+                    S("run.db: the row '" NOTE_ELAPSED "' of the table meta is not a number; it is "
+                      "left out of account"));
+    }
+    return note_budget(j);
 }
 
 bool journal_wait(struct journal *j, struct loop *l) {
@@ -107,9 +113,11 @@ void entry_set_source(struct entry *e, str source) {
 
 bool journal_recall(struct journal *j, struct entry *e) {
     json *record = NULL;
-    struct err err;
+    struct err err = {0};
     int found =
         j->o->archive ? archive_lookup(j->o->archive, e->ordinal, e->hash, &record, &err) : 0;
+    if (found == 0 && err.kind != ERR_NONE)
+        journal_say(j, EVENT_NOTE, str_view(err.text));
     if (found == 1) {
         e->outcome = outcome_from_record(record, &err);
         e->replayed = true;

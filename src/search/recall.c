@@ -162,14 +162,27 @@ static void describe(const struct briefing *b, const struct evaluator_options *e
     history_describe(b, eo->device.text, eo->device.kind == DEVICE_SIM, a, out);
 }
 
+static void load_pool(const struct search_options *o, struct history *out) {
+    struct err warning;
+    history_load_pool(out, o->pool, &warning);
+    struct event e = {.kind = EVENT_NOTE,
+                      .text = str_view(warning.text),
+                      .time_s = INFINITY,
+                      .best_s = INFINITY,
+                      .naive_s = INFINITY};
+    if (warning.kind != ERR_NONE && o->emit)
+        o->emit(o->emit_ctx, &e);
+}
+
 static bool retrieve(const struct search_options *o, const struct evaluator_options *eo,
                      const struct briefing *b, struct arena *a, struct history *out,
                      struct err *err) {
     struct history all;
     struct history_run own;
     history_init(&all);
-    bool ok = history_load_shipped(&all, o->assets, err) && history_load(&all, o->pool, err);
+    bool ok = history_load_shipped(&all, o->assets, err);
     if (ok) {
+        load_pool(o, &all);
         describe(b, eo, a, &own);
         history_retrieve(&all, &own, true, RECALL_RUNS, out);
         ok = note_history(o, out, err);
@@ -187,8 +200,12 @@ bool recall_brief(const struct search_options *o, const struct evaluator_options
         return true;
     if (o->archive && !archive_get_note(o->archive, NOTE_HISTORY, a, &noted, err))
         return false;
-    if (noted.n ? !history_parse(h, S("run archive: history"), noted, err)
-                : !retrieve(o, eo, b, a, h, err))
+    if (noted.n && !history_parse(h, S("run.db: the row 'history' of the table meta"), noted, err))
+        return err_set(err, ERR_ENV,
+                       "%s, so what the run began with is not known\nhint: use --fresh to start "
+                       "anew, or another --out",
+                       err->text);
+    if (!noted.n && !retrieve(o, eo, b, a, h, err))
         return false;
     recall_make(h, b, a, out);
     b->history = out->seeds;

@@ -61,8 +61,12 @@ static bool read_number(struct search *s, const char *key, uint64_t absent, uint
     if (!archive_get_note(s->o->archive, key, s->scratch, &text, &s->err))
         return search_fail(s, &s->err);
     if (text.n && !str_to_u64(text, out)) {
-        err_set(&s->err, ERR_ENV, "run archive: the note %s is not a number", key);
-        return search_fail(s, &s->err);
+        *out = absent;
+        search_emit_text(s, EVENT_NOTE, S(""),
+                         arena_printf(s->scratch,
+                                      "run.db: the row '%s' of the table meta is not a number; it "
+                                      "is left out of account",
+                                      key));
     }
     return true;
 }
@@ -271,8 +275,10 @@ static void on_broken(void *ctx, const struct err *why) {
 /* 1: the archive knew it. 0: it did not. -1: failed. */
 static int recall(struct search *s, struct pending *p, uint64_t ordinal) {
     json *record = NULL;
-    struct err err;
+    struct err err = {0};
     int found = s->o->archive ? archive_lookup(s->o->archive, ordinal, p->hash, &record, &err) : 0;
+    if (found == 0 && err.kind != ERR_NONE)
+        search_emit_text(s, EVENT_NOTE, S(""), str_view(err.text));
     if (found == 1) {
         struct outcome *o = outcome_from_record(record, &err);
         p->replayed = true;

@@ -1,4 +1,5 @@
 #include "ui/agents.h"
+#include "base/say.h"
 #include "search/archived.h"
 #include "ui/provider_ui.h"
 
@@ -42,8 +43,7 @@ bool agents_read(struct agents *a, struct ui *ui, struct err *err) {
                        "--agents %s needs a model; add --provider (docs/MODELS.md has examples)",
                        option_text(ui->options, "agents"));
     if (!needs_model(ui) && po.kind)
-        fprintf(stderr,
-                "cutepilot: a provider is set up and not used; --agents llm or hybrid does\n");
+        complain("cutepilot: a provider is set up and not used; --agents llm or hybrid does\n");
     return true;
 }
 

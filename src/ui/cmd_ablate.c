@@ -1,5 +1,6 @@
 /* ablate TASK|TABLE…: variants of the search replayed against measured spaces, and one table of
  * what each mechanism is worth. Tasks are measured first, as `space` does it. */
+#include "base/say.h"
 #include "search/ablate.h"
 #include "ui/space_run.h"
 
@@ -11,74 +12,74 @@
 static void print_interval(struct interval x, const char *format) {
     char text[64];
     if (!isfinite(x.value)) {
-        printf(" %18s", "-");
+        say(" %18s", "-");
         return;
     }
     snprintf(text, sizeof text, format, x.value, x.low, x.high);
-    printf(" %18s", text);
+    say(" %18s", text);
 }
 
 static void print_names(const char *first) {
-    printf("%-24s", first);
+    say("%-24s", first);
     for (int v = 0; v < VARIANT_COUNT; v++)
-        printf(" %18s", variant_name((enum variant)v));
+        say(" %18s", variant_name((enum variant)v));
     putchar('\n');
 }
 
 static void print_needs(const struct ablate *x, const struct ablate_options *o) {
-    printf("Candidates until within %.0f%% of the best of the space: median over seeds [95%% "
-           "interval]; %zu: not within the budget\n",
-           100 * o->near, o->candidates + 1);
+    say("Candidates until within %.0f%% of the best of the space: median over seeds [95%% "
+        "interval]; %zu: not within the budget\n",
+        100 * o->near, o->candidates + 1);
     print_names("task");
     for (size_t i = 0; i < x->n; i++) {
         const struct ablate_row *r = &x->rows[i];
-        printf("%-23.*s%s", STR_ARG(r->table->task->name), r->hard ? "*" : " ");
+        say("%-23.*s%s", STR_ARG(r->table->task->name), r->hard ? "*" : " ");
         for (int v = 0; v < VARIANT_COUNT; v++)
             print_interval(r->cell[v].median, "%.4g [%.4g, %.4g]");
         putchar('\n');
     }
-    printf("%-24s", "* relative to random");
+    say("%-24s", "* relative to random");
     for (int v = 0; v < VARIANT_COUNT; v++)
         print_interval(x->hard[v], "%.2f [%.2f, %.2f]");
-    printf("\n%-24s", "others");
+    say("\n%-24s", "others");
     for (int v = 0; v < VARIANT_COUNT; v++)
         print_interval(x->easy[v], "%.2f [%.2f, %.2f]");
-    printf("\n* random search needs %d or more (%zu of %zu tasks); geometric means\n\n",
-           ABLATE_LONG, x->nhard, x->n);
+    say("\n* random search needs %d or more (%zu of %zu tasks); geometric means\n\n", ABLATE_LONG,
+        x->nhard, x->n);
 }
 
 static void print_ends(const struct ablate *x) {
-    printf("Best time relative to the best of the space: median after the first generation, and at "
-           "the end\n");
+    say("Best time relative to the best of the space: median after the first generation, and at "
+        "the end\n");
     print_names("task");
     for (size_t i = 0; i < x->n; i++) {
         const struct ablate_row *r = &x->rows[i];
-        printf("%-24.*s", STR_ARG(r->table->task->name));
+        say("%-24.*s", STR_ARG(r->table->task->name));
         for (int v = 0; v < VARIANT_COUNT; v++)
-            printf("      %5.3f, %5.3f", r->cell[v].first, r->cell[v].last);
+            say("      %5.3f, %5.3f", r->cell[v].first, r->cell[v].last);
         putchar('\n');
     }
     putchar('\n');
 }
 
 static void print_spaces(const struct ablate *x, double near) {
-    printf("%-24s %6s %8s %6s %8s %8s\n", "space", "rows", "sources", "near", "history", "halfway");
+    say("%-24s %6s %8s %6s %8s %8s\n", "space", "rows", "sources", "near", "history", "halfway");
     for (size_t i = 0; i < x->n; i++) {
         const struct ablate_row *r = &x->rows[i];
-        printf("%-24.*s %6zu %8zu %6zu %8zu ", STR_ARG(r->table->task->name), r->table->n,
-               r->sources, r->near, r->recalled);
+        say("%-24.*s %6zu %8zu %6zu %8zu ", STR_ARG(r->table->task->name), r->table->n, r->sources,
+            r->near, r->recalled);
         if (isfinite(r->halfway))
-            printf("%8.2f", r->halfway);
+            say("%8.2f", r->halfway);
         else
-            printf("%8s", "-");
-        printf("%s\n", r->table->n < r->table->planned ? "  (not measured whole)" : "");
+            say("%8s", "-");
+        say("%s\n", r->table->n < r->table->planned ? "  (not measured whole)" : "");
     }
-    printf("near: sources within %.0f%% of the best. history: runs of other tasks. halfway: where "
-           "history's first\ngeneration lies between a cold run's first (0) and last (1), in "
-           "geometric means over the seeds;\n-: no history, or the two are within 0.5%%.",
-           100 * near);
+    say("near: sources within %.0f%% of the best. history: runs of other tasks. halfway: where "
+        "history's first\ngeneration lies between a cold run's first (0) and last (1), in "
+        "geometric means over the seeds;\n-: no history, or the two are within 0.5%%.",
+        100 * near);
     if (isfinite(x->halfway))
-        printf(" All gaps together: %.2f.", x->halfway);
+        say(" All gaps together: %.2f.", x->halfway);
     putchar('\n');
 }
 
@@ -89,11 +90,11 @@ static void print_all(const struct ablate *x, const struct ablate_options *o) {
     print_needs(x, o);
     print_ends(x);
     for (int v = 0; v < VARIANT_COUNT; v++)
-        printf("%-14s %s\n", variant_name((enum variant)v), variant_meaning((enum variant)v));
+        say("%-14s %s\n", variant_name((enum variant)v), variant_meaning((enum variant)v));
     for (size_t i = 0; i < x->n; i++)
         estimated |= x->rows[i].table->estimated;
     if (estimated)
-        printf("Times are the simulator's estimates, not measurements.\n");
+        say("Times are the simulator's estimates, not measurements.\n");
 }
 
 /* ---- JSON ---- */

@@ -1,6 +1,7 @@
 /* bench TASK KERNEL.cu…: kernels of one task side by side, fastest first, against a baseline. */
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/say.h"
 #include "device/cuda.h"
 #include "kernel/candidate.h"
 #include "spec/cost.h"
@@ -32,7 +33,7 @@ static bool read_kernels(struct ui *ui, struct bench *b, struct err *err) {
     b->kernels = arena_array(ui->arena, struct bench_kernel, b->nkernels);
     for (size_t i = 0; i < b->nkernels; i++) {
         b->kernels[i].file = str_view(args[i + 1]);
-        if (!file_read(args[i + 1], CANDIDATE_MAX_BYTES, ui->arena, &b->kernels[i].source, err))
+        if (!candidate_read_file(args[i + 1], ui->arena, &b->kernels[i].source, err))
             return false;
     }
     return true;
@@ -62,41 +63,41 @@ static str time_text(const struct table *t, double time_s, double low, double hi
 static void print_head(const struct table *t) {
     const struct inst *in = t->b->eo.inst;
     str label = inst_label(in, t->ui->arena), limit = ui_time(t->ui->arena, t->limit_s);
-    printf("%.*s %.*s, class %s, on %s", STR_ARG(in->task->name), STR_ARG(label),
-           accuracy_name(in->task->accuracy), t->b->eo.device.text);
+    say("%.*s %.*s, class %s, on %s", STR_ARG(in->task->name), STR_ARG(label),
+        accuracy_name(in->task->accuracy), t->b->eo.device.text);
     if (t->b->eo.facts)
-        printf(" (%s)", t->b->eo.facts->name);
+        say(" (%s)", t->b->eo.facts->name);
     if (t->limit_s > 0)
-        printf("; limit %.*s (%s)", STR_ARG(limit), t->by_bytes ? "memory" : "arithmetic");
-    printf("\n");
+        say("; limit %.*s (%s)", STR_ARG(limit), t->by_bytes ? "memory" : "arithmetic");
+    say("\n");
 }
 
 static void print_kernel(const struct table *t, const struct bench_kernel *k) {
     str time = time_text(t, k->time_s, k->low_s, k->high_s), rate = rate_text(t, k->time_s);
-    printf("%-24.*s ", STR_ARG(time));
+    say("%-24.*s ", STR_ARG(time));
     if (k->limit_s > 0)
-        printf("%7.0f%%", 100 * k->limit_s / k->time_s);
+        say("%7.0f%%", 100 * k->limit_s / k->time_s);
     else
-        printf("%8s", "-");
-    printf(" %14.*s", STR_ARG(rate));
+        say("%8s", "-");
+    say(" %14.*s", STR_ARG(rate));
     if (t->b->baseline_s > 0)
-        printf(" %8.2fx", t->b->baseline_s / k->time_s);
-    printf("  %.*s\n", STR_ARG(k->file));
+        say(" %8.2fx", t->b->baseline_s / k->time_s);
+    say("  %.*s\n", STR_ARG(k->file));
 }
 
 static void print_rejected(const struct bench_kernel *k) {
     str why = {0}, line = {0};
     json_get_str(k->record, "why", &why);
     str_line(&why, &line);
-    printf("%-24s %.*s%s%.*s\n", verdict_name(k->verdict), STR_ARG(k->file), line.n ? ": " : "",
-           STR_ARG(line));
+    say("%-24s %.*s%s%.*s\n", verdict_name(k->verdict), STR_ARG(k->file), line.n ? ": " : "",
+        STR_ARG(line));
 }
 
 static void print_kernels(const struct table *t) {
     const struct bench *b = t->b;
     bool estimated = b->eo.device.kind != DEVICE_CUDA;
-    printf("%-24s %8s %14s%s  kernel\n", estimated ? "estimated" : "time, 95% interval", "of limit",
-           t->by_bytes ? "compulsory" : "arithmetic", b->baseline_s > 0 ? "   speedup" : "");
+    say("%-24s %8s %14s%s  kernel\n", estimated ? "estimated" : "time, 95% interval", "of limit",
+        t->by_bytes ? "compulsory" : "arithmetic", b->baseline_s > 0 ? "   speedup" : "");
     for (size_t i = 0; i < b->nkernels; i++)
         if (b->kernels[i].verdict == VERDICT_ACCEPTED)
             print_kernel(t, &b->kernels[i]);
@@ -104,8 +105,8 @@ static void print_kernels(const struct table *t) {
         if (b->kernels[i].verdict != VERDICT_ACCEPTED)
             print_rejected(&b->kernels[i]);
     if (estimated)
-        printf("Times are the simulator's estimates%s, not measurements.\n",
-               b->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
+        say("Times are the simulator's estimates%s, not measurements.\n",
+            b->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
 }
 
 static void print_torch(const struct table *t) {
@@ -113,17 +114,17 @@ static void print_torch(const struct table *t) {
     str version = {0}, missing = {0};
     json_get_str(b->torch, "torch", &version);
     json_get_str(json_get(b->torch, "sandbox"), "missing", &missing);
-    printf("PyTorch %.*s%s%.*s\n", STR_ARG(version),
-           missing.n ? "; its sandbox lacks: " : ", sandboxed", STR_ARG(missing));
+    say("PyTorch %.*s%s%.*s\n", STR_ARG(version),
+        missing.n ? "; its sandbox lacks: " : ", sandboxed", STR_ARG(missing));
     for (size_t i = 0; i < BENCH_WAYS; i++) {
         const struct bench_way *w = &b->ways[i];
         str time = w->ok ? time_text(t, w->spread.median, w->spread.low, w->spread.high)
                          : str_view(w->why.text);
-        printf("  %-8s in %s numerics: %.*s%s\n", torch_mode_name(w->mode),
-               w->numerics == TORCH_CLASS ? "the class's" : "PyTorch's default", STR_ARG(time),
-               w->ok && w->numerics == TORCH_CLASS && w->spread.median == b->baseline_s
-                   ? "  (the baseline)"
-                   : "");
+        say("  %-8s in %s numerics: %.*s%s\n", torch_mode_name(w->mode),
+            w->numerics == TORCH_CLASS ? "the class's" : "PyTorch's default", STR_ARG(time),
+            w->ok && w->numerics == TORCH_CLASS && w->spread.median == b->baseline_s
+                ? "  (the baseline)"
+                : "");
     }
 }
 
@@ -286,7 +287,7 @@ static int report(struct ui *ui, const struct bench *b) {
     if (nothing_measured(b))
         return ui_fail(ui, &b->no_baseline);
     if (b->no_baseline.kind)
-        fprintf(stderr, "cutepilot: %s\n", b->no_baseline.text);
+        complain("cutepilot: %s\n", b->no_baseline.text);
     if (ui->as_json)
         return ui_print_json(bench_json(&t)) ? all_accepted(b) : ERR_ENV;
     print_head(&t);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/loop.h"
 #include "base/sandbox.h"
+#include "base/say.h"
 #include "device/probe.h"
 #include "kernel/build.h"
 #include "ui/doctor_call.h"
@@ -237,11 +238,11 @@ static json *finding_json(const char *name, const struct finding *f) {
 }
 
 static void print_finding(const char *name, const struct finding *f) {
-    printf("%-16s %-8s %s\n", name, health_names[f->health], f->found);
+    say("%-16s %-8s %s\n", name, health_names[f->health], f->found);
     if (f->costs)
-        printf("%-16s %-8s costs: %s\n", "", "", f->costs);
+        say("%-16s %-8s costs: %s\n", "", "", f->costs);
     if (f->fix)
-        printf("%-16s %-8s fix:   %s\n", "", "", f->fix);
+        say("%-16s %-8s fix:   %s\n", "", "", f->fix);
     fflush(stdout);
 }
 

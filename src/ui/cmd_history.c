@@ -2,6 +2,7 @@
 #include "archive/history.h"
 #include "archive/table.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "ui/ui.h"
 
 #include <math.h>
@@ -31,24 +32,27 @@ static json *run_json(const struct history_run *r, const char *pool) {
 }
 
 static void print_run(struct ui *ui, const struct history_run *r, const char *pool) {
-    printf("%-28.*s %-13s %-10.*s %6zu %12.*s%s  %-7s %.*s\n", STR_ARG(r->task),
-           workload_name(r->features.workload), STR_ARG(r->device), r->n,
-           STR_ARG(ui_time(ui->arena, r->best_s)), r->estimated ? " (est.)" : "       ", pool,
-           STR_ARG(r->shape));
+    say("%-28.*s %-13s %-10.*s %6zu %12.*s%s  %-7s %.*s\n", STR_ARG(r->task),
+        workload_name(r->features.workload), STR_ARG(r->device), r->n,
+        STR_ARG(ui_time(ui->arena, r->best_s)), r->estimated ? " (est.)" : "       ", pool,
+        STR_ARG(r->shape));
 }
 
 int cmd_history_list(struct ui *ui) {
     struct history h;
-    struct err err = {0};
+    struct err err = {0}, warning = {0};
     const char *path;
     json *list = ui->as_json ? json_array() : NULL;
     history_init(&h);
     bool ok = pool_path(ui, &path, &err) && history_load_shipped(&h, NULL, &err);
     size_t shipped = h.n;
-    ok = ok && history_load(&h, path, &err);
+    if (ok)
+        history_load_pool(&h, path, &warning);
+    if (warning.kind != ERR_NONE)
+        complain("cutepilot: %s\n", warning.text);
     if (ok && !list && h.n)
-        printf("%-28s %-13s %-10s %6s %12s         %-7s %s\n", "task", "workload", "device",
-               "tried", "best", "pool", "shape");
+        say("%-28s %-13s %-10s %6s %12s         %-7s %s\n", "task", "workload", "device", "tried",
+            "best", "pool", "shape");
     for (size_t i = 0; ok && i < h.n; i++) {
         const char *pool = i < shipped ? "shipped" : "user";
         if (list)
@@ -58,7 +62,7 @@ int cmd_history_list(struct ui *ui) {
     }
     int code = ok ? 0 : ui_fail(ui, &err);
     if (ok && !list)
-        printf("%zu runs shipped, %zu in %s\n", shipped, h.n - shipped, path);
+        say("%zu runs shipped, %zu in %s\n", shipped, h.n - shipped, path);
     if (ok && list)
         code = ui_print_json(list) ? 0 : 3;
     else
@@ -108,7 +112,7 @@ static bool read_all(struct ui *ui, char *const *paths, size_t n, struct history
 
 static int say_added(struct ui *ui, const char *path, size_t added, size_t offered) {
     if (!ui->as_json) {
-        printf("%s: %zu of %zu runs added\n", path, added, offered);
+        say("%s: %zu of %zu runs added\n", path, added, offered);
         return 0;
     }
     json *j = json_object();

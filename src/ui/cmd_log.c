@@ -1,6 +1,7 @@
 /* log RUN: what happened in a run, in order: what models were asked, what they answered, what
  * became of the candidates. The run may still be going on. */
 #include "archive/calls.h"
+#include "base/say.h"
 #include "eval/outcome.h"
 #include "search/archived.h"
 #include "ui/ui.h"
@@ -56,21 +57,21 @@ static json *call_json(const struct archive_call *c) {
 
 static void print_text(const char *head, str text) {
     str line;
-    printf("  %s\n", head);
+    say("  %s\n", head);
     while (str_line(&text, &line))
-        printf("  | %.*s\n", STR_ARG(line));
+        say("  | %.*s\n", STR_ARG(line));
 }
 
 static void print_call(const struct transcript *t, const struct archive_call *c) {
-    printf("%.*s %llu", STR_ARG(c->role), (unsigned long long)c->ordinal);
+    say("%.*s %llu", STR_ARG(c->role), (unsigned long long)c->ordinal);
     if (c->candidate != UINT64_MAX)
-        printf(" for candidate %llu", (unsigned long long)c->candidate);
-    printf(": %.*s, %.1f KB asked (%llu tokens), %llu tokens answered, %.1f s", STR_ARG(c->model),
-           (double)(c->system.n + c->user.n) / 1e3, (unsigned long long)c->tokens_in,
-           (unsigned long long)c->tokens_out, c->seconds);
+        say(" for candidate %llu", (unsigned long long)c->candidate);
+    say(": %.*s, %.1f KB asked (%llu tokens), %llu tokens answered, %.1f s", STR_ARG(c->model),
+        (double)(c->system.n + c->user.n) / 1e3, (unsigned long long)c->tokens_in,
+        (unsigned long long)c->tokens_out, c->seconds);
     if (isfinite(c->cost))
-        printf(", $%.4f", c->cost);
-    printf("%s\n", c->cut ? ", cut off" : "");
+        say(", $%.4f", c->cost);
+    say("%s\n", c->cut ? ", cut off" : "");
     if (t->prompts) {
         print_text("system", c->system);
         print_text("prompt", c->user);
@@ -108,14 +109,13 @@ static json *candidate_json(const struct archive_candidate *c, const struct outc
 
 static void print_candidate(struct transcript *t, const struct archive_candidate *c,
                             const struct outcome *o) {
-    printf("candidate %llu (%llu.%llu): %s", (unsigned long long)c->ordinal,
-           (unsigned long long)c->generation, (unsigned long long)c->slot,
-           verdict_name(o->verdict));
+    say("candidate %llu (%llu.%llu): %s", (unsigned long long)c->ordinal,
+        (unsigned long long)c->generation, (unsigned long long)c->slot, verdict_name(o->verdict));
     if (isfinite(o->time_s))
-        printf(", %.*s%s", STR_ARG(ui_time(t->mem, o->time_s)), o->estimated ? " estimated" : "");
+        say(", %.*s%s", STR_ARG(ui_time(t->mem, o->time_s)), o->estimated ? " estimated" : "");
     if (isfinite(o->time_s) && isfinite(t->best_s))
-        printf(", %.2fx the best before", t->best_s / o->time_s);
-    printf("\n  %.*s\n", STR_ARG(c->reason));
+        say(", %.2fx the best before", t->best_s / o->time_s);
+    say("\n  %.*s\n", STR_ARG(c->reason));
     if (o->verdict != VERDICT_ACCEPTED)
         print_text("why", str_cut(str_view(o->why), 0, WHY_BYTES));
 }
@@ -127,8 +127,10 @@ static void each_candidate(void *ctx, const struct archive_candidate *c, str rec
     struct outcome *o = j ? outcome_from_record(j, &err) : NULL;
     calls_before(t, c->ordinal);
     if (!o) {
-        fprintf(stderr, "cutepilot: candidate %llu: %s\n", (unsigned long long)c->ordinal,
-                err.text);
+        complain(
+            "cutepilot: run.db: the row of candidate %llu is damaged: %s; the run's own command "
+            "evaluates it again\n",
+            (unsigned long long)c->ordinal, err.text);
         return;
     }
     if (t->list)
@@ -154,10 +156,10 @@ static void print_spent(void *ctx, const char *name, const json *row) {
     json_get_i64(row, "calls", &calls);
     json_get_i64(row, "tokens_in", &in);
     json_get_i64(row, "tokens_out", &out);
-    printf("  %-14s %6lld %10lld %10lld", label, (long long)calls, (long long)in, (long long)out);
+    say("  %-14s %6lld %10lld %10lld", label, (long long)calls, (long long)in, (long long)out);
     if (json_get_f64(row, "cost", &cost) && isfinite(cost))
-        printf(" %9.4f", cost);
-    printf("\n");
+        say(" %9.4f", cost);
+    say("\n");
 }
 
 /* Nothing for a run that asked no model. */
@@ -166,7 +168,7 @@ static void print_account(const json *spent) {
     int64_t calls = 0;
     if (!json_get_i64(spent, "calls", &calls) || !calls)
         return;
-    printf("spent           calls  tokens in tokens out   dollars\n");
+    say("spent           calls  tokens in tokens out   dollars\n");
     json_each(json_get(spent, "roles"), print_spent, &roles);
     json_each(json_get(spent, "candidates"), print_spent, &candidates);
     print_spent(&roles, "the run", spent);

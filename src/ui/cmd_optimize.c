@@ -1,6 +1,8 @@
 /* optimize TASK: the search on one task, and its one-screen summary. */
 #include "ui/optimize_run.h"
 
+#include "base/say.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -47,29 +49,28 @@ static void print_times(const struct optimize *r) {
     str bound = {0}, scope = {0};
     json_get_str(b->record, "bound", &bound);
     json_get_str(b->record, "scope", &scope);
-    printf("  %s  %.*s on %s, %.*s-bound\n", is_estimate(r) ? "estimated" : "measured ",
-           STR_ARG(time), r->eo.device.gpu->title, STR_ARG(bound));
+    say("  %s  %.*s on %s, %.*s-bound\n", is_estimate(r) ? "estimated" : "measured ", STR_ARG(time),
+        r->eo.device.gpu->title, STR_ARG(bound));
     if (isfinite(b->naive_s))
-        printf("  %s    %.*s%s%s: %.2fx\n", expert ? "naive  " : "default", STR_ARG(naive),
-               is_estimate(r) ? " estimated" : "",
-               expert ? "" : ", the model's with every decision at its default",
-               b->naive_s / b->time_s);
-    printf("  limit      %.*s: %.0f%% of it reached\n", STR_ARG(lim), 100 * limit / b->time_s);
+        say("  %s    %.*s%s%s: %.2fx\n", expert ? "naive  " : "default", STR_ARG(naive),
+            is_estimate(r) ? " estimated" : "",
+            expert ? "" : ", the model's with every decision at its default",
+            b->naive_s / b->time_s);
+    say("  limit      %.*s: %.0f%% of it reached\n", STR_ARG(lim), 100 * limit / b->time_s);
     if (r->baseline_s > 0)
-        printf("  PyTorch    %.*s, the better of eager and compiled: %.2fx\n",
-               STR_ARG(ui_time(a, r->baseline_s)), r->baseline_s / r->against_s);
+        say("  PyTorch    %.*s, the better of eager and compiled: %.2fx\n",
+            STR_ARG(ui_time(a, r->baseline_s)), r->baseline_s / r->against_s);
     else if (r->no_baseline.n)
-        printf("  PyTorch    not timed: %.*s\n", STR_ARG(r->no_baseline));
-    printf("  strategy   %.*s\n", STR_ARG(optimize_strategy(r)));
+        say("  PyTorch    not timed: %.*s\n", STR_ARG(r->no_baseline));
+    say("  strategy   %.*s\n", STR_ARG(optimize_strategy(r)));
     if (b->worth.n)
-        printf(
-            "  worth      %.*s; a pair: two tried kernels, one with the decision at its default, "
+        say("  worth      %.*s; a pair: two tried kernels, one with the decision at its default, "
             "alike in all others\n",
             STR_ARG(b->worth));
-    printf("  verified   %.*s\n", STR_ARG(scope));
+    say("  verified   %.*s\n", STR_ARG(scope));
     if (is_estimate(r))
-        printf("Times are the simulator's estimates%s, not measurements.\n",
-               r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
+        say("Times are the simulator's estimates%s, not measurements.\n",
+            r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
 }
 
 static void print_account(const struct optimize *r) {
@@ -83,26 +84,26 @@ static void print_account(const struct optimize *r) {
     json_get_i64(r->account, "replayed", &replayed);
     json_get_i64(r->account, "tokens_in", &in);
     json_get_i64(r->account, "tokens_out", &out);
-    printf("  model      %.*s: %lld calls (%lld more from the archive), %lld tokens in, %lld out",
-           STR_ARG(model), (long long)calls, (long long)replayed, (long long)in, (long long)out);
+    say("  model      %.*s: %lld calls (%lld more from the archive), %lld tokens in, %lld out",
+        STR_ARG(model), (long long)calls, (long long)replayed, (long long)in, (long long)out);
     if (calls && json_get_f64(r->account, "cost", &cost))
-        printf(", $%.4f", cost);
-    printf("\n");
+        say(", $%.4f", cost);
+    say("\n");
 }
 
 static void print_summary(const struct optimize *r) {
     const struct search_best *b = &r->best;
-    printf("%.*s: %zu candidate%s (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
-           b->evaluated, b->evaluated == 1 ? "" : "s", b->replayed, b->stopped);
+    say("%.*s: %zu candidate%s (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
+        b->evaluated, b->evaluated == 1 ? "" : "s", b->replayed, b->stopped);
     print_account(r);
     if (b->precedents)
-        printf("  history    began with %zu run%s on similar tasks\n", b->precedents,
-               b->precedents == 1 ? "" : "s");
+        say("  history    began with %zu run%s on similar tasks\n", b->precedents,
+            b->precedents == 1 ? "" : "s");
     if (!b->found) {
-        printf("%s\n", optimize_nothing(r).p);
+        say("%s\n", optimize_nothing(r).p);
         return;
     }
-    printf("  kernel     %s/kernel.cu\n  evidence   %s/outcome.json\n", r->dir, r->dir);
+    say("  kernel     %s/kernel.cu\n  evidence   %s/outcome.json\n", r->dir, r->dir);
     print_times(r);
 }
 

@@ -5,6 +5,7 @@
  * counters; on the simulator its exact counts and the time they make). A kernel that does not
  * compile has no profile; one that is wrong has, with its verdict. */
 #include "base/file.h"
+#include "base/say.h"
 #include "device/job.h"
 #include "eval/eval.h"
 #include "kernel/census.h"
@@ -143,53 +144,53 @@ static void print_time(const struct profile *p) {
     str time = ui_time(a, o->time_s), limit = ui_time(a, p->limit.limit_s);
     str memory = ui_time(a, p->limit.memory_s), compute = ui_time(a, p->limit.compute_s);
     double low, high;
-    printf("verdict    %s%s%s\n", verdict_name(o->verdict), *o->why ? ": " : "", o->why);
+    say("verdict    %s%s%s\n", verdict_name(o->verdict), *o->why ? ": " : "", o->why);
     if (o->verdict == VERDICT_ACCEPTED) {
-        printf("time       %.*s", STR_ARG(time));
+        say("time       %.*s", STR_ARG(time));
         if (o->estimated)
-            printf(" estimated (%s, not a measurement)", ui_model(o));
+            say(" estimated (%s, not a measurement)", ui_model(o));
         else if (json_get_f64(o->record, "ci_low_s", &low) &&
                  json_get_f64(o->record, "ci_high_s", &high))
-            printf(" -%.1f%% +%.1f%% measured", 100 * (1 - low / o->time_s),
-                   100 * (high / o->time_s - 1));
-        printf(", %.0f%% of the limit %.*s\n", 100 * p->limit.limit_s / o->time_s, STR_ARG(limit));
-        printf("achieved   %.3g TB/s of compulsory bytes, %.3g Tflop/s\n",
-               p->cost.compulsory_bytes / o->time_s / 1e12, p->cost.flops / o->time_s / 1e12);
+            say(" -%.1f%% +%.1f%% measured", 100 * (1 - low / o->time_s),
+                100 * (high / o->time_s - 1));
+        say(", %.0f%% of the limit %.*s\n", 100 * p->limit.limit_s / o->time_s, STR_ARG(limit));
+        say("achieved   %.3g TB/s of compulsory bytes, %.3g Tflop/s\n",
+            p->cost.compulsory_bytes / o->time_s / 1e12, p->cost.flops / o->time_s / 1e12);
     }
-    printf("work       %.4g MB read, %.4g MB written, %.4g Mflop (%.3g%% special functions)\n",
-           p->cost.read_bytes / 1e6, p->cost.write_bytes / 1e6, p->cost.flops / 1e6,
-           p->cost.flops > 0 ? 100 * p->cost.flops_special / p->cost.flops : 0);
-    printf("roofline   %.3g flop a byte, ridge at %.3g: %s-bound (memory %.*s, arithmetic %.*s)\n",
-           p->limit.intensity, ridge(p), p->limit.memory_bound ? "memory" : "arithmetic",
-           STR_ARG(memory), STR_ARG(compute));
+    say("work       %.4g MB read, %.4g MB written, %.4g Mflop (%.3g%% special functions)\n",
+        p->cost.read_bytes / 1e6, p->cost.write_bytes / 1e6, p->cost.flops / 1e6,
+        p->cost.flops > 0 ? 100 * p->cost.flops_special / p->cost.flops : 0);
+    say("roofline   %.3g flop a byte, ridge at %.3g: %s-bound (memory %.*s, arithmetic %.*s)\n",
+        p->limit.intensity, ridge(p), p->limit.memory_bound ? "memory" : "arithmetic",
+        STR_ARG(memory), STR_ARG(compute));
 }
 
 static void print_census(const struct census *c) {
-    printf("  code       %llu instructions:", (unsigned long long)c->instructions);
+    say("  code       %llu instructions:", (unsigned long long)c->instructions);
     for (int g = 0; g < CENSUS_COUNT; g++)
         if (c->groups[g])
-            printf(" %s %llu", census_group_name((enum census_group)g),
-                   (unsigned long long)c->groups[g]);
-    printf("\n");
+            say(" %s %llu", census_group_name((enum census_group)g),
+                (unsigned long long)c->groups[g]);
+    say("\n");
     for (size_t i = 0; i < c->nforms; i++)
-        printf("%s%.*s x%llu", i ? ", " : "  forms      ", STR_ARG(c->forms[i].name),
-               (unsigned long long)c->forms[i].count);
+        say("%s%.*s x%llu", i ? ", " : "  forms      ", STR_ARG(c->forms[i].name),
+            (unsigned long long)c->forms[i].count);
     if (c->nforms)
-        printf("\n");
+        say("\n");
 }
 
 static void print_kernel(const struct profile *p, const struct kernel_facts *f) {
     struct census c = census_of(p, f->name);
-    printf("kernel %.*s\n", STR_ARG(f->name));
-    printf("  registers  %d a thread, stack %zu bytes, ", f->registers, f->local_bytes);
+    say("kernel %.*s\n", STR_ARG(f->name));
+    say("  registers  %d a thread, stack %zu bytes, ", f->registers, f->local_bytes);
     if (f->spill_store_bytes < 0)
-        printf("spills unknown");
+        say("spills unknown");
     else if (f->spill_store_bytes + f->spill_load_bytes == 0)
-        printf("no spills");
+        say("no spills");
     else
-        printf("spills %lld bytes stored, %lld loaded", (long long)f->spill_store_bytes,
-               (long long)f->spill_load_bytes);
-    printf("; %zu bytes of static shared memory\n", f->shared_static);
+        say("spills %lld bytes stored, %lld loaded", (long long)f->spill_store_bytes,
+            (long long)f->spill_load_bytes);
+    say("; %zu bytes of static shared memory\n", f->shared_static);
     print_census(&c);
 }
 
@@ -197,7 +198,7 @@ static void print_hardware(const json *launch) {
     for (const struct ncu_metric *m = ncu_metrics; m->name; m++) {
         double v;
         if (json_get_f64(launch, m->name, &v))
-            printf("  %-21s  %.4g%s%s\n", m->label, v, *m->unit ? " " : "", m->unit);
+            say("  %-21s  %.4g%s%s\n", m->label, v, *m->unit ? " " : "", m->unit);
     }
 }
 
@@ -209,11 +210,11 @@ static void print_launch(const struct profile *p, size_t i) {
                            .record = p->outcome->record,
                            .cost = &p->cost,
                            .nlaunches = p->plan.nlaunches};
-    printf("launch %zu of %zu: %.*s<<<[%u,%u,%u], [%u,%u,%u], %llu>>>\n", i + 1, p->plan.nlaunches,
-           STR_ARG(l->kernel), l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-           l->block[2], (unsigned long long)l->shared);
-    printf("  occupancy  %d blocks and %d of %d warps an SM, limited by %s\n", o.blocks_sm,
-           o.warps_sm, g->max_warps_sm, o.limiter);
+    say("launch %zu of %zu: %.*s<<<[%u,%u,%u], [%u,%u,%u], %llu>>>\n", i + 1, p->plan.nlaunches,
+        STR_ARG(l->kernel), l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+        l->block[2], (unsigned long long)l->shared);
+    say("  occupancy  %d blocks and %d of %d warps an SM, limited by %s\n", o.blocks_sm, o.warps_sm,
+        g->max_warps_sm, o.limiter);
     sim_report_counts(&r, i);
     if (p->counters)
         print_hardware(json_at(p->counters, i));
@@ -222,15 +223,15 @@ static void print_launch(const struct profile *p, size_t i) {
 static void print_profile(const struct profile *p) {
     const struct task *t = p->eo.task;
     str label = inst_label(p->eo.inst, p->ui->arena);
-    printf("%.*s %.*s, class %s, on %s\n", STR_ARG(t->name), STR_ARG(label),
-           accuracy_name(t->accuracy), p->eo.device.text);
+    say("%.*s %.*s, class %s, on %s\n", STR_ARG(t->name), STR_ARG(label),
+        accuracy_name(t->accuracy), p->eo.device.text);
     print_time(p);
     for (size_t i = 0; p->built && i < p->build.nkernels; i++)
         print_kernel(p, &p->build.kernels[i]);
     for (size_t i = 0; p->built && i < p->plan.nlaunches; i++)
         print_launch(p, i);
     if (p->counters)
-        printf("Counters are ncu's, of one run outside the sandbox on stated data.\n");
+        say("Counters are ncu's, of one run outside the sandbox on stated data.\n");
 }
 
 /* ---- JSON ---- */
@@ -316,7 +317,7 @@ static bool look(struct profile *p, struct err *err) {
     str source;
     options_args(p->ui->options, &args);
     if (!ui_load_task(p->ui, 0, &task, &inst, err) ||
-        !file_read(args[1], CANDIDATE_MAX_BYTES, p->ui->arena, &source, err) ||
+        !candidate_read_file(args[1], p->ui->arena, &source, err) ||
         !ui_evaluator_options(p->ui, task, inst, &p->eo, err))
         return false;
     cost_of(inst, &p->cost);
@@ -337,7 +338,7 @@ int cmd_profile(struct ui *ui) {
     } else {
         code = p.outcome->verdict == VERDICT_ACCEPTED ? 0 : ERR_NO;
         if (p.no_counters.kind)
-            fprintf(stderr, "cutepilot: no counters: %s\n", p.no_counters.text);
+            complain("cutepilot: no counters: %s\n", p.no_counters.text);
         if (!ui->as_json)
             print_profile(&p);
         else if (!ui_print_json(profile_json(&p)))

@@ -5,6 +5,7 @@
  * that is small and otherwise in a sample of its blocks. So a kernel that is wrong still shows what
  * it does; one that does not compile shows nothing. */
 #include "base/file.h"
+#include "base/say.h"
 #include "eval/eval.h"
 #include "kernel/candidate.h"
 #include "ui/sim_report.h"
@@ -31,21 +32,21 @@ static void print_verdict(const struct looking *l) {
     const json *findings = json_get(l->judged->record, "findings");
     str shape, scope = {0};
     json_get_str(l->judged->record, "scope", &scope);
-    printf("verdict    %s%s%s\n", verdict_name(l->judged->verdict), *l->judged->why ? ": " : "",
-           l->judged->why);
+    say("verdict    %s%s%s\n", verdict_name(l->judged->verdict), *l->judged->why ? ": " : "",
+        l->judged->why);
     if (l->judged->verdict == VERDICT_ACCEPTED) {
-        printf("verified   on %.*s\n", STR_ARG(scope));
-        printf("findings   none of races, unwritten memory or barriers, at the small shapes%s\n",
-               l->eo.check_own ? " and the task's own" : "");
+        say("verified   on %.*s\n", STR_ARG(scope));
+        say("findings   none of races, unwritten memory or barriers, at the small shapes%s\n",
+            l->eo.check_own ? " and the task's own" : "");
     }
     for (size_t i = 0; i < json_len(findings); i++) {
         str check = {0}, text = {0};
         json_get_str(json_at(findings, i), "check", &check);
         json_get_str(json_at(findings, i), "text", &text);
-        printf("finding    %.*s: %.*s\n", STR_ARG(check), STR_ARG(text));
+        say("finding    %.*s: %.*s\n", STR_ARG(check), STR_ARG(text));
     }
     if (json_len(findings) && json_get_str(l->judged->record, "shape", &shape))
-        printf("           at %.*s\n", STR_ARG(shape));
+        say("           at %.*s\n", STR_ARG(shape));
 }
 
 static void print_estimate(const struct looking *l) {
@@ -54,15 +55,15 @@ static void print_estimate(const struct looking *l) {
     double time_s;
     if (!has_estimate(l)) {
         if (l->seen && *l->seen->why)
-            printf("not run    at the task's shape: %s: %s\n", verdict_name(l->seen->verdict),
-                   l->seen->why);
+            say("not run    at the task's shape: %s: %s\n", verdict_name(l->seen->verdict),
+                l->seen->why);
         return;
     }
     json_get_f64(l->seen->record, "time_s", &time_s);
-    printf("estimate   %.*s on an %s, %.0f%% of the limit %.*s: a model's, %s, not a measurement\n",
-           STR_ARG(ui_time(a, time_s)), g->title, 100 * l->limit.limit_s / time_s,
-           STR_ARG(ui_time(a, l->limit.limit_s)),
-           g->calibrated ? "calibrated on hardware" : "not calibrated on hardware");
+    say("estimate   %.*s on an %s, %.0f%% of the limit %.*s: a model's, %s, not a measurement\n",
+        STR_ARG(ui_time(a, time_s)), g->title, 100 * l->limit.limit_s / time_s,
+        STR_ARG(ui_time(a, l->limit.limit_s)),
+        g->calibrated ? "calibrated on hardware" : "not calibrated on hardware");
 }
 
 static void print_spills(const struct looking *l, str kernel) {
@@ -74,7 +75,7 @@ static void print_spills(const struct looking *l, str kernel) {
         json_get_i64(json_at(kernels, i), "spill_bytes", &spills);
         json_get_i64(json_at(kernels, i), "local_bytes", &local);
         if (str_eq(name, kernel) && (spills || local))
-            printf(", %lld bytes of stack, %lld of spills", (long long)local, (long long)spills);
+            say(", %lld bytes of stack, %lld of spills", (long long)local, (long long)spills);
     }
 }
 
@@ -91,14 +92,14 @@ static void print_launch(const struct looking *l, const struct sim_report *r, si
         json_to_i64(json_at(json_get(e, "grid"), k), &grid[k]);
         json_to_i64(json_at(json_get(e, "block"), k), &block[k]);
     }
-    printf("launch %zu of %zu: %.*s, %lldx%lldx%lld blocks of %lldx%lldx%lld threads\n", i + 1,
-           r->nlaunches, STR_ARG(kernel), (long long)grid[0], (long long)grid[1],
-           (long long)grid[2], (long long)block[0], (long long)block[1], (long long)block[2]);
-    printf("  resources  %lld registers a thread, %lld bytes of shared memory a block",
-           (long long)n[0], (long long)n[1]);
+    say("launch %zu of %zu: %.*s, %lldx%lldx%lld blocks of %lldx%lldx%lld threads\n", i + 1,
+        r->nlaunches, STR_ARG(kernel), (long long)grid[0], (long long)grid[1], (long long)grid[2],
+        (long long)block[0], (long long)block[1], (long long)block[2]);
+    say("  resources  %lld registers a thread, %lld bytes of shared memory a block",
+        (long long)n[0], (long long)n[1]);
     print_spills(l, kernel);
-    printf("\n  occupancy  %lld blocks and %lld of %d warps an SM, limited by %.*s\n",
-           (long long)n[2], (long long)n[3], l->eo.device.gpu->max_warps_sm, STR_ARG(limiter));
+    say("\n  occupancy  %lld blocks and %lld of %d warps an SM, limited by %.*s\n", (long long)n[2],
+        (long long)n[3], l->eo.device.gpu->max_warps_sm, STR_ARG(limiter));
     sim_report_counts(r, i);
     sim_report_lines(r, i);
 }
@@ -116,8 +117,8 @@ static struct sim_report report_of(const struct looking *l) {
 static void print_report(const struct looking *l) {
     struct sim_report r = report_of(l);
     str label = inst_label(l->eo.inst, l->ui->arena);
-    printf("%.*s %.*s, class %s, on %s\n", STR_ARG(l->eo.task->name), STR_ARG(label),
-           accuracy_name(l->eo.task->accuracy), l->eo.device.text);
+    say("%.*s %.*s, class %s, on %s\n", STR_ARG(l->eo.task->name), STR_ARG(label),
+        accuracy_name(l->eo.task->accuracy), l->eo.device.text);
     print_verdict(l);
     print_estimate(l);
     for (size_t i = 0; i < r.nlaunches; i++)
@@ -217,7 +218,7 @@ static bool look(struct looking *l, struct err *err) {
         return err_set(err, ERR_INPUT, "sim needs --task TASK: what the kernel computes");
     l->file = str_view(args[0]);
     if (!ui_load_task_file(l->ui, task_file, &task, &inst, err) ||
-        !file_read(args[0], CANDIDATE_MAX_BYTES, l->ui->arena, &l->source, err) ||
+        !candidate_read_file(args[0], l->ui->arena, &l->source, err) ||
         !ui_evaluator_options_on(l->ui, device, task, inst, &l->eo, err))
         return false;
     cost_of(inst, &l->cost);

@@ -3,14 +3,15 @@
  */
 #include "ui/space_run.h"
 
+#include "base/say.h"
+
 #include <stdio.h>
 
 static int finish(const struct space *s) {
     uint64_t whole = strategy_space(s->catalogue, &s->briefing.ground);
     if (!s->ui->as_json) {
-        printf("%s: %zu strategies of %llu, %zu measured before, %zu sources now, %zu refused\n",
-               s->path, s->lattice.n, (unsigned long long)whole, s->before, s->nsources,
-               s->refused);
+        say("%s: %zu strategies of %llu, %zu measured before, %zu sources now, %zu refused\n",
+            s->path, s->lattice.n, (unsigned long long)whole, s->before, s->nsources, s->refused);
         return 0;
     }
     json *j = json_object();

@@ -1,6 +1,7 @@
 /* suite DIR: every task below a folder, one after the other, and one table. Tasks share nothing but
  * the options; one that fails is a row like the others. Resuming is resuming each task's run. */
 #include "base/file.h"
+#include "base/say.h"
 #include "ui/optimize_run.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static void measure_baseline(struct optimize *r, struct row *row) {
     row->baseline_s = r->baseline_s;
     row->time_s = r->baseline_s > 0 ? r->against_s : row->time_s;
     if (r->no_baseline.n)
-        fprintf(stderr, "cutepilot: %.*s: %.*s\n", STR_ARG(row->name), STR_ARG(r->no_baseline));
+        complain("cutepilot: %.*s: %.*s\n", STR_ARG(row->name), STR_ARG(r->no_baseline));
 }
 
 static void fill(const struct suite *s, const struct optimize *r, bool ok, const struct err *err,
@@ -89,30 +90,30 @@ static double share(const struct row *r) {
 }
 
 static void print_head(void) {
-    printf("%-40s %-13s %12s %9s %8s %8s %6s\n", "task", "workload", "time", "of limit", "naive",
-           "torch", "tried");
+    say("%-40s %-13s %12s %9s %8s %8s %6s\n", "task", "workload", "time", "of limit", "naive",
+        "torch", "tried");
 }
 
 static void print_ratio(double above, double below) {
     if (above > 0)
-        printf(" %7.2fx", above / below);
+        say(" %7.2fx", above / below);
     else
-        printf(" %8s", "-");
+        say(" %8s", "-");
 }
 
 static void print_row(const struct suite *s, const struct row *r) {
-    printf("%-40.*s %-13s ", STR_ARG(r->name), r->known ? workload_name(r->workload) : "-");
+    say("%-40.*s %-13s ", STR_ARG(r->name), r->known ? workload_name(r->workload) : "-");
     if (!r->found) {
         str line, rest = r->error;
         str_line(&rest, &line);
-        printf("%.*s\n", STR_ARG(line));
+        say("%.*s\n", STR_ARG(line));
         fflush(stdout);
         return;
     }
-    printf("%12.*s %8.0f%%", STR_ARG(ui_time(s->ui->arena, r->time_s)), 100 * share(r));
+    say("%12.*s %8.0f%%", STR_ARG(ui_time(s->ui->arena, r->time_s)), 100 * share(r));
     print_ratio(r->naive_s, r->time_s);
     print_ratio(r->baseline_s, r->time_s);
-    printf(" %6zu\n", r->evaluated);
+    say(" %6zu\n", r->evaluated);
     fflush(stdout);
 }
 
@@ -138,20 +139,20 @@ static void print_workload(const struct suite *s, enum workload w, double *share
     }
     if (!n)
         return;
-    printf("  %-14s %zu of %zu", workload_name(w), found, n);
+    say("  %-14s %zu of %zu", workload_name(w), found, n);
     qsort(shares, found, sizeof *shares, ascending);
     if (found)
-        printf(", %.0f%% of the limit at the median",
-               50 * (shares[(found - 1) / 2] + shares[found / 2]));
+        say(", %.0f%% of the limit at the median",
+            50 * (shares[(found - 1) / 2] + shares[found / 2]));
     if (measured)
-        printf(", %.2fx PyTorch (geometric mean of %zu)", exp(logs / (double)measured), measured);
+        say(", %.2fx PyTorch (geometric mean of %zu)", exp(logs / (double)measured), measured);
     putchar('\n');
 }
 
 static void print_summary(const struct suite *s) {
     double *shares = mem_alloc((s->n + 1) * sizeof *shares);
     bool estimated = false, calibrated = true;
-    printf("\n");
+    say("\n");
     for (int w = 0; w < WORKLOAD_COUNT; w++)
         print_workload(s, (enum workload)w, shares);
     for (size_t i = 0; i < s->n; i++) {
@@ -159,9 +160,9 @@ static void print_summary(const struct suite *s) {
         calibrated &= !s->rows[i].estimated || s->rows[i].calibrated;
     }
     if (estimated)
-        printf("Times are the simulator's estimates%s, not measurements.\n",
-               calibrated ? "" : " from a model not yet calibrated on hardware");
-    printf("  %s/suite.csv, suite.json\n", s->out);
+        say("Times are the simulator's estimates%s, not measurements.\n",
+            calibrated ? "" : " from a model not yet calibrated on hardware");
+    say("  %s/suite.csv, suite.json\n", s->out);
     mem_free(shares);
 }
 

@@ -1,6 +1,7 @@
 /* task show, task eval, task judge, task cost. */
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/say.h"
 #include "kernel/verdict.h"
 #include "spec/cost.h"
 #include "spec/data.h"
@@ -42,7 +43,8 @@ int cmd_task_show(struct ui *ui) {
         json_set_str(j, "text", buf_str(&b));
         ok = ui_print_json(j);
     } else {
-        ok = ui_flush(b.p, b.n);
+        say_text(buf_str(&b));
+        ok = true; /* whether it arrived is checked at the end of the command */
     }
     buf_release(&b);
     return ok ? 0 : 3;
@@ -59,13 +61,13 @@ int cmd_task_cost(struct ui *ui) {
     cost_of(inst, &c);
     features_of(inst, &f);
     if (!ui->as_json) {
-        printf("%-18s %s\n", "workload", workload_name(f.workload));
-        printf("%-18s %.0f (%.0f read, %.0f written)\n", "compulsory bytes", c.compulsory_bytes,
-               c.read_bytes, c.write_bytes);
-        printf("%-18s %.0f (%.0f add/mul, %.0f special)\n", "flops", c.flops, c.flops_add_mul,
-               c.flops_special);
-        printf("%-18s %.0f\n", "contractions", c.flops_contraction);
-        printf("%-18s %.3f flops a byte\n", "intensity", c.intensity);
+        say("%-18s %s\n", "workload", workload_name(f.workload));
+        say("%-18s %.0f (%.0f read, %.0f written)\n", "compulsory bytes", c.compulsory_bytes,
+            c.read_bytes, c.write_bytes);
+        say("%-18s %.0f (%.0f add/mul, %.0f special)\n", "flops", c.flops, c.flops_add_mul,
+            c.flops_special);
+        say("%-18s %.0f\n", "contractions", c.flops_contraction);
+        say("%-18s %.3f flops a byte\n", "intensity", c.intensity);
         return 0;
     }
     json *j = json_object();
@@ -137,6 +139,23 @@ static bool fits(const struct evaluation *e, struct err *err) {
            err_set(err, ERR_INPUT,
                    "this shape needs %zu bytes to evaluate; choose a smaller one with --set",
                    total);
+}
+
+/* The fastest that a thread evaluates anything is about so many operations a second; what would
+ * take longer than an hour even so is not begun, since nothing would be seen of it for days or for
+ * ever. */
+#define EVAL_RATE    1e9
+#define EVAL_SECONDS 3600.0
+
+static bool ends(const struct evaluation *e, struct err *err) {
+    struct cost c;
+    cost_of(e->in, &c);
+    double seconds = c.flops / (EVAL_RATE * e->threads);
+    return seconds <= EVAL_SECONDS ||
+           err_set(err, ERR_INPUT,
+                   "this shape takes %.3g operations to evaluate, at the least %.3g hours with %u "
+                   "thread%s\nhint: choose a smaller one with --set, or more --threads",
+                   c.flops, seconds / 3600, e->threads, e->threads == 1 ? "" : "s");
 }
 
 static bool read_inputs(struct ui *ui, struct evaluation *e, struct err *err) {
@@ -228,8 +247,8 @@ static void print_summary(const struct evaluation *e) {
     for (size_t r = 0; r < e->nrefs; r++) {
         const struct reference *ref = &e->refs[r];
         str name = e->in->task->tensors[ref->tensor].name;
-        printf("%.*s: first %.17g, last %.17g, mean %.17g\n", STR_ARG(name), ref->value[0],
-               ref->value[ref->count - 1], mean_of(ref));
+        say("%.*s: first %.17g, last %.17g, mean %.17g\n", STR_ARG(name), ref->value[0],
+            ref->value[ref->count - 1], mean_of(ref));
     }
 }
 
@@ -238,7 +257,8 @@ static bool evaluate(struct ui *ui, struct evaluation *e, struct err *err) {
     e->threads = (unsigned)option_int(ui->options, "threads");
     if (!e->threads)
         e->threads = cores > 0 ? (unsigned)cores : 1;
-    return fits(e, err) && (e->from ? read_inputs(ui, e, err) : make_inputs(ui, e, err)) &&
+    return fits(e, err) && ends(e, err) &&
+           (e->from ? read_inputs(ui, e, err) : make_inputs(ui, e, err)) &&
            reference_eval(e->in, (const void *const *)e->data, e->threads, &e->refs, &e->nrefs,
                           NULL, err);
 }
@@ -304,17 +324,17 @@ static json *judged_to_json(struct ui *ui, const struct inst *in, const struct r
 
 static void print_judged(struct ui *ui, const struct inst *in, const struct reference *ref,
                          const struct comparison *c) {
-    printf("%.*s: %s, worst %.4g of %.4g, rms %.4g of %.4g",
-           STR_ARG(in->task->tensors[ref->tensor].name), verdict_name(verdict_of(c)), c->worst,
-           c->worst_limit, c->rms, c->rms_limit);
+    say("%.*s: %s, worst %.4g of %.4g, rms %.4g of %.4g",
+        STR_ARG(in->task->tensors[ref->tensor].name), verdict_name(verdict_of(c)), c->worst,
+        c->worst_limit, c->rms, c->rms_limit);
     if (c->nfirst) {
         str name = element_name(in, ref->tensor, c->first[0].index, ui->arena);
         int digits = dtype_digits(in->task->tensors[ref->tensor].dtype);
-        printf("; %llu of %zu elements are off, %.*s is %.*g, expected %.*g",
-               (unsigned long long)(c->wrong + c->nonfinite), ref->count, STR_ARG(name), digits,
-               c->first[0].got, digits, c->first[0].expected);
+        say("; %llu of %zu elements are off, %.*s is %.*g, expected %.*g",
+            (unsigned long long)(c->wrong + c->nonfinite), ref->count, STR_ARG(name), digits,
+            c->first[0].got, digits, c->first[0].expected);
     }
-    printf("\n");
+    say("\n");
 }
 
 /* All outputs are read before anything is said of one. */
@@ -341,7 +361,7 @@ static int report(struct ui *ui, const struct evaluation *e, const struct compar
         all = verdict_of(&of[r]);
     int code = all == VERDICT_ACCEPTED ? 0 : 1;
     if (!ui->as_json) {
-        printf("%s as %s\n", verdict_name(all), class);
+        say("%s as %s\n", verdict_name(all), class);
         for (size_t r = 0; r < e->nrefs; r++)
             print_judged(ui, e->in, &e->refs[r], &of[r]);
         return code;

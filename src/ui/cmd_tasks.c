@@ -1,6 +1,7 @@
 /* tasks [DIR]: every task file below a folder, one line each. A broken file is a line on stderr (in
  * the JSON array an entry with its error), the others are still listed, and the exit code is 2. */
 #include "base/file.h"
+#include "base/say.h"
 #include "spec/cost.h"
 #include "ui/ui.h"
 
@@ -18,7 +19,7 @@ struct listing {
 
 static void describe_error(struct listing *l, const char *path, const struct err *err) {
     l->broken++;
-    fprintf(stderr, "cutepilot: %s\n", err->text);
+    complain("cutepilot: %s\n", err->text);
     if (!l->array)
         return;
     json *j = json_object();
@@ -47,9 +48,9 @@ static void describe(struct listing *l, const char *path, const struct inst *in,
     features_of(in, &f);
     l->tasks++;
     if (!l->array) {
-        printf("%-36.*s %-13s %-32.*s %9s %11s  %.*s\n", STR_ARG(t->name),
-               workload_name(f.workload), STR_ARG(label), with_unit(a, c.compulsory_bytes, "B").p,
-               with_unit(a, c.flops, "flop").p, STR_ARG(t->title));
+        say("%-36.*s %-13s %-32.*s %9s %11s  %.*s\n", STR_ARG(t->name), workload_name(f.workload),
+            STR_ARG(label), with_unit(a, c.compulsory_bytes, "B").p,
+            with_unit(a, c.flops, "flop").p, STR_ARG(t->title));
         return;
     }
     json *j = json_object();
@@ -161,7 +162,6 @@ int cmd_tasks(struct ui *ui) {
     if (l.array && !ui_print_json(l.array))
         return 3;
     if (l.broken)
-        fprintf(stderr, "cutepilot: %zu of %zu task files cannot be used\n", l.broken,
-                l.broken + l.tasks);
+        complain("cutepilot: %zu of %zu task files cannot be used\n", l.broken, l.broken + l.tasks);
     return l.broken ? 2 : 0;
 }

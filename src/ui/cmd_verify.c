@@ -1,5 +1,6 @@
 /* verify TASK KERNEL.cu…: candidates through the whole evaluation, and their verdicts. */
 #include "base/file.h"
+#include "base/say.h"
 #include "eval/eval.h"
 #include "kernel/candidate.h"
 #include "ui/ui.h"
@@ -28,36 +29,36 @@ static void print_time(struct ui *ui, const struct outcome *o) {
     str time = ui_time(ui->arena, o->time_s);
     double low, high;
     if (o->estimated)
-        printf("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",
-               STR_ARG(time), o->bound, 100 * o->limit_share, ui_model(o));
+        say("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",
+            STR_ARG(time), o->bound, 100 * o->limit_share, ui_model(o));
     else if (json_get_f64(o->record, "ci_low_s", &low) &&
              json_get_f64(o->record, "ci_high_s", &high))
-        printf("measured %.*s (%.*s to %.*s, %zu runs), %.0f%% of the limit\n", STR_ARG(time),
-               STR_ARG(ui_time(ui->arena, low)), STR_ARG(ui_time(ui->arena, high)),
-               json_len(json_get(o->record, "samples_s")), 100 * o->limit_share);
+        say("measured %.*s (%.*s to %.*s, %zu runs), %.0f%% of the limit\n", STR_ARG(time),
+            STR_ARG(ui_time(ui->arena, low)), STR_ARG(ui_time(ui->arena, high)),
+            json_len(json_get(o->record, "samples_s")), 100 * o->limit_share);
 }
 
 static void print_outcome(struct ui *ui, const struct outcome *o) {
     str scope = {0}, shape, data;
     json_get_str(o->record, "scope", &scope);
-    printf("%s", verdict_name(o->verdict));
+    say("%s", verdict_name(o->verdict));
     if (json_get_str(o->record, "shape", &shape) && json_get_str(o->record, "data", &data))
-        printf(" at %.*s on %.*s data", STR_ARG(shape), STR_ARG(data));
+        say(" at %.*s on %.*s data", STR_ARG(shape), STR_ARG(data));
     if (*o->why)
-        printf(": %s", o->why);
-    printf("\n");
+        say(": %s", o->why);
+    say("\n");
     if (o->verdict != VERDICT_ACCEPTED)
         return;
-    printf("verified on %.*s\n", STR_ARG(scope));
+    say("verified on %.*s\n", STR_ARG(scope));
     if (json_get_str(o->record, "simulated_scope", &scope))
-        printf("and on %.*s\n", STR_ARG(scope));
+        say("and on %.*s\n", STR_ARG(scope));
     else if (json_get_str(o->record, "unwatched_why", &scope))
-        printf("not under the simulator's checkers: %.*s\n", STR_ARG(scope));
+        say("not under the simulator's checkers: %.*s\n", STR_ARG(scope));
     print_time(ui, o);
 }
 
 static void print_dumped(const struct verifying *v, const struct source_file *f) {
-    printf("%.*s: ran, written to %s; nothing was judged\n", STR_ARG(f->file), v->dump);
+    say("%.*s: ran, written to %s; nothing was judged\n", STR_ARG(f->file), v->dump);
 }
 
 /* Of what was only written nothing is known but that it ran. */
@@ -145,7 +146,7 @@ static void print_each(struct verifying *v, const struct source_file *f, const s
         print_dumped(v, f);
     } else {
         if (v->named)
-            printf("%.*s: ", STR_ARG(f->file));
+            say("%.*s: ", STR_ARG(f->file));
         print_outcome(v->ui, o);
     }
 }
@@ -156,7 +157,7 @@ static bool read_kernels(struct ui *ui, struct source_file **out, size_t *n, str
     *out = arena_array(ui->arena, struct source_file, *n);
     for (size_t i = 0; i < *n; i++) {
         (*out)[i].file = str_view(args[i + 1]);
-        if (!file_read(args[i + 1], CANDIDATE_MAX_BYTES, ui->arena, &(*out)[i].text, err))
+        if (!candidate_read_file(args[i + 1], ui->arena, &(*out)[i].text, err))
             return false;
     }
     return true;

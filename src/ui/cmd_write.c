@@ -1,9 +1,11 @@
 /* write TASK: the expert's kernel for a strategy, on stdout. Nothing is compiled or run. */
 #include "agent/agent.h"
+#include "base/say.h"
 #include "ui/ui.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PLAN_MAX 1000 /* places of the planner's list */
 
@@ -16,7 +18,10 @@ static void print_source(void *ctx, str source, const struct err *err) {
     struct written *w = ctx;
     if (err)
         w->code = ui_fail(w->ui, err);
-    else if (!w->ui->as_json)
+    else if (!w->ui->as_json && isatty(STDOUT_FILENO)) { /* to be looked at, not to be kept */
+        say_text(source);
+        w->code = 0;
+    } else if (!w->ui->as_json)
         w->code = ui_flush(source.p, source.n) ? 0 : 3;
     else {
         json *j = json_object();

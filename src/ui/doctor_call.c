@@ -1,6 +1,8 @@
 /* One call of a few tokens. An outage is waited for a minute, not for an hour. */
 #include "ui/doctor_call.h"
 
+#include "base/say.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@ struct test {
 
 static void on_notice(void *ctx, str text) {
     (void)ctx;
-    fprintf(stderr, "cutepilot: %.*s\n", STR_ARG(text));
+    complain("cutepilot: %.*s\n", STR_ARG(text));
 }
 
 static void on_answer(void *ctx, const struct llm_reply *r, const struct err *failure) {

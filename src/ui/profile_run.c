@@ -4,6 +4,7 @@
 #include "ui/ncu.h"
 
 #include "base/file.h"
+#include "base/say.h"
 #include "device/cuda_plan.h"
 #include "device/job.h"
 #include "spec/data.h"
@@ -123,7 +124,7 @@ int profile_run_main(int argc, char **argv) {
     ok = ok && read_folder(&r, argv[0], &err) && plan_check(&r.plan, &err) &&
          cuda_open(&r.cuda, (int)ordinal, &err) && make_memory(&r, &err) && launch(&r, &err);
     if (!ok)
-        fprintf(stderr, "profile-run: %s\n", err.text);
+        complain("profile-run: %s\n", err.text);
     arena_free(r.a);
     return ok ? 0 : (int)err.kind;
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/say.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -92,22 +93,22 @@ static void plain_line(const struct event *e) {
     switch (e->kind) {
     case EVENT_START:
     case EVENT_NOTE:
-        fprintf(stderr, "%.*s\n", STR_ARG(e->text));
+        complain("%.*s\n", STR_ARG(e->text));
         break;
     case EVENT_GENERATION:
-        fprintf(stderr, "generation %llu\n", (unsigned long long)e->generation);
+        complain("generation %llu\n", (unsigned long long)e->generation);
         break;
     case EVENT_CANDIDATE:
-        fprintf(stderr, "  %4llu  %-14s %-12s %.*s%s\n", (unsigned long long)e->ordinal,
-                verdict_name(e->verdict), time, STR_ARG(e->strategy),
-                e->replayed ? "  (replayed)" : "");
+        complain("  %4llu  %-14s %-12s %.*s%s\n", (unsigned long long)e->ordinal,
+                 verdict_name(e->verdict), time, STR_ARG(e->strategy),
+                 e->replayed ? "  (replayed)" : "");
         break;
     case EVENT_BEST:
-        fprintf(stderr, "  best so far: %llu, %s%s\n", (unsigned long long)e->ordinal, time,
-                e->estimated ? " (estimated)" : "");
+        complain("  best so far: %llu, %s%s\n", (unsigned long long)e->ordinal, time,
+                 e->estimated ? " (estimated)" : "");
         break;
     case EVENT_END:
-        fprintf(stderr, "stopped: %.*s\n", STR_ARG(e->text));
+        complain("stopped: %.*s\n", STR_ARG(e->text));
         break;
     case EVENT_COUNT:
         break;
@@ -143,7 +144,7 @@ static void log_event(struct progress *p, const struct event *e) {
     /* The log is a convenience: a full disk must not end the run, but is said once. */
     if (!p->log_failed && !file_write_all(p->log_fd, b.p, b.n, &err)) {
         p->log_failed = true;
-        fprintf(stderr, "cutepilot: events are no longer logged: %s\n", err.text);
+        complain("cutepilot: events are no longer logged: %s\n", err.text);
     }
     buf_release(&b);
     json_free(j);

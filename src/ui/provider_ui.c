@@ -1,6 +1,8 @@
 /* Options into struct provider_options. Numbers that are not whole are read here. */
 #include "ui/provider_ui.h"
 
+#include "agent/llm/key.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -52,6 +54,8 @@ bool ui_provider_options(struct ui *ui, struct provider_options *out, struct err
         return false;
     out->model = option_text(o, "model");
     out->url = option_text(o, "provider-url");
+    if (out->url && !url_check(out->url, err))
+        return false;
     out->key_file = option_text(o, "provider-key-file");
     out->command_json = !strcmp(option_text(o, "command-format"), "json");
     out->record = option_text(o, "record");

@@ -1,5 +1,6 @@
 #include "ui/sim_report.h"
 
+#include "base/say.h"
 #include "device/job.h"
 #include "kernel/candidate.h"
 #include "ui/ui.h"
@@ -25,27 +26,27 @@ static void print_executed(const struct sim_counters *c) {
                  {"fp64", c->warp_fp64},      {"special", c->warp_special},
                  {"tensor", c->warp_tensor},  {"memory", c->warp_memory},
                  {"control", c->warp_control}};
-    printf("  executed   %llu warp instructions, %.3g of 32 lanes at work:", (ull)c->warp_instrs,
-           per((double)c->lane_instrs, (double)c->warp_instrs));
+    say("  executed   %llu warp instructions, %.3g of 32 lanes at work:", (ull)c->warp_instrs,
+        per((double)c->lane_instrs, (double)c->warp_instrs));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].n)
-            printf(" %s %llu", kinds[i].name, (ull)kinds[i].n);
+            say(" %s %llu", kinds[i].name, (ull)kinds[i].n);
     if (c->ctas < c->ctas_total)
-        printf("; of %llu of %llu blocks", (ull)c->ctas, (ull)c->ctas_total);
-    printf("\n");
+        say("; of %llu of %llu blocks", (ull)c->ctas, (ull)c->ctas_total);
+    say("\n");
     if (c->divergent_branches)
-        printf("  divergence %llu branches parted a warp\n", (ull)c->divergent_branches);
+        say("  divergence %llu branches parted a warp\n", (ull)c->divergent_branches);
     if (c->flops + c->tensor_flops)
-        printf("  arithmetic %.4g Mflop, %.4g Mflop on tensor cores\n", (double)c->flops / 1e6,
-               (double)c->tensor_flops / 1e6);
+        say("  arithmetic %.4g Mflop, %.4g Mflop on tensor cores\n", (double)c->flops / 1e6,
+            (double)c->tensor_flops / 1e6);
 }
 
 static void print_global(const char *what, uint64_t requests, uint64_t sectors, uint64_t bytes) {
     if (requests)
-        printf("  %-10s %llu requests, %.3g sectors each, %.4g MB asked for, %.0f%% of what "
-               "moves\n",
-               what, (ull)requests, per((double)sectors, (double)requests), (double)bytes / 1e6,
-               100 * per((double)bytes, 32.0 * (double)sectors));
+        say("  %-10s %llu requests, %.3g sectors each, %.4g MB asked for, %.0f%% of what "
+            "moves\n",
+            what, (ull)requests, per((double)sectors, (double)requests), (double)bytes / 1e6,
+            100 * per((double)bytes, 32.0 * (double)sectors));
 }
 
 static void print_memory(const struct sim_report *r, const struct sim_counters *c) {
@@ -53,19 +54,19 @@ static void print_memory(const struct sim_report *r, const struct sim_counters *
     double writes = 32 * (double)c->footprint_store_sectors / 1e6;
     print_global("loads", c->load_requests, c->load_sectors, c->load_bytes);
     print_global("stores", c->store_requests, c->store_sectors, c->store_bytes);
-    printf("  footprint  %.4g MB read, %.4g MB written%s", reads, writes,
-           c->ctas < c->ctas_total ? ", scaled from the sample" : "");
+    say("  footprint  %.4g MB read, %.4g MB written%s", reads, writes,
+        c->ctas < c->ctas_total ? ", scaled from the sample" : "");
     if (r->nlaunches == 1)
-        printf("; the task needs %.4g and %.4g", r->cost->read_bytes / 1e6,
-               r->cost->write_bytes / 1e6);
-    printf("\n");
+        say("; the task needs %.4g and %.4g", r->cost->read_bytes / 1e6,
+            r->cost->write_bytes / 1e6);
+    say("\n");
     if (c->shared_requests)
-        printf("  shared     %llu requests, %llu wavefronts, %llu of them by bank conflicts\n",
-               (ull)c->shared_requests, (ull)c->shared_wavefronts, (ull)c->shared_conflicts);
+        say("  shared     %llu requests, %llu wavefronts, %llu of them by bank conflicts\n",
+            (ull)c->shared_requests, (ull)c->shared_wavefronts, (ull)c->shared_conflicts);
     if (c->atomic_requests)
-        printf("  atomics    %llu requests to global memory\n", (ull)c->atomic_requests);
+        say("  atomics    %llu requests to global memory\n", (ull)c->atomic_requests);
     if (c->async_bytes)
-        printf("  async      %.4g MB by asynchronous copies\n", (double)c->async_bytes / 1e6);
+        say("  async      %.4g MB by asynchronous copies\n", (double)c->async_bytes / 1e6);
 }
 
 struct parts {
@@ -80,7 +81,7 @@ static void print_part(void *ctx, const char *key, const json *value) {
     double s;
     if (!str_ends(name, S("_s")) || str_is(name, "time_s") || !json_to_f64(value, &s) || !(s > 0))
         return;
-    printf("%s%.*s %.*s", p->n++ ? ", " : " ", (int)name.n - 2, name.p, STR_ARG(ui_time(p->a, s)));
+    say("%s%.*s %.*s", p->n++ ? ", " : " ", (int)name.n - 2, name.p, STR_ARG(ui_time(p->a, s)));
 }
 
 static void print_model(const struct sim_report *r, const json *estimate) {
@@ -91,10 +92,10 @@ static void print_model(const struct sim_report *r, const json *estimate) {
         return;
     json_get_f64(estimate, "waves", &waves);
     json_get_f64(estimate, "time_s", &time_s);
-    printf("  model      %.*s-bound, %.2f waves, %.*s:", STR_ARG(bound), waves,
-           STR_ARG(ui_time(r->a, time_s)));
+    say("  model      %.*s-bound, %.2f waves, %.*s:", STR_ARG(bound), waves,
+        STR_ARG(ui_time(r->a, time_s)));
     json_each(estimate, print_part, &p);
-    printf("\n");
+    say("\n");
 }
 
 void sim_report_counts(const struct sim_report *r, size_t i) {
@@ -154,16 +155,16 @@ static void print_line(const struct sim_report *r, const struct sim_hot_line *h)
     const struct sim_line *l = &h->line;
     bool ours = str_is(l->file, CANDIDATE_UNIT_FILE);
     str text = ours ? str_cut(sim_source_line(r->source, l->line), 0, TEXT_COLUMNS) : l->file;
-    printf("  %6.1f%% %6u %12llu ", 100 * h->share, l->line, (ull)l->warp_instrs);
+    say("  %6.1f%% %6u %12llu ", 100 * h->share, l->line, (ull)l->warp_instrs);
     if (l->requests)
-        printf("%8.3g", per((double)l->sectors, (double)l->requests));
+        say("%8.3g", per((double)l->sectors, (double)l->requests));
     else
-        printf("%8s", "-");
+        say("%8s", "-");
     if (l->shared_requests)
-        printf(" %10.3g", per((double)l->shared_wavefronts, (double)l->shared_requests));
+        say(" %10.3g", per((double)l->shared_wavefronts, (double)l->shared_requests));
     else
-        printf(" %10s", "-");
-    printf("  %.*s\n", STR_ARG(text));
+        say(" %10s", "-");
+    say("  %.*s\n", STR_ARG(text));
 }
 
 void sim_report_lines(const struct sim_report *r, size_t i) {
@@ -172,8 +173,8 @@ void sim_report_lines(const struct sim_report *r, size_t i) {
     struct sim_hot_line *hot = sim_hot_lines(lines, r->a, &n);
     if (!n || !r->lines)
         return;
-    printf("  %7s %6s %12s %8s %10s  source (sectors and wavefronts a request)\n", "share", "line",
-           "instructions", "sectors", "wavefronts");
+    say("  %7s %6s %12s %8s %10s  source (sectors and wavefronts a request)\n", "share", "line",
+        "instructions", "sectors", "wavefronts");
     for (size_t k = 0; k < n && k < r->lines; k++)
         print_line(r, &hot[k]);
 }

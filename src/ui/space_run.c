@@ -1,5 +1,6 @@
 /* Which strategies, their sources, their outcomes, their rows. */
 #include "ui/space_run.h"
+#include "base/say.h"
 #include "search/twin.h"
 
 #include <math.h>

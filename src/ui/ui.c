@@ -2,10 +2,13 @@
  * then the table. */
 #include "ui/ui.h"
 
+#include "base/child.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/loop.h"
+#include "base/say.h"
 #include "device/role.h"
+#include "device/wire.h"
 #include "eval/eval.h"
 #include "eval/gpu.h"
 #include "eval/judge.h"
@@ -21,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct option_def defs[] = {
@@ -65,7 +69,7 @@ static void end_if_unread(void) {
 
 static void say_unwritten(int why) {
     end_if_unread();
-    fprintf(stderr, "cutepilot: write to stdout: %s\n", why ? strerror(why) : "failed");
+    complain("cutepilot: write to stdout: %s\n", why ? strerror(why) : "failed");
 }
 
 bool ui_flush(const char *text, size_t n) {
@@ -84,30 +88,40 @@ static int checked_stdout(int code) {
     return ERR_ENV;
 }
 
-bool ui_print_json(json *j) {
-    struct buf b;
+/* JSON escapes most control characters by itself; these it leaves, and they can only be within
+ * strings. */
+static bool print_json(json *j, void (*write)(const json *, struct buf *)) {
+    struct buf b, shown;
     buf_init(&b, 256u << 20);
-    json_write_pretty(j, &b);
+    buf_init(&shown, 768u << 20);
+    write(j, &b);
     buf_putc(&b, '\n');
-    bool ok = !b.failed && ui_flush(b.p, b.n);
+    str rest = buf_str(&b);
+    for (size_t i = 0, n; i < rest.n; i += n) {
+        unsigned char c = (unsigned char)rest.p[i], next = (unsigned char)rest.p[i + 1];
+        n = c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 1;
+        if (n == 2 || c == 0x7f)
+            buf_printf(&shown, "\\u%04x", n == 2 ? next : c);
+        else
+            buf_putc(&shown, (char)c);
+    }
+    bool ok = !b.failed && !shown.failed && ui_flush(shown.p, shown.n);
     buf_release(&b);
+    buf_release(&shown);
     json_free(j);
     return ok;
+}
+
+bool ui_print_json(json *j) {
+    return print_json(j, json_write_pretty);
 }
 
 bool ui_print_json_line(json *j) {
-    struct buf b;
-    buf_init(&b, 256u << 20);
-    json_write(j, &b);
-    buf_putc(&b, '\n');
-    bool ok = !b.failed && ui_flush(b.p, b.n);
-    buf_release(&b);
-    json_free(j);
-    return ok;
+    return print_json(j, json_write);
 }
 
 int ui_fail(const struct ui *ui, const struct err *err) {
-    fprintf(stderr, "cutepilot: %s\n", err->text);
+    complain("cutepilot: %s\n", err->text);
     if (ui->as_json) {
         json *j = json_object();
         json_set_str(j, "error", str_view(err->text));
@@ -264,7 +278,7 @@ static int run_role(int argc, char **argv, int (*main)(const struct device_name 
     struct err err = {0};
     int code = 2;
     if (argc < 1 || !device_name_parse(argv[0], a, &d, &err))
-        fprintf(stderr, "cutepilot: %s\n", argc < 1 ? "a role needs a device" : err.text);
+        complain("cutepilot: %s\n", argc < 1 ? "a role needs a device" : err.text);
     else
         code = main(&d, threads_arg(argc > 1 ? argv[1] : NULL));
     arena_free(a);
@@ -279,12 +293,28 @@ static int run_judge(int argc, char **argv) {
     return run_role(argc, argv, judge_main);
 }
 
+/* Whoever types the name of a role has nobody at the other end, and would wait for ever or see
+ * frames. */
+static bool has_partner(const char *role, const int *fds, size_t n, struct err *err) {
+    for (size_t i = 0; i < n; i++)
+        if (!fd_is_channel(fds[i]))
+            return err_set(err, ERR_INPUT,
+                           "%s: cutepilot starts this process itself and talks to it; descriptor "
+                           "%d is neither a pipe nor a socket\nhint: use cutepilot verify or "
+                           "optimize; a worker on another machine is started with "
+                           "--worker-command 'ssh HOST cutepilot'",
+                           role, fds[i]);
+    return true;
+}
+
 int cmd_worker(struct ui *ui) {
+    static const int fds[] = {STDIN_FILENO, STDOUT_FILENO};
     char *const *args;
     size_t n = options_args(ui->options, &args);
     struct device_name d;
     struct err err = {0};
-    if (!device_name_parse(n > 0 ? args[0] : "sim", ui->arena, &d, &err))
+    if (!has_partner("worker", fds, 2, &err) ||
+        !device_name_parse(n > 0 ? args[0] : "sim", ui->arena, &d, &err))
         return ui_fail(ui, &err);
     return worker_main(&d, threads_arg(n > 1 ? args[1] : NULL), WORKER_START_MS);
 }
@@ -293,14 +323,24 @@ int cmd_worker(struct ui *ui) {
 static const struct role_row {
     const char *name;
     int (*run)(int argc, char **argv);
+    int fds[2]; /* through which it speaks with whoever started it */
+    size_t nfds;
 } roles[] = {
-    {"compiler", compiler_main},
-    {"device", run_device},
-    {"judge", run_judge},
-    {"probe", gpu_probe_main},
-    {"profile-run", profile_run_main},
-    {"torch", torch_main},
+    {"compiler", compiler_main, {ROLE_FD}, 1},
+    {"device", run_device, {ROLE_FD}, 1},
+    {"judge", run_judge, {ROLE_FD}, 1},
+    {"probe", gpu_probe_main, {0}, 0},
+    {"profile-run", profile_run_main, {0}, 0},
+    {"torch", torch_main, {STDIN_FILENO, STDOUT_FILENO}, 2},
 };
+
+static int start_role(const struct role_row *role, int argc, char **argv) {
+    struct err err = {0};
+    if (has_partner(role->name, role->fds, role->nfds, &err))
+        return role->run(argc, argv);
+    complain("cutepilot: %s\n", err.text);
+    return (int)err.kind;
+}
 
 static int find_command(int argc, char **argv, int *words) {
     for (int two = argc > 2; two >= 0; two--) {
@@ -371,6 +411,21 @@ static const char *config_file(struct arena *a, int argc, char **argv) {
     return file_exists(usual) ? usual : NULL;
 }
 
+/* Where the folder is missing every built-in asset would be taken, without a word. */
+static bool check_assets(const struct options *o, struct err *err) {
+    const char *dir = option_text(o, "assets");
+    struct stat st;
+    if (!dir)
+        return true;
+    if (stat(dir, &st) != 0)
+        return err_errno(err, ERR_INPUT, "--assets %s", dir);
+    return S_ISDIR(st.st_mode) ||
+           err_set(err, ERR_INPUT,
+                   "--assets %s: it is not a folder\nhint: name a folder with files laid out as in "
+                   "assets/ of the sources",
+                   dir);
+}
+
 static int run_command(int which, int words, int argc, char **argv, char **env) {
     struct ui ui = {.set = &set, .arena = arena_new(4ull << 30)};
     struct options *options;
@@ -390,7 +445,8 @@ static int run_command(int which, int words, int argc, char **argv, char **env) 
     } else {
         ui.options = options;
         ui.as_json = option_bool(options, "json");
-        code = checked_stdout(functions[which](&ui));
+        code = check_assets(options, &err) ? checked_stdout(functions[which](&ui))
+                                           : ui_fail(&ui, &err);
     }
     arena_free(ui.arena);
     return code;
@@ -415,8 +471,8 @@ static int no_command(int argc, char **argv) {
         return print_commands(argv[1], 2);
     if (group && is_help(argv[2]))
         return print_commands(argv[1], 0);
-    fprintf(stderr, "cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
-            group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
+    complain("cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
+             group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
     return 2;
 }
 
@@ -428,7 +484,7 @@ int ui_main(int argc, char **argv, char **env) {
     signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; argc > 1 && i < sizeof roles / sizeof *roles; i++)
         if (!strcmp(argv[1], roles[i].name))
-            return roles[i].run(argc - 2, argv + 2);
+            return start_role(&roles[i], argc - 2, argv + 2);
     if (argc < 2)
         return print_commands(NULL, 2);
     if (is_help(argv[1]) || !strcmp(argv[1], "help"))

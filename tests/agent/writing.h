@@ -46,7 +46,7 @@ static bool parses(const struct briefing *b, str source) {
 }
 
 /* Empty: it cannot be written, or its plan does not bind. */
-static str write_with(const struct briefing *b, const struct strategy *s) {
+static inline str write_with(const struct briefing *b, const struct strategy *s) {
     struct written w = {0};
     expert.code(expert.self, b, s, on_code, &w);
     return w.ok && parses(b, w.source) ? w.source : S("");

@@ -289,6 +289,37 @@ static void run_sql(const char *path, const char *sql) {
     sqlite3_close(db);
 }
 
+/* A row that cannot be read makes room for the same candidate, and says so once. */
+static void test_damaged_rows(void) {
+    static const char *const damage[] = {
+        "UPDATE outcome SET record = '{\"verdict\": \"acc' WHERE ordinal = 1",
+        "UPDATE outcome SET record = '' WHERE ordinal = 1",
+        "UPDATE outcome SET record = x'00ff1b00' WHERE ordinal = 1",
+        "UPDATE outcome SET record = '[]' WHERE ordinal = 1",
+        "UPDATE outcome SET record = '{\"verdict\": \"splendid\"}' WHERE ordinal = 1",
+        "UPDATE candidate SET source_hash = 'bbbb' WHERE ordinal = 1",
+        "DELETE FROM outcome WHERE ordinal = 1",
+        "PRAGMA foreign_keys = OFF; DELETE FROM candidate WHERE ordinal = 1",
+    };
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        char *dir = temp_dir();
+        struct archive *a = opened(dir, 1, false);
+        CHECK(a && add(a, 0) && add(a, 1) && add(a, 2));
+        archive_close(a);
+        run_sql(in_dir(dir, "run.db"), damage[i]);
+        a = opened(dir, 1, false);
+        CHECKF(a, "%s: %s", damage[i], err.text);
+        if (!a)
+            continue;
+        CHECKF(look(a, 1, 'b') == 0 && says("run.db: the row of candidate 1 is damaged"), "%s: %s",
+               damage[i], err.text);
+        CHECK(look(a, 1, 'b') == 0 && err.kind == ERR_NONE);
+        CHECKF(add(a, 1) && look(a, 1, 'b') == 1, "%s: %s", damage[i], err.text);
+        CHECK(look(a, 0, 'a') == 1 && look(a, 2, 'c') == 1 && archive_count(a) == 3);
+        archive_close(a);
+    }
+}
+
 static void test_versions(void) {
     char *dir = temp_dir(), *db = in_dir(dir, "run.db");
     archive_close(opened(dir, 1, false));
@@ -347,6 +378,74 @@ static void test_unwritable(void) {
     chmod(dir, 0755);
 }
 
+static void count_rows(void *ctx, const struct archive_candidate *c, str record) {
+    (void)c;
+    *(size_t *)ctx += record.n > 0;
+}
+
+/* As somebody who may read the folder and no more: the rows, or an exit code that says what failed.
+ */
+static int read_as_nobody(const char *dir, size_t rows) {
+    struct archive *a = NULL;
+    str *names;
+    size_t n = 0, before, after;
+    if ((geteuid() == 0 && setuid(65534) != 0) || access(dir, W_OK) == 0)
+        return 1;
+    if (!dir_list(dir, mem, &names, &before, &err) || !archive_open_read(dir, &a, &err) ||
+        !archive_each_candidate(a, count_rows, &n, &err)) {
+        printf("# %s\n", err.text);
+        fflush(stdout);
+        return 2;
+    }
+    archive_close(a);
+    return !dir_list(dir, mem, &names, &after, &err) || after != before ? 3 : n != rows ? 4 : 0;
+}
+
+static int in_child(const char *dir, size_t rows) {
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(read_as_nobody(dir, rows));
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Closed; killed, so that rows are in the log beside the file; and still being written. */
+static void test_read_only(void) {
+    char *odd = in_dir(temp_dir(), "a%20b?c#d"), *dir = temp_dir();
+    CHECK(chmod(top, 0755) == 0 && dir_make(odd, &err));
+    struct archive *a = opened(odd, 1, false);
+    CHECK(a && add(a, 0) && add(a, 1));
+    archive_close(a);
+    CHECK(chmod(in_dir(odd, ".."), 0755) == 0 && chmod(odd, 0555) == 0);
+    int code = in_child(odd, 2);
+    CHECKF(code == 0, "closed: %d", code);
+
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        a = opened(dir, 1, false);
+        kill(getpid(), a && add(a, 0) && add(a, 1) && add(a, 2) ? SIGKILL : SIGTERM);
+    }
+    waitpid(pid, NULL, 0);
+    CHECK(file_exists(in_dir(dir, "run.db-wal")) && chmod(dir, 0555) == 0);
+    code = in_child(dir, 3);
+    CHECKF(code == 0, "killed: %d", code);
+    CHECK(unlink(in_dir(dir, "run.db-shm")) == 0);
+    code = in_child(dir, 3);
+    CHECKF(code == 0, "killed, without what it shared: %d", code);
+
+    CHECK(chmod(dir, 0755) == 0 && (a = opened(dir, 1, false)) && add(a, 3));
+    CHECK(chmod(dir, 0555) == 0);
+    code = in_child(dir, 4);
+    CHECKF(code == 0, "being written: %d", code);
+    CHECK(chmod(dir, 0755) == 0 && chmod(odd, 0755) == 0);
+    CHECK(a && add(a, 4));
+    archive_close(a);
+    CHECK(!archive_open_read(top, &a, &err) && says("is not the folder of a run"));
+}
+
 static void run_in_arena(void (*test)(void)) {
     const char *tmp = getenv("TMPDIR");
     mem = arena_new(256u << 20);
@@ -369,9 +468,11 @@ CASE(test_fresh)
 CASE(test_locked)
 CASE(test_kill)
 CASE(test_corrupt)
+CASE(test_damaged_rows)
 CASE(test_versions)
 CASE(test_full_disk)
 CASE(test_unwritable)
+CASE(test_read_only)
 
 static const struct tap_case cases[] = {
     {"created, resumed, looked up", test_create_and_resume_case},
@@ -384,8 +485,10 @@ static const struct tap_case cases[] = {
     {"a held folder is refused", test_locked_case},
     {"kill -9 loses no committed row", test_kill_case},
     {"a damaged file is refused and left as it is", test_corrupt_case},
+    {"a damaged row makes room for another", test_damaged_rows_case},
     {"newer, foreign and empty files", test_versions_case},
     {"a full disk keeps what was recorded", test_full_disk_case},
     {"an unwritable folder is refused", test_unwritable_case},
+    {"read without a right to write", test_read_only_case},
 };
 TAP_CASES(cases)

@@ -96,6 +96,32 @@ static void test_damaged(void) {
     history_release(&back);
 }
 
+/* A run takes what it can read of the pool. */
+static void test_pool_with_garbage(void) {
+    struct history h, back;
+    struct buf text;
+    struct history_run a = run_of("gelu", WORKLOAD_POINTWISE, 21, 3);
+    history_init(&h);
+    history_init(&back);
+    history_add(&h, &a);
+    buf_init(&text, 1 << 20);
+    history_text(&h, &text);
+    buf_puts(&text, S("garbage \0 \xff\n{}\n"));
+    history_text(&h, &text);
+    CHECK(file_replace(path_of("mixed"), buf_str(&text), &err));
+    history_load_pool(&back, path_of("mixed"), &err);
+    CHECKF(back.n == 2 && strstr(err.text, "mixed:2: ") && strstr(err.text, "2 such lines are"),
+           "%zu: %s", back.n, err.text);
+    history_load_pool(&back, path_of("absent"), &err);
+    CHECK(back.n == 2 && err.kind == ERR_NONE);
+    CHECK(dir_make(path_of("folder"), &err));
+    history_load_pool(&back, path_of("folder"), &err);
+    CHECKF(back.n == 2 && err.kind != ERR_NONE && strstr(err.text, "left out"), "%s", err.text);
+    buf_release(&text);
+    history_release(&h);
+    history_release(&back);
+}
+
 /* A pool that somebody edited: its last line lacks its end, and is kept all the same. */
 static void test_no_last_end(void) {
     struct history h, other, back;
@@ -167,6 +193,7 @@ static const struct tap_case cases[] = {
     {"written once, read back", test_round},
     {"a long run is trimmed", test_trimmed},
     {"damaged pools", test_damaged},
+    {"a run takes what it can read", test_pool_with_garbage},
     {"a last line without its end", test_no_last_end},
     {"retrieved by likeness, but for the task itself", test_retrieved},
     {"the shipped pool can be read and is of measurements", test_shipped},

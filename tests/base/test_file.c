@@ -212,6 +212,11 @@ static void locks(void) {
     CHECK(fd >= 0);
     close(fd);
     CHECK(file_lock(at("no/lock"), &e) < 0 && e.kind == ERR_INPUT);
+    CHECK(file_replace(at("theirs"), S("precious"), &e) && symlink("theirs", at("link")) == 0);
+    CHECK(file_lock(at("link"), &e) < 0 && e.kind == ERR_INPUT);
+    CHECKF(strstr(e.text, "symbolic link") && holds(at("theirs"), S("precious")), "%s", e.text);
+    CHECK(mkfifo(at("lock-fifo"), 0600) == 0 && file_lock(at("lock-fifo"), &e) < 0);
+    CHECKF(strstr(e.text, "not a regular file"), "%s", e.text);
 }
 
 static void places(void) {

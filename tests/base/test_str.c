@@ -20,6 +20,36 @@ static void slices(void) {
     CHECK(!str_eq(S("a\0b"), S("a\0c")));
 }
 
+static void printable(void) {
+    static const struct {
+        str raw;
+        const char *shown;
+    } table[] = {
+        {S("plain text\n\twith a tab\n"), "plain text\n\twith a tab\n"},
+        {S("\x1b[31mred\x1b[0m"), "\\x1b[31mred\\x1b[0m"},
+        {S("title\x1b]0;x\a"), "title\\x1b]0;x\\x07"},
+        {S("over\rwritten\b"), "over\\x0dwritten\\x08"},
+        {S("line\r\nline\r\n"), "line\nline\n"},
+        {S("a\0b\x7f"), "a\\x00b\\x7f"},
+        {S("\xc2\x9b"
+           "31m"),
+         "\\u009b31m"},
+        {S("\x9b"
+           "31m \xff\xc3"),
+         "\\x9b31m \\xff\\xc3"},
+        {S("\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"),
+         "\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {S(""), ""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct buf b;
+        buf_init(&b, 1000);
+        buf_put_printable(&b, table[i].raw);
+        CHECKF(str_is(buf_str(&b), table[i].shown), "%zu: %s", i, b.p);
+        buf_release(&b);
+    }
+}
+
 static void pieces(void) {
     str rest = S("one\r\n\ntwo"), line;
     CHECK(str_line(&rest, &line) && str_is(line, "one"));
@@ -163,6 +193,7 @@ static void buf_grows(void) {
 static const struct tap_case cases[] = {
     {"slices", slices},
     {"lines and words", pieces},
+    {"text that a terminal may be shown", printable},
     {"integers: whole slice or nothing", integers},
     {"doubles: whole slice or nothing", doubles},
     {"UTF-8 is recognised strictly", utf8},

@@ -89,9 +89,38 @@ static void beside_another(void) {
     json_free(first);
 }
 
+/* Whether the record says why, in other words than blanks. */
+static bool says_why(json *r) {
+    str why = {0};
+    bool ok = json_get_str(r, "why", &why) && str_trim(why).n > 0;
+    json_free(r);
+    return ok;
+}
+
+static void reasons(void) {
+    struct record_input in = {.options = &options, .limit = &limit, .floor_s = FLOOR_S};
+    for (int v = 0; v < VERDICT_COUNT; v++) {
+        const char *name = verdict_name((enum verdict)v);
+        bool rejected = v != VERDICT_ACCEPTED;
+        json *none = parsed("{\"verdict\": \"%s\"}", name), *r = record_result(&in, none);
+        json *blank = result(name, 2e-5, 2.1e-5, 0);
+        CHECKF(says_why(record_verdict(&in, (enum verdict)v, S(" \n"))) || !rejected, "%s", name);
+        CHECKF(says_why(record_result(&in, blank)) == rejected, "%s", name);
+        record_reject(r, str_view(name), S(""));
+        CHECKF(says_why(r) == rejected, "%s", name);
+        json_free(none);
+        json_free(blank);
+    }
+    json *nothing = json_object();
+    CHECK(says_why(record_result(&in, nothing)));
+    CHECK(says_why(record_verdict(&in, VERDICT_WRONG, S("its own words"))));
+    json_free(nothing);
+}
+
 static const struct tap_case cases[] = {
     {"timed alone", alone},
     {"timed beside another", beside_another},
+    {"no rejection without a reason", reasons},
 };
 
 int main(void) {

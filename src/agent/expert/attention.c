@@ -294,6 +294,18 @@ static void put_variables(struct writer *w) {
     slots_put(&w->slots, "size", scope_int(&w->k, extent_of(w, m->mixed, m->out)));
 }
 
+/* A grid has 65,535 blocks in y and z. More batches than that are counted in x, with the tiles of
+ * queries, which costs a division a block. */
+static bool is_flat(const struct writer *w) {
+    const struct inst *in = w->step->inst;
+    const struct statement *s = w->m.score;
+    double batches = 1;
+    for (size_t d = 0; d < in->task->tensors[s->tensor].rank; d++)
+        if (s->position[d] >= 0 && batch_vars(&w->m) >> s->position[d] & 1)
+            batches *= (double)in->tensors[s->tensor].extent[d];
+    return batches > 65535;
+}
+
 /* The batch from the block, those of its variables that something uses. */
 static void put_coordinates(struct writer *w) {
     static const char *const users[] = {"q_base",   "k_base", "v_base", "begin", "end",
@@ -302,8 +314,15 @@ static void put_coordinates(struct writer *w) {
     for (size_t i = 0; i < sizeof users / sizeof *users; i++)
         used = sheet_printf(w->sh, "%.*s %.*s", STR_ARG(used),
                             STR_ARG(slots_get(&w->slots, users[i])));
+    str rows = slots_get(&w->slots, "nrows"), block = S("blockIdx.x"), batch = S("blockIdx.y");
+    if (is_flat(w)) {
+        str tiles = sheet_printf(w->sh, "((%.*s + %d) / %d)", STR_ARG(rows), w->rows - 1, w->rows);
+        block = sheet_printf(w->sh, "(int)blockIdx.x %% %.*s", STR_ARG(tiles));
+        batch = sheet_printf(w->sh, "((int)blockIdx.x / %.*s)", STR_ARG(tiles));
+    }
+    slots_put(&w->slots, "block", block);
     slots_put(&w->slots, "coordinates",
-              place_coordinates(&w->k, w->m.score, batch_vars(&w->m), S("blockIdx.y"), used));
+              place_coordinates(&w->k, w->m.score, batch_vars(&w->m), batch, used));
 }
 
 static bool put_kernel(struct writer *w) {
@@ -346,10 +365,12 @@ static void put_plan(struct writer *w) {
         rows = sheet_plan(sh, extent_of(w, s, m->row)),
         batches = batch ? place_count(sh, w->step->inst, s, batch) : S("1");
     sheet_require(sh, "%.*s <= %d", STR_ARG(size), w->dim);
-    sheet_require(sh, "%.*s <= 65535", STR_ARG(batches));
-    sheet_step(sh, "launch %.*s<<<[ceil_div(%.*s, %d), %.*s], %d, %d>>>(%.*s)", STR_ARG(w->k.name),
-               STR_ARG(rows), w->rows, STR_ARG(batches), 2 * w->rows, (int)shared_bytes(w),
-               STR_ARG(scope_args(&w->k)));
+    if (!is_flat(w))
+        sheet_require(sh, "%.*s <= 65535", STR_ARG(batches));
+    sheet_step(sh, "launch %.*s<<<%sceil_div(%.*s, %d)%s%.*s%s, %d, %d>>>(%.*s)",
+               STR_ARG(w->k.name), is_flat(w) ? "" : "[", STR_ARG(rows), w->rows,
+               is_flat(w) ? "*(" : ", ", STR_ARG(batches), is_flat(w) ? ")" : "]", 2 * w->rows,
+               (int)shared_bytes(w), STR_ARG(scope_args(&w->k)));
     sheet_note(sh, "attention: %d queries a block, %d keys a step, %d steps in flight", w->rows,
                w->keys, w->stages);
     const struct used all[] = {

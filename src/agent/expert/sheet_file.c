@@ -204,7 +204,7 @@ static bool any_failed(const struct sheet *sh) {
 
 bool sheet_finish(struct sheet *sh, struct buf *out) {
     struct buf b, helpers;
-    if (sheet_failed(sh) || !put_packs(sh))
+    if (sheet_failed(sh) || !put_packs(sh) || !sheet_gather(sh))
         return false;
     buf_init(&b, 2 * EXPERT_SOURCE_MAX);
     buf_init(&helpers, EXPERT_SOURCE_MAX);

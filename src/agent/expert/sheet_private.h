@@ -14,6 +14,8 @@ bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
 enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t tensor);
 /* What became of a decision, whatever the head says of it. */
 void sheet_note_had(struct sheet *sh, const struct used *u);
+/* Makes the plan's workspaces few enough. False: the plan would be refused, err says why. */
+bool sheet_gather(struct sheet *sh);
 /* The names of an expression's reduction variables are taken. */
 void sheet_take_variables(struct sheet *sh, const struct expr *e);
 

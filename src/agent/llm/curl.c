@@ -127,6 +127,8 @@ static void post_finish(struct post *p, CURLcode code) {
         post_end(p, HTTP_WHOLE, NULL);
     else if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
         post_end(p, HTTP_UNSAFE, why);
+    else if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+        post_end(p, HTTP_NO_URL, why);
     else
         post_end(p, status ? HTTP_BROKEN : HTTP_UNREACHABLE, why);
 }

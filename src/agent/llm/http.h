@@ -17,6 +17,7 @@ enum http_end {
     HTTP_WHOLE,       /* an answer with a status */
     HTTP_UNREACHABLE, /* no connection, or it broke before any answer */
     HTTP_UNSAFE,      /* no connection that may be used: its certificate is not trusted */
+    HTTP_NO_URL,      /* the URL is none that can be asked */
     HTTP_BROKEN,      /* it broke off within the answer */
     HTTP_STALLED,     /* nothing came for too long */
     HTTP_LATE,        /* it took too long in all */

@@ -45,11 +45,38 @@ struct place {
 
 /* ---- the URL ---- */
 
+static bool is_port(str s) {
+    int64_t port;
+    return str_to_i64(s, &port) && port >= 1 && port <= 65535;
+}
+
+/* Names in other scripts are for the library to translate; what cannot be part of any is not. */
+static bool is_host(str s) {
+    bool literal = str_starts(s, S("[")) && str_ends(s, S("]")) && s.n > 2;
+    str inner = literal ? str_cut(s, 1, s.n - 2) : s;
+    for (size_t i = 0; i < inner.n; i++) {
+        char c = inner.p[i];
+        bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+        bool name = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+                    (unsigned char)c >= 0x80;
+        if (!hex && c != '.' && (literal ? c != ':' : !name))
+            return false;
+    }
+    return s.n > 0;
+}
+
+static bool bad_url(const char *url, const char *why, struct err *err) {
+    return err_set(err, ERR_INPUT,
+                   "--provider-url %s: %s\nhint: a URL is like https://api.example.com/v1 or "
+                   "http://localhost:8000/v1",
+                   url, why);
+}
+
 static bool place_of(const char *url, struct place *out, struct err *err) {
     str s = str_view(url);
     out->tls = str_starts(s, S("https://"));
     if (!out->tls && !str_starts(s, S("http://")))
-        return err_set(err, ERR_INPUT, "provider URL %s: expected https://… or http://…", url);
+        return bad_url(url, "it does not begin with https:// or http://", err);
     s = str_from(s, out->tls ? 8 : 7);
     size_t n = 0;
     while (n < s.n && s.p[n] != '/' && s.p[n] != '?' && s.p[n] != '#')
@@ -58,11 +85,26 @@ static bool place_of(const char *url, struct place *out, struct err *err) {
     /* Not shown: what stands before the @ is a secret. */
     if (str_find(s, S("@")) < s.n)
         return err_set(err, ERR_INPUT,
-                       "provider URL: a name or key before the host is not taken; use "
+                       "--provider-url: a name or key before the host is not taken; use "
                        "--provider-key-file");
+    for (const char *c = url; *c; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f)
+            return bad_url(url, "it has a blank or a control character in it", err);
     size_t colon = str_starts(s, S("[")) ? str_find(s, S("]")) + 1 : str_find(s, S(":"));
     out->host = str_cut(s, 0, colon);
-    return out->host.n || err_set(err, ERR_INPUT, "provider URL %s: no host", url);
+    str port = str_from(s, colon);
+    if (!out->host.n)
+        return bad_url(url, "it names no host", err);
+    if (!is_host(out->host))
+        return bad_url(url, "what stands for the host is not the name of one", err);
+    if (port.n && !(str_starts(port, S(":")) && is_port(str_from(port, 1))))
+        return bad_url(url, "the port is not a number from 1 to 65535", err);
+    return true;
+}
+
+bool url_check(const char *url, struct err *err) {
+    struct place ignored;
+    return place_of(url, &ignored, err);
 }
 
 static bool is_here(str host) {
@@ -135,7 +177,7 @@ bool key_find(struct key *k, const char *url, const char *file, char note[256], 
     bool private = at.tls || k->here;
     if (file && !private)
         return err_set(err, ERR_INPUT,
-                       "provider URL %s: a key is not sent over plain http to another machine",
+                       "--provider-url %s: a key is not sent over plain http to another machine",
                        url);
     if (file)
         return take_file(k, file, err);

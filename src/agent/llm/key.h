@@ -13,7 +13,11 @@ struct key {
     bool here;        /* the server is this machine: no proxy may come between */
 };
 
-/* url: of the server, checked here: http or https, no key within. file may be NULL. `note` gets a
+/* Whether a server can be meant by it: http or https, a host, a port if any, no key within. The
+ * message names the option it comes from. */
+bool url_check(const char *url, struct err *err);
+
+/* url: of the server, checked here as well. file may be NULL. `note` gets a
  * sentence where a key was there but is not used, else "". */
 bool key_find(struct key *k, const char *url, const char *file, char note[256], struct err *err);
 void key_release(struct key *k); /* wipes */

@@ -77,6 +77,7 @@ static const char *const half[] = {
     [HTTP_TOO_LARGE] = "the answer is larger than any answer of the allowed length",
     [HTTP_UNREACHABLE] = "the connection broke off",
     [HTTP_UNSAFE] = "the connection is not to be trusted",
+    [HTTP_NO_URL] = "the URL cannot be asked",
 };
 
 static bool is_type(const struct http_answer *h, const char *type) {
@@ -168,10 +169,9 @@ static void on_http(void *ctx, const struct http_answer *h) {
     } else if (h->status) {
         end_status(t, h);
     } else {
-        a.end = h->end == HTTP_UNREACHABLE ? ATTEMPT_AWAY
-                : h->end == HTTP_UNSAFE    ? ATTEMPT_REFUSED
-                                           : ATTEMPT_BAD;
-        a.kind = ERR_ENV;
+        bool never = h->end == HTTP_UNSAFE || h->end == HTTP_NO_URL;
+        a.end = h->end == HTTP_UNREACHABLE ? ATTEMPT_AWAY : never ? ATTEMPT_REFUSED : ATTEMPT_BAD;
+        a.kind = h->end == HTTP_NO_URL ? ERR_INPUT : ERR_ENV;
         try_end(t, &a, h->why);
     }
 }
