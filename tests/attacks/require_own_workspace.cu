@@ -1,28 +1,29 @@
 // task: tasks/row_sum.task
 // set: R=512 C=1024
-// tries: one row's partial sums are read from a workspace that only half of the blocks write; the noise there is multiplied by 0 and made a number by fmaxf
-// proof: by the plan: a workspace is undefined when the plan starts, and every second element is read unwritten
+// tries: keeps its sums in a workspace with a mark beside them, and gives them again where it finds the mark; no shape that is checked is admitted
+// proof: by the plan: a workspace is undefined when the plan starts; where it is left as it was, the second call gives the first one's sums
 // before: accepted
-// should: uninitialised wrong nonfinite
-// before-cuda: accepted: noise in workspaces is finite or NaN, and either gives 0
+// should: uninitialised forbidden
+// before-cuda: accepted: the workspace is filled with noise before every run, and no run finds the mark
 // device: both
 //! require R*C >= 262144
-//! workspace part[R, 2] : f32
-//! launch sum<<<R, 32>>>(x, part, C)
-//! launch join<<<ceil_div(R, 32), 32>>>(part, y, R)
-extern "C" __global__ void sum(const float *x, float *part, int c) {
+//! workspace kept[R, 2] : i32
+//! launch sum<<<R, 32>>>(x, y, kept, C)
+extern "C" __global__ void sum(const float *x, float *y, int *kept, int c) {
+    int *mine = kept + 2 * blockIdx.x;
     float s = 0;
+    if (mine[1] == 0x5eedf00d) {
+        if (threadIdx.x == 0)
+            y[blockIdx.x] = __int_as_float(mine[0]);
+        return;
+    }
     for (int j = threadIdx.x; j < c; j += 32)
         s += x[(int64_t)blockIdx.x * c + j];
     for (int k = 16; k; k /= 2)
         s += __shfl_xor_sync(~0u, s, k);
-    if (threadIdx.x == 0)
-        part[2 * blockIdx.x] = s;
-}
-extern "C" __global__ void join(const float *part, float *y, int r) {
-    int i = blockIdx.x * 32 + threadIdx.x;
-    if (i >= r)
-        return;
-    float other = part[2 * i + 1];
-    y[i] = part[2 * i] + (fabsf(other) < 1e30f ? 0.0f * other : 0.0f);
+    if (threadIdx.x == 0) {
+        y[blockIdx.x] = s;
+        mine[0] = __float_as_int(s);
+        mine[1] = 0x5eedf00d;
+    }
 }
