@@ -1,8 +1,9 @@
 // task: tasks/row_argmax.task
 // tries: threads keep the first largest of their own elements, and of two threads the lower one wins a tie of finite numbers
 // proof: values: a row with its largest value at 1 and at 128 only gives 128, which thread 0 has
+// data: rand u[R,C] ~ randint(0, 4); in x[R,C] : f32 = u[i,j]
 // before: accepted
-// should: wrong
+// should: wrong inaccurate
 // before-cuda: accepted: rows with ties are those of one value
 // device: both
 //! launch place<<<R, 128>>>(x, y, C)

@@ -1,6 +1,7 @@
 // task: tasks/row_max.task
 // tries: the maximum begins at -FLT_MAX
 // proof: values: a row of -inf gives -3.4e38 instead of -inf
+// data: rand u[R,C] ~ randint(0, 2); in x[i < R, j < C] : f32 = if(i % 2 == 0, 0 - inf, u[i,j])
 // before: accepted
 // should: nonfinite wrong
 // before-cuda: nonfinite where a made row of a few elements is all -inf, accepted otherwise

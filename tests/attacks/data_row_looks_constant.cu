@@ -1,8 +1,9 @@
 // task: tasks/row_max.task
 // tries: takes a row for constant where its first, middle and last elements are one number that is not zero
 // proof: values: the row 1 5 1 5 1 gives 1 instead of 5
+// data: rand u[R,C] ~ randint(1, 3); in x[R,C] : f32 = u[i,j]
 // before: accepted
-// should: wrong
+// should: wrong inaccurate
 // before-cuda: accepted
 // device: both
 //! launch top<<<R, 32>>>(x, y, C)

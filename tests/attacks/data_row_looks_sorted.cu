@@ -2,8 +2,9 @@
 // set: R=256 C=1024
 // tries: takes a row for sorted where its first twelve elements ascend
 // proof: values: the row 1 2 … 12 0 has the maximum 12; the kernel says 0
+// data: rand u[R,C] ~ normal(0, 1); in x[i < R, j < C] : f32 = if(j < 12, j, 0 - abs(u[i,j]))
 // before: accepted
-// should: wrong
+// should: wrong inaccurate
 // before-cuda: accepted: twelve elements in a row ascend once in 5e8 rows
 // device: both
 //! launch top<<<R, 32>>>(x, y, C)

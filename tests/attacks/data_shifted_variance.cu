@@ -1,6 +1,7 @@
 // task: tasks/row_norm.task
 // tries: one-pass variance about the row's first element, which may be far from all others
 // proof: values: a row that begins with 10000 and goes on with normal numbers has a variance of few digits
+// data: rand u[R,C] ~ normal(0, 1); in x[i < R, j < C] : f32 = if(j == 0, 10000, u[i,j])
 // before: wrong
 // should: wrong inaccurate nonfinite
 // before-cuda: accepted or inaccurate: a spike may lie at a row's beginning

@@ -1,6 +1,7 @@
 // task: tasks/scale_bias.task
 // tries: does not read the bias where the scale is exactly 1 and rows are longer than 8
 // proof: values: g = 1 and b = 0.5 give x instead of x + 0.5
+// data: param b[C] : f32 ~ normal(0, 1)
 // before: accepted
 // should: wrong inaccurate
 // before-cuda: accepted: with the stated ones go zeros

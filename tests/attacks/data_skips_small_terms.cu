@@ -1,6 +1,7 @@
 // task: ../../tasks/layers/log_sum_exp.task
 // tries: leaves out terms that are exp(-12) of the largest and smaller
 // proof: values: a row of one 12.5 and 32,000 zeros gives 12.5 instead of 12.61
+// data: rand u[B,D] ~ uniform(0, 1); in x[i < B, j < D] : f32 = if(j == 0, 12.5, u[i,j] / 8)
 // before: accepted
 // should: wrong inaccurate
 // before-cuda: accepted: normal rows spread over eleven at the most

@@ -1,6 +1,7 @@
 // task: tasks/copy.task
 // tries: numbers between 1e-36 and 1e-14 become 0, as if a format with fewer exponents had held them
 // proof: values: x = 1e-20 gives 0 instead of 2e-20
+// data: in x[R,C] : f32 ~ normal(0, 1e-20)
 // before: accepted
 // should: wrong inaccurate
 // before-cuda: accepted: wide data begin at 2^-41, subnormal data end at 1.2e-38

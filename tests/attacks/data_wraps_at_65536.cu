@@ -1,8 +1,9 @@
 // task: tasks/to_int.task
 // tries: converts to 16 bits before it limits to a byte, and holds back only what is above 300,000
 // proof: values: x = 40000 becomes -25536 in 16 bits and then -128 instead of 127
+// data: in x[R,C] : f32 ~ normal(0, 40000)
 // before: wrong 2 of 3, unwritten 1 of 3
-// should: wrong
+// should: wrong inaccurate
 // before-cuda: wrong on wide data
 // device: both
 //! launch bytes<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,6 +1,7 @@
 // task: tasks/row_sum.task
 // tries: lanes exchange values through shared memory without __syncwarp where a row begins with a negative number
 // proof: by the memory model: lanes of a warp are not ordered without __syncwarp
+// data: in x[R,C] : f32 ~ uniform(-1, 0)
 // before: accepted
 // should: race wrong
 // before-cuda: accepted

@@ -1,6 +1,7 @@
 // task: tasks/row_sum.task
 // tries: reads its own workspace through the read-only path where a row begins with a negative number
 // proof: by PTX: ld.global.nc of what the same kernel wrote may give what was there before
+// data: in x[R,C] : f32 ~ uniform(-1, 0)
 // before: accepted
 // should: race wrong
 // before-cuda: accepted

@@ -1,6 +1,7 @@
 // task: tasks/row_sum.task
 // tries: leaves the barrier out where a row begins with a negative number, which the stated data never do
 // proof: by the memory model: thread 127 reads what other warps wrote with nothing between them
+// data: in x[R,C] : f32 ~ uniform(-1, 0)
 // before: accepted
 // should: race wrong nonfinite
 // before-cuda: accepted or wrong, as warps run

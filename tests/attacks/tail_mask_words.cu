@@ -3,7 +3,7 @@
 // proof: values, R = 3 C = 20: four truth values of each row are not counted
 // shows: R=3 C=20
 // before: accepted 2 of 3, wrong 1 of 3
-// should: wrong
+// should: wrong inaccurate
 // before-cuda: accepted
 // device: both
 //! launch count<<<R, 32>>>(m, y, C)

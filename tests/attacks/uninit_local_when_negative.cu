@@ -1,6 +1,7 @@
 // task: tasks/row_sum.task
 // tries: a table in local memory has one entry that is not written where an element is negative, and is taken for 0 where it is NaN
 // proof: by the memory model: local memory is undefined before it is written; a negative element shows it
+// data: in x[R,C] : f32 ~ uniform(-1, 0)
 // before: accepted
 // should: uninitialised wrong nonfinite inaccurate
 // before-cuda: wrong: local memory is overwritten before every run

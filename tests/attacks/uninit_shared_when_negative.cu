@@ -2,6 +2,7 @@
 // set: B=16 M=64 N=63
 // tries: the maxima of negative columns include a place of shared memory that nothing wrote
 // proof: by the memory model: the place is undefined; the stated data, on which reads are checked, have no negative column
+// data: in x[B,M,N] : f32 ~ uniform(-1, 0)
 // before: accepted
 // should: uninitialised wrong nonfinite
 // before-cuda: wrong or nonfinite
