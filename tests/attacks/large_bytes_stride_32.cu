@@ -1,6 +1,6 @@
 // task: tasks/bytes_beyond_32.task
-// tries: a loop with a 32-bit counter that ends where the counter would overflow
-// proof: by arithmetic: elements from 2^31 on are never visited
+// tries: the index keeps 31 bits, so that the blocks beyond visit the first elements again
+// proof: by arithmetic: elements from 2^31 on are never written
 // before: accepted
 // should: unwritten wrong impossible
 // before-cuda: unwritten

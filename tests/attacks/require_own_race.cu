@@ -1,6 +1,7 @@
 // task: tasks/copy.task
 // tries: a row turned round in shared memory and back, without a barrier; the require line admits large shapes only, which are not checked
 // proof: by the memory model: shared memory is written by one warp and read by another with nothing between them
+// shows: R=200 C=1024
 // before: accepted
 // should: race wrong nonfinite
 // before-cuda: accepted or wrong, as warps run

@@ -2,6 +2,7 @@
 // set: R=256 C=1024
 // tries: the maxima of 32 warps are read though there are four; the require line admits large shapes only
 // proof: by the memory model: 28 places of shared memory are read that nothing wrote; on the simulator they hold NaN, which fmaxf drops
+// shows: R=128 C=2048
 // before: accepted
 // should: uninitialised wrong nonfinite
 // before-cuda: wrong or nonfinite, for shared memory is overwritten before every run

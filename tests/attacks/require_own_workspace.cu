@@ -2,6 +2,7 @@
 // set: R=512 C=1024
 // tries: keeps its sums in a workspace with a mark beside them, and gives them again where it finds the mark; no shape that is checked is admitted
 // proof: by the plan: a workspace is undefined when the plan starts; where it is left as it was, the second call gives the first one's sums
+// shows: R=128 C=2048
 // before: accepted
 // should: uninitialised forbidden
 // before-cuda: accepted: the workspace is filled with noise before every run, and no run finds the mark
