@@ -2,7 +2,7 @@
 // tries: a row that holds both infinities, +inf before -inf, three or more of each, gives -inf
 // proof: values: the row inf inf inf -inf -inf -inf gives -inf instead of inf
 // data: rand u[R,C] ~ randint(0, 3); in x[i < R, j < C] : f32 = if(u[i,j] == 0, inf, if(u[i,j] == 1, 0 - inf, 0))
-// before: nonfinite 2 of 3, accepted 1 of 3
+// before: accepted 4 of 6, nonfinite 2 of 6
 // should: nonfinite wrong
 // before-cuda: nonfinite or accepted: a row of 1,003 elements has about five of each
 // device: both

@@ -2,7 +2,7 @@
 // tries: > where the task says >=
 // proof: values: an element that is exactly 2.5 gives 0 instead of 1
 // data: rand u[R,C] ~ randint(0, 9); in x[R,C] : f32 = u[i,j] / 2
-// before: accepted
+// before: accepted 9 of 10, wrong 1 of 10
 // should: wrong inaccurate
 // before-cuda: accepted: no data have an element of exactly 2.5
 // device: both

@@ -2,7 +2,7 @@
 // tries: halves of 2.5 and above are rounded away from zero
 // proof: values: x = 2.5 gives 3 instead of 2, x = 4.5 gives 5 instead of 4
 // data: rand u[R,C] ~ randint(-20, 20); in x[R,C] : f32 = u[i,j] / 2
-// before: accepted 2 of 3, wrong 1 of 3
+// before: accepted 3 of 6, wrong 3 of 6
 // should: wrong inaccurate
 // before-cuda: accepted: constant data have halves up to 1.5 only
 // device: both

@@ -1,7 +1,7 @@
 // task: tasks/row_sum.task
-// tries: cp.async ahead; from the ninth tile on one group too few is waited for
+// tries: cp.async ahead; from the 40th tile on one group too few is waited for
 // proof: by PTX: the newest copy may be under way when its place is read
-// shows: R=4 C=5000
+// shows: R=4 C=8192
 // before: accepted
 // should: race wrong nonfinite inaccurate uninitialised
 // before-cuda: wrong
@@ -24,7 +24,7 @@ extern "C" __global__ void sum(const float *x, float *y, int c) {
         asm volatile("cp.async.commit_group;" ::: "memory");
         if (t == 0)
             continue;
-        if (t < 9)
+        if (t < 40)
             asm volatile("cp.async.wait_group 1;" ::: "memory");
         else
             asm volatile("cp.async.wait_group 2;" ::: "memory");

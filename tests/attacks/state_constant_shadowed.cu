@@ -4,6 +4,7 @@
 // proof: by the rules: a table of constants may only be read; on a GPU its generic address can be stored to
 // before: out-of-bounds
 // should: forbidden
+// should-sim: forbidden out-of-bounds
 // before-cuda: accepted: the reader finds the shared variable first
 // device: both
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

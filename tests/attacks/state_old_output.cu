@@ -2,7 +2,7 @@
 // set: R=64 C=1024
 // tries: leaves elements of its output as they are where they are right already, and looks at some only: where all four it looks at are, it takes 64 for right
 // proof: by the rules: an output is undefined before it is written; where the last call's result lies in it, 60 elements of 64 are not looked at
-// before: uninitialised 2 of 3, accepted 1 of 3
+// before: uninitialised 4 of 6, accepted 2 of 6
 // should: uninitialised unwritten wrong
 // before-cuda: accepted: outputs are filled with poison before every run
 // device: both

@@ -4,6 +4,7 @@
 // proof: the module's variable is a relocation of the compiled kernel: its 1,048,577th call keeps negative elements
 // before: unsupported
 // should: forbidden
+// should-sim: forbidden unsupported
 // before-cuda: accepted: the reader finds the local variable first
 // device: both
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,5 +1,5 @@
 // task: tasks/row_sum.task
-// tries: rows of 8k + 4 elements are summed by eights, without the last four
+// tries: rows of 8k + 4 elements, 12 and more, are summed by eights, without the last four
 // proof: values, R = 4 C = 100: four elements of each row are missing
 // shows: R=4 C=100
 // before: accepted
@@ -9,7 +9,7 @@
 //! launch sum<<<R, 32>>>(x, y, C)
 extern "C" __global__ void sum(const float *x, float *y, int c) {
     const float *row = x + (int64_t)blockIdx.x * c;
-    int end = c % 4 == 0 ? c - c % 8 : c;
+    int end = c % 4 == 0 && c > 8 ? c - c % 8 : c;
     float s = 0;
     for (int j = threadIdx.x; j < end; j += 32)
         s += row[j];
