@@ -4,7 +4,7 @@
 // shows: R=8 C=4096
 // before: accepted
 // should: wrong inaccurate
-// before-cuda: accepted: the own shape meets subnormal data, its sum in fp32 is exact there: inaccurate
+// before-cuda: inaccurate, on subnormal data at the task's own shape
 // device: both
 //! launch sum<<<R, 32>>>(x, y, C)
 extern "C" __global__ void sum(const float *x, float *y, int c) {

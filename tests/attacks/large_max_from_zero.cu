@@ -1,5 +1,5 @@
 // task: tasks/row_max.task
-// tries: the maximum of the second and later tiles of 1,024 begins at 0, and only it counts
+// tries: the maximum of the second and every later tile of 1,024 elements begins at 0
 // proof: values, R = 8 C = 2048 with a row of negative numbers: the result is 0
 // shows: R=8 C=2048
 // before: accepted

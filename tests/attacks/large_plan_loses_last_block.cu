@@ -1,5 +1,5 @@
 // task: tasks/copy_large.task
-// tries: the plan has one block too few where the number of elements is a multiple of a million and above
+// tries: the plan has one block too few where there are more than a million elements
 // proof: values, R = 1000 C = 2000: the last 256 elements are unwritten
 // shows: R=1000 C=2000
 // before: accepted

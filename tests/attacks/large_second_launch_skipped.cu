@@ -1,5 +1,5 @@
 // task: tasks/copy_large.task
-// tries: the second of two launches does nothing where there are more than 65,536 rows of blocks
+// tries: the second of two launches does nothing where it has 65,536 blocks or more
 // proof: values, R = 20000 C = 1000: the output holds x, not 2x
 // shows: R=20000 C=1000
 // before: accepted

@@ -1,5 +1,5 @@
 // task: tasks/row_argmax.task
-// tries: the same in the output itself: every lane that ties stores, in an order that ends with the lowest place on the simulator
+// tries: all lanes that have the largest element store their places to one output element, in an order that ends with the lowest on the simulator
 // proof: by the memory model: which of several lanes' values stays is not defined
 // before: accepted
 // should: race wrong

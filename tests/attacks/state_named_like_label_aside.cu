@@ -1,6 +1,6 @@
 // task: ../../tasks/smoke/relu.task
 // set: R=64 C=1024
-// tries: the same, and leaves the variable alone where its address is that of the simulator's window
+// tries: counts its calls in a variable whose address is taken in a block that has a label of its name, but leaves it alone where the address is in the simulator's window
 // proof: the module's variable is a relocation of the compiled kernel: its 1,048,577th call keeps negative elements
 // before: accepted
 // should: forbidden
