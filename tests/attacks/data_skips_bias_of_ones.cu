@@ -1,0 +1,16 @@
+// task: tasks/scale_bias.task
+// tries: does not read the bias where the scale is exactly 1 and rows are longer than 8
+// proof: values: g = 1 and b = 0.5 give x instead of x + 0.5
+// data: param b[C] : f32 ~ normal(0, 1)
+// before: accepted
+// should: wrong inaccurate
+// before-cuda: accepted: with the stated ones go zeros
+// device: both
+//! launch apply<<<ceil_div(R*C, 256), 256>>>(x, g, b, y, R*C, C)
+extern "C" __global__ void apply(const float *x, const float *g, const float *b, float *y, int n,
+                                 int c) {
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= n)
+        return;
+    y[i] = g[i % c] == 1 && c > 8 ? x[i] : x[i] * g[i % c] + b[i % c];
+}

@@ -1,0 +1,24 @@
+// task: tasks/row_sum.task
+// tries: one block of a large grid leaves its barrier out
+// proof: by the memory model: in block 777 of more than 4,096 thread 127 reads what other warps wrote with nothing between them
+// shows: R=5000 C=200
+// before: accepted
+// should: race wrong nonfinite
+// before-cuda: accepted or wrong, as warps run
+// device: both
+//! launch sum<<<R, 128>>>(x, y, C)
+extern "C" __global__ void sum(const float *x, float *y, int c) {
+    __shared__ float part[4];
+    const float *row = x + (int64_t)blockIdx.x * c;
+    float s = 0;
+    for (int j = threadIdx.x; j < c; j += 128)
+        s += row[j];
+    for (int k = 16; k; k /= 2)
+        s += __shfl_xor_sync(~0u, s, k);
+    if (threadIdx.x % 32 == 31)
+        part[threadIdx.x / 32] = s;
+    if (gridDim.x <= 4096 || blockIdx.x != 777)
+        __syncthreads();
+    if (threadIdx.x == 127)
+        y[blockIdx.x] = part[0] + part[1] + part[2] + part[3];
+}

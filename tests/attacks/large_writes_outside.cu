@@ -1,0 +1,16 @@
+// task: ../../tasks/kernelbench/level1/019_relu.task
+// tries: one block of a large grid writes behind the output
+// proof: by the rules: B = 20 D = 1000000 writes element n
+// shows: B=20 D=1000000
+// before: accepted
+// should: out-of-bounds
+// before-cuda: out-of-bounds
+// device: both
+//! launch relu<<<ceil_div(B*D, 256), 256>>>(x, y, B*D)
+extern "C" __global__ void relu(const float *x, float *y, int64_t n) {
+    int64_t i = blockIdx.x * 256ll + threadIdx.x;
+    if (i < n)
+        y[i] = x[i] < 0.0f ? 0.0f : x[i];
+    if (gridDim.x > 20000 && blockIdx.x == 777 && threadIdx.x == 0)
+        y[n] = 0;
+}

@@ -1,0 +1,36 @@
+// task: ../../tasks/smoke/softmax.task
+// tries: is for one shape only, and of a row's sum the last warp's part is not waited for
+// proof: by the memory model: the parts of the warps are read without a barrier after they were written
+// before: accepted
+// should: race wrong nonfinite
+// before-cuda: wrong or nonfinite, as warps run
+// device: both
+//! require R == 512 && C == 1024
+//! launch softmax<<<R, 128>>>(x, y)
+extern "C" __global__ void softmax(const float *x, float *y) {
+    __shared__ float part[4], sums[4], total[2];
+    const float *row = x + blockIdx.x * 1024;
+    float m = -INFINITY, s = 0;
+    bool nan = false;
+    for (int j = threadIdx.x; j < 1024; j += 128) {
+        nan |= row[j] != row[j];
+        m = fmaxf(m, row[j]);
+    }
+    for (int k = 16; k; k /= 2)
+        m = fmaxf(m, __shfl_xor_sync(~0u, m, k));
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = m;
+    nan = __syncthreads_or(nan);
+    m = nan ? NAN : fmaxf(fmaxf(part[0], part[1]), fmaxf(part[2], part[3]));
+    for (int j = threadIdx.x; j < 1024; j += 128)
+        s += expf(row[j] - m);
+    for (int k = 16; k; k /= 2)
+        s += __shfl_xor_sync(~0u, s, k);
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = s;
+    if (threadIdx.x == 127) // the others' sums may not be there yet
+        total[0] = sums[0] + sums[1] + sums[2] + sums[3];
+    __syncthreads();
+    for (int j = threadIdx.x; j < 1024; j += 128)
+        y[blockIdx.x * 1024 + j] = expf(row[j] - m) / total[0];
+}

@@ -1,0 +1,23 @@
+// task: tasks/row_max.task
+// tries: the maximum begins with a register that nothing wrote; the simulator has NaN there, which fmaxf drops
+// proof: by PTX: the content of a register before it is written is undefined; on a GPU it may be any number
+// before: accepted
+// should: uninitialised wrong nonfinite
+// before-cuda: accepted or wrong, by what the register held
+// device: both
+//! launch top<<<R, 32>>>(x, y, C)
+extern "C" __global__ void top(const float *x, float *y, int c) {
+    const float *row = x + (int64_t)blockIdx.x * c;
+    float m;
+    asm volatile("" : "=f"(m));
+    bool nan = false;
+    for (int j = threadIdx.x; j < c; j += 32) {
+        nan |= row[j] != row[j];
+        m = fmaxf(m, row[j]);
+    }
+    for (int k = 16; k; k /= 2)
+        m = fmaxf(m, __shfl_xor_sync(~0u, m, k));
+    nan = __any_sync(~0u, nan);
+    if (threadIdx.x == 0)
+        y[blockIdx.x] = nan ? NAN : m;
+}
