@@ -224,23 +224,23 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         return refuse(out, VERDICT_LAUNCH_ERROR);
     struct sim_clocks clocks =
         sim_clocks_of(s->gpu, l->block[0] * l->block[1] * l->block[2], l->shared);
-    struct sim_launch launch = {
-        .program = program,
-        .params = params,
-        .params_size = size,
-        .dynamic_shared = l->shared,
-        .threads = s->threads,
-        .sample_ctas = extent->ctas,
-        .sample_key = extent->key,
-        .cooperative = l->cooperative,
-        .resident_ctas = resident_ctas(s->gpu, l),
-        .checks = s->checks,
-        .findings = &s->findings,
-        .lines = out->lines ? s->module_arena : NULL,
-        .clocks = out->counters ? &clocks : NULL,
-        .covered = s->covering ? s->covering[e - s->module->entries] : NULL,
-        .deadline_us = extent->patience_ms ? clock_us() + 1000 * extent->patience_ms : 0,
-        .max_warp_instrs = extent->budget ? extent->budget : budget_of(s, l)};
+    struct sim_launch launch = {.program = program,
+                                .params = params,
+                                .params_size = size,
+                                .dynamic_shared = l->shared,
+                                .threads = s->threads,
+                                .sample_ctas = extent->ctas,
+                                .sample_key = extent->key,
+                                .cooperative = l->cooperative,
+                                .resident_ctas = resident_ctas(s->gpu, l),
+                                .checks = s->checks,
+                                .findings = &s->findings,
+                                .lines = out->lines ? s->module_arena : NULL,
+                                .clocks = out->counters ? &clocks : NULL,
+                                .covered = s->covering ? s->covering[e - s->module->entries] : NULL,
+                                .patience_us = 1000 * extent->patience_ms,
+                                .max_warp_instrs =
+                                    extent->budget ? extent->budget : budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
@@ -445,7 +445,7 @@ static bool run_case(struct server *s, const json *tensors, const struct bound_p
     sim_machine_clear(s->machine);
     bool ok = add_case(s, tensors, &at, &out->why) && add_workspaces(s, plan, &at, true, out) &&
               run_plan(s, plan, &at, extent, &last, NULL, NULL, out);
-    *late = !ok && last.late;
+    *late = !ok && extent->patience_ms && last.status == SIM_BUDGET;
     sim_machine_clear(s->machine);
     free_workspaces(plan, &at);
     return ok;
@@ -775,7 +775,7 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     struct extent extent = p->extent;
     if (whole)
         extent =
-            (struct extent){.budget = p->producer_budget, .patience_ms = p->extent.patience_ms};
+            (struct extent){.budget = p->producer_budget, .patience_ms = 2 * p->extent.patience_ms};
     struct sim_result result;
     s->checks = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
     bool ok = run_launch(s, l, memory, &extent, &result, out), lacks = false;

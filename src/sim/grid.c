@@ -203,6 +203,7 @@ static void work_in_turns(struct worker *w) {
 
 void *grid_work(void *worker) {
     struct worker *w = worker;
+    w->begun_us = thread_us();
     if (w->p->ordered || w->la->l->cooperative)
         work_in_turns(w);
     else

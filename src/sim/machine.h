@@ -62,7 +62,7 @@ struct launch {
     _Atomic uint64_t next;    /* ordinal of the next chunk's first gang */
     _Atomic uint64_t stop_at; /* gangs from this ordinal on are not needed any more */
     _Atomic uint64_t used;    /* warp instructions */
-    _Atomic bool late;        /* the deadline has passed */
+    _Atomic bool late;        /* patience is over */
     uint64_t budget;
     size_t shared_bytes;
     uint64_t workspace; /* address, of a cooperative grid's own: */
@@ -238,6 +238,7 @@ struct worker {
     uint8_t *covered;           /* by instruction, of enum sim_covered; NULL: not recorded */
     struct gang_stores *stores; /* NULL: not recorded */
     struct sim_counters c;
+    uint64_t begun_us; /* of thread_us */
     uint64_t fuel;     /* instructions until the next worker_settle */
     uint64_t progress; /* grows whenever something happened that others may wait for */
     size_t last;       /* buffer found last */
@@ -261,6 +262,7 @@ struct worker {
 
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);
+uint64_t thread_us(void);             /* processor time of the calling thread */
 bool worker_settle(struct worker *w); /* adds what was run to the launch's; false: over budget */
 
 /* grid.c: which gang runs when */

@@ -5,12 +5,11 @@
 #include "sim/check.h"
 #include "sim/timing.h"
 
-#include "base/loop.h"
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_THREADS     64u
 #define MAX_GRID_X      INT32_MAX
@@ -107,13 +106,19 @@ static bool check_cluster(const struct sim_launch *l, struct sim_result *r) {
 
 /* When the launch is over its budget in some gang, lower ones still run, for they may find a fault
  * that comes first; each of them is then held to the whole budget alone. */
+uint64_t thread_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 bool worker_settle(struct worker *w) {
     struct launch *la = w->la;
     uint64_t ran = WORKER_FUEL - w->fuel;
     uint64_t used = atomic_fetch_add(&la->used, ran) + ran;
     w->gang->used += ran;
     w->fuel = WORKER_FUEL;
-    if (la->l->deadline_us && clock_us() > la->l->deadline_us) {
+    if (la->l->patience_us && thread_us() - w->begun_us > la->l->patience_us) {
         atomic_store(&la->late, true);
         return false;
     }

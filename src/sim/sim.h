@@ -114,7 +114,8 @@ struct sim_launch {
     const void *params; /* laid out as the entry's parameters */
     size_t params_size;
     unsigned threads;         /* of the host */
-    uint64_t deadline_us;     /* of clock_us, after which it is given up as over budget; 0: none */
+    uint64_t patience_us;     /* of a thread's processor time, after which it is given up as over
+                                 budget; 0: none */
     uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
     uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid; of a
                                  kernel whose blocks wait for each other, the first so many */
@@ -201,7 +202,7 @@ struct sim_stores {
 
 struct sim_result {
     enum sim_status status;
-    bool late; /* SIM_BUDGET because of the deadline */
+    bool late; /* SIM_BUDGET for want of patience */
     struct sim_fault fault;
     struct sim_counters counters;
     struct sim_stores stores;
