@@ -53,13 +53,11 @@ struct flow {
     bool changed;
 };
 
-static const struct ptx_var *var_named(const struct flow *f, str name) {
-    const struct ptx_var *found = NULL;
-    for (size_t i = 0; i < f->e->nvars && !found; i++) /* they hide those of the module */
-        found = str_eq(f->e->vars[i].name, name) ? &f->e->vars[i] : NULL;
-    for (size_t i = 0; i < f->m->nvars && !found; i++)
-        found = str_eq(f->m->vars[i].name, name) ? &f->m->vars[i] : NULL;
-    return found && (found->space == PTX_CONST || found->space == PTX_GLOBAL) ? found : NULL;
+static const struct ptx_var *var_named(const struct flow *f, const struct ptx_operand *op) {
+    const struct ptx_var *v = op->symbol == PTX_SYM_VAR          ? &f->e->vars[op->index]
+                              : op->symbol == PTX_SYM_MODULE_VAR ? &f->m->vars[op->index]
+                                                                 : NULL;
+    return v && (v->space == PTX_CONST || v->space == PTX_GLOBAL) ? v : NULL;
 }
 
 static const struct ptx_var *held(const struct flow *f, uint32_t reg) {
@@ -72,21 +70,25 @@ static const struct ptx_var *reached(const struct flow *f, const struct ptx_oper
     case PTX_OP_REG:
         return held(f, op->reg);
     case PTX_OP_ADDRESS:
-        return op->base_is_reg ? held(f, op->reg) : var_named(f, op->name);
+        return op->base_is_reg ? held(f, op->reg) : var_named(f, op);
     case PTX_OP_SYMBOL:
-        return op->label < 0 ? var_named(f, op->name) : NULL;
+        return var_named(f, op);
     default:
         return NULL;
     }
 }
 
-/* With its elements, which do not nest: the first that is a table, or that is not. */
+/* With its elements, which the parser nests at most four deep: the first that is a table, or that
+ * is not. */
 static const struct ptx_var *reached_any(const struct flow *f, const struct ptx_operand *op,
                                          bool table) {
     const struct ptx_var *v = reached(f, op);
-    for (size_t i = 0; i < op->nelem && !(v && is_table(v) == table); i++)
-        v = reached(f, &op->elem[i]);
-    return v && is_table(v) == table ? v : NULL;
+    if (v && is_table(v) == table)
+        return v;
+    v = NULL;
+    for (size_t i = 0; i < op->nelem && !v; i++)
+        v = reached_any(f, &op->elem[i], table);
+    return v;
 }
 
 static const struct ptx_var *instr_reaches(const struct flow *f, const struct ptx_instr *in,
