@@ -10,6 +10,7 @@
  *   .nv.global         memory of the module that starts as zeros; .nv.global.init with its initial
  *                      values. Both have the flags SHF_ALLOC and SHF_WRITE, and so has every other
  *                      section of such memory; .nv.shared.NAME and .nv.local.NAME have them too
+ *   .nv.constant3      the constants of the source
  *   .rela.text.NAME    relocations of code; sh_info is the section they apply to
  *
  * Addresses of variables usually reach code through .nv.constant4, which has a slot for each of
@@ -208,9 +209,10 @@ bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *
 
 static bool is_module_memory(const struct cubin *c, const Elf64_Shdr *s) {
     str name = table_string(c->section_names, s->sh_name);
-    uint64_t both = SHF_ALLOC | SHF_WRITE;
-    return (s->sh_flags & both) == both && s->sh_size > 0 && !str_starts(name, S(".nv.shared.")) &&
-           !str_starts(name, S(".nv.local."));
+    bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_size > 0;
+    bool writable = (s->sh_flags & SHF_WRITE) && !str_starts(name, S(".nv.shared.")) &&
+                    !str_starts(name, S(".nv.local."));
+    return loaded && (writable || str_is(name, ".nv.constant3"));
 }
 
 static bool relocation_names(str entries, uint64_t size, uint32_t symbol) {
@@ -243,6 +245,7 @@ static bool variable_read(const struct cubin *c, const Elf64_Shdr *s, uint32_t i
         return false;
     *out = (struct cubin_variable){.name = table_string(c->symbol_names, sym->st_name),
                                    .size = (size_t)sym->st_size,
+                                   .writable = (s->sh_flags & SHF_WRITE) != 0,
                                    .used_by_code = used_by_code(c, index)};
     if (bytes.n)
         out->init = (const uint8_t *)bytes.p + sym->st_value;
@@ -264,7 +267,8 @@ static bool section_variables(const struct cubin *c, size_t section_index, const
     }
     if (claimed == 0 && s->sh_size > 0) {
         if (out)
-            out[*n] = (struct cubin_variable){.size = (size_t)s->sh_size};
+            out[*n] = (struct cubin_variable){.size = (size_t)s->sh_size,
+                                              .writable = (s->sh_flags & SHF_WRITE) != 0};
         ++*n;
     }
     return true;
@@ -272,7 +276,7 @@ static bool section_variables(const struct cubin *c, size_t section_index, const
 
 static bool all_variables(const struct cubin *c, struct cubin_variable *out, size_t *n) {
     Elf64_Shdr s;
-    const Elf64_Shdr common = {.sh_type = SHT_NOBITS, .sh_size = UINT64_MAX};
+    const Elf64_Shdr common = {.sh_type = SHT_NOBITS, .sh_flags = SHF_WRITE, .sh_size = UINT64_MAX};
     Elf64_Sym sym;
     bool has_common = false;
     *n = 0;
@@ -284,8 +288,8 @@ static bool all_variables(const struct cubin *c, struct cubin_variable *out, siz
     return !has_common || section_variables(c, SHN_COMMON, &common, out, n);
 }
 
-bool cubin_writable(str cubin, struct arena *a, struct cubin_variable **out, size_t *n,
-                    struct err *err) {
+bool cubin_variables(str cubin, struct arena *a, struct cubin_variable **out, size_t *n,
+                     struct err *err) {
     struct cubin c = {.bytes = cubin};
     if (!cubin_open(&c))
         return err_set(err, ERR_ENV, "cubin: %s", c.why);

@@ -81,7 +81,7 @@ static enum verdict judge(const struct cubin_variable *vars, size_t n, str ptx, 
     for (size_t i = 0; i < n; i++) {
         const struct cubin_variable *v = &vars[i];
         bool unused = w.counts[i] == 1 && !v->used_by_code;
-        if (!unused && !library_table(v->name, v->init, v->size))
+        if (v->writable && !unused && !library_table(v->name, v->init, v->size))
             return refuse(v, why);
     }
     return VERDICT_ACCEPTED;
@@ -90,7 +90,7 @@ static enum verdict judge(const struct cubin_variable *vars, size_t n, str ptx, 
 enum verdict inspect_cubin(str cubin, str ptx, struct arena *a, struct err *why) {
     struct cubin_variable *vars;
     size_t n;
-    if (!cubin_writable(cubin, a, &vars, &n, why))
+    if (!cubin_variables(cubin, a, &vars, &n, why))
         return VERDICT_UNSUPPORTED;
     return n ? judge(vars, n, ptx, a, why) : VERDICT_ACCEPTED;
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     cubin_facts((str){(const char *)data, n}, a, &facts, &count, &err);
     struct cubin_variable *vars;
     size_t nvars;
-    if (cubin_writable((str){(const char *)data, n}, a, &vars, &nvars, &err))
+    if (cubin_variables((str){(const char *)data, n}, a, &vars, &nvars, &err))
         for (size_t i = 0; i < nvars; i++) {
             const uint8_t *p = vars[i].init;
             BUG_IF(p && (p < data || p > data + n || vars[i].size > (size_t)(data + n - p)));

@@ -190,9 +190,9 @@ static void variables(void) {
         struct err err = {0};
         if (!build(archs[i], &f))
             continue;
-        CHECKF(cubin_writable(f.b.cubin, arena, &v, &n, &err), "%s", err.text);
+        CHECKF(cubin_variables(f.b.cubin, arena, &v, &n, &err), "%s", err.text);
         CHECKF(n == 1 && str_is(v[0].name, "__cudart_i2opi_f") && v[0].size == 24, "%zu", n);
-        CHECK(n == 1 && v[0].init && v[0].init[0] == 0x41 && !v[0].used_by_code);
+        CHECK(n == 1 && v[0].init && v[0].init[0] == 0x41 && v[0].writable && !v[0].used_by_code);
     }
 }
 
@@ -215,7 +215,7 @@ static void broken(void) {
         char *copy = mem_alloc(cut + 1);
         memcpy(copy, f.b.cubin.p, cut);
         failed += !cubin_facts((str){copy, cut}, arena, &facts_out, &n, &err);
-        cubin_writable((str){copy, cut}, arena, &vars, &n, &err);
+        cubin_variables((str){copy, cut}, arena, &vars, &n, &err);
         mem_free(copy);
     }
     CHECK(failed > 0);
@@ -224,7 +224,7 @@ static void broken(void) {
         for (int bit = 0; bit < 8; bit += 7) {
             copy[i] ^= (char)(1 << bit);
             cubin_facts((str){copy, f.b.cubin.n}, arena, &facts_out, &n, &err);
-            cubin_writable((str){copy, f.b.cubin.n}, arena, &vars, &n, &err);
+            cubin_variables((str){copy, f.b.cubin.n}, arena, &vars, &n, &err);
             copy[i] ^= (char)(1 << bit);
         }
     CHECK(cubin_facts((str){copy, f.b.cubin.n}, arena, &facts_out, &n, &err) && n == 6);
