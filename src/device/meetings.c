@@ -171,7 +171,8 @@ static bool judge(const struct fit *f, const struct group *again, const struct g
     double error = sqrt((of > least ? of : least) * more);
     *slower = exp(by) - 1;
     return is_explained(f, apart) && *slower > MEETING_SLOWER &&
-           *slower * exp(again->y) > MEETING_TICK_S && by > three_errors(freedom) * error;
+           *slower * exp(again->y) > MEETING_TICK_S &&
+           by - log1p(MEETING_TOUCH) > three_errors(freedom) * error;
 }
 
 bool meetings_slower(const struct meeting *m, size_t n, size_t round, double *slower) {

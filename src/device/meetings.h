@@ -13,7 +13,8 @@
 
 #define MEETING_KINDS  4 /* of data that are told apart; further ones count as the last */
 #define MEETING_SLOWER 0.05
-#define MEETING_TICK_S 0.5e-6 /* less than that is what a clock and a page table may cost */
+#define MEETING_TOUCH  0.03   /* what memory that no kernel has touched yet may cost: page tables */
+#define MEETING_TICK_S 0.5e-6 /* and what is less than a few ticks of the clock */
 
 struct meeting {
     size_t kind, round;
@@ -23,9 +24,9 @@ struct meeting {
 };
 
 /* True: the first meetings of this round took longer than repeated ones, by more than
- * MEETING_SLOWER and more than three standard errors (as Student's t has them, for as many samples
- * as there are). *slower is by how much, as a fraction. Where the round has no repeated ones, those
- * of all other rounds stand for them. */
+ * MEETING_SLOWER, and by more than MEETING_TOUCH and three standard errors (as Student's t has
+ * them, for as many samples as there are). *slower is by how much, as a fraction. Where the round
+ * has no repeated ones, those of all other rounds stand for them. */
 bool meetings_slower(const struct meeting *m, size_t n, size_t round, double *slower);
 
 #endif

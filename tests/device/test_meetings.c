@@ -117,6 +117,22 @@ static void honest_kernels(void) {
     }
 }
 
+/* Memory that no kernel has touched costs up to 3% on an H200 (page tables), and that is no memory
+ * of results. */
+static void untouched_memory(void) {
+    static const struct world rows[] = {
+        {8, 2, 0.005, 0, 0, 0, 0.03, 1e-4},  {8, 2, 0.01, 0.01, 0.1, 0, 0.03, 1e-4},
+        {8, 2, 0.02, 0, 0, 0, 0.03, 1e-4},   {8, 4, 0.02, 0, 0, 0, 0.03, 1e-4},
+        {8, 4, 0.03, 0, 0.1, 0, 0.03, 1e-4}, {3, 6, 0.01, 0, 0, 0, 0.03, 1e-2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double suspected, drift;
+        rates(&rows[i], TRIALS, &suspected, &drift);
+        printf("# row %zu: %.4f looked at, %.5f refused\n", i, suspected, drift);
+        CHECKF(suspected < 0.05 && drift <= 0.0001, "row %zu: %g and %g", i, suspected, drift);
+    }
+}
+
 /* Samples far out, and a first round at a lower clock, raise a suspicion and no more. */
 static void rough_times(void) {
     static const struct world rows[] = {
@@ -163,6 +179,7 @@ static void too_little_to_tell(void) {
 
 static const struct tap_case cases[] = {
     {"honest kernels are left alone", honest_kernels},
+    {"memory that nobody has touched is no offence", untouched_memory},
     {"rough times raise a suspicion at most", rough_times},
     {"kernels that remember are found", kernels_that_remember},
     {"too little to tell", too_little_to_tell},
