@@ -3,6 +3,7 @@
 #include "ptx/names.h"
 
 #define NAMES_BUCKETS 1024u
+#define FAMILY_AFTER  1024u /* names of the same scope */
 
 static uint32_t bucket_of(str s) {
     uint32_t h = 2166136261u;
@@ -55,17 +56,22 @@ static const struct name *find_any(const struct names *t, size_t scope, str text
     return n;
 }
 
-/* A family may not have a member that the scope has already as a name of its own. */
+/* A family may not have a member that the scope has already as a name of its own. Compilers declare
+ * families first; one that comes after many names is refused rather than compared with all of them.
+ */
 static bool is_taken(const struct names *t, size_t scope, const struct name *n) {
     uint32_t index;
     if (!n->count)
         return find_any(t, scope, n->text, &index) != NULL;
+    if (t->n - scope > FAMILY_AFTER)
+        return true;
     for (size_t i = scope; i < t->n; i++) {
+        const struct name *old = &t->list[i];
         str family;
         uint64_t member;
-        if (t->list[i].count > 0 ? str_eq(t->list[i].text, n->text)
-                                 : member_of(t->list[i].text, &family, &member) &&
-                                       str_eq(family, n->text) && member < n->count)
+        if (old->count > 0 ? str_eq(old->text, n->text)
+                           : member_of(old->text, &family, &member) && str_eq(family, n->text) &&
+                                 member < n->count)
             return true;
     }
     return false;

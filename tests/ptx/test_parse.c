@@ -277,6 +277,23 @@ static void test_broken(void) {
     CHECK(!parse((str){"x", (size_t)PTX_MAX_BYTES + 1}) && strstr(err.text, "larger than 64 MiB"));
 }
 
+/* Any number of names, but a family of registers comes before most of them. */
+static void test_many_names(void) {
+    struct buf b;
+    for (int after = 0; after < 2; after++) {
+        buf_init(&b, 1u << 20);
+        buf_puts(&b, S(HEAD ".entry k() {\n"));
+        for (int i = 0; i < 3000; i++)
+            buf_printf(&b, "%s.reg .b32 x%d%s; L%d:\n", after && i == 2999 ? ".reg .b32 y<4>;" : "",
+                       i, "z", i);
+        buf_puts(&b, S("bra L2999; mov.b32 x7z, x2999z; }"));
+        bool ok = parse(buf_str(&b));
+        CHECKF(ok == !after, "%s", err.text);
+        CHECK(!ok || module->entries[0].instrs[0].ops[0].index == 2999);
+        buf_release(&b);
+    }
+}
+
 /* Cut anywhere, it is an error or a shorter module, never a crash. */
 static void test_truncated(void) {
     struct arena *a = arena_new(16u << 20);
@@ -299,6 +316,7 @@ static const struct tap_case cases[] = {
     {"operands, scopes, initial values", test_operands},
     {"what a name stands for where it is used", test_names},
     {"names that stand for nothing, or for two things", test_refused_names},
+    {"many names", test_many_names},
     {"broken text, with the line", test_broken},
     {"truncated text", test_truncated},
 };
