@@ -52,9 +52,10 @@ struct timed {
 struct meet {
     bool drawn, holds;                                  /* some are held back in the first round */
     bool held[WORKER_MAX_CASES], met[WORKER_MAX_CASES]; /* by case of the batch */
-    size_t sent[WORKER_MAX_CASES], nsent;               /* the cases of the round, by place */
-    unsigned further; /* rounds with new contents that were asked for */
-    size_t from;      /* where replacing begins */
+    size_t kind[WORKER_MAX_CASES];
+    size_t sent[WORKER_MAX_CASES], nsent; /* the cases of the round, by place */
+    unsigned further;                     /* rounds with new contents that were asked for */
+    size_t from;                          /* where replacing begins */
     struct meeting *list;
     size_t n, room;
 };

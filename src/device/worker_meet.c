@@ -48,15 +48,14 @@ static str data_of(const struct job *j, size_t at) {
 }
 
 /* The kinds are numbered as they come. */
-static size_t kind_of(const struct job *j, size_t at) {
+static size_t number_kinds(struct job *j) {
+    struct meet *m = &j->meet;
     size_t kinds = 0;
-    for (size_t i = 0; i < at; i++) {
-        bool seen = false;
-        if (str_eq(data_of(j, i), data_of(j, at)))
-            return kind_of(j, i); /* an earlier one: ends at the first of its kind */
-        for (size_t k = 0; k < i; k++)
-            seen |= str_eq(data_of(j, k), data_of(j, i));
-        kinds += !seen;
+    for (size_t i = 0; i < count(j); i++) {
+        size_t same = 0;
+        while (same < i && !str_eq(data_of(j, same), data_of(j, i)))
+            same++;
+        m->kind[i] = same < i ? m->kind[same] : kinds++;
     }
     return kinds;
 }
@@ -69,7 +68,7 @@ static void hold_back(struct worker *w, size_t kind) {
     struct job *j = &w->job;
     size_t of[WORKER_MAX_CASES], n = 0;
     for (size_t i = 0; i < count(j); i++)
-        if (kind_of(j, i) == kind)
+        if (j->meet.kind[i] == kind)
             of[n++] = i;
     if (n < 2)
         return;
@@ -98,7 +97,8 @@ json *meet_cases(struct worker *w) {
     struct meet *m = &j->meet;
     json *list = json_array();
     if (applies(j) && !m->drawn) {
-        for (size_t kind = 0; kind < count(j); kind++)
+        size_t kinds = number_kinds(j);
+        for (size_t kind = 0; kind < kinds; kind++)
             hold_back(w, kind);
         m->from = draw(w, count(j) ? count(j) : 1);
     }
@@ -132,7 +132,7 @@ void meet_keep(struct job *j) {
         if (!json_to_f64(json_at(times, i), &s) || !(s > 0))
             continue;
         m->list = mem_grow(m->list, &m->room, m->n + 1, sizeof *m->list);
-        m->list[m->n++] = (struct meeting){.kind = kind_of(j, meet_case(j, place)),
+        m->list[m->n++] = (struct meeting){.kind = m->kind[meet_case(j, place)],
                                            .round = j->round,
                                            .first = meet_is_first(j, place),
                                            .start = i == 0,
