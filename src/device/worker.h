@@ -1,12 +1,14 @@
 /* Private to the worker: what its parts share. worker.c starts, watches and replaces device and
  * judge and speaks with the coordinator; worker_job.c walks a job through them; worker_modules.c
  * knows which of its modules the device has; worker_time.c says in which order its runs are made
- * and when enough of them were timed. */
+ * and when enough of them were timed; worker_meet.c which contents a round has, and what it costs
+ * to meet one for the first time. */
 #ifndef DEVICE_WORKER_H
 #define DEVICE_WORKER_H
 
 #include "base/arena.h"
 #include "base/frame.h"
+#include "device/meetings.h"
 #include "device/role.h"
 #include "kernel/verdict.h"
 
@@ -40,10 +42,23 @@ struct role {
 };
 
 #define WORKER_MAX_MODULES 16
+#define WORKER_MAX_CASES   256
 
 /* What was timed of one module. */
 struct timed {
     double *s, *host_s;
+    size_t n, room;
+};
+
+/* The contents of the batch under way. */
+struct meet {
+    bool drawn, holds;                                  /* some are held back in the first round */
+    bool held[WORKER_MAX_CASES], met[WORKER_MAX_CASES]; /* by case of the batch */
+    size_t kind[WORKER_MAX_CASES];
+    size_t sent[WORKER_MAX_CASES], nsent; /* the cases of the round, by place */
+    unsigned further;                     /* rounds with new contents that were asked for */
+    size_t from;                          /* where replacing begins */
+    struct meeting *list;
     size_t n, room;
 };
 
@@ -68,6 +83,7 @@ struct job {
     uint64_t covering_us;   /* spent on batches that are only for coverage */
     json *ran;              /* the device's last answer, until it is judged */
     struct timed timed[WORKER_MAX_MODULES];
+    struct meet meet;
     json *clocks;
     json *rivals;                   /* those that failed: [{module, verdict, why}…] */
     unsigned rechecks;              /* of a batch that was right in an earlier round */
@@ -123,6 +139,19 @@ void module_drop(struct job *j, size_t module, str verdict, str why);
 json *modules_sizes(const struct job *j, struct buf *blob);
 json *modules_plans(const struct job *j, const json *all);
 json *modules_workspaces(const struct job *j, const json *all); /* the largest of each number */
+
+/* worker_meet.c */
+json *meet_cases(struct worker *w); /* of the round that comes: [{data, seed}…] */
+size_t meet_case(const struct job *j, size_t place); /* of the batch, by its place in the round */
+bool meet_is_first(const struct job *j, size_t place);
+void meet_keep(struct job *j); /* what the last run measured, once it was judged right */
+enum meet_verdict {
+    MEET_FINE,
+    MEET_AGAIN, /* a further round, with new contents */
+    MEET_DRIFT, /* first meetings are slower, by this fraction */
+};
+enum meet_verdict meet_judge(struct job *j, double *slower);
+void meet_clear(struct job *j); /* for another batch */
 
 /* worker_time.c */
 /* A batch's runs, [[case, place of the module]…]. */

@@ -57,6 +57,7 @@ static void job_clear(struct worker *w) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         json_free(all[i]);
     times_release(j);
+    meet_clear(j);
     frame_release(&j->frame);
     memset(j, 0, sizeof *j);
     w->step = STEP_IDLE;
@@ -128,7 +129,7 @@ static void set_place(struct worker *w, size_t at, json *head) {
         return;
     if (json_get_str(shape, "label", &label))
         json_set_str(head, "shape", label);
-    if (json_get_str(json_at(json_get(batch, "cases"), at), "data", &data))
+    if (json_get_str(json_at(json_get(batch, "cases"), meet_case(&w->job, at)), "data", &data))
         json_set_str(head, "data", data);
     json_set_bool(head, "timed", flag(batch, "timed"));
 }
@@ -218,7 +219,7 @@ static void ask_prepare(struct worker *w) {
         if (json_get(shape, keys[i]))
             json_set(head, keys[i], json_copy(json_get(shape, keys[i])));
     json_set(head, "workspaces", modules_workspaces(&w->job, json_get(shape, "plans")));
-    json_set(head, "cases", json_copy(json_get(batch, "cases")));
+    json_set(head, "cases", meet_cases(w));
     json_set_i64(head, "device", w->generation);
     w->job.prepared = true;
     w->job.batch_us = clock_us();
@@ -401,6 +402,7 @@ static void next_batch(struct job *j) {
     j->batch++;
     j->round = 0;
     j->rechecks = 0;
+    meet_clear(j);
     memset(j->tries, 0, sizeof j->tries);
 }
 
@@ -437,12 +439,15 @@ static void got_ran(struct worker *w, struct frame *f) {
 
 static void keep_evidence(struct job *j, const struct frame *f) {
     const json *batch = batch_now(j), *cases = json_get(batch, "cases");
-    for (size_t i = 0; j->round == 0 && i < json_len(cases); i++) {
+    for (size_t i = 0; i < j->meet.nsent; i++) {
+        size_t at = meet_case(j, i);
+        if (j->meet.met[at])
+            continue;
         json *run = json_object();
         const json *worst = json_at(json_get(f->head, "worst"), i);
         const json *rms = json_at(json_get(f->head, "rms"), i);
         json_set(run, "shape", json_copy(json_get(shape_of(j, batch), "label")));
-        json_set(run, "data", json_copy(json_get(json_at(cases, i), "data")));
+        json_set(run, "data", json_copy(json_get(json_at(cases, at), "data")));
         if (worst)
             json_set(run, "worst", json_copy(worst));
         if (rms)
@@ -470,10 +475,33 @@ static void recheck(struct worker *w, const struct frame *f, str why) {
 static void got_wrong(struct worker *w, const struct frame *f, str verdict, str why) {
     struct job *j = &w->job;
     size_t module = order_module_of(j, at_of(f));
-    if (!module && (j->round || j->rechecks))
+    bool again = j->round > 0 && !meet_is_first(j, at_of(f));
+    if (!module && (again || j->rechecks))
         recheck(w, f, why);
     else
         blame(w, module, verdict, why, at_of(f), f->head);
+}
+
+/* All of it is right, and it was timed often enough. */
+static void settle_batch(struct worker *w) {
+    struct job *j = &w->job;
+    double slower = 0;
+    char why[200];
+    switch (meet_judge(j, &slower)) {
+    case MEET_FINE:
+        next_batch(j);
+        break;
+    case MEET_AGAIN:
+        break;
+    case MEET_DRIFT:
+        snprintf(why, sizeof why,
+                 "where it meets a content for the first time it takes %.0f%% longer than where it "
+                 "meets one again, in three rounds: nothing may be kept from launch to launch",
+                 100 * slower);
+        finish(w, str_view(verdict_name(VERDICT_DRIFT)), str_view(why), 0, NULL);
+        return;
+    }
+    job_next(w);
 }
 
 static void got_judged(struct worker *w, const struct frame *f) {
@@ -493,14 +521,16 @@ static void got_judged(struct worker *w, const struct frame *f) {
         return;
     }
     keep_evidence(j, f);
+    meet_keep(j);
     if (timed) {
         times_keep(j);
         j->round++;
         j->loaded = j->loaded && !j->apart; /* the next has its turn */
     }
-    if (!timed || times_suffice(j))
-        next_batch(j);
-    job_next(w);
+    if (!timed || j->meet.further || times_suffice(j))
+        settle_batch(w);
+    else
+        job_next(w);
 }
 
 /* ---- answers ---- */

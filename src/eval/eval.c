@@ -378,9 +378,25 @@ static enum verdict launches_fit(const struct work *w, struct err *why) {
     return v;
 }
 
+/* The PTX as it is read here, then the code that was made of it. What cannot be read may be hiding
+ * something: that comes first. */
+static enum verdict inspect(struct work *w, str cubin, struct err *why) {
+    struct ptx_module *m;
+    struct err hidden = {0};
+    bool read = ptx_parse(w->build.ptx, w->arena, &m, why);
+    enum verdict v = read ? ptx_inspect(w->candidate, m, why) : VERDICT_UNSUPPORTED;
+    w->ptx = read ? m : NULL;
+    if (read && v != VERDICT_ACCEPTED)
+        return v;
+    enum verdict code = inspect_cubin(cubin, w->build.ptx, w->arena, &hidden);
+    if (code == VERDICT_ACCEPTED)
+        return v;
+    *why = hidden;
+    return code;
+}
+
 static void built(void *ctx, const struct build *b) {
     struct work *w = ctx;
-    struct ptx_module *m;
     struct err why = {0};
     if (b->no_compiler) {
         err_set(&why, ERR_ENV, "%.*s", STR_ARG(b->log));
@@ -393,12 +409,7 @@ static void built(void *ctx, const struct build *b) {
         end_with(w, b->verdict, log);
         return;
     }
-    if (!ptx_parse(w->build.ptx, w->arena, &m, &why)) {
-        end_with(w, VERDICT_UNSUPPORTED, str_view(why.text));
-        return;
-    }
-    w->ptx = m;
-    enum verdict v = ptx_inspect(w->candidate, m, &why);
+    enum verdict v = inspect(w, b->cubin, &why);
     if (v == VERDICT_ACCEPTED)
         v = launches_fit(w, &why);
     if (v == VERDICT_ACCEPTED)

@@ -170,12 +170,11 @@ struct walk {
     size_t *todo, ntodo;
 };
 
-static void want(struct walk *w, str name) {
-    for (size_t i = 0; i < w->m->nentries; i++)
-        if (!w->seen[i] && str_eq(w->m->entries[i].name, name)) {
-            w->seen[i] = true;
-            w->todo[w->ntodo++] = i;
-        }
+static void want(struct walk *w, size_t entry) {
+    if (w->seen[entry])
+        return;
+    w->seen[entry] = true;
+    w->todo[w->ntodo++] = entry;
 }
 
 static void count_instr(struct walk *w, const struct ptx_instr *in) {
@@ -185,8 +184,8 @@ static void count_instr(struct walk *w, const struct ptx_instr *in) {
     if (is_named(in, g))
         count_form(w->out, g, form_of(in, g, w->a));
     for (size_t i = 0; str_is(in->op, "call") && i < in->nops; i++)
-        if (in->ops[i].kind == PTX_OP_SYMBOL)
-            want(w, in->ops[i].name);
+        if (in->ops[i].symbol == PTX_SYM_FUNCTION && w->m->functions[in->ops[i].index].entry >= 0)
+            want(w, (size_t)w->m->functions[in->ops[i].index].entry);
 }
 
 void census_take(const struct ptx_module *m, const struct ptx_entry *kernel, struct arena *a,
@@ -195,7 +194,7 @@ void census_take(const struct ptx_module *m, const struct ptx_entry *kernel, str
     struct walk w = {.m = m, .a = a, .out = out};
     w.seen = arena_array(a, bool, m->nentries);
     w.todo = arena_array(a, size_t, m->nentries);
-    want(&w, kernel->name);
+    want(&w, (size_t)(kernel - m->entries));
     while (w.ntodo) {
         const struct ptx_entry *e = &m->entries[w.todo[--w.ntodo]];
         for (size_t i = 0; i < e->ninstrs; i++)

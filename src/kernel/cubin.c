@@ -7,6 +7,14 @@
  *   .text.NAME         older files keep the registers in the top byte of sh_info
  *   .nv.shared.NAME    its size is the static shared memory; where .nv.shared.reserved.0 exists
  *                      (sm_90 on) the first 1,024 bytes belong to the system
+ *   .nv.global         memory of the module that starts as zeros; .nv.global.init with its initial
+ *                      values. Both have the flags SHF_ALLOC and SHF_WRITE, and so has every other
+ *                      section of such memory; .nv.shared.NAME and .nv.local.NAME have them too
+ *   .nv.constant3      the constants of the source
+ *   .rela.text.NAME    relocations of code; sh_info is the section they apply to
+ *
+ * Addresses of variables usually reach code through .nv.constant4, which has a slot for each of
+ * them, used or not.
  *
  * Checked against ptxas -v of CUDA 13.0 for sm_80 and sm_90a. */
 #include "kernel/cubin.h"
@@ -23,6 +31,7 @@
 #define EIATTR_REGCOUNT    0x2f
 #define SYSTEM_SHARED      1024
 #define CUBIN_MAX_KERNELS  4096
+#define CUBIN_MAX_VARS     4096
 
 struct cubin {
     str bytes;
@@ -194,6 +203,102 @@ bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *
             kernel_read(&c, (uint32_t)i, name, &(*out)[(*n)++]);
         }
     return true;
+}
+
+/* ---- memory of the module ---- */
+
+static bool is_module_memory(const struct cubin *c, const Elf64_Shdr *s) {
+    str name = table_string(c->section_names, s->sh_name);
+    bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_size > 0;
+    bool writable = (s->sh_flags & SHF_WRITE) && !str_starts(name, S(".nv.shared.")) &&
+                    !str_starts(name, S(".nv.local."));
+    return loaded && (writable || str_is(name, ".nv.constant3"));
+}
+
+static bool relocation_names(str entries, uint64_t size, uint32_t symbol) {
+    for (size_t at = 0; size >= sizeof(Elf64_Rel) && entries.n - at >= size; at += (size_t)size) {
+        Elf64_Rel r; /* an Elf64_Rela begins with the same */
+        memcpy(&r, entries.p + at, sizeof r);
+        if (ELF64_R_SYM(r.r_info) == symbol)
+            return true;
+    }
+    return false;
+}
+
+static bool used_by_code(const struct cubin *c, uint32_t symbol) {
+    Elf64_Shdr s, of;
+    str entries;
+    for (size_t i = 0; section(c, i, &s); i++)
+        if ((s.sh_type == SHT_REL || s.sh_type == SHT_RELA) && section(c, s.sh_info, &of) &&
+            (of.sh_flags & SHF_EXECINSTR) && section_bytes(c, &s, &entries) &&
+            relocation_names(entries, s.sh_entsize, symbol))
+            return true;
+    return false;
+}
+
+static bool variable_read(const struct cubin *c, const Elf64_Shdr *s, uint32_t index,
+                          const Elf64_Sym *sym, struct cubin_variable *out) {
+    str bytes = {0};
+    if (sym->st_value > s->sh_size || sym->st_size > s->sh_size - sym->st_value)
+        return false;
+    if (s->sh_type != SHT_NOBITS && !section_bytes(c, s, &bytes))
+        return false;
+    *out = (struct cubin_variable){.name = table_string(c->symbol_names, sym->st_name),
+                                   .size = (size_t)sym->st_size,
+                                   .writable = (s->sh_flags & SHF_WRITE) != 0,
+                                   .used_by_code = used_by_code(c, index)};
+    if (bytes.n)
+        out->init = (const uint8_t *)bytes.p + sym->st_value;
+    return true;
+}
+
+/* The variables of one section, or of none (SHN_COMMON); counted where out is NULL. */
+static bool section_variables(const struct cubin *c, size_t section_index, const Elf64_Shdr *s,
+                              struct cubin_variable *out, size_t *n) {
+    Elf64_Sym sym;
+    uint64_t claimed = 0;
+    for (size_t i = 0; symbol(c, i, &sym); i++) {
+        if (sym.st_shndx != section_index || ELF64_ST_TYPE(sym.st_info) == STT_SECTION)
+            continue;
+        claimed += sym.st_size;
+        if (out && !variable_read(c, s, (uint32_t)i, &sym, &out[*n]))
+            return false;
+        ++*n;
+    }
+    if (claimed == 0 && s->sh_size > 0) {
+        if (out)
+            out[*n] = (struct cubin_variable){.size = (size_t)s->sh_size,
+                                              .writable = (s->sh_flags & SHF_WRITE) != 0};
+        ++*n;
+    }
+    return true;
+}
+
+static bool all_variables(const struct cubin *c, struct cubin_variable *out, size_t *n) {
+    Elf64_Shdr s;
+    const Elf64_Shdr common = {.sh_type = SHT_NOBITS, .sh_flags = SHF_WRITE, .sh_size = UINT64_MAX};
+    Elf64_Sym sym;
+    bool has_common = false;
+    *n = 0;
+    for (size_t i = 0; section(c, i, &s); i++)
+        if (is_module_memory(c, &s) && !section_variables(c, i, &s, out, n))
+            return false;
+    for (size_t i = 0; symbol(c, i, &sym); i++)
+        has_common |= sym.st_shndx == SHN_COMMON;
+    return !has_common || section_variables(c, SHN_COMMON, &common, out, n);
+}
+
+bool cubin_variables(str cubin, struct arena *a, struct cubin_variable **out, size_t *n,
+                     struct err *err) {
+    struct cubin c = {.bytes = cubin};
+    if (!cubin_open(&c))
+        return err_set(err, ERR_ENV, "cubin: %s", c.why);
+    all_variables(&c, NULL, n);
+    if (*n > CUBIN_MAX_VARS)
+        return err_set(err, ERR_ENV, "cubin: %zu variables", *n);
+    *out = arena_array(a, struct cubin_variable, *n);
+    return all_variables(&c, *out, n) ||
+           err_set(err, ERR_ENV, "cubin: a variable lies outside its section");
 }
 
 struct occupancy launch_occupancy(const struct gpu *g, const struct kernel_facts *f,

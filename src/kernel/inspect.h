@@ -13,6 +13,15 @@ enum verdict ptx_inspect(const struct candidate *c, const struct ptx_module *m, 
 /* The part of it that is about memory at module scope, on its own. ACCEPTED or FORBIDDEN. */
 enum verdict inspect_memory(const struct candidate *c, const struct ptx_module *m, struct err *why);
 
+/* The same of the compiled code, by the cubin's own account of its memory: whatever the PTX was
+ * taken to say, a variable that outlives a launch is a library's table or has no user. ptx is the
+ * text that the cubin was made from. ACCEPTED, FORBIDDEN, or UNSUPPORTED for a file that cannot be
+ * read. */
+enum verdict inspect_cubin(str cubin, str ptx, struct arena *a, struct err *why);
+
+/* One of the tables that the compiler's own mathematics brings along: by name, size and content. */
+bool library_table(str name, const uint8_t *init, size_t size);
+
 /* Where a launch's arguments are on the device; arrays by the plan's references, NULL where it has
  * none. A map is the CUtensorMap that the driver encoded. */
 struct launch_memory {

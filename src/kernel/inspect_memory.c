@@ -4,8 +4,8 @@
  * does not say which of it is constant, and on a GPU even .const memory has an address that a store
  * could go to. So:
  *
- * 1. A .global variable of the candidate's own may be read by a load that names it, and nothing
- *    else. Variables that no instruction names (CuTe has such constants) are harmless.
+ * 1. No instruction names a .global variable of the candidate's own. Those that nothing names (CuTe
+ *    has such constants) are harmless. inspect_cubin.c holds the compiled code to the same.
  * 2. .const variables, and the tables that the compiler's own mathematics brings along, may be
  *    indexed: their address may go into registers, but from there only into the address of a load.
  *    A register that holds one holds nothing else; it may be moved, offset by a number,
@@ -21,27 +21,8 @@
 
 #define FLOW_ROUNDS 64 /* code that needs more is not a compiler's */
 
-/* What sin, cos and tan reduce large arguments with, as libdevice brings it along. */
-static const struct {
-    const char *name;
-    size_t size;
-} library_tables[] = {
-    {"__cudart_i2opi_f", 24},
-    {"__cudart_i2opi_d", 144},
-    {"__cudart_sin_cos_coeffs", 128},
-};
-
-static bool is_library_table(const struct ptx_var *v) {
-    bool named = false, given = false;
-    for (size_t i = 0; i < sizeof library_tables / sizeof *library_tables; i++)
-        named |= str_is(v->name, library_tables[i].name) && v->size == library_tables[i].size;
-    for (size_t i = 0; v->init && i < v->size; i++)
-        given |= v->init[i] != 0;
-    return named && given;
-}
-
 static bool is_table(const struct ptx_var *v) {
-    return v->space == PTX_CONST || is_library_table(v);
+    return v->space == PTX_CONST || library_table(v->name, v->init, v->size);
 }
 
 /* ---- what an operand refers to ---- */
@@ -53,13 +34,11 @@ struct flow {
     bool changed;
 };
 
-static const struct ptx_var *var_named(const struct flow *f, str name) {
-    const struct ptx_var *found = NULL;
-    for (size_t i = 0; i < f->e->nvars && !found; i++) /* they hide those of the module */
-        found = str_eq(f->e->vars[i].name, name) ? &f->e->vars[i] : NULL;
-    for (size_t i = 0; i < f->m->nvars && !found; i++)
-        found = str_eq(f->m->vars[i].name, name) ? &f->m->vars[i] : NULL;
-    return found && (found->space == PTX_CONST || found->space == PTX_GLOBAL) ? found : NULL;
+static const struct ptx_var *var_named(const struct flow *f, const struct ptx_operand *op) {
+    const struct ptx_var *v = op->symbol == PTX_SYM_VAR          ? &f->e->vars[op->index]
+                              : op->symbol == PTX_SYM_MODULE_VAR ? &f->m->vars[op->index]
+                                                                 : NULL;
+    return v && (v->space == PTX_CONST || v->space == PTX_GLOBAL) ? v : NULL;
 }
 
 static const struct ptx_var *held(const struct flow *f, uint32_t reg) {
@@ -72,21 +51,25 @@ static const struct ptx_var *reached(const struct flow *f, const struct ptx_oper
     case PTX_OP_REG:
         return held(f, op->reg);
     case PTX_OP_ADDRESS:
-        return op->base_is_reg ? held(f, op->reg) : var_named(f, op->name);
+        return op->base_is_reg ? held(f, op->reg) : var_named(f, op);
     case PTX_OP_SYMBOL:
-        return op->label < 0 ? var_named(f, op->name) : NULL;
+        return var_named(f, op);
     default:
         return NULL;
     }
 }
 
-/* With its elements, which do not nest: the first that is a table, or that is not. */
+/* With its elements, which the parser nests at most four deep: the first that is a table, or that
+ * is not. */
 static const struct ptx_var *reached_any(const struct flow *f, const struct ptx_operand *op,
                                          bool table) {
     const struct ptx_var *v = reached(f, op);
-    for (size_t i = 0; i < op->nelem && !(v && is_table(v) == table); i++)
-        v = reached(f, &op->elem[i]);
-    return v && is_table(v) == table ? v : NULL;
+    if (v && is_table(v) == table)
+        return v;
+    v = NULL;
+    for (size_t i = 0; i < op->nelem && !v; i++)
+        v = reached_any(f, &op->elem[i], table);
+    return v;
 }
 
 static const struct ptx_var *instr_reaches(const struct flow *f, const struct ptx_instr *in,
@@ -191,10 +174,10 @@ static enum verdict refuse_table(const struct candidate *c, const struct flow *f
 static enum verdict inspect_instr(const struct candidate *c, const struct flow *f,
                                   const struct ptx_instr *in, struct err *why) {
     const struct ptx_var *own = instr_reaches(f, in, false), *tab = instr_reaches(f, in, true);
-    if ((!own && !tab) || is_load(f, in))
-        return VERDICT_ACCEPTED;
     if (own)
         return refuse_own(c, f, in, own, why);
+    if (!tab || is_load(f, in))
+        return VERDICT_ACCEPTED;
     if (compares_addresses(f, in) || (in->ops[0].kind == PTX_OP_REG && makes_address(f, in)))
         return VERDICT_ACCEPTED;
     return refuse_table(c, f, in, tab, why);

@@ -2,32 +2,40 @@
 #include "ptx/parser.h"
 
 struct scope {
-    size_t names, visible, refs; /* how many there were when it opened */
+    size_t names, refs; /* how many there were when it opened */
 };
 
-/* A symbol operand that may turn out to be a label; operands stay where they are in the arena. */
+/* A name that must turn out to be a label; operands stay where they are in the arena. */
 struct ref {
     struct ptx_operand *op;
+    uint32_t line;
 };
+
+#define UNRESOLVED UINT32_MAX
 
 struct body {
     struct parser *p;
     struct ptx_entry *e;
-    struct names names;
     struct list regs, vars, instrs, labels, refs;
-    struct list visible; /* uint32_t: labels of the scopes that are open */
     struct scope scopes[PTX_MAX_SCOPES];
     size_t depth;
     uint32_t src_line, src_file, home_file; /* home: the file the function itself is in */
 };
 
+static size_t scope_begin(const struct body *b) {
+    return b->scopes[b->depth - 1].names;
+}
+
 static bool add_registers(struct body *b, enum ptx_type t, str name, uint32_t count) {
     uint32_t n = count ? count : 1;
     if (b->regs.n + n > PTX_MAX_REGISTERS)
         return lex_fail(&b->p->lex, "too many registers");
-    names_add(&b->names, (struct name){.text = arena_str(b->p->arena, name),
-                                       .first = (uint32_t)b->regs.n,
-                                       .count = count});
+    struct name new = {.text = arena_str(b->p->arena, name),
+                       .kind = PTX_SYM_REG,
+                       .index = (uint32_t)b->regs.n,
+                       .count = count};
+    if (!names_add(&b->p->names, scope_begin(b), new))
+        return lex_fail(&b->p->lex, "a name is declared twice");
     for (uint32_t i = 0; i < n; i++)
         *(enum ptx_type *)list_add(&b->regs, sizeof t) = t;
     return true;
@@ -51,22 +59,32 @@ static bool parse_registers(struct body *b) {
     return lex_need(l, ';');
 }
 
+/* Each call site declares its own `param0` in a block of its own. Where the earlier block has ended
+ * they are never alive at the same time, and one variable that is large enough stands for both. */
+static size_t ended_param(const struct body *b, const struct ptx_var *v) {
+    const struct ptx_var *vars = b->vars.p;
+    uint32_t index;
+    const struct name *open = names_find(&b->p->names, v->name, &index);
+    size_t i = v->space == PTX_PARAM && !(open && open->kind == PTX_SYM_VAR) ? 0 : b->vars.n;
+    while (i < b->vars.n && !(vars[i].space == PTX_PARAM && str_eq(vars[i].name, v->name)))
+        i++;
+    return i;
+}
+
 static bool parse_variables(struct body *b, enum ptx_space space) {
     struct ptx_var v;
     if (!parse_variable(b->p, space, false, &v) || !lex_need(&b->p->lex, ';'))
         return false;
-    /* Each call site declares its own `param0` in a block of its own; they are never alive at the
-     * same time, so one variable that is large enough for all of them stands for them. */
-    struct ptx_var *vars = b->vars.p;
-    for (size_t i = 0; i < b->vars.n; i++)
-        if (str_eq(vars[i].name, v.name)) {
-            if (space != PTX_PARAM || vars[i].space != PTX_PARAM)
-                return lex_fail(&b->p->lex, "a variable is declared twice");
-            vars[i].size = v.size > vars[i].size ? v.size : vars[i].size;
-            vars[i].align = v.align > vars[i].align ? v.align : vars[i].align;
-            return true;
-        }
-    *(struct ptx_var *)list_add(&b->vars, sizeof v) = v;
+    size_t at = ended_param(b, &v);
+    if (!declare(b->p, scope_begin(b), PTX_SYM_VAR, v.name, at))
+        return false;
+    if (at == b->vars.n) {
+        *(struct ptx_var *)list_add(&b->vars, sizeof v) = v;
+        return true;
+    }
+    struct ptx_var *old = (struct ptx_var *)b->vars.p + at;
+    old->size = v.size > old->size ? v.size : old->size;
+    old->align = v.align > old->align ? v.align : old->align;
     return true;
 }
 
@@ -158,11 +176,14 @@ static bool parse_named(struct body *b, struct ptx_operand *out) {
     str name = lex_name(l);
     if (!name.n)
         return lex_fail(l, "expected an operand");
-    if (names_find(&b->names, name, &out->reg)) {
+    uint32_t index;
+    const struct name *known = names_find(&b->p->names, name, &index);
+    if (known && known->kind == PTX_SYM_REG) {
         out->kind = PTX_OP_REG;
+        out->reg = index;
         return true;
     }
-    if (name.p[0] == '%') {
+    if (!known && name.p[0] == '%') {
         str part = lex_dotted(l);
         out->kind = PTX_OP_SPECIAL;
         out->name = arena_str(b->p->arena,
@@ -171,6 +192,10 @@ static bool parse_named(struct body *b, struct ptx_operand *out) {
     }
     out->kind = PTX_OP_SYMBOL;
     out->name = arena_str(b->p->arena, name);
+    /* A label waits for the end of its scope: one of the same name that comes later in an inner
+     * scope hides the one that was met already. */
+    out->symbol = is_word_of_language(name) ? PTX_SYM_WORD : known ? known->kind : PTX_SYM_LABEL;
+    out->index = out->symbol == PTX_SYM_LABEL ? UNRESOLVED : known ? index : 0;
     return true;
 }
 
@@ -205,7 +230,7 @@ static bool parse_address(struct body *b, struct ptx_operand *out, unsigned dept
 
 static bool parse_atom(struct body *b, struct ptx_operand *out, unsigned depth) {
     struct lexer *l = &b->p->lex;
-    *out = (struct ptx_operand){.label = -1};
+    *out = (struct ptx_operand){0};
     if (depth > 4)
         return lex_fail(l, "operands are nested too deeply");
     char c = lex_peek(l);
@@ -241,16 +266,16 @@ static bool parse_operand(struct body *b, struct ptx_operand *out, unsigned dept
     }
     struct ptx_operand *pair = arena_array(b->p->arena, struct ptx_operand, 2);
     pair[0] = first;
-    *out = (struct ptx_operand){.kind = PTX_OP_VECTOR, .elem = pair, .nelem = 2, .label = -1};
+    *out = (struct ptx_operand){.kind = PTX_OP_VECTOR, .elem = pair, .nelem = 2};
     return parse_atom(b, &pair[1], depth);
 }
 
 static void note_refs(struct body *b, struct ptx_operand *ops, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        if (ops[i].kind == PTX_OP_SYMBOL)
-            ((struct ref *)list_add(&b->refs, sizeof(struct ref)))->op = &ops[i];
-        else if (ops[i].kind == PTX_OP_VECTOR)
-            note_refs(b, ops[i].elem, ops[i].nelem); /* at most 4 deep: parse_atom */
+        if (ops[i].symbol == PTX_SYM_LABEL)
+            *(struct ref *)list_add(&b->refs, sizeof(struct ref)) =
+                (struct ref){&ops[i], b->p->lex.line};
+        note_refs(b, ops[i].elem, ops[i].nelem); /* at most 4 deep: parse_atom */
     }
 }
 
@@ -260,8 +285,8 @@ static bool parse_guard(struct body *b, struct ptx_instr *in) {
         return true;
     in->guard_negated = lex_take(&b->p->lex, '!');
     uint32_t reg;
-    str name = lex_name(&b->p->lex);
-    if (!names_find(&b->names, name, &reg) || ((enum ptx_type *)b->regs.p)[reg] != PTX_PRED)
+    const struct name *n = names_find(&b->p->names, lex_name(&b->p->lex), &reg);
+    if (!n || n->kind != PTX_SYM_REG || ((enum ptx_type *)b->regs.p)[reg] != PTX_PRED)
         return lex_fail(&b->p->lex, "a guard must be a predicate register");
     in->guard = (int32_t)reg;
     return true;
@@ -318,30 +343,30 @@ static bool parse_instr(struct body *b) {
 static bool open_scope(struct body *b) {
     if (b->depth == PTX_MAX_SCOPES)
         return lex_fail(&b->p->lex, "blocks are nested too deeply");
-    b->scopes[b->depth++] =
-        (struct scope){.names = b->names.n, .visible = b->visible.n, .refs = b->refs.n};
+    b->scopes[b->depth++] = (struct scope){.names = b->p->names.n, .refs = b->refs.n};
     return true;
 }
 
-/* Symbols met in the scope find its labels, forwards and backwards; what is left may be a label of
- * the scope around it, or no label at all. */
-static void close_scope(struct body *b) {
+/* Names met in the scope find its labels, forwards and backwards; what is left must be a label of
+ * the scope around it. */
+static bool close_scope(struct body *b) {
     struct scope s = b->scopes[--b->depth];
-    struct ptx_label *labels = b->labels.p;
-    const uint32_t *visible = b->visible.p;
     struct ref *refs = b->refs.p;
     size_t kept = s.refs;
     for (size_t r = s.refs; r < b->refs.n; r++) {
-        struct ptx_operand *op = refs[r].op;
-        for (size_t i = s.visible; i < b->visible.n && op->label < 0; i++)
-            if (str_eq(labels[visible[i]].name, op->name))
-                op->label = (int32_t)visible[i];
-        if (op->label < 0)
+        const struct name *n = names_find_label(&b->p->names, s.names, refs[r].op->name);
+        if (n)
+            refs[r].op->index = n->index;
+        else
             refs[kept++] = refs[r];
     }
     b->refs.n = kept;
-    b->visible.n = s.visible;
-    names_drop(&b->names, s.names);
+    names_drop(&b->p->names, s.names);
+    if (b->depth > 0 || kept == 0)
+        return true;
+    str name = str_cut(refs[0].op->name, 0, 100);
+    return err_set(b->p->lex.err, ERR_INPUT, "PTX line %u: '%.*s' names nothing that is declared",
+                   refs[0].line, STR_ARG(name));
 }
 
 static bool parse_statement(struct body *b) {
@@ -353,23 +378,36 @@ static bool parse_statement(struct body *b) {
     str name = lex_name(l);
     if (name.n && lex_peek(l) == ':') {
         l->at++;
-        *(uint32_t *)list_add(&b->visible, sizeof(uint32_t)) = (uint32_t)b->labels.n;
-        struct ptx_label *label = list_add(&b->labels, sizeof *label);
-        *label = (struct ptx_label){arena_str(b->p->arena, name), b->instrs.n};
+        name = arena_str(b->p->arena, name);
+        if (!declare(b->p, scope_begin(b), PTX_SYM_LABEL, name, b->labels.n))
+            return false;
+        *(struct ptx_label *)list_add(&b->labels, sizeof(struct ptx_label)) =
+            (struct ptx_label){name, b->instrs.n};
         return true;
     }
     *l = before;
     return parse_instr(b);
 }
 
+/* Parameters are in the scope of the body, and its own declarations may not repeat them. */
+static bool declare_params(struct body *b) {
+    bool ok = true;
+    for (size_t i = 0; i < b->e->nparams && ok; i++)
+        ok = declare(b->p, scope_begin(b), PTX_SYM_PARAM, b->e->params[i].name, i);
+    for (size_t i = 0; i < b->e->nrets && ok; i++)
+        ok = declare(b->p, scope_begin(b), PTX_SYM_RET, b->e->rets[i].name, i);
+    return ok;
+}
+
 static bool parse_statements(struct body *b) {
     struct lexer *l = &b->p->lex;
-    if (!lex_need(l, '{') || !open_scope(b))
+    if (!lex_need(l, '{') || !open_scope(b) || !declare_params(b))
         return false;
     while (b->depth > 0) {
-        if (lex_take(l, '}'))
-            close_scope(b);
-        else if (lex_take(l, '{')) {
+        if (lex_take(l, '}')) {
+            if (!close_scope(b))
+                return false;
+        } else if (lex_take(l, '{')) {
             if (!open_scope(b))
                 return false;
         } else if (lex_peek(l) == 0) {
@@ -383,15 +421,12 @@ static bool parse_statements(struct body *b) {
 
 bool parse_body(struct parser *p, struct ptx_entry *e) {
     struct body b = {.p = p, .e = e};
-    names_init(&b.names);
     bool ok = parse_statements(&b);
     struct arena *a = p->arena;
     e->regs = list_finish(&b.regs, sizeof(enum ptx_type), a, &e->nregs);
     e->vars = list_finish(&b.vars, sizeof(struct ptx_var), a, &e->nvars);
     e->instrs = list_finish(&b.instrs, sizeof(struct ptx_instr), a, &e->ninstrs);
     e->labels = list_finish(&b.labels, sizeof(struct ptx_label), a, &e->nlabels);
-    names_release(&b.names);
     mem_free(b.refs.p);
-    mem_free(b.visible.p);
     return ok;
 }

@@ -20,6 +20,17 @@ void *list_finish(struct list *l, size_t size, struct arena *a, size_t *n) {
     return out;
 }
 
+bool is_word_of_language(str name) {
+    return str_is(name, "_") || str_is(name, "WARP_SZ");
+}
+
+bool declare(struct parser *p, size_t scope, enum ptx_symbol kind, str name, size_t index) {
+    struct name n = {.text = name, .kind = kind, .index = (uint32_t)index};
+    if (is_word_of_language(name))
+        return lex_fail(&p->lex, "a word of PTX is declared as a name");
+    return names_add(&p->names, scope, n) || lex_fail(&p->lex, "a name is declared twice");
+}
+
 bool parse_skip(struct parser *p, char until) {
     struct lexer *l = &p->lex;
     size_t depth = 0;
@@ -86,6 +97,32 @@ static bool parse_tuning(struct parser *p, struct ptx_entry *e) {
     return true;
 }
 
+/* The function of this name: declared before, or from here on. */
+static bool declare_function(struct parser *p, str name, size_t *out) {
+    uint32_t index;
+    const struct name *known = names_find(&p->names, name, &index);
+    if (known && known->kind == PTX_SYM_FUNCTION) {
+        *out = index;
+        return true;
+    }
+    *out = p->functions.n;
+    if (!declare(p, 0, PTX_SYM_FUNCTION, name, *out))
+        return false;
+    *(struct ptx_function *)list_add(&p->functions, sizeof(struct ptx_function)) =
+        (struct ptx_function){name, -1};
+    return true;
+}
+
+static bool define_function(struct parser *p, size_t function, struct ptx_entry *e) {
+    if (((struct ptx_function *)p->functions.p)[function].entry >= 0)
+        return lex_fail(&p->lex, "a function is defined twice");
+    if (!parse_body(p, e))
+        return false;
+    ((struct ptx_function *)p->functions.p)[function].entry = (int32_t)p->entries.n;
+    *(struct ptx_entry *)list_add(&p->entries, sizeof *e) = *e;
+    return true;
+}
+
 static bool parse_function(struct parser *p, bool kernel) {
     struct lexer *l = &p->lex;
     struct ptx_entry e = {.is_kernel = kernel};
@@ -97,16 +134,10 @@ static bool parse_function(struct parser *p, bool kernel) {
     e.name = arena_str(p->arena, name);
     if (lex_peek(l) == '(' && !parse_params(p, &e.params, &e.nparams))
         return false;
-    if (!parse_tuning(p, &e))
+    size_t function;
+    if (!parse_tuning(p, &e) || !declare_function(p, e.name, &function))
         return false;
-    if (lex_take(l, ';')) {
-        *(str *)list_add(&p->externs, sizeof(str)) = e.name;
-        return true;
-    }
-    if (!parse_body(p, &e))
-        return false;
-    *(struct ptx_entry *)list_add(&p->entries, sizeof e) = e;
-    return true;
+    return lex_take(l, ';') || define_function(p, function, &e);
 }
 
 static bool parse_file(struct parser *p) {
@@ -149,6 +180,8 @@ static bool parse_module_variable(struct parser *p, str word, bool external, boo
         return true;
     struct ptx_var v;
     if (!parse_variable(p, space, external, &v) || !lex_need(&p->lex, ';'))
+        return false;
+    if (!declare(p, 0, PTX_SYM_MODULE_VAR, v.name, p->vars.n))
         return false;
     *(struct ptx_var *)list_add(&p->vars, sizeof v) = v;
     return true;
@@ -204,12 +237,11 @@ static bool parse_toplevel(struct parser *p) {
 }
 
 /* A function declared and then defined is not external. */
-static void drop_defined(struct ptx_module *m) {
-    size_t n = 0;
-    for (size_t i = 0; i < m->nexterns; i++)
-        if (!ptx_find_entry(m, m->externs[i]))
-            m->externs[n++] = m->externs[i];
-    m->nexterns = n;
+static void find_externs(struct ptx_module *m, struct arena *a) {
+    m->externs = arena_array(a, str, m->nfunctions);
+    for (size_t i = 0; i < m->nfunctions; i++)
+        if (m->functions[i].entry < 0)
+            m->externs[m->nexterns++] = m->functions[i].name;
 }
 
 bool ptx_parse(str text, struct arena *a, struct ptx_module **out, struct err *err) {
@@ -218,6 +250,7 @@ bool ptx_parse(str text, struct arena *a, struct ptx_module **out, struct err *e
     struct ptx_module *m = arena_new_of(a, struct ptx_module);
     struct parser p = {.lex = {.text = text, .line = 1, .err = err}, .arena = a, .module = m};
     bool ok = true;
+    names_init(&p.names);
     while (ok && lex_peek(&p.lex) != 0)
         ok = lex_take(&p.lex, ';') || parse_toplevel(&p);
     if (ok && p.lex.at < text.n)
@@ -226,9 +259,10 @@ bool ptx_parse(str text, struct arena *a, struct ptx_module **out, struct err *e
         ok = lex_fail(&p.lex, "no .version: this is not PTX");
     m->entries = list_finish(&p.entries, sizeof(struct ptx_entry), a, &m->nentries);
     m->vars = list_finish(&p.vars, sizeof(struct ptx_var), a, &m->nvars);
-    m->externs = list_finish(&p.externs, sizeof(str), a, &m->nexterns);
+    m->functions = list_finish(&p.functions, sizeof(struct ptx_function), a, &m->nfunctions);
     m->files = list_finish(&p.files, sizeof(str), a, &m->nfiles);
-    drop_defined(m);
+    names_release(&p.names);
+    find_externs(m, a);
     *out = m;
     return ok;
 }

@@ -20,11 +20,16 @@ struct parser {
     struct lexer lex;
     struct arena *arena;
     struct ptx_module *module;
-    struct list entries, vars, externs, files;
+    struct list entries, vars, functions, files;
+    struct names names; /* of the module, and of the function that is being read */
 };
 
 void *list_add(struct list *l, size_t size);                                /* a zeroed element */
 void *list_finish(struct list *l, size_t size, struct arena *a, size_t *n); /* releases the list */
+
+bool is_word_of_language(str name); /* `_`, WARP_SZ: never a name */
+/* An error when the scope that begins at `scope` has the name already, or it is a word of PTX. */
+bool declare(struct parser *p, size_t scope, enum ptx_symbol kind, str name, size_t index);
 
 bool ptx_type_named(str name, enum ptx_type *out);
 bool parse_type(struct parser *p, enum ptx_type *out);

@@ -64,10 +64,26 @@ struct ptx_var {
     const uint8_t *init; /* size bytes, or NULL */
 };
 
+/* What a name stands for at the place where it is used: the innermost scope that is open there and
+ * has declared it by then decides; labels are also found when they come later in their scope.
+ * Users go by this and never look a name up again, because the same name may stand for something
+ * else elsewhere. */
+enum ptx_symbol {
+    PTX_SYM_NONE,       /* the operand is not a name */
+    PTX_SYM_WORD,       /* a word of the language: `_`, WARP_SZ */
+    PTX_SYM_REG,        /* only while parsing: such operands are PTX_OP_REG */
+    PTX_SYM_LABEL,      /* index into labels of the entry */
+    PTX_SYM_VAR,        /* index into vars of the entry */
+    PTX_SYM_PARAM,      /* index into params of the entry */
+    PTX_SYM_RET,        /* index into rets of the entry */
+    PTX_SYM_MODULE_VAR, /* index into vars of the module */
+    PTX_SYM_FUNCTION,   /* index into functions of the module */
+};
+
 enum ptx_operand_kind {
     PTX_OP_REG,     /* index into regs */
     PTX_OP_IMM,     /* bits: integers sign-extended, floats as their bits in `fbits` type */
-    PTX_OP_SYMBOL,  /* variable, parameter or label by name */
+    PTX_OP_SYMBOL,  /* a name that `symbol` and `index` say the meaning of */
     PTX_OP_SPECIAL, /* %tid.x, %laneid, … by name */
     PTX_OP_ADDRESS, /* [base + offset]; base is a register or a symbol */
     PTX_OP_VECTOR,  /* {a, b, …} */
@@ -78,12 +94,13 @@ struct ptx_operand {
     bool negated; /* !%p */
     uint64_t imm;
     enum ptx_type imm_type; /* PTX_F32 for 0f…, PTX_F64 for 0d…, PTX_S64 for integers */
-    str name;
+    str name;               /* as written, for messages */
+    enum ptx_symbol symbol; /* SYMBOL, and ADDRESS whose base is one */
+    uint32_t index;
     int64_t offset;
     bool base_is_reg;
-    struct ptx_operand *elem; /* VECTOR; PTX "_" is a SYMBOL named "_" */
+    struct ptx_operand *elem; /* VECTOR */
     size_t nelem;
-    int32_t label; /* SYMBOL: index into labels when it names one, otherwise -1 */
 };
 /* Also VECTORs: a pair of destinations `%r1|%p1`, and the lists `(…)` of a call. What follows the
  * base in `[base, {x, y}]` is the ADDRESS's elem. `.branchtargets` is an instruction of that name.
@@ -127,12 +144,19 @@ struct ptx_entry {
     size_t nrets;
 };
 
+struct ptx_function {
+    str name;
+    int32_t entry; /* index into entries; -1: declared only */
+};
+
 struct ptx_module {
     str version, target; /* "9.0", "sm_90a" */
     struct ptx_entry *entries;
     size_t nentries;
     struct ptx_var *vars;
     size_t nvars;
+    struct ptx_function *functions; /* all that are declared or defined, kernels too */
+    size_t nfunctions;
     str *externs; /* functions declared but not defined: vprintf, malloc, … */
     size_t nexterns;
     str *files; /* by .file number; empty where unused */

@@ -186,60 +186,64 @@ static bool var_symbol(struct decoder *d, const struct ptx_var *v, size_t *at, s
     return true;
 }
 
-static bool param_symbol(const struct ptx_param *params, size_t n, const size_t *at, str name,
-                         bool kernel, struct symbol *out) {
+/* A kernel's parameters lie one after the other, a function's where its caller put them. */
+static void param_symbol(const struct ptx_param *params, size_t i, const size_t *at,
+                         struct symbol *out) {
     size_t end = 0;
-    for (size_t i = 0; i < n; i++) {
-        end = (end + params[i].align - 1) & ~(params[i].align - 1);
-        if (str_eq(params[i].name, name)) {
-            *out = (struct symbol){kernel ? PTX_PARAM : PTX_LOCAL, kernel ? end : at[i],
-                                   params[i].size, false};
-            return true;
-        }
-        end += params[i].size;
+    for (size_t k = 0; k <= i; k++) {
+        end = (end + params[k].align - 1) & ~(params[k].align - 1);
+        end += k < i ? params[k].size : 0;
     }
-    return false;
+    *out = (struct symbol){at ? PTX_LOCAL : PTX_PARAM, at ? at[i] : end, params[i].size, false};
 }
 
-bool decode_symbol(struct decoder *d, str name, struct symbol *out) {
+bool decode_symbol(struct decoder *d, const struct ptx_operand *op, struct symbol *out) {
     struct frame *fr = d->frame;
     const struct ptx_entry *f = fr->f;
-    for (size_t i = 0; i < f->nvars; i++)
-        if (str_eq(f->vars[i].name, name))
-            return var_symbol(d, &f->vars[i], &fr->var_at[i], out);
-    if (param_symbol(f->params, f->nparams, fr->param_at, name, f->is_kernel, out) ||
-        param_symbol(f->rets, f->nrets, fr->ret_at, name, false, out))
+    switch (op->symbol) {
+    case PTX_SYM_VAR:
+        return var_symbol(d, &f->vars[op->index], &fr->var_at[op->index], out);
+    case PTX_SYM_MODULE_VAR:
+        return var_symbol(d, &d->m->vars[op->index], &d->module_at[op->index], out);
+    case PTX_SYM_PARAM:
+        param_symbol(f->params, op->index, f->is_kernel ? NULL : fr->param_at, out);
         return true;
-    for (size_t i = 0; i < d->m->nvars; i++)
-        if (str_eq(d->m->vars[i].name, name))
-            return var_symbol(d, &d->m->vars[i], &d->module_at[i], out);
-    return decode_refuse(d, "it names nothing that the module defines");
+    case PTX_SYM_RET:
+        param_symbol(f->rets, op->index, fr->ret_at, out);
+        return true;
+    default:
+        return decode_refuse(d, "it names neither a variable nor a parameter");
+    }
 }
 
 /* Control flow. */
+static bool is_label(const struct ptx_operand *op) {
+    return op->kind == PTX_OP_SYMBOL && op->symbol == PTX_SYM_LABEL;
+}
+
 static bool decode_branch(struct decoder *d) {
     const struct ptx_instr *in = d->in;
     const struct ptx_operand *to = in->nops ? &in->ops[in->nops - 1] : NULL;
-    if (in->nops != 1 || to->kind != PTX_OP_SYMBOL || to->label < 0)
+    if (in->nops != 1 || !is_label(to))
         return decode_refuse(d, "it needs a label");
-    decode_step(d, KIND_BRANCH, CLASS_CONTROL)->target = (uint32_t)to->label;
+    decode_step(d, KIND_BRANCH, CLASS_CONTROL)->target = to->index;
     return true;
 }
 
 static bool decode_branch_table(struct decoder *d) {
     const struct ptx_instr *in = d->in;
     const struct ptx_entry *f = d->frame->f;
-    if (!decode_mod(d, "idx") || in->nops != 2 || in->ops[1].label < 0)
+    if (!decode_mod(d, "idx") || in->nops != 2 || !is_label(&in->ops[1]))
         return decode_refuse(d, NULL);
-    size_t at = f->labels[in->ops[1].label].target;
+    size_t at = f->labels[in->ops[1].index].target;
     if (at >= f->ninstrs || !str_is(f->instrs[at].op, "branchtargets") || !f->instrs[at].nops)
         return decode_refuse(d, "its table is not .branchtargets");
     const struct ptx_instr *table = &f->instrs[at];
     uint32_t index, *targets = arena_array(d->arena, uint32_t, table->nops);
     for (size_t i = 0; i < table->nops; i++) {
-        if (table->ops[i].label < 0)
+        if (!is_label(&table->ops[i]))
             return decode_refuse(d, "its table names no label");
-        targets[i] = (uint32_t)table->ops[i].label;
+        targets[i] = table->ops[i].index;
     }
     if (!decode_source(d, &in->ops[0], '4', &index))
         return false;
@@ -259,7 +263,7 @@ static bool bind(struct decoder *d, const struct ptx_operand *list, const struct
         return decode_refuse(d, "its arguments do not match the function");
     for (size_t i = 0; i < n; i++) {
         struct symbol s;
-        if (list->elem[i].kind != PTX_OP_SYMBOL || !decode_symbol(d, list->elem[i].name, &s))
+        if (list->elem[i].kind != PTX_OP_SYMBOL || !decode_symbol(d, &list->elem[i], &s))
             return decode_refuse(d, "its arguments are not .param variables");
         if (s.space != PTX_LOCAL || s.size < formal[i].size)
             return decode_refuse(d, "its arguments do not match the function");
@@ -268,21 +272,20 @@ static bool bind(struct decoder *d, const struct ptx_operand *list, const struct
     return true;
 }
 
-static struct frame *callee_of(struct decoder *d, str name) {
-    for (size_t i = 0; i < d->m->nentries; i++)
-        if (str_eq(d->m->entries[i].name, name) && !d->m->entries[i].is_kernel)
-            return &d->frames[i];
-    return NULL;
+static struct frame *callee_of(struct decoder *d, const struct ptx_function *f) {
+    bool callable = f->entry >= 0 && !d->m->entries[f->entry].is_kernel;
+    return callable ? &d->frames[f->entry] : NULL;
 }
 
 /* `call (ret), f, (args)`: the function's code follows, bound to the caller's variables. */
 static bool decode_call(struct decoder *d) {
     const struct ptx_instr *in = d->in;
     size_t at = in->nops && in->ops[0].kind == PTX_OP_VECTOR ? 1 : 0;
-    if (at >= in->nops || in->ops[at].kind != PTX_OP_SYMBOL || in->nops > at + 2)
+    if (at >= in->nops || in->ops[at].symbol != PTX_SYM_FUNCTION || in->nops > at + 2)
         return decode_refuse(d, "only direct calls of functions of the module are");
-    struct frame *caller = d->frame, *callee = callee_of(d, in->ops[at].name);
-    if (!callee && str_is(in->ops[at].name, "__assertfail")) {
+    const struct ptx_function *function = &d->m->functions[in->ops[at].index];
+    struct frame *caller = d->frame, *callee = callee_of(d, function);
+    if (!callee && str_is(function->name, "__assertfail")) {
         decode_step(d, KIND_TRAP, CLASS_CONTROL)->mode = TRAP_ASSERT;
         return true;
     }

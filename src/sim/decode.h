@@ -87,7 +87,8 @@ void list_attach(struct decoder *d, struct instr *i, const struct operand_list *
 
 /* Building blocks. */
 const struct lane_op *decode_find(const struct decoder *d, const char *name);
-bool decode_symbol(struct decoder *d, str name, struct symbol *out);
+/* The variable or parameter that the operand names. */
+bool decode_symbol(struct decoder *d, const struct ptx_operand *op, struct symbol *out);
 uint32_t decode_temp(struct decoder *d, int i);
 uint32_t decode_constant(struct decoder *d, uint64_t bits, uint8_t bytes, bool after_static);
 uint32_t decode_place(struct decoder *d, uint8_t bytes);

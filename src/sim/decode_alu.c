@@ -139,7 +139,7 @@ bool decode_source(struct decoder *d, const struct ptx_operand *op, char shape, 
             *at = decode_constant(d, SIM_LANES, shape_bytes(shape), false);
             return true;
         }
-        if (!decode_symbol(d, op->name, &s))
+        if (!decode_symbol(d, op, &s))
             return false;
         *at = decode_constant(d, s.at, shape_bytes(shape), s.dynamic);
         return true;

@@ -158,12 +158,12 @@ bool decode_base(struct decoder *d, const struct ptx_operand *op, struct access 
         a->base_wide = decode_shape_ok(d, &reg, '8');
         return decode_register(d, &reg, a->base_wide ? '8' : '4', at);
     }
-    if (!op->name.n) {
+    if (op->symbol == PTX_SYM_NONE) {
         *at = decode_constant(d, 0, 8, false);
         return true;
     }
     struct symbol s;
-    if (!decode_symbol(d, op->name, &s))
+    if (!decode_symbol(d, op, &s))
         return false;
     if (a->space != s.space && !(a->space == PTX_PARAM && s.space == PTX_LOCAL))
         return decode_refuse(d, "the variable is in another state space");
@@ -220,8 +220,8 @@ bool decode_access(struct decoder *d, bool store) {
         return decode_refuse(d, "constants and parameters cannot be written");
     const struct ptx_operand *address = &in->ops[store ? 0 : 1];
     struct symbol s;
-    if (a->space == PTX_PARAM && !address->base_is_reg && address->name.n)
-        return decode_symbol(d, address->name, &s) && decode_param(d, a, s.at);
+    if (a->space == PTX_PARAM && !address->base_is_reg && address->symbol != PTX_SYM_NONE)
+        return decode_symbol(d, address, &s) && decode_param(d, a, s.at);
     a->result = !store;
     struct instr *i = decode_step(d, store ? KIND_STORE : KIND_LOAD, CLASS_MEMORY);
     i->mem = a;

@@ -5,8 +5,9 @@
  * A module is "\177ELF", padding to 64 bytes, then one line a kernel: its name, the size of each
  * parameter, =BYTES of local memory if it has any and, where it is to fail, !CODE: its launch is
  * refused for 1, 2 and 701; for others the next synchronisation gives that code, and so does
- * everything after it. Every call that matters is a line in the file that descriptor FAKE_CUDA_LOG
- * names, if any. */
+ * everything after it. `+NAME` makes its launch add one to the first byte of a variable of the
+ * module, which a line of its own declares: `@NAME BANK BYTE…`, bytes in hexadecimal. Every call
+ * that matters is a line in the file that descriptor FAKE_CUDA_LOG names, if any. */
 #include "device/cuda_types.h"
 
 #include <stdarg.h>
@@ -21,18 +22,27 @@
 #include "device/cuda_api.def"
 #undef CUDA_API
 
-#define GRANULE     ((size_t)2 << 20)
-#define MAX_KERNELS 32
-#define MAX_PARAMS  16
+#define GRANULE       ((size_t)2 << 20)
+#define MAX_KERNELS   32
+#define MAX_PARAMS    16
+#define MAX_VARIABLES 8
 
 struct cu_function {
     char name[64];
     size_t params[MAX_PARAMS], nparams;
     int code, max_dynamic, local_bytes;
+    char adds_to[64];
+    struct cu_module *module;
+};
+struct fake_variable {
+    char name[64];
+    unsigned char bytes[64];
+    size_t n;
 };
 struct cu_module {
     struct cu_function kernels[MAX_KERNELS];
-    unsigned n;
+    struct fake_variable variables[MAX_VARIABLES];
+    unsigned n, nvariables;
 };
 struct cu_event {
     int number;
@@ -287,11 +297,38 @@ static void read_kernel(char *line, struct cu_function *f) {
             snprintf(f->name, sizeof f->name, "%s", w);
         else if (*w == '!')
             f->code = (int)strtol(w + 1, NULL, 10);
+        else if (*w == '+')
+            snprintf(f->adds_to, sizeof f->adds_to, "%s", w + 1);
         else if (*w == '=')
             f->local_bytes = (int)strtol(w + 1, NULL, 10);
         else if (f->nparams < MAX_PARAMS)
             f->params[f->nparams++] = (size_t)strtol(w, NULL, 10);
     }
+}
+
+static void read_variable(char *line, struct fake_variable *v) {
+    char *rest = line;
+    snprintf(v->name, sizeof v->name, "%s", next_piece(&rest, " "));
+    next_piece(&rest, " "); /* the bank is the ELF file's affair */
+    for (char *w; v->n < sizeof v->bytes && (w = next_piece(&rest, " "));)
+        v->bytes[v->n++] = (unsigned char)strtol(w, NULL, 16);
+}
+
+static struct fake_variable *find_variable(cu_module module, const char *name) {
+    for (unsigned i = 0; i < module->nvariables; i++)
+        if (strcmp(module->variables[i].name, name) == 0)
+            return &module->variables[i];
+    return NULL;
+}
+
+int cuModuleGetGlobal_v2(cu_address *address, size_t *bytes, cu_module module, const char *name) {
+    struct fake_variable *v = find_variable(module, name);
+    say("variable %s", name);
+    if (!v || fail_of("variable"))
+        return CU_NOT_FOUND;
+    *address = (cu_address)(uintptr_t)v->bytes;
+    *bytes = v->n;
+    return 0;
 }
 
 int cuModuleLoadData(cu_module *module, const void *image) {
@@ -306,7 +343,12 @@ int cuModuleLoadData(cu_module *module, const void *image) {
         return CU_NO_BINARY_FOR_GPU;
     }
     for (char *line; m->n < MAX_KERNELS && (line = next_piece(&rest, "\n"));)
-        read_kernel(line, &m->kernels[m->n++]);
+        if (*line == '@' && m->nvariables < MAX_VARIABLES) {
+            read_variable(line + 1, &m->variables[m->nvariables++]);
+        } else {
+            m->kernels[m->n].module = m;
+            read_kernel(line, &m->kernels[m->n++]);
+        }
     say("module %u", m->n);
     return 0;
 }
@@ -398,6 +440,9 @@ int cuLaunchKernelEx(const struct cu_launch_config *config, cu_function function
         return function->code; /* refused, as against failing while it runs */
     if (function->code)
         the_stream.code = function->code;
+    struct fake_variable *v = find_variable(function->module, function->adds_to);
+    if (v)
+        v->bytes[0]++;
     return 0;
 }
 int cuTensorMapEncodeTiled(struct cu_tensor_map *map, int type, uint32_t rank, void *address,

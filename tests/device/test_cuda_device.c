@@ -2,6 +2,7 @@
  * which order, what is refused, and what an error does to it. */
 #include "device/cuda_types.h"
 #include "tests/device/device_client.h"
+#include "tests/device/fake_image.h"
 #include "tests/tap.h"
 
 #include <dlfcn.h>
@@ -12,18 +13,8 @@
 
 static const char *self;
 
-static str image(const char *kernels) {
-    static char space[4][4096];
-    static size_t next;
-    char *p = space[next++ % 4];
-    memset(p, '.', 64);
-    memcpy(p, "\177ELF", 4);
-    size_t n = (size_t)snprintf(p + 64, 4096 - 64, "%s", kernels);
-    return (str){p, 64 + n + 1};
-}
-
 static str harness_image(void) {
-    return image(
+    return fake_image(
         "scrub 4 4 8 4\nscrub_local_256 4 8 4\nscrub_local_512 4 8 4\n"
         "scrub_local_1024 4 8 4\nscrub_local_16384 4 8 4\n"
         "scrub_local_524288 4 8 4 !2\nhold 4 8\nfill64 8 8 8\nnoise 8 8 4 4\nempty\nread_all 8 8\n"
@@ -62,7 +53,7 @@ static bool device_ready(struct device *d, const char *fail, const char *kernels
     frame_release(&f);
     client_task(&d->c, harness_image());
     client_buffer(&d->c, 1, GRANULE, d->memory);
-    f = client_load(&d->c, image(kernels));
+    f = client_load(&d->c, fake_image(kernels));
     ok = ok && f.type == WIRE_LOADED && str_is(client_text(&f, "verdict"), "accepted");
     frame_release(&f);
     return ok;
@@ -155,7 +146,7 @@ static void test_hello(void) {
     CHECK(json_get_i64(gpu, "sms", &sms) && sms == 4);
     CHECK(box != NULL);
     frame_release(&f);
-    f = client_load(&d.c, image(KERNELS));
+    f = client_load(&d.c, fake_image(KERNELS));
     CHECK(f.type == WIRE_ERROR &&
           str_is(client_text(&f, "why"), "bad message: load before the task"));
     frame_release(&f);
@@ -176,14 +167,14 @@ static void test_no_gpu(void) {
 static void test_load(void) {
     struct device d;
     CHECK(device_ready(&d, NULL, KERNELS));
-    struct frame f = client_load(&d.c, image("a 8\nb 4\n"));
+    struct frame f = client_load(&d.c, fake_image("a 8\nb 4\n"));
     const json *functions = json_get(f.head, "functions");
     str name;
     CHECK(json_len(functions) == 2);
     CHECK(json_get_str(json_at(functions, 1), "name", &name) && str_is(name, "b"));
     frame_release(&f);
     CHECK(strstr(device_log(&d), "unload\nmodule 2\n"));
-    f = client_load(&d.c, image("broken"));
+    f = client_load(&d.c, fake_image("broken"));
     CHECK(f.type == WIRE_LOADED && str_is(client_text(&f, "verdict"), "unsupported"));
     frame_release(&f);
     f = client_load(&d.c, S("this is no cubin, but it is long enough to be looked at as if it "
@@ -245,6 +236,64 @@ static void test_timed_order(void) {
     CHECK(device_end(&d) == 0);
 }
 
+/* A batch begins with modules that nothing ran from, and ends with a look at what they may read. */
+static void test_fresh_modules(void) {
+    struct device d;
+    struct toy t;
+    CHECK(device_ready(&d, NULL,
+                       "k 8 8 4\n@table const 1 2 3 4\n@zeros const 0 0\n"
+                       "@unused global 5 6\n"));
+    device_log(&d);
+    toy_init(&t);
+    for (int batch = 0; batch < 3; batch++) {
+        struct frame f = toy_run(&d, &t, 2, batch == 1);
+        CHECK(f.type == WIRE_RAN && str_is(client_text(&f, "verdict"), "accepted"));
+        frame_release(&f);
+        const char *log = device_log(&d), *at = strstr(log, "launch");
+        const char *load = strstr(log, "module 1\nunload\n"),
+                   *look = strstr(log, "variable table\n");
+        CHECK(batch ? load == log : !load); /* loaded a moment ago */
+        CHECK(at && look && look > at && strstr(look, "variable zeros\n"));
+        CHECK(!strstr(log, "variable unused") && !strstr(look, "launch"));
+    }
+    CHECK(device_end(&d) == 0);
+}
+
+static void test_changed_memory(void) {
+#define TWO_OVER_PI                                                                                \
+    "@__cudart_i2opi_f global 41 90 43 3c 99 95 62 db c0 dd 34 f5 d1 57 27 fc 29 15 44 4e 6e 83 "  \
+    "f9 a2\n"
+    static const struct {
+        const char *fail, *module, *verdict, *says;
+    } rows[] = {
+        {NULL, "k 8 8 4\n@table const 1 2\n", "accepted", ""},
+        {NULL, "k 8 8 4 +table\n@table const 1 2\n", "forbidden",
+         "'table' has other content after the runs"},
+        {NULL, "k 8 8 4 +table\n@table const 0 0\n", "forbidden", "'table'"},
+        {NULL, "k 8 8 4\nother 8 8 4 +table\n@table const 1 2\n", "accepted", ""},
+        {NULL, "k 8 8 4\n" TWO_OVER_PI, "accepted", ""},
+        {NULL, "k 8 8 4 +__cudart_i2opi_f\n" TWO_OVER_PI, "forbidden", "'__cudart_i2opi_f'"},
+        {"variable=1", "k 8 8 4\n@table const 1 2\n", "accepted", "look at 'table'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct device d;
+        struct toy t;
+        CHECK(device_ready(&d, rows[i].fail, rows[i].module));
+        toy_init(&t);
+        for (int batch = 0; batch < 2; batch++) {
+            struct frame f = toy_run(&d, &t, 2, false);
+            str why = client_text(&f, "why");
+            CHECKF(f.type == (rows[i].fail ? WIRE_ERROR : WIRE_RAN), "row %zu", i);
+            CHECKF(str_is(client_text(&f, "verdict"), rows[i].verdict), "row %zu: %.*s", i,
+                   STR_ARG(why));
+            CHECKF(str_find(why, str_view(rows[i].says)) < why.n || !*rows[i].says, "row %zu: %.*s",
+                   i, STR_ARG(why));
+            frame_release(&f);
+        }
+        CHECK(device_end(&d) == 0);
+    }
+}
+
 /* What is scrubbed of local memory follows the kernels that are launched, and the stack. */
 static void test_local(void) {
     static const struct {
@@ -291,14 +340,14 @@ static void test_local_changes(void) {
     CHECK(str_is(client_text(&f, "verdict"), "out-of-memory"));
     CHECK(str_starts(client_text(&f, "why"), S("local memory of 300000 bytes a thread")));
     frame_release(&f);
-    f = client_load(&d.c, image("k 8 8 4 =700\n"));
+    f = client_load(&d.c, fake_image("k 8 8 4 =700\n"));
     frame_release(&f);
     device_log(&d);
     f = toy_run(&d, &t, 1, false);
     CHECK(str_is(client_text(&f, "verdict"), "accepted"));
     CHECK(strstr(device_log(&d), "launch scrub_local_1024 "));
     frame_release(&f);
-    f = client_load(&d.c, image("k 8 8 4\n"));
+    f = client_load(&d.c, fake_image("k 8 8 4\n"));
     frame_release(&f);
     f = toy_run(&d, &t, 1, false);
     const char *log = device_log(&d);
@@ -354,10 +403,14 @@ static void test_attributes(void) {
         strstr(log, "map type 9 rank 2 extent 64 stride 128 box 32 swizzle 2 promotion 2 fill 1"));
     CHECK(strstr(log, "function with_map attribute 8 100000\n"));
     CHECK(strstr(log, "launch with_map 4,1,1 128,1,1 100000 cluster cooperative ( map q )"));
-    t.launches[0].shared = 60000; /* less than it may have already */
+    t.launches[1] = t.launches[0];
+    t.launches[1].shared = 60000; /* less than it may have already */
+    t.steps[1] = (struct bound_step){PLAN_LAUNCH, 1};
+    t.plan.nlaunches = t.plan.nsteps = 2;
     f = toy_run(&d, &t, 1, false);
     frame_release(&f);
-    CHECK(!strstr(device_log(&d), "attribute 8"));
+    log = strstr(device_log(&d), "attribute 8 100000\n");
+    CHECK(log && !strstr(log + 1, "attribute 8"));
     CHECK(device_end(&d) == 0);
 }
 
@@ -581,6 +634,8 @@ static const struct tap_case cases[] = {
     {"hello says what the GPU is", test_hello},
     {"no GPU", test_no_gpu},
     {"modules", test_load},
+    {"modules fresh for every batch", test_fresh_modules},
+    {"what a kernel may only read", test_changed_memory},
     {"the order of a plain run", test_plain_order},
     {"the order of a timed run", test_timed_order},
     {"local memory is scrubbed as far as it is used", test_local},

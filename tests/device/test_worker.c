@@ -37,8 +37,12 @@ enum script {
     JUDGE_DIES_ONCE,
     JUDGE_ERRS_FIRST, /* the first judge process, whatever it is asked */
     JUDGE_DIES_ALWAYS,
-    JUDGE_DIES_IN_RUN, /* of its fourth process, which hangs */
-    JUDGE_STAYS,       /* and the first device dies; wrong where there was another judge */
+    JUDGE_DIES_IN_RUN,  /* of its fourth process, which hangs */
+    JUDGE_STAYS,        /* and the first device dies; wrong where there was another judge */
+    REMEMBERS,          /* takes a third longer on a content that it has not run before */
+    REMEMBERS_AT_FIRST, /* … in the first two rounds only */
+    NOISY,              /* samples scatter by a hundredth, and the clock rises */
+    WRONG_LATE_CONTENT, /* what the first round did not have is wrong */
 };
 
 /* ---- the roles ---- */
@@ -64,8 +68,30 @@ static void say(uint32_t type, json *head) {
     json_free(head);
 }
 
+/* Contents that a role has met, by kind and seed. */
+struct contents {
+    char text[64][64];
+    size_t n;
+};
+
+static bool is_new(struct contents *c, const json *one) {
+    str data = S(""), seed = S("");
+    char text[64];
+    json_get_str(one, "data", &data);
+    json_get_str(one, "seed", &seed);
+    snprintf(text, sizeof text, "%.*s %.*s", STR_ARG(data), STR_ARG(seed));
+    for (size_t i = 0; i < c->n; i++)
+        if (!strcmp(c->text[i], text))
+            return false;
+    if (c->n < 64)
+        memcpy(c->text[c->n++], text, sizeof text);
+    return true;
+}
+
 struct fake_device {
     char modules[16]; /* by place */
+    struct contents met;
+    uint64_t runs, batches;
 };
 
 static char module_of(const struct fake_device *d, const json *runs, size_t run) {
@@ -113,12 +139,25 @@ static void device_fail(const struct fake_device *d, int64_t script, int64_t pro
     }
 }
 
+/* How long a run takes, in units of its module's time. */
+static double run_takes(struct fake_device *d, int64_t script, const json *one) {
+    static const double scatter[] = {0, 0.6, -1.2, 0.3, 1.1, -0.4, -0.9, 0.8, 0.1, -0.2, 0.5};
+    bool first = is_new(&d->met, one);
+    uint64_t n = d->runs++;
+    if (script < REMEMBERS)
+        return 1;
+    double t = 1 + 0.01 * scatter[n % 11] - 0.0005 * (double)n;
+    bool slow = script == REMEMBERS || (script == REMEMBERS_AT_FIRST && d->batches <= 2);
+    return slow && first ? 1.33 * t : t;
+}
+
 /* A tenth of a millisecond apart by module, so that a test can tell whose they are. */
-static void device_run(const struct fake_device *d, const struct frame *f) {
+static void device_run(struct fake_device *d, const struct frame *f) {
     const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
     int64_t script = number(first, "script"), process = number(first, "device");
     bool timed = false;
     json_get_bool(f->head, "timed", &timed);
+    d->batches++;
     device_fail(d, script, process, runs);
     if (script == RIVAL_LEAVES && process == 1) {
         json *j = verdict("out-of-bounds", run_of(runs, 1));
@@ -133,9 +172,13 @@ static void device_run(const struct fake_device *d, const struct frame *f) {
     }
     json *j = verdict("accepted", 0), *times = json_array(), *host = json_array();
     for (size_t i = 0; timed && i < json_len(runs); i++) {
-        int module = 1 + module_of(d, runs, i) - FINE;
-        json_push_f64(times, 1e-4 * module);
-        json_push_f64(host, 1.1e-4 * module);
+        int64_t at = 0;
+        json_to_i64(json_at(json_at(runs, i), 0), &at);
+        const json *one = json_at(json_get(f->head, "cases"), (size_t)at);
+        double module = 1 + module_of(d, runs, i) - FINE;
+        double s = module * 1e-4 * run_takes(d, script, one);
+        json_push_f64(times, s);
+        json_push_f64(host, 1.1 * s);
     }
     json_set(j, "times_s", times);
     json_set(j, "host_s", host);
@@ -150,8 +193,9 @@ static void device_serve(struct fake_device *d, const struct frame *f) {
 }
 
 struct fake_judge {
-    int64_t script, device;
+    int64_t script, device, late; /* late: a case that came after the first round, or -1 */
     size_t cases, compared;
+    struct contents met;
 };
 
 static void judge_prepare(struct fake_judge *j, const json *head) {
@@ -165,8 +209,12 @@ static void judge_prepare(struct fake_judge *j, const json *head) {
     j->cases = json_len(json_get(head, "cases"));
     json_set(buffers, "buffers", json_array());
     say(WIRE_BUFFERS, buffers);
+    j->late = -1;
     for (size_t i = 0; i < j->cases; i++) {
-        json *c = json_object();
+        const json *given = json_at(json_get(head, "cases"), i);
+        json *c = json_copy(given); /* with its seed, which only this device is told */
+        if (is_new(&j->met, given) && j->compared)
+            j->late = (int64_t)i;
         json_set_i64(c, "script", j->script);
         json_set_i64(c, "device", j->device);
         json_push(cases, c);
@@ -192,6 +240,8 @@ static void judge_compare(struct fake_judge *j, bool first_process) {
     if (j->script == WRONG_AT_CASE_1 || (j->script == JUDGE_STAYS && !first_process) ||
         (j->script == DRIFTS && n >= 2) || (j->script == UNSTABLE && n == 2))
         say(WIRE_JUDGED, verdict("wrong", 1));
+    else if (j->script == WRONG_LATE_CONTENT && j->late >= 0)
+        say(WIRE_JUDGED, verdict("wrong", j->late));
     else if (j->script == RIVAL_WRONG && n == 0)
         say(WIRE_JUDGED, verdict("wrong", 1)); /* case 1 of round 0 is the rival's */
     else
@@ -406,6 +456,75 @@ static void a_judge_may_die_a_few_times(void) {
     frame_release(&a.f);
 }
 
+/* A candidate alone on contents of three kinds, as the evaluator makes them. */
+static struct answer run_contents(enum script script, size_t contents) {
+    static const char *const kinds[] = {"stated", "signed", "spikes"};
+    struct answer a = {0};
+    struct running r;
+    struct err err = {0};
+    json *j = job(script, "a", true), *cases = json_array();
+    for (size_t i = 0; i < contents; i++) {
+        json *c = json_object();
+        char seed[24];
+        snprintf(seed, sizeof seed, "%zu", 10 + i / 3);
+        json_set_str(c, "data", str_view(kinds[i % 3]));
+        json_set_str(c, "seed", str_view(seed));
+        json_push(cases, c);
+    }
+    json_set((json *)json_at(json_get(j, "batches"), 0), "cases", cases);
+    json_set_i64((json *)json_get(j, "time"), "samples", 16);
+    start(&r);
+    CHECK(frame_write(r.in, WIRE_JOB, j, S("a"), NULL, 0, &err));
+    CHECK(next_answer(r.out, &a));
+    json_free(j);
+    CHECK(end(&r) == 0);
+    return a;
+}
+
+static void one_that_remembers_is_found_by_its_times(void) {
+    static const size_t contents[] = {8, 3, 1};
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        struct answer a = run_contents(REMEMBERS, contents[i]);
+        str why = {0};
+        int percent = 0;
+        json_get_str(a.f.head, "why", &why);
+        CHECKF(!strcmp(a.verdict, "drift"), "%zu contents: %s", contents[i], a.verdict);
+        size_t at = str_find(why, S("it takes "));
+        CHECKF(at < why.n && sscanf(why.p + at, "it takes %d%% longer", &percent) == 1, "%.*s",
+               STR_ARG(why));
+        CHECKF(percent >= 28 && percent <= 38, "%zu contents: %d%%", contents[i], percent);
+        frame_release(&a.f);
+    }
+}
+
+static void an_honest_one_is_not(void) {
+    static const struct {
+        enum script script;
+        size_t contents;
+    } rows[] = {{NOISY, 8}, {NOISY, 3}, {NOISY, 1}, {REMEMBERS_AT_FIRST, 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct answer a = run_contents(rows[i].script, rows[i].contents);
+        CHECKF(!strcmp(a.verdict, "accepted"), "row %zu: %s", i, a.verdict);
+        /* Evidence of each content, once, also of those that the first round did not have. */
+        CHECKF(json_len(json_get(a.f.head, "runs")) == rows[i].contents, "row %zu: %zu", i,
+               json_len(json_get(a.f.head, "runs")));
+        frame_release(&a.f);
+    }
+    struct answer a =
+        run_contents(NOISY, 8); /* five, then eight; no round more than the times need */
+    CHECKF(json_len(json_get(json_at(json_get(a.f.head, "times"), 0), "samples_s")) == 21, "%zu",
+           json_len(json_get(json_at(json_get(a.f.head, "times"), 0), "samples_s")));
+    frame_release(&a.f);
+}
+
+/* Nothing was right before: it is wrong, not drift. */
+static void a_late_content_that_is_wrong(void) {
+    struct answer a = run_contents(WRONG_LATE_CONTENT, 8);
+    CHECKF(!strcmp(a.verdict, "wrong"), "%s", a.verdict);
+    CHECK(json_len(json_get(a.f.head, "runs")) == 5);
+    frame_release(&a.f);
+}
+
 static size_t samples_of(const struct answer *a, size_t module) {
     return json_len(json_get(json_at(json_get(a->f.head, "times"), module), "samples_s"));
 }
@@ -574,6 +693,9 @@ static const struct tap_case cases[] = {
     {"a right candidate is accepted, with its times", a_right_candidate_is_accepted_with_its_times},
     {"a wrong one says where", a_wrong_one_says_where},
     {"wrong in a later round is drift or instability", wrong_in_a_later_round_is_told_apart},
+    {"one that remembers is found by its times", one_that_remembers_is_found_by_its_times},
+    {"an honest one is not, and costs no round more", an_honest_one_is_not},
+    {"a late content that is wrong is wrong", a_late_content_that_is_wrong},
     {"a device may die once", a_device_may_die_once},
     {"a judge may die a few times", a_judge_may_die_a_few_times},
     {"rivals take turns and do not count against it",

@@ -178,8 +178,27 @@ static void occupancies(void) {
     CHECK(launch_occupancy(g, NULL, &l).blocks_sm == 8);
 }
 
+/* The sine's table is the only variable there. */
+static void variables(void) {
+    if (missing)
+        SKIP(missing);
+    static const char *const archs[] = {"sm_80", "sm_90a"};
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture_build f;
+        struct cubin_variable *v;
+        size_t n = 0;
+        struct err err = {0};
+        if (!build(archs[i], &f))
+            continue;
+        CHECKF(cubin_variables(f.b.cubin, arena, &v, &n, &err), "%s", err.text);
+        CHECKF(n == 1 && str_is(v[0].name, "__cudart_i2opi_f") && v[0].size == 24, "%zu", n);
+        CHECK(n == 1 && v[0].init && v[0].init[0] == 0x41 && v[0].writable && !v[0].used_by_code);
+    }
+}
+
 static void broken(void) {
     struct kernel_facts *facts_out;
+    struct cubin_variable *vars;
     size_t n;
     struct err err = {0};
     CHECK(!cubin_facts(S(""), arena, &facts_out, &n, &err) && strstr(err.text, "ELF header"));
@@ -196,6 +215,7 @@ static void broken(void) {
         char *copy = mem_alloc(cut + 1);
         memcpy(copy, f.b.cubin.p, cut);
         failed += !cubin_facts((str){copy, cut}, arena, &facts_out, &n, &err);
+        cubin_variables((str){copy, cut}, arena, &vars, &n, &err);
         mem_free(copy);
     }
     CHECK(failed > 0);
@@ -204,17 +224,16 @@ static void broken(void) {
         for (int bit = 0; bit < 8; bit += 7) {
             copy[i] ^= (char)(1 << bit);
             cubin_facts((str){copy, f.b.cubin.n}, arena, &facts_out, &n, &err);
+            cubin_variables((str){copy, f.b.cubin.n}, arena, &vars, &n, &err);
             copy[i] ^= (char)(1 << bit);
         }
     CHECK(cubin_facts((str){copy, f.b.cubin.n}, arena, &facts_out, &n, &err) && n == 6);
 }
 
 static const struct tap_case cases[] = {
-    {"registers, shared and local memory", facts},
-    {"the same as ptxas says", against_ptxas},
-    {"spills in a log", spills_in_a_log},
-    {"occupancy of a launch", occupancies},
-    {"broken files", broken},
+    {"registers, shared and local memory", facts}, {"the same as ptxas says", against_ptxas},
+    {"spills in a log", spills_in_a_log},          {"occupancy of a launch", occupancies},
+    {"variables of the module", variables},        {"broken files", broken},
 };
 
 int main(int argc, char **argv) {

@@ -32,19 +32,29 @@ struct row {
     const char *says;
 };
 
+static bool compile(const struct task *t, const char *source, struct candidate **c,
+                    struct fixture_build *f) {
+    struct err err = {0};
+    struct buf unit;
+    *c = fixture_candidate(t, source, arena, &err);
+    CHECKF(*c != NULL, "%s", err.text);
+    if (!*c)
+        return false;
+    buf_init(&unit, 2u << 20);
+    CHECK(candidate_unit(*c, &unit, &err));
+    *f = (struct fixture_build){.a = arena};
+    CHECK(fixture_compile(loop, pool, buf_str(&unit), false, f));
+    buf_release(&unit);
+    return true;
+}
+
 /* Unit, build, parse, inspect; the text is whatever explains the verdict. */
 static enum verdict judge(const struct task *t, const char *source, str *text) {
     struct err err = {0};
-    struct candidate *c = fixture_candidate(t, source, arena, &err);
-    CHECKF(c != NULL, "%s", err.text);
-    if (!c)
+    struct candidate *c;
+    struct fixture_build f;
+    if (!compile(t, source, &c, &f))
         return VERDICT_COUNT;
-    struct buf unit;
-    buf_init(&unit, 2u << 20);
-    CHECK(candidate_unit(c, &unit, &err));
-    struct fixture_build f = {.a = arena};
-    CHECK(fixture_compile(loop, pool, buf_str(&unit), false, &f));
-    buf_release(&unit);
     *text = f.b.log;
     if (f.b.verdict != VERDICT_ACCEPTED)
         return f.b.verdict;
@@ -54,22 +64,45 @@ static enum verdict judge(const struct task *t, const char *source, str *text) {
     if (!parsed)
         return VERDICT_COUNT;
     enum verdict v = ptx_inspect(c, m, &err);
+    if (v == VERDICT_ACCEPTED)
+        v = inspect_cubin(f.b.cubin, f.b.ptx, arena, &err);
     *text = arena_str(arena, str_view(err.text));
     return v;
 }
 
-static void judge_rows(const char *task, const struct row *rows, size_t n) {
+/* What the compiled code alone tells. */
+static enum verdict judge_code(const struct task *t, const char *source, str *text) {
+    struct err err = {0};
+    struct candidate *c;
+    struct fixture_build f;
+    if (!compile(t, source, &c, &f))
+        return VERDICT_COUNT;
+    *text = f.b.log;
+    if (f.b.verdict != VERDICT_ACCEPTED)
+        return f.b.verdict;
+    enum verdict v = inspect_cubin(f.b.cubin, f.b.ptx, arena, &err);
+    *text = arena_str(arena, str_view(err.text));
+    return v;
+}
+
+typedef enum verdict judge_fn(const struct task *t, const char *source, str *text);
+
+static void judge_rows_by(judge_fn *by, const char *task, const struct row *rows, size_t n) {
     if (missing)
         SKIP(missing);
     const struct task *t = fixture_task(task, arena);
     for (size_t i = 0; i < n; i++) {
         str text = S("");
-        enum verdict v = judge(t, rows[i].source, &text);
+        enum verdict v = by(t, rows[i].source, &text);
         CHECKF(v == rows[i].is, "%s\n# got %s: %.*s", rows[i].source,
                v < VERDICT_COUNT ? verdict_name(v) : "nothing", STR_ARG(text));
         CHECKF(str_find(text, str_view(rows[i].says)) < text.n || !*rows[i].says, "%s\n# says %.*s",
                rows[i].source, STR_ARG(text));
     }
+}
+
+static void judge_rows(const char *task, const struct row *rows, size_t n) {
+    judge_rows_by(judge, task, rows, n);
 }
 
 #define CALLED(name)                                                                               \
@@ -181,8 +214,13 @@ static void prelude(void) {
     judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
 }
 
-static void ptx_checks(void) {
 #define BODY "(const float *x, float *y, int n) "
+/* libdevice's own table, to the bit. */
+#define TABLE                                                                                      \
+    "__device__ unsigned __cudart_i2opi_f[6] = {0x3c439041u, 0xdb629599u, 0xf534ddc0u, "           \
+    "0xfc2757d1u, 0x4e441529u, 0xa2f9836eu};\n"
+
+static void ptx_checks(void) {
     static const struct row rows[] = {
         {"//! launch k<<<1, 32>>>(x, y, N)\n__global__ void k" BODY "{ *y = 1; }", VERDICT_BAD_PLAN,
          "kernel 'k' not found in the PTX under this name: it has C++ linkage"},
@@ -211,26 +249,26 @@ static void ptx_checks(void) {
         {"__device__ int __cudart_i2opi_f[7] = {1};\n" K BODY "{ __cudart_i2opi_f[n] = *x; }",
          VERDICT_FORBIDDEN, "'__cudart_i2opi_f'"},
         {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY "{ __cudart_i2opi_f[n] = *x; }",
-         VERDICT_FORBIDDEN, "may only be read: '__cudart_i2opi_f'"},
-        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
-         "{ atomicAdd(&__cudart_i2opi_f[n], 1); *y = 1; }",
+         VERDICT_FORBIDDEN, "file scope: '__cudart_i2opi_f'"},
+        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY "{ *y = __cudart_i2opi_f[n]; }",
+         VERDICT_FORBIDDEN, "file scope: '__cudart_i2opi_f'"},
+        {"__device__ float scale = 2;\n" K BODY "{ *y = scale; }", VERDICT_FORBIDDEN, "'scale'"},
+        {TABLE K BODY "{ __cudart_i2opi_f[n] = *x; }", VERDICT_FORBIDDEN,
+         "may only be read: '__cudart_i2opi_f'"},
+        {TABLE K BODY "{ atomicAdd(&__cudart_i2opi_f[n], 1); *y = 1; }", VERDICT_FORBIDDEN,
+         "may only be read"},
+        {TABLE K BODY "{ *(unsigned **)y = __cudart_i2opi_f; }", VERDICT_FORBIDDEN,
+         "may only be read"},
+        {TABLE K BODY "{ asm volatile(\"st.global.u32 [__cudart_i2opi_f+4], 7;\"); *y = 1; }",
          VERDICT_FORBIDDEN, "may only be read"},
-        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
-         "{ *(int **)y = __cudart_i2opi_f; }",
-         VERDICT_FORBIDDEN, "may only be read"},
-        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
-         "{ asm volatile(\"st.global.u32 [__cudart_i2opi_f+4], 7;\"); *y = 1; }",
-         VERDICT_FORBIDDEN, "may only be read"},
-        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+        {TABLE K BODY
          "{ unsigned long long p; asm volatile(\"mov.u64 %0, __cudart_i2opi_f; and.b64 %0, %0, "
          "-8;\" : \"=l\"(p)); *(int *)p = n; }",
          VERDICT_FORBIDDEN, "may only be read"},
-        {"__device__ __noinline__ void put(int *p, int v) { *p = v; }\n"
-         "__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY
+        {"__device__ __noinline__ void put(unsigned *p, int v) { *p = v; }\n" TABLE K BODY
          "{ put(&__cudart_i2opi_f[n], 3); *y = 1; }",
          VERDICT_FORBIDDEN, "may only be read"},
-        {"__device__ int __cudart_i2opi_f[6] = {1, 2};\n" K BODY "{ *y = __cudart_i2opi_f[n]; }",
-         VERDICT_ACCEPTED, ""},
+        {TABLE K BODY "{ *y = __cudart_i2opi_f[n]; }", VERDICT_ACCEPTED, ""},
         /* Constants have an address too. */
         {"__constant__ float table[4] = {1, 2, 3, 4};\n" K BODY
          "{ asm volatile(\"{ .reg .u64 p; mov.u64 p, table; cvta.const.u64 p, p; st.u32 [p+4], 7; "
@@ -252,6 +290,44 @@ static void ptx_checks(void) {
          VERDICT_COMPILE_ERROR, ""},
     };
     judge_rows(FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
+}
+
+/* Whatever the PTX is taken to say. */
+static void code_checks(void) {
+#define ASM(text)                                                                                  \
+    K BODY "{ unsigned long long p; asm volatile(" text " : \"=l\"(p)); *(int *)p = n; }"
+    static const struct row rows[] = {
+        {K BODY "{ *y = *x; }", VERDICT_ACCEPTED, ""},
+        {"extern \"C\" __device__ int kept[4] = {1};\n" K BODY "{ kept[n] = *x; }",
+         VERDICT_FORBIDDEN, "'kept', 16 bytes"},
+        {"extern \"C\" __device__ int kept;\n" K BODY "{ kept++; }", VERDICT_FORBIDDEN, "'kept'"},
+        {"extern \"C\" __device__ int kept[4];\n" K BODY "{ *y = kept[n]; }", VERDICT_FORBIDDEN,
+         "'kept'"},
+        {K BODY "{ static int calls; if (++calls == 1) *y = 1; }", VERDICT_FORBIDDEN, "calls"},
+        {"extern \"C\" __device__ int kept[4];\n" ASM(
+             "\"{ .shared .b32 kept; } mov.u64 %0, kept;\""),
+         VERDICT_FORBIDDEN, "'kept'"},
+        {"extern \"C\" __device__ int kept[4];\n" ASM("\"{ mov.u64 %0, kept; kept: }\""),
+         VERDICT_FORBIDDEN, "'kept'"},
+        {ASM("\"{ .global .b32 kept[4]; mov.u64 %0, kept; }\""), VERDICT_FORBIDDEN, "kept"},
+        {ASM("\"{ .global .b32 kept[4] = {1}; cvta.global.u64 %0, kept; }\""), VERDICT_FORBIDDEN,
+         "kept"},
+        {"__managed__ int kept;\n" K BODY "{ kept++; }", VERDICT_FORBIDDEN, "kept"},
+        /* Without a user; constants; the mathematics' own tables, and what only has their name. */
+        {"extern \"C\" __device__ int unused[4] = {1};\n" K BODY "{ *y = *x; }", VERDICT_ACCEPTED,
+         ""},
+        {"__constant__ float table[4] = {1, 2, 3, 4};\n" K BODY "{ *y = table[n & 3]; }",
+         VERDICT_ACCEPTED, ""},
+        {K BODY "{ double d = *x; *y = sin(d) + tan(d) + cosf(*x); }", VERDICT_ACCEPTED, ""},
+        {TABLE K BODY "{ *y = __cudart_i2opi_f[n]; }", VERDICT_ACCEPTED, ""},
+        {"__device__ int __cudart_i2opi_f[6] = {1};\n" K BODY "{ *y = __cudart_i2opi_f[n]; }",
+         VERDICT_FORBIDDEN, "'__cudart_i2opi_f', 24 bytes"},
+        {"__device__ int __cudart_i2opi_f[6];\n" K BODY "{ *y = __cudart_i2opi_f[n]; }",
+         VERDICT_FORBIDDEN, "'__cudart_i2opi_f'"},
+    };
+    judge_rows_by(judge_code, FIXTURE_TASK, rows, sizeof rows / sizeof *rows);
+    struct err err = {0};
+    CHECK(inspect_cubin(S("no ELF"), S(""), arena, &err) == VERDICT_UNSUPPORTED);
 }
 
 /* CuTe brings constants at file scope that nothing refers to; they are no offence. */
@@ -372,10 +448,15 @@ static void memory_checks(void) {
 }
 
 static const struct tap_case cases[] = {
-    {"argument types", type_checks}, {"workspaces and maps as arguments", memory_checks},
-    {"a map as bytes", map_params},  {"element types", element_types},
-    {"the prelude", prelude},        {"what the PTX shows", ptx_checks},
-    {"arguments as bytes", params},  {"CuTe", cute},
+    {"argument types", type_checks},
+    {"workspaces and maps as arguments", memory_checks},
+    {"a map as bytes", map_params},
+    {"element types", element_types},
+    {"the prelude", prelude},
+    {"what the PTX shows", ptx_checks},
+    {"memory of the module, by the compiled code alone", code_checks},
+    {"arguments as bytes", params},
+    {"CuTe", cute},
 };
 
 int main(int argc, char **argv) {

@@ -27,9 +27,13 @@ static void test_refused(void) {
         {"ld.global.v4.f32 {%f1, %f2}, [%rd1];", "another number of registers"},
         {"ld.global.L2::cache_hint.f32 %f1, [%rd1];", "another number of operands"},
         {"ld.global.u64 %r1, [%rd1];", "one fitting width"},
-        {"call (r), __assertfail2, (a);", "not defined in the module"},
-        {"bra nowhere;", "needs a label"},
-        {"call (r), f, (a);", "not defined in the module"},
+        {"call __assertfail2;", "names nothing"},
+        {"call k;", "not defined in the module"},
+        {"call p;", "only direct calls"},
+        {"bra nowhere;", "names nothing"},
+        {"bra p;", "needs a label"},
+        {"L: mov.u64 %rd1, L;", "names neither a variable nor a parameter"},
+        {"L: ld.global.u64 %rd1, [L];", "names neither a variable nor a parameter"},
         {"mov.u64 %rd1, nothing;", "names nothing"},
         {"ld.param.u64 %rd2, [p+8];", "beside the kernel's parameters"},
         {"cvt.u8.u64 %p1, %rd1;", "too narrow"},
@@ -105,6 +109,11 @@ static void test_programs(void) {
          0xff00},
         {"signed bytes", "mov.u32 %r1, 0x1f0; cvt.s32.s8 %r2, %r1; st.global.u32 [%rd1], %r2;",
          0xfffffff0},
+        {"a variable of a closed block is not the one of the block around it",
+         ".shared .b32 s; mov.u32 %r1, s; st.shared.u32 [%r1], 7;"
+         "{ .shared .b32 s; st.shared.u32 [s], 8; } ld.shared.u32 %r2, [s];"
+         "st.global.u32 [%rd1], %r2;",
+         7},
         {"labels of inner blocks",
          "mov.u32 %r1, 0; { bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 1; }"
          "{ bra L; mov.u32 %r1, 9; L: add.u32 %r1, %r1, 2; }"

@@ -1,4 +1,4 @@
-// expect: forbidden unsupported compile-error
+// expect: forbidden
 // row: 13
 // tries: a global variable declared in inline assembly
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,0 +1,156 @@
+/* Which contents of a timed batch are run in a round, and what first meetings cost.
+ *
+ * Of each kind of data that has several contents one is held back in the first round, drawn for
+ * each job. In the second round it is met for the first time while the others of its kind are met
+ * again, under the same conditions. That costs nothing: the rounds are made anyway.
+ *
+ * Where first meetings look slower (meetings.h), two further rounds follow, each with contents that
+ * nobody has met: seeds that are drawn for that round alone take the place of those that were held
+ * back. Slower in both as well is drift.
+ *
+ * Large tensors leave room for one content of each kind. Nothing can be held back then, and a
+ * further content would cost its expected values for every candidate. The first round is compared
+ * with the later ones instead: that the clock was still low looks alike, so it is a reason to look
+ * closer and nothing more. In the further rounds one content in turn is a new one, in the memory of
+ * the one that it stands for. The same holds where contents are timed one by one.
+ *
+ * Candidates alone: those that are timed in turns with others have been through this. */
+#include "device/worker.h"
+
+#include "base/rng.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FURTHER_ROUNDS 2
+
+static const json *all_cases(const struct job *j) {
+    return json_get(json_at(json_get(j->frame.head, "batches"), j->batch), "cases");
+}
+
+static size_t count(const struct job *j) {
+    size_t n = json_len(all_cases(j));
+    return n < WORKER_MAX_CASES ? n : WORKER_MAX_CASES;
+}
+
+static bool applies(const struct job *j) {
+    bool timed = false, dump = false;
+    json_get_bool(json_at(json_get(j->frame.head, "batches"), j->batch), "timed", &timed);
+    json_get_bool(j->frame.head, "dump", &dump);
+    return timed && !dump && j->nmodules == 1;
+}
+
+static str data_of(const struct job *j, size_t at) {
+    str data = S("");
+    json_get_str(json_at(all_cases(j), at), "data", &data);
+    return data;
+}
+
+/* The kinds are numbered as they come. */
+static size_t number_kinds(struct job *j) {
+    struct meet *m = &j->meet;
+    size_t kinds = 0;
+    for (size_t i = 0; i < count(j); i++) {
+        size_t same = 0;
+        while (same < i && !str_eq(data_of(j, same), data_of(j, i)))
+            same++;
+        m->kind[i] = same < i ? m->kind[same] : kinds++;
+    }
+    return kinds;
+}
+
+static size_t draw(struct worker *w, size_t n) {
+    return (size_t)rng_below(rng_stream(w->random, S("meetings")), w->drawn++, n);
+}
+
+static void hold_back(struct worker *w, size_t kind) {
+    struct job *j = &w->job;
+    size_t of[WORKER_MAX_CASES], n = 0;
+    for (size_t i = 0; i < count(j); i++)
+        if (j->meet.kind[i] == kind)
+            of[n++] = i;
+    if (n < 2)
+        return;
+    j->meet.held[of[draw(w, n)]] = true;
+    j->meet.holds = true;
+}
+
+/* In the round that comes: is the content a new one, in another's place? */
+static bool is_replaced(const struct job *j, size_t at) {
+    if (!j->meet.further)
+        return false;
+    return j->meet.holds ? j->meet.held[at] : at == (j->meet.from + j->round) % count(j);
+}
+
+static json *new_content(struct worker *w, const json *old) {
+    char text[32];
+    json *c = json_copy(old);
+    uint64_t seed = rng_u64(rng_stream(w->random, S("contents")), w->drawn++);
+    snprintf(text, sizeof text, "%" PRIu64, seed >> 1);
+    json_set_str(c, "seed", str_view(text));
+    return c;
+}
+
+json *meet_cases(struct worker *w) {
+    struct job *j = &w->job;
+    struct meet *m = &j->meet;
+    json *list = json_array();
+    if (applies(j) && !m->drawn) {
+        size_t kinds = number_kinds(j);
+        for (size_t kind = 0; kind < kinds; kind++)
+            hold_back(w, kind);
+        m->from = draw(w, count(j) ? count(j) : 1);
+    }
+    m->drawn = true;
+    m->nsent = 0;
+    for (size_t i = 0; i < count(j); i++) {
+        const json *c = json_at(all_cases(j), i);
+        if (j->round == 0 && m->held[i])
+            continue;
+        json_push(list, is_replaced(j, i) ? new_content(w, c) : json_copy(c));
+        m->sent[m->nsent++] = i;
+    }
+    return list;
+}
+
+size_t meet_case(const struct job *j, size_t place) {
+    return place < j->meet.nsent ? j->meet.sent[place] : 0;
+}
+
+bool meet_is_first(const struct job *j, size_t place) {
+    size_t at = meet_case(j, place);
+    return !j->meet.met[at] || is_replaced(j, at);
+}
+
+void meet_keep(struct job *j) {
+    struct meet *m = &j->meet;
+    const json *times = json_get(j->ran, "times_s");
+    for (size_t i = 0; i < json_len(times) && applies(j); i++) {
+        size_t place = order_case(j, i);
+        double s = 0;
+        if (!json_to_f64(json_at(times, i), &s) || !(s > 0))
+            continue;
+        m->list = mem_grow(m->list, &m->room, m->n + 1, sizeof *m->list);
+        m->list[m->n++] = (struct meeting){.kind = m->kind[meet_case(j, place)],
+                                           .round = j->round,
+                                           .first = meet_is_first(j, place),
+                                           .start = i == 0,
+                                           .seconds = s};
+    }
+    for (size_t i = 0; i < m->nsent; i++)
+        m->met[m->sent[i]] = true;
+}
+
+enum meet_verdict meet_judge(struct job *j, double *slower) {
+    struct meet *m = &j->meet;
+    size_t round = m->further ? j->round - 1 : m->holds ? 1 : 0;
+    if (!applies(j) || !meetings_slower(m->list, m->n, round, slower))
+        return MEET_FINE;
+    return m->further++ < FURTHER_ROUNDS ? MEET_AGAIN : MEET_DRIFT;
+}
+
+void meet_clear(struct job *j) {
+    mem_free(j->meet.list);
+    j->meet = (struct meet){0};
+}
