@@ -438,7 +438,7 @@ static bool add_lazy(struct server *s, const struct inst *in, const struct data_
 static bool measure(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
     void *maps[TASK_MAX_TENSORS] = {0};
     struct places at = {0};
-    struct data_scale scale;
+    struct data_scale scale = data_scale_none();
     struct bound_plan plan;
     struct binding *set;
     struct inst *in;
@@ -453,8 +453,6 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
         !set_from_json(json_get(f->head, "set"), a, &set, &nset, &out->why) ||
         !task_bind(s->task, set, nset, a, &in, &out->why))
         return false;
-    for (size_t i = 0; i < DATA_COUNT; i++)
-        scale.factor[i] = 1;
     for (size_t i = 0; sample && i < plan.nmemsets; i++)
         plan.memsets[i].count = 0; /* of a part of the blocks nothing else would be right either */
     out->counters = json_array();

@@ -20,7 +20,7 @@
 
 #define TRIALS_MAX_SHAPES  16
 #define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
-#define TRIALS_MAX_CASES   16
+#define TRIALS_MAX_CASES   24
 
 struct trial_shape {
     const struct inst *inst;

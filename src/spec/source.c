@@ -14,7 +14,7 @@ static double magnitude_of(const struct source *s) {
     return m > 0 ? m : 1;
 }
 
-enum { TILE_SIDE = 16 };
+enum { TILE_SIDE = 16, MOST_BETWEEN = 1024 };
 
 static void place_tile(struct source *s) {
     int64_t rows = s->count / s->row;
@@ -49,6 +49,65 @@ static void set_whole(struct source *s) {
     s->whole_top = exp2(floor(s->whole_bits * s->factor));
 }
 
+/* ---- literals ---- */
+
+/* The next number of a float type, upwards or downwards. */
+static double next_number(enum dtype t, double v, double direction) {
+    double half = round_half_ulp(t, v);
+    if (t == DTYPE_F64)
+        return nextafter(v, direction * INFINITY);
+    double next = round_to(t, v + direction * half);
+    return next != v ? next : round_to(t, v + direction * 2 * half);
+}
+
+static void put_literal(struct source *s, double v) {
+    double step = s->type == 'f' ? 0 : 1;
+    double up = step > 0 ? v + step : next_number(s->dtype, v, 1);
+    double down = step > 0 ? v - step : next_number(s->dtype, v, -1);
+    s->literal[s->nliterals++] = v;
+    s->literal[s->nliterals++] = isfinite(up) ? up : v;
+    s->literal[s->nliterals++] = isfinite(down) ? down : v;
+}
+
+enum { LITERAL_ENTRIES = 6 }; /* of a number: both signs with their neighbours */
+
+/* A number, once; one that the type does not hold is left out, and what there is no room for. */
+static void add_literal(struct source *s, double number) {
+    double v = s->type == 'f' ? round_to(s->dtype, fabs(number)) : rint(fabs(number));
+    if (!isfinite(v) || (s->type != 'f' && v > s->whole_hi))
+        return;
+    for (int64_t i = 0; i < s->nliterals; i += LITERAL_ENTRIES)
+        if (s->literal[i] == v)
+            return;
+    if (s->nliterals + LITERAL_ENTRIES > SOURCE_LITERALS)
+        return;
+    put_literal(s, v);
+    put_literal(s, -v);
+    if (v <= MOST_BETWEEN * s->magnitude)
+        s->between = fmax(s->between, v);
+}
+
+/* Of values: places and the ends of ranges are left out. */
+static void add_literals(struct source *s, const struct expr *e) {
+    if (e->kind == EXPR_NUMBER)
+        add_literal(s, e->integral ? (double)e->integer : e->number);
+    if (e->kind == EXPR_READ)
+        return;
+    for (size_t i = 0; i < e->nargs; i++)
+        add_literals(s, e->args[i]);
+    if (e->kind == EXPR_REDUCE && e->reduce->guard)
+        add_literals(s, e->reduce->guard);
+}
+
+static void set_literals(struct source *s, const struct task *t) {
+    if (s->kind != DATA_LITERALS && s->kind != DATA_MIXED)
+        return;
+    s->between = s->magnitude;
+    add_literal(s, 0);
+    for (size_t i = 0; i < t->nstatements; i++)
+        add_literals(s, t->statements[i].body);
+}
+
 struct source source_of(const struct inst *in, const struct data_scale *scale, size_t tensor,
                         enum data_kind kind, uint64_t seed) {
     const struct tensor *t = &in->task->tensors[tensor];
@@ -59,6 +118,8 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
                        .type = dtype_info(t->dtype)->kind,
                        .dist = t->dist.kind,
                        .factor = scale ? scale->factor[kind] : 1,
+                       .largest = scale && scale->largest,
+                       .end = scale ? scale->end : 0,
                        .count = b->count,
                        .row = t->rank ? b->extent[t->rank - 1] : 1,
                        .value = rng_sub(r, 0),
@@ -70,6 +131,7 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
     place_tile(&s);
     hold(&s, t, b);
     set_whole(&s);
+    set_literals(&s, in->task);
     return s;
 }
 

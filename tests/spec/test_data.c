@@ -5,6 +5,7 @@
 #include "spec/bind.h"
 #include "spec/convert.h"
 #include "spec/source.h"
+#include <float.h>
 
 #define INPUTS                                                                                     \
     "task t \"T\"\ndim R = 9, C = 257\n"                                                           \
@@ -255,12 +256,12 @@ static void scale_holds_back(void) {
         const char *body;
         double least, most; /* of the large kind's magnitude */
     } rows[] = {
-        {"x[i]", 2.9e38, 3e38},
+        {"x[i]", FLT_MAX, FLT_MAX},
         {"x[i]*x[i]", 4e18, 1.8e19},
         {"pow(x[i], 3)", 1e12, 6.9e12},
         {"exp(x[i])", 30, 88},
-        {"1/x[i]", 2.9e38, 3e38},
-        {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", 2.9e38, 3e38},
+        {"1/x[i]", FLT_MAX, FLT_MAX},
+        {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", FLT_MAX, FLT_MAX},
         {"sum(j) x[j]*x[i]", 1e16, 1.8e19},
         {"x[i] - mean(j) x[j]", 1e34, 3e38},
     };
@@ -477,7 +478,7 @@ static void scale_holds_definitions_back(void) {
                          "in p[N,C] : f32 = exp(u[i,j]) / (sum(m) exp(u[i,m]))\n"
                          "out y[N] : f32\ny[i] = max(j) p[i,j]\n") &&
         data_scale_find(f.in, 5, &f.scale, &f.err))
-        for (int kind = 0; kind < DATA_NONFINITE; kind++) {
+        for (int kind = 0; kind < DATA_INFINITE; kind++) {
             size_t n = load(&f, "p", (enum data_kind)kind, 6, v), finite = 0;
             for (size_t i = 0; i < n; i++)
                 finite += isfinite(v[i]) != 0;
