@@ -100,10 +100,16 @@ static size_t pages(size_t bytes) {
     return (bytes + CANARY - 1) / CANARY * CANARY;
 }
 
+/* In an order that nobody knows. */
 static bool map_case(struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
-    size_t at = CANARY;
-    for (size_t i = 0; i < t->ntensors; i++) {
+    size_t at = CANARY, order[TASK_MAX_TENSORS];
+    uint64_t key;
+    if (!rng_secret(&key))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    rng_order(rng_stream(key, S("tensors")), t->ntensors, order);
+    for (size_t k = 0; k < t->ntensors; k++) {
+        size_t i = order[k];
         if (!tensor_has_memory(&t->tensors[i]))
             continue;
         c->offset[i] = at;
