@@ -5,19 +5,20 @@
 
 #include <string.h>
 
-#define FULL_BYTES    (160ull << 20) /* of all tensors: what is simulated whole */
-#define FULL_FLOPS    4e8
-#define SMALL_BYTES   (1ull << 20) /* of all tensors of a made shape */
-#define SMALL_FLOPS   1e7
-#define SMALL_PLANES  1024 /* … on the simulator: of all axes but the last two, a block each */
-#define MAX_SMALL     (TRIALS_MAX_SHAPES - 3)
-#define ATTEMPTS      4000
-#define ODD_ATTEMPTS  8 /* the first ones, at most 1003, 503, … 9 */
-#define COUNTED_SEED  0 /* public: counts are the same in every run */
-#define MADE_SHAPES   3 /* one odd in all dimensions, two with a short one */
-#define TIMED_CASES   8
-#define LARGE_CASE    (1ull << 30)
-#define FURTHER_DRAWN 4 /* kinds of data, of those that a large own shape does not meet all of */
+#define FULL_BYTES   (160ull << 20) /* of all tensors: what is simulated whole */
+#define FULL_FLOPS   4e8
+#define SMALL_BYTES  (1ull << 20) /* of all tensors of a made shape */
+#define SMALL_FLOPS  1e7
+#define SMALL_PLANES 1024 /* … on the simulator: of all axes but the last two, a block each */
+#define MAX_SMALL    (TRIALS_MAX_SHAPES - 3)
+#define ATTEMPTS     4000
+#define ODD_ATTEMPTS 8 /* the first ones, at most 1003, 503, … 9 */
+#define COUNTED_SEED 0 /* public: counts are the same in every run */
+#define MADE_SHAPES  3 /* one odd in all dimensions, two with a short one */
+#define TIMED_CASES  8
+#define LARGE_CASE   (1ull << 30)
+#define DRAWN_KINDS  4 /* kinds of data, of those that a large own shape does not meet all of */
+#define OWN_BYTES    (2ull << 20) /* of an own shape that the simulator runs with every kind */
 
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
@@ -257,8 +258,8 @@ static void further_kinds(const struct inst *own, const struct trials_options *o
                                              DATA_LITERALS, DATA_FAR,    DATA_INFINITE};
     enum { FURTHER = sizeof further / sizeof *further };
     struct rng r = rng_stream(o->secret, S("kinds of data"));
-    bool all = o->gpu ? inst_bytes(own) <= LARGE_CASE : within(own, SMALL_BYTES, SMALL_FLOPS);
-    size_t order[FURTHER], n = all ? FURTHER : o->gpu ? FURTHER_DRAWN : 0;
+    bool all = o->gpu ? inst_bytes(own) <= LARGE_CASE : within(own, OWN_BYTES, SMALL_FLOPS);
+    size_t order[FURTHER], n = all ? FURTHER : o->gpu ? DRAWN_KINDS : 0;
     rng_order(r, FURTHER, order);
     kinds[DATA_MIXED] = !all;
     for (size_t i = 0; i < n; i++)

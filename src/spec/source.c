@@ -14,7 +14,7 @@ static double magnitude_of(const struct source *s) {
     return m > 0 ? m : 1;
 }
 
-enum { TILE_SIDE = 16, MOST_BETWEEN = 1024 };
+enum { TILE_SIDE = 16, MOST_BETWEEN = 1024, LEAST_SLICES = 3 };
 
 static void place_tile(struct source *s) {
     int64_t rows = s->count / s->row;
@@ -22,6 +22,21 @@ static void place_tile(struct source *s) {
     s->tile_cols = s->row < TILE_SIDE ? s->row : TILE_SIDE;
     s->tile_row = (int64_t)rng_below(s->place, 1, (uint64_t)(rows - s->tile_rows + 1));
     s->tile_col = (int64_t)rng_below(s->place, 2, (uint64_t)(s->row - s->tile_cols + 1));
+}
+
+/* Half of the bits that the type holds. A kernel of a lower class rounds the operands of its sums
+ * of products: a spread below the steps of its format would make all their errors one. */
+static int offset_bits(enum dtype t, enum accuracy class) {
+    int bits = t == DTYPE_F16 ? 6 : t == DTYPE_BF16 ? 4 : 12;
+    return class == ACCURACY_FP32 ? bits : 4;
+}
+
+/* What is normalised or compared may lie along the last dimension or along others: either is drawn,
+ * where the first dimension has slices enough. */
+static void set_group(struct source *s, const struct tensor *t, const struct bound_tensor *b) {
+    bool slices = t->rank > 2 && b->extent[0] >= LEAST_SLICES;
+    s->mixed = s->kind == DATA_MIXED;
+    s->group = slices && rng_below(s->place, ~(uint64_t)s->count, 2) ? b->stride[0] : s->row;
 }
 
 /* Integers that places are computed from stay where the bounds were proved; what inputs are defined
@@ -120,6 +135,7 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
                        .factor = scale ? scale->factor[kind] : 1,
                        .largest = scale && scale->largest,
                        .end = scale ? scale->end : 0,
+                       .offset_bits = offset_bits(t->dtype, in->task->accuracy),
                        .count = b->count,
                        .row = t->rank ? b->extent[t->rank - 1] : 1,
                        .value = rng_sub(r, 0),
@@ -129,6 +145,7 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
     s.magnitude = magnitude_of(&s);
     s.spot = (int64_t)rng_below(s.place, 0, (uint64_t)s.count);
     place_tile(&s);
+    set_group(&s, t, b);
     hold(&s, t, b);
     set_whole(&s);
     set_literals(&s, in->task);

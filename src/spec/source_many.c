@@ -157,7 +157,7 @@ static void infinite(struct many *m) {
 }
 
 static void offset(const struct many *m) {
-    double ratio = power_of_two(-source_offset_bits(m->s->dtype));
+    double ratio = power_of_two(-m->s->offset_bits);
     struct part p = {0};
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
     while (next_part(m, &p)) {
@@ -221,10 +221,10 @@ static void wide(struct many *m) {
 static void far(struct many *m) {
     const struct source *s = m->s;
     double most = source_float_most(s->dtype), power = 0;
-    int64_t row = source_far_row(s), last = -1;
+    int64_t group = source_far_group(s), last = -1;
     rng_unit_many(s->value, (uint64_t)m->first, m->n, m->v);
     for (size_t i = 0; i < m->n; i++) {
-        int64_t at = (m->first + (int64_t)i) / row;
+        int64_t at = (m->first + (int64_t)i) / group;
         power = at == last ? power : source_far_power(s, at);
         last = at;
         m->v[i] = fmin(s->magnitude * (1 + m->v[i]) * power, most);
@@ -292,7 +292,7 @@ static void zeros(struct many *m) {
 
 static void reals(struct many *m);
 
-/* Each row by its own kind. */
+/* Each row by the kind of its group. */
 static void mixed(const struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {

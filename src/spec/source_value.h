@@ -28,6 +28,9 @@ struct source {
     double magnitude; /* typical, never 0 */
     double factor;    /* of data_scale */
     int64_t count, row;
+    int offset_bits; /* powers of two between the mean and the spread of the offset kind */
+    int64_t group;   /* elements that share an exponent, or a kind: a row, or a slice */
+    bool mixed;      /* groups are of several kinds */
     struct rng value, choice, place;
     int64_t spot; /* one element that is always special */
     int64_t tile_row, tile_col, tile_rows, tile_cols;
@@ -203,16 +206,16 @@ SHARED double source_nonfinite(const struct source *s, int64_t i) {
     return source_usual(s, i);
 }
 
-/* One draw for a row: its kind, its mean, its exponent. */
+/* One draw for a row or a group: its kind, its mean, its exponent. */
 SHARED uint64_t source_row_draw(const struct source *s, int64_t row) {
     return rng_u64(s->place, ~(uint64_t)row);
 }
 
-/* The same where a row's size follows from it, which may be held at the upper or the lower end. */
-SHARED uint64_t source_row_size(const struct source *s, int64_t row) {
+/* The same where a size follows from it, which may be held at the upper or the lower end. */
+SHARED uint64_t source_size_draw(const struct source *s, int64_t group) {
     const uint64_t all = ~(uint64_t)0, sign = 8;
     if (s->end == 0)
-        return source_row_draw(s, row);
+        return source_row_draw(s, group);
     return s->end > 0 ? all - sign : s->kind == DATA_FAR ? 0 : all;
 }
 
@@ -220,40 +223,39 @@ SHARED double source_row_unit(uint64_t r) {
     return (double)(r >> 11) * 0x1p-53;
 }
 
-/* Powers of two between mean and spread: half of those that the type holds. */
-SHARED int source_offset_bits(enum dtype t) {
-    return t == DTYPE_F16 ? 6 : t == DTYPE_BF16 ? 4 : 12;
-}
-
-/* Sums of squares lose the spread beside such a mean; sums of differences from it do not. */
+/* Sums of squares lose the spread beside such a mean; sums of differences from it do not. Means of
+ * rows differ by no more than the spread, so that any part of the tensor is like that; only where
+ * kinds are mixed each group has a mean of its own. */
 SHARED double source_offset_mean(const struct source *s, int64_t row) {
-    uint64_t r = source_row_size(s, row);
-    int power = (int)(source_offset_bits(s->dtype) * s->factor);
+    double shift = 2 * source_row_unit(source_row_draw(s, row)) - 1;
+    uint64_t r = source_size_draw(s, s->mixed ? row * s->row / s->group : s->count);
+    int power = (int)(s->offset_bits * s->factor);
     double m = ldexp(s->magnitude * (0.75 + 0.5 * source_row_unit(r)), power);
     m = fmin(m, 0.5 * source_float_most(s->dtype));
+    m = m + m * (shift * power_of_two(-s->offset_bits));
     return r >> 3 & 1 ? -m : m;
 }
 
 SHARED double source_offset(const struct source *s, int64_t i) {
     double mean = source_offset_mean(s, i / s->row);
     double at = 2 * rng_unit(s->value, (uint64_t)i) - 1;
-    return mean + mean * (at * power_of_two(-source_offset_bits(s->dtype)));
+    return mean + mean * (at * power_of_two(-s->offset_bits));
 }
 
-/* Elements that share an exponent: a row, or a piece of the only one. */
-SHARED int64_t source_far_row(const struct source *s) {
-    return s->count > s->row ? s->row : 32;
+/* Elements that share an exponent: a group, or a piece of the only one. */
+SHARED int64_t source_far_group(const struct source *s) {
+    return s->count > s->group ? s->group : 32;
 }
 
-SHARED double source_far_power(const struct source *s, int64_t row) {
+SHARED double source_far_power(const struct source *s, int64_t group) {
     double span = (source_exponent_most(s->dtype) - 2) * s->factor;
-    double at = 2 * source_row_unit(source_row_size(s, row)) - 1;
+    double at = 2 * source_row_unit(source_size_draw(s, group)) - 1;
     return power_of_two((int)floor(at * span + 0.5));
 }
 
 SHARED double source_far(const struct source *s, int64_t i) {
     double m = s->magnitude * (1 + rng_unit(s->value, (uint64_t)i));
-    m = m * source_far_power(s, i / source_far_row(s));
+    m = m * source_far_power(s, i / source_far_group(s));
     return source_sign(s, i) * fmin(m, source_float_most(s->dtype));
 }
 
@@ -286,11 +288,11 @@ SHARED_APART double source_infinite(const struct source *s, int64_t i) {
     return row == INFINITE_PLUS || (row != INFINITE_MINUS && r >> 63) ? INFINITY : -INFINITY;
 }
 
-/* The kind of an element's row. */
+/* The kind of an element's group. */
 SHARED enum data_kind source_kind_at(const struct source *s, int64_t i) {
-    if (s->kind != DATA_MIXED)
+    if (!s->mixed)
         return s->kind;
-    switch (source_row_draw(s, i / s->row) & 7) {
+    switch (source_row_draw(s, i / s->group) & 7) {
     case 0:
         return DATA_ZEROS;
     case 1:
@@ -368,13 +370,13 @@ SHARED double source_whole_wide(const struct source *s, int64_t i) {
 SHARED double source_whole_offset(const struct source *s, int64_t i) {
     double mean = source_offset_mean(s, i / s->row), most = 0.5 * s->whole_hi;
     double m = fmin(fabs(mean), most);
-    double spread = fmax(3.0, m * power_of_two(-source_offset_bits(s->dtype)));
+    double spread = fmax(3.0, m * power_of_two(-s->offset_bits));
     double v = m + spread * (2 * rng_unit(s->value, (uint64_t)i) - 1);
     return mean < 0 ? -v : v;
 }
 
 SHARED double source_whole_far(const struct source *s, int64_t i) {
-    uint64_t r = source_row_size(s, i / source_far_row(s));
+    uint64_t r = source_size_draw(s, i / source_far_group(s));
     double m = ldexp(1 + rng_unit(s->value, (uint64_t)i),
                      (int)(s->whole_bits * s->factor * source_row_unit(r)));
     return source_sign(s, i) * floor(m - 0.5);
@@ -459,7 +461,7 @@ SHARED_APART double source_truth(const struct source *s, int64_t i) {
     case DATA_OFFSET:
         return r >> 60 != 0;
     case DATA_FAR:
-        return (double)(source_row_draw(s, i / s->row) >> 63);
+        return (double)(source_row_draw(s, i / source_far_group(s)) >> 63);
     case DATA_TILE:
         return source_in_tile(s, i) ? (double)(r >> 63) : 1;
     case DATA_SPIKES:
