@@ -2,9 +2,9 @@
  *
  * The task's check shapes that the candidate's own `require` lines admit; small shapes made from
  * the secret seed that satisfy them too, two where so many can be found;
- * then the task's own shape where the device can run it whole. Every small shape meets every kind
- * of data, the task's own shape the kinds that tell most, more of them when thorough. `scope` says
- * in words what that amounts to.
+ * then the task's own shape where the device can run it whole. Every small shape meets most kinds
+ * of data, some take turns; the task's own shape meets the kinds that tell most, and when thorough
+ * all others too or, where it is large, rows of them. `scope` says in words what that amounts to.
  *
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
