@@ -156,7 +156,7 @@ static void infinite(struct many *m) {
         one(m, (size_t)spot);
 }
 
-static void offset(const struct many *m) {
+static void offset(struct many *m) {
     double ratio = power_of_two(-m->s->offset_bits);
     struct part p = {0};
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
@@ -167,7 +167,7 @@ static void offset(const struct many *m) {
     }
 }
 
-static void one_hot(const struct many *m) {
+static void one_hot(struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {
         uint64_t hot = rng_below(m->s->choice, (uint64_t)p.row, (uint64_t)m->s->row);
@@ -176,7 +176,7 @@ static void one_hot(const struct many *m) {
     }
 }
 
-static void constant_rows(const struct many *m) {
+static void constant_rows(struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {
         double v = source_constant_row(m->s, m->first + (int64_t)p.from);
@@ -185,7 +185,7 @@ static void constant_rows(const struct many *m) {
     }
 }
 
-static void sorted(const struct many *m) {
+static void sorted(struct many *m) {
     struct part p = {0};
     double row = (double)m->s->row;
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
@@ -293,7 +293,7 @@ static void zeros(struct many *m) {
 static void reals(struct many *m);
 
 /* Each row by the kind of its group. */
-static void mixed(const struct many *m) {
+static void mixed(struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {
         struct many row;
@@ -307,64 +307,38 @@ static void mixed(const struct many *m) {
     }
 }
 
-static void reals(struct many *m) {
-    switch (m->s->kind) {
-    case DATA_SIGNED:
+static void with_signs(struct many *m) {
+    usual(m);
+    choose(m);
+    give_signs(m->choice, m->n, m->v);
+}
+
+static void stated(struct many *m) {
+    if (is_constant(m->s))
+        one_by_one(m);
+    else
         usual(m);
-        choose(m);
-        give_signs(m->choice, m->n, m->v);
-        return;
-    case DATA_WIDE:
-        wide(m);
-        return;
-    case DATA_SUBNORMAL:
-        subnormal(m);
-        return;
-    case DATA_LARGE:
-        large(m);
-        return;
-    case DATA_ZEROS:
-        zeros(m);
-        return;
-    case DATA_ONEHOT:
-        one_hot(m);
-        return;
-    case DATA_SORTED:
-        sorted(m);
-        return;
-    case DATA_CONSTANT:
-        constant_rows(m);
-        return;
-    case DATA_TILE:
-        tiled(m);
-        return;
-    case DATA_SPIKES:
-        spiked(m);
-        return;
-    case DATA_OFFSET:
-        offset(m);
-        return;
-    case DATA_LITERALS:
-        literals(m);
-        return;
-    case DATA_FAR:
-        far(m);
-        return;
-    case DATA_MIXED:
-        mixed(m);
-        return;
-    case DATA_INFINITE:
-        infinite(m);
-        return;
-    case DATA_NONFINITE:
-        nonfinite(m);
-        return;
-    default:
-        if (m->s->kind == DATA_STATED && !is_constant(m->s))
-            usual(m);
-        else
-            one_by_one(m);
-    }
+}
+
+static void reals(struct many *m) {
+    static void (*const of_kind[DATA_COUNT])(struct many * m) = {[DATA_STATED] = stated,
+                                                                 [DATA_SIGNED] = with_signs,
+                                                                 [DATA_WIDE] = wide,
+                                                                 [DATA_ZEROS] = zeros,
+                                                                 [DATA_SUBNORMAL] = subnormal,
+                                                                 [DATA_LARGE] = large,
+                                                                 [DATA_ONEHOT] = one_hot,
+                                                                 [DATA_SORTED] = sorted,
+                                                                 [DATA_CONSTANT] = constant_rows,
+                                                                 [DATA_TILE] = tiled,
+                                                                 [DATA_SPIKES] = spiked,
+                                                                 [DATA_OFFSET] = offset,
+                                                                 [DATA_LITERALS] = literals,
+                                                                 [DATA_FAR] = far,
+                                                                 [DATA_MIXED] = mixed,
+                                                                 [DATA_INFINITE] = infinite,
+                                                                 [DATA_NONFINITE] = nonfinite};
+    of_kind[m->s->kind](m);
 }
 
 void source_value_many(const struct source *s, int64_t first, size_t n, double *out) {

@@ -265,45 +265,46 @@ static size_t count_of(const double *v, size_t n, double number) {
     "let t[i,j] = clamp(x[i,j], -1.25, 6) + pow(b[i,j], 3) + pad(x[i+2,j-77], -inf)\n"             \
     "y[i,j] = if(t[i,j] >= 0.375, n[i,j], 1e6 * h[i,j])\n"
 
+static const struct {
+    const char *name;
+    double number;
+    bool there;
+} literal_rows[] = {
+    {"x", 0.375, true},
+    {"x", -0.375, true},
+    {"x", 0x1.800002p-2, true},
+    {"x", 0x1.7ffffep-2, true},
+    {"x", -1.25, true},
+    {"x", 6, true},
+    {"x", 3, true},
+    {"x", 1e6, true},
+    {"x", 0x1p-149, true},
+    {"x", 77, false},
+    {"b", 6, true},
+    {"b", 6 + 0x1p-5, true},
+    {"b", 6 - 0x1p-5, true},
+    {"b", 1e6, false}, /* 999424 is next to it */
+    {"b", 999424, true},
+    {"h", 1e6, false},
+    {"h", 0.375, true},
+    {"n", 6, true},
+    {"n", 7, true},
+    {"n", -5, true},
+    {"n", 1000001, true},
+};
+
 /* Numbers of the statements, both signs, and what the type has next to them; not those of places,
  * nor what the type cannot hold. */
 static void literals_of_the_task(void) {
-    static const struct {
-        const char *name;
-        double number;
-        bool there;
-    } rows[] = {
-        {"x", 0.375, true},
-        {"x", -0.375, true},
-        {"x", 0x1.800002p-2, true},
-        {"x", 0x1.7ffffep-2, true},
-        {"x", -1.25, true},
-        {"x", 6, true},
-        {"x", 3, true},
-        {"x", 1e6, true},
-        {"x", 0x1p-149, true},
-        {"x", 77, false},
-        {"b", 6, true},
-        {"b", 6 + 0x1p-5, true},
-        {"b", 6 - 0x1p-5, true},
-        {"b", 1e6, false}, /* 999424 is next to it */
-        {"b", 999424, true},
-        {"h", 1e6, false},
-        {"h", 0.375, true},
-        {"n", 6, true},
-        {"n", 7, true},
-        {"n", -5, true},
-        {"n", 1000001, true},
-    };
     struct fixture f;
     double v[MOST];
     if (!fixture_text(&f, LITERALS))
         return fixture_end(&f);
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        size_t n = load(&f, rows[k].name, DATA_LITERALS, 3, v);
-        size_t found = count_of(v, n, rows[k].number);
-        CHECKF(rows[k].there ? found > 3 : found == 0, "%s: %zu of %.9g", rows[k].name, found,
-               rows[k].number);
+    for (size_t k = 0; k < sizeof literal_rows / sizeof *literal_rows; k++) {
+        size_t n = load(&f, literal_rows[k].name, DATA_LITERALS, 3, v);
+        size_t found = count_of(v, n, literal_rows[k].number);
+        CHECKF(literal_rows[k].there ? found > 3 : found == 0, "%s: %zu of %.9g",
+               literal_rows[k].name, found, literal_rows[k].number);
     }
     size_t n = load(&f, "x", DATA_LITERALS, 3, v), between = 0;
     for (size_t i = 0; i < n; i++)
