@@ -79,14 +79,13 @@ __device__ __noinline__ static double load_any(dtype t, const void *p, int64_t i
     }
 }
 
-// The bits of a stored element; lo and hi are what an integer type holds. All NaN become one: a
-// conversion to float would give another than a CPU's.
+// The bits of a stored element; lo and hi are what an integer type holds.
 __device__ __noinline__ static uint64_t encode(dtype t, double v, double lo, double hi) {
     switch (t) {
     case DTYPE_F64:
         return double_bits(v);
     case DTYPE_F32:
-        return isnan(v) ? 0x7fc00000u : float_bits((float)v);
+        return isnan(v) ? nan_f32_bits(v) : float_bits((float)v);
     case DTYPE_F16:
         return f16_encode(v);
     case DTYPE_BF16:

@@ -322,3 +322,12 @@ bool rng_secret(uint64_t *out) {
     while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof *out;
 }
+
+void rng_order(struct rng r, size_t n, size_t *out) {
+    for (size_t i = 0; i < n; i++) {
+        size_t k = (size_t)rng_below(r, i, i + 1);
+        out[i] = i;
+        out[i] = out[k];
+        out[k] = i;
+    }
+}

@@ -28,6 +28,8 @@ void rng_u64_many(struct rng r, uint64_t first, size_t n, uint64_t *out);
 void rng_unit_many(struct rng r, uint64_t first, size_t n, double *out);
 void rng_normal_many(struct rng r, uint64_t first, size_t n, double *out);
 
+void rng_order(struct rng r, size_t n, size_t *out); /* 0 … n - 1 in an order drawn at random */
+
 bool rng_secret(uint64_t *out); /* from the operating system */
 
 #endif

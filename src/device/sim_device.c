@@ -374,13 +374,15 @@ static bool room_for_workspaces(const struct bound_plan *p, struct answer *out) 
  */
 static bool add_workspaces(struct server *s, const struct bound_plan *p, struct places *at,
                            bool noise, struct answer *out) {
+    size_t order[PLAN_MAX_WORKSPACES];
     uint64_t key = 0;
     rng_secret(&key);
     struct rng r = rng_stream(key, S("workspace"));
     if (!room_for_workspaces(p, out))
         return false;
-    for (size_t i = 0; i < p->nworkspaces; i++) {
-        size_t bytes = p->workspaces[i].bytes;
+    rng_order(rng_stream(key, S("order")), p->nworkspaces, order);
+    for (size_t k = 0; k < p->nworkspaces; k++) {
+        size_t i = order[k], bytes = p->workspaces[i].bytes;
         char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (map == MAP_FAILED)
@@ -426,13 +428,19 @@ static bool add_tensor(struct server *s, const json *t, size_t i, struct places 
     return true;
 }
 
-/* The tensors of the message, as buffers over the judge's memory. */
+/* The tensors of the message, as buffers over the judge's memory, in an order that nobody knows: no
+ * tensor is found from the address of another. */
 static bool add_case(struct server *s, const json *tensors, struct places *at, struct err *err) {
+    size_t order[TASK_MAX_TENSORS];
+    uint64_t key;
     if (json_len(tensors) != s->task->ntensors)
         return err_set(err, ERR_ENV, "bad message: tensors");
+    if (!rng_secret(&key))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    rng_order(rng_stream(key, S("tensors")), s->task->ntensors, order);
     for (size_t i = 0; i < s->task->ntensors; i++)
-        if (json_is_object(json_at(tensors, i)) && /* a let has no memory */
-            !add_tensor(s, json_at(tensors, i), i, at, err))
+        if (json_is_object(json_at(tensors, order[i])) && /* a let has no memory */
+            !add_tensor(s, json_at(tensors, order[i]), order[i], at, err))
             return false;
     return true;
 }
@@ -527,8 +535,7 @@ static bool lazy_read(struct server *s, const struct frame *f, struct arena *a, 
     size_t nset;
     if (!s->task || !s->module)
         return err_set(err, ERR_ENV, "bad message: measure or sample");
-    for (size_t i = 0; i < DATA_COUNT; i++)
-        z->scale.factor[i] = 1;
+    z->scale = data_scale_none();
     return plan_from_json(json_get(f->head, "plan"), a, &z->plan, err) &&
            set_from_json(json_get(f->head, "set"), a, &set, &nset, err) &&
            task_bind(s->task, set, nset, a, &z->inst, err);

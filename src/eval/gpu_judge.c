@@ -167,9 +167,16 @@ static bool make_room(void *ctx) {
     return drop_workspace(j) || drop_largest(j);
 }
 
+/* In an order that nobody knows: a driver's addresses follow it. */
 static bool make_tensors(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
     const struct task *t = c->inst->task;
-    for (size_t i = 0; i < t->ntensors; i++) {
+    size_t order[TASK_MAX_TENSORS];
+    uint64_t key;
+    if (!rng_secret(&key))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    rng_order(rng_stream(key, S("tensors")), t->ntensors, order);
+    for (size_t k = 0; k < t->ntensors; k++) {
+        size_t i = order[k];
         if (!tensor_has_memory(&t->tensors[i]))
             continue;
         bool full, odd = c->align[i] == PLAN_ALIGN && c->data % 2;
@@ -335,15 +342,25 @@ static bool make_workspaces(struct gpu_judge *j, const json *sizes, struct err *
 
 /* ---- telling the device ---- */
 
+/* In an order that nobody knows: the device maps them as they come. */
 static bool send_buffers(struct gpu_judge *j, struct err *err) {
+    size_t tensors = j->task->ntensors, all = j->nbatch * tensors + j->nworkspaces;
+    size_t *order = mem_alloc(all * sizeof *order);
     struct sending s;
-    bool ok = true;
+    uint64_t key;
+    bool ok =
+        rng_secret(&key) || err_set(err, ERR_ENV, "no random numbers from the operating system");
+    if (ok)
+        rng_order(rng_stream(key, S("buffers")), all, order);
     sending_start(&s, &j->memory);
-    for (size_t i = 0; ok && i < j->nbatch; i++)
-        for (size_t k = 0; ok && k < j->task->ntensors; k++)
-            ok = sending_add(&s, &j->batch[i]->tensor[k], err);
-    for (size_t i = 0; ok && i < j->nworkspaces; i++)
-        ok = sending_add(&s, &j->workspace[i], err);
+    for (size_t i = 0; ok && i < all; i++) {
+        size_t k = order[i], workspace = k - j->nbatch * tensors;
+        ok = sending_add(&s,
+                         k < j->nbatch * tensors ? &j->batch[k / tensors]->tensor[k % tensors]
+                                                 : &j->workspace[workspace],
+                         err);
+    }
+    mem_free(order);
     return sending_end(&s, ok, err);
 }
 

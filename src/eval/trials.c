@@ -25,6 +25,8 @@
 #define FEW           16 /* dimensions up to this are often part of what a kernel is made for */
 #define TIMED_CASES   8
 #define LARGE_CASE    (1ull << 30)
+#define DRAWN_KINDS   4 /* kinds of data, of those that a large own shape does not meet all of */
+#define OWN_BYTES     (2ull << 20) /* of an own shape that the simulator runs with every kind */
 
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
@@ -94,17 +96,48 @@ static size_t room_for(const struct inst *in, const struct trials_options *o) {
     return o->memory / 2 / (inst_bytes(in) + 1);
 }
 
-/* The kinds on the shape that came last: together, where there is room, or one by one. */
-static void add_kinds(struct trials *t, const bool kinds[DATA_COUNT],
+/* The kinds on a shape: together, where there is room, or one by one. */
+static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUNT],
                       const struct trials_options *o) {
-    size_t most = o->gpu ? room_for(t->shapes[t->n - 1].inst, o) : 1;
+    size_t most = o->gpu ? room_for(t->shapes[shape].inst, o) : 1;
     struct trial_batch *b = NULL;
     for (size_t k = 0; k < DATA_COUNT; k++) {
         if (!kinds[k])
             continue;
         if (!b || b->n >= most)
-            b = add_batch(t, t->n - 1);
+            b = add_batch(t, shape);
         add_case(b, (enum data_kind)k, o->secret);
+    }
+}
+
+/* Of these, two at a time take turns from small shape to small shape, in a drawn order: all of them
+ * on every shape would cost a third more. */
+static const enum data_kind in_turns[] = {DATA_OFFSET, DATA_LITERALS, DATA_FAR, DATA_INFINITE};
+enum { IN_TURNS = sizeof in_turns / sizeof *in_turns, AT_A_TIME = 2 };
+/* With fewer small shapes than this, a kind could be met but once: all shapes meet all. */
+enum { SHAPES_FOR_TURNS = 4 };
+
+static void set_turns(bool kinds[DATA_COUNT], size_t shape, uint64_t secret) {
+    size_t order[IN_TURNS];
+    rng_order(rng_stream(secret, S("turns")), IN_TURNS, order);
+    for (size_t i = 0; i < AT_A_TIME; i++)
+        kinds[in_turns[order[(shape * AT_A_TIME + i) % IN_TURNS]]] = true;
+}
+
+/* All others, but for the mixed one: its rows are of these kinds. */
+static void small_kinds(bool kinds[DATA_COUNT], size_t shape, uint64_t secret) {
+    for (size_t k = 0; k < DATA_COUNT; k++)
+        kinds[k] = k != DATA_MIXED;
+    for (size_t i = 0; i < IN_TURNS; i++)
+        kinds[in_turns[i]] = false;
+    set_turns(kinds, shape, secret);
+}
+
+static void complete_turns(struct trials *t, const struct trials_options *o) {
+    for (size_t i = 0; i < t->n && t->n < SHAPES_FOR_TURNS; i++) {
+        bool kinds[DATA_COUNT] = {false};
+        set_turns(kinds, i + 1, o->secret);
+        add_kinds(t, i, kinds, o);
     }
 }
 
@@ -112,7 +145,7 @@ static void add_kinds(struct trials *t, const bool kinds[DATA_COUNT],
 static bool add_small(const struct candidate *c, const struct inst *in,
                       const struct trials_options *o, bool few, struct arena *a, struct trials *t,
                       struct err *err) {
-    bool all[DATA_COUNT];
+    bool kinds[DATA_COUNT];
     str which, label = inst_label(in, a);
     bool fits;
     if (t->n >= MAX_SMALL || seen(t, label))
@@ -121,12 +154,13 @@ static bool add_small(const struct candidate *c, const struct inst *in,
         return err_wrap(err, "at %.*s", STR_ARG(label));
     if (!fits)
         return true;
-    for (size_t k = 0; k < DATA_COUNT; k++)
-        all[k] = !(o->watch || few) || k == DATA_STATED || k == DATA_SIGNED;
     if (!add_shape(c, in, a, t, err))
         return false;
     size_t first = t->nbatches;
-    add_kinds(t, all, o);
+    small_kinds(kinds, t->n - 1, o->secret);
+    for (size_t k = 0; k < DATA_COUNT && (o->watch || few); k++)
+        kinds[k] = k == DATA_STATED || k == DATA_SIGNED;
+    add_kinds(t, t->n - 1, kinds, o);
     t->batches[first].checked = !o->gpu; /* the first kind is the stated one */
     return true;
 }
@@ -389,6 +423,23 @@ static void time_own(const struct inst *own, const struct trials_options *o, str
     }
 }
 
+/* Where it is thorough, the kinds that only small shapes meet else. A case of a large shape takes
+ * long: there mixed rows stand for most of them, and a GPU meets some that are drawn. */
+static void further_kinds(const struct inst *own, const struct trials_options *o,
+                          bool kinds[DATA_COUNT]) {
+    static const enum data_kind further[] = {DATA_ZEROS,    DATA_ONEHOT, DATA_SORTED,
+                                             DATA_CONSTANT, DATA_TILE,   DATA_OFFSET,
+                                             DATA_LITERALS, DATA_FAR,    DATA_INFINITE};
+    enum { FURTHER = sizeof further / sizeof *further };
+    struct rng r = rng_stream(o->secret, S("kinds of data"));
+    bool all = o->gpu ? inst_bytes(own) <= LARGE_CASE : within(own, OWN_BYTES, SMALL_FLOPS);
+    size_t order[FURTHER], n = all ? FURTHER : o->gpu ? DRAWN_KINDS : 0;
+    rng_order(r, FURTHER, order);
+    kinds[DATA_MIXED] = !all;
+    for (size_t i = 0; i < n; i++)
+        kinds[further[order[i]]] = true;
+}
+
 static bool add_own(const struct candidate *c, const struct inst *own,
                     const struct trials_options *o, size_t small, struct arena *a, struct trials *t,
                     struct err *err) {
@@ -401,7 +452,9 @@ static bool add_own(const struct candidate *c, const struct inst *own,
     kinds[DATA_SIGNED] = kinds[DATA_SPIKES] = !(o->measure && o->gpu);
     if (o->thorough || small < 2)
         kinds[DATA_NONFINITE] = kinds[DATA_WIDE] = kinds[DATA_LARGE] = kinds[DATA_SUBNORMAL] = true;
-    add_kinds(t, kinds, o);
+    if (o->thorough)
+        further_kinds(own, o, kinds);
+    add_kinds(t, t->n - 1, kinds, o);
     if (o->check_own && !o->gpu)
         t->batches[first].checked = true;
     if (o->measure && o->gpu)
@@ -447,7 +500,11 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
             return false;
     }
     size_t checks = t->n, wanted = checks + MADE_SHAPES;
-    if (!make_shapes(c, own, o, wanted, a, t, err) || !make_tail_shapes(c, own, o, a, t, err))
+    if (!make_shapes(c, own, o, wanted, a, t, err))
+        return false;
+    if (!o->watch)
+        complete_turns(t, o);
+    if (!make_tail_shapes(c, own, o, a, t, err))
         return false;
     size_t small = t->n;
     bool own_too = t->task_shape_run && !o->small_only;

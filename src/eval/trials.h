@@ -5,8 +5,9 @@
  * then the task's own shape where the device can run it whole. Where the simulator cannot, shapes
  * are made that show more of what happens there: its longest dimension with the others shrunk, and
  * extra ones, which are run as long as the task's own shape does something that no judged run did.
- * Every small shape meets every kind of data, the task's own shape the kinds that tell most, more
- * of them when thorough. `scope` says in words what that amounts to.
+ * Every small shape meets most kinds of data, some take turns; those that are there for their tails
+ * meet few. The task's own shape meets the kinds that tell most, and when thorough all others too
+ * or, where it is large, rows of them. `scope` says in words what that amounts to.
  *
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
@@ -22,7 +23,7 @@
 
 #define TRIALS_MAX_SHAPES  32
 #define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
-#define TRIALS_MAX_CASES   16
+#define TRIALS_MAX_CASES   24
 
 struct trial_shape {
     const struct inst *inst;

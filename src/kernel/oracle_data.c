@@ -105,7 +105,8 @@ static void put_plain_function(struct oracle_text *x, const char *name, size_t n
 }
 
 static void found_definition(struct oracle_text *x, size_t i, str arguments) {
-    buf_printf(x->out, "        return defined_%zu(o%.*s);\n", i, STR_ARG(arguments));
+    buf_printf(x->out, "        return source_computed(defined_%zu(o%.*s));\n", i,
+               STR_ARG(arguments));
 }
 
 /* What source_value decides by, known here. */

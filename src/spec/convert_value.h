@@ -54,9 +54,17 @@ SHARED_APART double round_to(enum dtype t, double v) {
     return fabs(r) > format_most(t) ? copysign(INFINITY, v) : r;
 }
 
+/* A quiet NaN in a narrower format: the sign and the upper bits of the payload stay, as C's
+ * conversion to float leaves them. Written out because a GPU's conversions make one NaN of all. */
+SHARED uint32_t nan_f32_bits(double v) {
+    uint64_t b = double_bits(v);
+    return (uint32_t)(b >> 32 & 0x80000000u) | 0x7fc00000u | (uint32_t)(b >> 29 & 0x3fffff);
+}
+
 SHARED uint16_t bf16_encode(double v) {
-    uint32_t b = float_bits((float)round_to(DTYPE_BF16, v));
-    return isnan(v) ? (uint16_t)(0x7fc0 | (b >> 16 & 0x8000)) : (uint16_t)(b >> 16);
+    if (isnan(v))
+        return (uint16_t)(nan_f32_bits(v) >> 16);
+    return (uint16_t)(float_bits((float)round_to(DTYPE_BF16, v)) >> 16);
 }
 
 SHARED double bf16_decode(uint16_t h) {
@@ -67,7 +75,7 @@ SHARED uint16_t f16_encode(double v) {
     uint16_t sign = double_bits(v) >> 63 ? 0x8000 : 0;
     double m = fabs(round_to(DTYPE_F16, v));
     if (isnan(v))
-        return sign | 0x7e00;
+        return (uint16_t)(sign | 0x7e00 | (double_bits(v) >> 42 & 0x1ff));
     if (isinf(m))
         return sign | 0x7c00;
     if (m < 0x1p-14)

@@ -129,7 +129,7 @@ static double kept(const struct making *k, double v, int64_t i) {
 
 static double raw(struct making *k, int64_t i) {
     bool by_statement = k->m->in->task->tensors[k->tensor].dist.kind == DIST_DEFINED;
-    return by_statement ? defined(k, i) : source_value(&k->source, i);
+    return by_statement ? source_computed(defined(k, i)) : source_value(&k->source, i);
 }
 
 static double element(struct making *k, int64_t i) {

@@ -17,11 +17,15 @@ enum data_kind {
 const char *data_name(enum data_kind k);
 bool data_find(str name, enum data_kind *out);
 
-/* Where the values of the wide and large kinds must be held back so that every intermediate of the
- * fp64 reference fits fp32: the factor is found by evaluating samples, once for an instance. */
+/* Where the values of the kinds with large numbers must be held back so that every intermediate of
+ * the fp64 reference fits fp32: the factor is found by evaluating samples, once for an instance. */
 struct data_scale {
     double factor[DATA_COUNT];
+    bool largest; /* even the largest number of fp32 fits: the large kind has it */
+    int end;      /* while it is being found, where rows are drawn: all at one end, or 0 */
 };
+/* Nothing is held back. */
+struct data_scale data_scale_none(void);
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out, struct err *err);
 /* The same factor of one kind, which is all that data of this kind need; 1 for the others. */
 bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,

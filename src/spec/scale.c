@@ -1,6 +1,6 @@
 /* How large data may be.
  *
- * The exponents of the wide, large and spiked kinds are held back until no intermediate value of
+ * The exponents of kinds with large numbers are held back until no intermediate value of
  * the reference leaves fp32 (integers: what fp64 holds exactly), found by evaluating a small
  * instance that stands in for a large one. The sum of all terms' magnitudes counts as an
  * intermediate, so that any order of summation fits.
@@ -14,6 +14,7 @@
 #include "spec/reference.h"
 #include "spec/sample.h"
 #include "spec/tally.h"
+#include <float.h>
 #include <math.h>
 
 /* fp32 ends at 3.4e38; float data at 3e38. */
@@ -67,6 +68,23 @@ static bool peak_of(const struct inst *in, const struct data_scale *scale, enum 
     return ok;
 }
 
+/* Of a kind whose rows differ in size the few of a sample may all be small: they are held at either
+ * end as well. */
+static bool peak_of_rows(const struct inst *in, struct data_scale *scale, enum data_kind kind,
+                         uint64_t seed, unsigned threads, double most, double *peak,
+                         struct err *err) {
+    bool ends = kind == DATA_OFFSET || kind == DATA_FAR, ok = true;
+    *peak = 0;
+    for (int end = ends ? -1 : 0; ok && end <= (ends ? 1 : 0) && *peak < most; end++) {
+        double now = 0;
+        scale->end = end;
+        ok = peak_of(in, scale, kind, seed, threads, &now, err);
+        *peak = fmax(*peak, now);
+    }
+    scale->end = 0;
+    return ok;
+}
+
 /* Bisection: data at `low` steps fit, at `high` they do not. At 0 they are of the stated size. */
 static bool scale_kind(const struct inst *sample, enum data_kind kind, uint64_t seed,
                        unsigned threads, double most, struct data_scale *out, struct err *err) {
@@ -74,7 +92,7 @@ static bool scale_kind(const struct inst *sample, enum data_kind kind, uint64_t 
     for (int at = STEPS; high - low > 1; at = (low + high) / 2) {
         double peak;
         out->factor[kind] = (double)at / STEPS;
-        if (!peak_of(sample, out, kind, seed, threads, &peak, err))
+        if (!peak_of_rows(sample, out, kind, seed, threads, most, &peak, err))
             return false;
         if (peak < most)
             low = at;
@@ -109,8 +127,27 @@ static double most_allowed(const struct inst *in, const struct inst *sample) {
     return most / STAND_IN_ROOM / fmax(1, all.fullest_sum / fmax(1, some.longest_sum));
 }
 
-static const enum data_kind scaled[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES};
+static const enum data_kind scaled[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES, DATA_OFFSET, DATA_FAR};
+/* Mixed rows are as large as the largest of them. */
+static const enum data_kind in_mixed[] = {DATA_OFFSET, DATA_FAR};
 #define SCALED (sizeof scaled / sizeof *scaled)
+
+/* Whether the largest number itself fits, which leaves no room for a sum: where nothing is added up
+ * the sample is as good as the whole. */
+static bool find_largest(const struct inst *in, const struct inst *sample, uint64_t seed,
+                         unsigned threads, struct data_scale *out, struct err *err) {
+    struct tally all;
+    double peak;
+    tally_of(in, &all);
+    if (out->factor[DATA_LARGE] < 1 || is_integral(in->task) ||
+        (in != sample && all.fullest_sum > 0))
+        return true;
+    out->largest = true;
+    if (!peak_of(sample, out, DATA_LARGE, seed, threads, &peak, err))
+        return false;
+    out->largest = peak <= FLT_MAX;
+    return true;
+}
 
 static bool find(const struct inst *in, const enum data_kind *kinds, size_t n, uint64_t seed,
                  unsigned threads, struct data_scale *out, struct err *err) {
@@ -118,27 +155,35 @@ static bool find(const struct inst *in, const enum data_kind *kinds, size_t n, u
     const struct inst *sample = inst_sample(in, a);
     double most = most_allowed(in, sample);
     bool ok = true;
-    for (size_t i = 0; i < n && ok; i++)
+    for (size_t i = 0; i < n && ok; i++) {
         ok = scale_kind(sample, kinds[i], seed, threads, most, out, err);
+        if (ok && kinds[i] == DATA_LARGE)
+            ok = find_largest(in, sample, seed, threads, out, err);
+    }
+    out->factor[DATA_MIXED] = fmin(out->factor[DATA_OFFSET], out->factor[DATA_FAR]);
     arena_free(a);
     return ok;
 }
 
-static void unscaled(struct data_scale *out) {
+struct data_scale data_scale_none(void) {
+    struct data_scale s = {.largest = false};
     for (int i = 0; i < DATA_COUNT; i++)
-        out->factor[i] = 1;
+        s.factor[i] = 1;
+    return s;
 }
 
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,
                      struct err *err) {
-    unscaled(out);
+    *out = data_scale_none();
     return find(in, scaled, SCALED, seed, 1, out, err);
 }
 
 bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,
                          unsigned threads, struct data_scale *out, struct err *err) {
     size_t i = 0;
-    unscaled(out);
+    *out = data_scale_none();
+    if (kind == DATA_MIXED)
+        return find(in, in_mixed, sizeof in_mixed / sizeof *in_mixed, seed, threads, out, err);
     while (i < SCALED && scaled[i] != kind)
         i++;
     return i == SCALED || find(in, &kind, 1, seed, threads, out, err);

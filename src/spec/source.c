@@ -14,7 +14,7 @@ static double magnitude_of(const struct source *s) {
     return m > 0 ? m : 1;
 }
 
-enum { TILE_SIDE = 16 };
+enum { TILE_SIDE = 16, MOST_BETWEEN = 1024, LEAST_SLICES = 3 };
 
 static void place_tile(struct source *s) {
     int64_t rows = s->count / s->row;
@@ -22,6 +22,21 @@ static void place_tile(struct source *s) {
     s->tile_cols = s->row < TILE_SIDE ? s->row : TILE_SIDE;
     s->tile_row = (int64_t)rng_below(s->place, 1, (uint64_t)(rows - s->tile_rows + 1));
     s->tile_col = (int64_t)rng_below(s->place, 2, (uint64_t)(s->row - s->tile_cols + 1));
+}
+
+/* Half of the bits that the type holds. A kernel of a lower class rounds the operands of its sums
+ * of products: a spread below the steps of its format would make all their errors one. */
+static int offset_bits(enum dtype t, enum accuracy class) {
+    int bits = t == DTYPE_F16 ? 6 : t == DTYPE_BF16 ? 4 : 12;
+    return class == ACCURACY_FP32 ? bits : 4;
+}
+
+/* What is normalised or compared may lie along the last dimension or along others: either is drawn,
+ * where the first dimension has slices enough. */
+static void set_group(struct source *s, const struct tensor *t, const struct bound_tensor *b) {
+    bool slices = t->rank > 2 && b->extent[0] >= LEAST_SLICES;
+    s->mixed = s->kind == DATA_MIXED;
+    s->group = slices && rng_below(s->place, ~(uint64_t)s->count, 2) ? b->stride[0] : s->row;
 }
 
 /* Integers that places are computed from stay where the bounds were proved; what inputs are defined
@@ -49,6 +64,65 @@ static void set_whole(struct source *s) {
     s->whole_top = exp2(floor(s->whole_bits * s->factor));
 }
 
+/* ---- literals ---- */
+
+/* The next number of a float type, upwards or downwards. */
+static double next_number(enum dtype t, double v, double direction) {
+    double half = round_half_ulp(t, v);
+    if (t == DTYPE_F64)
+        return nextafter(v, direction * INFINITY);
+    double next = round_to(t, v + direction * half);
+    return next != v ? next : round_to(t, v + direction * 2 * half);
+}
+
+static void put_literal(struct source *s, double v) {
+    double step = s->type == 'f' ? 0 : 1;
+    double up = step > 0 ? v + step : next_number(s->dtype, v, 1);
+    double down = step > 0 ? v - step : next_number(s->dtype, v, -1);
+    s->literal[s->nliterals++] = v;
+    s->literal[s->nliterals++] = isfinite(up) ? up : v;
+    s->literal[s->nliterals++] = isfinite(down) ? down : v;
+}
+
+enum { LITERAL_ENTRIES = 6 }; /* of a number: both signs with their neighbours */
+
+/* A number, once; one that the type does not hold is left out, and what there is no room for. */
+static void add_literal(struct source *s, double number) {
+    double v = s->type == 'f' ? round_to(s->dtype, fabs(number)) : rint(fabs(number));
+    if (!isfinite(v) || (s->type != 'f' && v > s->whole_hi))
+        return;
+    for (int64_t i = 0; i < s->nliterals; i += LITERAL_ENTRIES)
+        if (s->literal[i] == v)
+            return;
+    if (s->nliterals + LITERAL_ENTRIES > SOURCE_LITERALS)
+        return;
+    put_literal(s, v);
+    put_literal(s, -v);
+    if (v <= MOST_BETWEEN * s->magnitude)
+        s->between = fmax(s->between, v);
+}
+
+/* Of values: places and the ends of ranges are left out. */
+static void add_literals(struct source *s, const struct expr *e) {
+    if (e->kind == EXPR_NUMBER)
+        add_literal(s, e->integral ? (double)e->integer : e->number);
+    if (e->kind == EXPR_READ)
+        return;
+    for (size_t i = 0; i < e->nargs; i++)
+        add_literals(s, e->args[i]);
+    if (e->kind == EXPR_REDUCE && e->reduce->guard)
+        add_literals(s, e->reduce->guard);
+}
+
+static void set_literals(struct source *s, const struct task *t) {
+    if (s->kind != DATA_LITERALS && s->kind != DATA_MIXED)
+        return;
+    s->between = s->magnitude;
+    add_literal(s, 0);
+    for (size_t i = 0; i < t->nstatements; i++)
+        add_literals(s, t->statements[i].body);
+}
+
 struct source source_of(const struct inst *in, const struct data_scale *scale, size_t tensor,
                         enum data_kind kind, uint64_t seed) {
     const struct tensor *t = &in->task->tensors[tensor];
@@ -59,6 +133,9 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
                        .type = dtype_info(t->dtype)->kind,
                        .dist = t->dist.kind,
                        .factor = scale ? scale->factor[kind] : 1,
+                       .largest = scale && scale->largest,
+                       .end = scale ? scale->end : 0,
+                       .offset_bits = offset_bits(t->dtype, in->task->accuracy),
                        .count = b->count,
                        .row = t->rank ? b->extent[t->rank - 1] : 1,
                        .value = rng_sub(r, 0),
@@ -68,8 +145,10 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
     s.magnitude = magnitude_of(&s);
     s.spot = (int64_t)rng_below(s.place, 0, (uint64_t)s.count);
     place_tile(&s);
+    set_group(&s, t, b);
     hold(&s, t, b);
     set_whole(&s);
+    set_literals(&s, in->task);
     return s;
 }
 

@@ -139,7 +139,35 @@ static void tiled(struct many *m) {
     }
 }
 
-static void one_hot(const struct many *m) {
+/* A row that is not all infinite has rare infinities, or none. */
+static void infinite(struct many *m) {
+    const struct source *s = m->s;
+    struct part p = {0};
+    int64_t spot = s->spot - m->first;
+    usual(m);
+    choose(m);
+    while (next_part(m, &p)) {
+        int row = source_infinite_row(s, p.row);
+        for (size_t i = p.from; i < p.to && row != INFINITE_NONE; i++)
+            if (row == INFINITE_ALL || m->choice[i] % 64 == 0)
+                one(m, i);
+    }
+    if (spot >= 0 && spot < (int64_t)m->n)
+        one(m, (size_t)spot);
+}
+
+static void offset(struct many *m) {
+    double ratio = power_of_two(-m->s->offset_bits);
+    struct part p = {0};
+    rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
+    while (next_part(m, &p)) {
+        double mean = source_offset_mean(m->s, p.row);
+        for (size_t i = p.from; i < p.to; i++)
+            m->v[i] = mean + mean * ((2 * m->v[i] - 1) * ratio);
+    }
+}
+
+static void one_hot(struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {
         uint64_t hot = rng_below(m->s->choice, (uint64_t)p.row, (uint64_t)m->s->row);
@@ -148,7 +176,7 @@ static void one_hot(const struct many *m) {
     }
 }
 
-static void constant_rows(const struct many *m) {
+static void constant_rows(struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {
         double v = source_constant_row(m->s, m->first + (int64_t)p.from);
@@ -157,7 +185,7 @@ static void constant_rows(const struct many *m) {
     }
 }
 
-static void sorted(const struct many *m) {
+static void sorted(struct many *m) {
     struct part p = {0};
     double row = (double)m->s->row;
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
@@ -190,6 +218,35 @@ static void wide(struct many *m) {
     give_signs(m->choice, m->n, m->v);
 }
 
+static void far(struct many *m) {
+    const struct source *s = m->s;
+    double most = source_float_most(s->dtype), power = 0;
+    int64_t group = source_far_group(s), last = -1;
+    rng_unit_many(s->value, (uint64_t)m->first, m->n, m->v);
+    for (size_t i = 0; i < m->n; i++) {
+        int64_t at = (m->first + (int64_t)i) / group;
+        power = at == last ? power : source_far_power(s, at);
+        last = at;
+        m->v[i] = fmin(s->magnitude * (1 + m->v[i]) * power, most);
+    }
+    choose(m);
+    give_signs(m->choice, m->n, m->v);
+}
+
+static void literals(struct many *m) {
+    const struct source *s = m->s;
+    uint64_t draws[SOURCE_MANY];
+    usual(m);
+    choose(m);
+    give_signs(m->choice, m->n, m->v);
+    rng_u64_many(s->value, (uint64_t)m->first, m->n, draws);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->choice[i] & 1)
+            m->v[i] = s->literal[(unsigned __int128)draws[i] * (uint64_t)s->nliterals >> 64];
+        else if (m->choice[i] & 2)
+            m->v[i] = s->between * (2 * ((double)(draws[i] >> 11) * 0x1p-53) - 1);
+}
+
 static void large(struct many *m) {
     double top = source_large_top(m->s);
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
@@ -197,6 +254,14 @@ static void large(struct many *m) {
     shift(m->v, m->n, 0, top);
     choose(m);
     give_signs(m->choice, m->n, m->v);
+    for (size_t i = 0; i < m->n && m->s->largest; i++)
+        if (is_rare(m->choice[i]))
+            one(m, i);
+    for (int64_t k = 0; k < 2 && m->s->largest; k++) {
+        int64_t at = (m->s->spot + k) % m->s->count - m->first;
+        if (at >= 0 && at < (int64_t)m->n)
+            one(m, (size_t)at);
+    }
 }
 
 /* x % bits of an x below 2^24 is x - bits·(x·⌈2^40/bits⌉ / 2^40): the error of the inverse, less
@@ -225,49 +290,55 @@ static void zeros(struct many *m) {
         m->v[i] = (m->choice[i] >> 63 ? -1 : 1) * 0.0;
 }
 
-static void reals(struct many *m) {
-    switch (m->s->kind) {
-    case DATA_SIGNED:
-        usual(m);
-        choose(m);
-        give_signs(m->choice, m->n, m->v);
-        return;
-    case DATA_WIDE:
-        wide(m);
-        return;
-    case DATA_SUBNORMAL:
-        subnormal(m);
-        return;
-    case DATA_LARGE:
-        large(m);
-        return;
-    case DATA_ZEROS:
-        zeros(m);
-        return;
-    case DATA_ONEHOT:
-        one_hot(m);
-        return;
-    case DATA_SORTED:
-        sorted(m);
-        return;
-    case DATA_CONSTANT:
-        constant_rows(m);
-        return;
-    case DATA_TILE:
-        tiled(m);
-        return;
-    case DATA_SPIKES:
-        spiked(m);
-        return;
-    case DATA_NONFINITE:
-        nonfinite(m);
-        return;
-    default:
-        if (m->s->kind == DATA_STATED && !is_constant(m->s))
-            usual(m);
-        else
-            one_by_one(m);
+static void reals(struct many *m);
+
+/* Each row by the kind of its group. */
+static void mixed(struct many *m) {
+    struct part p = {0};
+    while (next_part(m, &p)) {
+        struct many row;
+        struct source s = *m->s;
+        s.kind = source_kind_at(m->s, m->first + (int64_t)p.from);
+        row.s = &s;
+        row.first = m->first + (int64_t)p.from;
+        row.n = p.to - p.from;
+        row.v = m->v + p.from;
+        reals(&row);
     }
+}
+
+static void with_signs(struct many *m) {
+    usual(m);
+    choose(m);
+    give_signs(m->choice, m->n, m->v);
+}
+
+static void stated(struct many *m) {
+    if (is_constant(m->s))
+        one_by_one(m);
+    else
+        usual(m);
+}
+
+static void reals(struct many *m) {
+    static void (*const of_kind[DATA_COUNT])(struct many * m) = {[DATA_STATED] = stated,
+                                                                 [DATA_SIGNED] = with_signs,
+                                                                 [DATA_WIDE] = wide,
+                                                                 [DATA_ZEROS] = zeros,
+                                                                 [DATA_SUBNORMAL] = subnormal,
+                                                                 [DATA_LARGE] = large,
+                                                                 [DATA_ONEHOT] = one_hot,
+                                                                 [DATA_SORTED] = sorted,
+                                                                 [DATA_CONSTANT] = constant_rows,
+                                                                 [DATA_TILE] = tiled,
+                                                                 [DATA_SPIKES] = spiked,
+                                                                 [DATA_OFFSET] = offset,
+                                                                 [DATA_LITERALS] = literals,
+                                                                 [DATA_FAR] = far,
+                                                                 [DATA_MIXED] = mixed,
+                                                                 [DATA_INFINITE] = infinite,
+                                                                 [DATA_NONFINITE] = nonfinite};
+    of_kind[m->s->kind](m);
 }
 
 void source_value_many(const struct source *s, int64_t first, size_t n, double *out) {
@@ -285,7 +356,7 @@ void source_value_many(const struct source *s, int64_t first, size_t n, double *
 
 WIDE static void store_f32(double *v, size_t n) {
     for (size_t i = 0; i < n; i++)
-        v[i] = v[i] != v[i] ? NAN : (double)(float)v[i];
+        v[i] = v[i] != v[i] ? v[i] : (double)(float)v[i];
 }
 
 void source_stored_many(const struct source *s, char type, double *v, size_t n) {

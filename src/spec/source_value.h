@@ -13,6 +13,8 @@
 #include "spec/convert_value.h"
 #include "spec/data.h"
 
+enum { SOURCE_LITERALS = 48 };
+
 /* One tensor under one kind of data. Streams: `value` for the main draw of an element, `choice` for
  * signs and whether, `place` for draws that concern a row or the whole tensor. */
 struct source {
@@ -26,9 +28,19 @@ struct source {
     double magnitude; /* typical, never 0 */
     double factor;    /* of data_scale */
     int64_t count, row;
+    int offset_bits; /* powers of two between the mean and the spread of the offset kind */
+    int64_t group;   /* elements that share an exponent, or a kind: a row, or a slice */
+    bool mixed;      /* groups are of several kinds */
     struct rng value, choice, place;
     int64_t spot; /* one element that is always special */
     int64_t tile_row, tile_col, tile_rows, tile_cols;
+    bool largest; /* the type's largest number occurs in the large kind */
+    int end;      /* of data_scale */
+    /* Numbers of the task's statements as the type holds them, with their neighbours; `between` is
+     * the magnitude of what else the literals kind has. */
+    double literal[SOURCE_LITERALS];
+    int64_t nliterals;
+    double between;
     /* Integers: what one may be (its type, as far as fp64 holds it exactly), the bits of the
      * largest, and the magnitude of the large kind. */
     double whole_lo, whole_hi, whole_bits, whole_top;
@@ -99,7 +111,21 @@ SHARED double source_large_top(const struct source *s) {
     return fmin(s->magnitude * ldexp(1.0, k), source_float_most(s->dtype));
 }
 
+/* Rare elements, two at the least, are the largest number there is. */
+SHARED bool source_is_largest(const struct source *s, int64_t i) {
+    const int rare = 1009;
+    return s->largest && (i == s->spot || i == (s->spot + 1) % s->count ||
+                          rng_u64(s->choice, (uint64_t)i) % (uint64_t)rare == 0);
+}
+
+SHARED double source_largest(const struct source *s, int64_t i) {
+    double most = format_most(s->dtype == DTYPE_F64 ? DTYPE_F32 : s->dtype);
+    return i == s->spot ? most : i == (s->spot + 1) % s->count ? -most : source_sign(s, i) * most;
+}
+
 SHARED double source_large(const struct source *s, int64_t i) {
+    if (source_is_largest(s, i))
+        return source_largest(s, i);
     return source_sign(s, i) * source_large_top(s) * (0.5 + 0.5 * rng_unit(s->value, (uint64_t)i));
 }
 
@@ -158,8 +184,14 @@ SHARED double source_spiked(const struct source *s, int64_t i) {
     return r >> 63 ? -m : m;
 }
 
-SHARED double source_odd(uint64_t which) {
-    return which == 0 ? NAN : which == 1 ? INFINITY : -INFINITY;
+/* A quiet NaN of either sign; every other one has a payload that shows in every type. */
+SHARED double source_nan(uint64_t r) {
+    const uint64_t sign = (uint64_t)1 << 63, payload = ((uint64_t)1 << 51) - 1;
+    return double_of_bits((uint64_t)0x7ff8 << 48 | (r & sign) | (r >> 62 & 1 ? r & payload : 0));
+}
+
+SHARED double source_odd(uint64_t which, uint64_t r) {
+    return which == 0 ? source_nan(r) : which == 1 ? INFINITY : -INFINITY;
 }
 
 /* NaN, +inf and -inf at three places a third of the tensor apart, and at one in 64 by chance. */
@@ -168,14 +200,120 @@ SHARED double source_nonfinite(const struct source *s, int64_t i) {
     int64_t third = s->count / 3;
     for (int k = 0; k < 3 && third; k++)
         if (i == (s->spot + k * third) % s->count)
-            return source_odd((uint64_t)k);
+            return source_odd((uint64_t)k, r);
     if (third ? r % 64 == 0 : i == s->spot)
-        return source_odd((r >> 32) % 3);
+        return source_odd((r >> 32) % 3, r);
     return source_usual(s, i);
 }
 
+/* One draw for a row or a group: its kind, its mean, its exponent. */
+SHARED uint64_t source_row_draw(const struct source *s, int64_t row) {
+    return rng_u64(s->place, ~(uint64_t)row);
+}
+
+/* The same where a size follows from it, which may be held at the upper or the lower end. */
+SHARED uint64_t source_size_draw(const struct source *s, int64_t group) {
+    const uint64_t all = ~(uint64_t)0, sign = 8;
+    if (s->end == 0)
+        return source_row_draw(s, group);
+    return s->end > 0 ? all - sign : s->kind == DATA_FAR ? 0 : all;
+}
+
+SHARED double source_row_unit(uint64_t r) {
+    return (double)(r >> 11) * 0x1p-53;
+}
+
+/* Sums of squares lose the spread beside such a mean; sums of differences from it do not. Means of
+ * rows differ by no more than the spread, so that any part of the tensor is like that; only where
+ * kinds are mixed each group has a mean of its own. */
+SHARED double source_offset_mean(const struct source *s, int64_t row) {
+    double shift = 2 * source_row_unit(source_row_draw(s, row)) - 1;
+    uint64_t r = source_size_draw(s, s->mixed ? row * s->row / s->group : s->count);
+    int power = (int)(s->offset_bits * s->factor);
+    double m = ldexp(s->magnitude * (0.75 + 0.5 * source_row_unit(r)), power);
+    m = fmin(m, 0.5 * source_float_most(s->dtype));
+    m = m + m * (shift * power_of_two(-s->offset_bits));
+    return r >> 3 & 1 ? -m : m;
+}
+
+SHARED double source_offset(const struct source *s, int64_t i) {
+    double mean = source_offset_mean(s, i / s->row);
+    double at = 2 * rng_unit(s->value, (uint64_t)i) - 1;
+    return mean + mean * (at * power_of_two(-s->offset_bits));
+}
+
+/* Elements that share an exponent: a group, or a piece of the only one. */
+SHARED int64_t source_far_group(const struct source *s) {
+    return s->count > s->group ? s->group : 32;
+}
+
+SHARED double source_far_power(const struct source *s, int64_t group) {
+    double span = (source_exponent_most(s->dtype) - 2) * s->factor;
+    double at = 2 * source_row_unit(source_size_draw(s, group)) - 1;
+    return power_of_two((int)floor(at * span + 0.5));
+}
+
+SHARED double source_far(const struct source *s, int64_t i) {
+    double m = s->magnitude * (1 + rng_unit(s->value, (uint64_t)i));
+    m = m * source_far_power(s, i / source_far_group(s));
+    return source_sign(s, i) * fmin(m, source_float_most(s->dtype));
+}
+
+/* Half of the elements are literals or next to one, the others lie between them or are usual. */
+SHARED_APART double source_literal(const struct source *s, int64_t i) {
+    uint64_t r = rng_u64(s->choice, (uint64_t)i);
+    if (r & 1)
+        return s->literal[rng_below(s->value, (uint64_t)i, (uint64_t)s->nliterals)];
+    if (r & 2)
+        return s->between * (2 * rng_unit(s->value, (uint64_t)i) - 1);
+    return source_sign(s, i) * source_usual(s, i);
+}
+
+/* What infinities a row has; where there is but one row, it is not all infinite. */
+enum { INFINITE_PLUS, INFINITE_MINUS, INFINITE_BOTH, INFINITE_NONE, INFINITE_ALL };
+
+SHARED int source_infinite_row(const struct source *s, int64_t row) {
+    uint64_t r = source_row_draw(s, row) % (s->count > s->row ? 16 : 14);
+    return r < 12 ? (int)(r / 4) : r < 14 ? INFINITE_NONE : INFINITE_ALL;
+}
+
+/* One element in 64, and one at the least. */
+SHARED_APART double source_infinite(const struct source *s, int64_t i) {
+    int row = source_infinite_row(s, i / s->row);
+    uint64_t r = rng_u64(s->choice, (uint64_t)i);
+    if (row == INFINITE_ALL)
+        return source_row_draw(s, i / s->row) >> 63 ? -INFINITY : INFINITY;
+    if (i != s->spot && (r % 64 != 0 || row == INFINITE_NONE))
+        return source_usual(s, i);
+    return row == INFINITE_PLUS || (row != INFINITE_MINUS && r >> 63) ? INFINITY : -INFINITY;
+}
+
+/* The kind of an element's group. */
+SHARED enum data_kind source_kind_at(const struct source *s, int64_t i) {
+    if (!s->mixed)
+        return s->kind;
+    switch (source_row_draw(s, i / s->group) & 7) {
+    case 0:
+        return DATA_ZEROS;
+    case 1:
+        return DATA_ONEHOT;
+    case 2:
+        return DATA_SORTED;
+    case 3:
+        return DATA_CONSTANT;
+    case 4:
+        return DATA_OFFSET;
+    case 5:
+        return DATA_LITERALS;
+    case 6:
+        return DATA_FAR;
+    default:
+        return DATA_SIGNED;
+    }
+}
+
 SHARED_APART double source_real(const struct source *s, int64_t i) {
-    switch (s->kind) {
+    switch (source_kind_at(s, i)) {
     case DATA_SIGNED:
         return source_sign(s, i) * source_usual(s, i);
     case DATA_WIDE:
@@ -196,6 +334,14 @@ SHARED_APART double source_real(const struct source *s, int64_t i) {
         return source_tiled(s, i);
     case DATA_SPIKES:
         return source_spiked(s, i);
+    case DATA_OFFSET:
+        return source_offset(s, i);
+    case DATA_LITERALS:
+        return source_literal(s, i);
+    case DATA_FAR:
+        return source_far(s, i);
+    case DATA_INFINITE:
+        return source_infinite(s, i);
     case DATA_NONFINITE:
         return source_nonfinite(s, i);
     default:
@@ -220,14 +366,35 @@ SHARED double source_whole_wide(const struct source *s, int64_t i) {
     return source_sign(s, i) * floor(m - 0.5);
 }
 
+/* At most half of the largest number, and a spread of a few. */
+SHARED double source_whole_offset(const struct source *s, int64_t i) {
+    double mean = source_offset_mean(s, i / s->row), most = 0.5 * s->whole_hi;
+    double m = fmin(fabs(mean), most);
+    double spread = fmax(3.0, m * power_of_two(-s->offset_bits));
+    double v = m + spread * (2 * rng_unit(s->value, (uint64_t)i) - 1);
+    return mean < 0 ? -v : v;
+}
+
+SHARED double source_whole_far(const struct source *s, int64_t i) {
+    uint64_t r = source_size_draw(s, i / source_far_group(s));
+    double m = ldexp(1 + rng_unit(s->value, (uint64_t)i),
+                     (int)(s->whole_bits * s->factor * source_row_unit(r)));
+    return source_sign(s, i) * floor(m - 0.5);
+}
+
 SHARED double source_whole_kind(const struct source *s, int64_t i) {
-    switch (s->kind) {
+    switch (source_kind_at(s, i)) {
     case DATA_WIDE:
         return source_whole_wide(s, i);
     case DATA_LARGE:
         return source_whole_large(s, i);
     case DATA_SUBNORMAL:
         return source_sign(s, i) * (double)(rng_u64(s->value, (uint64_t)i) & 1);
+    case DATA_OFFSET:
+        return source_whole_offset(s, i);
+    case DATA_FAR:
+        return source_whole_far(s, i);
+    case DATA_INFINITE:
     case DATA_NONFINITE:
         return source_usual(s, i);
     case DATA_CONSTANT:
@@ -250,7 +417,7 @@ SHARED_APART double source_whole(const struct source *s, int64_t i) {
 SHARED_APART double source_held(const struct source *s, int64_t i) {
     uint64_t n = (uint64_t)(s->hi - s->lo) + 1;
     double lo = (double)s->lo, hi = (double)s->hi;
-    switch (s->kind) {
+    switch (source_kind_at(s, i)) {
     case DATA_STATED:
         return source_stated(s, i);
     case DATA_ZEROS:
@@ -263,6 +430,9 @@ SHARED_APART double source_held(const struct source *s, int64_t i) {
         return fmin(hi, lo + floor((double)(i % s->row) / (double)s->row * (hi - lo + 1)));
     case DATA_CONSTANT:
         return lo + (double)rng_below(s->value, (uint64_t)(i / s->row), n);
+    case DATA_OFFSET: /* near one place */
+        return fmin(hi, lo + (double)(rng_below(s->place, ~(uint64_t)(i / s->row), n) +
+                                      rng_below(s->value, (uint64_t)i, 3)));
     case DATA_SPIKES:
         return i == s->spot ? hi : lo + (double)rng_below(s->value, (uint64_t)i, n);
     default:
@@ -272,7 +442,7 @@ SHARED_APART double source_held(const struct source *s, int64_t i) {
 
 SHARED_APART double source_truth(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
-    switch (s->kind) {
+    switch (source_kind_at(s, i)) {
     case DATA_ZEROS:
         return 0;
     case DATA_LARGE:
@@ -280,6 +450,7 @@ SHARED_APART double source_truth(const struct source *s, int64_t i) {
     case DATA_SIGNED:
     case DATA_WIDE:
     case DATA_SUBNORMAL:
+    case DATA_LITERALS:
         return (double)(r >> 63);
     case DATA_ONEHOT:
         return source_one_hot(s, i);
@@ -287,6 +458,10 @@ SHARED_APART double source_truth(const struct source *s, int64_t i) {
         return 2 * (i % s->row) >= s->row;
     case DATA_CONSTANT:
         return source_constant_row(s, i) > 0;
+    case DATA_OFFSET:
+        return r >> 60 != 0;
+    case DATA_FAR:
+        return (double)(source_row_draw(s, i / source_far_group(s)) >> 63);
     case DATA_TILE:
         return source_in_tile(s, i) ? (double)(r >> 63) : 1;
     case DATA_SPIKES:
@@ -306,9 +481,14 @@ SHARED double source_value(const struct source *s, int64_t i) {
 
 /* ---- as the tensor's type stores it, and as an assumption wants it ---- */
 
-/* One NaN for all: processors differ in the one they make. */
+/* What an expression gave: one NaN for all, since processors differ in the one they make. */
+SHARED double source_computed(double v) {
+    return isnan(v) ? NAN : v;
+}
+
+/* NaN stays as it was drawn; what is stored keeps its sign and the upper bits of its payload. */
 SHARED_APART double source_stored(const struct source *s, char type, double v) {
-    return type != 'f' ? v : isnan(v) ? NAN : round_to(s->dtype, v);
+    return type != 'f' ? v : isnan(v) ? v : round_to(s->dtype, v);
 }
 
 SHARED bool promise_allows(const struct promise *p, double v) {

@@ -9,10 +9,11 @@
 enum { SHAPES_MOST = 65, SEED = 1, CHUNK = 1024 };
 
 /* The kinds whose size must be found come last; most tasks end at the first. */
-static const enum data_kind kinds[] = {DATA_SIGNED,   DATA_STATED, DATA_SORTED, DATA_ONEHOT,
-                                       DATA_CONSTANT, DATA_TILE,   DATA_ZEROS,  DATA_SUBNORMAL,
-                                       DATA_SPIKES,   DATA_WIDE,   DATA_LARGE,  DATA_NONFINITE};
-enum { KINDS = sizeof kinds / sizeof *kinds, KINDS_UNSCALED = 8 };
+static const enum data_kind kinds[] = {DATA_SIGNED,   DATA_STATED,   DATA_SORTED,    DATA_ONEHOT,
+                                       DATA_CONSTANT, DATA_TILE,     DATA_ZEROS,     DATA_SUBNORMAL,
+                                       DATA_LITERALS, DATA_INFINITE, DATA_NONFINITE, DATA_SPIKES,
+                                       DATA_OFFSET,   DATA_WIDE,     DATA_FAR,       DATA_LARGE};
+enum { KINDS = sizeof kinds / sizeof *kinds, KINDS_UNSCALED = 11 };
 
 struct interval {
     double lo, hi;
@@ -174,8 +175,7 @@ static bool prepare(struct search *s, struct arena *a, struct err *err) {
     }
     s->shapes[s->nshapes++] = inst_sample(s->in, a);
     for (size_t i = 0; i < s->nshapes; i++)
-        for (int k = 0; k < DATA_COUNT; k++)
-            s->scale[i].factor[k] = 1;
+        s->scale[i] = data_scale_none();
     for (size_t i = 0; i < t->ntensors; i++)
         inputs |= (uint64_t)tensor_is_input(&t->tensors[i]) << i;
     for (size_t i = 0; i < t->ntensors; i++)

@@ -192,6 +192,24 @@ static void many_are_the_same(void) {
     }
 }
 
+/* Every number once, and each about equally often at every place. */
+static void orders(void) {
+    enum { N = 5, DRAWS = 2000 };
+    size_t order[N], at[N][N] = {{0}};
+    for (uint64_t seed = 0; seed < DRAWS; seed++) {
+        unsigned seen = 0;
+        rng_order(rng_stream(seed, S("order")), N, order);
+        for (size_t i = 0; i < N; i++) {
+            seen |= 1u << order[i];
+            at[i][order[i]]++;
+        }
+        CHECK(seen == (1u << N) - 1);
+    }
+    for (size_t i = 0; i < N * N; i++)
+        CHECKF(at[i / N][i % N] > DRAWS / N * 3 / 4 && at[i / N][i % N] < DRAWS / N * 5 / 4,
+               "%zu at %zu: %zu times", i % N, i / N, at[i / N][i % N]);
+}
+
 static void secrets(void) {
     uint64_t a = 0, b = 0;
     CHECK(rng_secret(&a) && rng_secret(&b) && a != b);
@@ -206,6 +224,7 @@ static const struct tap_case cases[] = {
     {"host and device halves agree bit for bit", halves_agree},
     {"the bits a GPU made", gpu_golden},
     {"many at a time are the same", many_are_the_same},
+    {"orders are drawn", orders},
     {"secrets", secrets},
 };
 TAP_CASES(cases)

@@ -57,16 +57,58 @@ enum {
 }; /* where the made shapes and the own one begin */
 #define PLAN "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n"
 
+/* Cases of all small shapes with this kind of data: one on each at the most. */
+static size_t small_cases(const struct trials *t, enum data_kind kind) {
+    size_t n = 0;
+    for (size_t i = 0; i < OWN; i++) {
+        CHECK(cases_of(t, i, kind, false) <= 1);
+        n += cases_of(t, i, kind, false);
+    }
+    return n;
+}
+
+static bool takes_turns(enum data_kind k) {
+    return k == DATA_OFFSET || k == DATA_LITERALS || k == DATA_FAR || k == DATA_INFINITE;
+}
+
+/* Each of the four on two shapes at the least, two on every shape, by the secret; on all shapes
+ * where there are few. */
+static void some_kinds_take_turns(void) {
+    bool drawn = false;
+    size_t before = 0;
+    for (uint64_t secret = 0; secret < 20; secret++) {
+        struct trials_options o = {.secret = secret};
+        struct made m = make_with(PLAN, 512, &o);
+        struct made few = make_with("//! require R == 7 && C == 256 || R == 512\n" PLAN, 512, &o);
+        size_t all = 0;
+        for (int k = 0; m.ok && k < DATA_COUNT; k++) {
+            size_t n = small_cases(&m.t, (enum data_kind)k);
+            CHECK(!takes_turns((enum data_kind)k) || (n >= 2 && n < OWN));
+            all += takes_turns((enum data_kind)k) ? n : 0;
+            for (size_t i = 0; few.ok && i + 1 < few.t.n && few.t.n < 5; i++)
+                CHECK(cases_of(&few.t, i, (enum data_kind)k, false) == (k != DATA_MIXED));
+        }
+        CHECK(m.ok && few.ok && all == 2 * (CHECKS + MADE));
+        size_t first = cases_of(&m.t, 0, DATA_OFFSET, false);
+        drawn |= secret && first != before;
+        before = first;
+        arena_free(m.a);
+        arena_free(few.a);
+    }
+    CHECK(drawn);
+}
+
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
     /* two check shapes, three made, three for tails, and the own one */
     CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run);
-    for (size_t i = 0; m.ok && i < CHECKS + MADE; i++)
-        for (size_t k = 0; k < DATA_COUNT; k++)
-            CHECK(cases_of(&m.t, i, (enum data_kind)k, false) == 1);
-    for (size_t i = CHECKS + MADE; m.ok && i < OWN; i++)
-        CHECK(cases_of(&m.t, i, DATA_SIGNED, false) == 1 &&
-              cases_of(&m.t, i, DATA_LARGE, false) == 0);
+    for (size_t k = 0; m.ok && k < DATA_COUNT; k++)
+        CHECKF(small_cases(&m.t, (enum data_kind)k) == (k == DATA_MIXED ? 0
+                                                        : k == DATA_STATED || k == DATA_SIGNED
+                                                            ? OWN
+                                                            : CHECKS + MADE) ||
+                   takes_turns((enum data_kind)k),
+               "%s", data_name((enum data_kind)k));
     CHECK(cases_of(&m.t, OWN, DATA_STATED, true) == 1);
     CHECK(cases_of(&m.t, OWN, DATA_STATED, false) == 0);
     CHECK(cases_of(&m.t, OWN, DATA_NONFINITE, false) == 0);
@@ -84,7 +126,40 @@ static void thorough_means_more_data_at_the_own_shape(void) {
     CHECK(m.ok && m.t.n == OWN + 1 && cases_of(&m.t, OWN, DATA_STATED, true) == 0);
     CHECK(cases_of(&m.t, OWN, DATA_NONFINITE, false) == 1 &&
           cases_of(&m.t, OWN, DATA_WIDE, false) == 1);
+    CHECK(cases_of(&m.t, OWN, DATA_MIXED, false) == 1 &&
+          cases_of(&m.t, OWN, DATA_SORTED, false) == 0);
     arena_free(m.a);
+    m = make_with(PLAN, 64, &o); /* half a megabyte */
+    for (int k = DATA_STATED + 1; m.ok && k < DATA_COUNT; k++)
+        CHECKF(cases_of(&m.t, OWN, (enum data_kind)k, false) == (k != DATA_MIXED), "%s",
+               data_name((enum data_kind)k));
+    arena_free(m.a);
+}
+
+static size_t kinds_at_own_shape(const struct trials *t) {
+    size_t n = 0;
+    for (int k = 0; k < DATA_COUNT; k++)
+        n += cases_of(t, OWN, (enum data_kind)k, false);
+    return n;
+}
+
+/* All of them where the own shape is within a GiB; four that the secret draws above. */
+static void a_gpu_meets_more_kinds_at_the_own_shape(void) {
+    struct trials_options o = {
+        .secret = 7, .thorough = true, .gpu = true, .memory = (size_t)1 << 36};
+    struct made m = make_with(PLAN, 512, &o);
+    CHECK(m.ok && kinds_at_own_shape(&m.t) == DATA_COUNT - 2);
+    arena_free(m.a);
+    bool seen[DATA_COUNT] = {false};
+    for (o.secret = 0; o.secret < 40; o.secret++) {
+        m = make_with(PLAN, (int64_t)1 << 18, &o);
+        CHECK(m.ok && kinds_at_own_shape(&m.t) == 6 + 1 + 4);
+        for (int k = 0; k < DATA_COUNT; k++)
+            seen[k] |= cases_of(&m.t, OWN, (enum data_kind)k, false) > 0;
+        arena_free(m.a);
+    }
+    for (int k = DATA_STATED + 1; k < DATA_COUNT; k++)
+        CHECKF(seen[k], "%s", data_name((enum data_kind)k));
 }
 
 static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
@@ -93,7 +168,8 @@ static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
     struct made m = make_with(PLAN, 512, &o);
     CHECK(m.ok && m.t.n == OWN + 1 && m.t.nbatches == OWN + 1);
     for (size_t i = 0; m.ok && i < OWN; i++)
-        CHECK(m.t.batches[i].n == (i < CHECKS + MADE ? DATA_COUNT : 2) && !m.t.batches[i].timed);
+        CHECK(m.t.batches[i].n == (i < CHECKS + MADE ? DATA_COUNT - 3 : 2) &&
+              !m.t.batches[i].timed);
     const struct trial_batch *own = &m.t.batches[OWN];
     CHECK(own->timed && own->n == 8 && own->shape == OWN);
     CHECK(own->cases[0].seed == 7 && own->cases[3].seed == 8 && own->cases[1].data == DATA_SIGNED);
@@ -120,7 +196,7 @@ static void where_memory_is_short_contents_come_one_by_one(void) {
     arena_free(m.a);
     o.thorough = true;
     m = make_with(PLAN, 512, &o);
-    CHECK(m.ok && single_own(&m.t) == 4 + 3);
+    CHECK(m.ok && single_own(&m.t) == 4 + 9 + 3);
     arena_free(m.a);
     o.memory = (size_t)1 << 20;
     m = make_with(PLAN, 512, &o);
@@ -290,6 +366,8 @@ static void nothing_to_run_is_said(void) {
 static const struct tap_case cases[] = {
     {"all check shapes and the task's own", all_check_shapes_and_the_own_one},
     {"thorough means more data at the own shape", thorough_means_more_data_at_the_own_shape},
+    {"some kinds take turns on small shapes", some_kinds_take_turns},
+    {"a GPU meets more kinds at the own shape", a_gpu_meets_more_kinds_at_the_own_shape},
     {"on a GPU a shape is a batch", on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed},
     {"where memory is short contents come one by one",
      where_memory_is_short_contents_come_one_by_one},

@@ -19,7 +19,7 @@ import time
 PIECES = 16
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KINDS = ["stated", "signed", "wide", "zeros", "subnormal", "large", "onehot", "sorted", "constant",
-         "tile", "spikes", "nonfinite"]
+         "tile", "spikes", "offset", "literals", "far", "mixed", "infinite", "nonfinite"]
 Row = collections.namedtuple("Row", "subject method accuracy kind accepted share")
 
 

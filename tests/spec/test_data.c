@@ -5,6 +5,7 @@
 #include "spec/bind.h"
 #include "spec/convert.h"
 #include "spec/source.h"
+#include <float.h>
 
 #define INPUTS                                                                                     \
     "task t \"T\"\ndim R = 9, C = 257\n"                                                           \
@@ -174,6 +175,316 @@ static void float_kinds(void) {
     fixture_end(&f);
 }
 
+/* ---- kinds that take what a task computes, or a whole row, to be seen ---- */
+
+/* Mean and root mean square of the differences from it, of any part. */
+static void spread_of(const double *v, size_t n, double *mean, double *spread) {
+    *mean = *spread = 0;
+    for (size_t i = 0; i < n; i++)
+        *mean += v[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        *spread += (v[i] - *mean) * (v[i] - *mean) / (double)n;
+    *spread = sqrt(*spread);
+}
+
+static void offset_is_a_large_mean(void) {
+    static const struct {
+        const char *name;
+        double least, most; /* of mean over spread */
+    } rows[] = {{"x", 4000, 9000}, {"h", 60, 150}, {"b", 12, 40}, {"d", 4000, 9000}};
+    struct fixture f;
+    double v[MOST];
+    size_t negative = 0;
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (size_t k = 0; k < 4; k++)
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            size_t n = load(&f, rows[k].name, DATA_OFFSET, seed, v);
+            double all, row, mean, spread;
+            spread_of(v, n, &all, &spread);
+            CHECKF(fabs(all) > rows[k].least / 2 * spread, "%s: %g and %g", rows[k].name, all,
+                   spread);
+            spread_of(v + 257, 257, &row, &spread);
+            CHECKF(fabs(row) > rows[k].least * spread && fabs(row) < rows[k].most * spread,
+                   "%s: %g and %g", rows[k].name, row, spread);
+            mean = fabs(all - row) / fabs(all);
+            CHECKF(mean < 2 / rows[k].least, "%s: rows differ by %g", rows[k].name, mean);
+            negative += all < 0;
+        }
+    CHECKF(negative > 4 && negative < 28, "%zu of 32 are negative", negative);
+    f.task->accuracy = ACCURACY_TF32; /* the spread must be wider than a step of the format */
+    size_t n = load(&f, "x", DATA_OFFSET, 1, v);
+    double mean, spread;
+    spread_of(v, n, &mean, &spread);
+    CHECKF(fabs(mean) > 10 * spread && fabs(mean) < 50 * spread, "%g and %g", mean, spread);
+    fixture_end(&f);
+}
+
+/* Rows of all the sorts: +inf alone, -inf alone, both, none, nothing else. No NaN. */
+static void infinities_by_row(void) {
+    struct fixture f;
+    size_t sorts[4] = {0}, whole[2] = {0}, infinite = 0;
+    double v[MOST];
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        load(&f, "x", DATA_INFINITE, seed, v);
+        for (size_t r = 0; r < 9; r++) {
+            size_t plus = 0, minus = 0;
+            for (size_t i = r * 257; i < (r + 1) * 257; i++) {
+                CHECK(!isnan(v[i]));
+                plus += v[i] == INFINITY;
+                minus += v[i] == -INFINITY;
+            }
+            whole[0] += plus == 257;
+            whole[1] += minus == 257;
+            if (plus < 257 && minus < 257) {
+                sorts[(plus > 0) + 2 * (minus > 0)]++;
+                infinite += plus + minus;
+            }
+        }
+    }
+    CHECKF(sorts[0] > 8 && sorts[1] > 20 && sorts[2] > 20 && sorts[3] > 15, "%zu %zu %zu %zu",
+           sorts[0], sorts[1], sorts[2], sorts[3]);
+    CHECKF(whole[0] > 0 && whole[1] > 0 && whole[0] + whole[1] < 40, "%zu %zu", whole[0], whole[1]);
+    CHECKF(infinite > 20 * MOST / 150 && infinite < 20 * MOST / 50, "%zu", infinite);
+    fixture_end(&f);
+}
+
+static size_t count_of(const double *v, size_t n, double number) {
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found += v[i] == number;
+    return found;
+}
+
+#define LITERALS                                                                                   \
+    "task t \"T\"\ndim R = 9, C = 257\nin x[R,C] : f32 ~ normal(0,1)\n"                            \
+    "in b[R,C] : bf16 ~ normal(0,1)\nin n[R,C] : i32 ~ randint(0,9)\nin h[R,C] : f16 ~ "           \
+    "normal(0,1)\nout y[R,C] : f32\n"                                                              \
+    "let t[i,j] = clamp(x[i,j], -1.25, 6) + pow(b[i,j], 3) + pad(x[i+2,j-77], -inf)\n"             \
+    "y[i,j] = if(t[i,j] >= 0.375, n[i,j], 1e6 * h[i,j])\n"
+
+static const struct {
+    const char *name;
+    double number;
+    bool there;
+} literal_rows[] = {
+    {"x", 0.375, true},
+    {"x", -0.375, true},
+    {"x", 0x1.800002p-2, true},
+    {"x", 0x1.7ffffep-2, true},
+    {"x", -1.25, true},
+    {"x", 6, true},
+    {"x", 3, true},
+    {"x", 1e6, true},
+    {"x", 0x1p-149, true},
+    {"x", 77, false},
+    {"b", 6, true},
+    {"b", 6 + 0x1p-5, true},
+    {"b", 6 - 0x1p-5, true},
+    {"b", 1e6, false}, /* 999424 is next to it */
+    {"b", 999424, true},
+    {"h", 1e6, false},
+    {"h", 0.375, true},
+    {"n", 6, true},
+    {"n", 7, true},
+    {"n", -5, true},
+    {"n", 1000001, true},
+};
+
+/* Numbers of the statements, both signs, and what the type has next to them; not those of places,
+ * nor what the type cannot hold. */
+static void literals_of_the_task(void) {
+    struct fixture f;
+    double v[MOST];
+    if (!fixture_text(&f, LITERALS))
+        return fixture_end(&f);
+    for (size_t k = 0; k < sizeof literal_rows / sizeof *literal_rows; k++) {
+        size_t n = load(&f, literal_rows[k].name, DATA_LITERALS, 3, v);
+        size_t found = count_of(v, n, literal_rows[k].number);
+        CHECKF(literal_rows[k].there ? found > 3 : found == 0, "%s: %zu of %.9g",
+               literal_rows[k].name, found, literal_rows[k].number);
+    }
+    size_t n = load(&f, "x", DATA_LITERALS, 3, v), between = 0;
+    for (size_t i = 0; i < n; i++)
+        between += fabs(v[i]) > 0.01 && fabs(v[i]) < 6 && count_of(v, n, v[i]) == 1;
+    CHECKF(between > n / 4, "%zu", between);
+    fixture_end(&f);
+}
+
+/* One power of two for each row, from one end of the type to the other. */
+static void far_rows(void) {
+    struct fixture f;
+    double v[MOST], least = INFINITY, most = 0;
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        load(&f, "x", DATA_FAR, seed, v);
+        for (size_t r = 0; r < 9; r++) {
+            double low = INFINITY, high = 0;
+            for (size_t i = r * 257; i < (r + 1) * 257; i++) {
+                low = fmin(low, fabs(v[i]));
+                high = fmax(high, fabs(v[i]));
+            }
+            CHECKF(high <= 2 * low, "%g to %g", low, high);
+            least = fmin(least, low);
+            most = fmax(most, high);
+        }
+    }
+    CHECKF(least < 1e-33 && most > 1e33 && isfinite(most), "%g to %g", least, most);
+    load(&f, "h", DATA_FAR, 3, v);
+    CHECK(shape_of(v, MOST, 257).inf == 0);
+    fixture_end(&f);
+}
+
+/* In a tensor of three dimensions a slice of the first may share an exponent. */
+static void far_slices(void) {
+    struct fixture f;
+    double v[4 * 9 * 16];
+    size_t slices = 0;
+    if (!fixture_text(&f, "task t \"T\"\nin x[4,9,16] : f32 ~ ones\nout y : f32\ny = 1\n"))
+        return fixture_end(&f);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        size_t same = 0;
+        load(&f, "x", DATA_FAR, seed, v);
+        for (size_t s = 0; s < 4; s++)
+            same += ilogb(v[s * 144]) == ilogb(v[s * 144 + 80]);
+        slices += same == 4;
+    }
+    CHECKF(slices > 3 && slices < 17, "%zu", slices);
+    fixture_end(&f);
+}
+
+/* Rows that are sorted, constant, one-hot, zero, with a large mean, and others; all finite. */
+static void mixed_rows(void) {
+    struct fixture f;
+    double v[MOST];
+    size_t zero = 0, hot = 0, constant = 0, sorted = 0, offset = 0, negative = 0;
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        load(&f, "x", DATA_MIXED, seed, v);
+        for (size_t r = 0; r < 9; r++) {
+            double mean, spread;
+            struct shape s = shape_of(v + r * 257, 257, 257);
+            spread_of(v + r * 257, 257, &mean, &spread);
+            CHECK(s.nan == 0 && s.inf == 0);
+            zero += s.zero == 257;
+            hot += s.zero == 256 && s.ones == 1;
+            constant += s.distinct_rows == 0 && s.zero == 0;
+            sorted += s.ascending && s.distinct_rows > 200;
+            offset += s.distinct_rows > 200 && fabs(mean) > 1000 * spread;
+            negative += s.most < 0;
+        }
+    }
+    CHECKF(zero > 8 && hot > 8 && constant > 8 && sorted > 8 && offset > 8 && negative > 8,
+           "%zu %zu %zu %zu %zu %zu", zero, hot, constant, sorted, offset, negative);
+    CHECKF(zero + hot + constant + sorted + offset < 160, "%zu", zero + hot + constant + sorted);
+    fixture_end(&f);
+}
+
+/* Where scaling lets it in, both signs of the largest number, and it is rare. */
+static void the_largest_number(void) {
+    static const struct {
+        const char *name;
+        double most;
+    } rows[] = {{"x", FLT_MAX}, {"h", 65504}, {"b", 0x1.fep127}, {"d", FLT_MAX}};
+    struct fixture f;
+    double v[MOST];
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (size_t k = 0; k < 4; k++)
+        for (int largest = 0; largest < 2; largest++) {
+            f.scale.largest = largest;
+            size_t n = load(&f, rows[k].name, DATA_LARGE, 3, v);
+            size_t plus = count_of(v, n, rows[k].most), minus = count_of(v, n, -rows[k].most);
+            CHECKF(largest ? plus && minus && plus + minus < n / 100 : !plus && !minus,
+                   "%s: %zu and %zu", rows[k].name, plus, minus);
+        }
+    fixture_end(&f);
+    static const struct {
+        const char *body;
+        bool largest;
+    } tasks[] = {{"max(j) x[i,j]", true},
+                 {"0.5 * x[i,0]", true},
+                 {"2 * x[i,0]", false},
+                 {"x[i,0] - x[i,1]", false},
+                 {"mean(j) x[i,j]", false}};
+    for (size_t k = 0; k < sizeof tasks / sizeof *tasks; k++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim R = 9, C = 257\nin x[R,C] : f32 ~ normal(0,1)\n"
+                 "out y[R] : f32\ny[i] = %s\n",
+                 tasks[k].body);
+        if (fixture_text(&f, text) && data_scale_find(f.in, 11, &f.scale, &f.err))
+            CHECKF(f.scale.largest == tasks[k].largest, "%s", tasks[k].body);
+        fixture_end(&f);
+    }
+}
+
+/* Bits of a NaN as they are stored: the sign, that it is quiet, the payload. */
+static bool is_quiet(enum dtype t, const unsigned char *at, bool *negative, uint64_t *payload) {
+    uint64_t bits = 0, quiet;
+    size_t size = dtype_info(t)->bytes;
+    unsigned fraction = t == DTYPE_F16 ? 10 : t == DTYPE_BF16 ? 7 : t == DTYPE_F32 ? 23 : 52;
+    memcpy(&bits, at, size);
+    quiet = (UINT64_C(1) << (fraction - 1)) & bits;
+    *payload = bits & ((UINT64_C(1) << (fraction - 1)) - 1);
+    *negative = bits >> (8 * size - 1) & 1;
+    return quiet != 0;
+}
+
+static void nan_has_signs_and_payloads(void) {
+    static const char *const names[] = {"x", "h", "b", "d"};
+    struct fixture f;
+    unsigned char raw[MOST * 8];
+    double v[MOST];
+    if (!fixture_text(&f, INPUTS))
+        return fixture_end(&f);
+    for (size_t k = 0; k < 4; k++) {
+        int t = tensor_find(f.task, str_view(names[k]));
+        enum dtype dtype = f.task->tensors[t].dtype;
+        size_t negative = 0, positive = 0, plain = 0, loaded = 0;
+        data_fill(f.in, &f.scale, (size_t)t, DATA_NONFINITE, 4, 0, MOST, raw);
+        data_load(dtype, raw, MOST, v);
+        for (size_t i = 0; i < MOST; i++) {
+            bool minus;
+            uint64_t payload;
+            if (!isnan(v[i]))
+                continue;
+            CHECK(is_quiet(dtype, raw + i * dtype_info(dtype)->bytes, &minus, &payload));
+            negative += minus;
+            positive += !minus;
+            plain += payload == 0;
+            loaded += payload != 0;
+        }
+        CHECKF(negative > 1 && positive > 1 && plain > 1 && loaded > 2, "%s: %zu %zu %zu %zu",
+               names[k], negative, positive, plain, loaded);
+    }
+    fixture_end(&f);
+}
+
+/* What an expression makes is one NaN, whatever its operands were. */
+static void a_defined_nan_is_plain(void) {
+    struct fixture f;
+    float v[MOST];
+    size_t nan = 0;
+    if (!fixture_text(&f, "task t \"T\"\nrand r[9,257] ~ uniform(0,1)\n"
+                          "in x[9,257] : f32 = r[i,j]\nout y : f32\ny = 1\n"))
+        return fixture_end(&f);
+    data_fill(f.in, &f.scale, (size_t)tensor_find(f.task, S("x")), DATA_NONFINITE, 4, 0, MOST, v);
+    for (size_t i = 0; i < MOST; i++)
+        if (isnan(v[i])) {
+            uint32_t bits;
+            memcpy(&bits, &v[i], sizeof bits);
+            CHECKF(bits == 0x7fc00000u, "%08x", bits);
+            nan++;
+        }
+    CHECK(nan > 3);
+    fixture_end(&f);
+}
+
 static void other_types(void) {
     struct fixture f;
     double v[MOST], lo, hi;
@@ -255,12 +566,12 @@ static void scale_holds_back(void) {
         const char *body;
         double least, most; /* of the large kind's magnitude */
     } rows[] = {
-        {"x[i]", 2.9e38, 3e38},
+        {"x[i]", FLT_MAX, FLT_MAX},
         {"x[i]*x[i]", 4e18, 1.8e19},
         {"pow(x[i], 3)", 1e12, 6.9e12},
         {"exp(x[i])", 30, 88},
-        {"1/x[i]", 2.9e38, 3e38},
-        {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", 2.9e38, 3e38},
+        {"1/x[i]", FLT_MAX, FLT_MAX},
+        {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", FLT_MAX, FLT_MAX},
         {"sum(j) x[j]*x[i]", 1e16, 1.8e19},
         {"x[i] - mean(j) x[j]", 1e34, 3e38},
     };
@@ -477,7 +788,7 @@ static void scale_holds_definitions_back(void) {
                          "in p[N,C] : f32 = exp(u[i,j]) / (sum(m) exp(u[i,m]))\n"
                          "out y[N] : f32\ny[i] = max(j) p[i,j]\n") &&
         data_scale_find(f.in, 5, &f.scale, &f.err))
-        for (int kind = 0; kind < DATA_NONFINITE; kind++) {
+        for (int kind = 0; kind < DATA_INFINITE; kind++) {
             size_t n = load(&f, "p", (enum data_kind)kind, 6, v), finite = 0;
             for (size_t i = 0; i < n; i++)
                 finite += isfinite(v[i]) != 0;
@@ -600,6 +911,15 @@ static const struct tap_case cases[] = {
     {"many at a time are the same", many_at_a_time_are_the_same},
     {"seeds, names and kinds differ", seeds_names_and_kinds_differ},
     {"float kinds", float_kinds},
+    {"offset: a large mean, a small spread", offset_is_a_large_mean},
+    {"infinite: by row, without NaN", infinities_by_row},
+    {"literals: the task's numbers and their neighbours", literals_of_the_task},
+    {"far: a power of two for each row", far_rows},
+    {"far: or for each slice", far_slices},
+    {"mixed: rows of other kinds", mixed_rows},
+    {"large: the largest number where it fits", the_largest_number},
+    {"nonfinite: NaN with signs and payloads", nan_has_signs_and_payloads},
+    {"NaN that a definition made is plain", a_defined_nan_is_plain},
     {"integers and truth values", other_types},
     {"parameters are varied", parameters_are_varied},
     {"tiny tensors still show everything", tiny_tensors_still_show_everything},

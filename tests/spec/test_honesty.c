@@ -190,9 +190,10 @@ static bool is_contraction(const struct fixture *f) {
 /* The kinds that tell most come first. */
 static void try_class(struct fixture *f, const char *name, size_t c) {
     static const enum data_kind kinds[] = {
-        DATA_SIGNED, DATA_TILE,   DATA_STATED,   DATA_WIDE,  DATA_SPIKES,    DATA_LARGE,
-        DATA_ONEHOT, DATA_SORTED, DATA_CONSTANT, DATA_ZEROS, DATA_SUBNORMAL, DATA_NONFINITE};
-    size_t n = take_long() ? sizeof kinds / sizeof *kinds : 4;
+        DATA_SIGNED,   DATA_TILE,  DATA_STATED,    DATA_WIDE,     DATA_OFFSET,   DATA_MIXED,
+        DATA_SPIKES,   DATA_LARGE, DATA_ONEHOT,    DATA_SORTED,   DATA_CONSTANT, DATA_FAR,
+        DATA_LITERALS, DATA_ZEROS, DATA_SUBNORMAL, DATA_INFINITE, DATA_NONFINITE};
+    size_t n = take_long() ? sizeof kinds / sizeof *kinds : 6;
     bool failed = false;
     f->task->accuracy = classes[c].class;
     for (size_t k = 0; k < n && (classes[c].pass || !failed || take_long()); k++) {
