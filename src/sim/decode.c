@@ -507,6 +507,7 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
         flow_mark_waits(p);
         slots_assign(p, a, d.places, d.nplaces);
         flow_find_watched(p);
+        reconverge_find(p);
         flow_find_straight(p, a);
     }
     mem_free(d.places);

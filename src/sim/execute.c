@@ -28,7 +28,8 @@ static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t p
     const struct lane_step *s = &w->p->steps[pc];
     uint32_t n = w->la->check ? s->quiet : s->straight, left = (uint32_t)w->fuel;
     uint8_t *regs = wp->regs;
-    n = n < wp->meet - pc ? n : wp->meet - pc;
+    uint32_t free = wp->meet - w->p->code[pc].rank;
+    n = n < free ? n : free;
     n = n < left ? n : left;
     w->fuel -= n - 1;
     w->straight[pc]++;
@@ -362,7 +363,7 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             inflight_use(w, in, mask);
         if (in->kind != KIND_LANES) {
             step = execute(w, wp, in, mask);
-        } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet &&
+        } else if (mask == FULL && w->p->steps[pc].straight > 1 && in->rank < wp->meet &&
                    !(in->watched && w->la->check)) {
             warp_go(wp, run_straight(w, wp, pc));
             continue;

@@ -210,7 +210,9 @@ void flow_find_straight(struct sim_program *p, struct arena *a) {
         const struct instr *i = &p->code[k];
         if (i->kind != KIND_LANES || i->guard >= 0)
             continue;
-        uint16_t on = p->steps[k + 1].straight, quiet = p->steps[k + 1].quiet;
+        bool next = k + 1 < p->ncode && p->code[k + 1].rank == i->rank + 1;
+        uint16_t on = next ? p->steps[k + 1].straight : 0;
+        uint16_t quiet = next ? p->steps[k + 1].quiet : 0;
         p->steps[k] = (struct lane_step){.fn = i->fn, i->d, i->a, i->b, i->c, i->e};
         p->steps[k].straight = on < UINT16_MAX ? on + 1 : on;
         p->steps[k].quiet = i->watched ? 0 : quiet < UINT16_MAX ? quiet + 1 : quiet;

@@ -184,6 +184,7 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->regs = c->regs + (size_t)file * p->register_bytes;
     wp->local = c->local + file * p->local_bytes * SIM_LANES;
     wp->cta = c;
+    wp->code = p->code;
     wp->index = index;
     wp->live = lanes;
     wp->run = (struct group){.mask = lanes};

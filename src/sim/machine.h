@@ -73,6 +73,7 @@ enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WG
 
 struct group { /* lanes at one place */
     uint32_t pc, mask;
+    uint32_t late; /* its rank, at a loop's head that it came back to; 0: that of its place */
     uint8_t wait;
     uint8_t barrier;  /* its number */
     bool any_place;   /* bar.warp.sync: the others may wait at another one */
@@ -136,7 +137,8 @@ struct warp {
     struct group run; /* mask 0: none */
     struct group parked[SIM_LANES];
     unsigned nparked;
-    uint32_t meet;   /* lowest pc of the parked groups that can join the running one */
+    const struct instr *code;
+    uint32_t meet;   /* lowest rank of the parked groups that can join the running one */
     uint32_t live;   /* lanes that have not exited */
     uint32_t index;  /* in the CTA */
     uint32_t slices; /* settlements it met */
@@ -308,7 +310,8 @@ bool warp_over_budget(struct worker *w); /* the fault; returns false */
 /* warp.c: groups of lanes */
 bool warp_pick(struct warp *wp); /* something to run? */
 void warp_park(struct warp *wp, struct group g);
-/* The running group goes to `pc`, unless another one has to go first or waits there. */
+/* The running group goes on to `pc`, behind where it was, unless another one has to go first or
+ * waits there. */
 void warp_go(struct warp *wp, uint32_t pc);
 void warp_rotate(struct warp *wp); /* another group's turn, if there is one */
 void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken);

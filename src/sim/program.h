@@ -2,8 +2,8 @@
  *
  * A warp's register file is one block of memory; operands are byte offsets into it. Constants and
  * special registers have places there too, so that every operation takes its operands alike.
- * Functions are inlined, each at its call: code is one array in which a branch target further down
- * is always a place where lanes can wait for the others. */
+ * Functions are inlined, each at its call: code is one array, with a rank for each instruction that
+ * says which lanes of a warp run first. */
 #ifndef SIM_PROGRAM_H
 #define SIM_PROGRAM_H
 
@@ -214,6 +214,9 @@ struct instr {
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
     uint32_t target;
+    uint32_t rank; /* of the lanes of a warp, those at the lowest run first (reconverge.c) */
+    uint32_t late; /* the rank of lanes that go back to a loop's head from here; 0: the head's */
+    uint32_t join; /* of a branch: where its lanes meet again; UINT32_MAX: nowhere */
     uint32_t ntargets;
     const uint32_t *targets;
     lane_fn *fn;
@@ -326,6 +329,8 @@ struct sim_program {
 str program_file(const struct ptx_module *m, const struct ptx_instr *in);
 void flow_find_straight(struct sim_program *p, struct arena *a);
 void flow_find_watched(struct sim_program *p); /* before the straight lines */
+/* Sets `rank`, `late` and `join`; before the straight lines. */
+void reconverge_find(struct sim_program *p);
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
 #define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);
