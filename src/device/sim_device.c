@@ -39,6 +39,9 @@ struct server {
     struct sim_program **programs; /* by entry; NULL until first launched */
     uint64_t bytes;                /* of the buffers at hand */
     unsigned checks;               /* of enum sim_check */
+    bool repeats;                  /* counts have to: nothing is drawn from the secret */
+    struct rng secret;
+    uint64_t launches; /* so far */
     struct sim_findings findings;
     struct buffers buffers;
 };
@@ -166,6 +169,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
+                                .noise = s->repeats ? 0 : rng_u64(s->secret, s->launches++),
                                 .max_warp_instrs = budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
@@ -380,6 +384,7 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
         return false;
     json_get_bool(f->head, "counted", &counted);
+    s->repeats = counted;
     if (counted)
         out->counters = json_array();
     json_get_bool(f->head, "checked", &checked);
@@ -461,6 +466,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     out->lines = lines ? json_array() : NULL;
     s->bytes = 0;
     s->checks = 0;
+    s->repeats = true;
     sim_machine_clear(s->machine);
     bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
               add_workspaces(s, &plan, &at, false, out);
@@ -534,6 +540,7 @@ int sim_device_main(const struct gpu *g, unsigned threads) {
         uint64_t secret = 0;
         rng_secret(&secret); /* without one the addresses are merely known */
         s.machine = sim_machine_new(secret);
+        s.secret = rng_stream(secret, S("launch"));
         struct frame f = {0};
         while ((got = frame_read(ROLE_FD, 0, &f, &err)) > 0) {
             bool ok = serve(&s, ROLE_FD, &f, &err);

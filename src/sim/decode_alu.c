@@ -82,8 +82,10 @@ bool decode_register(struct decoder *d, const struct ptx_operand *op, char shape
     if (op->kind != PTX_OP_REG || op->negated || !shape_fits(decode_reg_type(d, op->reg), shape))
         return decode_refuse(d, "an operand is not a register of the instruction's width");
     uint32_t *slot = &d->frame->reg_at[op->reg];
-    if (!*slot)
+    if (!*slot) {
         *slot = decode_place(d, shape_bytes(shape));
+        d->places[d->nplaces - 1].shape = shape;
+    }
     *at = *slot;
     return true;
 }

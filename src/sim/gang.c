@@ -175,6 +175,18 @@ static void fill_special(const struct launch *la, const struct warp *wp, struct 
                    u.what == SPECIAL_WARPID ? wp->index : cta_value(la, wp->cta, u.what), 4);
 }
 
+/* A register that nothing wrote, with bits that one of its kind can hold. */
+static void fill_unset(const struct launch *la, uint8_t *reg, char shape, uint64_t salt) {
+    u32_lane *lane = (u32_lane *)reg;
+    noise_fill(la, reg, 4 * SIM_LANES, salt);
+    for (unsigned i = 0; i < SIM_LANES && (shape == 'p' || shape == 'h'); i++)
+        lane[i] = shape == 'h' ? lane[i] & 0xffff : 0 - (lane[i] >> 7 & 1);
+}
+
+static uint64_t cta_number(const struct launch *la, const struct cta *c) {
+    return c->gang->ordinal * la->gang_ctas + c->rank;
+}
+
 static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     const struct sim_program *p = la->p;
     uint32_t left = la->threads - index * SIM_LANES;
@@ -198,11 +210,11 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->give_up = false;
     memset(wp->copy_commits, 0, sizeof wp->copy_commits);
     memset(wp->bulk_commits, 0, sizeof wp->bulk_commits);
-    /* What nothing wrote is all ones: NaN, or an index far outside, so that it shows. */
-    if (p->local_bytes)
-        memset(wp->local, 0xff, p->local_bytes * SIM_LANES);
+    uint64_t salt = (cta_number(la, c) * la->nwarps + index)
+                    << 24; /* what nothing wrote is noise */
+    noise_fill(la, wp->local, p->local_bytes * SIM_LANES, salt);
     for (size_t i = 0; i < p->nunset; i++)
-        memset(wp->regs + p->unset[i], 0xff, 4 * SIM_LANES);
+        fill_unset(la, wp->regs + p->unset[i].at, p->unset[i].shape, salt + i + 1);
     for (size_t i = 0; i < p->nspecials; i++)
         fill_special(la, wp, p->specials[i]);
 }
@@ -215,8 +227,7 @@ static void cta_start(const struct launch *la, struct cta *c) {
         c->id[i] = (uint32_t)g->clusters[i] * n[i] + in[i];
     memset(c->bars, 0, sizeof c->bars);
     warpgroup_start(la, c);
-    if (la->shared_bytes)
-        memset(c->shared, 0xff, la->shared_bytes);
+    noise_fill(la, c->shared, la->shared_bytes, ~cta_number(la, c));
     for (uint32_t i = 0; la->together && i < la->nwarps; i++)
         warp_start(la, c, i);
 }

@@ -67,6 +67,7 @@ struct launch {
     uint32_t threads, nwarps;
     uint32_t slots;   /* clocks of a block: its warps', its copies', its groups' of four */
     uint32_t *tid[3]; /* of every thread of a block, in order */
+    uint8_t *noise;   /* NOISE_BYTES of it */
 };
 
 enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WGMMA };
@@ -246,6 +247,11 @@ bool worker_settle(struct worker *w); /* adds what was run to the launch's; fals
 void *grid_work(void *worker);
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]);
 uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
+
+/* noise.c: what memory holds that nothing wrote. `salt` says which piece of it. */
+#define NOISE_BYTES 16384u
+uint8_t *noise_new(uint64_t key);
+void noise_fill(const struct launch *la, void *to, size_t bytes, uint64_t salt);
 
 /* gang.c: a gang's memory and warps */
 uint64_t gang_bytes(const struct launch *la); /* about what one takes */

@@ -287,6 +287,11 @@ struct special_use {
     uint32_t at;
 };
 
+struct unset_use {
+    uint32_t at;
+    char shape; /* as a place's */
+};
+
 /* A parameter's place: launches fill it, so that loading a parameter is a move. */
 struct param_use {
     uint32_t at;
@@ -307,7 +312,7 @@ struct sim_program {
     size_t nspecials;
     struct param_use *params;
     size_t nparams;
-    uint32_t *unset; /* registers that may be read before they are written */
+    struct unset_use *unset; /* registers that may be read before they are written */
     size_t nunset;
     uint32_t register_bytes; /* of a warp's file; the first 256 stay zero */
     uint32_t carry;          /* the flag's place; 0: not used */
@@ -338,6 +343,7 @@ unsigned flow_reads(const struct instr *i, uint32_t *reg);
 /* A register's, constant's or step's place in the file, as decoding gave it out. */
 struct place {
     uint32_t at, bytes; /* of a lane: 4 or 8 */
+    char shape;         /* p: a predicate, all ones or zeros; h: 16 bits, zero-extended */
 };
 /* Gives out the places anew, shared where lives do not overlap, and fills `unset`. */
 void slots_assign(struct sim_program *p, struct arena *a, const struct place *places, size_t n);

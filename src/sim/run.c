@@ -287,12 +287,14 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     uint64_t ctas = la->gangs * la->gang_ctas;
     uint64_t warps = ctas > UINT32_MAX ? UINT32_MAX : ctas * la->nwarps;
     la->budget = l->max_warp_instrs ? l->max_warp_instrs : (UINT64_C(1) << 28) + (warps << 20);
+    la->noise = noise_new(l->noise);
     atomic_init(&la->used, 0);
     atomic_init(&la->stop_at, UINT64_MAX);
     atomic_init(&la->next, 0);
 }
 
 static void launch_release(struct launch *la) {
+    mem_free(la->noise);
     for (int d = 0; d < 3; d++)
         mem_free(la->tid[d]);
 }

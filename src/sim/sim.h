@@ -97,6 +97,7 @@ struct sim_launch {
     struct sim_findings *findings;   /* filled when there are checks */
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
     const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
+    uint64_t noise;                  /* key of what memory and registers hold that nothing wrote */
 };
 
 enum sim_status {

@@ -67,7 +67,6 @@ static void test_programs(void) {
         const char *name, *body;
         uint32_t want;
     } rows[] = {
-        {"a register that was never written is all ones", "st.global.u32 [%rd1], %r5;", ~0u},
         {"guards",
          "mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r2, 3; @!%p1 mov.u32 %r2, 4;"
          "st.global.u32 [%rd1], %r2;",
