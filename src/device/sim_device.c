@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODULE_ARENA  (2ull << 30)
@@ -41,7 +42,8 @@ struct server {
     unsigned checks;               /* of enum sim_check */
     bool repeats;                  /* counts have to: nothing is drawn from the secret */
     struct rng secret;
-    uint64_t launches; /* so far */
+    uint64_t drawn; /* from it, so far */
+    uint64_t grids; /* launched so far, and before that */
     struct sim_findings findings;
     struct buffers buffers;
 };
@@ -141,6 +143,22 @@ static uint64_t resident_ctas(const struct gpu *g, const struct bound_launch *l)
     return (uint64_t)g->sms * (uint64_t)(o.blocks_sm > 0 ? o.blocks_sm : 1);
 }
 
+static uint64_t draw(struct server *s) {
+    return rng_u64(s->secret, s->drawn++);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Where memory lies in this run. Counts do not depend on the first address, but on the gaps. */
+static void move_memory(struct server *s) {
+    sim_machine_move(s->machine, s->repeats ? rng_u64(s->secret, UINT64_MAX) : draw(s),
+                     !s->repeats);
+}
+
 static bool run_launch(struct server *s, const struct bound_launch *l,
                        const struct launch_memory *memory, uint64_t sample, struct answer *out) {
     const struct ptx_entry *e = ptx_find_entry(s->module, l->kernel);
@@ -169,7 +187,10 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
-                                .noise = s->repeats ? 0 : rng_u64(s->secret, s->launches++),
+                                .noise = s->repeats ? 0 : draw(s),
+                                .number = s->grids++,
+                                .time_ns = s->repeats ? 0 : now_ns(),
+                                .sms = (uint32_t)s->gpu->sms,
                                 .max_warp_instrs = budget_of(s, l)};
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
@@ -329,7 +350,7 @@ static void free_workspaces(const struct bound_plan *p, struct places *at) {
             munmap(at->workspace_host[i], p->workspaces[i].bytes);
 }
 
-static bool add_tensor(struct server *s, const json *t, size_t i, struct places *at,
+static bool add_tensor(struct server *s, const json *t, size_t i, uint32_t align, struct places *at,
                        struct err *err) {
     int64_t id, offset, bytes;
     bool writable = false;
@@ -346,17 +367,19 @@ static bool add_tensor(struct server *s, const json *t, size_t i, struct places 
                                          .host = b->map + offset,
                                          .size = (size_t)bytes,
                                          .read_only = !writable,
+                                         .align = s->repeats ? 0 : align,
                                          .undefined = s->task->tensors[i].role == TENSOR_OUT});
     return true;
 }
 
 /* The tensors of the message, as buffers over the judge's memory. */
-static bool add_case(struct server *s, const json *tensors, struct places *at, struct err *err) {
+static bool add_case(struct server *s, const json *tensors, const struct bound_plan *plan,
+                     struct places *at, struct err *err) {
     if (json_len(tensors) != s->task->ntensors)
         return err_set(err, ERR_ENV, "bad message: tensors");
     for (size_t i = 0; i < s->task->ntensors; i++)
         if (json_is_object(json_at(tensors, i)) && /* a let has no memory */
-            !add_tensor(s, json_at(tensors, i), i, at, err))
+            !add_tensor(s, json_at(tensors, i), i, plan->align[i], at, err))
             return false;
     return true;
 }
@@ -365,9 +388,9 @@ static bool run_case(struct server *s, const json *tensors, const struct bound_p
                      struct answer *out) {
     struct places at = {0};
     s->bytes = 0;
-    sim_machine_clear(s->machine);
-    bool ok = add_case(s, tensors, &at, &out->why) && add_workspaces(s, plan, &at, true, out) &&
-              run_plan(s, plan, &at, 0, out);
+    move_memory(s);
+    bool ok = add_case(s, tensors, plan, &at, &out->why) &&
+              add_workspaces(s, plan, &at, true, out) && run_plan(s, plan, &at, 0, out);
     sim_machine_clear(s->machine);
     free_workspaces(plan, &at);
     return ok;
@@ -467,7 +490,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     s->bytes = 0;
     s->checks = 0;
     s->repeats = true;
-    sim_machine_clear(s->machine);
+    move_memory(s);
     bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
               add_workspaces(s, &plan, &at, false, out);
     ok = ok && run_plan(s, &plan, &at, (uint64_t)sample, out);
@@ -541,6 +564,7 @@ int sim_device_main(const struct gpu *g, unsigned threads) {
         rng_secret(&secret); /* without one the addresses are merely known */
         s.machine = sim_machine_new(secret);
         s.secret = rng_stream(secret, S("launch"));
+        s.grids = rng_below(s.secret, UINT64_MAX - 1, 4096);
         struct frame f = {0};
         while ((got = frame_read(ROLE_FD, 0, &f, &err)) > 0) {
             bool ok = serve(&s, ROLE_FD, &f, &err);

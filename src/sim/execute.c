@@ -9,8 +9,12 @@
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
-#define POLL_REPEATS 3u  /* the same result so many times in a row: it waits */
-#define WARP_SLICES  16u /* settlements before other warps get their turn */
+#define POLL_REPEATS 3u     /* the same result so many times in a row: it waits */
+#define WARP_SLICES  16u    /* settlements before other warps get their turn */
+#define CLOCKS_INSTR 5u     /* of an SM, about so many an instruction of a block, … */
+#define CLOCKS_WAVE  20000u /* … and between blocks that have an SM after each other */
+#define CLOCKS_NS    2u
+#define TIMER_NS     32u /* %globaltimer moves by so much */
 
 static const int rounding_modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
@@ -81,11 +85,14 @@ bool warp_saw(struct worker *w, uint64_t seen, uint64_t address, unsigned lane) 
 bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address) {
     unsigned lane = (unsigned)__builtin_ctz(mask);
     return warp_saw(w, poll_hash(w->warp->regs, a, mask, address),
-                    address[lane] + (a->space == PTX_SHARED ? WINDOW_SHARED : 0), lane);
+                    address[lane] + (a->space == PTX_SHARED ? w->la->m->windows : 0), lane);
 }
 
 static void read_clock(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
-    uint64_t t = (grid_clock(w) + 1000) * 4;
+    uint64_t n = grid_clock(w), wave = w->gang->ordinal / DEFAULT_SMS;
+    uint64_t t = wave * CLOCKS_WAVE + n * CLOCKS_INSTR + (n * UINT64_C(0x9e3779b97f4a7c15) >> 62);
+    bool ns = in->mode == CLOCK_NANOSECONDS || in->mode == CLOCK_NANOSECONDS_HIGH;
+    t = ns ? (w->la->l->time_ns + t / CLOCKS_NS) & ~(uint64_t)(TIMER_NS - 1) : w->la->clock + t;
     uint64_t v = in->mode == CLOCK_HIGH || in->mode == CLOCK_NANOSECONDS_HIGH ? t >> 32 : t;
     for (unsigned i = 0; i < SIM_LANES; i++)
         memcpy(w->scratch + (size_t)i * in->dst_bytes, &v, in->dst_bytes);
@@ -97,7 +104,7 @@ static void map_rank(struct worker *w, const struct instr *in, uint8_t *regs, ui
     for (unsigned i = 0; i < SIM_LANES; i++) {
         uint64_t a = in->wide ? ((const u64_lane *)(regs + in->a))[i]
                               : ((const u32_lane *)(regs + in->a))[i];
-        uint64_t window = in->negate ? WINDOW_SHARED : 0, at = a - window;
+        uint64_t window = in->negate ? w->la->m->windows : 0, at = a - window;
         uint32_t rank = in->mode == MAPA_MAP ? ((const u32_lane *)(regs + in->b))[i] : 0;
         uint64_t mapped = window + ((at & RANK_OFFSETS) | (uint64_t)(rank + 1) << RANK_SHIFT);
         uint32_t owner = at >> RANK_SHIFT ? (uint32_t)(at >> RANK_SHIFT) - 1 : w->cta->rank;

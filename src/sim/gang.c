@@ -7,9 +7,12 @@
 #include <string.h>
 
 #define SLICE    (1u << 16) /* instructions of a gang before others get their turn */
-#define SM_COUNT 132u       /* what %nsmid says; blocks are dealt to SMs in turn */
+#define SM_WARPS 64u        /* that an SM has room for */
+#define SM_UNIT  128u       /* bytes of shared memory that a block gets at a time */
+#define SM_OWN   1024u      /* bytes of it that the system keeps */
 
 typedef uint32_t u32_lane __attribute__((may_alias));
+typedef uint64_t u64_lane __attribute__((may_alias));
 
 static uint32_t fixed_value(const struct launch *la, enum special s, unsigned lane) {
     const struct sim_launch *l = la->l;
@@ -40,11 +43,13 @@ static uint32_t fixed_value(const struct launch *la, enum special s, unsigned la
     case SPECIAL_WORKSPACE_LOW:
         return (uint32_t)la->workspace;
     case SPECIAL_NSMID:
-        return SM_COUNT;
+        return l->sms ? l->sms : DEFAULT_SMS;
+    case SPECIAL_GRIDID:
+        return (uint32_t)l->number;
     case SPECIAL_LANEID:
         return lane;
     case SPECIAL_NWARPID:
-        return la->nwarps;
+        return SM_WARPS;
     case SPECIAL_LANEMASK_EQ:
         return bit;
     case SPECIAL_LANEMASK_LT:
@@ -58,7 +63,9 @@ static uint32_t fixed_value(const struct launch *la, enum special s, unsigned la
     case SPECIAL_DYNAMIC_SHARED:
         return (uint32_t)l->dynamic_shared;
     case SPECIAL_TOTAL_SHARED:
-        return (uint32_t)la->shared_bytes;
+        return (uint32_t)((la->shared_bytes + SM_UNIT - 1) / SM_UNIT * SM_UNIT);
+    case SPECIAL_AGGREGATE_SHARED:
+        return (uint32_t)((la->shared_bytes + SM_UNIT - 1) / SM_UNIT * SM_UNIT) + SM_OWN;
     default:
         return 0; /* the block's and the warp's own: fill_special */
     }
@@ -80,14 +87,22 @@ static uint64_t param_bits(const struct launch *la, const struct param_use *u) {
 /* What no instruction writes: constants, parameters, special registers of the launch. */
 static void fill_file(const struct launch *la, uint8_t *regs) {
     const struct sim_program *p = la->p;
-    for (size_t i = 0; i < p->nconstants; i++)
-        fill_lanes(regs + p->constants[i].at, p->constants[i].bits, p->constants[i].bytes);
+    for (size_t i = 0; i < p->nconstants; i++) {
+        const struct constant *c = &p->constants[i];
+        uint64_t window = c->window ? la->m->windows + c->bits : c->bits;
+        fill_lanes(regs + c->at, c->window < 0 ? 0 - window : window, c->bytes);
+    }
     for (size_t i = 0; i < p->nparams; i++)
         fill_lanes(regs + p->params[i].at, param_bits(la, &p->params[i]),
                    p->params[i].reg_bytes == 8 ? 8 : 4);
     for (size_t i = 0; i < p->nspecials; i++)
         for (unsigned k = 0; k < SIM_LANES; k++)
-            ((u32_lane *)(regs + p->specials[i].at))[k] = fixed_value(la, p->specials[i].what, k);
+            if (p->specials[i].wide)
+                ((u64_lane *)(regs + p->specials[i].at))[k] =
+                    fixed_value(la, p->specials[i].what, k);
+            else
+                ((u32_lane *)(regs + p->specials[i].at))[k] =
+                    fixed_value(la, p->specials[i].what, k);
 }
 
 static void cta_init(const struct launch *la, struct gang *g, struct cta *c, uint32_t rank) {
@@ -145,6 +160,20 @@ void gang_free(const struct launch *la, struct gang *g) {
     mem_free(g);
 }
 
+uint32_t gang_sm(const struct launch *la, const struct cta *c) {
+    uint64_t sms = la->l->sms ? la->l->sms : DEFAULT_SMS;
+    uint64_t number = c->gang->ordinal * la->gang_ctas + c->rank;
+    return (uint32_t)((la->sm_first + number % sms * la->sm_step) % sms);
+}
+
+/* The slot of an SM that a warp has: the block's first ones, or wherever others left room. */
+static uint32_t warp_slot(const struct launch *la, const struct warp *wp) {
+    uint32_t room = (SM_WARPS - la->nwarps) / 4 + 1;
+    uint64_t number = wp->cta->gang->ordinal * la->gang_ctas + wp->cta->rank;
+    uint64_t drawn = (number + la->l->noise) * UINT64_C(0x9e3779b97f4a7c15) >> 33;
+    return wp->index + (la->l->noise ? 4 * (uint32_t)(drawn % room) : 0);
+}
+
 static uint32_t cta_value(const struct launch *la, const struct cta *c, enum special s) {
     uint32_t in[3] = {c->rank % la->cluster[0], c->rank / la->cluster[0] % la->cluster[1],
                       c->rank / la->cluster[0] / la->cluster[1]};
@@ -156,7 +185,7 @@ static uint32_t cta_value(const struct launch *la, const struct cta *c, enum spe
         return in[s - SPECIAL_CLUSTER_CTAID_X];
     if (s == SPECIAL_CLUSTER_CTARANK)
         return c->rank;
-    return (uint32_t)((c->gang->ordinal * la->gang_ctas + c->rank) % SM_COUNT);
+    return gang_sm(la, c);
 }
 
 static bool is_cta_value(enum special s) {
@@ -172,7 +201,8 @@ static void fill_special(const struct launch *la, const struct warp *wp, struct 
         memcpy(to, la->tid[u.what - SPECIAL_TID_X] + wp->index * SIM_LANES, 4 * SIM_LANES);
     else if (is_cta_value(u.what) || u.what == SPECIAL_WARPID)
         fill_lanes((uint8_t *)to,
-                   u.what == SPECIAL_WARPID ? wp->index : cta_value(la, wp->cta, u.what), 4);
+                   u.what == SPECIAL_WARPID ? warp_slot(la, wp) : cta_value(la, wp->cta, u.what),
+                   4);
 }
 
 /* A register that nothing wrote, with bits that one of its kind can hold. */

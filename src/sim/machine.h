@@ -34,7 +34,9 @@ enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
 struct sim_machine {
     struct mapped *maps; /* by address */
     size_t n, cap;
-    uint64_t start, next; /* addresses: of the first buffer, of the next one */
+    uint64_t secret;
+    bool spread;            /* the gaps between buffers are drawn */
+    uint64_t windows, next; /* addresses: of the windows, of the next buffer */
 };
 
 struct touched { /* of one buffer, a bit a sector */
@@ -68,6 +70,8 @@ struct launch {
     uint32_t slots;   /* clocks of a block: its warps', its copies', its groups' of four */
     uint32_t *tid[3]; /* of every thread of a block, in order */
     uint8_t *noise;   /* NOISE_BYTES of it */
+    uint32_t sm_first, sm_step; /* blocks are dealt to SMs from there, by such steps */
+    uint64_t clock;             /* of the SMs when the launch begins */
 };
 
 enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WGMMA };
@@ -258,6 +262,8 @@ uint64_t gang_bytes(const struct launch *la); /* about what one takes */
 struct gang *gang_new(struct worker *w);
 void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t index);
 void gang_free(const struct launch *la, struct gang *g);
+#define DEFAULT_SMS 132u
+uint32_t gang_sm(const struct launch *la, const struct cta *c); /* that the block runs on */
 enum gang_end { GANG_DONE, GANG_POLLS, GANG_BUSY, GANG_FAILED };
 enum gang_end gang_step(struct worker *w, struct gang *g);
 

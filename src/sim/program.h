@@ -22,14 +22,15 @@
 #define SIM_MAX_VECTOR         8u
 #define SIM_MAX_REGISTER_BYTES (64u << 20)
 
-/* Generic addresses of the windows; buffers lie above them (memory.c). */
+/* Generic addresses of the windows, from where the machine has them (memory.c). */
 #define WINDOW_BYTES  (UINT64_C(1) << 32)
-#define WINDOW_SHARED (UINT64_C(0x7e) << 40)
-#define WINDOW_LOCAL  (WINDOW_SHARED + WINDOW_BYTES)
-#define WINDOW_CONST  (WINDOW_LOCAL + WINDOW_BYTES)
-#define WINDOW_PARAM  (WINDOW_CONST + WINDOW_BYTES)
-#define WINDOW_MODULE (WINDOW_PARAM + WINDOW_BYTES) /* the module's .global variables */
-#define WINDOWS_END   (WINDOW_MODULE + WINDOW_BYTES)
+#define WINDOW_SHARED UINT64_C(0)
+#define WINDOW_LOCAL  WINDOW_BYTES
+#define WINDOW_CONST  (2 * WINDOW_BYTES)
+#define WINDOW_PARAM  (3 * WINDOW_BYTES)
+#define WINDOWS_BYTES (4 * WINDOW_BYTES)
+#define MODULE_START  (UINT64_C(0x7ee0) << 32) /* the module's .global variables, up to … */
+#define MODULE_END    (MODULE_START + WINDOW_BYTES)
 
 enum op_kind {
     KIND_LANES,
@@ -251,6 +252,7 @@ enum special {
     SPECIAL_LANEMASK_GE,
     SPECIAL_DYNAMIC_SHARED,
     SPECIAL_TOTAL_SHARED,
+    SPECIAL_AGGREGATE_SHARED,
     SPECIAL_SMID,
     SPECIAL_NSMID,
     SPECIAL_GRIDID,
@@ -280,11 +282,13 @@ struct constant {
     uint32_t at; /* in the register file */
     uint8_t bytes;
     bool after_static_shared; /* dynamic shared memory's address: known when decoding ends */
+    int8_t window; /* 1: the windows' place is added when a launch begins, -1: taken away */
 };
 
 struct special_use {
     enum special what;
     uint32_t at;
+    bool wide; /* 64 bits */
 };
 
 struct unset_use {

@@ -5,6 +5,8 @@
 #include "sim/check.h"
 #include "sim/timing.h"
 
+#include "base/rng.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -264,6 +266,25 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
     }
 }
 
+static uint64_t divisor(uint64_t a, uint64_t b) {
+    return b ? divisor(b, a % b) : a;
+}
+
+/* What a GPU shows of itself: which SM has which block, and how long it has run. */
+static void deal(struct launch *la) {
+    struct rng r = rng_stream(la->l->noise, S("machine"));
+    uint32_t sms = la->l->sms ? la->l->sms : DEFAULT_SMS;
+    la->sm_step = 1;
+    la->clock = 4000;
+    if (!la->l->noise)
+        return;
+    la->sm_first = (uint32_t)rng_below(r, 0, sms);
+    la->sm_step = 1 + (uint32_t)rng_below(r, 1, sms);
+    while (divisor(la->sm_step, sms) != 1)
+        la->sm_step++;
+    la->clock = (UINT64_C(1) << 40) + rng_below(r, 2, UINT64_C(1) << 48);
+}
+
 static void launch_init(struct launch *la, struct sim_machine *m, const struct sim_launch *l) {
     *la = (struct launch){.l = l, .p = l->program, .m = m};
     cluster_of(l, la->cluster);
@@ -288,6 +309,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     uint64_t warps = ctas > UINT32_MAX ? UINT32_MAX : ctas * la->nwarps;
     la->budget = l->max_warp_instrs ? l->max_warp_instrs : (UINT64_C(1) << 28) + (warps << 20);
     la->noise = noise_new(l->noise);
+    deal(la);
     atomic_init(&la->used, 0);
     atomic_init(&la->stop_at, UINT64_MAX);
     atomic_init(&la->next, 0);

@@ -29,6 +29,7 @@ struct sim_buffer {
     size_t size;
     bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
     bool undefined; /* a workspace or an output: it is an error to read what no kernel wrote */
+    uint32_t align; /* at the end of its pages, aligned to no more than this; 0: at their start */
     /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
      * the memory holds its content already. Called with disjoint ranges, from several threads. */
     void (*touch)(void *ctx, size_t offset, size_t n, void *dst);
@@ -36,9 +37,11 @@ struct sim_buffer {
 };
 #define SIM_PAGE 4096
 
-/* Returns the buffer's device address, aligned to 512 bytes. */
+/* Returns the buffer's device address: of a page, or aligned as it asks. */
 uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
 void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
+/* And begins at other addresses; `spread`: with gaps that are drawn too. */
+void sim_machine_move(struct sim_machine *m, uint64_t secret, bool spread);
 /* The host writes there: `size` bytes of the pattern, `count` times. Of an undefined buffer these
  * bytes may be read afterwards. False, and nothing is written: they are not all in one buffer, or
  * in one that is read only. */
@@ -97,7 +100,11 @@ struct sim_launch {
     struct sim_findings *findings;   /* filled when there are checks */
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
     const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
-    uint64_t noise;                  /* key of what memory and registers hold that nothing wrote */
+    uint64_t noise;   /* key of what memory and registers hold that nothing wrote, and of what a GPU
+                         shows of itself: SMs, warp slots, clocks; 0: these begin at nothing */
+    uint64_t number;  /* of the launch: %gridid */
+    uint64_t time_ns; /* when it begins: %globaltimer */
+    uint32_t sms;     /* of the GPU; 0: 132 */
 };
 
 enum sim_status {

@@ -92,7 +92,7 @@ static void say_memory(const struct worker *w, struct text *t, const struct warp
 
 /* What is missing until the phase of an mbarrier ends; false: it waits for something else. */
 static bool say_phase(const struct worker *w, struct text *t, const struct warp *wp) {
-    uint64_t at = wp->poll.address - WINDOW_SHARED, rank = at >> RANK_SHIFT, word;
+    uint64_t at = wp->poll.address - w->la->m->windows, rank = at >> RANK_SHIFT, word;
     if (w->p->code[wp->poll.pc].kind != KIND_MBARRIER || rank > w->gang->n ||
         (at & RANK_OFFSETS) + 8 > w->la->shared_bytes)
         return false;
