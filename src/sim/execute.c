@@ -167,7 +167,7 @@ static bool should_wait(struct worker *w, struct warp *wp, const struct instr *i
     *ok = mbarrier_any_passed(w, wp, in, mask, &any);
     bool give_up = wp->give_up;
     wp->give_up = false;
-    return *ok && !any && !give_up;
+    return *ok && !any && !give_up && !(w->gang->drawn && draw_below(w->gang, 4) == 0);
 }
 
 static void account(struct worker *w, size_t pc, uint32_t mask) {
@@ -343,9 +343,11 @@ static bool settle(struct worker *w, struct warp *wp, enum warp_end *end) {
     *end = WARP_FAILED;
     if (!worker_settle(w) && !warp_over_budget(w))
         return true;
-    if (++wp->slices % WARP_SLICES != 0 || wp->pass)
+    bool drawn = w->gang->drawn;
+    if ((!drawn && ++wp->slices % WARP_SLICES != 0) || wp->pass)
         return false;
-    warp_rotate(wp); /* before this instruction: it is run later */
+    if (!drawn)
+        warp_rotate(wp); /* before this instruction: it is run later */
     *end = WARP_PAUSED;
     return true;
 }

@@ -151,6 +151,10 @@ static void find_guesses(struct sim_program *p) {
             mark_guess(p, &p->code[k]);
 }
 
+bool sim_has_choices(const struct sim_program *p) {
+    return p->ordered || p->uses_copies || p->uses_async || p->uses_wgmma || p->uses_cluster;
+}
+
 void flow_find_order(struct sim_program *p) {
     int reduction = -1;
     drop_results(p);
@@ -162,6 +166,8 @@ void flow_find_order(struct sim_program *p) {
                     i->kind == KIND_CLUSTER_BARRIER || (i->mem && i->mem->strong) ||
                     (i->kind == KIND_ATOMIC && i->mem->result);
     }
+    for (size_t k = 0; k < p->ncode; k++)
+        p->uses_copies |= p->code[k].kind == KIND_COPY || p->code[k].kind == KIND_COPY_ARRIVE;
     p->meets |= p->ordered;
     for (size_t k = 0; k < p->ncode; k++) {
         const struct instr *i = &p->code[k];

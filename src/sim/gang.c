@@ -231,13 +231,15 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->live = lanes;
     wp->run = (struct group){.mask = lanes};
     wp->nparked = 0;
-    wp->meet = UINT32_MAX;
+    wp->meet = wp->until = UINT32_MAX;
     wp->pass = wp->rotated = wp->polling = false;
     wp->slices = 0;
     wp->cluster_arrived = wp->cluster_passed = 0;
     wp->poll = (struct poll){0};
     wp->ncopies = 0;
     wp->give_up = false;
+    wp->lag = 0;
+    wp->waited = 0;
     memset(wp->copy_commits, 0, sizeof wp->copy_commits);
     memset(wp->bulk_commits, 0, sizeof wp->bulk_commits);
     uint64_t salt = (cta_number(la, c) * la->nwarps + index)
@@ -272,6 +274,7 @@ void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t ind
     g->clusters[1] = index / x % y;
     g->clusters[2] = index / x / y;
     g->time = timing_begin(la, g);
+    draw_start(la, g);
     for (uint32_t i = 0; i < g->n; i++)
         cta_start(la, &g->ctas[i]);
     if (la->check)
@@ -303,7 +306,11 @@ static void run_warp(struct worker *w, struct warp *wp, struct turn *t) {
     enum warp_end end = warp_run(w, wp);
     wp->polling = end == WARP_POLLS;
     t->failed = end == WARP_FAILED;
-    t->moved |= end != WARP_POLLS;
+    /* A turn that ends in the midst of a loop that waits is one of waiting. */
+    bool waits = w->gang->drawn && end != WARP_DONE && wp->waited == w->progress + 1;
+    if (wp->polling)
+        wp->waited = w->progress + 1;
+    t->moved |= !wp->polling && !waits;
     if (end == WARP_DONE || end == WARP_BLOCKED)
         wp->run.mask = 0;
 }
@@ -317,6 +324,31 @@ static struct turn run_round(struct worker *w, struct gang *g) {
             if (t.failed)
                 return t;
         }
+    }
+    return t;
+}
+
+/* The same in an order that is drawn, with turns that are. Warps lag behind others for a while,
+ * unless `all` have to have their turn. */
+static struct turn run_drawn(struct worker *w, struct gang *g, bool all) {
+    struct turn t = {0};
+    uint32_t n = g->n * w->la->nwarps, first = (uint32_t)draw_below(g, n);
+    bool down = draw_below(g, 2), quiet = draw_below(g, 4) == 0;
+    for (uint32_t k = 0; k < n && !t.failed; k++) {
+        uint32_t at = (first + (down ? n - k : k)) % n;
+        w->cta = &g->ctas[at / w->la->nwarps];
+        w->warp = &w->cta->warps[at % w->la->nwarps];
+        if (!draw_below(g, 16))
+            w->warp->lag = (uint8_t)(draw_below(g, 4) * draw_below(g, 8));
+        if (!all && w->warp->lag && draw_below(g, w->warp->lag))
+            continue;
+        if (!worker_settle(w) && !warp_over_budget(w)) {
+            t.failed = true;
+            return t;
+        }
+        w->fuel = w->allowed = draw_turn(g);
+        run_warp(w, w->warp, &t);
+        t.failed = t.failed || (!quiet && !draw_events(w, g));
     }
     return t;
 }
@@ -336,9 +368,9 @@ static bool advance(struct worker *w, struct gang *g) {
     return any;
 }
 
-static bool release(struct worker *w, struct gang *g) {
+static bool release(struct worker *w, struct gang *g, bool some) {
     bool any = barrier_release(w, g);
-    any |= phase_release(w, g);
+    any |= phase_release(w, g, some);
     w->progress += any;
     return any;
 }
@@ -357,15 +389,20 @@ enum gang_end gang_step(struct worker *w, struct gang *g) {
     w->gang = g;
     if (!w->la->together)
         return run_apart(w, &g->ctas[0]);
-    uint64_t start = grid_clock(w);
-    for (;;) {
-        struct turn t = run_round(w, g);
+    uint64_t start = grid_clock(w), slice = g->drawn ? draw_below(g, SLICE / 16) : SLICE;
+    for (bool all = false;;) {
+        struct turn t = g->drawn ? run_drawn(w, g, all) : run_round(w, g);
         if (t.failed)
             return GANG_FAILED;
-        if (release(w, g))
+        if (release(w, g, !all))
             continue;
         if (all_done(w->la, g))
             return finish(w, g);
+        if (g->drawn && !t.moved && !all) { /* was there nothing to do, or nobody asked? */
+            all = true;
+            continue;
+        }
+        all = all && !t.moved;
         if (!t.moved && advance(w, g))
             continue;
         if (w->status != SIM_OK)
@@ -376,7 +413,7 @@ enum gang_end gang_step(struct worker *w, struct gang *g) {
             return stuck_gang(w, g) ? GANG_DONE : GANG_FAILED;
         if (!t.moved)
             return GANG_POLLS;
-        if (grid_clock(w) - start > SLICE)
+        if (grid_clock(w) - start > slice)
             return GANG_BUSY;
     }
 }

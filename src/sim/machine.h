@@ -64,6 +64,7 @@ struct launch {
     _Atomic uint64_t used;    /* warp instructions */
     uint64_t budget;
     size_t shared_bytes;
+    uint32_t *shuffled; /* the gangs in the order they run; NULL: their own */
     uint64_t workspace; /* address, of a cooperative grid's own: */
     uint64_t counts[8]; /* who has arrived at its barrier */
     uint32_t threads, nwarps;
@@ -148,7 +149,8 @@ struct warp {
     uint32_t index;  /* in the CTA */
     uint32_t slices; /* settlements it met */
     bool pass;       /* run's WAIT_WARP is satisfied */
-    bool rotated;    /* the running group is not the lowest one: the lowest waits for it */
+    bool rotated;    /* the running group is not the lowest one: the lowest waits for it, */
+    uint32_t until;  /* at most until it comes to this place */
     bool polling;    /* it was last seen waiting for memory to change */
     uint32_t cluster_arrived, cluster_passed; /* lanes, at barrier.cluster */
     struct poll poll;
@@ -156,7 +158,9 @@ struct warp {
     struct copy *copies;
     size_t ncopies, copies_cap;
     uint32_t copy_commits[SIM_LANES], bulk_commits[SIM_LANES]; /* groups of each lane */
-    bool give_up; /* the next try_wait returns false rather than wait */
+    bool give_up;    /* the next try_wait returns false rather than wait */
+    uint8_t lag;     /* where it is drawn: it has one turn in so many */
+    uint64_t waited; /* the worker's progress when it last polled, + 1; 0: never */
 };
 
 struct named_barrier {
@@ -187,6 +191,8 @@ struct gang {
     struct bulk *bulks;       /* in the order of issue */
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */
+    bool drawn;        /* what comes next is, from this: */
+    uint64_t draw;
 };
 
 /* What an instruction did to memory. */
@@ -222,7 +228,8 @@ struct worker {
     struct traffic *traffic;             /* by instruction */
     struct bank_memo **memos;
     struct sim_counters c;
-    uint64_t fuel;     /* instructions until the next worker_settle */
+    uint64_t fuel;     /* instructions until the next worker_settle, */
+    uint64_t allowed;  /* of so many */
     uint64_t progress; /* grows whenever something happened that others may wait for */
     size_t last;       /* buffer found last */
     struct gang *gang; /* running, */
@@ -243,6 +250,14 @@ struct worker {
 
 #define WORKER_FUEL 4096u /* instructions between two settlements */
 
+/* draw.c: orders other than the first. What is drawn depends on the order's number, the gang and
+ * what was drawn before, on nothing else. */
+void draw_start(const struct launch *la, struct gang *g);
+uint64_t draw_below(struct gang *g, uint64_t n);
+uint32_t *draw_shuffle(const struct launch *la);    /* NULL: gangs keep their order */
+bool draw_events(struct worker *w, struct gang *g); /* some of what is under way; false: a fault */
+uint64_t draw_turn(struct gang *g);                 /* instructions that a warp may run */
+
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);
 bool worker_settle(struct worker *w); /* adds what was run to the launch's; false: over budget */
@@ -250,7 +265,8 @@ bool worker_settle(struct worker *w); /* adds what was run to the launch's; fals
 /* grid.c: which gang runs when */
 void *grid_work(void *worker);
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]);
-uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
+uint64_t grid_resident(const struct launch *la); /* gangs that can wait for each other */
+uint64_t grid_clock(const struct worker *w);     /* of the running gang, in instructions */
 
 /* noise.c: what memory holds that nothing wrote. `salt` says which piece of it. */
 #define NOISE_BYTES 16384u
@@ -277,6 +293,8 @@ bool tensor_run(struct worker *w, const struct instr *in); /* matrices, mma, fra
 /* warpgroup.c */
 bool warpgroup_issue(struct worker *w, const struct instr *in);
 bool warpgroup_commit(struct worker *w);
+/* Does the oldest product of these four warps if all have issued it; false: a fault. */
+bool warpgroup_early(struct worker *w, struct cta *c, uint32_t which);
 bool warpgroup_ready(const struct worker *w, const struct warp *wp, const struct instr *in);
 bool warpgroup_wait(struct worker *w, const struct instr *in); /* when it is ready */
 void warpgroup_start(const struct launch *la, struct cta *c);
@@ -287,6 +305,7 @@ bool copy_issue(struct worker *w, const struct instr *in, uint32_t mask);
 void copy_commit(struct worker *w, uint32_t mask);
 bool copy_wait(struct worker *w, uint32_t groups, uint32_t mask);
 bool copy_arrive(struct worker *w, const struct instr *in, uint32_t mask);
+bool copy_early(struct worker *w, struct warp *wp, size_t which, uint32_t lanes);
 bool copy_advance(struct worker *w, struct gang *g); /* does the oldest one that others wait for */
 
 /* bulk.c */
@@ -294,6 +313,8 @@ bool bulk_issue(struct worker *w, const struct instr *in, uint32_t mask);
 bool bulk_wait(struct worker *w, const struct instr *in, uint32_t mask);
 /* Does the oldest one that somebody waits for, or the oldest; false: none, or fault. */
 bool bulk_advance(struct worker *w, struct gang *g);
+/* Does one of them, or reads the source of a store; false: a fault. */
+bool bulk_early(struct worker *w, struct gang *g, size_t which, bool source);
 void bulk_clear(struct gang *g); /* forgets those under way */
 bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask);
 
@@ -306,8 +327,8 @@ bool mbarrier_complete(struct worker *w, unsigned lane, uint64_t address, uint32
 /* The mbarriers that threads of the gang wait for, as addresses of the cluster; how many there are
  * of at most `max`. */
 size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t max);
-bool phase_release(struct worker *w,
-                   struct gang *g); /* try_wait, wgmma waits: anything released? */
+/* try_wait, wgmma waits: anything released? `some`: where it is drawn, others stay. */
+bool phase_release(struct worker *w, struct gang *g, bool some);
 bool phase_give_up(struct worker *w, struct gang *g); /* lets every try_wait return false */
 
 /* stuck.c: the gang cannot go on; says who waits for what, returns false */

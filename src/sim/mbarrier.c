@@ -220,13 +220,15 @@ size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t 
     return n;
 }
 
-bool phase_release(struct worker *w, struct gang *g) {
+bool phase_release(struct worker *w, struct gang *g, bool some) {
     bool any = false;
     for (uint32_t c = 0; c < g->n; c++)
         for (uint32_t i = 0; i < w->la->nwarps; i++) {
             struct warp *wp = &g->ctas[c].warps[i];
             for (unsigned k = 0; k < wp->nparked; k++) {
                 struct group *p = &wp->parked[k];
+                if (some && g->drawn && draw_below(g, 2))
+                    continue;
                 if ((p->wait != WAIT_PHASE && p->wait != WAIT_WGMMA) || !can_go_on(w, wp, p))
                     continue;
                 p->wait = WAIT_NOT;

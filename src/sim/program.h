@@ -326,7 +326,8 @@ struct sim_program {
     bool meets;   /* warps of a block meet: barriers, or memory that one waits for */
     bool ordered; /* blocks see each other's work while they run: one after the other, in turns */
     bool uses_cluster;
-    bool uses_async; /* mbarriers and what completes on them */
+    bool uses_copies; /* cp.async */
+    bool uses_async;  /* mbarriers and what completes on them */
     bool uses_wgmma;
     unsigned sm; /* 90 for sm_90a */
 };

@@ -109,10 +109,10 @@ static bool check_cluster(const struct sim_launch *l, struct sim_result *r) {
  * that comes first; each of them is then held to the whole budget alone. */
 bool worker_settle(struct worker *w) {
     struct launch *la = w->la;
-    uint64_t ran = WORKER_FUEL - w->fuel;
+    uint64_t ran = w->allowed - w->fuel;
     uint64_t used = atomic_fetch_add(&la->used, ran) + ran;
     w->gang->used += ran;
-    w->fuel = WORKER_FUEL;
+    w->fuel = w->allowed = WORKER_FUEL;
     if (used <= la->budget)
         return true;
     uint64_t stop = atomic_load(&la->stop_at);
@@ -130,7 +130,8 @@ struct tile_scratch *worker_tiles(struct worker *w) {
 static struct worker *worker_new(struct launch *la) {
     const struct sim_program *p = la->p;
     struct worker *w = mem_alloc(sizeof *w);
-    *w = (struct worker){.la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = WORKER_FUEL};
+    *w = (struct worker){
+        .la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = WORKER_FUEL, .allowed = WORKER_FUEL};
     w->scratch = mem_alloc(16 * SIM_LANES);
     w->warp_counts = mem_alloc(p->ncode * sizeof *w->warp_counts);
     w->lane_counts = mem_alloc(p->ncode * sizeof *w->lane_counts);
@@ -292,8 +293,8 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
-    la->together =
-        l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks || l->clocks;
+    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks ||
+                   l->clocks || l->order;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
     la->slots = la->nwarps + 1 + (l->program->uses_wgmma ? (la->nwarps + 3) / 4 : 0);
@@ -317,6 +318,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
 
 static void launch_release(struct launch *la) {
     mem_free(la->noise);
+    mem_free(la->shuffled);
     for (int d = 0; d < 3; d++)
         mem_free(la->tid[d]);
 }
@@ -360,6 +362,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
         return;
     }
     unsigned n = thread_count(&la);
+    la.shuffled = n == 1 ? draw_shuffle(&la) : NULL;
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
     workspace_add(&la);

@@ -100,8 +100,10 @@ struct sim_launch {
     struct sim_findings *findings;   /* filled when there are checks */
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
     const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
+    uint32_t order;   /* 0: warps and blocks in turn, what is asynchronous as late as is legal; any
+                         other number draws what runs next and what completes when */
     uint64_t noise;   /* key of what memory and registers hold that nothing wrote, and of what a GPU
-                         shows of itself: SMs, warp slots, clocks; 0: these begin at nothing */
+                           shows of itself: SMs, warp slots, clocks; 0: these begin at nothing */
     uint64_t number;  /* of the launch: %gridid */
     uint64_t time_ns; /* when it begins: %globaltimer */
     uint32_t sms;     /* of the GPU; 0: 132 */
@@ -176,6 +178,8 @@ struct sim_result {
     size_t nlines;
 };
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
+/* Can a launch of it go differently in another order, beyond what the checks find in any? */
+bool sim_has_choices(const struct sim_program *p);
 
 /* Names of what is supported, one form a line, from the op table (docs, messages). */
 void sim_supported(struct buf *out);

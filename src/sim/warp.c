@@ -131,6 +131,7 @@ void warp_rotate(struct warp *wp) {
             next = g;
     }
     wp->rotated = next != NULL;
+    wp->until = UINT32_MAX;
     run_group(wp, next ? next : lowest);
 }
 
@@ -145,7 +146,7 @@ static bool joins(const struct warp *wp, uint32_t pc) {
 static void go(struct warp *wp, uint32_t from, uint32_t pc) {
     struct group g = {.pc = pc, .mask = wp->run.mask, .late = late_at(wp, from, pc)};
     wp->run.pc = pc;
-    if (rank_of(wp, &g) < wp->meet || (wp->rotated && !joins(wp, pc)))
+    if (rank_of(wp, &g) < wp->meet || (wp->rotated && pc != wp->until && !joins(wp, pc)))
         return;
     warp_park(wp, g);
     BUG_IF(!warp_pick(wp)); /* the group just parked can run */
@@ -153,6 +154,14 @@ static void go(struct warp *wp, uint32_t from, uint32_t pc) {
 
 void warp_go(struct warp *wp, uint32_t pc) {
     go(wp, pc - 1, pc);
+}
+
+/* Of the two sides of a branch the later one goes first, as far as where they meet: drawn. */
+static bool far_first(const struct warp *wp, const struct instr *in, uint32_t late) {
+    struct gang *g = wp->cta->gang;
+    bool can = g->drawn && !wp->rotated && !late && in->join != UINT32_MAX &&
+               in->target != in->join && wp->code[in->target].rank > wp->code[wp->run.pc + 1].rank;
+    return can && draw_below(g, 2);
 }
 
 void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken) {
@@ -165,6 +174,13 @@ void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint
     if (taken) {
         w->c.divergent_branches++;
         w->traffic[w->in - w->p->code].divergent++;
+        if (far_first(wp, in, late)) {
+            warp_park(wp, (struct group){.pc = next, .mask = rest});
+            wp->run = (struct group){.pc = in->target, .mask = taken};
+            wp->rotated = true;
+            wp->until = in->join;
+            return;
+        }
         wp->run.mask = rest;
         warp_park(wp, (struct group){.pc = in->target, .mask = taken, .late = late});
     }
