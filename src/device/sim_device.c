@@ -40,6 +40,7 @@ struct server {
     struct sim_program **programs; /* by entry; NULL until first launched */
     uint64_t bytes;                /* of the buffers at hand */
     unsigned checks;               /* of enum sim_check */
+    uint32_t order;                /* of the run, for programs that have several */
     bool repeats;                  /* counts have to: nothing is drawn from the secret */
     struct rng secret;
     uint64_t drawn; /* from it, so far */
@@ -55,6 +56,7 @@ struct answer {
     json *lines;    /* array, or NULL: not wanted */
     json *findings; /* of the checkers, or NULL */
     size_t at;      /* the run it is about */
+    uint32_t order; /* in which it went; 0: the first, or it has no other */
 };
 
 static bool refuse(struct answer *out, enum verdict v) {
@@ -188,6 +190,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
                                 .noise = s->repeats ? 0 : draw(s),
+                                .order = sim_has_choices(program) ? s->order : 0,
                                 .number = s->grids++,
                                 .time_ns = s->repeats ? 0 : now_ns(),
                                 .sms = (uint32_t)s->gpu->sms,
@@ -197,6 +200,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
         memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
     struct sim_result result;
+    out->order = launch.order ? launch.order : out->order;
     s->findings.n = 0;
     sim_run(s->machine, &launch, &result);
     if (result.status != SIM_OK) {
@@ -402,6 +406,7 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     const json *plans = json_get(f->head, "plans");
     struct bound_plan plan;
     bool counted = false, checked = false, ok = true;
+    int64_t order = 0;
     if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
     if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
@@ -412,6 +417,8 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
         out->counters = json_array();
     json_get_bool(f->head, "checked", &checked);
     s->checks = checked ? SIM_CHECK_ALL : 0;
+    json_get_i64(f->head, "order", &order);
+    s->order = order > 0 && order <= UINT32_MAX ? (uint32_t)order : 0;
     for (size_t i = 0; ok && i < json_len(runs); i++) {
         int64_t at = -1;
         json_to_i64(json_at(json_at(runs, i), 0), &at);
@@ -490,6 +497,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     s->bytes = 0;
     s->checks = 0;
     s->repeats = true;
+    s->order = 0;
     move_memory(s);
     bool ok = add_lazy(s, in, &scale, a, maps, at.tensors, &out->why) &&
               add_workspaces(s, &plan, &at, false, out);
@@ -509,6 +517,8 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
     json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
     json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
     json_set_i64(head, "at", (int64_t)ans->at);
+    if (ans->order)
+        json_set_i64(head, "order", ans->order);
     if (!ok) {
         json_free(ans->counters);
         json_free(ans->lines);

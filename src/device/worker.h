@@ -59,6 +59,7 @@ struct job {
     json *evidence; /* of runs that were right */
     json *counters; /* of the counted run, once it was judged right; NULL: none */
     json *ran;      /* the device's last answer, until it is judged */
+    int64_t drawn;  /* the order in which the batch ran; 0: the first */
     struct timed timed[WORKER_MAX_MODULES];
     json *clocks;
     json *rivals;                   /* those that failed: [{module, verdict, why}…] */

@@ -37,6 +37,7 @@ struct evaluator_options {
     bool verify_only;               /* no counters, no times */
     bool observe_only;              /* simulator: nothing is judged; counters, by line too */
     bool small_only;                /* judged at small shapes alone */
+    uint32_t order;                 /* simulator: the one order of every run; 0: several, drawn */
     bool check_own;                 /* simulator: its checkers watch the task's own shape too */
     unsigned run_limit_ms;          /* a batch on the device; 0: 20 s */
     size_t memory_bytes;            /* CUDA: free on the GPU */

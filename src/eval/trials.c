@@ -16,6 +16,7 @@
 #define COUNTED_SEED 0 /* public: counts are the same in every run */
 #define MADE_SHAPES  3 /* one odd in all dimensions, two with a short one */
 #define TIMED_CASES  8
+#define MAX_ORDER    9999 /* a number that is easily typed */
 #define LARGE_CASE   (1ull << 30)
 
 static size_t inst_bytes(const struct inst *in) {
@@ -100,6 +101,27 @@ static void add_kinds(struct trials *t, const bool kinds[DATA_COUNT],
     }
 }
 
+/* The first kind is the stated one, which the checkers watch in the first order. */
+static void watch_small(struct trials *t, size_t first, const struct trials_options *o) {
+    struct rng r = rng_stream(o->secret, S("orders"));
+    t->batches[first].checked = true;
+    t->batches[first].order = o->order;
+    for (size_t i = first + 1; i < t->nbatches; i++)
+        t->batches[i].order = o->order ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
+}
+
+/* On one of the small shapes the checkers watch a second kind, whose values send a kernel other
+ * ways than the stated ones do. */
+static void check_second(struct trials *t, const struct trials_options *o) {
+    static const enum data_kind kinds[] = {DATA_SIGNED, DATA_SORTED, DATA_ONEHOT, DATA_NONFINITE};
+    struct rng r = rng_stream(o->secret, S("second kind"));
+    enum data_kind kind = kinds[rng_below(r, 0, sizeof kinds / sizeof *kinds)];
+    size_t shape = t->n ? (size_t)rng_below(r, 1, t->n) : 0;
+    for (size_t i = 0; i < t->nbatches; i++)
+        if (t->batches[i].shape == shape && t->batches[i].cases[0].data == kind)
+            t->batches[i].checked = true;
+}
+
 static bool add_small(const struct candidate *c, const struct inst *in,
                       const struct trials_options *o, struct arena *a, struct trials *t,
                       struct err *err) {
@@ -117,7 +139,8 @@ static bool add_small(const struct candidate *c, const struct inst *in,
         return false;
     size_t first = t->nbatches;
     add_kinds(t, all, o);
-    t->batches[first].checked = !o->gpu; /* the first kind is the stated one */
+    if (!o->gpu)
+        watch_small(t, first, o);
     return true;
 }
 
@@ -231,6 +254,8 @@ static bool add_own(const struct candidate *c, const struct inst *own,
     add_kinds(t, kinds, o);
     if (o->check_own && !o->gpu)
         t->batches[first].checked = true;
+    for (size_t i = first; i < t->nbatches && !o->gpu; i++)
+        t->batches[i].order = o->order;
     if (o->measure && o->gpu)
         time_own(own, o, t);
     return true;
@@ -275,6 +300,8 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     if (!make_shapes(c, own, o, wanted, a, t, err))
         return false;
     size_t small = t->n;
+    if (!o->gpu)
+        check_second(t, o);
     bool own_too = t->task_shape_run && !o->small_only;
     if (own_too && !add_own(c, own, o, small, a, t, err))
         return false;
