@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODULE_ARENA  (2ull << 30)
@@ -44,6 +45,11 @@ struct server {
     uint8_t **own, **judged, **covering;
     uint64_t bytes;  /* of the buffers at hand */
     unsigned checks; /* of enum sim_check */
+    uint32_t order;  /* of the run, for programs that have several */
+    bool repeats;    /* counts have to: nothing is drawn from the secret */
+    struct rng secret;
+    uint64_t drawn; /* from it, so far */
+    uint64_t grids; /* launched so far, and before that */
     struct sim_findings findings;
     struct buffers buffers;
 };
@@ -56,7 +62,8 @@ struct answer {
     json *findings; /* of the checkers, or NULL */
     json *more;     /* further members, or NULL */
     struct buf *blob;
-    size_t at; /* the run it is about */
+    size_t at;      /* the run it is about */
+    uint32_t order; /* in which it went; 0: the first, or it has no other */
 };
 
 static bool refuse(struct answer *out, enum verdict v) {
@@ -206,6 +213,21 @@ struct extent {
     uint64_t
         patience_ms; /* after which it is given up, which says nothing of the kernel; 0: never */
 };
+static uint64_t draw(struct server *s) {
+    return rng_u64(s->secret, s->drawn++);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Where memory lies in this run. Counts do not depend on the first address, but on the gaps. */
+static void move_memory(struct server *s) {
+    sim_machine_move(s->machine, s->repeats ? rng_u64(s->secret, UINT64_MAX) : draw(s),
+                     !s->repeats);
+}
 
 static bool run_launch(struct server *s, const struct bound_launch *l,
                        const struct launch_memory *memory, const struct extent *extent,
@@ -237,6 +259,11 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
+                                .noise = s->repeats ? 0 : draw(s),
+                                .order = sim_has_choices(program) ? s->order : 0,
+                                .number = s->grids++,
+                                .time_ns = s->repeats ? 0 : now_ns(),
+                                .sms = (uint32_t)s->gpu->sms,
                                 .covered = s->covering ? s->covering[e - s->module->entries] : NULL,
                                 .patience_us = 1000 * extent->patience_ms,
                                 .max_warp_instrs =
@@ -245,6 +272,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
         memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
+    out->order = launch.order ? launch.order : out->order;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
     if (result->status != SIM_OK) {
@@ -376,7 +404,8 @@ static bool add_workspaces(struct server *s, const struct bound_plan *p, struct 
                            bool noise, struct answer *out) {
     size_t order[PLAN_MAX_WORKSPACES];
     uint64_t key = 0;
-    rng_secret(&key);
+    if (!s->repeats)
+        rng_secret(&key);
     struct rng r = rng_stream(key, S("workspace"));
     if (!room_for_workspaces(p, out))
         return false;
@@ -407,7 +436,7 @@ static void free_workspaces(const struct bound_plan *p, struct places *at) {
             munmap(at->workspace_host[i], p->workspaces[i].bytes);
 }
 
-static bool add_tensor(struct server *s, const json *t, size_t i, struct places *at,
+static bool add_tensor(struct server *s, const json *t, size_t i, uint32_t align, struct places *at,
                        struct err *err) {
     int64_t id, offset, bytes;
     bool writable = false;
@@ -424,23 +453,25 @@ static bool add_tensor(struct server *s, const json *t, size_t i, struct places 
                                          .host = b->map + offset,
                                          .size = (size_t)bytes,
                                          .read_only = !writable,
+                                         .align = s->repeats ? 0 : align,
                                          .undefined = s->task->tensors[i].role == TENSOR_OUT});
     return true;
 }
 
 /* The tensors of the message, as buffers over the judge's memory, in an order that nobody knows: no
  * tensor is found from the address of another. */
-static bool add_case(struct server *s, const json *tensors, struct places *at, struct err *err) {
+static bool add_case(struct server *s, const json *tensors, const struct bound_plan *plan,
+                     struct places *at, struct err *err) {
     size_t order[TASK_MAX_TENSORS];
-    uint64_t key;
+    uint64_t key = 0;
     if (json_len(tensors) != s->task->ntensors)
         return err_set(err, ERR_ENV, "bad message: tensors");
-    if (!rng_secret(&key))
+    if (!s->repeats && !rng_secret(&key))
         return err_set(err, ERR_ENV, "no random numbers from the operating system");
     rng_order(rng_stream(key, S("tensors")), s->task->ntensors, order);
     for (size_t i = 0; i < s->task->ntensors; i++)
         if (json_is_object(json_at(tensors, order[i])) && /* a let has no memory */
-            !add_tensor(s, json_at(tensors, order[i]), order[i], at, err))
+            !add_tensor(s, json_at(tensors, order[i]), order[i], plan->align[order[i]], at, err))
             return false;
     return true;
 }
@@ -450,8 +481,9 @@ static bool run_case(struct server *s, const json *tensors, const struct bound_p
     struct places at = {0};
     struct sim_result last = {0};
     s->bytes = 0;
-    sim_machine_clear(s->machine);
-    bool ok = add_case(s, tensors, &at, &out->why) && add_workspaces(s, plan, &at, true, out) &&
+    move_memory(s);
+    bool ok = add_case(s, tensors, plan, &at, &out->why) &&
+              add_workspaces(s, plan, &at, true, out) &&
               run_plan(s, plan, &at, extent, &last, NULL, NULL, out);
     *late = !ok && extent->patience_ms && last.status == SIM_BUDGET;
     sim_machine_clear(s->machine);
@@ -466,11 +498,13 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     struct bound_plan plan;
     bool counted = false, checked = false, covers = false, late = false, ok = true;
     int64_t patience_ms = 0;
+    int64_t order = 0;
     if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
     if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
         return false;
     json_get_bool(f->head, "counted", &counted);
+    s->repeats = counted;
     if (counted)
         out->counters = json_array();
     json_get_bool(f->head, "checked", &checked);
@@ -479,6 +513,8 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     s->checks = checked ? SIM_CHECK_ALL : 0;
     s->covering = covers ? s->judged : NULL;
     struct extent extent = {.patience_ms = (uint64_t)patience_ms};
+    json_get_i64(f->head, "order", &order);
+    s->order = order > 0 && order <= UINT32_MAX ? (uint32_t)order : 0;
     for (size_t i = 0; ok && i < json_len(runs); i++) {
         int64_t at = -1;
         json_to_i64(json_at(json_at(runs, i), 0), &at);
@@ -575,7 +611,7 @@ static bool lazy_add(struct server *s, struct lazy *z, struct arena *a, struct a
     rng_secret(&key);
     z->noise = rng_stream(key, S("outputs"));
     s->bytes = 0;
-    sim_machine_clear(s->machine);
+    move_memory(s);
     for (size_t i = 0; i < z->inst->task->ntensors; i++)
         if (tensor_has_memory(&z->inst->task->tensors[i]) && !lazy_tensor(s, z, i, a, &out->why))
             return false;
@@ -666,6 +702,8 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     out->counters = json_array();
     out->lines = lines ? json_array() : NULL;
     s->checks = 0;
+    s->repeats = true;
+    s->order = 0;
     s->covering = covers ? s->own : NULL;
     bool ok = lazy_add(s, &z, a, out) &&
               run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, &last,
@@ -679,6 +717,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
 
 /* ---- judging a part ---- */
 
+#define MOST_ORDER     9999         /* a number that is easily typed */
 #define PART_ELEMENTS  64           /* of a part, at most, along the last dimension */
 #define PRODUCER_BYTES (1ull << 30) /* of all tensors: beyond, no launch is run whole */
 
@@ -823,6 +862,7 @@ static bool survey(struct sampling *p, const struct bound_launch *l,
         results += tensor_is_output(&p->z.inst->task->tensors[i]) ? 1 : 0;
     bool only = results == 1 && p->z.plan.nlaunches == 1 && !p->z.plan.nmemsets;
     p->s->checks = 0;
+    p->s->order = 0;
     if (!only || !p->survey)
         return true;
     if (!run_launch(p->s, l, memory, &extent, &r, out)) {
@@ -902,6 +942,8 @@ static bool sample(struct server *s, const struct frame *f, struct arena *a, str
         buf_init(&p.contents[i], 1u << 20);
     ok = ok && lazy_read(s, f, a, &p.z, &out->why);
     s->covering = s->own;
+    s->repeats = false;
+    s->order = 1 + (uint32_t)rng_below(p.draw, 0, MOST_ORDER);
     ok = ok && lazy_add(s, &p.z, a, out) && sample_plan(&p, out);
     answer_parts(&p, out);
     lazy_free(s, &p.z);
@@ -915,6 +957,8 @@ static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err
     json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
     json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
     json_set_i64(head, "at", (int64_t)ans->at);
+    if (ans->order)
+        json_set_i64(head, "order", ans->order);
     if (!ok) {
         json_free(ans->counters);
         json_free(ans->lines);
@@ -983,6 +1027,8 @@ int sim_device_main(const struct gpu *g, unsigned threads) {
         uint64_t secret = 0;
         rng_secret(&secret); /* without one the addresses are merely known */
         s.machine = sim_machine_new(secret);
+        s.secret = rng_stream(secret, S("launch"));
+        s.grids = rng_below(s.secret, UINT64_MAX - 1, 4096);
         struct frame f = {0};
         while ((got = frame_read(ROLE_FD, 0, &f, &err)) > 0) {
             bool ok = serve(&s, ROLE_FD, &f, &err);

@@ -32,10 +32,10 @@ enum wire {
     WIRE_TASK = 9,
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, align: [a
      * tensor], plans: [one a module]}], batches: [{shape, cases: [{data, seed}], counted, checked,
-     * timed, extra: only while something is not covered, patience_ms: after which the device gives
-     * it up}], time: {samples, budget_ms}, measure, sample: the messages of those names, covers:
-     * what became of choices is recorded, cover_ms: for extra batches}; blob: the modules one after
-     * the other. A worker takes one while it is at another */
+     * order, timed, extra: only while something is not covered, patience_ms: after which the device
+     * gives it up}], time: {samples, budget_ms}, measure, sample: the messages of those names,
+     * covers: what became of choices is recorded, cover_ms: for extra batches}; blob: the modules
+     * one after the other. A worker takes one while it is at another */
     WIRE_JOB = 10,
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
      * findings: […] of the checkers where they ended it, times: [one

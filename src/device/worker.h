@@ -82,6 +82,7 @@ struct job {
     json *coverage;         /* as the device said last; NULL: it is not recorded */
     uint64_t covering_us;   /* spent on batches that are only for coverage */
     json *ran;              /* the device's last answer, until it is judged */
+    int64_t drawn;          /* the order in which the batch ran; 0: the first */
     struct timed timed[WORKER_MAX_MODULES];
     struct meet meet;
     json *clocks;

@@ -131,14 +131,20 @@ static void set_place(struct worker *w, size_t at, json *head) {
         json_set_str(head, "shape", label);
     if (json_get_str(json_at(json_get(batch, "cases"), meet_case(&w->job, at)), "data", &data))
         json_set_str(head, "data", data);
+    if (w->job.drawn)
+        json_set_i64(head, "order", w->job.drawn);
     json_set_bool(head, "timed", flag(batch, "timed"));
 }
 
 /* details: the judge's or the device's answer */
 static void finish(struct worker *w, str verdict, str why, size_t at, const json *details) {
     json *head = json_object();
+    char text[1024];
+    if (w->job.drawn)
+        snprintf(text, sizeof text, "in order %lld of asynchronous events: %.*s",
+                 (long long)w->job.drawn, STR_ARG(why));
     json_set_str(head, "verdict", verdict);
-    json_set_str(head, "why", why);
+    json_set_str(head, "why", w->job.drawn ? str_view(text) : why);
     set_place(w, at, head);
     if (json_get(details, "findings"))
         json_set(head, "findings", json_copy(json_get(details, "findings")));
@@ -387,7 +393,10 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set_bool(head, "covers", flag(j->frame.head, "covers"));
     if (json_get(batch, "patience_ms"))
         json_set(head, "patience_ms", json_copy(json_get(batch, "patience_ms")));
+    if (json_get(batch, "order"))
+        json_set(head, "order", json_copy(json_get(batch, "order")));
     json_set_bool(head, "timed", flag(batch, "timed"));
+    j->drawn = 0;
     ask(w, STEP_RUN, WIRE_RUN, head, (str){0});
     json_free(head);
 }
@@ -416,6 +425,7 @@ static void keep_coverage(struct job *j, const struct frame *f) {
 static void got_ran(struct worker *w, struct frame *f) {
     struct job *j = &w->job;
     str verdict, why;
+    json_get_i64(f->head, "order", &j->drawn);
     if (!accepted(f, &verdict, &why)) {
         size_t run = at_of(f);
         blame(w, order_module(j, run), verdict, why, order_case(j, run),

@@ -438,6 +438,7 @@ static bool plan_work(struct work *w, struct buf *unit) {
                                 .small_only = e->o.small_only,
                                 .check_own = e->o.check_own,
                                 .watch = e->o.watch,
+                                .order = e->o.order,
                                 .gpu = on_gpu(e),
                                 .memory = e->o.memory_bytes};
     if (!trials_make(w->candidate, e->o.inst, &to, w->arena, &w->trials, &launch, &w->why)) {

@@ -37,6 +37,7 @@ struct evaluator_options {
     bool verify_only;               /* no counters, no times */
     bool observe_only;              /* simulator: nothing is judged; counters, by line too */
     bool small_only;                /* judged at small shapes alone */
+    uint32_t order;                 /* simulator: the one order of every run; 0: several, drawn */
     bool check_own;                 /* simulator: its checkers watch the task's own shape too */
     bool watch;                     /* simulator: what a GPU judged by value, for the checkers and
                                        for coverage */

@@ -338,9 +338,9 @@ static void copy_keys(json *to, const json *from, const char *const *keys) {
 }
 
 json *record_result(const struct record_input *in, const json *result) {
-    static const char *const kept[] = {"shape",     "data",   "details",  "runs",
-                                       "verify_ms", "lines",  "findings", "time_ms",
-                                       "steps_ms",  "clocks", NULL};
+    static const char *const kept[] = {"shape",   "data",      "order",  "details",
+                                       "runs",    "verify_ms", "lines",  "findings",
+                                       "time_ms", "steps_ms",  "clocks", NULL};
     str verdict = S("crash"), why = S("");
     json_get_str(result, "verdict", &verdict);
     json_get_str(result, "why", &why);

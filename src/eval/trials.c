@@ -24,6 +24,7 @@
 #define EXTRA_SHAPES  10 /* at most; the first of them is always run */
 #define FEW           16 /* dimensions up to this are often part of what a kernel is made for */
 #define TIMED_CASES   8
+#define MAX_ORDER     9999 /* a number that is easily typed */
 #define LARGE_CASE    (1ull << 30)
 #define DRAWN_KINDS   4 /* kinds of data, of those that a large own shape does not meet all of */
 #define OWN_BYTES     (2ull << 20) /* of an own shape that the simulator runs with every kind */
@@ -110,6 +111,27 @@ static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUN
     }
 }
 
+/* The first kind is the stated one, which the checkers watch in the first order. */
+static void watch_small(struct trials *t, size_t first, const struct trials_options *o) {
+    struct rng r = rng_stream(o->secret, S("orders"));
+    t->batches[first].checked = true;
+    t->batches[first].order = o->order;
+    for (size_t i = first + 1; i < t->nbatches; i++)
+        t->batches[i].order = o->order ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
+}
+
+/* On one of the small shapes the checkers watch a second kind, whose values send a kernel other
+ * ways than the stated ones do. */
+static void check_second(struct trials *t, const struct trials_options *o) {
+    static const enum data_kind kinds[] = {DATA_SIGNED, DATA_SORTED, DATA_ONEHOT, DATA_NONFINITE};
+    struct rng r = rng_stream(o->secret, S("second kind"));
+    enum data_kind kind = kinds[rng_below(r, 0, sizeof kinds / sizeof *kinds)];
+    size_t shape = t->n ? (size_t)rng_below(r, 1, t->n) : 0;
+    for (size_t i = 0; i < t->nbatches; i++)
+        if (t->batches[i].shape == shape && t->batches[i].cases[0].data == kind)
+            t->batches[i].checked = true;
+}
+
 /* Of these, two at a time take turns from small shape to small shape, in a drawn order: all of them
  * on every shape would cost a third more. */
 static const enum data_kind in_turns[] = {DATA_OFFSET, DATA_LITERALS, DATA_FAR, DATA_INFINITE};
@@ -161,7 +183,8 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     for (size_t k = 0; k < DATA_COUNT && (o->watch || few); k++)
         kinds[k] = k == DATA_STATED || k == DATA_SIGNED;
     add_kinds(t, t->n - 1, kinds, o);
-    t->batches[first].checked = !o->gpu; /* the first kind is the stated one */
+    if (!o->gpu)
+        watch_small(t, first, o);
     return true;
 }
 
@@ -457,6 +480,8 @@ static bool add_own(const struct candidate *c, const struct inst *own,
     add_kinds(t, t->n - 1, kinds, o);
     if (o->check_own && !o->gpu)
         t->batches[first].checked = true;
+    for (size_t i = first; i < t->nbatches && !o->gpu; i++)
+        t->batches[i].order = o->order;
     if (o->measure && o->gpu)
         time_own(own, o, t);
     return true;
@@ -507,6 +532,8 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     if (!make_tail_shapes(c, own, o, a, t, err))
         return false;
     size_t small = t->n;
+    if (!o->gpu)
+        check_second(t, o);
     bool own_too = t->task_shape_run && !o->small_only;
     if (own_too && !add_own(c, own, o, small, a, t, err))
         return false;

@@ -12,9 +12,10 @@
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
  * it is judged like every other, so nothing is gained by telling it apart. Small shapes with stated
- * data are watched by the simulator's checkers. On a GPU a batch is all
- * the cases of a shape, and at the task's own shape every launch is timed and verified, on contents
- * of several kinds and seeds. */
+ * data are watched by the simulator's checkers, and one of them with one further kind of data. All
+ * other kinds of a small shape run in orders that are drawn, each in its own. On a GPU a batch is
+ * all the cases of a shape, and at the task's own shape every launch is timed and verified, on
+ * contents of several kinds and seeds. */
 #ifndef EVAL_TRIALS_H
 #define EVAL_TRIALS_H
 
@@ -38,8 +39,9 @@ struct trial_batch {
     size_t shape;
     struct trial_case cases[TRIALS_MAX_CASES];
     size_t n;
-    bool counted; /* on the public seed */
-    bool checked; /* simulator: watched for races, unwritten memory, barriers */
+    bool counted;   /* on the public seed */
+    bool checked;   /* simulator: watched for races, unwritten memory, barriers */
+    uint32_t order; /* simulator: of what may happen in several; 0: the first one */
     bool timed;
     bool patient; /* simulator: given up where it takes long, which says nothing of the kernel */
     bool extra;   /* simulator: run only while outcomes of the task's own shape are not covered */
@@ -61,6 +63,7 @@ struct trials_options {
     bool measure;    /* counters, or times */
     bool observe;    /* nothing but that: no trials */
     bool small_only; /* not the task's own shape */
+    uint32_t order;  /* of every batch; 0: drawn for all but the first of each small shape */
     bool check_own;  /* the checkers watch the task's own shape as well, where it is run whole */
     bool watch; /* simulator: for its checkers and for coverage; values were judged elsewhere */
     bool gpu;

@@ -384,6 +384,15 @@ bool bulk_advance(struct worker *w, struct gang *g) {
     return complete(w, g, at);
 }
 
+bool bulk_early(struct worker *w, struct gang *g, size_t which, bool source) {
+    struct bulk *b = &g->bulks[which];
+    w->warp = b->warp;
+    w->cta = w->warp->cta;
+    if (source && b->in->mode == BULK_STORE && b->bytes)
+        return b->data || perform(w, b, true);
+    return complete(w, g, which);
+}
+
 bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask) {
     const struct async_op *a = in->async;
     for (uint32_t m = mask; m; m &= m - 1) {

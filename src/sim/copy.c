@@ -118,6 +118,19 @@ static void forget_done(struct warp *wp) {
     wp->ncopies -= n;
 }
 
+/* One that may be done at any time; an arrival only where the lane's copies before it are. */
+bool copy_early(struct worker *w, struct warp *wp, size_t which, uint32_t lanes) {
+    struct copy *c = &wp->copies[which];
+    lanes &= c->mask;
+    for (size_t k = 0; c->in->kind == KIND_COPY_ARRIVE && k < which; k++)
+        lanes &= ~wp->copies[k].mask;
+    w->cta = wp->cta;
+    w->warp = wp;
+    bool ok = !lanes || perform(w, c, lanes);
+    forget_done(wp);
+    return ok;
+}
+
 /* All but the last `groups` groups of each lane; UINT32_MAX: everything, committed or not. */
 bool copy_wait(struct worker *w, uint32_t groups, uint32_t mask) {
     struct warp *wp = w->warp;

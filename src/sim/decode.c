@@ -88,13 +88,25 @@ uint32_t decode_temp(struct decoder *d, int i) {
 uint32_t decode_constant(struct decoder *d, uint64_t bits, uint8_t bytes, bool after_static) {
     for (size_t i = d->nconstants; i-- > 0 && d->nconstants - i < 256;) {
         const struct constant *c = &d->constants[i];
-        if (c->bits == bits && c->bytes == bytes && c->after_static_shared == after_static)
+        if (c->bits == bits && c->bytes == bytes && c->after_static_shared == after_static &&
+            !c->window)
             return c->at;
     }
     d->constants =
         mem_grow(d->constants, &d->constants_cap, d->nconstants + 1, sizeof *d->constants);
     uint32_t at = decode_place(d, bytes);
-    d->constants[d->nconstants++] = (struct constant){bits, at, bytes, after_static};
+    d->constants[d->nconstants++] = (struct constant){bits, at, bytes, after_static, 0};
+    return at;
+}
+
+uint32_t decode_window(struct decoder *d, uint64_t base, int8_t sign) {
+    for (size_t i = d->nconstants; i-- > 0 && d->nconstants - i < 256;)
+        if (d->constants[i].bits == base && d->constants[i].window == sign)
+            return d->constants[i].at;
+    d->constants =
+        mem_grow(d->constants, &d->constants_cap, d->nconstants + 1, sizeof *d->constants);
+    uint32_t at = decode_place(d, 8);
+    d->constants[d->nconstants++] = (struct constant){base, at, 8, false, sign};
     return at;
 }
 
@@ -182,7 +194,7 @@ static bool var_symbol(struct decoder *d, const struct ptx_var *v, size_t *at, s
     *out = (struct symbol){v->space == PTX_PARAM ? PTX_LOCAL : v->space, *at, v->size,
                            v->external && v->space == PTX_SHARED};
     if (v->space == PTX_GLOBAL)
-        out->at += WINDOW_MODULE;
+        out->at += MODULE_START;
     return true;
 }
 
@@ -511,6 +523,7 @@ bool sim_load(const struct ptx_module *m, const struct ptx_entry *e, struct aren
         slots_assign(p, a, d.places, d.nplaces);
         flow_find_watched(p);
         coverage_find_choices(p);
+        reconverge_find(p);
         flow_find_straight(p, a);
     }
     mem_free(d.places);

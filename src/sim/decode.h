@@ -92,6 +92,8 @@ bool decode_symbol(struct decoder *d, const struct ptx_operand *op, struct symbo
 uint32_t decode_temp(struct decoder *d, int i);
 uint32_t decode_constant(struct decoder *d, uint64_t bits, uint8_t bytes, bool after_static);
 uint32_t decode_place(struct decoder *d, uint8_t bytes);
+/* A constant of 8 bytes: the address of a window, or with sign -1 what takes it away. */
+uint32_t decode_window(struct decoder *d, uint64_t base, int8_t sign);
 enum ptx_type decode_reg_type(const struct decoder *d, uint32_t reg);
 uint8_t decode_reg_bytes(enum ptx_type t); /* 2, 4 or 8; 0: predicates and wider ones */
 bool decode_register(struct decoder *d, const struct ptx_operand *op, char shape, uint32_t *at);

@@ -30,7 +30,7 @@ static const struct {
     {"%lanemask_ge", SPECIAL_LANEMASK_GE},
     {"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED},
     {"%total_smem_size", SPECIAL_TOTAL_SHARED},
-    {"%aggr_smem_size", SPECIAL_TOTAL_SHARED},
+    {"%aggr_smem_size", SPECIAL_AGGREGATE_SHARED},
     {"%smid", SPECIAL_SMID},
     {"%nsmid", SPECIAL_NSMID},
     {"%gridid", SPECIAL_GRIDID},
@@ -82,27 +82,37 @@ bool decode_register(struct decoder *d, const struct ptx_operand *op, char shape
     if (op->kind != PTX_OP_REG || op->negated || !shape_fits(decode_reg_type(d, op->reg), shape))
         return decode_refuse(d, "an operand is not a register of the instruction's width");
     uint32_t *slot = &d->frame->reg_at[op->reg];
-    if (!*slot)
+    if (!*slot) {
         *slot = decode_place(d, shape_bytes(shape));
+        d->places[d->nplaces - 1].shape = shape;
+    }
     *at = *slot;
     return true;
 }
 
+static enum special special_named(str name) {
+    for (size_t i = 0; i < sizeof special_names / sizeof *special_names; i++)
+        if (str_is(name, special_names[i].name))
+            return special_names[i].what;
+    /* Of the driver's 32 words those for a grid's barrier are above; the others are zero. */
+    uint64_t n = 32;
+    bool env = str_starts(name, S("%envreg")) && str_to_u64(str_from(name, 7), &n) && n < 32;
+    return env ? SPECIAL_ZERO : SPECIAL_COUNT;
+}
+
 static bool decode_special(struct decoder *d, str name, char shape, uint32_t *at) {
-    size_t i = 0, n = sizeof special_names / sizeof *special_names;
-    while (i < n && !str_is(name, special_names[i].name))
-        i++;
-    char wanted = i < n && special_names[i].what == SPECIAL_EXPLICIT_CLUSTER ? 'p' : '4';
-    if (i == n || shape != wanted)
+    enum special what = special_named(name);
+    bool wide = what == SPECIAL_GRIDID && shape == '8';
+    if (what == SPECIAL_COUNT || (shape != (what == SPECIAL_EXPLICIT_CLUSTER ? 'p' : '4') && !wide))
         return decode_refuse(d, "the simulator does not have this special register");
     for (size_t k = 0; k < d->nspecials; k++)
-        if (d->specials[k].what == special_names[i].what) {
+        if (d->specials[k].what == what && d->specials[k].wide == wide) {
             *at = d->specials[k].at;
             return true;
         }
     d->specials = mem_grow(d->specials, &d->specials_cap, d->nspecials + 1, sizeof *d->specials);
-    *at = decode_place(d, 4);
-    d->specials[d->nspecials++] = (struct special_use){special_names[i].what, *at};
+    *at = decode_place(d, wide ? 8 : 4);
+    d->specials[d->nspecials++] = (struct special_use){what, *at, wide};
     return true;
 }
 

@@ -229,12 +229,15 @@ bool decode_access(struct decoder *d, bool store) {
     return true;
 }
 
+static bool has_window(enum ptx_space s) {
+    return s == PTX_SHARED || s == PTX_LOCAL || s == PTX_CONST || s == PTX_PARAM;
+}
+
 static uint64_t window_of(enum ptx_space s) {
-    return s == PTX_SHARED  ? WINDOW_SHARED
-           : s == PTX_LOCAL ? WINDOW_LOCAL
+    return s == PTX_LOCAL   ? WINDOW_LOCAL
            : s == PTX_CONST ? WINDOW_CONST
            : s == PTX_PARAM ? WINDOW_PARAM
-                            : 0;
+                            : WINDOW_SHARED;
 }
 
 /* cvta.shared.u64 d, a adds the window's base, cvta.to.shared.u64 takes it away. */
@@ -249,9 +252,9 @@ bool decode_cvta(struct decoder *d) {
         return decode_refuse(d, NULL);
     if (!decode_register(d, &in->ops[0], '8', &to) || !decode_source(d, &in->ops[1], '8', &a))
         return false;
-    uint64_t base = window_of(s);
-    return decode_lanes(d, "%add_base", to, a,
-                        decode_constant(d, back ? 0 - base : base, 8, false));
+    uint32_t base = has_window(s) ? decode_window(d, window_of(s), back ? -1 : 1)
+                                  : decode_constant(d, 0, 8, false);
+    return decode_lanes(d, "%add_base", to, a, base);
 }
 
 bool decode_isspacep(struct decoder *d) {
@@ -263,12 +266,11 @@ bool decode_isspacep(struct decoder *d) {
     if (!decode_register(d, &in->ops[0], 'p', &p) || !decode_source(d, &in->ops[1], '8', &a))
         return false;
     if (str_is(in->mods[0], "shared::cta")) /* not another block's of the cluster */
-        return decode_lanes(d, "%in_window", p, a, decode_constant(d, WINDOW_SHARED, 8, false)) &&
+        return decode_lanes(d, "%in_window", p, a, decode_window(d, WINDOW_SHARED, 1)) &&
                (d->code[d->ncode - 1].c = decode_constant(d, UINT64_C(1) << 24, 8, false), true);
     bool global = s == PTX_GLOBAL; /* whatever is in no other window */
-    uint64_t base = global ? WINDOW_SHARED : window_of(s);
-    uint64_t size = global ? WINDOW_MODULE - WINDOW_SHARED : WINDOW_BYTES;
-    uint32_t from = decode_constant(d, base, 8, false), n = decode_constant(d, size, 8, false);
+    uint64_t size = global ? WINDOWS_BYTES : WINDOW_BYTES;
+    uint32_t from = decode_window(d, window_of(s), 1), n = decode_constant(d, size, 8, false);
     if (!decode_lanes(d, global ? "%not_in_window" : "%in_window", p, a, from))
         return false;
     d->code[d->ncode - 1].c = n;

@@ -9,8 +9,12 @@
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
-#define POLL_REPEATS 3u  /* the same result so many times in a row: it waits */
-#define WARP_SLICES  16u /* settlements before other warps get their turn */
+#define POLL_REPEATS 3u     /* the same result so many times in a row: it waits */
+#define WARP_SLICES  16u    /* settlements before other warps get their turn */
+#define CLOCKS_INSTR 5u     /* of an SM, about so many an instruction of a block, … */
+#define CLOCKS_WAVE  20000u /* … and between blocks that have an SM after each other */
+#define CLOCKS_NS    2u
+#define TIMER_NS     32u /* %globaltimer moves by so much */
 
 static const int rounding_modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
@@ -29,7 +33,8 @@ static uint32_t run_straight(struct worker *w, const struct warp *wp, uint32_t p
     uint32_t n = w->la->check ? s->quiet : s->straight, left = (uint32_t)w->fuel;
     uint8_t *regs = wp->regs;
     n = w->covered && s->plain < n ? s->plain : n;
-    n = n < wp->meet - pc ? n : wp->meet - pc;
+    uint32_t free = wp->meet - w->p->code[pc].rank;
+    n = n < free ? n : free;
     n = n < left ? n : left;
     w->fuel -= n - 1;
     w->straight[pc]++;
@@ -81,11 +86,14 @@ bool warp_saw(struct worker *w, uint64_t seen, uint64_t address, unsigned lane) 
 bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address) {
     unsigned lane = (unsigned)__builtin_ctz(mask);
     return warp_saw(w, poll_hash(w->warp->regs, a, mask, address),
-                    address[lane] + (a->space == PTX_SHARED ? WINDOW_SHARED : 0), lane);
+                    address[lane] + (a->space == PTX_SHARED ? w->la->m->windows : 0), lane);
 }
 
 static void read_clock(struct worker *w, const struct instr *in, uint8_t *regs, uint32_t mask) {
-    uint64_t t = (grid_clock(w) + 1000) * 4;
+    uint64_t n = grid_clock(w), wave = w->gang->ordinal / DEFAULT_SMS;
+    uint64_t t = wave * CLOCKS_WAVE + n * CLOCKS_INSTR + (n * UINT64_C(0x9e3779b97f4a7c15) >> 62);
+    bool ns = in->mode == CLOCK_NANOSECONDS || in->mode == CLOCK_NANOSECONDS_HIGH;
+    t = ns ? (w->la->l->time_ns + t / CLOCKS_NS) & ~(uint64_t)(TIMER_NS - 1) : w->la->clock + t;
     uint64_t v = in->mode == CLOCK_HIGH || in->mode == CLOCK_NANOSECONDS_HIGH ? t >> 32 : t;
     for (unsigned i = 0; i < SIM_LANES; i++)
         memcpy(w->scratch + (size_t)i * in->dst_bytes, &v, in->dst_bytes);
@@ -97,7 +105,7 @@ static void map_rank(struct worker *w, const struct instr *in, uint8_t *regs, ui
     for (unsigned i = 0; i < SIM_LANES; i++) {
         uint64_t a = in->wide ? ((const u64_lane *)(regs + in->a))[i]
                               : ((const u32_lane *)(regs + in->a))[i];
-        uint64_t window = in->negate ? WINDOW_SHARED : 0, at = a - window;
+        uint64_t window = in->negate ? w->la->m->windows : 0, at = a - window;
         uint32_t rank = in->mode == MAPA_MAP ? ((const u32_lane *)(regs + in->b))[i] : 0;
         uint64_t mapped = window + ((at & RANK_OFFSETS) | (uint64_t)(rank + 1) << RANK_SHIFT);
         uint32_t owner = at >> RANK_SHIFT ? (uint32_t)(at >> RANK_SHIFT) - 1 : w->cta->rank;
@@ -160,7 +168,7 @@ static bool should_wait(struct worker *w, struct warp *wp, const struct instr *i
     *ok = mbarrier_any_passed(w, wp, in, mask, &any);
     bool give_up = wp->give_up;
     wp->give_up = false;
-    return *ok && !any && !give_up;
+    return *ok && !any && !give_up && !(w->gang->drawn && draw_below(w->gang, 4) == 0);
 }
 
 static void account(struct worker *w, size_t pc, uint32_t mask) {
@@ -336,9 +344,11 @@ static bool settle(struct worker *w, struct warp *wp, enum warp_end *end) {
     *end = WARP_FAILED;
     if (!worker_settle(w) && !warp_over_budget(w))
         return true;
-    if (++wp->slices % WARP_SLICES != 0 || wp->pass)
+    bool drawn = w->gang->drawn;
+    if ((!drawn && ++wp->slices % WARP_SLICES != 0) || wp->pass)
         return false;
-    warp_rotate(wp); /* before this instruction: it is run later */
+    if (!drawn)
+        warp_rotate(wp); /* before this instruction: it is run later */
     *end = WARP_PAUSED;
     return true;
 }
@@ -366,7 +376,7 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             coverage_before(w, wp, in, mask);
         if (in->kind != KIND_LANES) {
             step = execute(w, wp, in, mask);
-        } else if (mask == FULL && w->p->steps[pc].straight > 1 && pc < wp->meet &&
+        } else if (mask == FULL && w->p->steps[pc].straight > 1 && in->rank < wp->meet &&
                    !(in->watched && w->la->check) && !recorded) {
             warp_go(wp, run_straight(w, wp, pc));
             continue;

@@ -76,7 +76,7 @@ bool fault_bounds(struct worker *w, unsigned lane, uint64_t address, bool store)
     if (address < 1u << 20) {
         text_say(&t, "address %#" PRIx64 ": a null pointer%s", address,
                  address ? " with an offset" : "");
-    } else if (address >= WINDOW_SHARED && address < WINDOWS_END) {
+    } else if (address - w->la->m->windows < WINDOWS_BYTES) {
         text_say(&t, "%#" PRIx64 ", which is not global memory", address);
     } else if (!b) {
         text_say(&t, "%#" PRIx64 ", where no buffer is", address);
@@ -101,8 +101,8 @@ void fault_place(const struct worker *w, struct text *t, uint64_t address) {
     const struct mapped *b = nearest(w->la->m, address);
     if (b && address >= b->base)
         say_place(t, b, address);
-    else if (address >= WINDOW_SHARED && address < WINDOW_SHARED + WINDOW_BYTES)
-        text_say(t, "shared memory + %" PRIu64, address - WINDOW_SHARED);
+    else if (address - w->la->m->windows < WINDOW_BYTES)
+        text_say(t, "shared memory + %" PRIu64, address - w->la->m->windows);
     else
         text_say(t, "%#" PRIx64, address);
 }

@@ -151,6 +151,10 @@ static void find_guesses(struct sim_program *p) {
             mark_guess(p, &p->code[k]);
 }
 
+bool sim_has_choices(const struct sim_program *p) {
+    return p->ordered || p->uses_copies || p->uses_async || p->uses_wgmma || p->uses_cluster;
+}
+
 void flow_find_order(struct sim_program *p) {
     int reduction = -1;
     drop_results(p);
@@ -162,6 +166,8 @@ void flow_find_order(struct sim_program *p) {
                     i->kind == KIND_CLUSTER_BARRIER || (i->mem && i->mem->strong) ||
                     (i->kind == KIND_ATOMIC && i->mem->result);
     }
+    for (size_t k = 0; k < p->ncode; k++)
+        p->uses_copies |= p->code[k].kind == KIND_COPY || p->code[k].kind == KIND_COPY_ARRIVE;
     p->meets |= p->ordered;
     for (size_t k = 0; k < p->ncode; k++) {
         const struct instr *i = &p->code[k];
@@ -210,7 +216,9 @@ void flow_find_straight(struct sim_program *p, struct arena *a) {
         const struct instr *i = &p->code[k];
         if (i->kind != KIND_LANES || i->guard >= 0)
             continue;
-        uint16_t on = p->steps[k + 1].straight, quiet = p->steps[k + 1].quiet;
+        bool next = k + 1 < p->ncode && p->code[k + 1].rank == i->rank + 1;
+        uint16_t on = next ? p->steps[k + 1].straight : 0;
+        uint16_t quiet = next ? p->steps[k + 1].quiet : 0;
         p->steps[k] = (struct lane_step){.fn = i->fn, i->d, i->a, i->b, i->c, i->e};
         p->steps[k].straight = on < UINT16_MAX ? on + 1 : on;
         p->steps[k].quiet = i->watched ? 0 : quiet < UINT16_MAX ? quiet + 1 : quiet;

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #define SLICE    (1u << 16) /* instructions of a gang before others get their turn */
-#define SM_COUNT 132u       /* what %nsmid says; blocks are dealt to SMs in turn */
+#define SM_WARPS 64u        /* that an SM has room for */
+#define SM_UNIT  128u       /* bytes of shared memory that a block gets at a time */
+#define SM_OWN   1024u      /* bytes of it that the system keeps */
 
 typedef uint32_t u32_lane __attribute__((may_alias));
+typedef uint64_t u64_lane __attribute__((may_alias));
 
 static uint32_t fixed_value(const struct launch *la, enum special s, unsigned lane) {
     const struct sim_launch *l = la->l;
@@ -40,11 +43,13 @@ static uint32_t fixed_value(const struct launch *la, enum special s, unsigned la
     case SPECIAL_WORKSPACE_LOW:
         return (uint32_t)la->workspace;
     case SPECIAL_NSMID:
-        return SM_COUNT;
+        return l->sms ? l->sms : DEFAULT_SMS;
+    case SPECIAL_GRIDID:
+        return (uint32_t)l->number;
     case SPECIAL_LANEID:
         return lane;
     case SPECIAL_NWARPID:
-        return la->nwarps;
+        return SM_WARPS;
     case SPECIAL_LANEMASK_EQ:
         return bit;
     case SPECIAL_LANEMASK_LT:
@@ -58,7 +63,9 @@ static uint32_t fixed_value(const struct launch *la, enum special s, unsigned la
     case SPECIAL_DYNAMIC_SHARED:
         return (uint32_t)l->dynamic_shared;
     case SPECIAL_TOTAL_SHARED:
-        return (uint32_t)la->shared_bytes;
+        return (uint32_t)((la->shared_bytes + SM_UNIT - 1) / SM_UNIT * SM_UNIT);
+    case SPECIAL_AGGREGATE_SHARED:
+        return (uint32_t)((la->shared_bytes + SM_UNIT - 1) / SM_UNIT * SM_UNIT) + SM_OWN;
     default:
         return 0; /* the block's and the warp's own: fill_special */
     }
@@ -80,14 +87,22 @@ static uint64_t param_bits(const struct launch *la, const struct param_use *u) {
 /* What no instruction writes: constants, parameters, special registers of the launch. */
 static void fill_file(const struct launch *la, uint8_t *regs) {
     const struct sim_program *p = la->p;
-    for (size_t i = 0; i < p->nconstants; i++)
-        fill_lanes(regs + p->constants[i].at, p->constants[i].bits, p->constants[i].bytes);
+    for (size_t i = 0; i < p->nconstants; i++) {
+        const struct constant *c = &p->constants[i];
+        uint64_t window = c->window ? la->m->windows + c->bits : c->bits;
+        fill_lanes(regs + c->at, c->window < 0 ? 0 - window : window, c->bytes);
+    }
     for (size_t i = 0; i < p->nparams; i++)
         fill_lanes(regs + p->params[i].at, param_bits(la, &p->params[i]),
                    p->params[i].reg_bytes == 8 ? 8 : 4);
     for (size_t i = 0; i < p->nspecials; i++)
         for (unsigned k = 0; k < SIM_LANES; k++)
-            ((u32_lane *)(regs + p->specials[i].at))[k] = fixed_value(la, p->specials[i].what, k);
+            if (p->specials[i].wide)
+                ((u64_lane *)(regs + p->specials[i].at))[k] =
+                    fixed_value(la, p->specials[i].what, k);
+            else
+                ((u32_lane *)(regs + p->specials[i].at))[k] =
+                    fixed_value(la, p->specials[i].what, k);
 }
 
 static void cta_init(const struct launch *la, struct gang *g, struct cta *c, uint32_t rank) {
@@ -149,6 +164,20 @@ void gang_free(const struct launch *la, struct gang *g) {
     mem_free(g);
 }
 
+uint32_t gang_sm(const struct launch *la, const struct cta *c) {
+    uint64_t sms = la->l->sms ? la->l->sms : DEFAULT_SMS;
+    uint64_t number = c->gang->ordinal * la->gang_ctas + c->rank;
+    return (uint32_t)((la->sm_first + number % sms * la->sm_step) % sms);
+}
+
+/* The slot of an SM that a warp has: the block's first ones, or wherever others left room. */
+static uint32_t warp_slot(const struct launch *la, const struct warp *wp) {
+    uint32_t room = (SM_WARPS - la->nwarps) / 4 + 1;
+    uint64_t number = wp->cta->gang->ordinal * la->gang_ctas + wp->cta->rank;
+    uint64_t drawn = (number + la->l->noise) * UINT64_C(0x9e3779b97f4a7c15) >> 33;
+    return wp->index + (la->l->noise ? 4 * (uint32_t)(drawn % room) : 0);
+}
+
 static uint32_t cta_value(const struct launch *la, const struct cta *c, enum special s) {
     uint32_t in[3] = {c->rank % la->cluster[0], c->rank / la->cluster[0] % la->cluster[1],
                       c->rank / la->cluster[0] / la->cluster[1]};
@@ -160,7 +189,7 @@ static uint32_t cta_value(const struct launch *la, const struct cta *c, enum spe
         return in[s - SPECIAL_CLUSTER_CTAID_X];
     if (s == SPECIAL_CLUSTER_CTARANK)
         return c->rank;
-    return (uint32_t)((c->gang->ordinal * la->gang_ctas + c->rank) % SM_COUNT);
+    return gang_sm(la, c);
 }
 
 static bool is_cta_value(enum special s) {
@@ -176,7 +205,20 @@ static void fill_special(const struct launch *la, const struct warp *wp, struct 
         memcpy(to, la->tid[u.what - SPECIAL_TID_X] + wp->index * SIM_LANES, 4 * SIM_LANES);
     else if (is_cta_value(u.what) || u.what == SPECIAL_WARPID)
         fill_lanes((uint8_t *)to,
-                   u.what == SPECIAL_WARPID ? wp->index : cta_value(la, wp->cta, u.what), 4);
+                   u.what == SPECIAL_WARPID ? warp_slot(la, wp) : cta_value(la, wp->cta, u.what),
+                   4);
+}
+
+/* A register that nothing wrote, with bits that one of its kind can hold. */
+static void fill_unset(const struct launch *la, uint8_t *reg, char shape, uint64_t salt) {
+    u32_lane *lane = (u32_lane *)reg;
+    noise_fill(la, reg, 4 * SIM_LANES, salt);
+    for (unsigned i = 0; i < SIM_LANES && (shape == 'p' || shape == 'h'); i++)
+        lane[i] = shape == 'h' ? lane[i] & 0xffff : 0 - (lane[i] >> 7 & 1);
+}
+
+static uint64_t cta_number(const struct launch *la, const struct cta *c) {
+    return c->gang->ordinal * la->gang_ctas + c->rank;
 }
 
 static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
@@ -188,11 +230,12 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->regs = c->regs + (size_t)file * p->register_bytes;
     wp->local = c->local + file * p->local_bytes * SIM_LANES;
     wp->cta = c;
+    wp->code = p->code;
     wp->index = index;
     wp->live = lanes;
     wp->run = (struct group){.mask = lanes};
     wp->nparked = 0;
-    wp->meet = UINT32_MAX;
+    wp->meet = wp->until = UINT32_MAX;
     wp->pass = wp->rotated = wp->polling = false;
     wp->slices = 0;
     wp->cluster_arrived = wp->cluster_passed = 0;
@@ -200,13 +243,15 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->ncopies = 0;
     wp->give_up = false;
     wp->came_back = 0;
+    wp->lag = 0;
+    wp->waited = 0;
     memset(wp->copy_commits, 0, sizeof wp->copy_commits);
     memset(wp->bulk_commits, 0, sizeof wp->bulk_commits);
-    /* What nothing wrote is all ones: NaN, or an index far outside, so that it shows. */
-    if (p->local_bytes)
-        memset(wp->local, 0xff, p->local_bytes * SIM_LANES);
+    uint64_t salt = (cta_number(la, c) * la->nwarps + index)
+                    << 24; /* what nothing wrote is noise */
+    noise_fill(la, wp->local, p->local_bytes * SIM_LANES, salt);
     for (size_t i = 0; i < p->nunset; i++)
-        memset(wp->regs + p->unset[i], 0xff, 4 * SIM_LANES);
+        fill_unset(la, wp->regs + p->unset[i].at, p->unset[i].shape, salt + i + 1);
     for (size_t i = 0; i < p->nspecials; i++)
         fill_special(la, wp, p->specials[i]);
 }
@@ -219,8 +264,7 @@ static void cta_start(const struct launch *la, struct cta *c) {
         c->id[i] = (uint32_t)g->clusters[i] * n[i] + in[i];
     memset(c->bars, 0, sizeof c->bars);
     warpgroup_start(la, c);
-    if (la->shared_bytes)
-        memset(c->shared, 0xff, la->shared_bytes);
+    noise_fill(la, c->shared, la->shared_bytes, ~cta_number(la, c));
     for (uint32_t i = 0; la->together && i < la->nwarps; i++)
         warp_start(la, c, i);
 }
@@ -235,6 +279,7 @@ void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t ind
     g->clusters[1] = index / x % y;
     g->clusters[2] = index / x / y;
     g->time = timing_begin(la, g);
+    draw_start(la, g);
     for (uint32_t i = 0; i < g->n; i++)
         cta_start(la, &g->ctas[i]);
     if (la->check)
@@ -266,7 +311,11 @@ static void run_warp(struct worker *w, struct warp *wp, struct turn *t) {
     enum warp_end end = warp_run(w, wp);
     wp->polling = end == WARP_POLLS;
     t->failed = end == WARP_FAILED;
-    t->moved |= end != WARP_POLLS;
+    /* A turn that ends in the midst of a loop that waits is one of waiting. */
+    bool waits = w->gang->drawn && end != WARP_DONE && wp->waited == w->progress + 1;
+    if (wp->polling)
+        wp->waited = w->progress + 1;
+    t->moved |= !wp->polling && !waits;
     if (end == WARP_DONE || end == WARP_BLOCKED)
         wp->run.mask = 0;
 }
@@ -280,6 +329,31 @@ static struct turn run_round(struct worker *w, struct gang *g) {
             if (t.failed)
                 return t;
         }
+    }
+    return t;
+}
+
+/* The same in an order that is drawn, with turns that are. Warps lag behind others for a while,
+ * unless `all` have to have their turn. */
+static struct turn run_drawn(struct worker *w, struct gang *g, bool all) {
+    struct turn t = {0};
+    uint32_t n = g->n * w->la->nwarps, first = (uint32_t)draw_below(g, n);
+    bool down = draw_below(g, 2), quiet = draw_below(g, 4) == 0;
+    for (uint32_t k = 0; k < n && !t.failed; k++) {
+        uint32_t at = (first + (down ? n - k : k)) % n;
+        w->cta = &g->ctas[at / w->la->nwarps];
+        w->warp = &w->cta->warps[at % w->la->nwarps];
+        if (!draw_below(g, 16))
+            w->warp->lag = (uint8_t)(draw_below(g, 4) * draw_below(g, 8));
+        if (!all && w->warp->lag && draw_below(g, w->warp->lag))
+            continue;
+        if (!worker_settle(w) && !warp_over_budget(w)) {
+            t.failed = true;
+            return t;
+        }
+        w->fuel = w->allowed = draw_turn(g);
+        run_warp(w, w->warp, &t);
+        t.failed = t.failed || (!quiet && !draw_events(w, g));
     }
     return t;
 }
@@ -299,9 +373,9 @@ static bool advance(struct worker *w, struct gang *g) {
     return any;
 }
 
-static bool release(struct worker *w, struct gang *g) {
+static bool release(struct worker *w, struct gang *g, bool some) {
     bool any = barrier_release(w, g);
-    any |= phase_release(w, g);
+    any |= phase_release(w, g, some);
     w->progress += any;
     return any;
 }
@@ -320,15 +394,20 @@ enum gang_end gang_step(struct worker *w, struct gang *g) {
     w->gang = g;
     if (!w->la->together)
         return run_apart(w, &g->ctas[0]);
-    uint64_t start = grid_clock(w);
-    for (;;) {
-        struct turn t = run_round(w, g);
+    uint64_t start = grid_clock(w), slice = g->drawn ? draw_below(g, SLICE / 16) : SLICE;
+    for (bool all = false;;) {
+        struct turn t = g->drawn ? run_drawn(w, g, all) : run_round(w, g);
         if (t.failed)
             return GANG_FAILED;
-        if (release(w, g))
+        if (release(w, g, !all))
             continue;
         if (all_done(w->la, g))
             return finish(w, g);
+        if (g->drawn && !t.moved && !all) { /* was there nothing to do, or nobody asked? */
+            all = true;
+            continue;
+        }
+        all = all && !t.moved;
         if (!t.moved && advance(w, g))
             continue;
         if (w->status != SIM_OK)
@@ -339,7 +418,7 @@ enum gang_end gang_step(struct worker *w, struct gang *g) {
             return stuck_gang(w, g) ? GANG_DONE : GANG_FAILED;
         if (!t.moved)
             return GANG_POLLS;
-        if (grid_clock(w) - start > SLICE)
+        if (grid_clock(w) - start > slice)
             return GANG_BUSY;
     }
 }

@@ -14,15 +14,18 @@
 
 #define DEFAULT_RESIDENT 2048u
 #define IDLE_ROUNDS      16u
+#define IDLE_DRAWN       1024u /* where the order is drawn */
 #define IDLE_INSTRS      (UINT64_C(1) << 20)
 
 uint64_t grid_clock(const struct worker *w) {
-    return w->gang->used + (WORKER_FUEL - w->fuel);
+    return w->gang->used + (w->allowed - w->fuel);
 }
 
 /* The linear index of the k-th gang that runs; samples are spread evenly, the last one among them.
  */
 static uint64_t gang_index(const struct launch *la, uint64_t k) {
+    if (la->shuffled)
+        return la->shuffled[k];
     if (la->gangs == la->gangs_total || la->gangs == 1 || la->p->ordered)
         return k;
     uint64_t at = (uint64_t)((unsigned __int128)k * (la->gangs_total - 1) / (la->gangs - 1));
@@ -97,6 +100,8 @@ static bool progresses(struct worker *w, struct rounds *r, bool busy, uint64_t u
         r->since = used;
         return true;
     }
+    if (w->la->l->order) /* rounds are long there, and every warp had its turn in them */
+        return ++r->idle < IDLE_DRAWN;
     return ++r->idle < IDLE_ROUNDS || used - r->since < IDLE_INSTRS;
 }
 
@@ -171,7 +176,7 @@ static bool admit(struct worker *w, struct rounds *r) {
     return true;
 }
 
-static uint64_t most_resident(const struct launch *la) {
+uint64_t grid_resident(const struct launch *la) {
     uint64_t asked = la->l->resident_ctas ? la->l->resident_ctas : DEFAULT_RESIDENT;
     uint64_t room = MAX_RESIDENT_BYTES / gang_bytes(la), n = asked / la->gang_ctas;
     if (la->l->cooperative)
@@ -182,14 +187,17 @@ static uint64_t most_resident(const struct launch *la) {
 
 static void work_in_turns(struct worker *w) {
     struct launch *la = w->la;
-    struct rounds r = {.last = &r.first, .most = most_resident(la)};
+    struct rounds r = {.last = &r.first, .most = grid_resident(la)};
     bool ok = true;
     do {
         bool busy = false;
         uint64_t before = atomic_load(&la->next);
         ok = admit(w, &r);
         for (struct gang **at = &r.first; ok && *at;)
-            ok = turn(w, &r, &at, &busy);
+            if ((*at)->drawn && (*at)->next && draw_below(*at, 2))
+                at = &(*at)->next;
+            else
+                ok = turn(w, &r, &at, &busy);
         busy |= atomic_load(&la->next) != before;
         if (ok && r.first && !progresses(w, &r, busy, atomic_load(&la->used)))
             ok = stuck_grid(w, r.first);

@@ -36,7 +36,9 @@ enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };
 struct sim_machine {
     struct mapped *maps; /* by address */
     size_t n, cap;
-    uint64_t start, next; /* addresses: of the first buffer, of the next one */
+    uint64_t secret;
+    bool spread;            /* the gaps between buffers are drawn */
+    uint64_t windows, next; /* addresses: of the windows, of the next buffer */
 };
 
 struct touched { /* of one buffer, a bit a sector */
@@ -65,17 +67,22 @@ struct launch {
     _Atomic bool late;        /* patience is over */
     uint64_t budget;
     size_t shared_bytes;
+    uint32_t *shuffled; /* the gangs in the order they run; NULL: their own */
     uint64_t workspace; /* address, of a cooperative grid's own: */
     uint64_t counts[8]; /* who has arrived at its barrier */
     uint32_t threads, nwarps;
     uint32_t slots;   /* clocks of a block: its warps', its copies', its groups' of four */
     uint32_t *tid[3]; /* of every thread of a block, in order */
+    uint8_t *noise;   /* NOISE_BYTES of it */
+    uint32_t sm_first, sm_step; /* blocks are dealt to SMs from there, by such steps */
+    uint64_t clock;             /* of the SMs when the launch begins */
 };
 
 enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WGMMA };
 
 struct group { /* lanes at one place */
     uint32_t pc, mask;
+    uint32_t late; /* its rank, at a loop's head that it came back to; 0: that of its place */
     uint8_t wait;
     uint8_t barrier;  /* its number */
     bool any_place;   /* bar.warp.sync: the others may wait at another one */
@@ -144,12 +151,14 @@ struct warp {
     struct group run; /* mask 0: none */
     struct group parked[SIM_LANES];
     unsigned nparked;
-    uint32_t meet;   /* lowest pc of the parked groups that can join the running one */
+    const struct instr *code;
+    uint32_t meet;   /* lowest rank of the parked groups that can join the running one */
     uint32_t live;   /* lanes that have not exited */
     uint32_t index;  /* in the CTA */
     uint32_t slices; /* settlements it met */
     bool pass;       /* run's WAIT_WARP is satisfied */
-    bool rotated;    /* the running group is not the lowest one: the lowest waits for it */
+    bool rotated;    /* the running group is not the lowest one: the lowest waits for it, */
+    uint32_t until;  /* at most until it comes to this place */
     bool polling;    /* it was last seen waiting for memory to change */
     uint32_t cluster_arrived, cluster_passed; /* lanes, at barrier.cluster */
     struct poll poll;
@@ -158,6 +167,8 @@ struct warp {
     size_t ncopies, copies_cap;
     uint32_t copy_commits[SIM_LANES], bulk_commits[SIM_LANES]; /* groups of each lane */
     bool give_up;               /* the next try_wait returns false rather than wait */
+    uint8_t lag;                /* where it is drawn: it has one turn in so many */
+    uint64_t waited;            /* the worker's progress when it last polled, + 1; 0: never */
     struct loop_passes *passes; /* by loop; NULL: coverage is not recorded */
     uint32_t came_back;         /* lanes on their way back to the head of a loop */
 };
@@ -190,6 +201,8 @@ struct gang {
     struct bulk *bulks;       /* in the order of issue */
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */
+    bool drawn;        /* what comes next is, from this: */
+    uint64_t draw;
 };
 
 /* What an instruction did to memory. */
@@ -239,7 +252,8 @@ struct worker {
     struct gang_stores *stores; /* NULL: not recorded */
     struct sim_counters c;
     uint64_t begun_us; /* of thread_us */
-    uint64_t fuel;     /* instructions until the next worker_settle */
+    uint64_t fuel;     /* instructions until the next worker_settle, */
+    uint64_t allowed;  /* of so many */
     uint64_t progress; /* grows whenever something happened that others may wait for */
     size_t last;       /* buffer found last */
     struct gang *gang; /* running, */
@@ -260,6 +274,14 @@ struct worker {
 
 #define WORKER_FUEL 4096u /* instructions between two settlements */
 
+/* draw.c: orders other than the first. What is drawn depends on the order's number, the gang and
+ * what was drawn before, on nothing else. */
+void draw_start(const struct launch *la, struct gang *g);
+uint64_t draw_below(struct gang *g, uint64_t n);
+uint32_t *draw_shuffle(const struct launch *la);    /* NULL: gangs keep their order */
+bool draw_events(struct worker *w, struct gang *g); /* some of what is under way; false: a fault */
+uint64_t draw_turn(struct gang *g);                 /* instructions that a warp may run */
+
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);
 uint64_t thread_us(void);             /* processor time of the calling thread */
@@ -268,13 +290,21 @@ bool worker_settle(struct worker *w); /* adds what was run to the launch's; fals
 /* grid.c: which gang runs when */
 void *grid_work(void *worker);
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]);
-uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
+uint64_t grid_resident(const struct launch *la); /* gangs that can wait for each other */
+uint64_t grid_clock(const struct worker *w);     /* of the running gang, in instructions */
+
+/* noise.c: what memory holds that nothing wrote. `salt` says which piece of it. */
+#define NOISE_BYTES 16384u
+uint8_t *noise_new(uint64_t key);
+void noise_fill(const struct launch *la, void *to, size_t bytes, uint64_t salt);
 
 /* gang.c: a gang's memory and warps */
 uint64_t gang_bytes(const struct launch *la); /* about what one takes */
 struct gang *gang_new(struct worker *w);
 void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t index);
 void gang_free(const struct launch *la, struct gang *g);
+#define DEFAULT_SMS 132u
+uint32_t gang_sm(const struct launch *la, const struct cta *c); /* that the block runs on */
 enum gang_end { GANG_DONE, GANG_POLLS, GANG_BUSY, GANG_FAILED };
 enum gang_end gang_step(struct worker *w, struct gang *g);
 
@@ -288,6 +318,8 @@ bool tensor_run(struct worker *w, const struct instr *in); /* matrices, mma, fra
 /* warpgroup.c */
 bool warpgroup_issue(struct worker *w, const struct instr *in);
 bool warpgroup_commit(struct worker *w);
+/* Does the oldest product of these four warps if all have issued it; false: a fault. */
+bool warpgroup_early(struct worker *w, struct cta *c, uint32_t which);
 bool warpgroup_ready(const struct worker *w, const struct warp *wp, const struct instr *in);
 bool warpgroup_wait(struct worker *w, const struct instr *in); /* when it is ready */
 void warpgroup_start(const struct launch *la, struct cta *c);
@@ -298,6 +330,7 @@ bool copy_issue(struct worker *w, const struct instr *in, uint32_t mask);
 void copy_commit(struct worker *w, uint32_t mask);
 bool copy_wait(struct worker *w, uint32_t groups, uint32_t mask);
 bool copy_arrive(struct worker *w, const struct instr *in, uint32_t mask);
+bool copy_early(struct worker *w, struct warp *wp, size_t which, uint32_t lanes);
 bool copy_advance(struct worker *w, struct gang *g); /* does the oldest one that others wait for */
 
 /* bulk.c */
@@ -305,6 +338,8 @@ bool bulk_issue(struct worker *w, const struct instr *in, uint32_t mask);
 bool bulk_wait(struct worker *w, const struct instr *in, uint32_t mask);
 /* Does the oldest one that somebody waits for, or the oldest; false: none, or fault. */
 bool bulk_advance(struct worker *w, struct gang *g);
+/* Does one of them, or reads the source of a store; false: a fault. */
+bool bulk_early(struct worker *w, struct gang *g, size_t which, bool source);
 void bulk_clear(struct gang *g); /* forgets those under way */
 bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask);
 
@@ -317,8 +352,8 @@ bool mbarrier_complete(struct worker *w, unsigned lane, uint64_t address, uint32
 /* The mbarriers that threads of the gang wait for, as addresses of the cluster; how many there are
  * of at most `max`. */
 size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t max);
-bool phase_release(struct worker *w,
-                   struct gang *g); /* try_wait, wgmma waits: anything released? */
+/* try_wait, wgmma waits: anything released? `some`: where it is drawn, others stay. */
+bool phase_release(struct worker *w, struct gang *g, bool some);
 bool phase_give_up(struct worker *w, struct gang *g); /* lets every try_wait return false */
 
 /* stuck.c: the gang cannot go on; says who waits for what, returns false */
@@ -338,7 +373,8 @@ void coverage_after(struct worker *w, const struct warp *wp, const struct instr 
 /* warp.c: groups of lanes */
 bool warp_pick(struct warp *wp); /* something to run? */
 void warp_park(struct warp *wp, struct group g);
-/* The running group goes to `pc`, unless another one has to go first or waits there. */
+/* The running group goes on to `pc`, behind where it was, unless another one has to go first or
+ * waits there. */
 void warp_go(struct warp *wp, uint32_t pc);
 void warp_rotate(struct warp *wp); /* another group's turn, if there is one */
 void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken);

@@ -134,7 +134,7 @@ static bool run_wait(struct worker *w, const struct instr *in, uint32_t mask,
     if (in->async->result)
         lanes_blend(w->warp->regs + in->writes[0], (const uint8_t *)yes, mask, 4);
     unsigned first = (unsigned)__builtin_ctz(mask);
-    uint64_t window = in->async->bar.space == PTX_SHARED ? WINDOW_SHARED : 0;
+    uint64_t window = in->async->bar.space == PTX_SHARED ? w->la->m->windows : 0;
     if (!any && (in->mode == MBARRIER_TRY || warp_saw(w, seen, 0, first)))
         w->warp->polling = true;
     w->warp->poll.address = address[first] + window;
@@ -187,8 +187,9 @@ static bool can_go_on(struct worker *w, struct warp *wp, const struct group *p) 
 }
 
 /* An address of shared memory with the block's rank in it, whoever named it. */
-static uint64_t in_cluster(const struct warp *wp, enum ptx_space space, uint64_t address) {
-    uint64_t at = space == PTX_SHARED ? address : address - WINDOW_SHARED;
+static uint64_t in_cluster(const struct worker *w, const struct warp *wp, enum ptx_space space,
+                           uint64_t address) {
+    uint64_t at = space == PTX_SHARED ? address : address - w->la->m->windows;
     return at >> RANK_SHIFT ? at : at | (uint64_t)(wp->cta->rank + 1) << RANK_SHIFT;
 }
 
@@ -199,7 +200,7 @@ static size_t group_waited(struct worker *w, struct warp *wp, const struct group
     w->warp = wp;
     memory_where(w, in, &in->async->bar, address);
     for (uint32_t m = p->mask; m && n < max; m &= m - 1) {
-        out[n] = in_cluster(wp, in->async->bar.space, address[__builtin_ctz(m)]);
+        out[n] = in_cluster(w, wp, in->async->bar.space, address[__builtin_ctz(m)]);
         n += n == 0 || out[n - 1] != out[n];
     }
     return n;
@@ -219,13 +220,15 @@ size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t 
     return n;
 }
 
-bool phase_release(struct worker *w, struct gang *g) {
+bool phase_release(struct worker *w, struct gang *g, bool some) {
     bool any = false;
     for (uint32_t c = 0; c < g->n; c++)
         for (uint32_t i = 0; i < w->la->nwarps; i++) {
             struct warp *wp = &g->ctas[c].warps[i];
             for (unsigned k = 0; k < wp->nparked; k++) {
                 struct group *p = &wp->parked[k];
+                if (some && g->drawn && draw_below(g, 2))
+                    continue;
                 if ((p->wait != WAIT_PHASE && p->wait != WAIT_WGMMA) || !can_go_on(w, wp, p))
                     continue;
                 p->wait = WAIT_NOT;

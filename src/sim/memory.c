@@ -2,20 +2,31 @@
  * with generic addresses, to several one after the other. */
 #include "sim/check.h"
 
+#include "base/rng.h"
+
 #include <string.h>
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
 #define BUFFERS_START (UINT64_C(0x7f) << 40)
-#define BUFFERS_GAP   (UINT64_C(2) << 20)
-#define BUFFERS_STEP  (UINT64_C(2) << 20) /* of the start, by the secret */
-#define BUFFERS_ALIGN 512u
+#define BUFFERS_STEP  (UINT64_C(2) << 20) /* a page of a GPU, as drivers map memory */
+#define BUFFERS_STEPS 0x60000u            /* of the start, by the secret */
+#define WINDOWS_STEP  (UINT64_C(16) << 20)
+
+/* Addresses as a driver gives them: buffers on pages of their own, with some unmapped between,
+ * above the windows of shared and local memory. */
+static void place_all(struct sim_machine *m) {
+    struct rng r = rng_stream(m->secret, S("addresses"));
+    m->next = BUFFERS_START + rng_below(r, 0, BUFFERS_STEPS) * BUFFERS_STEP;
+    m->windows = m->next - 2 * WINDOWS_BYTES - rng_below(r, 1, 512) * WINDOWS_STEP;
+    m->windows &= ~(WINDOWS_STEP - 1);
+}
 
 struct sim_machine *sim_machine_new(uint64_t secret) {
     struct sim_machine *m = mem_alloc(sizeof *m);
-    m->start = BUFFERS_START + (secret & 0xffff) * BUFFERS_STEP;
-    m->next = m->start;
+    m->secret = secret;
+    place_all(m);
     return m;
 }
 
@@ -26,7 +37,14 @@ void sim_machine_clear(struct sim_machine *m) {
         mem_free(m->maps[i].stored);
     }
     m->n = 0;
-    m->next = m->start;
+    place_all(m);
+}
+
+void sim_machine_move(struct sim_machine *m, uint64_t secret, bool spread) {
+    sim_machine_clear(m);
+    m->secret = secret;
+    m->spread = spread;
+    place_all(m);
 }
 
 void sim_machine_free(struct sim_machine *m) {
@@ -37,14 +55,25 @@ void sim_machine_free(struct sim_machine *m) {
     mem_free(m);
 }
 
+/* At the end of its pages, as on a GPU; every other one is aligned to what it asks and no more. */
+static uint64_t place_last(const struct sim_machine *m, const struct sim_buffer *b) {
+    struct rng r = rng_stream(m->secret, S("alignment"));
+    uint64_t align = b->align, pages = (b->size + 2 * align + BUFFERS_STEP - 1) / BUFFERS_STEP;
+    uint64_t base = (m->next + pages * BUFFERS_STEP - b->size) / align * align;
+    return base - (rng_below(r, m->n, 2) && base / align % 2 == 0 ? align : 0);
+}
+
 uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b) {
     m->maps = mem_grow(m->maps, &m->cap, m->n + 1, sizeof *m->maps);
     struct mapped *map = &m->maps[m->n++];
-    *map = (struct mapped){.b = *b, .base = m->next, .end = m->next + b->size};
     BUG_IF(b->size > UINT64_C(1) << 46);
+    uint64_t base = b->align ? place_last(m, b) : m->next;
+    *map = (struct mapped){.b = *b, .base = base, .end = base + b->size};
     if (b->touch)
         map->pages = mem_alloc(b->size / SIM_PAGE + 1);
-    m->next = (map->end + BUFFERS_GAP + BUFFERS_ALIGN - 1) & ~(uint64_t)(BUFFERS_ALIGN - 1);
+    struct rng r = rng_stream(m->secret, S("gaps"));
+    uint64_t gap = BUFFERS_STEP * (1 + (m->spread ? rng_below(r, m->n, 64) : 0));
+    m->next = (map->end + gap + BUFFERS_STEP - 1) & ~(BUFFERS_STEP - 1);
     return map->base;
 }
 
@@ -222,7 +251,7 @@ static bool space_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
                           uint8_t **at, uint32_t *global) {
     if (s == PTX_GLOBAL) {
         unsigned first = (unsigned)__builtin_ctz(mask);
-        if (address[first] < WINDOW_MODULE || address[first] >= WINDOWS_END) {
+        if (address[first] < MODULE_START || address[first] >= MODULE_END) {
             *global |= mask;
             return global_resolve(w, mask, address, bytes, align, use, at);
         }
@@ -231,7 +260,7 @@ static bool space_resolve(struct worker *w, enum ptx_space s, uint32_t mask,
             return fault_read_only(w, first, address[first], S("a variable of the module"));
         uint64_t inside[SIM_LANES];
         for (unsigned i = 0; i < SIM_LANES; i++)
-            inside[i] = address[i] - WINDOW_MODULE;
+            inside[i] = address[i] - MODULE_START;
         return window_resolve(w, PTX_GLOBAL, mask, inside, bytes, align, use, at);
     }
     w->bytes = bytes;
@@ -246,7 +275,7 @@ static bool generic_resolve(struct worker *w, uint32_t mask, const uint64_t *add
                             uint32_t bytes, uint32_t align, enum use use, uint8_t **at,
                             uint32_t *global) {
     static const struct {
-        uint64_t base;
+        uint64_t offset;
         enum ptx_space space;
     } windows[] = {{WINDOW_SHARED, PTX_SHARED},
                    {WINDOW_LOCAL, PTX_LOCAL},
@@ -256,7 +285,7 @@ static bool generic_resolve(struct worker *w, uint32_t mask, const uint64_t *add
         uint64_t inside[SIM_LANES];
         uint32_t here = 0;
         for (unsigned i = 0; i < SIM_LANES; i++) {
-            inside[i] = address[i] - windows[k].base;
+            inside[i] = address[i] - w->la->m->windows - windows[k].offset;
             here |= (uint32_t)(inside[i] < WINDOW_BYTES) << i;
         }
         here &= mask;
@@ -310,8 +339,8 @@ void memory_strong(struct worker *w, const struct access *a, uint32_t mask, cons
         uint64_t at = address[i];
         if (a->space == PTX_SHARED)
             order_strong(w, i, at, true, reads, writes);
-        else if (at - WINDOW_SHARED < WINDOW_BYTES)
-            order_strong(w, i, at - WINDOW_SHARED, true, reads, writes);
+        else if (at - w->la->m->windows < WINDOW_BYTES)
+            order_strong(w, i, at - w->la->m->windows, true, reads, writes);
         else
             order_strong(w, i, at, false, reads, writes);
     }

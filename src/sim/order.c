@@ -352,7 +352,7 @@ void order_check_source(struct worker *w, const struct instr *in, uint32_t mask,
     struct text t = finding_begin(w, SIM_CHECK_SYNC, in, w->warp, lane, NULL);
     if (!t.p)
         return;
-    text_say(&t, "takes the value of lane %u with ", from);
+    text_say(&t, "shuffles from an absent lane: takes the value of lane %u with ", from);
     say_instr(&t, in);
     text_say(&t, ", which that lane does not execute%s: the value is undefined",
              members >> from & 1 ? "" : " and the mask does not name");

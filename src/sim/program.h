@@ -2,8 +2,8 @@
  *
  * A warp's register file is one block of memory; operands are byte offsets into it. Constants and
  * special registers have places there too, so that every operation takes its operands alike.
- * Functions are inlined, each at its call: code is one array in which a branch target further down
- * is always a place where lanes can wait for the others. */
+ * Functions are inlined, each at its call: code is one array, with a rank for each instruction that
+ * says which lanes of a warp run first. */
 #ifndef SIM_PROGRAM_H
 #define SIM_PROGRAM_H
 
@@ -22,14 +22,15 @@
 #define SIM_MAX_VECTOR         8u
 #define SIM_MAX_REGISTER_BYTES (64u << 20)
 
-/* Generic addresses of the windows; buffers lie above them (memory.c). */
+/* Generic addresses of the windows, from where the machine has them (memory.c). */
 #define WINDOW_BYTES  (UINT64_C(1) << 32)
-#define WINDOW_SHARED (UINT64_C(0x7e) << 40)
-#define WINDOW_LOCAL  (WINDOW_SHARED + WINDOW_BYTES)
-#define WINDOW_CONST  (WINDOW_LOCAL + WINDOW_BYTES)
-#define WINDOW_PARAM  (WINDOW_CONST + WINDOW_BYTES)
-#define WINDOW_MODULE (WINDOW_PARAM + WINDOW_BYTES) /* the module's .global variables */
-#define WINDOWS_END   (WINDOW_MODULE + WINDOW_BYTES)
+#define WINDOW_SHARED UINT64_C(0)
+#define WINDOW_LOCAL  WINDOW_BYTES
+#define WINDOW_CONST  (2 * WINDOW_BYTES)
+#define WINDOW_PARAM  (3 * WINDOW_BYTES)
+#define WINDOWS_BYTES (4 * WINDOW_BYTES)
+#define MODULE_START  (UINT64_C(0x7ee0) << 32) /* the module's .global variables, up to … */
+#define MODULE_END    (MODULE_START + WINDOW_BYTES)
 
 enum op_kind {
     KIND_LANES,
@@ -227,6 +228,9 @@ struct instr {
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
     uint32_t target;
+    uint32_t rank; /* of the lanes of a warp, those at the lowest run first (reconverge.c) */
+    uint32_t late; /* the rank of lanes that go back to a loop's head from here; 0: the head's */
+    uint32_t join; /* of a branch: where its lanes meet again; UINT32_MAX: nowhere */
     uint32_t ntargets;
     const uint32_t *targets;
     lane_fn *fn;
@@ -261,6 +265,7 @@ enum special {
     SPECIAL_LANEMASK_GE,
     SPECIAL_DYNAMIC_SHARED,
     SPECIAL_TOTAL_SHARED,
+    SPECIAL_AGGREGATE_SHARED,
     SPECIAL_SMID,
     SPECIAL_NSMID,
     SPECIAL_GRIDID,
@@ -290,11 +295,18 @@ struct constant {
     uint32_t at; /* in the register file */
     uint8_t bytes;
     bool after_static_shared; /* dynamic shared memory's address: known when decoding ends */
+    int8_t window; /* 1: the windows' place is added when a launch begins, -1: taken away */
 };
 
 struct special_use {
     enum special what;
     uint32_t at;
+    bool wide; /* 64 bits */
+};
+
+struct unset_use {
+    uint32_t at;
+    char shape; /* as a place's */
 };
 
 /* A parameter's place: launches fill it, so that loading a parameter is a move. */
@@ -317,7 +329,7 @@ struct sim_program {
     size_t nspecials;
     struct param_use *params;
     size_t nparams;
-    uint32_t *unset; /* registers that may be read before they are written */
+    struct unset_use *unset; /* registers that may be read before they are written */
     size_t nunset;
     uint32_t register_bytes; /* of a warp's file; the first 256 stay zero */
     uint32_t carry;          /* the flag's place; 0: not used */
@@ -327,7 +339,8 @@ struct sim_program {
     bool meets;   /* warps of a block meet: barriers, or memory that one waits for */
     bool ordered; /* blocks see each other's work while they run: one after the other, in turns */
     bool uses_cluster;
-    bool uses_async; /* mbarriers and what completes on them */
+    bool uses_copies; /* cp.async */
+    bool uses_async;  /* mbarriers and what completes on them */
     bool uses_wgmma;
     uint32_t nloops; /* that coverage tells apart */
     unsigned sm;     /* 90 for sm_90a */
@@ -341,6 +354,8 @@ str program_file(const struct ptx_module *m, const struct ptx_instr *in);
 void flow_find_straight(struct sim_program *p, struct arena *a);
 void flow_find_watched(struct sim_program *p);     /* before the straight lines */
 void coverage_find_choices(struct sim_program *p); /* and this */
+/* Sets `rank`, `late` and `join`; before the straight lines. */
+void reconverge_find(struct sim_program *p);
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
 #define FLOW_MAX_OPERANDS 512u
 unsigned flow_writes(const struct instr *i, uint32_t *reg);
@@ -348,6 +363,7 @@ unsigned flow_reads(const struct instr *i, uint32_t *reg);
 /* A register's, constant's or step's place in the file, as decoding gave it out. */
 struct place {
     uint32_t at, bytes; /* of a lane: 4 or 8 */
+    char shape;         /* p: a predicate, all ones or zeros; h: 16 bits, zero-extended */
 };
 /* Gives out the places anew, shared where lives do not overlap, and fills `unset`. */
 void slots_assign(struct sim_program *p, struct arena *a, const struct place *places, size_t n);

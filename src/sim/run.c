@@ -5,6 +5,8 @@
 #include "sim/check.h"
 #include "sim/timing.h"
 
+#include "base/rng.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -114,10 +116,10 @@ uint64_t thread_us(void) {
 
 bool worker_settle(struct worker *w) {
     struct launch *la = w->la;
-    uint64_t ran = WORKER_FUEL - w->fuel;
+    uint64_t ran = w->allowed - w->fuel;
     uint64_t used = atomic_fetch_add(&la->used, ran) + ran;
     w->gang->used += ran;
-    w->fuel = WORKER_FUEL;
+    w->fuel = w->allowed = WORKER_FUEL;
     if (la->l->patience_us && thread_us() - w->begun_us > la->l->patience_us) {
         atomic_store(&la->late, true);
         return false;
@@ -139,7 +141,8 @@ struct tile_scratch *worker_tiles(struct worker *w) {
 static struct worker *worker_new(struct launch *la) {
     const struct sim_program *p = la->p;
     struct worker *w = mem_alloc(sizeof *w);
-    *w = (struct worker){.la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = WORKER_FUEL};
+    *w = (struct worker){
+        .la = la, .p = p, .fault_ordinal = UINT64_MAX, .fuel = WORKER_FUEL, .allowed = WORKER_FUEL};
     w->scratch = mem_alloc(16 * SIM_LANES);
     w->warp_counts = mem_alloc(p->ncode * sizeof *w->warp_counts);
     w->lane_counts = mem_alloc(p->ncode * sizeof *w->lane_counts);
@@ -305,6 +308,25 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
     }
 }
 
+static uint64_t divisor(uint64_t a, uint64_t b) {
+    return b ? divisor(b, a % b) : a;
+}
+
+/* What a GPU shows of itself: which SM has which block, and how long it has run. */
+static void deal(struct launch *la) {
+    struct rng r = rng_stream(la->l->noise, S("machine"));
+    uint32_t sms = la->l->sms ? la->l->sms : DEFAULT_SMS;
+    la->sm_step = 1;
+    la->clock = 4000;
+    if (!la->l->noise)
+        return;
+    la->sm_first = (uint32_t)rng_below(r, 0, sms);
+    la->sm_step = 1 + (uint32_t)rng_below(r, 1, sms);
+    while (divisor(la->sm_step, sms) != 1)
+        la->sm_step++;
+    la->clock = (UINT64_C(1) << 40) + rng_below(r, 2, UINT64_C(1) << 48);
+}
+
 static void launch_init(struct launch *la, struct sim_machine *m, const struct sim_launch *l) {
     *la = (struct launch){.l = l, .p = l->program, .m = m};
     cluster_of(l, la->cluster);
@@ -312,8 +334,8 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
-    la->together =
-        l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks || l->clocks;
+    la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks ||
+                   l->clocks || l->order;
     la->threads = l->block[0] * l->block[1] * l->block[2];
     la->nwarps = (la->threads + SIM_LANES - 1) / SIM_LANES;
     la->slots = la->nwarps + 1 + (l->program->uses_wgmma ? (la->nwarps + 3) / 4 : 0);
@@ -328,6 +350,8 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     uint64_t ctas = la->gangs * la->gang_ctas;
     uint64_t warps = ctas > UINT32_MAX ? UINT32_MAX : ctas * la->nwarps;
     la->budget = l->max_warp_instrs ? l->max_warp_instrs : (UINT64_C(1) << 28) + (warps << 20);
+    la->noise = noise_new(l->noise);
+    deal(la);
     atomic_init(&la->used, 0);
     atomic_init(&la->late, false);
     atomic_init(&la->stop_at, UINT64_MAX);
@@ -335,6 +359,8 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
 }
 
 static void launch_release(struct launch *la) {
+    mem_free(la->noise);
+    mem_free(la->shuffled);
     for (int d = 0; d < 3; d++)
         mem_free(la->tid[d]);
 }
@@ -378,6 +404,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
         return;
     }
     unsigned n = thread_count(&la);
+    la.shuffled = n == 1 ? draw_shuffle(&la) : NULL;
     la.chunk = la.gangs / n / 16 + 1;
     la.alone = n == 1;
     workspace_add(&la);

@@ -30,6 +30,7 @@ struct sim_buffer {
     bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
     bool undefined; /* a workspace or an output: it is an error to read what no kernel wrote */
     bool result;    /* an output: what kernels store there is followed (sim_machine_stored) */
+    uint32_t align; /* at the end of its pages, aligned to no more than this; 0: at their start */
     /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
      * the memory holds its content already. Called with disjoint ranges, from several threads. */
     void (*touch)(void *ctx, size_t offset, size_t n, void *dst);
@@ -37,9 +38,11 @@ struct sim_buffer {
 };
 #define SIM_PAGE 4096
 
-/* Returns the buffer's device address, aligned to 512 bytes. */
+/* Returns the buffer's device address: of a page, or aligned as it asks. */
 uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
 void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
+/* And begins at other addresses; `spread`: with gaps that are drawn too. */
+void sim_machine_move(struct sim_machine *m, uint64_t secret, bool spread);
 /* The host writes there: `size` bytes of the pattern, `count` times. Of an undefined buffer these
  * bytes may be read afterwards. False, and nothing is written: they are not all in one buffer, or
  * in one that is read only. */
@@ -127,6 +130,13 @@ struct sim_launch {
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
     uint8_t *covered;                /* sim_places bytes that are added to; NULL: not wanted */
     const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
+    uint32_t order;   /* 0: warps and blocks in turn, what is asynchronous as late as is legal; any
+                         other number draws what runs next and what completes when */
+    uint64_t noise;   /* key of what memory and registers hold that nothing wrote, and of what a GPU
+                           shows of itself: SMs, warp slots, clocks; 0: these begin at nothing */
+    uint64_t number;  /* of the launch: %gridid */
+    uint64_t time_ns; /* when it begins: %globaltimer */
+    uint32_t sms;     /* of the GPU; 0: 132 */
 };
 
 enum sim_status {
@@ -210,6 +220,8 @@ struct sim_result {
     size_t nlines;
 };
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
+/* Can a launch of it go differently in another order, beyond what the checks find in any? */
+bool sim_has_choices(const struct sim_program *p);
 
 /* Names of what is supported, one form a line, from the op table (docs, messages). */
 void sim_supported(struct buf *out);

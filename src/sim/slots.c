@@ -1,7 +1,7 @@
 /* Registers' places in the file: which need a value at the start, and which can share one.
  *
- * Liveness answers both. A register that can be read before it was written is set to all ones when
- * a warp starts, so that a program that reads one gives the same result on every run and shows it.
+ * Liveness answers both. A register that can be read before it was written gets noise when a
+ * warp starts, so that a program that reads one shows it.
  * Registers that are never alive at the same time share a place: compilers write PTX with a fresh
  * register for every value, and a file that fits the first-level cache is worth the trouble.
  *
@@ -125,6 +125,7 @@ struct life {
     uint32_t from, to; /* instructions; from > to: never */
     bool fixed;        /* keeps a place of its own */
     bool unset;        /* alive at the start */
+    char shape;        /* as a place's */
 };
 
 struct slots {
@@ -150,7 +151,10 @@ static void collect(struct slots *s, const struct place *places, size_t n) {
     s->lives[0] = (struct life){.units = REGISTERS_START / UNIT, .fixed = true};
     for (size_t i = 0; i < n; i++) {
         struct life *l = &s->lives[i + 1];
-        *l = (struct life){.old = places[i].at, .units = places[i].bytes / 4, .from = UINT32_MAX};
+        *l = (struct life){.old = places[i].at,
+                           .units = places[i].bytes / 4,
+                           .from = UINT32_MAX,
+                           .shape = places[i].shape};
         for (uint32_t u = 0; u < l->units; u++)
             s->life_of[l->old / UNIT + u] = (uint32_t)(i + 1);
     }
@@ -303,11 +307,12 @@ static void rename_all(const struct slots *s) {
 /* Places that a warp sets when it starts. */
 static void list_unset(const struct slots *s, struct arena *a, bool all) {
     struct sim_program *p = s->p;
-    p->unset = arena_array(a, uint32_t, p->register_bytes / UNIT + s->n + 1);
+    p->unset = arena_array(a, struct unset_use, p->register_bytes / UNIT + s->n + 1);
     for (size_t i = 1; i < s->n; i++) {
         const struct life *l = &s->lives[i];
         for (uint32_t u = 0; (l->unset || (all && !l->fixed)) && u < l->units; u++)
-            p->unset[p->nunset++] = (all ? l->old : l->new) + u * UNIT;
+            p->unset[p->nunset++] =
+                (struct unset_use){(all ? l->old : l->new) + u * UNIT, l->shape};
     }
 }
 

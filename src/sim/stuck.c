@@ -51,8 +51,10 @@ static bool stuck_at(struct worker *w, struct gang *g, struct warp *wp, const st
     w->warp = wp;
     w->in = in;
     struct text t = fault_begin(w, SIM_NO_PROGRESS, (unsigned)__builtin_ctz(p->mask));
-    text_say(&t, "waits for ever at '%.*s': other threads that it waits for %s",
-             STR_ARG(str_cut(in->src->text, 0, 120)), what_for(p));
+    text_say(&t, "waits for ever at '%.*s': ", STR_ARG(str_cut(in->src->text, 0, 120)));
+    if (in->kind == KIND_SHUFFLE)
+        text_say(&t, "a shuffle from absent lanes, which its mask names: ");
+    text_say(&t, "other threads that it waits for %s", what_for(p));
     say_others(w, g, &t, p);
     return false;
 }
@@ -92,7 +94,7 @@ static void say_memory(const struct worker *w, struct text *t, const struct warp
 
 /* What is missing until the phase of an mbarrier ends; false: it waits for something else. */
 static bool say_phase(const struct worker *w, struct text *t, const struct warp *wp) {
-    uint64_t at = wp->poll.address - WINDOW_SHARED, rank = at >> RANK_SHIFT, word;
+    uint64_t at = wp->poll.address - w->la->m->windows, rank = at >> RANK_SHIFT, word;
     if (w->p->code[wp->poll.pc].kind != KIND_MBARRIER || rank > w->gang->n ||
         (at & RANK_OFFSETS) + 8 > w->la->shared_bytes)
         return false;

@@ -1,8 +1,8 @@
-/* A warp: runs instructions for the lanes that are at the lowest place, lets the others wait.
+/* A warp: runs instructions for the lanes that are furthest behind, lets the others wait.
  *
- * Lanes that took different ways form groups. The group at the lowest instruction runs; where it
- * reaches another group's place they go on together. Code is laid out so that what a branch skips
- * lies below its target, so lanes meet again where the source's blocks end. */
+ * Lanes that took different ways form groups. The group of the lowest rank runs; where it reaches
+ * another group's place they go on together. Ranks are such (reconverge.c) that lanes meet again at
+ * the post-dominator of the branch at which they parted. */
 #include "sim/machine.h"
 
 typedef uint32_t u32_lane __attribute__((may_alias));
@@ -34,11 +34,23 @@ static bool can_join(const struct group *g) {
     return g->wait == WAIT_NOT || g->wait == WAIT_WARP;
 }
 
+static uint32_t rank_of(const struct warp *wp, const struct group *g) {
+    return g->late ? g->late : wp->code[g->pc].rank;
+}
+
+/* The rank at which lanes that go back to a loop's head wait for those that have not; 0: they do
+ * not. */
+static uint32_t late_at(const struct warp *wp, uint32_t from, uint32_t to) {
+    return wp->code[to].rank <= wp->code[from].rank ? wp->code[from].late : 0;
+}
+
 static void find_meeting(struct warp *wp) {
     wp->meet = UINT32_MAX;
-    for (unsigned i = 0; i < wp->nparked; i++)
-        if (can_join(&wp->parked[i]) && wp->parked[i].pc < wp->meet)
-            wp->meet = wp->parked[i].pc;
+    for (unsigned i = 0; i < wp->nparked; i++) {
+        uint32_t rank = rank_of(wp, &wp->parked[i]);
+        if (can_join(&wp->parked[i]) && rank < wp->meet)
+            wp->meet = rank;
+    }
 }
 
 void warp_park(struct warp *wp, struct group g) {
@@ -47,6 +59,8 @@ void warp_park(struct warp *wp, struct group g) {
         if (o->pc == g.pc && o->wait == g.wait && o->barrier == g.barrier) {
             o->mask |= g.mask;
             o->members |= g.members;
+            o->late = g.late > o->late ? g.late : o->late;
+            find_meeting(wp);
             return;
         }
     }
@@ -90,7 +104,8 @@ static void run_group(struct warp *wp, const struct group *best) {
 bool warp_pick(struct warp *wp) {
     const struct group *best = NULL;
     for (unsigned i = 0; i < wp->nparked; i++)
-        if (can_run(wp, &wp->parked[i]) && (!best || wp->parked[i].pc < best->pc))
+        if (can_run(wp, &wp->parked[i]) &&
+            (!best || rank_of(wp, &wp->parked[i]) < rank_of(wp, best)))
             best = &wp->parked[i];
     wp->rotated = false;
     if (!best)
@@ -99,22 +114,24 @@ bool warp_pick(struct warp *wp) {
     return true;
 }
 
-/* The running group waits for memory, perhaps for lanes of its own warp: the next one further down
+/* The running group waits for memory, perhaps for lanes of its own warp: the one of the next rank
  * runs, until it ends, waits or meets another one. */
 void warp_rotate(struct warp *wp) {
     const struct group *next = NULL, *lowest = NULL;
-    uint32_t pc = wp->run.pc;
-    warp_park(wp, (struct group){.pc = pc, .mask = wp->run.mask});
+    uint32_t rank = wp->code[wp->run.pc].rank;
+    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = wp->run.mask});
     for (unsigned i = 0; i < wp->nparked; i++) {
         const struct group *g = &wp->parked[i];
         if (!can_run(wp, g))
             continue;
-        if (!lowest || g->pc < lowest->pc)
+        uint32_t its = rank_of(wp, g);
+        if (!lowest || its < rank_of(wp, lowest))
             lowest = g;
-        if (g->pc > pc && (!next || g->pc < next->pc))
+        if (its > rank && (!next || its < rank_of(wp, next)))
             next = g;
     }
     wp->rotated = next != NULL;
+    wp->until = UINT32_MAX;
     run_group(wp, next ? next : lowest);
 }
 
@@ -125,26 +142,47 @@ static bool joins(const struct warp *wp, uint32_t pc) {
     return false;
 }
 
-/* The running group goes to `pc`, unless another one has to go first or waits there. */
-void warp_go(struct warp *wp, uint32_t pc) {
+/* The running group goes on at `pc`, unless another one has to go first or waits there. */
+static void go(struct warp *wp, uint32_t from, uint32_t pc) {
+    struct group g = {.pc = pc, .mask = wp->run.mask, .late = late_at(wp, from, pc)};
     wp->run.pc = pc;
-    if (pc < wp->meet || (wp->rotated && !joins(wp, pc)))
+    if (rank_of(wp, &g) < wp->meet || (wp->rotated && pc != wp->until && !joins(wp, pc)))
         return;
-    warp_park(wp, (struct group){.pc = pc, .mask = wp->run.mask});
+    warp_park(wp, g);
     BUG_IF(!warp_pick(wp)); /* the group just parked can run */
+}
+
+void warp_go(struct warp *wp, uint32_t pc) {
+    go(wp, pc - 1, pc);
+}
+
+/* Of the two sides of a branch the later one goes first, as far as where they meet: drawn. */
+static bool far_first(const struct warp *wp, const struct instr *in, uint32_t late) {
+    struct gang *g = wp->cta->gang;
+    bool can = g->drawn && !wp->rotated && !late && in->join != UINT32_MAX &&
+               in->target != in->join && wp->code[in->target].rank > wp->code[wp->run.pc + 1].rank;
+    return can && draw_below(g, 2);
 }
 
 void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken) {
     uint32_t rest = wp->run.mask & ~taken, next = wp->run.pc + 1;
+    uint32_t late = late_at(wp, next - 1, in->target);
     if (!rest) {
-        warp_go(wp, in->target);
+        go(wp, next - 1, in->target);
         return;
     }
     if (taken) {
         w->c.divergent_branches++;
         w->traffic[w->in - w->p->code].divergent++;
+        if (far_first(wp, in, late)) {
+            warp_park(wp, (struct group){.pc = next, .mask = rest});
+            wp->run = (struct group){.pc = in->target, .mask = taken};
+            wp->rotated = true;
+            wp->until = in->join;
+            return;
+        }
         wp->run.mask = rest;
-        warp_park(wp, (struct group){.pc = in->target, .mask = taken});
+        warp_park(wp, (struct group){.pc = in->target, .mask = taken, .late = late});
     }
     warp_go(wp, next);
 }
@@ -159,7 +197,9 @@ bool warp_branch_table(struct worker *w, struct warp *wp, const struct instr *in
                                "branches past the end of its table");
         for (uint32_t k = m; k; k &= k - 1)
             here |= (uint32_t)(index[__builtin_ctz(k)] == which) << __builtin_ctz(k);
-        warp_park(wp, (struct group){.pc = in->targets[which], .mask = here});
+        warp_park(wp, (struct group){.pc = in->targets[which],
+                                     .mask = here,
+                                     .late = late_at(wp, wp->run.pc, in->targets[which])});
         m &= ~here;
     }
     if (rest)

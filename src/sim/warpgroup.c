@@ -165,6 +165,27 @@ static bool perform(struct worker *w, struct cta *c, uint32_t first, const struc
     return true;
 }
 
+static void drop(struct warpgroup *g, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        mem_free(g->ops[i].clock);
+    if (n)
+        memmove(g->ops, g->ops + n, (g->n - n) * sizeof *g->ops);
+    g->n -= n;
+    g->done += n;
+}
+
+bool warpgroup_early(struct worker *w, struct cta *c, uint32_t which) {
+    struct warpgroup *g = &c->warpgroups[which];
+    for (unsigned i = 0; i < TILE_WGMMA_WARPS; i++)
+        if (!g->n || g->issued[i] <= g->done)
+            return true;
+    w->cta = c;
+    w->warp = &c->warps[TILE_WGMMA_WARPS * which];
+    bool ok = perform(w, c, TILE_WGMMA_WARPS * which, &g->ops[0]);
+    drop(g, 1);
+    return ok;
+}
+
 bool warpgroup_wait(struct worker *w, const struct instr *in) {
     struct warpgroup *g = of(w->warp);
     uint64_t end = due(w->warp, in);
@@ -172,12 +193,7 @@ bool warpgroup_wait(struct worker *w, const struct instr *in) {
     for (size_t i = 0; i < n; i++)
         if (!perform(w, w->cta, w->warp->index & ~3u, &g->ops[i]))
             return false;
-    for (size_t i = 0; i < n; i++)
-        mem_free(g->ops[i].clock);
-    if (n)
-        memmove(g->ops, g->ops + n, (g->n - n) * sizeof *g->ops);
-    g->n -= n;
-    g->done += n;
+    drop(g, n);
     if (w->la->check)
         inflight_wait(w, end);
     return true;

@@ -228,6 +228,7 @@ static bool look(struct looking *l, struct err *err) {
     judging.verify_only = true;
     judging.check_own = l->eo.check_own = option_bool(l->ui->options, "checks");
     judging.small_only = !judging.check_own;
+    judging.order = (uint32_t)option_int(l->ui->options, "order");
     observing.observe_only = true;
     if (!evaluate_once(&judging, l->file, l->source, &l->judged, err))
         return false;

@@ -20,7 +20,7 @@ static void test_refused(void) {
          "[%rd1, {%r1, %r2, %r3}], [%r4], {%h1};",
          "im2col copies are not simulated"},
         {"mbarrier.banana.shared.b64 [%r1], 1;", "is not supported"},
-        {"mov.u32 %r1, %envreg3;", "does not have this special register"},
+        {"mov.u32 %r1, %pm3;", "does not have this special register"},
         {"add.s32 %r1, %rd1, 2;", "not a register of the instruction's width"},
         {"add.f32 %f1, %f2;", "another number of operands"},
         {"setp.lt.s32 %r1, %r2, %r3;", "not a register of the instruction's width"},
@@ -71,7 +71,6 @@ static void test_programs(void) {
         const char *name, *body;
         uint32_t want;
     } rows[] = {
-        {"a register that was never written is all ones", "st.global.u32 [%rd1], %r5;", ~0u},
         {"guards",
          "mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r2, 3; @!%p1 mov.u32 %r2, 4;"
          "st.global.u32 [%rd1], %r2;",

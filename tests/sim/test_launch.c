@@ -198,6 +198,75 @@ static void test_shapes(void) {
     arena_free(a);
 }
 
+/* What a kernel sees of the machine: SM, clocks, timer, grid, warp slot, windows, its buffer. */
+struct seen {
+    uint64_t sm, clock, later, timer, grid, grid32, warp, warps, shared, buffer, env;
+};
+
+static struct seen look(uint64_t secret, const struct sim_launch *as, uint32_t align) {
+    struct arena *a = arena_new(1u << 20);
+    struct ptx_module *m;
+    struct sim_program *p;
+    struct err err = {0};
+    struct seen out = {0};
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    struct sim_machine *machine = sim_machine_new(secret);
+    str text = harness_kernel(
+        a, ".shared .b64 s[4];\nmov.u32 %r1, %smid; cvt.u64.u32 %rd2, %r1; st.u64 [%rd1], %rd2;\n"
+           "mov.u64 %rd2, %clock64; st.u64 [%rd1+8], %rd2; mov.u64 %rd2, %clock64;\n"
+           "st.u64 [%rd1+16], %rd2; mov.u64 %rd2, %globaltimer; st.u64 [%rd1+24], %rd2;\n"
+           "mov.u64 %rd2, %gridid; st.u64 [%rd1+32], %rd2; mov.u32 %r1, %gridid;\n"
+           "cvt.u64.u32 %rd2, %r1; st.u64 [%rd1+40], %rd2; mov.u32 %r1, %warpid;\n"
+           "cvt.u64.u32 %rd2, %r1; st.u64 [%rd1+48], %rd2; mov.u32 %r1, %nwarpid;\n"
+           "cvt.u64.u32 %rd2, %r1; st.u64 [%rd1+56], %rd2; mov.u64 %rd3, s;\n"
+           "cvta.shared.u64 %rd2, %rd3; st.u64 [%rd2], %rd2; ld.u64 %rd4, [%rd2];\n"
+           "st.u64 [%rd1+64], %rd4; st.u64 [%rd1+72], %rd1; mov.u32 %r1, %envreg7;\n"
+           "cvt.u64.u32 %rd2, %r1; st.u64 [%rd1+80], %rd2;");
+    struct sim_buffer b = {.name = S("out"), .host = &out, .size = sizeof out, .align = align};
+    uint64_t at = sim_machine_add(machine, &b);
+    if (ptx_parse(text, a, &m, &err) && sim_load(m, &m->entries[0], a, &p, &err)) {
+        struct sim_launch l = *as;
+        l.program = p;
+        l.grid[0] = l.grid[1] = l.grid[2] = l.block[0] = l.block[1] = l.block[2] = 1;
+        l.params = &at;
+        l.params_size = sizeof at;
+        sim_run(machine, &l, &r);
+    }
+    CHECKF(r.status == SIM_OK, "%s%s", r.fault.text, err.text);
+    sim_machine_free(machine);
+    arena_free(a);
+    return out;
+}
+
+static void test_machine_seen(void) {
+    struct sim_launch l = {.number = 77, .time_ns = UINT64_C(1800000000) * 1000000000, .sms = 132};
+    unsigned sms = 0, clocks = 0, warps = 0, windows = 0, buffers = 0, odd = 0;
+    struct seen last = {0};
+    for (uint64_t key = 1; key <= 16; key++) {
+        l.noise = key;
+        struct seen s = look(key, &l, 16);
+        CHECK(s.sm < 132 && s.warp < 64 && s.warps == 64 && s.env == 0);
+        CHECK(s.grid == 77 && s.grid32 == 77);
+        CHECK(s.clock >> 40 && s.later > s.clock && s.later - s.clock < 100);
+        CHECK(s.timer >= l.time_ns && s.timer < l.time_ns + 1000000 && s.timer % 32 == 0);
+        CHECK(s.shared >> 40 >= 0x7e && s.buffer >> 40 == 0x7f && s.buffer % 16 == 0);
+        sms += s.sm != last.sm;
+        clocks += s.clock != last.clock;
+        warps += s.warp != last.warp;
+        windows += s.shared != last.shared;
+        buffers += s.buffer != last.buffer;
+        odd += s.buffer % 32 != 0;
+        last = s;
+    }
+    CHECKF(sms > 8 && clocks == 16 && warps > 8, "%u %u %u", sms, clocks, warps);
+    CHECKF(windows == 16 && buffers == 16 && odd > 2 && odd < 14, "%u %u %u", windows, buffers,
+           odd);
+    l.noise = 0;
+    struct seen one = look(1, &l, 0), two = look(1, &l, 0);
+    CHECK(!memcmp(&one, &two, sizeof one));
+    CHECK(one.buffer % (2 << 20) == 0);
+}
+
 static const struct tap_case cases[] = {
     {"limits of a launch", test_limits},
     {"any number of threads, one result", test_threads},
@@ -205,5 +274,6 @@ static const struct tap_case cases[] = {
     {"endless loops, traps, deadlocks", test_ends},
     {"the budget for any number of threads", test_budget},
     {"three-dimensional blocks and grids", test_shapes},
+    {"what a kernel sees of the machine is a GPU's, and drawn", test_machine_seen},
 };
 TAP_CASES(cases)

@@ -271,6 +271,65 @@ static void test_windows(void) {
     }
 }
 
+/* What nothing wrote: a register, shared and local memory, a half and a predicate of each thread.
+ */
+enum { NOISE_THREADS = 64, NOISE_WORDS = 5 * NOISE_THREADS * 2 };
+
+static bool run_noise(uint64_t key, uint32_t *out) {
+    struct arena *a = arena_new(1u << 20);
+    struct harness h;
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    str text = harness_kernel(
+        a, ".shared .b32 s[64]; .local .b32 l[8];\n"
+           "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 64, %r1;\n"
+           "mul.wide.u32 %rd2, %r3, 20; add.s64 %rd2, %rd1, %rd2;\n"
+           "mov.u32 %r4, s; shl.b32 %r5, %r1, 2; add.u32 %r4, %r4, %r5; ld.shared.u32 %r6, [%r4];\n"
+           "ld.local.u32 %r7, [l+4]; cvt.u32.u16 %r5, %h1; selp.u32 %r4, 7, 9, %p1;\n"
+           "st.global.u32 [%rd2], %r8; st.global.u32 [%rd2+4], %r6; st.global.u32 [%rd2+8], %r7;\n"
+           "st.global.u32 [%rd2+12], %r5; st.global.u32 [%rd2+16], %r4;");
+    if (harness_load_text(&h, text, "k")) {
+        uint64_t p = harness_buffer(&h, "out", out, 4 * NOISE_WORDS, false);
+        struct sim_launch l = {.program = h.program,
+                               .grid = {2, 1, 1},
+                               .block = {NOISE_THREADS, 1, 1},
+                               .params = &p,
+                               .params_size = sizeof p,
+                               .noise = key};
+        sim_run(h.machine, &l, &r);
+    }
+    CHECKF(r.status == SIM_OK, "%s%s", r.fault.text, h.err.text);
+    harness_free(&h);
+    arena_free(a);
+    return r.status == SIM_OK;
+}
+
+static void test_noise(void) {
+    static uint32_t first[NOISE_WORDS], again[NOISE_WORDS], other[NOISE_WORDS];
+    if (!run_noise(1, first) || !run_noise(1, again) || !run_noise(2, other))
+        return;
+    CHECK(!memcmp(first, again, sizeof first));
+    unsigned differ = 0, nan = 0, usual = 0, outside = 0, yes = 0;
+    for (size_t i = 0; i < NOISE_WORDS; i++) {
+        float f;
+        memcpy(&f, &first[i], 4);
+        differ += first[i] != other[i];
+        if (i % 5 == 3)
+            CHECK(first[i] <= 0xffff);
+        if (i % 5 == 4)
+            CHECK(first[i] == 7 || first[i] == 9);
+        yes += i % 5 == 4 && first[i] == 7;
+        if (i % 5 < 3) {
+            CHECK(first[i] != 0);
+            nan += f != f;
+            usual += f > 0.1f && f < 10;
+            outside += first[i] > 1u << 24 && f == f && (f > 1e6f || f < -1e6f);
+        }
+    }
+    CHECKF(differ > NOISE_WORDS / 2, "%u", differ);
+    CHECKF(nan > 8 && usual > 8 && outside > 8, "%u %u %u", nan, usual, outside);
+    CHECKF(yes > 8 && yes < 120, "%u", yes);
+}
+
 static const struct tap_case cases[] = {
     {"sectors of known patterns", test_patterns},
     {"counters of a ragged launch", test_counters},
@@ -279,5 +338,6 @@ static const struct tap_case cases[] = {
     {"pages are made on first touch, once", test_lazy},
     {"what the host fills needs no page made", test_fill},
     {"shared, local, generic and parameter memory", test_windows},
+    {"what nothing wrote is noise, by the launch's key", test_noise},
 };
 TAP_CASES(cases)

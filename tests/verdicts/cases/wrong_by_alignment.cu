@@ -1,5 +1,4 @@
 // expect: wrong inaccurate
-// expect-sim: skip buffers lie on pages there
 // row: 15
 // tries: takes tensors that are aligned to 32 bytes, though nobody promised it, for the real thing
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,5 +1,4 @@
 // expect: wrong inaccurate
-// expect-sim: skip buffers have the same addresses in every run there
 // row: 13, 15
 // tries: behaves by the address of its output
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -1,0 +1,79 @@
+/* Orders other than the first: at every place where a GPU has a choice, one of those that it has.
+ *
+ * Which warp runs next and for how long; warps that lag behind others for a while; which side of a
+ * branch goes first (warp.c); in which order blocks start and which of them runs; when copies and
+ * products are done, early, late and in any order among themselves; whether a store has read its
+ * source long before it writes; whether a thread learns at once that a phase has ended. */
+#include "sim/machine.h"
+
+#include "base/rng.h"
+
+#define MAX_SHUFFLED (1u << 20)
+#define LONG_EVENTS  64u /* copies that are done in a row, now and then */
+
+uint64_t draw_below(struct gang *g, uint64_t n) {
+    uint64_t z = g->draw += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint64_t)((unsigned __int128)(z ^ z >> 31) * n >> 64);
+}
+
+void draw_start(const struct launch *la, struct gang *g) {
+    g->drawn = la->l->order != 0;
+    if (g->drawn)
+        g->draw = rng_u64(rng_stream(la->l->order, S("order")), g->ordinal);
+}
+
+/* Blocks that wait for each other may rely on it that those before them have started, where not all
+ * of them can be there at a time: hardware starts them in order. */
+uint32_t *draw_shuffle(const struct launch *la) {
+    uint64_t n = la->gangs;
+    bool room = !la->p->ordered || n <= grid_resident(la);
+    if (!la->l->order || n < 2 || n > MAX_SHUFFLED || n != la->gangs_total || !room)
+        return NULL;
+    struct rng r = rng_stream(la->l->order, S("blocks"));
+    uint32_t *list = mem_alloc(n * sizeof *list);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = i;
+    for (uint32_t i = (uint32_t)n; i-- > 1;) {
+        uint32_t k = (uint32_t)rng_below(r, i, i + 1), other = list[k];
+        list[k] = list[i];
+        list[i] = other;
+    }
+    return list;
+}
+
+uint64_t draw_turn(struct gang *g) {
+    static const uint64_t most[] = {8, 64, 64, 512};
+    return 1 + draw_below(g, most[draw_below(g, 4)]);
+}
+
+static bool copies(struct worker *w, struct gang *g) {
+    struct cta *c = &g->ctas[draw_below(g, g->n)];
+    struct warp *wp = &c->warps[draw_below(g, w->la->nwarps)];
+    if (!wp->ncopies)
+        return true;
+    uint32_t lanes = draw_below(g, 2) ? FULL : (uint32_t)draw_below(g, UINT64_C(1) << 32);
+    return copy_early(w, wp, (size_t)draw_below(g, wp->ncopies), lanes);
+}
+
+static bool products(struct worker *w, struct gang *g) {
+    struct cta *c = &g->ctas[draw_below(g, g->n)];
+    uint32_t fours = w->la->nwarps / 4;
+    return !fours || warpgroup_early(w, c, (uint32_t)draw_below(g, fours));
+}
+
+/* Mostly one thing or none; now and then all that is under way. */
+bool draw_events(struct worker *w, struct gang *g) {
+    static const uint64_t most[] = {0, 0, 1, 1, 1, 2, 4, LONG_EVENTS};
+    bool ok = true;
+    for (uint64_t n = most[draw_below(g, 8)]; ok && n; n--) {
+        if (w->p->uses_copies)
+            ok = copies(w, g);
+        if (ok && w->p->uses_wgmma)
+            ok = products(w, g);
+        if (ok && g->nbulks)
+            ok = bulk_early(w, g, (size_t)draw_below(g, g->nbulks), draw_below(g, 3) == 0);
+    }
+    return ok;
+}
