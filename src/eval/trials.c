@@ -120,16 +120,20 @@ static void watch_small(struct trials *t, size_t first, const struct trials_opti
         t->batches[i].order = o->order ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
 }
 
+static bool sends_other_ways(enum data_kind k) {
+    return k == DATA_SIGNED || k == DATA_SORTED || k == DATA_ONEHOT || k == DATA_NONFINITE;
+}
+
 /* On one of the small shapes the checkers watch a second kind, whose values send a kernel other
  * ways than the stated ones do. */
 static void check_second(struct trials *t, const struct trials_options *o) {
-    static const enum data_kind kinds[] = {DATA_SIGNED, DATA_SORTED, DATA_ONEHOT, DATA_NONFINITE};
     struct rng r = rng_stream(o->secret, S("second kind"));
-    enum data_kind kind = kinds[rng_below(r, 0, sizeof kinds / sizeof *kinds)];
-    size_t shape = t->n ? (size_t)rng_below(r, 1, t->n) : 0;
+    size_t n = 0, chosen = 0;
     for (size_t i = 0; i < t->nbatches; i++)
-        if (t->batches[i].shape == shape && t->batches[i].cases[0].data == kind)
-            t->batches[i].checked = true;
+        if (sends_other_ways(t->batches[i].cases[0].data) && !rng_below(r, i, ++n))
+            chosen = i;
+    if (n)
+        t->batches[chosen].checked = true;
 }
 
 /* Of these, two at a time take turns from small shape to small shape, in a drawn order: all of them
