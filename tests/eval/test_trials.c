@@ -363,7 +363,39 @@ static void nothing_to_run_is_said(void) {
     arena_free(m.a);
 }
 
+/* On the simulator: stated data is watched in order 0 on every small shape, one further kind on one
+ * of them; all kinds but the stated one have an order of their own, by the secret. */
+static void orders_and_checks_are_drawn(void) {
+    unsigned kinds = 0, orders = 0;
+    for (uint64_t secret = 1; secret <= 16; secret++) {
+        struct trials_options o = {.secret = secret};
+        struct made m = make_with(PLAN, 512, &o);
+        size_t second = 0;
+        uint32_t last = 0;
+        for (size_t i = 0; m.ok && i < m.t.nbatches; i++) {
+            const struct trial_batch *b = &m.t.batches[i];
+            bool stated = b->cases[0].data == DATA_STATED, small = b->shape < OWN;
+            CHECK(!stated || b->checked == small);
+            CHECK((b->order != 0) == (small && !stated));
+            second += b->checked && !stated;
+            kinds |= b->checked && !stated ? 1u << b->cases[0].data : 0;
+            orders += b->order && b->order != last;
+            last = b->order;
+        }
+        CHECKF(m.ok && second == 1, "%zu", second);
+        arena_free(m.a);
+    }
+    CHECKF(__builtin_popcount(kinds) > 2, "%#x", kinds);
+    CHECKF(orders > 16 * 40, "%u", orders);
+    struct trials_options one = {.secret = 7, .order = 17};
+    struct made m = make_with(PLAN, 512, &one);
+    for (size_t i = 0; m.ok && i < m.t.nbatches; i++)
+        CHECK(m.t.batches[i].order == 17);
+    arena_free(m.a);
+}
+
 static const struct tap_case cases[] = {
+    {"orders and second kinds under the checkers are drawn", orders_and_checks_are_drawn},
     {"all check shapes and the task's own", all_check_shapes_and_the_own_one},
     {"thorough means more data at the own shape", thorough_means_more_data_at_the_own_shape},
     {"some kinds take turns on small shapes", some_kinds_take_turns},

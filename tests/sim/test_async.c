@@ -109,6 +109,46 @@ static void test_specialised(void) {
         CHECKF(y[i] == (float)(i / 32 * 32 + 31 - i % 32), "%d: %g", i, y[i]);
 }
 
+/* Producers and consumers in orders that are drawn: each goes the same way twice, they differ among
+ * themselves, and their results do not. */
+static void test_orders(void) {
+    enum { ORDERS = 32 };
+    static float first[N];
+    unsigned differ = 0, wrong = 0;
+    uint64_t last = 0;
+    for (uint32_t order = 1; order <= ORDERS; order++) {
+        for (int again = 0; again < 2; again++) {
+            struct harness h;
+            struct sim_result r = {.status = SIM_UNSUPPORTED};
+            memset(y, 0, sizeof y);
+            if (harness_load(&h, "async.ptx", "specialised")) {
+                struct params_xyn p = {harness_buffer(&h, "x", x, sizeof x, true),
+                                       harness_buffer(&h, "y", y, sizeof y, false), N, 0};
+                struct sim_launch l = {.program = h.program,
+                                       .grid = {1, 1, 1},
+                                       .block = {64, 1, 1},
+                                       .params = &p,
+                                       .params_size = PARAMS_XYN,
+                                       .order = order};
+                sim_run(h.machine, &l, &r);
+                CHECK(sim_has_choices(h.program));
+            }
+            harness_free(&h);
+            CHECKF(r.status == SIM_OK, "order %u: %s", order, r.fault.text);
+            for (int i = 0; i < N; i++)
+                wrong += y[i] != (float)(i / 32 * 32 + 31 - i % 32);
+            if (!again)
+                memcpy(first, y, sizeof y);
+            else
+                CHECK(!memcmp(first, y, sizeof y) && r.counters.warp_instrs == last);
+            differ += !again && r.counters.warp_instrs != last;
+            last = r.counters.warp_instrs;
+        }
+    }
+    CHECKF(wrong == 0, "%u wrong", wrong);
+    CHECKF(differ > ORDERS / 4, "%u orders differ from the one before", differ);
+}
+
 /* PTX that breaks a rule of the hardware. */
 static void test_illegal(void) {
     static const struct {
@@ -155,6 +195,7 @@ static const struct tap_case cases[] = {
     {"tiles by tensor maps", test_tiles},
     {"one load for a cluster", test_multicast},
     {"producers and consumers", test_specialised},
+    {"the same in drawn orders", test_orders},
     {"rules of the hardware", test_illegal},
 };
 TAP_CASES(cases)
