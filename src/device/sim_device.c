@@ -40,6 +40,7 @@ struct server {
     struct sim_program **programs; /* by entry; NULL until first launched */
     uint64_t bytes;                /* of the buffers at hand */
     unsigned checks;               /* of enum sim_check */
+    unsigned checks_drawn;         /* the same, of programs that have several orders */
     uint32_t order;                /* of the run, for programs that have several */
     bool repeats;                  /* counts have to: nothing is drawn from the secret */
     struct rng secret;
@@ -185,7 +186,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .sample_ctas = sample,
                                 .cooperative = l->cooperative,
                                 .resident_ctas = resident_ctas(s->gpu, l),
-                                .checks = s->checks,
+                                .checks = sim_has_choices(program) ? s->checks_drawn : s->checks,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
@@ -207,7 +208,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         err_set(&out->why, ERR_NO, "%s", result.fault.text);
         return refuse(out, verdict_of(result.status));
     }
-    if (s->checks && s->findings.n) {
+    if (launch.checks && s->findings.n) {
         err_set(&out->why, ERR_NO, "%s", s->findings.list[0].text);
         out->findings = findings_to_json(&s->findings);
         return refuse(out, finding_verdict(s->findings.list[0].check));
@@ -405,7 +406,7 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
     const json *plans = json_get(f->head, "plans");
     struct bound_plan plan;
-    bool counted = false, checked = false, ok = true;
+    bool counted = false, checked = false, drawn = false, ok = true;
     int64_t order = 0;
     if (!s->task || !s->module || json_len(plans) != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
@@ -416,7 +417,9 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     if (counted)
         out->counters = json_array();
     json_get_bool(f->head, "checked", &checked);
+    json_get_bool(f->head, "checked_drawn", &drawn);
     s->checks = checked ? SIM_CHECK_ALL : 0;
+    s->checks_drawn = checked || drawn ? SIM_CHECK_ALL : 0;
     json_get_i64(f->head, "order", &order);
     s->order = order > 0 && order <= UINT32_MAX ? (uint32_t)order : 0;
     for (size_t i = 0; ok && i < json_len(runs); i++) {
@@ -495,7 +498,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     out->counters = json_array();
     out->lines = lines ? json_array() : NULL;
     s->bytes = 0;
-    s->checks = 0;
+    s->checks = s->checks_drawn = 0;
     s->repeats = true;
     s->order = 0;
     move_memory(s);

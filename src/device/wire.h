@@ -57,7 +57,8 @@ enum wire {
     WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
     WIRE_LOADED = 31, /* device → worker: {verdict, why, at: the module it is about} */
     /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
-     * module]], timed, counted, checked: watched for races and the like} */
+     * module]], timed, counted, checked: watched for races and the like, checked_drawn: … of
+     * programs with several orders, order} */
     WIRE_RUN = 32,
     /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
      * some, times_s, host_s, clocks where timed, leaving: its context is gone and so is it} */

@@ -341,6 +341,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set(head, "runs", json_copy(j->order));
     json_set_bool(head, "counted", flag(batch, "counted"));
     json_set_bool(head, "checked", flag(batch, "checked"));
+    json_set_bool(head, "checked_drawn", flag(batch, "checked_drawn"));
     if (json_get(batch, "order"))
         json_set(head, "order", json_copy(json_get(batch, "order")));
     json_set_bool(head, "timed", flag(batch, "timed"));
