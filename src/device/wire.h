@@ -59,7 +59,8 @@ enum wire {
     WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
     WIRE_LOADED = 31, /* device → worker: {verdict, why, at: the module it is about} */
     /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
-     * module]], timed, counted, checked: watched for races and the like} */
+     * module]], timed, counted, checked: watched for races and the like, checked_drawn: … of
+     * programs with several orders, order} */
     WIRE_RUN = 32,
     /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
      * some, coverage where it is recorded, late: given up for want of patience, times_s, host_s,

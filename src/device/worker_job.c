@@ -393,6 +393,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set_bool(head, "covers", flag(j->frame.head, "covers"));
     if (json_get(batch, "patience_ms"))
         json_set(head, "patience_ms", json_copy(json_get(batch, "patience_ms")));
+    json_set_bool(head, "checked_drawn", flag(batch, "checked_drawn"));
     if (json_get(batch, "order"))
         json_set(head, "order", json_copy(json_get(batch, "order")));
     json_set_bool(head, "timed", flag(batch, "timed"));

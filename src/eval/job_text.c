@@ -70,6 +70,8 @@ static json *batch_json(const struct trial_batch *b) {
         json_set_bool(j, "counted", true);
     if (b->checked)
         json_set_bool(j, "checked", true);
+    if (b->checked_drawn)
+        json_set_bool(j, "checked_drawn", true);
     if (b->order)
         json_set_i64(j, "order", b->order);
     if (b->timed)

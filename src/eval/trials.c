@@ -116,8 +116,10 @@ static void watch_small(struct trials *t, size_t first, const struct trials_opti
     struct rng r = rng_stream(o->secret, S("orders"));
     t->batches[first].checked = true;
     t->batches[first].order = o->order;
-    for (size_t i = first + 1; i < t->nbatches; i++)
+    for (size_t i = first + 1; i < t->nbatches; i++) {
         t->batches[i].order = o->order ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
+        t->batches[i].checked_drawn = i == first + 1;
+    }
 }
 
 static bool sends_other_ways(enum data_kind k) {

@@ -39,9 +39,10 @@ struct trial_batch {
     size_t shape;
     struct trial_case cases[TRIALS_MAX_CASES];
     size_t n;
-    bool counted;   /* on the public seed */
-    bool checked;   /* simulator: watched for races, unwritten memory, barriers */
-    uint32_t order; /* simulator: of what may happen in several; 0: the first one */
+    bool counted;       /* on the public seed */
+    bool checked;       /* simulator: watched for races, unwritten memory, barriers */
+    bool checked_drawn; /* the same, of programs for which the order matters */
+    uint32_t order;     /* simulator: of what may happen in several; 0: the first one */
     bool timed;
     bool patient; /* simulator: given up where it takes long, which says nothing of the kernel */
     bool extra;   /* simulator: run only while outcomes of the task's own shape are not covered */

@@ -377,6 +377,7 @@ static void orders_and_checks_are_drawn(void) {
             bool stated = b->cases[0].data == DATA_STATED, small = b->shape < OWN;
             CHECK(!stated || b->checked == small);
             CHECK((b->order != 0) == (small && !stated));
+            CHECK(b->checked_drawn == (small && b->cases[0].data == DATA_SIGNED));
             second += b->checked && !stated;
             kinds |= b->checked && !stated ? 1u << b->cases[0].data : 0;
             orders += b->order && b->order != last;
