@@ -167,7 +167,7 @@ static size_t add_lines(struct history *h, str text, size_t *first) {
 }
 
 bool history_parse(struct history *h, str file, str text, struct err *err) {
-    size_t first, before = h->n;
+    size_t first = 0, before = h->n;
     if (!add_lines(h, text, &first))
         return true;
     h->n = before;
@@ -199,7 +199,7 @@ void history_load_pool(struct history *h, const char *path, struct err *warning)
         return;
     }
     str whole = str_whole_lines(text), last = str_from(text, whole.n);
-    size_t first, bad = add_lines(h, whole, &first);
+    size_t first = 0, bad = add_lines(h, whole, &first);
     if (last.n)
         add_line(h, last);
     if (bad)
