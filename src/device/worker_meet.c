@@ -1,8 +1,8 @@
 /* Which contents of a timed batch are run in a round, and what first meetings cost.
  *
- * Of each kind of data that has several contents one is held back in the first round, drawn for
- * each job. In the second round it is met for the first time while the others of its kind are met
- * again, under the same conditions. That costs nothing: the rounds are made anyway.
+ * One content, drawn for each job among those whose kind of data has several, is held back in the
+ * first round. In the second round it is met for the first time while the others of its kind are
+ * met again, under the same conditions. That costs next to nothing: the rounds are made anyway.
  *
  * Where first meetings look slower (meetings.h), two further rounds follow, each with contents that
  * nobody has met: seeds that are drawn for that round alone take the place of those that were held
@@ -48,7 +48,7 @@ static str data_of(const struct job *j, size_t at) {
 }
 
 /* The kinds are numbered as they come. */
-static size_t number_kinds(struct job *j) {
+static void number_kinds(struct job *j) {
     struct meet *m = &j->meet;
     size_t kinds = 0;
     for (size_t i = 0; i < count(j); i++) {
@@ -57,20 +57,26 @@ static size_t number_kinds(struct job *j) {
             same++;
         m->kind[i] = same < i ? m->kind[same] : kinds++;
     }
-    return kinds;
 }
 
 static size_t draw(struct worker *w, size_t n) {
     return (size_t)rng_below(rng_stream(w->random, S("meetings")), w->drawn++, n);
 }
 
-static void hold_back(struct worker *w, size_t kind) {
+static bool has_likes(const struct job *j, size_t at) {
+    size_t n = 0;
+    for (size_t i = 0; i < count(j); i++)
+        n += j->meet.kind[i] == j->meet.kind[at];
+    return n > 1;
+}
+
+static void hold_back(struct worker *w) {
     struct job *j = &w->job;
     size_t of[WORKER_MAX_CASES], n = 0;
     for (size_t i = 0; i < count(j); i++)
-        if (j->meet.kind[i] == kind)
+        if (has_likes(j, i))
             of[n++] = i;
-    if (n < 2)
+    if (!n)
         return;
     j->meet.held[of[draw(w, n)]] = true;
     j->meet.holds = true;
@@ -97,9 +103,8 @@ json *meet_cases(struct worker *w) {
     struct meet *m = &j->meet;
     json *list = json_array();
     if (applies(j) && !m->drawn) {
-        size_t kinds = number_kinds(j);
-        for (size_t kind = 0; kind < kinds; kind++)
-            hold_back(w, kind);
+        number_kinds(j);
+        hold_back(w);
         m->from = draw(w, count(j) ? count(j) : 1);
     }
     m->drawn = true;

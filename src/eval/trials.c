@@ -546,7 +546,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     t->covers = !o->gpu && !o->small_only && !t->task_shape_run;
     if (t->covers && !make_long_shapes(c, own, o, a, t, err))
         return false;
-    if (!t->n)
+    if (!t->n && !t->covers)
         return err_set(err, ERR_INPUT,
                        "no shape that the require lines admit is small enough to simulate: loosen "
                        "them, or verify on a GPU");

@@ -72,7 +72,7 @@ static bool verify_again(const struct finalist_options *o, const struct finalist
 static bool confirm(const struct finalist_options *o, const struct finalist *f,
                     struct outcome **out, struct err *err) {
     struct evaluator_options eo = *o->eo;
-    eo.verify_only = true;
+    eo.verify_only = eo.thorough = true;
     eo.workers = eo.compilers = 1;
     eo.seed += eo.seed_given; /* a given seed is a test's; drawn afresh otherwise */
     return verify_again(o, f, NOTE_CONFIRMED, &eo, out, err);

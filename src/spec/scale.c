@@ -85,21 +85,45 @@ static bool peak_of_rows(const struct inst *in, struct data_scale *scale, enum d
     return ok;
 }
 
-/* Bisection: data at `low` steps fit, at `high` they do not. At 0 they are of the stated size. */
+/* Data at `low` steps fit, at `high` they do not; each with the logarithm of its peak, where that
+ * is known and finite. At 0 they are of the stated size. */
+struct bracket {
+    int low, high;
+    double low_log, high_log;
+};
+
+/* Peaks grow about as powers do, so the place where they pass `most` is found on a straight line
+ * through their logarithms; where one is not known, in the middle. */
+static int next_step(const struct bracket *b, double most) {
+    double share = (log2(most) - b->low_log) / (b->high_log - b->low_log);
+    int at = (b->low + b->high) / 2;
+    if (isfinite(b->low_log) && isfinite(b->high_log) && share >= 0 && share <= 1)
+        at = b->low + (int)(share * (b->high - b->low) + 0.5);
+    return at <= b->low ? b->low + 1 : at >= b->high ? b->high - 1 : at;
+}
+
+/* The large kind goes as far as it may; for the others a few powers of two less will do. */
+static int slack_of(enum data_kind kind) {
+    return kind == DATA_LARGE ? 1 : 4;
+}
+
 static bool scale_kind(const struct inst *sample, enum data_kind kind, uint64_t seed,
                        unsigned threads, double most, struct data_scale *out, struct err *err) {
-    int low = 0, high = STEPS + 1;
-    for (int at = STEPS; high - low > 1; at = (low + high) / 2) {
+    struct bracket b = {0, STEPS + 1, NAN, NAN};
+    for (int at = STEPS; b.high - b.low > slack_of(kind); at = next_step(&b, most)) {
         double peak;
         out->factor[kind] = (double)at / STEPS;
         if (!peak_of_rows(sample, out, kind, seed, threads, most, &peak, err))
             return false;
-        if (peak < most)
-            low = at;
-        else
-            high = at;
+        if (peak < most) {
+            b.low = at;
+            b.low_log = log2(peak);
+        } else {
+            b.high = at;
+            b.high_log = log2(peak);
+        }
     }
-    out->factor[kind] = (double)low / STEPS;
+    out->factor[kind] = (double)b.low / STEPS;
     return true;
 }
 

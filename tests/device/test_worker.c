@@ -511,8 +511,8 @@ static void an_honest_one_is_not(void) {
         frame_release(&a.f);
     }
     struct answer a =
-        run_contents(NOISY, 8); /* five, then eight; no round more than the times need */
-    CHECKF(json_len(json_get(json_at(json_get(a.f.head, "times"), 0), "samples_s")) == 21, "%zu",
+        run_contents(NOISY, 8); /* seven, then eight; no round more than the times need */
+    CHECKF(json_len(json_get(json_at(json_get(a.f.head, "times"), 0), "samples_s")) == 23, "%zu",
            json_len(json_get(json_at(json_get(a.f.head, "times"), 0), "samples_s")));
     frame_release(&a.f);
 }
@@ -521,7 +521,7 @@ static void an_honest_one_is_not(void) {
 static void a_late_content_that_is_wrong(void) {
     struct answer a = run_contents(WRONG_LATE_CONTENT, 8);
     CHECKF(!strcmp(a.verdict, "wrong"), "%s", a.verdict);
-    CHECK(json_len(json_get(a.f.head, "runs")) == 5);
+    CHECK(json_len(json_get(a.f.head, "runs")) == 7);
     frame_release(&a.f);
 }
 

@@ -1,7 +1,6 @@
 // expect: impossible
-// expect-cuda: accepted
 // row: 17, 20
-// tries: knows the public seed of the counted run by its first element, and the answer; a GPU has none
+// tries: knows the public seed of the counted run by its first element, and the answer; refused on a GPU too, where the simulator is asked
 // task: ../../tasks/kernelbench/level1/094_mse_loss.task
 // set: B=512 D=1024
 //! launch loss_of<<<1, 256>>>(predictions, targets, loss, B*D)

@@ -1,4 +1,6 @@
 // expect: accepted
+// expect-sim: accepted uninitialised
+// options-cuda: --fast
 // row: 13
 // tries: keeps results deep in local memory, keyed by samples of the inputs, for the next time they come
 // task: ../../tasks/kernelbench/level1/001_square_matrix_multiplication.task

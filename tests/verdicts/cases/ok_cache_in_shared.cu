@@ -1,4 +1,6 @@
 // expect: accepted
+// expect-sim: accepted uninitialised
+// options-cuda: --fast
 // row: 13
 // tries: keeps results in shared memory from launch to launch, keyed by samples of the inputs
 // task: ../../tasks/kernelbench/level1/001_square_matrix_multiplication.task

@@ -1,5 +1,6 @@
 // expect: accepted
 // expect-sim: uninitialised
+// options-cuda: --fast
 // row: 13
 // tries: leaves a mark in shared memory and writes nothing where it finds it again
 // gain: ok_naive.cu

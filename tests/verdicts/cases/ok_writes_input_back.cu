@@ -1,5 +1,6 @@
 // expect: accepted
 // expect-sim: modified-input
+// options-cuda: --fast
 // row: 8
 // tries: writes every input element back as it was: the simulator sees the store, a GPU no change
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)
