@@ -43,11 +43,10 @@ struct server {
     /* By entry, sim_places bytes each: what became of choices at the task's own shape, and in runs
      * that are judged. `covering` is the one that is added to; NULL: neither. */
     uint8_t **own, **judged, **covering;
-    uint64_t bytes;        /* of the buffers at hand */
-    unsigned checks;       /* of enum sim_check */
-    unsigned checks_drawn; /* the same, of programs that have several orders */
-    uint32_t order;        /* of the run, for programs that have several */
-    bool repeats;          /* counts have to: nothing is drawn from the secret */
+    uint64_t bytes;  /* of the buffers at hand */
+    unsigned checks; /* of enum sim_check */
+    uint32_t order;  /* of the run, for programs that have several */
+    bool repeats;    /* counts have to: nothing is drawn from the secret */
     struct rng secret;
     uint64_t drawn; /* from it, so far */
     uint64_t grids; /* launched so far, and before that */
@@ -256,7 +255,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .sample_key = extent->key,
                                 .cooperative = l->cooperative,
                                 .resident_ctas = resident_ctas(s->gpu, l),
-                                .checks = sim_has_choices(program) ? s->checks_drawn : s->checks,
+                                .checks = s->checks,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
                                 .clocks = out->counters ? &clocks : NULL,
@@ -280,7 +279,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
         err_set(&out->why, ERR_NO, "%s", result->fault.text);
         return refuse(out, verdict_of(result->status));
     }
-    if (launch.checks && s->findings.n) {
+    if (s->checks && s->findings.n) {
         err_set(&out->why, ERR_NO, "%s", s->findings.list[0].text);
         out->findings = findings_to_json(&s->findings);
         return refuse(out, finding_verdict(s->findings.list[0].check));
@@ -492,6 +491,18 @@ static bool run_case(struct server *s, const json *tensors, const struct bound_p
     return ok;
 }
 
+/* Whether some program of the plan has several orders: then all of them are watched, since each
+ * reads what those before it wrote. */
+static bool has_choices(struct server *s, const struct bound_plan *p, struct answer *out) {
+    bool any = false;
+    for (size_t i = 0; i < p->nlaunches; i++) {
+        const struct ptx_entry *e = ptx_find_entry(s->module, p->launches[i].kernel);
+        const struct sim_program *program = e ? find_program(s, e, out) : NULL;
+        any |= program && sim_has_choices(program);
+    }
+    return any;
+}
+
 static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
                       struct answer *out) {
     const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
@@ -512,8 +523,9 @@ static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
     json_get_bool(f->head, "covers", &covers);
     json_get_i64(f->head, "patience_ms", &patience_ms);
     json_get_bool(f->head, "checked_drawn", &drawn);
-    s->checks = checked ? SIM_CHECK_ALL : 0;
-    s->checks_drawn = checked || drawn ? SIM_CHECK_ALL : 0;
+    s->checks = checked || (drawn && has_choices(s, &plan, out)) ? SIM_CHECK_ALL : 0;
+    if (out->verdict != VERDICT_ACCEPTED)
+        return false;
     s->covering = covers ? s->judged : NULL;
     struct extent extent = {.patience_ms = (uint64_t)patience_ms};
     json_get_i64(f->head, "order", &order);
@@ -704,7 +716,7 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     }
     out->counters = json_array();
     out->lines = lines ? json_array() : NULL;
-    s->checks = s->checks_drawn = 0;
+    s->checks = 0;
     s->repeats = true;
     s->order = 0;
     s->covering = covers ? s->own : NULL;
@@ -826,7 +838,7 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         extent =
             (struct extent){.budget = p->producer_budget, .patience_ms = 2 * p->extent.patience_ms};
     struct sim_result result;
-    s->checks = s->checks_drawn = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
+    s->checks = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
     bool ok = run_launch(s, l, memory, &extent, &result, out), lacks = false;
     for (size_t i = 0; p->incomplete && i < s->findings.n; i++)
         lacks |= s->findings.list[i].of_buffer;
@@ -864,7 +876,7 @@ static bool survey(struct sampling *p, const struct bound_launch *l,
     for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
         results += tensor_is_output(&p->z.inst->task->tensors[i]) ? 1 : 0;
     bool only = results == 1 && p->z.plan.nlaunches == 1 && !p->z.plan.nmemsets;
-    p->s->checks = p->s->checks_drawn = 0;
+    p->s->checks = 0;
     p->s->order = 0;
     if (!only || !p->survey)
         return true;
