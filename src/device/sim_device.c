@@ -261,6 +261,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .clocks = out->counters ? &clocks : NULL,
                                 .noise = s->repeats ? 0 : draw(s),
                                 .order = sim_has_choices(program) ? s->order : 0,
+                                .lanes = s->order,
                                 .number = s->grids++,
                                 .time_ns = s->repeats ? 0 : now_ns(),
                                 .sms = (uint32_t)s->gpu->sms,
@@ -272,9 +273,9 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
         memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
-    out->order = launch.order ? launch.order : out->order;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
+    out->order = launch.order || result->drawn ? s->order : out->order;
     if (result->status != SIM_OK) {
         err_set(&out->why, ERR_NO, "%s", result->fault.text);
         return refuse(out, verdict_of(result->status));

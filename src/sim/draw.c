@@ -3,10 +3,16 @@
  * Which warp runs next and for how long; warps that lag behind others for a while; which side of a
  * branch goes first (warp.c); in which order blocks start and which of them runs; when copies and
  * products are done, early, late and in any order among themselves; whether a store has read its
- * source long before it writes; whether a thread learns at once that a phase has ended. */
+ * source long before it writes; whether a thread learns at once that a phase has ended; which
+ * lane's value stays where several store to one place with one instruction. */
 #include "sim/machine.h"
 
 #include "base/rng.h"
+
+#include <string.h>
+
+typedef uint32_t u32_lane __attribute__((may_alias));
+typedef uint64_t u64_lane __attribute__((may_alias));
 
 #define MAX_SHUFFLED (1u << 20)
 #define LONG_EVENTS  64u /* copies that are done in a row, now and then */
@@ -20,8 +26,9 @@ uint64_t draw_below(struct gang *g, uint64_t n) {
 
 void draw_start(const struct launch *la, struct gang *g) {
     g->drawn = la->l->order != 0;
-    if (g->drawn)
-        g->draw = rng_u64(rng_stream(la->l->order, S("order")), g->ordinal);
+    uint64_t seed = g->drawn ? la->l->order : la->l->lanes;
+    if (seed)
+        g->draw = rng_u64(rng_stream(seed, S("order")), g->ordinal);
 }
 
 /* Blocks that wait for each other may rely on it that those before them have started, where not all
@@ -76,4 +83,67 @@ bool draw_events(struct worker *w, struct gang *g) {
             ok = bulk_early(w, g, (size_t)draw_below(g, g->nbulks), draw_below(g, 3) == 0);
     }
     return ok;
+}
+
+static bool ascends(const uint64_t *address) {
+    bool not = false;
+    for (unsigned i = 1; i < SIM_LANES; i++)
+        not |= address[i] <= address[i - 1];
+    return !not ;
+}
+
+/* Lanes whose places differ in their lowest bits already: most of the patterns that do not ascend,
+ * such as swizzles of a tile. */
+static bool differ_in_low_bits(uint32_t mask, const uint64_t *address, unsigned bytes) {
+    enum { PLACES = 1024 };
+    uint64_t seen[PLACES / 64] = {0};
+    unsigned shift = (unsigned)__builtin_ctz(bytes);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        uint64_t at = address[__builtin_ctz(m)] >> shift & (PLACES - 1);
+        uint64_t bit = UINT64_C(1) << at % 64;
+        if (seen[at / 64] & bit)
+            return false;
+        seen[at / 64] |= bit;
+    }
+    return true;
+}
+
+/* The lanes of the mask that have lane i's address. */
+static uint32_t sharing(uint32_t mask, const uint64_t *address, unsigned i) {
+    uint32_t same = 0;
+    for (unsigned k = 0; k < SIM_LANES; k++)
+        same |= (uint32_t)(address[k] == address[i]) << k;
+    return same & mask;
+}
+
+static bool same_value(const struct worker *w, const struct access *a, unsigned i, unsigned k) {
+    uint64_t bits = a->width >= 8 ? ~UINT64_C(0) : (UINT64_C(1) << 8 * a->width) - 1, off = 0;
+    for (unsigned n = 0; n < a->count; n++) {
+        const uint8_t *reg = w->warp->regs + a->reg[n];
+        off |= a->reg_bytes == 8 ? ((const u64_lane *)reg)[i] ^ ((const u64_lane *)reg)[k]
+                                 : ((const u32_lane *)reg)[i] ^ ((const u32_lane *)reg)[k];
+    }
+    return !(off & bits);
+}
+
+/* Lanes that store other values than another of theirs to the same place. */
+static bool values_differ(const struct worker *w, const struct access *a, uint32_t mask,
+                          const uint64_t *address) {
+    for (uint32_t left = mask, same; left; left &= ~same) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        same = sharing(left, address, i);
+        for (uint32_t m = same & (same - 1); m; m &= m - 1)
+            if (!same_value(w, a, i, (unsigned)__builtin_ctz(m)))
+                return true;
+    }
+    return false;
+}
+
+uint32_t draw_late_lanes(struct worker *w, const struct access *a, uint32_t mask,
+                         const uint64_t *address) {
+    if (!(mask & (mask - 1)) || ascends(address) || differ_in_low_bits(mask, address, a->bytes) ||
+        !values_differ(w, a, mask, address))
+        return 0;
+    w->drawn = true;
+    return mask & ((1u << draw_below(w->gang, SIM_LANES)) - 1);
 }

@@ -202,7 +202,7 @@ struct gang {
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */
     bool drawn;        /* what comes next is, from this: */
-    uint64_t draw;
+    uint64_t draw;     /* and so is which lane's store wins (sim_launch.lanes) */
 };
 
 /* What an instruction did to memory. */
@@ -260,6 +260,7 @@ struct worker {
     struct cta *cta;
     struct warp *warp;
     const struct instr *in;
+    bool drawn;   /* which lane's value stays was drawn, and the values differed */
     bool agent;   /* the access under way is a bulk copy's, */
     bool product; /* or a wgmma's; */
     bool proxy;   /* through the async proxy */
@@ -281,6 +282,9 @@ uint64_t draw_below(struct gang *g, uint64_t n);
 uint32_t *draw_shuffle(const struct launch *la);    /* NULL: gangs keep their order */
 bool draw_events(struct worker *w, struct gang *g); /* some of what is under way; false: a fault */
 uint64_t draw_turn(struct gang *g);                 /* instructions that a warp may run */
+/* Lanes of a store that come after its others, so that theirs stay; 0: all places are distinct. */
+uint32_t draw_late_lanes(struct worker *w, const struct access *a, uint32_t mask,
+                         const uint64_t *address);
 
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);

@@ -93,8 +93,8 @@ struct mapped *memory_find(const struct sim_machine *m, uint64_t address) {
  * doing and must not be taken for ours. */
 #define KERNELS_OWN_RACES __attribute__((no_sanitize("thread")))
 
-/* Between registers and memory, element by element; lanes in order, so that the highest lane wins
- * where several write one place. */
+/* Between registers and memory, element by element; lanes in order, so that the highest lane of
+ * the mask wins where several write one place. */
 #define MOVE_IN(T, R)                                                                              \
     for (uint32_t m = mask; m; m &= m - 1) {                                                       \
         unsigned i = (unsigned)__builtin_ctz(m);                                                   \
@@ -346,25 +346,48 @@ void memory_strong(struct worker *w, const struct access *a, uint32_t mask, cons
     }
 }
 
-bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store) {
+/* Is it memory that lanes share? Local memory has the same addresses for each of them. */
+static bool is_common(const struct worker *w, const struct access *a, uint32_t mask,
+                      const uint64_t *address) {
+    uint64_t first = address[__builtin_ctz(mask)];
+    return a->space == PTX_GLOBAL || a->space == PTX_SHARED ||
+           (a->space == PTX_GENERIC && first - w->la->m->windows - WINDOW_LOCAL >= WINDOW_BYTES);
+}
+
+static bool access_any(struct worker *w, const struct instr *in, uint32_t mask,
+                       const uint64_t *address, uint32_t late, bool store) {
     const struct access *a = in->mem;
-    uint64_t address[SIM_LANES];
     uint8_t *at[SIM_LANES];
     uint32_t global;
-    if (a->space == PTX_SHARED && mask == FULL && !w->la->check &&
-        shared_access(w, in, store, false))
+    if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes,
+                        store ? USE_WRITE : USE_READ, at, &global))
+        return false;
+    if (late || a->space != PTX_SHARED || mask != FULL || !shared_access(w, in, store, true))
+        memory_move(w, a, mask & ~late, at, store);
+    if (late)
+        memory_move(w, a, late, at, store);
+    if (w->la->check && a->strong)
+        memory_strong(w, a, mask, address, !store, store);
+    return true;
+}
+
+bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store) {
+    const struct access *a = in->mem;
+    bool watched = w->la->check, own = a->space == PTX_SHARED && mask == FULL && !watched;
+    bool drawn = store && w->la->l->lanes;
+    uint64_t address[SIM_LANES];
+    uint32_t late = 0;
+    if (own && !drawn && shared_access(w, in, store, false))
         return true;
     memory_addresses(w->warp->regs + in->a, a->offset, a->base_wide, address);
-    if (mask != FULL || (a->space != PTX_GLOBAL && a->space != PTX_GENERIC) || w->la->check ||
-        !global_row(w, a, address, store)) {
-        if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes,
-                            store ? USE_WRITE : USE_READ, at, &global))
-            return false;
-        if (a->space != PTX_SHARED || mask != FULL || !shared_access(w, in, store, true))
-            memory_move(w, a, mask, at, store);
-        if (w->la->check && a->strong)
-            memory_strong(w, a, mask, address, !store, store);
-    }
+    if (drawn && is_common(w, a, mask, address))
+        late = draw_late_lanes(w, a, mask, address);
+    if (own && drawn && !late && shared_access(w, in, store, false))
+        return true;
+    bool far = a->space == PTX_GLOBAL || a->space == PTX_GENERIC;
+    if ((mask != FULL || !far || watched || !global_row(w, a, address, store)) &&
+        !access_any(w, in, mask, address, late, store))
+        return false;
     if (!store && a->polled && warp_polls(w, a, mask, address))
         w->warp->polling = true;
     return true;

@@ -290,6 +290,7 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
     for (unsigned i = 0; i < n; i++) {
         struct worker *w = workers[i];
         unroll(w);
+        out->drawn |= w->drawn;
         add_counts(w, &w->c);
         sim_counters_add(&out->counters, &w->c);
         for (size_t k = 0; w->covered && k < w->p->ncode; k++)

@@ -151,7 +151,8 @@ static double most_allowed(const struct inst *in, const struct inst *sample) {
     return most / STAND_IN_ROOM / fmax(1, all.fullest_sum / fmax(1, some.longest_sum));
 }
 
-static const enum data_kind scaled[] = {DATA_WIDE, DATA_LARGE, DATA_SPIKES, DATA_OFFSET, DATA_FAR};
+static const enum data_kind scaled[] = {DATA_WIDE,   DATA_LARGE,    DATA_SPIKES,
+                                        DATA_OFFSET, DATA_LITERALS, DATA_FAR};
 /* Mixed rows are as large as the largest of them. */
 static const enum data_kind in_mixed[] = {DATA_OFFSET, DATA_FAR};
 #define SCALED (sizeof scaled / sizeof *scaled)

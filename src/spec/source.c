@@ -14,7 +14,7 @@ static double magnitude_of(const struct source *s) {
     return m > 0 ? m : 1;
 }
 
-enum { TILE_SIDE = 16, MOST_BETWEEN = 1024, LEAST_SLICES = 3 };
+enum { TILE_SIDE = 16, MOST_BETWEEN = 1024, LEAST_SLICES = 3, COUNTS_BITS = 6 };
 
 static void place_tile(struct source *s) {
     int64_t rows = s->count / s->row;
@@ -102,6 +102,13 @@ static void add_literal(struct source *s, double number) {
         s->between = fmax(s->between, v);
 }
 
+/* A kernel that splits what it multiplies, or rounds it, makes nothing of what is next to zero, and
+ * the product with a large number would show it: zero has no neighbours. The subnormal kind has. */
+static void add_zero(struct source *s) {
+    for (int i = 0; i < LITERAL_ENTRIES; i++)
+        s->literal[s->nliterals++] = i % 2 ? -0.0 : 0;
+}
+
 /* Of values: places and the ends of ranges are left out. */
 static void add_literals(struct source *s, const struct expr *e) {
     if (e->kind == EXPR_NUMBER)
@@ -118,7 +125,9 @@ static void set_literals(struct source *s, const struct task *t) {
     if (s->kind != DATA_LITERALS && s->kind != DATA_MIXED)
         return;
     s->between = s->magnitude;
-    add_literal(s, 0);
+    s->counts = (int64_t)exp2(COUNTS_BITS * s->factor);
+    add_zero(s);
+    add_literal(s, 1);
     for (size_t i = 0; i < t->nstatements; i++)
         add_literals(s, t->statements[i].body);
 }

@@ -77,35 +77,6 @@ static bool is_rare(uint64_t r) {
     return r * inverse <= UINT64_MAX / 1009;
 }
 
-static void spiked(struct many *m) {
-    usual(m);
-    choose(m);
-    for (size_t i = 0; i < m->n; i++)
-        if (is_rare(m->choice[i]) || m->first + (int64_t)i == m->s->spot)
-            one(m, i);
-}
-
-static void nonfinite(struct many *m) {
-    const struct source *s = m->s;
-    int64_t third = s->count / 3;
-    if (!third) {
-        one_by_one(m);
-        return;
-    }
-    usual(m);
-    choose(m);
-    for (size_t i = 0; i < m->n; i++)
-        if (m->choice[i] % 64 == 0)
-            one(m, i);
-    for (int k = 0; k < 3; k++) {
-        int64_t at = (s->spot + k * third) % s->count - m->first;
-        if (at >= 0 && at < (int64_t)m->n)
-            one(m, (size_t)at);
-    }
-}
-
-/* ---- by rows ---- */
-
 /* What of one row lies here: elements [from, to), the first of them in column col. */
 struct part {
     size_t from, to;
@@ -121,6 +92,63 @@ static bool next_part(const struct many *m, struct part *p) {
     p->to = p->from + (size_t)(rest < left ? rest : left);
     return p->from < m->n;
 }
+
+static void spiked(struct many *m) {
+    const struct source *s = m->s;
+    struct part p = {0};
+    int64_t spot = s->spot - m->first;
+    usual(m);
+    choose(m);
+    while (next_part(m, &p)) {
+        bool peak = source_peak_row(s, p.row);
+        for (size_t i = p.from; i < p.to && !peak; i++)
+            if (is_rare(m->choice[i]))
+                one(m, i);
+        int64_t at = (int64_t)p.from + source_peak_place(s, p.row) - p.col;
+        if (peak && at >= (int64_t)p.from && at < (int64_t)p.to)
+            one(m, (size_t)at);
+    }
+    if (spot >= 0 && spot < (int64_t)m->n)
+        one(m, (size_t)spot);
+}
+
+/* Runs and rows of nothing but NaN. */
+static void only_nan(struct many *m) {
+    const struct source *s = m->s;
+    struct part p = {0};
+    int64_t last = m->first + (int64_t)m->n - 1;
+    for (int64_t run = m->first / NAN_RUN; run <= last / NAN_RUN; run++) {
+        int64_t from = run * NAN_RUN - m->first, to = from + NAN_RUN;
+        for (int64_t i = from < 0 ? 0 : from; i < to && i < (int64_t)m->n && source_nan_run(s, run);
+             i++)
+            one(m, (size_t)i);
+    }
+    while (next_part(m, &p))
+        for (size_t i = p.from; i < p.to && source_nan_row(s, p.row); i++)
+            one(m, i);
+}
+
+static void nonfinite(struct many *m) {
+    const struct source *s = m->s;
+    int64_t third = s->count / 3;
+    if (!third) {
+        one_by_one(m);
+        return;
+    }
+    usual(m);
+    choose(m);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->choice[i] % 64 == 0)
+            one(m, i);
+    only_nan(m);
+    for (int k = 0; k < 3; k++) {
+        int64_t at = (s->spot + k * third) % s->count - m->first;
+        if (at >= 0 && at < (int64_t)m->n)
+            one(m, (size_t)at);
+    }
+}
+
+/* ---- by rows ---- */
 
 static void tiled(struct many *m) {
     const struct source *s = m->s;
@@ -187,13 +215,16 @@ static void constant_rows(struct many *m) {
 
 static void sorted(struct many *m) {
     struct part p = {0};
-    double row = (double)m->s->row;
+    int64_t row = m->s->row;
     rng_unit_many(m->s->value, (uint64_t)m->first, m->n, m->v);
-    while (next_part(m, &p))
+    while (next_part(m, &p)) {
+        int64_t place = (p.col + source_sorted_start(m->s, p.row)) % row;
         for (size_t i = p.from; i < p.to; i++) {
-            double at = ((double)(p.col + (int64_t)(i - p.from)) + m->v[i]) / row;
+            double at = ((double)place + m->v[i]) / (double)row;
             m->v[i] = m->s->magnitude * (2 * at - 1);
+            place = place + 1 < row ? place + 1 : 0;
         }
+    }
 }
 
 /* ---- far from the stated ---- */
@@ -233,18 +264,28 @@ static void far(struct many *m) {
     give_signs(m->choice, m->n, m->v);
 }
 
+static uint64_t below(uint64_t draw, uint64_t n) {
+    return (uint64_t)((unsigned __int128)draw * n >> 64);
+}
+
 static void literals(struct many *m) {
     const struct source *s = m->s;
-    uint64_t draws[SOURCE_MANY];
+    uint64_t draws[SOURCE_MANY], counts = (uint64_t)(2 * s->counts + 1);
+    struct part p = {0};
     usual(m);
     choose(m);
     give_signs(m->choice, m->n, m->v);
     rng_u64_many(s->value, (uint64_t)m->first, m->n, draws);
-    for (size_t i = 0; i < m->n; i++)
-        if (m->choice[i] & 1)
-            m->v[i] = s->literal[(unsigned __int128)draws[i] * (uint64_t)s->nliterals >> 64];
-        else if (m->choice[i] & 2)
-            m->v[i] = s->between * (2 * ((double)(draws[i] >> 11) * 0x1p-53) - 1);
+    while (next_part(m, &p)) {
+        bool all = source_counts_row(s, p.row);
+        for (size_t i = p.from; i < p.to; i++)
+            if (all || (m->choice[i] & 5) == 4)
+                m->v[i] = (double)below(draws[i], counts) - (double)s->counts;
+            else if (m->choice[i] & 1)
+                m->v[i] = s->literal[below(draws[i], (uint64_t)s->nliterals)];
+            else if (m->choice[i] & 2)
+                m->v[i] = s->between * (2 * ((double)(draws[i] >> 11) * 0x1p-53) - 1);
+    }
 }
 
 static void large(struct many *m) {

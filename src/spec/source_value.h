@@ -13,7 +13,7 @@
 #include "spec/convert_value.h"
 #include "spec/data.h"
 
-enum { SOURCE_LITERALS = 48 };
+enum { SOURCE_LITERALS = 54 };
 
 /* One tensor under one kind of data. Streams: `value` for the main draw of an element, `choice` for
  * signs and whether, `place` for draws that concern a row or the whole tensor. */
@@ -41,6 +41,7 @@ struct source {
     double literal[SOURCE_LITERALS];
     int64_t nliterals;
     double between;
+    int64_t counts; /* the largest of its small whole numbers */
     /* Integers: what one may be (its type, as far as fp64 holds it exactly), the bits of the
      * largest, and the magnitude of the large kind. */
     double whole_lo, whole_hi, whole_bits, whole_top;
@@ -81,6 +82,12 @@ SHARED_APART double source_usual(const struct source *s, int64_t i) {
 
 SHARED double source_sign(const struct source *s, int64_t i) {
     return rng_u64(s->choice, (uint64_t)i) >> 63 ? -1 : 1;
+}
+
+/* One draw for a row or a group: its kind, its mean, its exponent. The lowest three bits say which
+ * kind it is where kinds are mixed. */
+SHARED uint64_t source_row_draw(const struct source *s, int64_t row) {
+    return rng_u64(s->place, ~(uint64_t)row);
 }
 
 /* ---- floats ---- */
@@ -150,8 +157,15 @@ SHARED_APART double source_one_hot(const struct source *s, int64_t i) {
     return (uint64_t)(i % s->row) == rng_below(s->choice, row, (uint64_t)s->row) ? 1 : 0;
 }
 
+/* Every other row begins in the middle: it ascends, falls once and ascends again. */
+SHARED int64_t source_sorted_start(const struct source *s, int64_t row) {
+    uint64_t r = source_row_draw(s, row);
+    return r >> 63 ? (int64_t)((r >> 8 & 0xffffffff) % (uint64_t)s->row) : 0;
+}
+
 SHARED double source_sorted(const struct source *s, int64_t i) {
-    double at = ((double)(i % s->row) + rng_unit(s->value, (uint64_t)i)) / (double)s->row;
+    int64_t place = (i % s->row + source_sorted_start(s, i / s->row)) % s->row;
+    double at = ((double)place + rng_unit(s->value, (uint64_t)i)) / (double)s->row;
     return s->magnitude * (2 * at - 1);
 }
 
@@ -173,9 +187,29 @@ SHARED_APART double source_tiled(const struct source *s, int64_t i) {
     return corner ? -m : source_in_tile(s, i) ? source_sign(s, i) * m : m;
 }
 
-SHARED double source_spiked(const struct source *s, int64_t i) {
+/* Some rows of several have a single element that stands out, by 10 to 14 times the magnitude: so
+ * little that the exponentials of all the others together still count. */
+SHARED bool source_peak_row(const struct source *s, int64_t row) {
+    return s->count > s->row && source_row_draw(s, row) >> 62 == 0;
+}
+
+SHARED int64_t source_peak_place(const struct source *s, int64_t row) {
+    return (int64_t)((source_row_draw(s, row) >> 20 & 0xffffffff) % (uint64_t)s->row);
+}
+
+SHARED double source_peak(const struct source *s, int64_t i) {
+    uint64_t r = source_row_draw(s, i / s->row);
+    double height = 10 + 4 * ((double)(r >> 4 & 0xffff) * 0x1p-16);
+    if (i % s->row != source_peak_place(s, i / s->row))
+        return source_usual(s, i);
+    return s->magnitude * fmin(height, ldexp(1.0, (int)(10 * s->factor)));
+}
+
+SHARED_APART double source_spiked(const struct source *s, int64_t i) {
     const int rare = 1009, spike_exponent = 10;
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
+    if (i != s->spot && source_peak_row(s, i / s->row))
+        return source_peak(s, i);
     if (i != s->spot && r % (uint64_t)rare != 0)
         return source_usual(s, i);
     double m = s->magnitude *
@@ -194,24 +228,34 @@ SHARED double source_odd(uint64_t which, uint64_t r) {
     return which == 0 ? source_nan(r) : which == 1 ? INFINITY : -INFINITY;
 }
 
+/* Where nothing but NaN is: one row in 16, unless it is the only one, and one in 64 of the aligned
+ * runs of neighbours that a thread or a vector may hold. */
+enum { NAN_RUN = 8 };
+
+SHARED bool source_nan_row(const struct source *s, int64_t row) {
+    return s->count > s->row && source_row_draw(s, row) % 16 == 0;
+}
+
+SHARED bool source_nan_run(const struct source *s, int64_t run) {
+    return rng_u64(s->place, (uint64_t)run + 16) % 64 == 0;
+}
+
 /* NaN, +inf and -inf at three places a third of the tensor apart, and at one in 64 by chance. */
-SHARED double source_nonfinite(const struct source *s, int64_t i) {
+SHARED_APART double source_nonfinite(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
     int64_t third = s->count / 3;
     for (int k = 0; k < 3 && third; k++)
         if (i == (s->spot + k * third) % s->count)
             return source_odd((uint64_t)k, r);
+    if (third && (source_nan_row(s, i / s->row) || source_nan_run(s, i / NAN_RUN)))
+        return source_nan(r);
     if (third ? r % 64 == 0 : i == s->spot)
         return source_odd((r >> 32) % 3, r);
     return source_usual(s, i);
 }
 
-/* One draw for a row or a group: its kind, its mean, its exponent. */
-SHARED uint64_t source_row_draw(const struct source *s, int64_t row) {
-    return rng_u64(s->place, ~(uint64_t)row);
-}
-
-/* The same where a size follows from it, which may be held at the upper or the lower end. */
+/* The draw of a group where a size follows from it, which may be held at the upper or the lower
+ * end. */
 SHARED uint64_t source_size_draw(const struct source *s, int64_t group) {
     const uint64_t all = ~(uint64_t)0, sign = 8;
     if (s->end == 0)
@@ -259,9 +303,18 @@ SHARED double source_far(const struct source *s, int64_t i) {
     return source_sign(s, i) * fmin(m, source_float_most(s->dtype));
 }
 
-/* Half of the elements are literals or next to one, the others lie between them or are usual. */
+/* Some rows of several have whole numbers alone. */
+SHARED bool source_counts_row(const struct source *s, int64_t row) {
+    return s->count > s->row && (source_row_draw(s, row) >> 8) % 8 == 0;
+}
+
+/* Half of the elements are literals or next to one; of the others half are small whole numbers, and
+ * the rest lies between the literals or is usual. */
 SHARED_APART double source_literal(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
+    if (source_counts_row(s, i / s->row) || (r & 5) == 4)
+        return (double)rng_below(s->value, (uint64_t)i, (uint64_t)(2 * s->counts + 1)) -
+               (double)s->counts;
     if (r & 1)
         return s->literal[rng_below(s->value, (uint64_t)i, (uint64_t)s->nliterals)];
     if (r & 2)

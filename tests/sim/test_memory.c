@@ -330,6 +330,74 @@ static void test_noise(void) {
     CHECKF(yes > 8 && yes < 120, "%u", yes);
 }
 
+/* The lanes whose value stayed at the first word of the buffer, over the numbers 0 … LAUNCHES - 1
+ * of sim_launch.lanes; the last launch tells whether anything was drawn. */
+enum { LAUNCHES = 64 };
+static uint32_t winners(const char *body, bool checked, bool *drawn) {
+    struct harness h;
+    struct arena *a = arena_new(1u << 20);
+    struct sim_findings found = {0};
+    _Alignas(16) static uint32_t out[64];
+    uint32_t seen = 0;
+    bool ok = harness_load_text(&h, harness_kernel(a, body), "k");
+    CHECKF(ok, "%s: %s", body, h.err.text);
+    uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
+    for (uint32_t lanes = 0; ok && lanes < LAUNCHES; lanes++) {
+        struct sim_launch l = {.program = h.program,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .dynamic_shared = 1024,
+                               .params = &p,
+                               .params_size = 8,
+                               .checks = checked ? SIM_CHECK_ALL : 0,
+                               .findings = &found,
+                               .lanes = lanes};
+        struct sim_result r;
+        sim_run(h.machine, &l, &r);
+        CHECKF(r.status == SIM_OK, "%s: %s", body, r.fault.text);
+        CHECKF(found.n == 0, "%s: %s", body, found.list[0].text);
+        CHECKF(lanes || (out[0] == 31 && !r.drawn), "%s: %u", body, out[0]);
+        seen |= 1u << out[0] % 32;
+        *drawn = r.drawn;
+    }
+    harness_free(&h);
+    arena_free(a);
+    return seen;
+}
+
+#define LANE "mov.u32 %r1, %laneid;"
+#define TO_SHARED(store)                                                                           \
+    LANE "mov.u32 %r2, 64;" store "bar.warp.sync -1; ld.shared.u32 %r3, [64]; st.global.u32 "      \
+         "[%rd1], %r3;"
+
+static void test_winner(void) {
+    static const struct {
+        const char *body;
+        bool drawn;
+    } rows[] = {
+        {LANE "st.global.u32 [%rd1], %r1;", true},
+        {LANE "st.u32 [%rd1], %r1;", true},
+        {LANE "st.global.u8 [%rd1], %r1;", true},
+        {LANE "st.global.v4.u32 [%rd1], {%r1, %r1, %r1, %r1};", true},
+        {TO_SHARED("st.shared.u32 [%r2], %r1;"), true},
+        {TO_SHARED("st.shared.v4.u32 [%r2], {%r1, %r1, %r1, %r1};"), true},
+        {TO_SHARED("setp.ge.u32 %p1, %r1, 4; @%p1 st.shared.u32 [%r2], %r1;"), true},
+        /* equal values, or places of their own in an order that does not ascend */
+        {"mov.u32 %r1, 31; st.global.u32 [%rd1], %r1;", false},
+        {LANE "xor.b32 %r2, %r1, 31; mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd2, %rd1;"
+              "st.global.u32 [%rd2], %r1;",
+         false},
+    };
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        bool drawn = false, checked = i & 1;
+        uint32_t seen = winners(rows[i / 2].body, checked, &drawn);
+        int n = __builtin_popcount(seen);
+        CHECKF(rows[i / 2].drawn ? n >= 16 : seen == 1u << 31, "%s: %d lanes won", rows[i / 2].body,
+               n);
+        CHECKF(drawn == rows[i / 2].drawn, "%s", rows[i / 2].body);
+    }
+}
+
 static const struct tap_case cases[] = {
     {"sectors of known patterns", test_patterns},
     {"counters of a ragged launch", test_counters},
@@ -339,5 +407,6 @@ static const struct tap_case cases[] = {
     {"what the host fills needs no page made", test_fill},
     {"shared, local, generic and parameter memory", test_windows},
     {"what nothing wrote is noise, by the launch's key", test_noise},
+    {"which lane's store wins is drawn", test_winner},
 };
 TAP_CASES(cases)

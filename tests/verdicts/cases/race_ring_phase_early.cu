@@ -1,7 +1,7 @@
 // expect: race wrong inaccurate nonfinite no-progress
 // expect-cuda: skip a race that a GPU may not show
 // row: 11
-// why: of asynchronous events
+// why: of events
 // tries: a ring for two consumers, refilled after a wait that can be passed one phase early
 // set: R=64 C=128
 //! require R*C % 128 == 0

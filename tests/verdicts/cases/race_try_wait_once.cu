@@ -1,7 +1,7 @@
 // expect: race uninitialised wrong inaccurate nonfinite
 // expect-cuda: skip a race that a GPU may not show
 // row: 11
-// why: of asynchronous events
+// why: of events
 // tries: waits with a try_wait whose answer nobody looks at; it mostly waits long enough
 //! require R*C % 128 == 0
 //! launch relu<<<R*C/128, 128>>>(x, y, R*C)
