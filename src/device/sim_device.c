@@ -730,7 +730,7 @@ struct sampling {
     struct extent extent;
     uint64_t producer_budget;
     uint64_t survey; /* blocks of the last launch that are run once more, to see what they store */
-    int64_t nparts;  /* of a tensor, at most */
+    int64_t nparts;  /* of a tensor, at most; 0: the shape is run whole elsewhere, and judged */
     bool incomplete; /* a launch before this one was run in part */
     json *parts[TASK_MAX_TENSORS];
     struct buf contents[TASK_MAX_TENSORS];
@@ -831,6 +831,8 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         set_unjudged(p, l, "reads what blocks that were not run would have made");
     else if (!ok && result.status == SIM_BUDGET)
         set_unjudged(p, l, "even a few of its blocks take too long here");
+    else if (!ok && result.status == SIM_NO_PROGRESS && !p->nparts)
+        set_unjudged(p, l, "waits for blocks that were not run");
     else if (!ok)
         return false;
     if (!ok) {
@@ -916,7 +918,8 @@ static void answer_parts(struct sampling *p, struct answer *out) {
     json_set(out->more, "unjudged", p->unjudged);
     json_set_i64(out->more, "blocks", (int64_t)p->ctas);
     json_set_i64(out->more, "blocks_total", (int64_t)p->ctas_total);
-    answer_coverage(p->s, out);
+    if (p->s->covering)
+        answer_coverage(p->s, out);
 }
 
 static bool get_u64(const json *head, const char *key, uint64_t *out) {
@@ -928,6 +931,8 @@ static bool sample(struct server *s, const struct frame *f, struct arena *a, str
     struct sampling p = {
         .s = s, .z = {.kind = DATA_SIGNED, .noisy = true}, .unjudged = json_array()};
     int64_t ctas = 2;
+    bool covers = false;
+    json_get_bool(f->head, "covers", &covers);
     json_get_i64(f->head, "sample_ctas", &ctas);
     json_get_i64(f->head, "parts", &p.nparts);
     bool ok = (get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
@@ -941,7 +946,7 @@ static bool sample(struct server *s, const struct frame *f, struct arena *a, str
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         buf_init(&p.contents[i], 1u << 20);
     ok = ok && lazy_read(s, f, a, &p.z, &out->why);
-    s->covering = s->own;
+    s->covering = covers ? s->own : NULL;
     s->repeats = false;
     s->order = 1 + (uint32_t)rng_below(p.draw, 0, MOST_ORDER);
     ok = ok && lazy_add(s, &p.z, a, out) && sample_plan(&p, out);

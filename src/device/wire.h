@@ -74,9 +74,10 @@ enum wire {
     WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */
     WIRE_DUMPED = 39, /* judge → worker: {tensors: [[bytes a tensor] a case]}; blob: all of them */
     /* worker → device: {set, plan, seed, key, sample_ctas, parts, budget, producer_budget,
-     * patience_ms, survey: blocks that are run once more to see what they store}: some
-     * blocks of a shape too large to run whole, drawn by the key, under the checkers, on signed
-     * data of the seed (no other data are of that seed) */
+     * patience_ms, survey: blocks that are run once more to see what they store, covers}: some
+     * blocks of a shape, drawn by the key, under the checkers, on signed data of the seed (no other
+     * data are of that seed). parts 0: of a shape that is run whole as well, so that nothing that
+     * they store is asked for */
     WIRE_SAMPLE = 41,
     /* device → worker: {verdict, why, findings, parts: [{tensor, lo, n}] of what they stored,
      * unjudged: [why a launch could not be judged], blocks, blocks_total, coverage}; blob: contents

@@ -542,6 +542,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     if (own_too && !add_own(c, own, o, small, a, t, err))
         return false;
     t->covers = !o->gpu && !o->small_only && !t->task_shape_run;
+    t->watches = own_too && !o->gpu && o->thorough;
     if (t->covers && !make_long_shapes(c, own, o, a, t, err))
         return false;
     if (!t->n)

@@ -101,7 +101,7 @@ static void some_kinds_take_turns(void) {
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
     /* two check shapes, three made, three for tails, and the own one */
-    CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run);
+    CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run && !m.t.watches);
     for (size_t k = 0; m.ok && k < DATA_COUNT; k++)
         CHECKF(small_cases(&m.t, (enum data_kind)k) == (k == DATA_MIXED ? 0
                                                         : k == DATA_STATED || k == DATA_SIGNED
@@ -128,6 +128,7 @@ static void thorough_means_more_data_at_the_own_shape(void) {
           cases_of(&m.t, OWN, DATA_WIDE, false) == 1);
     CHECK(cases_of(&m.t, OWN, DATA_MIXED, false) == 1 &&
           cases_of(&m.t, OWN, DATA_SORTED, false) == 0);
+    CHECK(m.t.watches && !m.t.covers); /* a few blocks of it, under the checkers */
     arena_free(m.a);
     m = make_with(PLAN, 64, &o); /* half a megabyte */
     for (int k = DATA_STATED + 1; m.ok && k < DATA_COUNT; k++)
