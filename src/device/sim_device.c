@@ -207,8 +207,9 @@ static void forgive(struct answer *out) {
 
 /* How much of a launch is run. */
 struct extent {
-    uint64_t ctas;   /* about so many blocks; 0: all */
-    uint64_t key;    /* that they are drawn by; 0: spread evenly */
+    uint64_t ctas; /* about so many blocks; 0: all */
+    uint64_t key;  /* that they are drawn by; 0: spread evenly */
+    enum sim_draw draw;
     uint64_t budget; /* of warp instructions; 0: what no kernel with an end needs */
     uint64_t
         patience_ms; /* after which it is given up, which says nothing of the kernel; 0: never */
@@ -253,6 +254,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .threads = s->threads,
                                 .sample_ctas = extent->ctas,
                                 .sample_key = extent->key,
+                                .sample_draw = extent->draw,
                                 .cooperative = l->cooperative,
                                 .resident_ctas = resident_ctas(s->gpu, l),
                                 .checks = s->checks,
@@ -942,6 +944,7 @@ static bool sample(struct server *s, const struct frame *f, struct arena *a, str
                get_u64(f->head, "patience_ms", &p.extent.patience_ms)) ||
               err_set(&out->why, ERR_ENV, "bad message: sample");
     p.extent.ctas = (uint64_t)(ctas < 1 ? 1 : ctas);
+    p.extent.draw = SIM_DRAW_PAIRS;
     p.draw = rng_stream(p.extent.key, S("parts"));
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         buf_init(&p.contents[i], 1u << 20);

@@ -334,6 +334,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
+    grid_sample(la);
     la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks ||
                    l->clocks || l->order;
     la->threads = l->block[0] * l->block[1] * l->block[2];
@@ -361,6 +362,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
 static void launch_release(struct launch *la) {
     mem_free(la->noise);
     mem_free(la->shuffled);
+    mem_free(la->sampled);
     for (int d = 0; d < 3; d++)
         mem_free(la->tid[d]);
 }
@@ -405,7 +407,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     }
     unsigned n = thread_count(&la);
     la.shuffled = n == 1 ? draw_shuffle(&la) : NULL;
-    la.chunk = la.gangs / n / 16 + 1;
+    la.chunk = la.sampled ? SIM_STRETCH : la.gangs / n / 16 + 1;
     la.alone = n == 1;
     workspace_add(&la);
     touched_new(&la);
