@@ -850,38 +850,77 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     return true;
 }
 
+/* ---- what is left unwritten ---- */
+
 /* Of blocks drawn at random the chance that so many leave a sixteenth of the output untouched is
  * below one in ten thousand where all blocks together write all of it. */
-#define SURVEY_STORING 192
+#define SURVEY_STORING   192
+#define SURVEY_STRETCHES 12 /* at least; fewer say too little */
 
-/* Elements are left unwritten, or some are written again and again: what drawn blocks store,
- * without checks, of which many more can be run. */
+/* One launch makes the only output, so that what its blocks do not store nobody does. */
+static bool makes_all(const struct lazy *z) {
+    size_t results = 0;
+    for (size_t i = 0; i < z->inst->task->ntensors; i++)
+        results += tensor_is_output(&z->inst->task->tensors[i]) ? 1 : 0;
+    return results == 1 && z->plan.nlaunches == 1 && !z->plan.nmemsets;
+}
+
+/* Blocks, without checks, of which many more can be run. *known: they were. */
+static bool survey_run(struct sampling *p, const struct bound_launch *l,
+                       const struct launch_memory *memory, enum sim_draw draw, bool *known,
+                       struct sim_result *r, struct answer *out) {
+    struct extent extent = {.ctas = p->survey,
+                            .key = p->extent.key + 1 + draw,
+                            .draw = draw,
+                            .patience_ms = p->extent.patience_ms};
+    *known = run_launch(p->s, l, memory, &extent, r, out);
+    if (*known)
+        return true;
+    if (!r->late)
+        return false;
+    forgive(out);
+    return true;
+}
+
+/* Neighbours that store the same: all blocks together store no more than all stretches of the grid,
+ * each by itself, which are as many as drawn ones on the average. Where blocks differ much, those
+ * few may all be such as store little. */
+static bool stretches_suffice(const struct lazy *z, const struct sim_stores *each,
+                              const struct sim_stores *s, struct answer *out) {
+    double mean = each->sum / (double)each->gangs, n = (double)s->gangs;
+    struct storing got = {.known = each->squares <= 2 * mean * mean * (double)each->gangs};
+    if (s->gangs < SURVEY_STRETCHES || s->storing < s->gangs)
+        return true;
+    double stretches = (double)s->gangs_total / SIM_STRETCH, one = s->sum / n;
+    got.sectors = stretches * one;
+    got.variance = stretches * stretches * fmax(s->squares / n - one * one, 0) / (n - 1);
+    return stores_enough(z, &got, out);
+}
+
+/* Elements are left unwritten, or some are written again and again. */
 static bool survey(struct sampling *p, const struct bound_launch *l,
                    const struct launch_memory *memory, struct answer *out) {
-    struct extent extent = {
-        .ctas = p->survey, .key = p->extent.key + 1, .patience_ms = p->extent.patience_ms};
-    struct sim_result r;
-    size_t results = 0;
-    for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
-        results += tensor_is_output(&p->z.inst->task->tensors[i]) ? 1 : 0;
-    bool only = results == 1 && p->z.plan.nlaunches == 1 && !p->z.plan.nmemsets;
+    struct sim_result apart, near;
+    bool known;
     p->s->checks = 0;
     p->s->order = 0;
-    if (!only || !p->survey)
+    if (!makes_all(&p->z) || !p->survey)
         return true;
-    if (!run_launch(p->s, l, memory, &extent, &r, out)) {
-        if (!r.late)
-            return false;
-        forgive(out);
+    if (!survey_run(p, l, memory, SIM_DRAW_APART, &known, &apart, out))
+        return false;
+    if (!known)
         return true;
+    if (apart.stores.storing >= SURVEY_STORING && apart.stores.untouched) {
+        err_set(&out->why, ERR_NO,
+                "at the task's own shape none of %llu blocks drawn from the grid stores to %u of "
+                "16 parts of the output",
+                (unsigned long long)apart.stores.storing, apart.stores.untouched);
+        return refuse(out, VERDICT_UNWRITTEN);
     }
-    if (r.stores.storing < SURVEY_STORING || !r.stores.untouched)
+    if (!apart.stores.gangs || apart.counters.ctas == apart.counters.ctas_total)
         return true;
-    err_set(&out->why, ERR_NO,
-            "at the task's own shape none of %llu blocks drawn from the grid stores to %u of 16 "
-            "parts of the output",
-            (unsigned long long)r.stores.storing, r.stores.untouched);
-    return refuse(out, VERDICT_UNWRITTEN);
+    return survey_run(p, l, memory, SIM_DRAW_STRETCHES, &known, &near, out) &&
+           (!known || stretches_suffice(&p->z, &apart.stores, &near.stores, out));
 }
 
 static bool sample_plan(struct sampling *p, struct answer *out) {

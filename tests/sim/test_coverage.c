@@ -182,6 +182,22 @@ static void test_stores(void) {
     CHECK(first == 0 && last == 0); /* bytes are followed under checks alone */
 }
 
+/* Of a stretch of blocks what they store together counts, once. */
+static void test_stretches(void) {
+    uint64_t first, last;
+    uint32_t ran[64];
+    struct sim_stores apart =
+        run_stores(32 * 4096, 4096, 64, 5, SIM_DRAW_STRETCHES, 0, &first, &last).stores;
+    CHECK(blocks_run(ran, 64) == 64);
+    for (size_t i = 0; i < 64; i++)
+        CHECK(i % SIM_STRETCH == 0 ? ran[i] / 512 == i / SIM_STRETCH : ran[i] == ran[i - 1] + 1);
+    CHECK(apart.gangs == 8 && apart.gangs_total == 4096 && apart.storing == 8);
+    CHECK(apart.sum == 64 * 4 && apart.squares == 8 * 32 * 32 && apart.distinct == 64 * 4);
+    struct sim_stores same =
+        run_stores(32, 4096, 64, 5, SIM_DRAW_STRETCHES, 0, &first, &last).stores;
+    CHECK(same.gangs == 8 && same.sum == 8 * 4 && same.distinct == 4);
+}
+
 static const struct tap_case cases[] = {
     {"a loop that runs once, twice, more often", test_loops},
     {"selections, comparisons and guards", test_selections_and_guards},
@@ -189,5 +205,6 @@ static const struct tap_case cases[] = {
     {"blocks are drawn by a key", test_drawn_blocks},
     {"every second drawn block is a neighbour", test_pairs},
     {"what blocks store", test_stores},
+    {"what stretches of blocks store", test_stretches},
 };
 TAP_CASES(cases)
