@@ -573,7 +573,7 @@ static bool lazy_read(struct server *s, const struct frame *f, struct arena *a, 
     size_t nset;
     if (!s->task || !s->module)
         return err_set(err, ERR_ENV, "bad message: measure or sample");
-    z->scale = data_scale_none();
+    z->scale = data_scale_stated();
     return plan_from_json(json_get(f->head, "plan"), a, &z->plan, err) &&
            set_from_json(json_get(f->head, "set"), a, &set, &nset, err) &&
            task_bind(s->task, set, nset, a, &z->inst, err);
@@ -733,6 +733,7 @@ struct sampling {
     uint64_t producer_budget;
     uint64_t survey; /* blocks of the last launch that are run once more, to see what they store */
     int64_t nparts;  /* of a tensor, at most; 0: the shape is run whole elsewhere, and judged */
+    bool values;     /* are all that matters: of the checkers, only what they need is on */
     bool incomplete; /* a launch before this one was run in part */
     json *parts[TASK_MAX_TENSORS];
     struct buf contents[TASK_MAX_TENSORS];
@@ -825,7 +826,7 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         extent =
             (struct extent){.budget = p->producer_budget, .patience_ms = 2 * p->extent.patience_ms};
     struct sim_result result;
-    s->checks = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
+    s->checks = whole || p->values ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
     bool ok = run_launch(s, l, memory, &extent, &result, out), lacks = false;
     for (size_t i = 0; p->incomplete && i < s->findings.n; i++)
         lacks |= s->findings.list[i].of_buffer;
@@ -969,21 +970,23 @@ static bool get_u64(const json *head, const char *key, uint64_t *out) {
 }
 
 static bool sample(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
-    struct sampling p = {
-        .s = s, .z = {.kind = DATA_SIGNED, .noisy = true}, .unjudged = json_array()};
+    struct sampling p = {.s = s, .z = {.noisy = true}, .unjudged = json_array()};
+    str data;
     int64_t ctas = 2;
     bool covers = false;
     json_get_bool(f->head, "covers", &covers);
     json_get_i64(f->head, "sample_ctas", &ctas);
     json_get_i64(f->head, "parts", &p.nparts);
-    bool ok = (get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
+    json_get_bool(f->head, "values", &p.values);
+    bool ok = (json_get_str(f->head, "data", &data) && data_find(data, &p.z.kind) &&
+               get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
                get_u64(f->head, "budget", &p.extent.budget) &&
                get_u64(f->head, "producer_budget", &p.producer_budget) &&
                get_u64(f->head, "survey", &p.survey) &&
                get_u64(f->head, "patience_ms", &p.extent.patience_ms)) ||
               err_set(&out->why, ERR_ENV, "bad message: sample");
     p.extent.ctas = (uint64_t)(ctas < 1 ? 1 : ctas);
-    p.extent.draw = SIM_DRAW_PAIRS;
+    p.extent.draw = p.values ? SIM_DRAW_APART : SIM_DRAW_PAIRS;
     p.draw = rng_stream(p.extent.key, S("parts"));
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         buf_init(&p.contents[i], 1u << 20);
