@@ -22,6 +22,7 @@
 #define VALUES_ELEMENTS  (1 << 19)
 #define VALUES_PARTS     24
 #define VALUES_PART_COST 5e6
+#define VALUES_SHARE     16 /* of the instructions; what takes more is left at the first data */
 /* … and of a shape that is run whole besides, where they are watched and no more: */
 #define WATCHED_CTAS     4
 #define WATCHED_ELEMENTS (1 << 14)
@@ -189,10 +190,10 @@ static json *values_json(const struct evaluator_options *o, const struct trials 
                          enum data_kind data) {
     json *s = drawn_json(
         o, t, secret, data,
-        sampled_ctas(o->inst, &t->task_plan, VALUES_CTAS, VALUES_ELEMENTS, JUDGED_FLOPS));
+        sampled_ctas(o->inst, &t->task_plan, VALUES_CTAS, VALUES_ELEMENTS, JUDGED_FLOPS / 4));
     json_set_bool(s, "values", true);
-    json_set(s, "budget", number_text(JUDGED_INSTRS));
-    json_set(s, "producer_budget", number_text(PRODUCER_INSTRS));
+    json_set(s, "budget", number_text(JUDGED_INSTRS / VALUES_SHARE));
+    json_set(s, "producer_budget", number_text(PRODUCER_INSTRS / VALUES_SHARE));
     json_set(s, "survey", number_text(0));
     json_set_i64(s, "parts", VALUES_PARTS);
     json_set_f64(s, "most", VALUES_PART_COST);
