@@ -31,6 +31,8 @@
 #define BUDGET_WARP   (UINT64_C(1) << 18)
 #define BUDGET_BYTE   2
 
+#define RARE_BLOCKS 8
+
 struct server {
     const struct gpu *gpu; /* whose limits hold */
     unsigned threads;
@@ -43,6 +45,11 @@ struct server {
     /* By entry, sim_places bytes each: what became of choices at the task's own shape, and in runs
      * that are judged. `covering` is the one that is added to; NULL: neither. */
     uint8_t **own, **judged, **covering;
+    struct rare {
+        uint64_t gangs[RARE_BLOCKS];
+        size_t n;
+    } * rare; /* by entry: blocks of the task's own shape in which rare comparisons will be met */
+    bool seeks_rare;
     uint64_t bytes;  /* of the buffers at hand */
     unsigned checks; /* of enum sim_check */
     uint32_t order;  /* of the run, for programs that have several */
@@ -95,6 +102,7 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
     s->programs = arena_array(s->module_arena, struct sim_program *, s->module->nentries);
     s->own = arena_array(s->module_arena, uint8_t *, s->module->nentries);
     s->judged = arena_array(s->module_arena, uint8_t *, s->module->nentries);
+    s->rare = arena_array(s->module_arena, struct rare, s->module->nentries);
     s->covering = NULL;
     return true;
 }
@@ -274,9 +282,17 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
         memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
+    struct rare *rare = &s->rare[e - s->module->entries];
+    if (s->seeks_rare)
+        launch.misses = arena_array(s->module_arena, struct sim_miss, sim_places(program));
+    launch.sample_also = rare->gangs;
+    launch.nalso = extent->draw == SIM_DRAW_PAIRS ? rare->n : 0;
     out->order = launch.order ? launch.order : out->order;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
+    if (launch.misses)
+        rare->n =
+            sim_rare_gangs(launch.misses, sim_places(program), l->grid, rare->gangs, RARE_BLOCKS);
     if (result->status != SIM_OK) {
         err_set(&out->why, ERR_NO, "%s", result->fault.text);
         return refuse(out, verdict_of(result->status));
@@ -707,10 +723,12 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     s->repeats = true;
     s->order = 0;
     s->covering = covers ? s->own : NULL;
+    s->seeks_rare = covers && sample;
     bool ok = lazy_add(s, &z, a, out) &&
               run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, &last,
                        add_stores, &stores, out) &&
               (!covers || stores_enough(&z, &stores, out));
+    s->seeks_rare = false;
     lazy_free(s, &z);
     if (covers)
         answer_coverage(s, out);

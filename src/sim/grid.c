@@ -75,11 +75,14 @@ void grid_sample(struct launch *la) {
         return;
     if (stretches)
         la->gangs -= la->gangs % SIM_STRETCH;
-    uint64_t *list = mem_alloc(la->gangs * sizeof *list);
+    uint64_t *list = mem_alloc((la->gangs + la->l->nalso) * sizeof *list);
     for (uint64_t k = 0; k < la->gangs; k++)
         list[k] = stretches                          ? in_stretches(la, k)
                   : k % 2 == 0 || k + 1 == la->gangs ? sample_apart(la, k)
                                                      : neighbour(la, k, list[k - 1]);
+    for (size_t i = 0; i < la->l->nalso && !stretches && la->gang_ctas == 1; i++)
+        if (la->l->sample_also[i] < la->gangs_total)
+            list[la->gangs++] = la->l->sample_also[i];
     la->gangs = keep_distinct(list, la->gangs);
     la->sampled = list;
 }

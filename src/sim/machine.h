@@ -249,6 +249,7 @@ struct worker {
                                             behind its end */
     struct traffic *traffic;             /* by instruction */
     struct bank_memo **memos;
+    struct sim_miss *misses;    /* by instruction; NULL: not recorded */
     uint8_t *covered;           /* by instruction, of enum sim_covered; NULL: not recorded */
     struct gang_stores *stores; /* NULL: not recorded */
     struct sim_counters c;
@@ -370,6 +371,7 @@ bool warp_over_budget(struct worker *w); /* the fault; returns false */
 /* coverage.c: what became of choices; only where the worker records it. `mask`: the lanes whose
  * guard is true. */
 void coverage_before(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask);
+void coverage_merge_misses(struct sim_miss *to, const struct sim_miss *from, size_t n);
 void coverage_after(struct worker *w, const struct warp *wp, const struct instr *in, uint32_t mask);
 
 /* warp.c: groups of lanes */

@@ -150,6 +150,8 @@ static struct worker *worker_new(struct launch *la) {
     w->traffic = mem_alloc(p->ncode * sizeof *w->traffic);
     w->memos = mem_alloc(p->ncode * sizeof *w->memos);
     w->covered = la->l->covered ? mem_alloc(p->ncode) : NULL;
+    w->misses =
+        la->l->misses && la->gang_ctas == 1 ? mem_alloc(p->ncode * sizeof *w->misses) : NULL;
     if (!p->ordered && !la->l->cooperative)
         w->stores = stores_new(la);
     return w;
@@ -171,6 +173,7 @@ static void worker_free(struct worker *w) {
         mem_free(w->memos[k]);
     mem_free(w->memos);
     mem_free(w->covered);
+    mem_free(w->misses);
     stores_free(w->la, w->stores);
     mem_free(w);
 }
@@ -294,6 +297,8 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
         sim_counters_add(&out->counters, &w->c);
         for (size_t k = 0; w->covered && k < w->p->ncode; k++)
             w->la->l->covered[k] |= w->covered[k];
+        if (w->misses)
+            coverage_merge_misses(w->la->l->misses, w->misses, w->p->ncode);
         if (w->stores) {
             out->stores.gangs += w->stores->gangs;
             out->stores.storing += w->stores->storing;

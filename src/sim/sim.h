@@ -108,6 +108,20 @@ struct sim_clocks {
     size_t l1_bytes;                                      /* that a block has for itself */
 };
 
+/* A comparison of integers for equality: whether they were ever equal, and by how much they
+ * differed in the first thread of the first blocks that came to it. */
+#define SIM_MISSES 3
+struct sim_miss {
+    bool met;
+    uint32_t n;
+    uint64_t gang[SIM_MISSES];
+    int64_t by[SIM_MISSES];
+};
+/* Blocks in which comparisons that were not met will be, where the difference is linear in the
+ * block's number or in one of its places in the grid. n: sim_places. Gives how many are in out. */
+size_t sim_rare_gangs(const struct sim_miss *m, size_t n, const uint32_t grid[3], uint64_t *out,
+                      size_t most);
+
 #define SIM_STRETCH 8
 enum sim_draw {
     SIM_DRAW_APART, /* each from its part of the grid, the first and the last block among them */
@@ -133,8 +147,11 @@ struct sim_launch {
                                  kernel whose blocks wait for each other, the first so many */
     uint64_t sample_key;      /* 0: evenly; otherwise drawn by it, as sample_draw says */
     enum sim_draw sample_draw;
-    struct arena *lines;             /* where counters by line go; NULL: they are not wanted */
-    unsigned checks;                 /* of enum sim_check; with any of them one thread runs */
+    const uint64_t *sample_also; /* SIM_DRAW_PAIRS: blocks that run besides, */
+    size_t nalso;
+    struct sim_miss *misses; /* sim_places of them, added to; needs covered; NULL: not wanted */
+    struct arena *lines;     /* where counters by line go; NULL: they are not wanted */
+    unsigned checks;         /* of enum sim_check; with any of them one thread runs */
     struct sim_findings *findings;   /* filled when there are checks */
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
     uint8_t *covered;                /* sim_places bytes that are added to; NULL: not wanted */

@@ -198,6 +198,32 @@ static void test_stretches(void) {
     CHECK(same.gangs == 8 && same.sum == 8 * 4 && same.distinct == 4);
 }
 
+static size_t rare(const struct sim_miss *m, uint32_t x, uint32_t y, uint64_t found[4]) {
+    const uint32_t grid[3] = {x, y, 1};
+    memset(found, 0, 4 * sizeof *found);
+    return sim_rare_gangs(m, 1, grid, found, 4);
+}
+
+/* Where a comparison of the block's number, or of its place in the grid, will be met. */
+static void test_rare_blocks(void) {
+    uint64_t out_at[4];
+    struct sim_miss m = {.n = 3, .gang = {0, 4, 8}, .by = {-777, -773, -769}};
+    CHECK(rare(&m, 4096, 1, out_at) == 2 && out_at[0] == 777 && out_at[1] == 778);
+    CHECK(rare(&m, 700, 1, out_at) == 0); /* there is no such block */
+    m.met = true;
+    CHECK(rare(&m, 4096, 1, out_at) == 0);
+    struct sim_miss between = {.n = 3, .gang = {0, 1, 2}, .by = {-9, -7, -5}};
+    CHECK(rare(&between, 4096, 1, out_at) == 2 && out_at[0] == 4 && out_at[1] == 5);
+    struct sim_miss bent = {.n = 3, .gang = {0, 4, 8}, .by = {-777, -773, -768}};
+    CHECK(rare(&bent, 4096, 1, out_at) == 0);
+    struct sim_miss flat = {.n = 3, .gang = {0, 4, 8}, .by = {5, 5, 5}};
+    CHECK(rare(&flat, 4096, 1, out_at) == 0);
+    struct sim_miss row = {.n = 3, .gang = {3, 107, 201}, .by = {-50, -49, -48}};
+    CHECK(rare(&row, 100, 4096, out_at) == 2 && out_at[0] == 50 * 100);
+    struct sim_miss few = {.n = 2, .gang = {0, 4}, .by = {-8, -4}};
+    CHECK(rare(&few, 4096, 1, out_at) == 0);
+}
+
 static const struct tap_case cases[] = {
     {"a loop that runs once, twice, more often", test_loops},
     {"selections, comparisons and guards", test_selections_and_guards},
@@ -206,5 +232,6 @@ static const struct tap_case cases[] = {
     {"every second drawn block is a neighbour", test_pairs},
     {"what blocks store", test_stores},
     {"what stretches of blocks store", test_stretches},
+    {"the block that a comparison names", test_rare_blocks},
 };
 TAP_CASES(cases)
