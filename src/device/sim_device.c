@@ -31,6 +31,8 @@
 #define BUDGET_WARP   (UINT64_C(1) << 18)
 #define BUDGET_BYTE   2
 
+#define RARE_BLOCKS 8
+
 struct server {
     const struct gpu *gpu; /* whose limits hold */
     unsigned threads;
@@ -43,6 +45,11 @@ struct server {
     /* By entry, sim_places bytes each: what became of choices at the task's own shape, and in runs
      * that are judged. `covering` is the one that is added to; NULL: neither. */
     uint8_t **own, **judged, **covering;
+    struct rare {
+        uint64_t gangs[RARE_BLOCKS];
+        size_t n;
+    } * rare; /* by entry: blocks of the task's own shape in which rare comparisons will be met */
+    bool seeks_rare;
     uint64_t bytes;  /* of the buffers at hand */
     unsigned checks; /* of enum sim_check */
     uint32_t order;  /* of the run, for programs that have several */
@@ -95,6 +102,7 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
     s->programs = arena_array(s->module_arena, struct sim_program *, s->module->nentries);
     s->own = arena_array(s->module_arena, uint8_t *, s->module->nentries);
     s->judged = arena_array(s->module_arena, uint8_t *, s->module->nentries);
+    s->rare = arena_array(s->module_arena, struct rare, s->module->nentries);
     s->covering = NULL;
     return true;
 }
@@ -207,8 +215,9 @@ static void forgive(struct answer *out) {
 
 /* How much of a launch is run. */
 struct extent {
-    uint64_t ctas;   /* about so many blocks; 0: all */
-    uint64_t key;    /* that they are drawn by; 0: spread evenly */
+    uint64_t ctas; /* about so many blocks; 0: all */
+    uint64_t key;  /* that they are drawn by; 0: spread evenly */
+    enum sim_draw draw;
     uint64_t budget; /* of warp instructions; 0: what no kernel with an end needs */
     uint64_t
         patience_ms; /* after which it is given up, which says nothing of the kernel; 0: never */
@@ -253,6 +262,7 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
                                 .threads = s->threads,
                                 .sample_ctas = extent->ctas,
                                 .sample_key = extent->key,
+                                .sample_draw = extent->draw,
                                 .cooperative = l->cooperative,
                                 .resident_ctas = resident_ctas(s->gpu, l),
                                 .checks = s->checks,
@@ -273,9 +283,17 @@ static bool run_launch(struct server *s, const struct bound_launch *l,
     memcpy(launch.block, l->block, sizeof launch.block);
     if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
         memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
+    struct rare *rare = &s->rare[e - s->module->entries];
+    if (s->seeks_rare)
+        launch.misses = arena_array(s->module_arena, struct sim_miss, sim_places(program));
+    launch.sample_also = rare->gangs;
+    launch.nalso = extent->draw == SIM_DRAW_PAIRS ? rare->n : 0;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
     out->order = launch.order || result->drawn ? s->order : out->order;
+    if (launch.misses)
+        rare->n =
+            sim_rare_gangs(launch.misses, sim_places(program), l->grid, rare->gangs, RARE_BLOCKS);
     if (result->status != SIM_OK) {
         err_set(&out->why, ERR_NO, "%s", result->fault.text);
         return refuse(out, verdict_of(result->status));
@@ -587,7 +605,7 @@ static bool lazy_read(struct server *s, const struct frame *f, struct arena *a, 
     size_t nset;
     if (!s->task || !s->module)
         return err_set(err, ERR_ENV, "bad message: measure or sample");
-    z->scale = data_scale_none();
+    z->scale = data_scale_stated();
     return plan_from_json(json_get(f->head, "plan"), a, &z->plan, err) &&
            set_from_json(json_get(f->head, "set"), a, &set, &nset, err) &&
            task_bind(s->task, set, nset, a, &z->inst, err);
@@ -721,10 +739,12 @@ static bool measure(struct server *s, const struct frame *f, struct arena *a, st
     s->repeats = true;
     s->order = 0;
     s->covering = covers ? s->own : NULL;
+    s->seeks_rare = covers && sample;
     bool ok = lazy_add(s, &z, a, out) &&
               run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, &last,
                        add_stores, &stores, out) &&
               (!covers || stores_enough(&z, &stores, out));
+    s->seeks_rare = false;
     lazy_free(s, &z);
     if (covers)
         answer_coverage(s, out);
@@ -746,7 +766,8 @@ struct sampling {
     struct extent extent;
     uint64_t producer_budget;
     uint64_t survey; /* blocks of the last launch that are run once more, to see what they store */
-    int64_t nparts;  /* of a tensor, at most */
+    int64_t nparts;  /* of a tensor, at most; 0: the shape is run whole elsewhere, and judged */
+    bool values;     /* are all that matters: of the checkers, only what they need is on */
     bool incomplete; /* a launch before this one was run in part */
     json *parts[TASK_MAX_TENSORS];
     struct buf contents[TASK_MAX_TENSORS];
@@ -839,7 +860,7 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         extent =
             (struct extent){.budget = p->producer_budget, .patience_ms = 2 * p->extent.patience_ms};
     struct sim_result result;
-    s->checks = whole ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
+    s->checks = whole || p->values ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
     bool ok = run_launch(s, l, memory, &extent, &result, out), lacks = false;
     for (size_t i = 0; p->incomplete && i < s->findings.n; i++)
         lacks |= s->findings.list[i].of_buffer;
@@ -847,6 +868,8 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         set_unjudged(p, l, "reads what blocks that were not run would have made");
     else if (!ok && result.status == SIM_BUDGET)
         set_unjudged(p, l, "even a few of its blocks take too long here");
+    else if (!ok && result.status == SIM_NO_PROGRESS && !p->nparts)
+        set_unjudged(p, l, "waits for blocks that were not run");
     else if (!ok)
         return false;
     if (!ok) {
@@ -862,38 +885,77 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     return true;
 }
 
+/* ---- what is left unwritten ---- */
+
 /* Of blocks drawn at random the chance that so many leave a sixteenth of the output untouched is
  * below one in ten thousand where all blocks together write all of it. */
-#define SURVEY_STORING 192
+#define SURVEY_STORING   192
+#define SURVEY_STRETCHES 12 /* at least; fewer say too little */
 
-/* Elements are left unwritten, or some are written again and again: what drawn blocks store,
- * without checks, of which many more can be run. */
+/* One launch makes the only output, so that what its blocks do not store nobody does. */
+static bool makes_all(const struct lazy *z) {
+    size_t results = 0;
+    for (size_t i = 0; i < z->inst->task->ntensors; i++)
+        results += tensor_is_output(&z->inst->task->tensors[i]) ? 1 : 0;
+    return results == 1 && z->plan.nlaunches == 1 && !z->plan.nmemsets;
+}
+
+/* Blocks, without checks, of which many more can be run. *known: they were. */
+static bool survey_run(struct sampling *p, const struct bound_launch *l,
+                       const struct launch_memory *memory, enum sim_draw draw, bool *known,
+                       struct sim_result *r, struct answer *out) {
+    struct extent extent = {.ctas = p->survey,
+                            .key = p->extent.key + 1 + draw,
+                            .draw = draw,
+                            .patience_ms = p->extent.patience_ms};
+    *known = run_launch(p->s, l, memory, &extent, r, out);
+    if (*known)
+        return true;
+    if (!r->late)
+        return false;
+    forgive(out);
+    return true;
+}
+
+/* Neighbours that store the same: all blocks together store no more than all stretches of the grid,
+ * each by itself, which are as many as drawn ones on the average. Where blocks differ much, those
+ * few may all be such as store little. */
+static bool stretches_suffice(const struct lazy *z, const struct sim_stores *each,
+                              const struct sim_stores *s, struct answer *out) {
+    double mean = each->sum / (double)each->gangs, n = (double)s->gangs;
+    struct storing got = {.known = each->squares <= 2 * mean * mean * (double)each->gangs};
+    if (s->gangs < SURVEY_STRETCHES || s->storing < s->gangs)
+        return true;
+    double stretches = (double)s->gangs_total / SIM_STRETCH, one = s->sum / n;
+    got.sectors = stretches * one;
+    got.variance = stretches * stretches * fmax(s->squares / n - one * one, 0) / (n - 1);
+    return stores_enough(z, &got, out);
+}
+
+/* Elements are left unwritten, or some are written again and again. */
 static bool survey(struct sampling *p, const struct bound_launch *l,
                    const struct launch_memory *memory, struct answer *out) {
-    struct extent extent = {
-        .ctas = p->survey, .key = p->extent.key + 1, .patience_ms = p->extent.patience_ms};
-    struct sim_result r;
-    size_t results = 0;
-    for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
-        results += tensor_is_output(&p->z.inst->task->tensors[i]) ? 1 : 0;
-    bool only = results == 1 && p->z.plan.nlaunches == 1 && !p->z.plan.nmemsets;
+    struct sim_result apart, near;
+    bool known;
     p->s->checks = 0;
     p->s->order = 0;
-    if (!only || !p->survey)
+    if (!makes_all(&p->z) || !p->survey)
         return true;
-    if (!run_launch(p->s, l, memory, &extent, &r, out)) {
-        if (!r.late)
-            return false;
-        forgive(out);
+    if (!survey_run(p, l, memory, SIM_DRAW_APART, &known, &apart, out))
+        return false;
+    if (!known)
         return true;
+    if (apart.stores.storing >= SURVEY_STORING && apart.stores.untouched) {
+        err_set(&out->why, ERR_NO,
+                "at the task's own shape none of %llu blocks drawn from the grid stores to %u of "
+                "16 parts of the output",
+                (unsigned long long)apart.stores.storing, apart.stores.untouched);
+        return refuse(out, VERDICT_UNWRITTEN);
     }
-    if (r.stores.storing < SURVEY_STORING || !r.stores.untouched)
+    if (!apart.stores.gangs || apart.counters.ctas == apart.counters.ctas_total)
         return true;
-    err_set(&out->why, ERR_NO,
-            "at the task's own shape none of %llu blocks drawn from the grid stores to %u of 16 "
-            "parts of the output",
-            (unsigned long long)r.stores.storing, r.stores.untouched);
-    return refuse(out, VERDICT_UNWRITTEN);
+    return survey_run(p, l, memory, SIM_DRAW_STRETCHES, &known, &near, out) &&
+           (!known || stretches_suffice(&p->z, &apart.stores, &near.stores, out));
 }
 
 static bool sample_plan(struct sampling *p, struct answer *out) {
@@ -932,7 +994,8 @@ static void answer_parts(struct sampling *p, struct answer *out) {
     json_set(out->more, "unjudged", p->unjudged);
     json_set_i64(out->more, "blocks", (int64_t)p->ctas);
     json_set_i64(out->more, "blocks_total", (int64_t)p->ctas_total);
-    answer_coverage(p->s, out);
+    if (p->s->covering)
+        answer_coverage(p->s, out);
 }
 
 static bool get_u64(const json *head, const char *key, uint64_t *out) {
@@ -941,23 +1004,28 @@ static bool get_u64(const json *head, const char *key, uint64_t *out) {
 }
 
 static bool sample(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
-    struct sampling p = {
-        .s = s, .z = {.kind = DATA_SIGNED, .noisy = true}, .unjudged = json_array()};
+    struct sampling p = {.s = s, .z = {.noisy = true}, .unjudged = json_array()};
+    str data;
     int64_t ctas = 2;
+    bool covers = false;
+    json_get_bool(f->head, "covers", &covers);
     json_get_i64(f->head, "sample_ctas", &ctas);
     json_get_i64(f->head, "parts", &p.nparts);
-    bool ok = (get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
+    json_get_bool(f->head, "values", &p.values);
+    bool ok = (json_get_str(f->head, "data", &data) && data_find(data, &p.z.kind) &&
+               get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
                get_u64(f->head, "budget", &p.extent.budget) &&
                get_u64(f->head, "producer_budget", &p.producer_budget) &&
                get_u64(f->head, "survey", &p.survey) &&
                get_u64(f->head, "patience_ms", &p.extent.patience_ms)) ||
               err_set(&out->why, ERR_ENV, "bad message: sample");
     p.extent.ctas = (uint64_t)(ctas < 1 ? 1 : ctas);
+    p.extent.draw = p.values ? SIM_DRAW_APART : SIM_DRAW_PAIRS;
     p.draw = rng_stream(p.extent.key, S("parts"));
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         buf_init(&p.contents[i], 1u << 20);
     ok = ok && lazy_read(s, f, a, &p.z, &out->why);
-    s->covering = s->own;
+    s->covering = covers ? s->own : NULL;
     s->repeats = false;
     s->order = 1 + (uint32_t)rng_below(p.draw, 0, MOST_ORDER);
     ok = ok && lazy_add(s, &p.z, a, out) && sample_plan(&p, out);

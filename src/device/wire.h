@@ -33,7 +33,7 @@ enum wire {
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, align: [a
      * tensor], plans: [one a module]}], batches: [{shape, cases: [{data, seed}], counted, checked,
      * order, timed, extra: only while something is not covered, patience_ms: after which the device
-     * gives it up}], time: {samples, budget_ms}, measure, sample: the messages of those names,
+     * gives it up}], time: {samples, budget_ms}, measure, samples: messages of those names,
      * covers: what became of choices is recorded, cover_ms: for extra batches}; blob: the modules
      * one after the other. A worker takes one while it is at another */
     WIRE_JOB = 10,
@@ -75,16 +75,18 @@ enum wire {
     WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */
     WIRE_DUMPED = 39, /* judge → worker: {tensors: [[bytes a tensor] a case]}; blob: all of them */
     /* worker → device: {set, plan, seed, key, sample_ctas, parts, budget, producer_budget,
-     * patience_ms, survey: blocks that are run once more to see what they store}: some
-     * blocks of a shape too large to run whole, drawn by the key, under the checkers, on signed
-     * data of the seed (no other data are of that seed) */
+     * patience_ms, survey: blocks that are run once more to see what they store, covers, data,
+     * values: not under all checkers}: some blocks of a shape, drawn by the key, under the
+     * checkers, on data of that kind and the seed (no other data are of it). parts 0: of a shape
+     * that is run whole as well, so that nothing that they store is asked for */
     WIRE_SAMPLE = 41,
     /* device → worker: {verdict, why, findings, parts: [{tensor, lo, n}] of what they stored,
      * unjudged: [why a launch could not be judged], blocks, blocks_total, coverage}; blob: contents
      * of the parts */
     WIRE_SAMPLED = 42,
-    WIRE_PARTS = 43, /* worker → judge: {set, seed, parts, most: cost of one}; blob as in SAMPLED;
-                        answered by JUDGED with judged: elements, skipped: parts that cost more */
+    WIRE_PARTS =
+        43, /* worker → judge: {set, data, seed, parts, most: cost of one}; blob as in SAMPLED;
+               answered by JUDGED with judged: elements, skipped: parts that cost more */
     WIRE_ERROR = 40, /* judge or device → worker: {why}: cannot do that (memory, bad message) */
 };
 

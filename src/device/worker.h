@@ -72,17 +72,18 @@ struct job {
     bool loaded, prepared, timed_out;
     unsigned tries[WORKER_MAX_MODULES]; /* of the batch, by module; [0]: of all while together */
     unsigned judges;
-    json *order;            /* runs of the batch under way: [[case, place of the module]…] */
-    json *evidence;         /* of runs that were right */
-    json *counters;         /* of the counted run, once it was judged right; NULL: none */
-    json *lines;            /* of what was measured, by line of the source; or NULL */
-    bool measured, sampled; /* the task's own shape, where it is not run whole */
-    json *sample;           /* what was judged of it: {blocks, blocks_total, elements, skipped,
-                               unjudged}; or NULL */
-    json *coverage;         /* as the device said last; NULL: it is not recorded */
-    uint64_t covering_us;   /* spent on batches that are only for coverage */
-    json *ran;              /* the device's last answer, until it is judged */
-    int64_t drawn;          /* the order in which the batch ran; 0: the first */
+    json *order;          /* runs of the batch under way: [[case, place of the module]…] */
+    json *evidence;       /* of runs that were right */
+    json *counters;       /* of the counted run, once it was judged right; NULL: none */
+    json *lines;          /* of what was measured, by line of the source; or NULL */
+    bool measured;        /* the task's own shape, where it is not run whole */
+    size_t sampled;       /* of the job's samples: done */
+    json *sample;         /* what was judged of it: {blocks, blocks_total, elements, skipped,
+                             unjudged}; or NULL */
+    json *coverage;       /* as the device said last; NULL: it is not recorded */
+    uint64_t covering_us; /* spent on batches that are only for coverage */
+    json *ran;            /* the device's last answer, until it is judged */
+    int64_t drawn;        /* the order in which the batch ran; 0: the first */
     struct timed timed[WORKER_MAX_MODULES];
     struct meet meet;
     json *clocks;

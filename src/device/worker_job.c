@@ -114,15 +114,21 @@ static void set_evidence(struct job *j, json *head) {
         json_set(head, "clocks", json_copy(j->clocks));
 }
 
+static const json *sample_now(const struct job *j) {
+    return json_at(json_get(j->frame.head, "samples"), j->sampled);
+}
+
 /* Where in the job it happened, for every verdict but acceptance. at: the case. */
 static void set_place(struct worker *w, size_t at, json *head) {
     const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
-    const json *own = json_get(w->job.frame.head, w->step == STEP_MEASURE ? "measure" : "sample");
-    str label, data;
+    const json *own =
+        w->step == STEP_MEASURE ? json_get(w->job.frame.head, "measure") : sample_now(&w->job);
+    str label, data = S("stated");
     if (w->step == STEP_MEASURE || w->step == STEP_SAMPLE || w->step == STEP_PARTS) {
         if (json_get_str(own, "label", &label))
             json_set_str(head, "shape", label);
-        json_set_str(head, "data", w->step == STEP_MEASURE ? S("stated") : S("signed"));
+        json_get_str(own, "data", &data);
+        json_set_str(head, "data", data);
         return;
     }
     if (!shape || w->step == STEP_LOAD)
@@ -260,16 +266,15 @@ static void skip_extra(struct job *j) {
         j->batch++;
 }
 
-/* The next part of what is done with a shape that is not run whole; NULL: that is done. */
-static const json *next_part(const struct job *j, const char *name, bool done) {
-    const json *part = json_get(j->frame.head, name);
-    return !done && json_is_object(part) && (!batch_now(j) || is_extra(j)) ? part : NULL;
+/* The next part of what is done with blocks of the task's own shape; NULL: that is done. */
+static const json *next_part(const struct job *j, const json *part) {
+    return json_is_object(part) && (!batch_now(j) || is_extra(j)) ? part : NULL;
 }
 
 void job_next(struct worker *w) {
     struct job *j = &w->job;
-    const json *measure = next_part(j, "measure", j->measured);
-    const json *sample = next_part(j, "sample", j->sampled);
+    const json *measure = j->measured ? NULL : next_part(j, json_get(j->frame.head, "measure"));
+    const json *sample = next_part(j, sample_now(j));
     if (!measure && !sample)
         skip_extra(j);
     if (!w->device.ready || !w->judge.ready)
@@ -575,22 +580,32 @@ static void got_measured(struct worker *w, const struct frame *f) {
     job_next(w);
 }
 
-/* ---- blocks of a shape that is not run whole ---- */
+/* ---- blocks of the task's own shape ---- */
+
+static void add_to(json *facts, const char *name, const json *from, const char *key) {
+    int64_t sum = 0, more = 0;
+    json_get_i64(facts, name, &sum);
+    json_get_i64(from, key, &more);
+    json_set_i64(facts, name, sum + more);
+}
 
 static void got_sampled(struct worker *w, const struct frame *f) {
     struct job *j = &w->job;
-    static const char *const facts[] = {"blocks", "blocks_total", "unjudged"};
-    static const char *const asked[] = {"set", "seed", "most"};
-    const json *sample = json_get(j->frame.head, "sample");
+    static const char *const facts[] = {"blocks_total", "unjudged"};
+    static const char *const asked[] = {"set", "data", "seed", "most"};
+    const json *sample = sample_now(j);
     str verdict, why;
     if (!accepted(f, &verdict, &why)) {
         finish(w, verdict, why, 0, json_get(f->head, "findings") ? f->head : NULL);
         return;
     }
-    forget(&j->sample);
-    j->sample = json_object();
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        json_set(j->sample, facts[i], copy_of(f->head, facts[i]));
+    if (!j->sampled) {
+        forget(&j->sample);
+        j->sample = json_object();
+        for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+            json_set(j->sample, facts[i], copy_of(f->head, facts[i]));
+    }
+    add_to(j->sample, "blocks", f->head, "blocks");
     keep_coverage(j, f);
     json *head = json_object();
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
@@ -605,17 +620,14 @@ static void got_sampled(struct worker *w, const struct frame *f) {
 
 static void got_parts(struct worker *w, const struct frame *f) {
     struct job *j = &w->job;
-    int64_t judged = 0, skipped = 0;
     str verdict, why;
     if (!accepted(f, &verdict, &why)) {
         finish(w, verdict, why, 0, f->head);
         return;
     }
-    json_get_i64(f->head, "judged", &judged);
-    json_get_i64(f->head, "skipped", &skipped);
-    json_set_i64(j->sample, "elements", judged);
-    json_set_i64(j->sample, "skipped", skipped);
-    j->sampled = true;
+    add_to(j->sample, "elements", f->head, "judged");
+    add_to(j->sample, "skipped", f->head, "skipped");
+    j->sampled++;
     job_next(w);
 }
 

@@ -484,6 +484,7 @@ static size_t part_elements(const struct inst *in, const struct part *p) {
 struct judging {
     struct judge *j;
     const struct inst *in;
+    enum data_kind data;
     uint64_t seed;
     double most; /* of the cost of a part */
     str rest;    /* contents of the parts to come */
@@ -492,7 +493,7 @@ struct judging {
 };
 
 static bool judge_part(struct judging *g, const json *part, struct err *err) {
-    struct data_scale scale = data_scale_none();
+    struct data_scale scale = data_scale_stated(); /* as the device has it */
     struct reference ref;
     struct comparison cmp;
     struct part p;
@@ -508,7 +509,7 @@ static bool judge_part(struct judging *g, const json *part, struct err *err) {
         g->skipped++;
         return true;
     }
-    if (!part_reference(g->in, &scale, DATA_SIGNED, g->seed, &p, g->j->threads, &ref, err))
+    if (!part_reference(g->in, &scale, g->data, g->seed, &p, g->j->threads, &ref, err))
         return false;
     part_compare(g->in, &p, &ref, got, &cmp);
     ruling_next(&g->ruling);
@@ -524,10 +525,11 @@ static bool judge_parts(void *ctx, const struct frame *f, json *out, struct err 
     struct arena *a = arena_new(64u << 20);
     struct binding *bindings;
     struct inst *in;
-    str seed;
+    str seed, data;
     size_t n;
     json_get_f64(f->head, "most", &g.most);
-    bool ok = g.j->task && json_get_str(f->head, "seed", &seed) && str_to_u64(seed, &g.seed);
+    bool ok = g.j->task && json_get_str(f->head, "seed", &seed) && str_to_u64(seed, &g.seed) &&
+              json_get_str(f->head, "data", &data) && data_find(data, &g.data);
     if (!ok)
         err_set(err, ERR_ENV, "bad message: parts");
     ok = ok && set_from_json(json_get(f->head, "set"), a, &bindings, &n, err) &&

@@ -17,7 +17,19 @@
 #define PRODUCER_INSTRS  (UINT64_C(32) << 20) /* … of a launch that is run whole for the next */
 #define JUDGED_PARTS     12                   /* of a tensor */
 #define JUDGED_PART_COST 5e7                  /* terms of the reference of one */
-#define PATIENCE_MS      3000                 /* for one run that need not be */
+/* … on other data, where few checkers are on: */
+#define VALUES_CTAS      24
+#define VALUES_ELEMENTS  (1 << 19)
+#define VALUES_PARTS     24
+#define VALUES_PART_COST 5e6
+#define VALUES_SHARE     16 /* of the instructions; what takes more is left at the first data */
+/* … and of a shape that is run whole besides, where they are watched and no more: */
+#define WATCHED_CTAS     4
+#define WATCHED_ELEMENTS (1 << 14)
+#define WATCHED_FLOPS    4e6
+#define WATCHED_INSTRS   (UINT64_C(1) << 17)
+#define WATCHED_PRODUCER (UINT64_C(1) << 19)
+#define PATIENCE_MS      3000 /* for one run that need not be */
 #define COVER_MS         6000
 #define SEARCH_SHARE     4 /* in a search a fourth of these, and … */
 #define RUN_LIMIT_MS     20000
@@ -145,24 +157,62 @@ static json *measure_json(const struct evaluator_options *o, const struct trials
 }
 
 /* The device learns the seed of this run's data, which no other case has. */
+static json *drawn_json(const struct evaluator_options *o, const struct trials *t, uint64_t secret,
+                        enum data_kind data, int64_t ctas) {
+    struct rng r = rng_stream(secret, S("sample"));
+    json *s = own_json(o, t, ctas);
+    json_set_str(s, "data", str_view(data_name(data)));
+    json_set(s, "seed", number_text(rng_u64(r, 2 * data)));
+    json_set(s, "key", number_text(rng_u64(r, 2 * data + 1) | 1));
+    json_set(s, "patience_ms", number_text(PATIENCE_MS));
+    return s;
+}
+
 static json *sample_json(const struct evaluator_options *o, const struct trials *t,
                          uint64_t secret) {
-    struct rng r = rng_stream(secret, S("sample"));
     uint64_t share = o->thorough ? 1 : SEARCH_SHARE;
     int64_t ctas = sampled_ctas(o->inst, &t->task_plan, JUDGED_CTAS / (int64_t)share,
                                 JUDGED_ELEMENTS / (int64_t)share, JUDGED_FLOPS / (double)share);
-    json *s = own_json(o, t, ctas);
-    json_set(s, "seed", number_text(rng_u64(r, 0)));
-    json_set(s, "key", number_text(rng_u64(r, 1) | 1));
+    json *s = drawn_json(o, t, secret, DATA_SIGNED, ctas);
+    json_set_bool(s, "covers", true);
     json_set(s, "budget", number_text(JUDGED_INSTRS / share));
     json_set(s, "producer_budget", number_text(PRODUCER_INSTRS / share));
-    json_set(s, "patience_ms", number_text(PATIENCE_MS));
     json_set(s, "survey",
              number_text(!o->thorough ? 0
                                       : (uint64_t)sampled_ctas(o->inst, &t->task_plan, SAMPLED_CTAS,
                                                                SAMPLED_ELEMENTS, SAMPLED_FLOPS)));
     json_set_i64(s, "parts", JUDGED_PARTS / (int64_t)share);
     json_set_f64(s, "most", JUDGED_PART_COST / (double)share);
+    return s;
+}
+
+/* Once more, for the values of other data, which signed ones do not show: of more blocks, so that
+ * rows of several kinds are met. */
+static json *values_json(const struct evaluator_options *o, const struct trials *t, uint64_t secret,
+                         enum data_kind data) {
+    json *s = drawn_json(
+        o, t, secret, data,
+        sampled_ctas(o->inst, &t->task_plan, VALUES_CTAS, VALUES_ELEMENTS, JUDGED_FLOPS / 4));
+    json_set_bool(s, "values", true);
+    json_set(s, "budget", number_text(JUDGED_INSTRS / VALUES_SHARE));
+    json_set(s, "producer_budget", number_text(PRODUCER_INSTRS / VALUES_SHARE));
+    json_set(s, "survey", number_text(0));
+    json_set_i64(s, "parts", VALUES_PARTS);
+    json_set_f64(s, "most", VALUES_PART_COST);
+    return s;
+}
+
+/* Of a shape that is run whole the values are judged and nothing is left to cover, but no checker
+ * sees it: the require lines may admit no shape that one does. */
+static json *watch_json(const struct evaluator_options *o, const struct trials *t,
+                        uint64_t secret) {
+    int64_t ctas =
+        sampled_ctas(o->inst, &t->task_plan, WATCHED_CTAS, WATCHED_ELEMENTS, WATCHED_FLOPS);
+    json *s = drawn_json(o, t, secret, DATA_SIGNED, ctas);
+    json_set(s, "budget", number_text(WATCHED_INSTRS));
+    json_set(s, "producer_budget", number_text(WATCHED_PRODUCER));
+    json_set(s, "survey", number_text(0));
+    json_set_i64(s, "parts", 0);
     return s;
 }
 
@@ -178,11 +228,19 @@ json *job_of_trials(const struct evaluator_options *o, const struct trials *t, u
     json_set(j, "shapes", shapes);
     set_modules(j, &bytes, 1);
     bool covers = t->covers && !o->dump;
+    json *samples = json_array();
     if (covers) {
         json_set_bool(j, "covers", true);
         json_set_i64(j, "cover_ms", o->thorough ? COVER_MS : COVER_MS / SEARCH_SHARE);
-        json_set(j, "sample", sample_json(o, t, secret));
+        json_push(samples, sample_json(o, t, secret));
+    } else if (t->watches && !o->dump) {
+        json_push(samples, watch_json(o, t, secret));
     }
+    if (covers && o->thorough && !o->watch) {
+        json_push(samples, values_json(o, t, secret, DATA_MIXED));
+        json_push(samples, values_json(o, t, secret, DATA_SUBNORMAL));
+    }
+    json_set(j, "samples", samples);
     if (o->device.kind == DEVICE_SIM && (o->observe_only || covers))
         json_set(j, "measure", measure_json(o, t, covers));
     return j;

@@ -21,6 +21,10 @@
 #define COUNTED_SEED  0  /* public: counts are the same in every run */
 #define MADE_SHAPES   3  /* one odd in all dimensions, two with a short one */
 #define TAIL_SHAPES   3  /* each dimension twice, four times and eight times something odd */
+#define SQUARE_TRIES  32 /* of the attempts at the first of them, whose dimensions are equal */
+#define STRETCHED     2  /* shapes with one dimension longer than any other that is tried */
+#define LONG_LEAST    1025
+#define LONG_MOST     5000
 #define EXTRA_SHAPES  10 /* at most; the first of them is always run */
 #define FEW           16 /* dimensions up to this are often part of what a kernel is made for */
 #define TIMED_CASES   8
@@ -111,14 +115,14 @@ static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUN
     }
 }
 
-/* The first kind is the stated one, which the checkers watch in the first order. */
+/* The checkers watch the stated kind, in the first order. */
 static void watch_small(struct trials *t, size_t first, const struct trials_options *o) {
     struct rng r = rng_stream(o->secret, S("orders"));
-    t->batches[first].checked = true;
-    t->batches[first].order = o->order;
-    for (size_t i = first + 1; i < t->nbatches; i++) {
-        t->batches[i].order = o->order ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
-        t->batches[i].checked_drawn = i == first + 1;
+    for (size_t i = first; i < t->nbatches; i++) {
+        struct trial_batch *b = &t->batches[i];
+        b->checked = b->cases[0].data == DATA_STATED;
+        b->order = o->order || b->checked ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
+        b->checked_drawn = b->cases[0].data == DATA_SIGNED;
     }
 }
 
@@ -169,25 +173,32 @@ static void complete_turns(struct trials *t, const struct trials_options *o) {
     }
 }
 
-/* few: kinds of data, for the sake of time. */
+/* How many kinds of data a small shape meets, for the sake of time. */
+enum kinds { KINDS_MOST, KINDS_FEW, KINDS_ONE };
+
+static void kinds_of(enum kinds which, bool kinds[DATA_COUNT], size_t shape,
+                     const struct trials_options *o) {
+    small_kinds(kinds, shape, o->secret);
+    for (size_t k = 0; k < DATA_COUNT && (o->watch || which != KINDS_MOST); k++)
+        kinds[k] = k == DATA_SIGNED || (k == DATA_STATED && which != KINDS_ONE);
+}
+
 static bool add_small(const struct candidate *c, const struct inst *in,
-                      const struct trials_options *o, bool few, struct arena *a, struct trials *t,
-                      struct err *err) {
+                      const struct trials_options *o, enum kinds which, struct arena *a,
+                      struct trials *t, struct err *err) {
     bool kinds[DATA_COUNT];
-    str which, label = inst_label(in, a);
+    str require, label = inst_label(in, a);
     bool fits;
     if (t->n >= MAX_SMALL || seen(t, label))
         return true;
-    if (!plan_fits(c, in, &fits, &which, err))
+    if (!plan_fits(c, in, &fits, &require, err))
         return err_wrap(err, "at %.*s", STR_ARG(label));
     if (!fits)
         return true;
     if (!add_shape(c, in, a, t, err))
         return false;
     size_t first = t->nbatches;
-    small_kinds(kinds, t->n - 1, o->secret);
-    for (size_t k = 0; k < DATA_COUNT && (o->watch || few); k++)
-        kinds[k] = k == DATA_STATED || k == DATA_SIGNED;
+    kinds_of(which, kinds, t->n - 1, o);
     add_kinds(t, t->n - 1, kinds, o);
     if (!o->gpu)
         watch_small(t, first, o);
@@ -214,14 +225,36 @@ static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own
 
 /* Of the three tail shapes each dimension is once twice, once four times, once eight times
  * something odd: what kernels do with vectors and tiles that do not divide shows in its own way for
- * each. */
+ * each. In the first one all are equal, where that can be: rows taken for columns show elsewhere,
+ * and what is done for squares alone shows there. */
 static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own, size_t which) {
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
-    uint64_t twos = 1 + (rng_below(rng_sub(r, 3), dim, 3) + which) % 3;
+    struct rng turns = rng_sub(r, 3);
+    uint64_t turn = which ? 1 + (rng_below(turns, dim, 2) + which) % 2 : 0;
+    uint64_t twos = 1 + (rng_below(turns, TASK_MAX_DIMS, 3) + turn) % 3;
     if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
         return own;
+    if (!which && attempt < SQUARE_TRIES)
+        at = attempt * TASK_MAX_DIMS;
     uint64_t most = (200 >> attempt % 8 >> twos) + 1, least = most / 3; /* tails of something */
     return (int64_t)(1 + 2 * (least + rng_below(r, at, most - least))) << twos;
+}
+
+/* One dimension is long, and of another parity than the others, which are small and above 4; where
+ * they are many they are less. */
+static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool is_long,
+                              bool odd) {
+    uint64_t at = attempt * TASK_MAX_DIMS + dim;
+    if (!is_long && own <= FEW && rng_below(rng_sub(r, 1), at, 2))
+        return own;
+    if (!is_long && attempt % 8 < 4)
+        return (odd ? 6 : 5) + 2 * (int64_t)rng_below(r, at, 1 + (8 >> attempt % 4));
+    if (!is_long)
+        return (odd ? 2 : 1) + 2 * (int64_t)rng_below(r, at, 2);
+    int64_t least = own >= LONG_LEAST && own < LONG_MOST ? own + 1 : LONG_LEAST;
+    int64_t v =
+        least + (int64_t)rng_below(r, at, own < LONG_LEAST ? LONG_LEAST : LONG_MOST - least + 1);
+    return v + ((v % 2 != 0) != odd);
 }
 
 /* One dimension of the `which`-th such shape, another one each time: few terms of a sum or a
@@ -266,7 +299,7 @@ static bool make_shapes(const struct candidate *c, const struct inst *own,
                     (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d])};
         if (t->n + MADE_SHAPES > wanted && attempt < ODD_ATTEMPTS)
             shorten(r, attempt, wanted - t->n, set, n);
-        if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, false, a, t, err))
+        if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_MOST, a, t, err))
             return false;
     }
     return true;
@@ -288,7 +321,45 @@ static bool make_tail_shapes(const struct candidate *c, const struct inst *own,
                 if (!task->dims[d].derived)
                     set[n++] = (struct binding){task->dims[d].name,
                                                 draw_tail(r, attempt, d, own->dims[d], which)};
-            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, true, a, t, err))
+            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_FEW, a, t, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The dimensions that may be the long one: few of something are rarely many of it. */
+static size_t stretchable(const struct inst *own, size_t list[TASK_MAX_DIMS]) {
+    const struct task *task = own->task;
+    size_t n = 0;
+    for (int64_t least = FEW + 1; !n && least > 0; least -= FEW)
+        for (size_t d = 0; d < task->ndims; d++)
+            if (!task->dims[d].derived && own->dims[d] >= least)
+                list[n++] = d;
+    return n;
+}
+
+/* One kind of data: a kernel that leaves out what is far along a dimension is wrong on any. */
+static bool make_stretched_shapes(const struct candidate *c, const struct inst *own,
+                                  const struct trials_options *o, struct arena *a, struct trials *t,
+                                  struct err *err) {
+    const struct task *task = own->task;
+    struct rng r = rng_stream(o->secret, S("stretched"));
+    bool odd = rng_below(rng_sub(r, 2), 0, 2);
+    size_t list[TASK_MAX_DIMS], nlist = stretchable(own, list);
+    uint64_t first = rng_below(rng_sub(r, 2), 1, nlist ? nlist : 1);
+    struct binding set[TASK_MAX_DIMS];
+    for (size_t which = 0; which < STRETCHED && nlist; which++) {
+        size_t before = t->n;
+        for (uint64_t attempt = 0; attempt < TAIL_ATTEMPTS && t->n == before; attempt++) {
+            size_t n = 0, is_long = list[(first + which + attempt / 8) % nlist];
+            struct inst *in;
+            for (size_t d = 0; d < task->ndims; d++)
+                if (!task->dims[d].derived)
+                    set[n++] = (struct binding){
+                        task->dims[d].name,
+                        draw_stretched(r, attempt, d, own->dims[d], d == is_long, odd)};
+            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_ONE, a, t, err))
                 return false;
         }
     }
@@ -531,7 +602,8 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
         return true;
     for (size_t i = 0; i < own->task->nchecks; i++) {
         struct inst *in;
-        if (!task_bind_check(own->task, i, a, &in, err) || !add_small(c, in, o, false, a, t, err))
+        if (!task_bind_check(own->task, i, a, &in, err) ||
+            !add_small(c, in, o, KINDS_MOST, a, t, err))
             return false;
     }
     size_t checks = t->n, wanted = checks + MADE_SHAPES;
@@ -541,13 +613,16 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
         complete_turns(t, o);
     if (!make_tail_shapes(c, own, o, a, t, err))
         return false;
-    size_t small = t->n;
     if (!o->gpu)
         check_second(t, o);
+    if (!o->watch && !make_stretched_shapes(c, own, o, a, t, err))
+        return false;
+    size_t small = t->n;
     bool own_too = t->task_shape_run && !o->small_only;
     if (own_too && !add_own(c, own, o, small, a, t, err))
         return false;
     t->covers = !o->gpu && !o->small_only && !t->task_shape_run;
+    t->watches = own_too && !o->gpu && o->thorough;
     if (t->covers && !make_long_shapes(c, own, o, a, t, err))
         return false;
     if (!t->n && !t->covers)

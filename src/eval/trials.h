@@ -12,7 +12,8 @@
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
  * it is judged like every other, so nothing is gained by telling it apart. Small shapes with stated
- * data are watched by the simulator's checkers, and one of them with one further kind of data. All
+ * data are watched by the simulator's checkers, and one of them with one further kind of data; when
+ * thorough, a few blocks of the task's own shape are, too. All
  * other kinds of a small shape run in orders that are drawn, each in its own. On a GPU a batch is
  * all the cases of a shape, and at the task's own shape every launch is timed and verified, on
  * contents of several kinds and seeds. */
@@ -55,6 +56,7 @@ struct trials {
     struct bound_plan task_plan; /* at the task's own shape */
     bool task_shape_run;         /* whole */
     bool covers;                 /* it is not: blocks of it are run, and what they do is covered */
+    bool watches;                /* it is, and blocks of it are run once more under the checkers */
     str scope;
 };
 

@@ -11,6 +11,7 @@
 #include "sim/machine.h"
 
 #include <stdio.h>
+#include <string.h>
 
 size_t sim_places(const struct sim_program *p) {
     return p->ncode;
@@ -30,6 +31,21 @@ static void find_loop(struct sim_program *p, struct instr *branch) {
     branch->choice |= CHOICE_BACK;
 }
 
+/* setp.eq or setp.ne of integers, with no other predicate in it. */
+static uint8_t equality(const struct ptx_instr *in) {
+    static const struct {
+        const char *type;
+        uint8_t choice;
+    } types[] = {{"b32", CHOICE_EQUAL}, {"s32", CHOICE_EQUAL}, {"u32", CHOICE_EQUAL},
+                 {"b64", CHOICE_WIDE},  {"s64", CHOICE_WIDE},  {"u64", CHOICE_WIDE}};
+    if (in->nmods != 2 || (!str_is(in->mods[0], "eq") && !str_is(in->mods[0], "ne")))
+        return 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (str_is(in->mods[1], types[i].type))
+            return types[i].choice;
+    return 0;
+}
+
 void coverage_find_choices(struct sim_program *p) {
     for (size_t k = 0; k < p->ncode; k++) {
         struct instr *i = &p->code[k];
@@ -39,7 +55,7 @@ void coverage_find_choices(struct sim_program *p) {
         if (lanes && str_is(i->src->op, "selp"))
             i->choice |= CHOICE_SELECT;
         if (lanes && str_is(i->src->op, "setp"))
-            i->choice |= CHOICE_COMPARE;
+            i->choice |= CHOICE_COMPARE | equality(i->src);
         if (i->kind == KIND_BRANCH && i->target <= k)
             find_loop(p, i);
         for (uint32_t t = 0; i->kind == KIND_BRANCH_TABLE && t < i->ntargets; t++)
@@ -90,12 +106,92 @@ void coverage_before(struct worker *w, struct warp *wp, const struct instr *in, 
     }
 }
 
+static int64_t difference(const uint8_t *a, const uint8_t *b, bool wide, unsigned lane) {
+    int64_t x = 0, y = 0;
+    int32_t narrow[2];
+    if (wide) {
+        memcpy(&x, a + 8 * lane, 8);
+        memcpy(&y, b + 8 * lane, 8);
+    } else {
+        memcpy(&narrow[0], a + 4 * lane, 4);
+        memcpy(&narrow[1], b + 4 * lane, 4);
+        x = narrow[0];
+        y = narrow[1];
+    }
+    return (int64_t)((uint64_t)x - (uint64_t)y);
+}
+
+/* Of the first thread of a block, when it first comes there. */
+static void note_miss(struct worker *w, const struct warp *wp, const struct instr *in,
+                      uint32_t mask) {
+    struct sim_miss *m = &w->misses[in - w->p->code];
+    const uint8_t *a = wp->regs + in->a, *b = wp->regs + in->b;
+    bool wide = in->choice & CHOICE_WIDE;
+    for (uint32_t left = m->met ? 0 : mask; left && !m->met; left &= left - 1)
+        m->met = !difference(a, b, wide, (unsigned)__builtin_ctz(left));
+    if (m->met || wp->index || !(mask & 1) || m->n == SIM_MISSES)
+        return;
+    uint32_t id[3];
+    const uint32_t *grid = w->la->l->grid;
+    grid_cta_id(w->la, w->gang->ordinal, 0, id);
+    uint64_t gang = id[0] + (uint64_t)grid[0] * (id[1] + (uint64_t)grid[1] * id[2]);
+    if (m->n && m->gang[m->n - 1] == gang)
+        return;
+    m->gang[m->n] = gang;
+    m->by[m->n++] = difference(a, b, wide, 0);
+}
+
 void coverage_after(struct worker *w, const struct warp *wp, const struct instr *in,
                     uint32_t mask) {
     if (!(in->choice & CHOICE_COMPARE))
         return;
     uint32_t yes = lanes_mask(wp->regs + in->d);
     w->covered[in - w->p->code] |= truths(mask & yes, mask & ~yes);
+    if (w->misses && in->choice & (CHOICE_EQUAL | CHOICE_WIDE))
+        note_miss(w, wp, in, mask);
+}
+
+void coverage_merge_misses(struct sim_miss *to, const struct sim_miss *from, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        to[k].met |= from[k].met;
+        for (uint32_t i = 0; i < from[k].n && to[k].n < SIM_MISSES; i++, to[k].n++) {
+            to[k].gang[to[k].n] = from[k].gang[i];
+            to[k].by[to[k].n] = from[k].by[i];
+        }
+    }
+}
+
+/* Where a line through three points at whole numbers x meets zero, rounded down. */
+static bool zero_of(const int64_t x[SIM_MISSES], const int64_t by[SIM_MISSES], int64_t *out) {
+    __int128 dx = (__int128)x[1] - x[0], dy = (__int128)by[1] - by[0];
+    __int128 ex = (__int128)x[2] - x[0], ey = (__int128)by[2] - by[0];
+    if (!dx || !ex || dx == ex || !dy || dy * ex != ey * dx)
+        return false;
+    __int128 at = x[0] * dy - (__int128)by[0] * dx;
+    if ((at < 0) != (dy < 0) || at / dy > INT32_MAX)
+        return false;
+    *out = (int64_t)(at / dy);
+    return true;
+}
+
+size_t sim_rare_gangs(const struct sim_miss *m, size_t n, const uint32_t grid[3], uint64_t *out,
+                      size_t most) {
+    size_t found = 0;
+    for (size_t k = 0; k < n; k++)
+        for (int d = 0; d < 4 && !m[k].met && m[k].n == SIM_MISSES; d++) {
+            /* The number of the block itself, then each of its places in the grid. */
+            int64_t step = d == 2 ? grid[0] : d == 3 ? (int64_t)grid[0] * grid[1] : 1, zero;
+            int64_t size = d ? grid[d - 1] : (int64_t)grid[0] * grid[1] * grid[2];
+            int64_t x[SIM_MISSES];
+            for (int i = 0; i < SIM_MISSES; i++)
+                x[i] = (int64_t)m[k].gang[i] / step % size;
+            if (!zero_of(x, m[k].by, &zero))
+                continue;
+            for (int64_t at = zero; at <= zero + 1 && at < size && found < most; at++)
+                out[found++] = (uint64_t)(at * step);
+            break;
+        }
+    return found;
 }
 
 /* ---- telling ---- */

@@ -12,28 +12,90 @@
 
 #include "base/rng.h"
 
+#include <stdlib.h>
+
 #define DEFAULT_RESIDENT 2048u
 #define IDLE_ROUNDS      16u
 #define IDLE_DRAWN       1024u /* where the order is drawn */
 #define IDLE_INSTRS      (UINT64_C(1) << 20)
+#define NEAREST          UINT64_C(16) /* power of two between gangs of a sample, of so many: */
+#define POWERS           13
 
 uint64_t grid_clock(const struct worker *w) {
     return w->gang->used + (w->allowed - w->fuel);
 }
 
-/* The linear index of the k-th gang that runs; samples are spread evenly, the last one among them.
- */
-static uint64_t gang_index(const struct launch *la, uint64_t k) {
-    if (la->shuffled)
-        return la->shuffled[k];
-    if (la->gangs == la->gangs_total || la->gangs == 1 || la->p->ordered)
-        return k;
+/* ---- which gangs run, of more than there is time for ---- */
+
+/* The k-th: spread evenly, the last one among them, or drawn from a part of the grid each. */
+static uint64_t sample_apart(const struct launch *la, uint64_t k) {
     uint64_t at = (uint64_t)((unsigned __int128)k * (la->gangs_total - 1) / (la->gangs - 1));
     if (!la->l->sample_key || k == 0 || k == la->gangs - 1)
         return at;
     /* Up to where the next one lies. */
     uint64_t room = (la->gangs_total - 1) / (la->gangs - 1);
     return at + rng_below(rng_stream(la->l->sample_key, S("sample")), k, room);
+}
+
+/* What blocks share they share with the next one, or with one that is a round number further on:
+ * a row, a place in a ring, a flag. */
+static uint64_t neighbour(const struct launch *la, uint64_t k, uint64_t of) {
+    struct rng r = rng_stream(la->l->sample_key, S("neighbours"));
+    uint64_t far = NEAREST << rng_below(r, k, POWERS), left = la->gangs_total - 1 - of;
+    while (far > left)
+        far /= 2;
+    return of + (k / 2 % 2 && far ? far : left > 0);
+}
+
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* No block may run twice: what it works on in place would be worked on again. */
+static uint64_t keep_distinct(uint64_t *list, uint64_t n) {
+    uint64_t kept = 0;
+    qsort(list, n, sizeof *list, by_number);
+    for (uint64_t i = 0; i < n; i++)
+        if (!i || list[i] != list[i - 1])
+            list[kept++] = list[i];
+    return kept;
+}
+
+static uint64_t in_stretches(const struct launch *la, uint64_t k) {
+    uint64_t part = la->gangs_total / (la->gangs / SIM_STRETCH), i = k / SIM_STRETCH;
+    struct rng r = rng_stream(la->l->sample_key, S("stretches"));
+    return i * part + rng_below(r, i, part - SIM_STRETCH + 1) + k % SIM_STRETCH;
+}
+
+void grid_sample(struct launch *la) {
+    bool stretches = la->l->sample_draw == SIM_DRAW_STRETCHES;
+    if (la->gangs == la->gangs_total || !la->l->sample_key || la->p->ordered ||
+        la->l->sample_draw == SIM_DRAW_APART || la->gangs < (stretches ? SIM_STRETCH : 2))
+        return;
+    if (stretches)
+        la->gangs -= la->gangs % SIM_STRETCH;
+    uint64_t *list = mem_alloc((la->gangs + la->l->nalso) * sizeof *list);
+    for (uint64_t k = 0; k < la->gangs; k++)
+        list[k] = stretches                          ? in_stretches(la, k)
+                  : k % 2 == 0 || k + 1 == la->gangs ? sample_apart(la, k)
+                                                     : neighbour(la, k, list[k - 1]);
+    for (size_t i = 0; i < la->l->nalso && !stretches && la->gang_ctas == 1; i++)
+        if (la->l->sample_also[i] < la->gangs_total)
+            list[la->gangs++] = la->l->sample_also[i];
+    la->gangs = keep_distinct(list, la->gangs);
+    la->sampled = list;
+}
+
+/* The linear index of the k-th gang that runs. */
+static uint64_t gang_index(const struct launch *la, uint64_t k) {
+    if (la->shuffled)
+        return la->shuffled[k];
+    if (la->sampled)
+        return la->sampled[k];
+    if (la->gangs == la->gangs_total || la->gangs == 1 || la->p->ordered)
+        return k;
+    return sample_apart(la, k);
 }
 
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]) {
@@ -67,6 +129,12 @@ static void put_back(struct worker *w, struct gang *g) {
     w->spare = g;
 }
 
+/* One thread runs all gangs of a stretch. */
+static bool stretch_goes_on(const struct launch *la, uint64_t ordinal) {
+    return la->sampled && la->l->sample_draw == SIM_DRAW_STRETCHES &&
+           (ordinal + 1) % SIM_STRETCH != 0;
+}
+
 /* What it ran is accounted for where it ran: a gang's clock is its own. */
 static enum gang_end step(struct worker *w, struct gang *g) {
     w->gang = g;
@@ -80,7 +148,7 @@ static enum gang_end step(struct worker *w, struct gang *g) {
         w->progress++;
         if (g->time)
             timing_end(w, g);
-        if (w->stores)
+        if (w->stores && !stretch_goes_on(w->la, g->ordinal))
             stores_gang_done(w);
     }
     return end;

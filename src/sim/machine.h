@@ -68,6 +68,7 @@ struct launch {
     uint64_t budget;
     size_t shared_bytes;
     uint32_t *shuffled; /* the gangs in the order they run; NULL: their own */
+    uint64_t *sampled;  /* the gangs that run, ascending; NULL: all, or as grid.c has it */
     uint64_t workspace; /* address, of a cooperative grid's own: */
     uint64_t counts[8]; /* who has arrived at its barrier */
     uint32_t threads, nwarps;
@@ -248,6 +249,7 @@ struct worker {
                                             behind its end */
     struct traffic *traffic;             /* by instruction */
     struct bank_memo **memos;
+    struct sim_miss *misses;    /* by instruction; NULL: not recorded */
     uint8_t *covered;           /* by instruction, of enum sim_covered; NULL: not recorded */
     struct gang_stores *stores; /* NULL: not recorded */
     struct sim_counters c;
@@ -294,6 +296,7 @@ bool worker_settle(struct worker *w); /* adds what was run to the launch's; fals
 /* grid.c: which gang runs when */
 void *grid_work(void *worker);
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]);
+void grid_sample(struct launch *la);             /* chooses the gangs that run */
 uint64_t grid_resident(const struct launch *la); /* gangs that can wait for each other */
 uint64_t grid_clock(const struct worker *w);     /* of the running gang, in instructions */
 
@@ -372,6 +375,7 @@ bool warp_over_budget(struct worker *w); /* the fault; returns false */
 /* coverage.c: what became of choices; only where the worker records it. `mask`: the lanes whose
  * guard is true. */
 void coverage_before(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask);
+void coverage_merge_misses(struct sim_miss *to, const struct sim_miss *from, size_t n);
 void coverage_after(struct worker *w, const struct warp *wp, const struct instr *in, uint32_t mask);
 
 /* warp.c: groups of lanes */

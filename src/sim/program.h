@@ -207,6 +207,8 @@ enum choice {
     CHOICE_HEAD = 8,    /* a loop begins here */
     CHOICE_BACK = 16,   /* goes back to the head of a loop */
     CHOICE_TABLE = 32,  /* the target of a branch by a table */
+    CHOICE_EQUAL = 64,  /* … by whether the integers a and b are equal, of 32 bits */
+    CHOICE_WIDE = 128,  /* … of 64 */
 };
 
 struct instr {

@@ -150,6 +150,8 @@ static struct worker *worker_new(struct launch *la) {
     w->traffic = mem_alloc(p->ncode * sizeof *w->traffic);
     w->memos = mem_alloc(p->ncode * sizeof *w->memos);
     w->covered = la->l->covered ? mem_alloc(p->ncode) : NULL;
+    w->misses =
+        la->l->misses && la->gang_ctas == 1 ? mem_alloc(p->ncode * sizeof *w->misses) : NULL;
     if (!p->ordered && !la->l->cooperative)
         w->stores = stores_new(la);
     return w;
@@ -171,6 +173,7 @@ static void worker_free(struct worker *w) {
         mem_free(w->memos[k]);
     mem_free(w->memos);
     mem_free(w->covered);
+    mem_free(w->misses);
     stores_free(w->la, w->stores);
     mem_free(w);
 }
@@ -295,6 +298,8 @@ static void finish(struct worker **workers, unsigned n, struct sim_result *out) 
         sim_counters_add(&out->counters, &w->c);
         for (size_t k = 0; w->covered && k < w->p->ncode; k++)
             w->la->l->covered[k] |= w->covered[k];
+        if (w->misses)
+            coverage_merge_misses(w->la->l->misses, w->misses, w->p->ncode);
         if (w->stores) {
             out->stores.gangs += w->stores->gangs;
             out->stores.storing += w->stores->storing;
@@ -335,6 +340,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
     la->gangs_total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / la->gang_ctas;
     uint64_t sample = (l->sample_ctas + la->gang_ctas - 1) / la->gang_ctas;
     la->gangs = sample && sample < la->gangs_total && !l->cooperative ? sample : la->gangs_total;
+    grid_sample(la);
     la->together = l->program->meets || la->gang_ctas > 1 || l->cooperative || l->checks ||
                    l->clocks || l->order;
     la->threads = l->block[0] * l->block[1] * l->block[2];
@@ -362,6 +368,7 @@ static void launch_init(struct launch *la, struct sim_machine *m, const struct s
 static void launch_release(struct launch *la) {
     mem_free(la->noise);
     mem_free(la->shuffled);
+    mem_free(la->sampled);
     for (int d = 0; d < 3; d++)
         mem_free(la->tid[d]);
 }
@@ -406,7 +413,7 @@ void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_resul
     }
     unsigned n = thread_count(&la);
     la.shuffled = n == 1 ? draw_shuffle(&la) : NULL;
-    la.chunk = la.gangs / n / 16 + 1;
+    la.chunk = la.sampled ? SIM_STRETCH : la.gangs / n / 16 + 1;
     la.alone = n == 1;
     workspace_add(&la);
     touched_new(&la);

@@ -108,6 +108,29 @@ struct sim_clocks {
     size_t l1_bytes;                                      /* that a block has for itself */
 };
 
+/* A comparison of integers for equality: whether they were ever equal, and by how much they
+ * differed in the first thread of the first blocks that came to it. */
+#define SIM_MISSES 3
+struct sim_miss {
+    bool met;
+    uint32_t n;
+    uint64_t gang[SIM_MISSES];
+    int64_t by[SIM_MISSES];
+};
+/* Blocks in which comparisons that were not met will be, where the difference is linear in the
+ * block's number or in one of its places in the grid. n: sim_places. Gives how many are in out. */
+size_t sim_rare_gangs(const struct sim_miss *m, size_t n, const uint32_t grid[3], uint64_t *out,
+                      size_t most);
+
+#define SIM_STRETCH 8
+enum sim_draw {
+    SIM_DRAW_APART, /* each from its part of the grid, the first and the last block among them */
+    SIM_DRAW_PAIRS, /* … and every second one is a neighbour of the one before it: by turns the
+                       next block and one that is a power of two further on; some fewer where
+                       two of them are the same */
+    SIM_DRAW_STRETCHES, /* SIM_STRETCH that follow each other, from each part of the grid */
+};
+
 struct sim_launch {
     const struct sim_program *program;
     uint32_t grid[3], block[3];
@@ -122,10 +145,13 @@ struct sim_launch {
     uint64_t max_warp_instrs; /* of the whole launch; 0: a generous default by grid size */
     uint64_t sample_ctas;     /* 0: all; otherwise about so many, spread evenly over the grid; of a
                                  kernel whose blocks wait for each other, the first so many */
-    uint64_t sample_key;      /* 0: evenly; otherwise each is drawn by it from its part of the grid,
-                                 the first and the last block among them */
-    struct arena *lines;      /* where counters by line go; NULL: they are not wanted */
-    unsigned checks;          /* of enum sim_check; with any of them one thread runs */
+    uint64_t sample_key;      /* 0: evenly; otherwise drawn by it, as sample_draw says */
+    enum sim_draw sample_draw;
+    const uint64_t *sample_also; /* SIM_DRAW_PAIRS: blocks that run besides, */
+    size_t nalso;
+    struct sim_miss *misses; /* sim_places of them, added to; needs covered; NULL: not wanted */
+    struct arena *lines;     /* where counters by line go; NULL: they are not wanted */
+    unsigned checks;         /* of enum sim_check; with any of them one thread runs */
     struct sim_findings *findings;   /* filled when there are checks */
     uint64_t resident_ctas;          /* that can wait for each other at a time; 0: 2,048 */
     uint8_t *covered;                /* sim_places bytes that are added to; NULL: not wanted */
@@ -204,7 +230,7 @@ struct sim_line {
 
 /* Of what the blocks that ran stored to `result` buffers: 32-byte sectors of each block added up,
  * their squares, and distinct ones of all blocks. Nothing is known (gangs 0) of blocks that take
- * turns. A gang is a block or a cluster of them. */
+ * turns. A gang is a block or a cluster of them, or a drawn stretch of those. */
 struct sim_stores {
     uint64_t gangs, gangs_total;
     uint64_t storing; /* of the gangs that ran: those that stored anything */

@@ -26,6 +26,8 @@ struct data_scale {
 };
 /* Nothing is held back. */
 struct data_scale data_scale_none(void);
+/* All kinds are held back to the stated size, which fits whatever the instance is. */
+struct data_scale data_scale_stated(void);
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out, struct err *err);
 /* The same factor of one kind, which is all that data of this kind need; 1 for the others. */
 bool data_scale_find_for(const struct inst *in, enum data_kind kind, uint64_t seed,

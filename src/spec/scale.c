@@ -197,6 +197,10 @@ struct data_scale data_scale_none(void) {
     return s;
 }
 
+struct data_scale data_scale_stated(void) {
+    return (struct data_scale){.largest = false};
+}
+
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out,
                      struct err *err) {
     *out = data_scale_none();

@@ -313,8 +313,8 @@ SHARED bool source_counts_row(const struct source *s, int64_t row) {
 SHARED_APART double source_literal(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
     if (source_counts_row(s, i / s->row) || (r & 5) == 4)
-        return (double)rng_below(s->value, (uint64_t)i, (uint64_t)(2 * s->counts + 1)) -
-               (double)s->counts;
+        return source_sign(s, i) *
+               (double)(1 + rng_below(s->value, (uint64_t)i, (uint64_t)s->counts));
     if (r & 1)
         return s->literal[rng_below(s->value, (uint64_t)i, (uint64_t)s->nliterals)];
     if (r & 2)

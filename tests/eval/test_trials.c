@@ -53,7 +53,8 @@ enum {
     CHECKS = 2,
     MADE = 3,
     TAILS = 3,
-    OWN = CHECKS + MADE + TAILS
+    STRETCHED = 2,
+    OWN = CHECKS + MADE + TAILS + STRETCHED
 }; /* where the made shapes and the own one begin */
 #define PLAN "//! launch k<<<ceil_div(R*C,256), 256>>>(x, y, R*C)\n"
 
@@ -100,13 +101,13 @@ static void some_kinds_take_turns(void) {
 
 static void all_check_shapes_and_the_own_one(void) {
     struct made m = make(PLAN, 512);
-    /* two check shapes, three made, three for tails, and the own one */
-    CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run);
+    /* two check shapes, three made, three for tails, two stretched ones, and the own one */
+    CHECK(m.ok && m.t.n == OWN + 1 && m.t.task_shape_run && !m.t.watches);
     for (size_t k = 0; m.ok && k < DATA_COUNT; k++)
-        CHECKF(small_cases(&m.t, (enum data_kind)k) == (k == DATA_MIXED ? 0
-                                                        : k == DATA_STATED || k == DATA_SIGNED
-                                                            ? OWN
-                                                            : CHECKS + MADE) ||
+        CHECKF(small_cases(&m.t, (enum data_kind)k) == (k == DATA_MIXED    ? 0
+                                                        : k == DATA_SIGNED ? OWN
+                                                        : k == DATA_STATED ? OWN - STRETCHED
+                                                                           : CHECKS + MADE) ||
                    takes_turns((enum data_kind)k),
                "%s", data_name((enum data_kind)k));
     CHECK(cases_of(&m.t, OWN, DATA_STATED, true) == 1);
@@ -128,6 +129,7 @@ static void thorough_means_more_data_at_the_own_shape(void) {
           cases_of(&m.t, OWN, DATA_WIDE, false) == 1);
     CHECK(cases_of(&m.t, OWN, DATA_MIXED, false) == 1 &&
           cases_of(&m.t, OWN, DATA_SORTED, false) == 0);
+    CHECK(m.t.watches && !m.t.covers); /* a few blocks of it, under the checkers */
     arena_free(m.a);
     m = make_with(PLAN, 64, &o); /* half a megabyte */
     for (int k = DATA_STATED + 1; m.ok && k < DATA_COUNT; k++)
@@ -168,7 +170,9 @@ static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
     struct made m = make_with(PLAN, 512, &o);
     CHECK(m.ok && m.t.n == OWN + 1 && m.t.nbatches == OWN + 1);
     for (size_t i = 0; m.ok && i < OWN; i++)
-        CHECK(m.t.batches[i].n == (i < CHECKS + MADE ? DATA_COUNT - 3 : 2) &&
+        CHECK(m.t.batches[i].n == (i < CHECKS + MADE     ? DATA_COUNT - 3
+                                   : i < OWN - STRETCHED ? 2
+                                                         : 1) &&
               !m.t.batches[i].timed);
     const struct trial_batch *own = &m.t.batches[OWN];
     CHECK(own->timed && own->n == 8 && own->shape == OWN);
@@ -237,12 +241,37 @@ static void every_dimension_has_every_tail(void) {
         struct made m = make_with(PLAN, 512, &o);
         for (size_t d = 0; m.ok && d < 2; d++) {
             int64_t seen = 0;
-            for (size_t i = CHECKS + MADE; i < OWN; i++)
+            for (size_t i = CHECKS + MADE; i < OWN - STRETCHED; i++)
                 seen |= m.t.shapes[i].inst->dims[d] & -m.t.shapes[i].inst->dims[d];
             CHECK(seen == (2 | 4 | 8));
         }
+        const int64_t *square = m.t.shapes[CHECKS + MADE].inst->dims;
+        CHECK(m.ok && square[0] == square[1]);
         arena_free(m.a);
     }
+}
+
+/* Each dimension once longer than any other that is tried, and longer than the task's own; both of
+ * another parity than the short one, which is odd or even by the secret. */
+static void every_dimension_is_stretched_once(void) {
+    size_t odd = 0;
+    for (uint64_t secret = 0; secret < 50; secret++) {
+        struct trials_options o = {.secret = secret};
+        struct made m = make_with(PLAN, 512, &o);
+        const struct trial_shape *s = &m.t.shapes[OWN - STRETCHED];
+        CHECK(m.ok && m.t.n == OWN + 1);
+        for (size_t d = 0; m.ok && d < 2; d++) {
+            size_t which = s[0].inst->dims[d] > 1024 ? 0 : 1;
+            int64_t most = s[which].inst->dims[d], other = s[which].inst->dims[1 - d];
+            CHECK(most > 1024 && most < 5002 && other > 4 && other < 25);
+            CHECK(most % 2 != other % 2 && most % 2 == s[1 - which].inst->dims[1 - d] % 2);
+            for (size_t i = 0; i < OWN - STRETCHED; i++)
+                CHECK(m.t.shapes[i].inst->dims[d] <= 1024);
+            odd += most % 2 != 0;
+        }
+        arena_free(m.a);
+    }
+    CHECKF(odd > 20 && odd < 80, "%zu", odd);
 }
 
 static void on_the_simulator_planes_are_few(void) {
@@ -263,8 +292,8 @@ static void on_the_simulator_planes_are_few(void) {
                candidate_parse(S("k.cu"), S("//! launch k<<<N*C, 256>>>(x, y, H*W)\n" BODY), task,
                                m.a, &c, &m.err) &&
                trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
-        CHECKF(m.ok && m.t.n == MADE + TAILS + 1, "%s", m.err.text);
-        for (size_t i = 0; m.ok && i < MADE + TAILS; i++) {
+        CHECKF(m.ok && m.t.n == MADE + TAILS + STRETCHED + 1, "%s", m.err.text);
+        for (size_t i = 0; m.ok && i < MADE + TAILS + STRETCHED; i++) {
             const int64_t *dims = m.t.shapes[i].inst->dims;
             CHECK(o.gpu || dims[0] * dims[1] <= 1024);
             many += dims[0] * dims[1] > 1024;
@@ -353,7 +382,7 @@ static void small_dimensions_stay_as_a_require_wants_them(void) {
                              "//! launch k<<<N, 256>>>(x, y, W)\n" BODY),
                            task, m.a, &c, &m.err) &&
            trials_make(c, in, &o, m.a, &m.t, &m.launch, &m.err);
-    CHECKF(m.ok && m.t.n == MADE + TAILS + 1, "%zu shapes: %s", m.t.n, m.err.text);
+    CHECKF(m.ok && m.t.n == MADE + TAILS + STRETCHED + 1, "%zu shapes: %s", m.t.n, m.err.text);
     arena_free(m.a);
 }
 
@@ -410,6 +439,7 @@ static const struct tap_case cases[] = {
     {"one shape is odd, every dimension short once",
      one_shape_is_odd_and_every_dimension_short_once},
     {"every dimension has every tail", every_dimension_has_every_tail},
+    {"every dimension is stretched once", every_dimension_is_stretched_once},
     {"long shapes stand in for a large one", long_shapes_stand_in_for_a_large_one},
     {"small dimensions stay as a require wants them",
      small_dimensions_stay_as_a_require_wants_them},

@@ -86,7 +86,8 @@ static void test_words(void) {
 }
 
 static struct sim_result run_stores(uint32_t m, uint32_t blocks, uint64_t sample, uint64_t key,
-                                    unsigned checks, uint64_t *first, uint64_t *last) {
+                                    enum sim_draw draw, unsigned checks, uint64_t *first,
+                                    uint64_t *last) {
     struct harness h;
     struct sim_result r = {.status = SIM_UNSUPPORTED};
     struct sim_findings findings = {0};
@@ -104,7 +105,8 @@ static struct sim_result run_stores(uint32_t m, uint32_t blocks, uint64_t sample
                                .checks = checks,
                                .findings = &findings,
                                .sample_ctas = sample,
-                               .sample_key = key};
+                               .sample_key = key,
+                               .sample_draw = draw};
         sim_run(h.machine, &l, &r);
         uint64_t end = 0;
         *last = *first = 0;
@@ -121,7 +123,7 @@ static void test_drawn_blocks(void) {
     uint64_t first, last;
     uint32_t seen[2] = {0, 0};
     for (uint64_t key = 1; key < 20; key++) {
-        run_stores(32 * 4096, 4096, 8, key, SIM_CHECK_ALL, &first, &last);
+        run_stores(32 * 4096, 4096, 8, key, SIM_DRAW_APART, SIM_CHECK_ALL, &first, &last);
         CHECK(first == 1 && last == sizeof out);
         uint32_t ran = 0, sum = 0;
         for (uint32_t i = 0; i < 4096; i++)
@@ -134,15 +136,92 @@ static void test_drawn_blocks(void) {
     }
 }
 
+static size_t blocks_run(uint32_t *list, size_t most) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < 4096; i++)
+        if (out[32 * i] == 32 * i && n < most)
+            list[n++] = i;
+    return n;
+}
+
+/* Next to each other, and a power of two apart; some are drawn twice and run once. */
+static void test_pairs(void) {
+    uint64_t first, last;
+    size_t next = 0, apart = 0, other = 0, all = 0;
+    for (uint64_t key = 1; key < 40; key++) {
+        uint32_t ran[16];
+        struct sim_result r =
+            run_stores(32 * 4096, 4096, 12, key, SIM_DRAW_PAIRS, SIM_CHECK_ALL, &first, &last);
+        size_t n = blocks_run(ran, 16);
+        CHECK(first == 1 && last == sizeof out);
+        CHECK(n == r.counters.ctas && n > 9 && n <= 12);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = i + 1; k < n; k++) {
+                uint32_t far = ran[k] - ran[i];
+                next += far == 1;
+                apart += far >= 16 && (far & (far - 1)) == 0;
+                other += far > 1 && far < 16;
+            }
+        all += n;
+    }
+    CHECKF(next >= 39 * 3 && next < 39 * 4, "%zu", next);
+    CHECKF(apart >= 39 * 2, "%zu", apart);
+    CHECKF(other < 10 && all > 39 * 11, "%zu %zu", other, all);
+    run_stores(32 * 16, 16, 12, 3, SIM_DRAW_PAIRS, SIM_CHECK_ALL, &first, &last); /* few blocks */
+}
+
 /* What blocks store, each by itself and all together, tells those that store the same again. */
 static void test_stores(void) {
     uint64_t first, last;
-    struct sim_stores apart = run_stores(32 * 4096, 4096, 64, 0, 0, &first, &last).stores;
+    struct sim_stores apart =
+        run_stores(32 * 4096, 4096, 64, 0, SIM_DRAW_APART, 0, &first, &last).stores;
     CHECK(apart.gangs == 64 && apart.gangs_total == 4096);
     CHECK(apart.sum == 64 * 4 && apart.distinct == 64 * 4 && apart.squares == 64 * 16);
-    struct sim_stores same = run_stores(32, 4096, 64, 0, 0, &first, &last).stores;
+    struct sim_stores same = run_stores(32, 4096, 64, 0, SIM_DRAW_APART, 0, &first, &last).stores;
     CHECK(same.sum == 64 * 4 && same.distinct == 4);
     CHECK(first == 0 && last == 0); /* bytes are followed under checks alone */
+}
+
+/* Of a stretch of blocks what they store together counts, once. */
+static void test_stretches(void) {
+    uint64_t first, last;
+    uint32_t ran[64];
+    struct sim_stores apart =
+        run_stores(32 * 4096, 4096, 64, 5, SIM_DRAW_STRETCHES, 0, &first, &last).stores;
+    CHECK(blocks_run(ran, 64) == 64);
+    for (size_t i = 0; i < 64; i++)
+        CHECK(i % SIM_STRETCH == 0 ? ran[i] / 512 == i / SIM_STRETCH : ran[i] == ran[i - 1] + 1);
+    CHECK(apart.gangs == 8 && apart.gangs_total == 4096 && apart.storing == 8);
+    CHECK(apart.sum == 64 * 4 && apart.squares == 8 * 32 * 32 && apart.distinct == 64 * 4);
+    struct sim_stores same =
+        run_stores(32, 4096, 64, 5, SIM_DRAW_STRETCHES, 0, &first, &last).stores;
+    CHECK(same.gangs == 8 && same.sum == 8 * 4 && same.distinct == 4);
+}
+
+static size_t rare(const struct sim_miss *m, uint32_t x, uint32_t y, uint64_t found[4]) {
+    const uint32_t grid[3] = {x, y, 1};
+    memset(found, 0, 4 * sizeof *found);
+    return sim_rare_gangs(m, 1, grid, found, 4);
+}
+
+/* Where a comparison of the block's number, or of its place in the grid, will be met. */
+static void test_rare_blocks(void) {
+    uint64_t out_at[4];
+    struct sim_miss m = {.n = 3, .gang = {0, 4, 8}, .by = {-777, -773, -769}};
+    CHECK(rare(&m, 4096, 1, out_at) == 2 && out_at[0] == 777 && out_at[1] == 778);
+    CHECK(rare(&m, 700, 1, out_at) == 0); /* there is no such block */
+    m.met = true;
+    CHECK(rare(&m, 4096, 1, out_at) == 0);
+    struct sim_miss between = {.n = 3, .gang = {0, 1, 2}, .by = {-9, -7, -5}};
+    CHECK(rare(&between, 4096, 1, out_at) == 2 && out_at[0] == 4 && out_at[1] == 5);
+    struct sim_miss bent = {.n = 3, .gang = {0, 4, 8}, .by = {-777, -773, -768}};
+    CHECK(rare(&bent, 4096, 1, out_at) == 0);
+    struct sim_miss flat = {.n = 3, .gang = {0, 4, 8}, .by = {5, 5, 5}};
+    CHECK(rare(&flat, 4096, 1, out_at) == 0);
+    struct sim_miss row = {.n = 3, .gang = {3, 107, 201}, .by = {-50, -49, -48}};
+    CHECK(rare(&row, 100, 4096, out_at) == 2 && out_at[0] == 50 * 100);
+    struct sim_miss few = {.n = 2, .gang = {0, 4}, .by = {-8, -4}};
+    CHECK(rare(&few, 4096, 1, out_at) == 0);
 }
 
 static const struct tap_case cases[] = {
@@ -150,6 +229,9 @@ static const struct tap_case cases[] = {
     {"selections, comparisons and guards", test_selections_and_guards},
     {"an outcome in words", test_words},
     {"blocks are drawn by a key", test_drawn_blocks},
+    {"every second drawn block is a neighbour", test_pairs},
     {"what blocks store", test_stores},
+    {"what stretches of blocks store", test_stretches},
+    {"the block that a comparison names", test_rare_blocks},
 };
 TAP_CASES(cases)
