@@ -415,14 +415,13 @@ static int64_t draw_long(struct rng r, const struct likeness *k, const struct in
                       k->cap < size ? k->cap : size);
 }
 
-/* Of the one that is always run the second kind is rows of all. */
 static void add_long_kinds(struct trials *t, const struct trials_options *o, bool extra) {
     static const enum data_kind others[] = {DATA_STATED, DATA_SORTED, DATA_ONEHOT, DATA_TILE};
     struct rng r = rng_stream(o->secret, S("kinds"));
     uint64_t which = rng_below(r, t->n, sizeof others / sizeof *others);
     for (size_t i = 0; i < (o->thorough ? 2u : 1u); i++) {
         struct trial_batch *b = add_batch(t, t->n - 1);
-        add_case(b, !i ? DATA_SIGNED : extra ? others[which] : DATA_MIXED, o->secret);
+        add_case(b, i ? others[which] : DATA_SIGNED, o->secret);
         b->extra = extra;
         b->patient = true;
     }
