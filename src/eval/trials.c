@@ -611,11 +611,11 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
         return false;
     if (!o->watch)
         complete_turns(t, o);
-    if (!make_tail_shapes(c, own, o, a, t, err))
+    if (o->thorough && !make_tail_shapes(c, own, o, a, t, err))
         return false;
     if (!o->gpu)
         check_second(t, o);
-    if (!o->watch && !make_stretched_shapes(c, own, o, a, t, err))
+    if (o->thorough && !o->watch && !make_stretched_shapes(c, own, o, a, t, err))
         return false;
     size_t small = t->n;
     bool own_too = t->task_shape_run && !o->small_only;
