@@ -147,8 +147,8 @@ static void finish(struct worker *w, str verdict, str why, size_t at, const json
     json *head = json_object();
     char text[1024];
     if (w->job.drawn)
-        snprintf(text, sizeof text, "in order %lld of events: %.*s",
-                 (long long)w->job.drawn, STR_ARG(why));
+        snprintf(text, sizeof text, "in order %lld of events: %.*s", (long long)w->job.drawn,
+                 STR_ARG(why));
     json_set_str(head, "verdict", verdict);
     json_set_str(head, "why", w->job.drawn ? str_view(text) : why);
     set_place(w, at, head);

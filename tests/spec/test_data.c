@@ -228,7 +228,7 @@ static const struct {
     {"b", 6, true},
     {"b", 6 + 0x1p-5, true},
     {"b", 6 - 0x1p-5, true},
-    {"b", 1e6, false}, /* 999424 is next to it */
+    {"b", 1e6, false},    /* 999424 is next to it */
     {"b", 999424, false}, /* far above what b holds */
     {"h", 1e6, false},
     {"h", 0.375, true},

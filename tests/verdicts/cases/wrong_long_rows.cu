@@ -2,7 +2,6 @@
 // row: 34
 // tries: a log-softmax that is wrong for rows over 4,096, by a selection and not by a branch
 // task: tasks/log_softmax_long.task
-// shape: D=65536
 //! launch log_softmax<<<B, 256>>>(x, y, D)
 extern "C" __global__ void log_softmax(const float *x, float *y, int D) {
     __shared__ float part[256];
