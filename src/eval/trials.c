@@ -122,7 +122,7 @@ static void watch_small(struct trials *t, size_t first, const struct trials_opti
         struct trial_batch *b = &t->batches[i];
         b->checked = b->cases[0].data == DATA_STATED;
         b->order = o->order || b->checked ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
-        b->checked_drawn = b->cases[0].data == DATA_SIGNED;
+        b->checked_drawn = b->cases[0].data == DATA_SIGNED && (b->shape + o->secret) % 3 == 0;
     }
 }
 
@@ -147,7 +147,7 @@ static void check_second(struct trials *t, const struct trials_options *o) {
 static const enum data_kind in_turns[] = {DATA_OFFSET, DATA_LITERALS, DATA_FAR, DATA_INFINITE};
 enum { IN_TURNS = sizeof in_turns / sizeof *in_turns, AT_A_TIME = 2 };
 /* With fewer small shapes than this, a kind could be met but once: all shapes meet all. */
-enum { SHAPES_FOR_TURNS = 4 };
+enum { SHAPES_FOR_TURNS = 3 };
 
 static void set_turns(bool kinds[DATA_COUNT], size_t shape, uint64_t secret) {
     size_t order[IN_TURNS];
@@ -174,13 +174,13 @@ static void complete_turns(struct trials *t, const struct trials_options *o) {
 }
 
 /* How many kinds of data a small shape meets, for the sake of time. */
-enum kinds { KINDS_MOST, KINDS_FEW, KINDS_ONE };
+enum kinds { KINDS_MOST, KINDS_ONE };
 
 static void kinds_of(enum kinds which, bool kinds[DATA_COUNT], size_t shape,
                      const struct trials_options *o) {
     small_kinds(kinds, shape, o->secret);
-    for (size_t k = 0; k < DATA_COUNT && (o->watch || which != KINDS_MOST); k++)
-        kinds[k] = k == DATA_SIGNED || (k == DATA_STATED && which != KINDS_ONE);
+    for (size_t k = 0; k < DATA_COUNT && (o->watch || which == KINDS_ONE); k++)
+        kinds[k] = k == DATA_SIGNED || (k == DATA_STATED && which == KINDS_MOST);
 }
 
 static bool add_small(const struct candidate *c, const struct inst *in,
@@ -200,7 +200,7 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     size_t first = t->nbatches;
     kinds_of(which, kinds, t->n - 1, o);
     add_kinds(t, t->n - 1, kinds, o);
-    if (!o->gpu)
+    if (!o->gpu && which == KINDS_MOST)
         watch_small(t, first, o);
     return true;
 }
@@ -321,7 +321,7 @@ static bool make_tail_shapes(const struct candidate *c, const struct inst *own,
                 if (!task->dims[d].derived)
                     set[n++] = (struct binding){task->dims[d].name,
                                                 draw_tail(r, attempt, d, own->dims[d], which)};
-            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_FEW, a, t, err))
+            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_ONE, a, t, err))
                 return false;
         }
     }

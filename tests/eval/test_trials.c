@@ -396,20 +396,22 @@ static void orders_and_checks_are_drawn(void) {
     for (uint64_t secret = 1; secret <= 16; secret++) {
         struct trials_options o = {.secret = secret};
         struct made m = make_with(PLAN, 512, &o);
-        size_t second = 0;
+        size_t second = 0, watched = 0;
         uint32_t last = 0;
         for (size_t i = 0; m.ok && i < m.t.nbatches; i++) {
             const struct trial_batch *b = &m.t.batches[i];
             bool stated = b->cases[0].data == DATA_STATED, small = b->shape < PLAIN;
             CHECK(!stated || b->checked == small);
             CHECK((b->order != 0) == (small && !stated));
-            CHECK(b->checked_drawn == (small && b->cases[0].data == DATA_SIGNED));
+            CHECK(!b->checked_drawn || (small && b->cases[0].data == DATA_SIGNED));
+            watched += b->checked_drawn;
             second += b->checked && !stated;
             kinds |= b->checked && !stated ? 1u << b->cases[0].data : 0;
             orders += b->order && b->order != last;
             last = b->order;
         }
         CHECKF(m.ok && second == 1, "%zu", second);
+        CHECK(watched == 1 || watched == 2);
         arena_free(m.a);
     }
     CHECKF(__builtin_popcount(kinds) > 2, "%#x", kinds);
