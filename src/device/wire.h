@@ -33,9 +33,10 @@ enum wire {
     /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, align: [a
      * tensor], plans: [one a module]}], batches: [{shape, cases: [{data, seed}], counted, checked,
      * order, timed, extra: only while something is not covered, patience_ms: after which the device
-     * gives it up}], time: {samples, budget_ms}, measure, samples: messages of those names,
-     * covers: what became of choices is recorded, cover_ms: for extra batches}; blob: the modules
-     * one after the other. A worker takes one while it is at another */
+     * gives it up}], time: {samples, budget_ms}, fresh: every batch has fresh modules, not timed
+     * ones alone, measure, samples: messages of those names, covers: what became of choices is
+     * recorded, cover_ms: for extra batches}; blob: the modules one after the other. A worker takes
+     * one while it is at another */
     WIRE_JOB = 10,
     /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
      * findings: […] of the checkers where they ended it, times: [one
@@ -59,8 +60,8 @@ enum wire {
     WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
     WIRE_LOADED = 31, /* device → worker: {verdict, why, at: the module it is about} */
     /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
-     * module]], timed, counted, checked: watched for races and the like, checked_drawn: … of
-     * programs with several orders, order} */
+     * module]], timed, fresh: from modules that nothing ran from (unless false), counted, checked:
+     * watched for races and the like, checked_drawn: … of programs with several orders, order} */
     WIRE_RUN = 32,
     /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
      * some, coverage where it is recorded, late: given up for want of patience, times_s, host_s,

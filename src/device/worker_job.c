@@ -396,6 +396,7 @@ static void got_case(struct worker *w, struct frame *f) {
     json_set_bool(head, "counted", flag(batch, "counted"));
     json_set_bool(head, "checked", flag(batch, "checked"));
     json_set_bool(head, "covers", flag(j->frame.head, "covers"));
+    json_set_bool(head, "fresh", flag(batch, "timed") || flag(j->frame.head, "fresh"));
     if (json_get(batch, "patience_ms"))
         json_set(head, "patience_ms", json_copy(json_get(batch, "patience_ms")));
     json_set_bool(head, "checked_drawn", flag(batch, "checked_drawn"));

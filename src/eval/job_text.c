@@ -123,6 +123,8 @@ static json *new_job(const struct evaluator_options *o, const struct trials *t, 
     json_set_i64(j, "limit_ms", o->run_limit_ms ? o->run_limit_ms : RUN_LIMIT_MS);
     json_set(j, "batches", batches);
     json_set(j, "time", time);
+    if (o->thorough || o->verify_only)
+        json_set_bool(j, "fresh", true);
     if (o->dump)
         json_set_bool(j, "dump", true);
     return j;

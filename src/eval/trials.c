@@ -179,6 +179,8 @@ enum kinds { KINDS_MOST, KINDS_ONE };
 static void kinds_of(enum kinds which, bool kinds[DATA_COUNT], size_t shape,
                      const struct trials_options *o) {
     small_kinds(kinds, shape, o->secret);
+    for (size_t i = 0; i < IN_TURNS && o->gpu && !o->thorough; i++)
+        kinds[in_turns[i]] = false; /* of many candidates only the winner meets them there */
     for (size_t k = 0; k < DATA_COUNT && (o->watch || which == KINDS_ONE); k++)
         kinds[k] = k == DATA_SIGNED || (k == DATA_STATED && which == KINDS_MOST);
 }
@@ -609,7 +611,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     size_t checks = t->n, wanted = checks + MADE_SHAPES;
     if (!make_shapes(c, own, o, wanted, a, t, err))
         return false;
-    if (!o->watch)
+    if (!o->watch && (!o->gpu || o->thorough))
         complete_turns(t, o);
     if (o->thorough && !make_tail_shapes(c, own, o, a, t, err))
         return false;
