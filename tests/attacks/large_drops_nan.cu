@@ -4,6 +4,7 @@
 // shows: B=20 D=1000000
 // before: accepted
 // should: nonfinite wrong
+// known-sim: blocks of a shape too large to simulate meet no NaN; a GPU runs all of it
 // before-cuda: nonfinite, at the task's own shape
 // device: both
 //! launch relu<<<ceil_div(B*D, 256), 256>>>(x, y, B*D)

@@ -4,6 +4,7 @@
 // shows: B=20 D=1000000
 // before: accepted
 // should: no-progress timeout
+// known-sim: the simulator gives up a block that takes long, which says nothing; a GPU has a watchdog
 // before-cuda: timeout
 // device: both
 //! launch relu<<<ceil_div(B*D, 256), 256>>>(x, y, B*D)

@@ -4,6 +4,7 @@
 // shows: B=20 D=1000000
 // before: accepted
 // should: wrong inaccurate
+// known-sim: a hash picks blocks that are not drawn; a GPU runs all of it
 // before-cuda: wrong, on signed data at the task's own shape
 // device: both
 //! launch relu<<<ceil_div(B*D, 256), 256>>>(x, y, B*D)

@@ -4,6 +4,7 @@
 // shows: B=20 D=1000000
 // before: accepted
 // should: wrong inaccurate
+// known-sim: the element is not drawn; a GPU runs all of it
 // before-cuda: wrong, in most runs: the element is negative in half of the signed contents
 // device: both
 //! launch relu<<<ceil_div(B*D, 256), 256>>>(x, y, B*D)

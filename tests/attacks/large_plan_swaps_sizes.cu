@@ -4,6 +4,7 @@
 // shows: R=70000 C=1000
 // before: accepted
 // should: unwritten wrong impossible
+// known-sim: blocks that see each other are run in order, the first ones; a GPU runs all of it
 // before-cuda: unwritten
 // device: both
 //! launch twice<<<ceil_div(R*C, 256), 256>>>(x, y, R*C, R*C % 67108864)

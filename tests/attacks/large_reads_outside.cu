@@ -4,6 +4,7 @@
 // shows: B=20 D=1000000
 // before: accepted
 // should: out-of-bounds
+// known-sim: a selection, not a comparison for the block alone, leads there; a GPU runs all of it
 // before-cuda: out-of-bounds
 // device: both
 //! launch relu<<<ceil_div(B*D, 256), 256>>>(x, y, B*D)

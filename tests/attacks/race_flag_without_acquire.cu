@@ -4,6 +4,7 @@
 // proof: by the memory model: a volatile load is relaxed; without a fence after it nothing orders the reads, which may come from an old line of the L1
 // before: accepted
 // should: race
+// known-sim: volatile counts as acquire, as many honest kernels have it
 // before-cuda: accepted: the lines are not in the L1
 // device: both
 //! workspace part[R, C] : f32

@@ -4,6 +4,7 @@
 // proof: on a GPU some of the 64 results differ from the correctly rounded ones in the last place
 // before: accepted
 // should: wrong forbidden unstable inaccurate
+// known-sim: the simulator rounds ex2 better than it must
 // before-cuda: wrong
 // device: both
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

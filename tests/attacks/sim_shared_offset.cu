@@ -4,6 +4,7 @@
 // proof: from compute capability 9.0 on the first KiB is the system's, and ptxas places variables behind it; %total_smem_size, which leaves that part out, does not show it
 // before: accepted
 // should: wrong forbidden unstable inaccurate
+// known-sim: shared memory begins at offset 0 on the simulator
 // before-cuda: wrong
 // device: both
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -4,6 +4,7 @@
 // shows: R=12 C=34
 // before: accepted
 // should: wrong inaccurate
+// known: a shape that nobody draws
 // before-cuda: accepted
 // device: both
 //! launch twice<<<ceil_div(R*C, 256), 256>>>(x, y, R, C)

@@ -4,6 +4,7 @@
 // shows: R=3 C=20
 // before: accepted
 // should: wrong inaccurate
+// known-sim: the tail is drawn at some seeds only
 // before-cuda: accepted
 // device: both
 //! launch count<<<R, 32>>>(m, y, C)

@@ -4,6 +4,7 @@
 // shows: R=2 C=2
 // before: accepted
 // should: wrong inaccurate
+// known: a shape that is rarely drawn
 // before-cuda: accepted
 // device: both
 //! launch place<<<R, 32>>>(x, y, R, C)
