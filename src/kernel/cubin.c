@@ -31,7 +31,7 @@
 #define EIATTR_REGCOUNT    0x2f
 #define SYSTEM_SHARED      1024
 #define CUBIN_MAX_KERNELS  4096
-#define CUBIN_MAX_VARS     4096
+#define CUBIN_MAX_VARS     65536 /* CuTe brings some thousands of constants */
 
 struct cubin {
     str bytes;

@@ -92,7 +92,7 @@ enum { LITERAL_ENTRIES = 6 }; /* of a number: both signs with their neighbours *
  * a kernel may flush to zero. */
 static void add_literal(struct source *s, double number) {
     double v = s->type == 'f' ? round_to(s->dtype, fabs(number)) : rint(fabs(number));
-    if (!isfinite(v) || (s->type != 'f' && v > s->whole_hi) ||
+    if (!isfinite(v) || v == 0 || (s->type != 'f' && v > s->whole_hi) ||
         (v > 1 && v > MOST_LITERAL * s->magnitude))
         return;
     for (int64_t i = 0; i < s->nliterals; i += LITERAL_ENTRIES)

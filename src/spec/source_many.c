@@ -270,7 +270,7 @@ static uint64_t below(uint64_t draw, uint64_t n) {
 
 static void literals(struct many *m) {
     const struct source *s = m->s;
-    uint64_t draws[SOURCE_MANY], counts = (uint64_t)(2 * s->counts + 1);
+    uint64_t draws[SOURCE_MANY];
     struct part p = {0};
     usual(m);
     choose(m);
@@ -280,7 +280,8 @@ static void literals(struct many *m) {
         bool all = source_counts_row(s, p.row);
         for (size_t i = p.from; i < p.to; i++)
             if (all || (m->choice[i] & 5) == 4)
-                m->v[i] = (double)below(draws[i], counts) - (double)s->counts;
+                m->v[i] = (m->choice[i] >> 63 ? -1.0 : 1.0) *
+                          (double)(1 + below(draws[i], (uint64_t)s->counts));
             else if (m->choice[i] & 1)
                 m->v[i] = s->literal[below(draws[i], (uint64_t)s->nliterals)];
             else if (m->choice[i] & 2)
