@@ -375,7 +375,7 @@ static size_t rank_of(const struct inst *own, size_t dim) {
     size_t rank = 0;
     for (size_t d = 0; d < own->task->ndims; d++)
         rank += !own->task->dims[d].derived &&
-                (own->dims[d] > own->dims[dim] || (own->dims[d] == own->dims[dim] && d < dim));
+                (own->dims[d] > own->dims[dim] || (d < dim && own->dims[d] == own->dims[dim]));
     return rank;
 }
 

@@ -407,7 +407,7 @@ static bool run_statements(struct evaluation *ev, const void *const *inputs) {
     bool ok = true;
     for (size_t i = 0; i < t->ntensors && !ev->dry; i++) {
         const struct window *w = &ev->windows->read[i];
-        bool given = tensor_is_input(&t->tensors[i]) && w->count > 0;
+        bool given = inputs && tensor_is_input(&t->tensors[i]) && w->count > 0;
         /* Where nothing is kept nothing is read but for results that are not used. */
         ev->contents[i] = content_of(t->tensors[i].dtype, given ? inputs[i] : NULL, NULL, NULL,
                                      given ? w->first : 0, given ? w->count : 0);
