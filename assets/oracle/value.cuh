@@ -1,5 +1,5 @@
 // A value and the variance of the error that an honest evaluation has made so far: the arithmetic
-// of spec/vector.c and spec/machine.c, one lane at a time. UNIT2, LEAST2, WORST and RMS are the
+// of spec/vector.c and spec/machine.c, one lane at a time. UNIT2, LEAST2, FORMAT2, WORST and RMS are the
 // rules of the task's accuracy class.
 //
 // The variance is infinite where the mathematics leaves the value undefined; of an infinite value
@@ -94,6 +94,12 @@ __device__ static inline value input64(double v) {
 // Integers up to 2^24 are exact in fp32.
 __device__ static inline value to_real(value x) {
     return value(x.v, x.e + (fabs(x.v) > 0x1p24 ? UNIT2 * x.v * x.v : 0));
+}
+
+// A factor of a sum, to the format of the class. In proportion that is part of the sum; near zero the
+// format is coarser.
+__device__ static inline value rounded(value x) {
+    return value(x.v, x.e + (x.v == 0 || !isfinite(x.v) ? 0 : FORMAT2));
 }
 
 __device__ static inline value negate(value x, int how = 0) {

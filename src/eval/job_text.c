@@ -239,8 +239,7 @@ json *job_of_trials(const struct evaluator_options *o, const struct trials *t, u
         json_push(samples, watch_json(o, t, secret));
     }
     if (covers && o->thorough && !o->watch) {
-        if (trials_are_fair(o->task, DATA_MIXED))
-            json_push(samples, values_json(o, t, secret, DATA_MIXED));
+        json_push(samples, values_json(o, t, secret, DATA_MIXED));
         json_push(samples, values_json(o, t, secret, DATA_SUBNORMAL));
     }
     json_set(j, "samples", samples);

@@ -102,17 +102,12 @@ static size_t room_for(const struct inst *in, const struct trials_options *o) {
 }
 
 /* The kinds on a shape: together, where there is room, or one by one. */
-bool trials_are_fair(const struct task *t, enum data_kind k) {
-    return t->accuracy == ACCURACY_FP32 || (k != DATA_MIXED && k != DATA_LITERALS);
-}
-
 static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUNT],
                       const struct trials_options *o) {
-    const struct task *task = t->shapes[shape].inst->task;
     size_t most = o->gpu ? room_for(t->shapes[shape].inst, o) : 1;
     struct trial_batch *b = NULL;
     for (size_t k = 0; k < DATA_COUNT; k++) {
-        if (!kinds[k] || !trials_are_fair(task, (enum data_kind)k))
+        if (!kinds[k])
             continue;
         if (!b || b->n >= most)
             b = add_batch(t, shape);

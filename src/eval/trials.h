@@ -76,10 +76,6 @@ struct trials_options {
 /* False: err is the text of a bad-plan or launch-error verdict, as *launch says. */
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
                  struct arena *a, struct trials *out, bool *launch, struct err *err);
-/* Of a class below fp32 the errors of operands are estimated in proportion, which numbers near the
- * lower end of their format do not keep to: kinds in which large weights meet zeros, so that small
- * ones decide, would refuse honest kernels. */
-bool trials_are_fair(const struct task *t, enum data_kind k);
 /* The timed batches of the task's own shape alone, as shape 0. */
 void trials_timed(const struct inst *own, const struct trials_options *o, struct trials *out);
 

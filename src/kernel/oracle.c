@@ -75,10 +75,11 @@ static void put_normal(struct oracle_text *x) {
 static void put_rules(struct oracle_text *x) {
     struct rules r = rules_of(x->t->accuracy);
     buf_printf(x->out,
-               "\n// Accuracy class %s.\n#define UNIT2  %a\n#define LEAST2 %a\n#define WORST  %a\n"
+               "\n// Accuracy class %s.\n#define UNIT2  %a\n#define LEAST2 %a\n#define FORMAT2 "
+               "%a\n#define WORST  %a\n"
                "#define RMS    %a\n#define CLASS_UNIT %a\n\n",
-               accuracy_name(x->t->accuracy), r.unit2, r.least2, r.limits.worst, r.limits.rms,
-               accuracy_unit(x->t->accuracy));
+               accuracy_name(x->t->accuracy), r.unit2, r.least2, r.format2, r.limits.worst,
+               r.limits.rms, accuracy_unit(x->t->accuracy));
 }
 
 /* What C lays out must be what CUDA finds. */

@@ -161,6 +161,9 @@ static void compute(struct machine *m, const struct instr *i, struct reg *d,
     case OP_TO_REAL:
         vector_to_real(i, r, d, a[0], n);
         return;
+    case OP_ROUND:
+        vector_round(r, d, a[0], n);
+        return;
     case OP_MASK_THEN:
     case OP_MASK_ELSE:
         run_mask(m, i, d, a[0], n);

@@ -3,6 +3,7 @@
 #include "spec/parse.h"
 
 #include "base/file.h"
+#include "spec/pattern.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -378,7 +379,10 @@ static bool read_all(struct reader *r) {
     while (p->tok.kind != TOKEN_END)
         if (!parse_line(r) || !finish_line(p))
             return false;
-    return check_complete(p) && parse_bodies(r) && task_order(p);
+    if (!check_complete(p) || !parse_bodies(r) || !task_order(p))
+        return false;
+    pattern_mark_factors(p->task);
+    return true;
 }
 
 bool task_parse(str file, str text, struct arena *a, struct task **out, struct err *err) {

@@ -114,16 +114,44 @@ static bool fits_format(const struct task *t, const struct expr *e) {
     }
 }
 
+static bool is_product(const struct expr *e) {
+    return e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV;
+}
+
+/* What a divisor holds is no factor. */
+static size_t factor_parts(const struct expr *e) {
+    return e->kind == EXPR_MUL ? 2 : 1;
+}
+
 void pattern_count_rounded(const struct task *t, const struct expr *e, uint32_t over,
                            size_t *factors, size_t *rounded) {
-    if (e->kind == EXPR_MUL || e->kind == EXPR_NEG || e->kind == EXPR_DIV) {
-        size_t n = e->kind == EXPR_MUL ? 2 : 1;
-        for (size_t k = 0; k < n; k++)
-            pattern_count_rounded(t, e->args[k], over, factors, rounded);
-        return;
-    }
-    if (!(expr_vars(e) & over))
+    for (size_t k = 0; is_product(e) && k < factor_parts(e); k++)
+        pattern_count_rounded(t, e->args[k], over, factors, rounded);
+    if (is_product(e) || !(expr_vars(e) & over))
         return;
     ++*factors;
     *rounded += !fits_format(t, e);
+}
+
+static void mark_product(struct expr *e, uint32_t over) {
+    for (size_t k = 0; is_product(e) && k < factor_parts(e); k++)
+        mark_product(e->args[k], over);
+    e->factor |= !is_product(e) && expr_vars(e) & over && e->value_kind == VALUE_REAL;
+}
+
+static void mark_factors(const struct task *t, struct expr *e) {
+    size_t factors = 0, rounded = 0;
+    for (size_t k = 0; k < e->nargs; k++)
+        mark_factors(t, e->args[k]);
+    if (e->kind != EXPR_REDUCE ||
+        (e->reduce->op != REDUCTION_SUM && e->reduce->op != REDUCTION_MEAN))
+        return;
+    pattern_count_rounded(t, e->args[0], reduce_vars(e->reduce), &factors, &rounded);
+    if (factors >= 2)
+        mark_product(e->args[0], reduce_vars(e->reduce));
+}
+
+void pattern_mark_factors(struct task *t) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        mark_factors(t, t->statements[i].body);
 }

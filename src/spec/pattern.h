@@ -20,6 +20,9 @@ void pattern_factors(const struct expr *e, struct factors *out);
 void pattern_count_rounded(const struct task *t, const struct expr *e, uint32_t over,
                            size_t *factors, size_t *rounded);
 
+/* Sets `factor` in all expressions of the task's statements. */
+void pattern_mark_factors(struct task *t);
+
 /* A reduction over a range that grows with an index which its terms do not depend on: the results
  * along that index share their terms, and each takes one operation. */
 bool pattern_is_prefix(const struct expr *reduce);

@@ -10,10 +10,15 @@ struct limits accuracy_limits(enum accuracy a) {
     return a == ACCURACY_FP32 ? (struct limits){32, 8} : (struct limits){8, 2};
 }
 
+/* The smallest number above zero of the format that operands are rounded to. */
+static double format_least(enum accuracy a) {
+    return a == ACCURACY_F16 ? 0x1p-24 : a == ACCURACY_BF16 ? 0x1p-133 : 0x1p-136;
+}
+
 struct rules rules_of(enum accuracy a) {
     struct limits limits = accuracy_limits(a);
     double widen = accuracy_limits(ACCURACY_FP32).worst / limits.worst;
-    struct rules r = {limits, 0x1p-48 * widen * widen, 0x1p-300 * widen * widen, 0, 0};
+    struct rules r = {limits, 0x1p-48 * widen * widen, 0x1p-300 * widen * widen, 0, 0, 0};
     if (a == ACCURACY_FP32)
         return r;
     /* Rounding to nearest is uniform over half an ulp either way. The accumulator's bias, allowed
@@ -23,6 +28,8 @@ struct rules rules_of(enum accuracy a) {
      * on sorted ones. Truncated operands come to 2.3 of it over K = 65,536: there is no more room.
      */
     r.operand2 = accuracy_unit(a) * accuracy_unit(a) / 3;
+    double half = format_least(a) / 2;
+    r.format2 = half * half / 3;
     r.truncation = 2 * 0.06 * 0x1p-24;
     return r;
 }
@@ -135,6 +142,8 @@ static bool exact(const struct program *p, const struct instr *i) {
 
 /* A difference, or what may hide one. */
 static bool is_difference(const struct program *p, const struct instr *i) {
+    if (i->op == OP_ROUND)
+        i = &p->code[i->src[0]];
     if (i->op == OP_NODE)
         return i->kind == EXPR_SUB && i->type == VALUE_REAL;
     return i->op == OP_READ &&
@@ -173,6 +182,8 @@ static size_t emit_unary(struct program *p, enum op op, enum value_kind type, si
 
 static size_t compile_as(struct program *p, const struct expr *e, bool real, int mask) {
     size_t id = compile(p, e, mask);
+    if (e->factor && p->rules.format2 > 0 && !p->code[id].exact)
+        return emit_unary(p, OP_ROUND, VALUE_REAL, id, mask);
     if (!real || e->value_kind != VALUE_INT)
         return id;
     return emit_unary(p, OP_TO_REAL, VALUE_REAL, id, mask);

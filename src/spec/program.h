@@ -38,6 +38,7 @@ struct rules {
     /* Of products that are summed: rounding one operand to the class's format, and the accumulator
      * truncated, in units of the running sum, after each term on average. Both 0 in fp32. */
     double operand2, truncation;
+    double format2; /* … of an operand near zero: half the format's smallest number */
 };
 struct rules rules_of(enum accuracy a);
 
@@ -63,6 +64,7 @@ enum op {
     OP_INDEX,
     OP_READ,
     OP_TO_REAL, /* integer to real: rounds where fp32 would */
+    OP_ROUND,   /* a factor to the format of the class: only its error changes */
     OP_NODE,    /* `kind` and `function` say what */
     OP_MASK_THEN,
     OP_MASK_ELSE,
@@ -175,9 +177,10 @@ void machine_note_peak(struct machine *m, size_t lane, double v);
 /* read.c */
 void machine_read(struct machine *m, const struct instr *i, struct reg *d, size_t n);
 
-/* vector.c: one instruction of kind OP_NODE, OP_TO_REAL or OP_SELECT, for n lanes. */
+/* vector.c: one instruction of kind OP_NODE, OP_TO_REAL, OP_ROUND or OP_SELECT, for n lanes. */
 void vector_node(const struct instr *i, const struct rules *r, struct reg *d,
                  const struct reg *const *a, size_t n);
+void vector_round(const struct rules *r, struct reg *d, const struct reg *a, size_t n);
 void vector_to_real(const struct instr *i, const struct rules *r, struct reg *d,
                     const struct reg *a, size_t n);
 void vector_select(const struct instr *i, struct reg *d, const struct reg *const *a, size_t n);

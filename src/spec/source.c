@@ -107,11 +107,9 @@ static void add_literal(struct source *s, double number) {
 }
 
 /* A kernel that splits what it multiplies makes nothing of what is next to zero, and the product
- * with a large number would show it: zero has no neighbours. One of a lower class rounds weights to
- * a format whose smallest numbers are coarse, which shows where all large weights meet zeros: there
- * zero is left to its own kind. */
-static void add_zero(struct source *s, enum accuracy class) {
-    for (int i = 0; i < LITERAL_ENTRIES && class == ACCURACY_FP32; i++)
+ * with a large number would show it: zero has no neighbours. */
+static void add_zero(struct source *s) {
+    for (int i = 0; i < LITERAL_ENTRIES; i++)
         s->literal[s->nliterals++] = i % 2 ? -0.0 : 0;
 }
 
@@ -132,7 +130,7 @@ static void set_literals(struct source *s, const struct task *t) {
         return;
     s->between = s->magnitude;
     s->counts = (int64_t)exp2(COUNTS_BITS * s->factor);
-    add_zero(s, t->accuracy);
+    add_zero(s);
     add_literal(s, 1);
     for (size_t i = 0; i < t->nstatements; i++)
         add_literals(s, t->statements[i].body);

@@ -207,9 +207,12 @@ static void one_hot(struct many *m) {
 static void constant_rows(struct many *m) {
     struct part p = {0};
     while (next_part(m, &p)) {
-        double v = source_constant_row(m->s, m->first + (int64_t)p.from);
+        int64_t odd = (int64_t)p.from + source_odd_place(m->s, p.row) - p.col;
+        double v = source_eighths(rng_u64(m->s->value, (uint64_t)p.row));
         for (size_t i = p.from; i < p.to; i++)
             m->v[i] = v;
+        if (source_odd_place(m->s, p.row) >= p.col && odd < (int64_t)p.to)
+            one(m, (size_t)odd);
     }
 }
 
@@ -278,10 +281,10 @@ static void literals(struct many *m) {
     rng_u64_many(s->value, (uint64_t)m->first, m->n, draws);
     while (next_part(m, &p)) {
         bool all = source_counts_row(s, p.row);
+        uint64_t most = source_counts_most(s, p.row);
         for (size_t i = p.from; i < p.to; i++)
             if (all || (m->choice[i] & 5) == 4)
-                m->v[i] = (m->choice[i] >> 63 ? -1.0 : 1.0) *
-                          (double)(1 + below(draws[i], (uint64_t)s->counts));
+                m->v[i] = (m->choice[i] >> 63 ? -1.0 : 1.0) * (double)(1 + below(draws[i], most));
             else if (m->choice[i] & 1)
                 m->v[i] = s->literal[below(draws[i], (uint64_t)s->nliterals)];
             else if (m->choice[i] & 2)

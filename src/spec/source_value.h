@@ -169,11 +169,24 @@ SHARED double source_sorted(const struct source *s, int64_t i) {
     return s->magnitude * (2 * at - 1);
 }
 
+/* Where a row that is constant else has another number; -1: it is constant throughout. */
+SHARED int64_t source_odd_place(const struct source *s, int64_t row) {
+    uint64_t r = source_row_draw(s, row);
+    bool odd = s->count > s->row && r >> 62 == 0;
+    return odd ? (int64_t)((r >> 20 & 0xffffffff) % (uint64_t)s->row) : -1;
+}
+
 /* Eighths of at most 15, four bits: sums of them, and of their products, are exact in any order. */
-SHARED_APART double source_constant_row(const struct source *s, int64_t i) {
-    uint64_t r = rng_u64(s->value, (uint64_t)(i / s->row));
+SHARED double source_eighths(uint64_t r) {
     double m = (double)(1 + r % 15) / 8;
     return r >> 63 ? -m : m;
+}
+
+SHARED_APART double source_constant_row(const struct source *s, int64_t i) {
+    int64_t row = i / s->row;
+    bool odd = source_odd_place(s, row) == i % s->row;
+    return source_eighths(odd ? rng_u64(s->choice, (uint64_t)row)
+                              : rng_u64(s->value, (uint64_t)row));
 }
 
 SHARED bool source_in_tile(const struct source *s, int64_t i) {
@@ -305,7 +318,16 @@ SHARED double source_far(const struct source *s, int64_t i) {
 
 /* Some rows of several have whole numbers alone. */
 SHARED bool source_counts_row(const struct source *s, int64_t row) {
-    return s->count > s->row && (source_row_draw(s, row) >> 8) % 8 == 0;
+    return s->count > s->row && (source_row_draw(s, row) >> 8) % 4 == 0;
+}
+
+/* The largest of them: in many of these rows so small that few different numbers are left, and a
+ * kernel that takes some equal elements for a sign that all are equal is seen. */
+SHARED uint64_t source_counts_most(const struct source *s, int64_t row) {
+    uint64_t r = source_row_draw(s, row), most = (uint64_t)s->counts;
+    uint64_t one = (r >> 16) % 8, two = (r >> 24) % 8;
+    most = source_counts_row(s, row) ? most >> (one > two ? one : two) : most;
+    return most > 0 ? most : 1;
 }
 
 /* Half of the elements are literals or next to one; of the others half are small whole numbers, and
@@ -314,7 +336,7 @@ SHARED_APART double source_literal(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
     if (source_counts_row(s, i / s->row) || (r & 5) == 4)
         return source_sign(s, i) *
-               (double)(1 + rng_below(s->value, (uint64_t)i, (uint64_t)s->counts));
+               (double)(1 + rng_below(s->value, (uint64_t)i, source_counts_most(s, i / s->row)));
     if (r & 1)
         return s->literal[rng_below(s->value, (uint64_t)i, (uint64_t)s->nliterals)];
     if (r & 2)

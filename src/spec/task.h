@@ -114,7 +114,8 @@ struct expr {
     double number;
     int64_t integer; /* NUMBER when integral */
     bool integral;
-    size_t ref; /* DIM: dimension; INDEX: variable; READ: tensor */
+    bool factor; /* one of those whose products a sum adds, and changes from term to term */
+    size_t ref;  /* DIM: dimension; INDEX: variable; READ: tensor */
     enum function function;
     const struct reduce *reduce; /* REDUCE */
     struct expr **args;          /* operands, indices or arguments */

@@ -410,6 +410,14 @@ void vector_to_real(const struct instr *i, const struct rules *r, struct reg *d,
         d->e[l] = a->e[l] + (fabs(d->v[l]) > 0x1p24 ? r->unit2 * d->v[l] * d->v[l] : 0);
 }
 
+/* In proportion it is part of the sum (struct fold); near zero the format is coarser. */
+void vector_round(const struct rules *r, struct reg *d, const struct reg *a, size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        d->v[l] = a->v[l];
+        d->e[l] = a->e[l] + (a->v[l] == 0 || !isfinite(a->v[l]) ? 0 : r->format2);
+    }
+}
+
 /* What lies between two sides that may both be taken. */
 static double gap(double x, double y) {
     if (x == y || (isnan(x) && isnan(y)))

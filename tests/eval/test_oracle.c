@@ -599,6 +599,18 @@ static const struct construct {
      "y[i] = sum(l) x[l,i] * w[l]\n"
      "accuracy tf32\n",
      (size_t)1 << 30, true},
+    {"factors near the smallest numbers of a lower class",
+     "task n \"n\"\n"
+     "dim N = 12, M = 70, D = 9\n"
+     "in x[N,M] : f32 ~ normal(0,1)\n"
+     "in v[M,D] : f16 ~ normal(0,1)\n"
+     "out y[N,D] : f32\n"
+     "out g[N] : f32\n"
+     "let e[i,j] = exp(x[i,j] * 8 - 20)\n"
+     "y[i,d] = sum(j) e[i,j] * v[j,d]\n"
+     "g[i] = sum(j | x[i,j] > 0) exp(x[i,j] - 30) * (x[i,j] * x[i,j] + 0.3)\n"
+     "accuracy f16\n",
+     (size_t)1 << 30, true},
     {"a contraction with a pad that threads share",
      "task p \"p\"\n"
      "dim N = 64, L = 4200\n"

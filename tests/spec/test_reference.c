@@ -323,6 +323,39 @@ static void flat_functions_of_uncertain_sums(void) {
     }
 }
 
+/* A weight that is nothing in the format of the class, times something large, where all larger
+ * weights meet zeros: an honest kernel gives 0. */
+static void factors_below_the_format(void) {
+    static const struct {
+        const char *class;
+        double x, large;
+        bool zero; /* is as good as the value */
+    } rows[] = {
+        {"bf16", -95.3, 2e14, true},  {"bf16", -80, 2e14, false}, {"f16", -18, 2e4, true},
+        {"f16", -8, 2e4, false},      {"tf32", -96, 2e14, true},  {"tf32", -90, 2e14, false},
+        {"fp32", -95.3, 2e14, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[512];
+        const double x[2] = {0, rows[k].x}, v[2] = {0, rows[k].large};
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim N = 2\nin x[N] : f32 ~ ones\nin v[N] : f32 ~ ones\n"
+                 "out y : f32\nlet e[j] = exp(x[j])\ny = sum(j) e[j] * v[j]\naccuracy %s\n",
+                 rows[k].class);
+        if (fixture_text(&f, text)) {
+            double worst = f.in->task->accuracy == ACCURACY_FP32 ? 32 : 8;
+            fixture_set(&f, "x", x, 2);
+            fixture_set(&f, "v", v, 2);
+            if (fixture_eval(&f, 1))
+                CHECKF((worst * f.refs[0].estimate[0] >= f.refs[0].value[0]) == rows[k].zero,
+                       "%s, exp(%g): %g of %g", rows[k].class, rows[k].x,
+                       worst * f.refs[0].estimate[0], f.refs[0].value[0]);
+        }
+        fixture_end(&f);
+    }
+}
+
 static void names_of_elements(void) {
     struct fixture f;
     if (fixture_text(&f, "task t \"T\"\ndim R = 3, C = 5\nout y[R,C] : f32\nout s : f32\n"
@@ -420,6 +453,7 @@ static const struct tap_case cases[] = {
     {"an inout tensor is read as it was", inout_reads_the_old_content},
     {"estimates of reductions", estimates_of_reductions},
     {"flat functions of uncertain sums", flat_functions_of_uncertain_sums},
+    {"factors below the format of the class", factors_below_the_format},
     {"names of elements", names_of_elements},
     {"fast enough", fast_enough},
 };

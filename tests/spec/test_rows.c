@@ -3,27 +3,30 @@
  */
 #include "kinds.h"
 
-/* Rows that are whole numbers from -64 to 64, and in others an element in four; where such numbers
- * would not fit, only those that do. */
+/* Rows that are whole numbers from -64 to 64, many of them of few different ones, and in others an
+ * element in four; where such numbers would not fit, only those that do. */
 static void literals_are_whole_in_some_rows(void) {
     struct fixture f;
     double v[MOST];
-    size_t rows = 0, some = 0, beyond = 0;
+    size_t rows = 0, few = 0, some = 0, beyond = 0;
     if (!fixture_text(&f, INPUTS))
         return fixture_end(&f);
     for (uint64_t seed = 0; seed < 20; seed++) {
         load(&f, "x", DATA_LITERALS, seed, v);
         for (size_t r = 0; r < 9; r++) {
-            size_t whole = 0;
+            size_t whole = 0, above = 0;
             for (size_t i = r * 257; i < (r + 1) * 257; i++) {
-                whole += v[i] == rint(v[i]) && fabs(v[i]) > 1;
+                whole += v[i] == rint(v[i]) && v[i] != 0;
+                above += v[i] == rint(v[i]) && fabs(v[i]) > 2;
                 beyond += fabs(v[i]) > 64;
             }
-            rows += whole > 240;
-            some += whole > 40 && whole < 100;
+            rows += whole == 257;
+            few += whole == 257 && above == 0;
+            some += whole < 257 && above > 40 && above < 100;
         }
     }
-    CHECKF(rows > 8 && rows < 45 && rows + some == 180 && beyond == 0, "%zu, %zu", rows, some);
+    CHECKF(rows > 25 && rows < 70 && rows + some == 180 && beyond == 0, "%zu, %zu", rows, some);
+    CHECKF(few > 5 && few < rows - 5, "%zu", few);
     fixture_end(&f);
     if (fixture_text(&f, "task t \"T\"\nin x[9,257] : f32 ~ normal(0,1)\nout y[9] : f32\n"
                          "y[i] = prod(j) exp(exp(x[i,j] / 8))\n") &&
@@ -35,7 +38,8 @@ static void literals_are_whole_in_some_rows(void) {
     fixture_end(&f);
 }
 
-/* Where products may round their operands, nothing is next to zero that they would lose. */
+/* Where products may round their operands there is zero, and nothing next to it that they would
+ * lose. */
 static void literals_of_a_lower_class(void) {
     struct fixture f;
     double v[MOST];
@@ -49,7 +53,7 @@ static void literals_of_a_lower_class(void) {
         zero += v[i] == 0;
         tiny += v[i] != 0 && fabs(v[i]) < 1e-20;
     }
-    CHECKF(zero == 0 && tiny == 0, "%zu, %zu", zero, tiny);
+    CHECKF(zero > 10 && tiny == 0, "%zu, %zu", zero, tiny);
     CHECK(count_of(v, n, 1) > 10 && count_of(v, n, 0x1.000002p+0) > 10);
     fixture_end(&f);
 }
