@@ -7,31 +7,47 @@
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
-/* Where a lane reads: c holds the segment mask in bits 8–12 and the clamp in bits 0–4. */
-static bool shuffle_from(uint8_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from) {
-    unsigned segment = c >> 8 & 31, clamp = c & 31, delta = b & 31;
-    unsigned highest = (lane & segment) | (clamp & ~segment & 31), lowest = lane & segment;
-    int j = mode == SHUFFLE_UP     ? (int)lane - (int)delta
-            : mode == SHUFFLE_DOWN ? (int)(lane + delta)
-            : mode == SHUFFLE_BFLY ? (int)(lane ^ delta)
-                                   : (int)(lowest | (delta & ~segment & 31));
-    bool inside = mode == SHUFFLE_UP ? j >= (int)highest : j <= (int)highest;
-    *from = inside ? (unsigned)j & 31 : lane;
-    return inside;
+/* Where each lane reads, and whether that is inside its segment: c holds the segment mask in bits
+ * 8–12 and the clamp in bits 0–4. Without branches, so that lanes go together. */
+static inline void find_sources(enum shuffle_mode mode, const u32_lane *b, const u32_lane *c,
+                                uint32_t from[SIM_LANES], uint32_t inside[SIM_LANES]) {
+    for (int32_t i = 0; i < SIM_LANES; i++) {
+        int32_t segment = c[i] >> 8 & 31, clamp = c[i] & 31, delta = b[i] & 31;
+        int32_t lowest = i & segment, highest = lowest | (clamp & ~segment);
+        int32_t j = mode == SHUFFLE_UP     ? i - delta
+                    : mode == SHUFFLE_DOWN ? i + delta
+                    : mode == SHUFFLE_BFLY ? i ^ delta
+                                           : lowest | (delta & ~segment);
+        int32_t is = mode == SHUFFLE_UP ? -(j >= highest) : -(j <= highest);
+        inside[i] = (uint32_t)is;
+        from[i] = (uint32_t)((j & 31 & is) | (i & ~is));
+    }
 }
 
 static void shuffle(struct worker *w, const struct instr *in, uint32_t mask) {
     uint8_t *regs = w->warp->regs;
     const u32_lane *a = (const u32_lane *)(regs + in->a), *b = (const u32_lane *)(regs + in->b),
                    *c = (const u32_lane *)(regs + in->c);
-    uint32_t value[SIM_LANES] = {0}, inside[SIM_LANES] = {0};
-    for (unsigned i = 0; i < SIM_LANES; i++) {
-        unsigned from;
-        inside[i] = shuffle_from(in->mode, i, b[i], c[i], &from) ? ~0u : 0;
-        value[i] = a[from];
-        if (w->la->check && mask >> i & 1)
-            order_check_source(w, in, mask, i, from);
+    uint32_t value[SIM_LANES], inside[SIM_LANES], from[SIM_LANES];
+    switch ((enum shuffle_mode)in->mode) {
+    case SHUFFLE_UP:
+        find_sources(SHUFFLE_UP, b, c, from, inside);
+        break;
+    case SHUFFLE_DOWN:
+        find_sources(SHUFFLE_DOWN, b, c, from, inside);
+        break;
+    case SHUFFLE_BFLY:
+        find_sources(SHUFFLE_BFLY, b, c, from, inside);
+        break;
+    case SHUFFLE_IDX:
+        find_sources(SHUFFLE_IDX, b, c, from, inside);
+        break;
     }
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        value[i] = a[from[i]];
+    for (unsigned i = 0; i < SIM_LANES && w->la->check; i++)
+        if (mask >> i & 1)
+            order_check_source(w, in, mask, i, from[i]);
     lanes_blend(regs + in->d, (const uint8_t *)value, mask, 4);
     if (in->d2)
         lanes_blend(regs + in->d2, (const uint8_t *)inside, mask, 4);

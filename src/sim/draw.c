@@ -74,6 +74,8 @@ static bool products(struct worker *w, struct gang *g) {
 bool draw_events(struct worker *w, struct gang *g) {
     static const uint64_t most[] = {0, 0, 1, 1, 1, 2, 4, LONG_EVENTS};
     bool ok = true;
+    if (!w->p->uses_copies && !w->p->uses_wgmma && !g->nbulks)
+        return true;
     for (uint64_t n = most[draw_below(g, 8)]; ok && n; n--) {
         if (w->p->uses_copies)
             ok = copies(w, g);

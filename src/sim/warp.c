@@ -4,29 +4,38 @@
  * another group's place they go on together. Ranks are such (reconverge.c) that lanes meet again at
  * the post-dominator of the branch at which they parted. */
 #include "sim/machine.h"
+#include <string.h>
 
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
+typedef uint32_t u32x4 __attribute__((vector_size(16), may_alias, aligned(4)));
+
+enum { FOURS = SIM_LANES / 4 };
 
 uint32_t lanes_mask(const uint8_t *pred) {
-    const u32_lane *p = (const u32_lane *)pred;
-    uint32_t m = 0;
-    for (unsigned i = 0; i < SIM_LANES; i++)
-        m |= p[i] & 1u << i;
-    return m;
+    const u32x4 *p = (const u32x4 *)pred;
+    u32x4 bit = {1, 2, 4, 8}, m = {0};
+    for (unsigned i = 0; i < FOURS; i++, bit <<= 4)
+        m |= p[i] & bit;
+    return m[0] | m[1] | m[2] | m[3];
 }
 
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes) {
-    if (bytes == 8) {
-        for (unsigned i = 0; i < SIM_LANES; i++)
-            if (mask >> i & 1)
-                ((u64_lane *)to)[i] = ((const u64_lane *)from)[i];
+    if (mask == UINT32_MAX) {
+        memcpy(to, from, (size_t)SIM_LANES * bytes);
         return;
     }
-    for (unsigned i = 0; i < SIM_LANES; i++) {
-        uint32_t keep = 0 - (mask >> i & 1);
-        u32_lane *t = &((u32_lane *)to)[i];
-        *t = (*t & ~keep) | (((const u32_lane *)from)[i] & keep);
+    if (bytes == 8) {
+        for (uint32_t m = mask; m; m &= m - 1) {
+            int i = __builtin_ctz(m);
+            ((u64_lane *)to)[i] = ((const u64_lane *)from)[i];
+        }
+        return;
+    }
+    u32x4 bit = {1, 2, 4, 8}, all = {mask, mask, mask, mask};
+    for (unsigned i = 0; i < FOURS; i++, bit <<= 4) {
+        u32x4 keep = (u32x4)((all & bit) == 0), *t = &((u32x4 *)to)[i];
+        *t = (*t & keep) | (((const u32x4 *)from)[i] & ~keep);
     }
 }
 
