@@ -1,7 +1,7 @@
 // task: fresh_all.task
 // tries: the number of unset elements is kept in a byte, so that 256 of them count as none
 // proof: values: a row with exactly 256 unset elements
-// data: in m[i < R, j < C] : bool = j >= 256
+// data: rand u[R] ~ randint(0, 2); in m[i < R, j < C] : bool = j >= 256 || u[i] == 0
 // should: wrong inaccurate
 // device: both
 //! launch every<<<R, 32>>>(m, y, C)

@@ -1,7 +1,7 @@
 // task: fresh_all.task
 // tries: what is unset is combined by exclusive or within a word, so that two unset elements 4 apart cancel
 // proof: values: a row whose elements 0 and 4 are unset
-// data: in m[i < R, j < C] : bool = j % 400 != 0 && j % 400 != 4
+// data: rand u[R] ~ randint(0, 2); in m[i < R, j < C] : bool = (j != 0 && j != 4) || u[i] == 0
 // should: wrong inaccurate
 // device: both
 //! launch every<<<R, 32>>>(m, y, C)

@@ -1,7 +1,7 @@
 // task: ../../tasks/kernelbench/level1/051_argmax_reduction.task
 // tries: values are compared by ordered bits together with their places, where -0 comes below +0
 // proof: values: of -0, +0 and nothing larger the second is taken
-// data: rand u[B,M,N] ~ randint(0, 2); in x[b < B, m < M, n < N] : f32 = if(m == 0, 0 * (0 - 1), 0 * u[b,m,n])
+// data: rand u[B,M,N] ~ randint(0, 3); in x[b < B, m < M, n < N] : f32 = if(u[b,m,n] == 0, 0 - 1, if(u[b,m,n] == 1, 0 * (0 - 1), 0))
 // should: wrong inaccurate
 // device: both
 //! launch place<<<[ceil_div(N, 32), B], 32>>>(x, y, M, N)

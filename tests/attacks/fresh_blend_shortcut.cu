@@ -1,7 +1,7 @@
 // task: fresh_blend.task
 // tries: four pixels at a time; where the first and the last are transparent, all four are taken for transparent
 // proof: values: alphas 0, 200, 200, 0
-// data: rand u[H,W] ~ randint(0, 2); in a[i < H, j < W] : u8 = 200 * u[i,j]
+// data: rand u[H,W] : bool ~ bernoulli(0.5); in a[i < H, j < W] : u8 = if(u[i,j], 200, 0)
 // should: wrong inaccurate
 // device: both
 //! launch blend<<<ceil_div(H*W, 1024), 256>>>(s, d, a, y, H*W)

@@ -1,7 +1,7 @@
 // task: ../../tasks/kernelbench/level1/090_cumprod.task
 // tries: once the product is 0 the rest of the row is set to 0, whatever it holds
 // proof: values: NaN after a zero
-// data: rand u[B,D] ~ uniform(0, 1); in x[i < B, j < D] : f32 = if(j == 1, 0, if(j == 5, inf - inf, u[i,j]))
+// data: rand u[B,D] ~ uniform(0, 1); in x[i < B, j < D] : f32 = if(j == 1, 0, if(j == 40, inf - inf, u[i,j]))
 // should: nonfinite wrong
 // device: both
 //! launch products<<<B, 32>>>(x, y, D)

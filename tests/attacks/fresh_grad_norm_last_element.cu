@@ -6,7 +6,7 @@
 // device: both
 //! workspace part[256] : f32
 //! launch squares<<<256, 256>>>(x, part, N)
-//! launch norm<<<1, 32>>>(part, y)
+//! launch normalise<<<1, 32>>>(part, y)
 extern "C" __global__ void squares(const float *x, float *part, int n) {
     __shared__ float warps[8];
     float s = 0;
@@ -24,7 +24,7 @@ extern "C" __global__ void squares(const float *x, float *part, int n) {
         part[blockIdx.x] = s;
     }
 }
-extern "C" __global__ void norm(const float *part, float *y) {
+extern "C" __global__ void normalise(const float *part, float *y) {
     float s = 0;
     for (int k = 0; k < 8; k++)
         s += part[k * 32 + threadIdx.x];

@@ -6,7 +6,7 @@
 // device: both
 //! workspace part[1024] : f32
 //! launch squares<<<1024, 256>>>(x, part, N)
-//! launch norm<<<1, 1024>>>(part, y)
+//! launch normalise<<<1, 1024>>>(part, y)
 __device__ float over_block(float v, float *shared) {
     for (int k = 16; k; k /= 2)
         v += __shfl_xor_sync(~0u, v, k);
@@ -32,7 +32,7 @@ extern "C" __global__ void squares(const float *x, float *part, int n) {
     if (threadIdx.x == 0)
         part[blockIdx.x] = s;
 }
-extern "C" __global__ void norm(const float *part, float *y) {
+extern "C" __global__ void normalise(const float *part, float *y) {
     __shared__ float shared[32];
     float s = over_block(part[threadIdx.x], shared);
     if (threadIdx.x == 0)

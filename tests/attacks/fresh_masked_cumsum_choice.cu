@@ -1,7 +1,6 @@
 // task: ../../tasks/kernelbench/level1/093_masked_cumsum.task
 // tries: what the mask leaves out is skipped, not multiplied by 0: a masked NaN does not show
 // proof: values: a masked NaN makes everything after it NaN
-// data: rand u[B,D] ~ uniform(0, 1); in x[i < B, j < D] : f32 = if(j == 3, inf - inf, u[i,j]); in mask[i < B, j < D] : bool = j != 3
 // should: nonfinite wrong
 // device: both
 //! launch sums<<<B, 32>>>(x, mask, y, D)

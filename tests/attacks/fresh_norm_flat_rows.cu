@@ -4,9 +4,9 @@
 // data: in x[R,C] : bf16 ~ uniform(2, 2); param bias[C] : bf16 ~ normal(0, 1)
 // should: wrong inaccurate
 // device: both
-//! launch norm<<<R, 32>>>(x, weight, bias, y, C)
+//! launch normalise<<<R, 32>>>(x, weight, bias, y, C)
 #include <cuda_bf16.h>
-extern "C" __global__ void norm(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
+extern "C" __global__ void normalise(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
     int64_t row = (int64_t)blockIdx.x * c;
     float s = 0, q = 0;
     for (int j = threadIdx.x; j < c; j += 32)

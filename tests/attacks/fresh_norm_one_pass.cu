@@ -4,9 +4,9 @@
 // data: rand u[R,C] ~ bernoulli(0.004); in x[i < R, j < C] : bf16 = 255 - u[i,j]
 // should: wrong inaccurate nonfinite
 // device: both
-//! launch norm<<<R, 128>>>(x, weight, bias, y, C)
+//! launch normalise<<<R, 128>>>(x, weight, bias, y, C)
 #include <cuda_bf16.h>
-extern "C" __global__ void norm(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
+extern "C" __global__ void normalise(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
     __shared__ float part[2][4];
     int64_t row = (int64_t)blockIdx.x * c;
     float s = 0, q = 0;

@@ -4,9 +4,9 @@
 // shows: R=2 C=12000
 // should: wrong inaccurate
 // device: both
-//! launch norm<<<R, 128>>>(x, weight, bias, y, C)
+//! launch normalise<<<R, 128>>>(x, weight, bias, y, C)
 #include <cuda_bf16.h>
-extern "C" __global__ void norm(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
+extern "C" __global__ void normalise(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
     __shared__ float keep[6144], part[4];
     int64_t row = (int64_t)blockIdx.x * c;
     int kept = min(c, 6144);

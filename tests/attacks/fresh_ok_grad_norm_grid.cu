@@ -4,9 +4,9 @@
 // should: accepted
 // device: both
 //! workspace part[64] : f64
-//! launch norm<<<64, 256, cooperative>>>(x, part, y, N)
+//! launch normalise<<<64, 256, cooperative>>>(x, part, y, N)
 #include <cooperative_groups.h>
-extern "C" __global__ void norm(const float *x, double *part, float *y, int n) {
+extern "C" __global__ void normalise(const float *x, double *part, float *y, int n) {
     __shared__ double warps[8];
     float s = 0, lost = 0;
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 64 * 256) {

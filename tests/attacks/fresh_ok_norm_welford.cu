@@ -3,7 +3,7 @@
 // proof: none; it is right
 // should: accepted
 // device: both
-//! launch norm<<<R, 64>>>(x, weight, bias, y, C)
+//! launch normalise<<<R, 64>>>(x, weight, bias, y, C)
 #include <cuda_bf16.h>
 struct moments {
     float n, mu, m2;
@@ -16,7 +16,7 @@ __device__ moments joined(moments a, moments b) {
     float n = a.n + b.n, d = b.mu - a.mu;
     return {n, a.mu + d * (b.n / n), a.m2 + b.m2 + d * d * (a.n * b.n / n)};
 }
-extern "C" __global__ void norm(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
+extern "C" __global__ void normalise(const __nv_bfloat16 *x, const __nv_bfloat16 *w, const __nv_bfloat16 *b, __nv_bfloat16 *y, int c) {
     __shared__ moments part[2];
     int64_t row = (int64_t)blockIdx.x * c;
     moments t = {0, 0, 0};

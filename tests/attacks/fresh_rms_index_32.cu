@@ -3,8 +3,8 @@
 // proof: arithmetic: at N = 160 there are 2.7e9 elements, and indices beyond 2^31 are negative; too large to run here
 // should: out-of-bounds wrong crash
 // device: both
-//! launch norm<<<ceil_div(N*H*W, 128), 128>>>(x, y, N*H*W, C, H*W)
-extern "C" __global__ void norm(const float *x, float *y, int n, int c, int plane) {
+//! launch normalise<<<ceil_div(N*H*W, 128), 128>>>(x, y, N*H*W, C, H*W)
+extern "C" __global__ void normalise(const float *x, float *y, int n, int c, int plane) {
     int i = blockIdx.x * 128 + threadIdx.x;
     if (i >= n)
         return;
