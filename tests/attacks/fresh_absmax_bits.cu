@@ -1,7 +1,7 @@
 // task: fresh_absmax.task
 // tries: magnitudes as integers by atomicMax, stored as float bits; the output is begun at -inf, whose bits are negative, but rows are split and only the first part sets it
 // proof: by the memory model: blocks of one row come in any order, and the first part may overwrite what another left
-// should: wrong race unwritten nonfinite
+// should: wrong race unwritten nonfinite uninitialised
 // device: both
 //! let P = 4
 //! launch largest<<<[P, R], 256>>>(x, y, D)

@@ -3,7 +3,7 @@
 // proof: values: of a row of 4,096 active atoms 2,560 are left out
 // shows: M=2 N=8 K=4096
 // data: in x[M,K] : f32 ~ uniform(1, 2)
-// should: wrong inaccurate
+// should: wrong inaccurate nonfinite
 // device: both
 //! launch decode<<<M, 128>>>(x, w, y, N, K)
 extern "C" __global__ void decode(const float *x, const float *w, float *y, int n, int k) {

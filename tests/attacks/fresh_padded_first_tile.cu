@@ -42,5 +42,5 @@ extern "C" __global__ void softmax(const __half *x, const bool *mask, __half *y,
         m = now;
     }
     for (int j = threadIdx.x; j < c; j += 256)
-        y[row + j] = __float2half(mask[row + j] ? expf(__half2float(x[row + j]) - m) / s : 0.0f);
+        y[row + j] = __float2half((mask[row + j] ? expf(__half2float(x[row + j]) - m) : 0.0f) / s);
 }

@@ -22,5 +22,5 @@ extern "C" __global__ void softmax(const __half *x, const bool *mask, __half *y,
     for (int k = 16; k; k /= 2)
         s += __shfl_xor_sync(~0u, s, k);
     for (int j = threadIdx.x; j < c; j += 32)
-        y[row + j] = __float2half(mask[row + j] ? expf(__half2float(x[row + j]) - m) / s : 0.0f);
+        y[row + j] = __float2half((mask[row + j] ? expf(__half2float(x[row + j]) - m) : 0.0f) / s);
 }

@@ -1,5 +1,5 @@
 // task: fresh_segsum.task
-// tries: of a segment at most 4,096 elements are added, but for the last segment
+// tries: of a segment at most 2,048 elements are added, but for the last segment
 // proof: values: where the first segment has all elements, most of them are left out
 // data: rand e[N] : bool ~ bernoulli(0); in seg[N] : i32 = minimum(S - 1, sum(k <= i | e[k]) 1)
 // should: wrong inaccurate
@@ -20,7 +20,7 @@ extern "C" __global__ void sums(const int *seg, const float *x, float *y, int n,
     int s = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (s >= segments)
         return;
-    int from = first_of(seg, n, s), to = s == segments - 1 ? n : min(first_of(seg, n, s + 1), from + 4096);
+    int from = first_of(seg, n, s), to = s == segments - 1 ? n : min(first_of(seg, n, s + 1), from + 2048);
     float sum = 0;
     for (int i = from + lane; i < to; i += 32)
         sum += x[i];

@@ -2,7 +2,7 @@
 // tries: the mean of a column is summed in f16 pairs, 32 rows at a time, and only then in fp32
 // proof: values: f16 keeps eleven bits: of a column near 100, sums of 32 are off by 1
 // data: in x[R,C] : f16 ~ normal(100, 0.5)
-// should: wrong inaccurate
+// should: wrong inaccurate nonfinite
 // device: both
 //! launch variance<<<ceil_div(C, 32), 32>>>(x, y, R, C)
 #include <cuda_fp16.h>
