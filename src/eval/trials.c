@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "spec/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FULL_BYTES    (160ull << 20) /* of all tensors: what is simulated whole */
@@ -17,21 +18,24 @@
 #define MAX_SMALL     (TRIALS_MAX_SHAPES - 3 - EXTRA_SHAPES)
 #define ATTEMPTS      4000
 #define TAIL_ATTEMPTS 64
-#define ODD_ATTEMPTS  8  /* the first ones, at most 1003, 503, … 9 */
-#define COUNTED_SEED  0  /* public: counts are the same in every run */
-#define MADE_SHAPES   3  /* one odd in all dimensions, two with a short one */
-#define TAIL_SHAPES   3  /* each dimension twice, four times and eight times something odd */
-#define SQUARE_TRIES  32 /* of the attempts at the first of them, whose dimensions are equal */
-#define STRETCHED     2  /* shapes with one dimension longer than any other that is tried */
-#define LONG_LEAST    1025
-#define LONG_MOST     5000
-#define EXTRA_SHAPES  10 /* at most; the first of them is always run */
-#define FEW           16 /* dimensions up to this are often part of what a kernel is made for */
-#define TIMED_CASES   8
-#define MAX_ORDER     9999 /* a number that is easily typed */
-#define LARGE_CASE    (1ull << 30)
-#define DRAWN_KINDS   4 /* kinds of data, of those that a large own shape does not meet all of */
-#define OWN_BYTES     (2ull << 20) /* of an own shape that the simulator runs with every kind */
+#define ODD_ATTEMPTS  8 /* the first ones, at most 1003, 503, … 9 */
+#define COUNTED_SEED  0 /* public: counts are the same in every run */
+#define MADE_SHAPES   3 /* one odd in all dimensions, two with a short one */
+#define TAIL_SHAPES                                                                                \
+    4 /* each dimension twice, four times, eight times, 16 or 32 times an odd one                  \
+       */
+#define SQUARE_TRIES 32 /* of the attempts at the first of them, whose dimensions are equal */
+#define STRETCHED    2  /* shapes with one dimension longer than any other that is tried */
+#define LONG_LEAST   1025
+#define LONG_MOST    5000
+#define FAR_MOST     80000 /* some have more than 16 bits */
+#define EXTRA_SHAPES 10    /* at most; the first of them is always run */
+#define FEW          16    /* dimensions up to this are often part of what a kernel is made for */
+#define TIMED_CASES  8
+#define MAX_ORDER    9999 /* a number that is easily typed */
+#define LARGE_CASE   (1ull << 30)
+#define DRAWN_KINDS  4 /* kinds of data, of those that a large own shape does not meet all of */
+#define OWN_BYTES    (2ull << 20) /* of an own shape that the simulator runs with every kind */
 
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
@@ -225,15 +229,17 @@ static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own
     return i == n ? own : sizes[i];
 }
 
-/* Of the three tail shapes each dimension is once twice, once four times, once eight times
- * something odd: what kernels do with vectors and tiles that do not divide shows in its own way for
- * each. In the first one all are equal, where that can be: rows taken for columns show elsewhere,
- * and what is done for squares alone shows there. */
+/* Of the tail shapes each dimension is once twice, once four times, once eight times something odd,
+ * and in the last one 16 or 32 times: what kernels do with vectors and tiles that do not divide
+ * shows in its own way for each. In the first one all are equal, where that can be: rows taken for
+ * columns show elsewhere, and what is done for squares alone shows there. */
 static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own, size_t which) {
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
     struct rng turns = rng_sub(r, 3);
     uint64_t turn = which ? 1 + (rng_below(turns, dim, 2) + which) % 2 : 0;
     uint64_t twos = 1 + (rng_below(turns, TASK_MAX_DIMS, 3) + turn) % 3;
+    if (which == TAIL_SHAPES - 1)
+        twos = 4 + rng_below(turns, 2 * TASK_MAX_DIMS + dim, 2);
     if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
         return own;
     if (!which && attempt < SQUARE_TRIES)
@@ -243,12 +249,17 @@ static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own
 }
 
 /* One dimension is long, and of another parity than the others, which are small and above 4; where
- * they are many they are less. */
+ * they are many they are less. In the far one it is very long, and the others are 1 or 2. */
 static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool is_long,
-                              bool odd) {
+                              bool odd, bool far) {
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
     if (!is_long && own <= FEW && rng_below(rng_sub(r, 1), at, 2))
         return own;
+    if (far && is_long) /* any size up to FAR_MOST, as likely as half of it */
+        return (int64_t)exp2(log2(LONG_MOST) + (double)rng_below(r, at, 1024) / 1024 *
+                                                   (log2(FAR_MOST) - log2(LONG_MOST)));
+    if (far)
+        return 1 + (int64_t)rng_below(r, at, 2);
     if (!is_long && attempt % 8 < 4)
         return (odd ? 6 : 5) + 2 * (int64_t)rng_below(r, at, 1 + (8 >> attempt % 4));
     if (!is_long)
@@ -307,6 +318,13 @@ static bool make_shapes(const struct candidate *c, const struct inst *own,
     return true;
 }
 
+/* Two of several dimensions are one size: either stride would do there. */
+static void equal_pair(struct rng r, struct binding *set, size_t n) {
+    struct rng pair = rng_sub(r, 4);
+    uint64_t a = rng_below(pair, 0, n), b = (a + 1 + rng_below(pair, 1, n - 1)) % n;
+    set[a].value = set[b].value;
+}
+
 /* Values tell a tail that is wrong on any data: few kinds will do. */
 static bool make_tail_shapes(const struct candidate *c, const struct inst *own,
                              const struct trials_options *o, struct arena *a, struct trials *t,
@@ -323,6 +341,8 @@ static bool make_tail_shapes(const struct candidate *c, const struct inst *own,
                 if (!task->dims[d].derived)
                     set[n++] = (struct binding){task->dims[d].name,
                                                 draw_tail(r, attempt, d, own->dims[d], which)};
+            if (which == TAIL_SHAPES - 1 && n > 2)
+                equal_pair(r, set, n);
             if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_ONE, a, t, err))
                 return false;
         }
@@ -353,6 +373,7 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
     struct binding set[TASK_MAX_DIMS];
     for (size_t which = 0; which < STRETCHED && nlist; which++) {
         size_t before = t->n;
+        bool far = which == STRETCHED - 1;
         for (uint64_t attempt = 0; attempt < TAIL_ATTEMPTS && t->n == before; attempt++) {
             size_t n = 0, is_long = list[(first + which + attempt / 8) % nlist];
             struct inst *in;
@@ -360,7 +381,7 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
                 if (!task->dims[d].derived)
                     set[n++] = (struct binding){
                         task->dims[d].name,
-                        draw_stretched(r, attempt, d, own->dims[d], d == is_long, odd)};
+                        draw_stretched(r, attempt, d, own->dims[d], d == is_long, odd, far)};
             if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_ONE, a, t, err))
                 return false;
         }
@@ -418,14 +439,15 @@ static int64_t draw_long(struct rng r, const struct likeness *k, const struct in
                       k->cap < size ? k->cap : size);
 }
 
-/* The first of them, which is always run, meets subnormal numbers as well: what a kernel does with
- * them late in a long row no small shape shows. */
+/* The first of them, which is always run, meets subnormal numbers and what is not finite as well:
+ * what a kernel does with them late in a long row no small shape shows. */
 static void add_long_kinds(struct trials *t, const struct trials_options *o, bool extra) {
     static const enum data_kind others[] = {DATA_STATED, DATA_SORTED, DATA_ONEHOT, DATA_TILE};
     struct rng r = rng_stream(o->secret, S("kinds"));
     uint64_t which = rng_below(r, t->n, sizeof others / sizeof *others);
-    const enum data_kind kinds[] = {DATA_SIGNED, others[which], DATA_SUBNORMAL};
-    size_t n = !o->thorough ? 1 : extra ? 2 : 3;
+    const enum data_kind kinds[] = {DATA_SIGNED, others[which], DATA_SUBNORMAL, DATA_NONFINITE,
+                                    DATA_INFINITE};
+    size_t n = !o->thorough ? 1 : extra ? 2 : 5;
     for (size_t i = 0; i < n; i++) {
         struct trial_batch *b = add_batch(t, t->n - 1);
         add_case(b, kinds[i], o->secret);
@@ -530,15 +552,17 @@ static void time_own(const struct inst *own, const struct trials_options *o, str
 }
 
 /* Where it is thorough, the kinds that only small shapes meet else. A case of a large shape takes
- * long: there mixed rows stand for most of them, and a GPU meets some that are drawn. */
-static void further_kinds(const struct inst *own, const struct trials_options *o,
+ * long: there mixed rows stand for most of them, and a GPU meets some that are drawn; all, where a
+ * kernel admits few small shapes. */
+static void further_kinds(const struct inst *own, const struct trials_options *o, bool few,
                           bool kinds[DATA_COUNT]) {
     static const enum data_kind further[] = {DATA_ZEROS,    DATA_ONEHOT, DATA_SORTED,
                                              DATA_CONSTANT, DATA_TILE,   DATA_OFFSET,
                                              DATA_LITERALS, DATA_FAR,    DATA_INFINITE};
     enum { FURTHER = sizeof further / sizeof *further };
     struct rng r = rng_stream(o->secret, S("kinds of data"));
-    bool all = o->gpu ? inst_bytes(own) <= LARGE_CASE : within(own, OWN_BYTES, SMALL_FLOPS);
+    bool all =
+        few || (o->gpu ? inst_bytes(own) <= LARGE_CASE : within(own, OWN_BYTES, SMALL_FLOPS));
     size_t order[FURTHER], n = all ? FURTHER : o->gpu ? DRAWN_KINDS : 0;
     rng_order(r, FURTHER, order);
     kinds[DATA_MIXED] = !all;
@@ -559,7 +583,7 @@ static bool add_own(const struct candidate *c, const struct inst *own,
     if (o->thorough || small < 2)
         kinds[DATA_NONFINITE] = kinds[DATA_WIDE] = kinds[DATA_LARGE] = kinds[DATA_SUBNORMAL] = true;
     if (o->thorough)
-        further_kinds(own, o, kinds);
+        further_kinds(own, o, small < 2, kinds);
     add_kinds(t, t->n - 1, kinds, o);
     if (o->check_own && !o->gpu)
         t->batches[first].checked = true;

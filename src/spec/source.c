@@ -17,6 +17,13 @@ static double magnitude_of(const struct source *s) {
 enum { TILE_SIDE = 16, MOST_BETWEEN = 1024, LEAST_SLICES = 3, COUNTS_BITS = 6 };
 enum { MOST_LITERAL = 32 }; /* times the magnitude of the tensor */
 
+/* Often the first or the last element: what a loop leaves out. */
+static void place_spot(struct source *s) {
+    uint64_t which = rng_below(s->place, 3, 4);
+    int64_t any = (int64_t)rng_below(s->place, 0, (uint64_t)s->count);
+    s->spot = which == 0 ? 0 : which == 1 ? s->count - 1 : any;
+}
+
 static void place_tile(struct source *s) {
     int64_t rows = s->count / s->row;
     s->tile_rows = rows < TILE_SIDE ? rows : TILE_SIDE;
@@ -125,9 +132,18 @@ static void add_literals(struct source *s, const struct expr *e) {
         add_literals(s, e->reduce->guard);
 }
 
+/* The numbers for which a kernel may have a way of its own. */
+static void add_special(struct source *s) {
+    static const double numbers[] = {0, 1, -1, 2, -2, 3, 0.5, -0.5};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        s->literal[s->nliterals++] = numbers[i];
+}
+
 static void set_literals(struct source *s, const struct task *t) {
     if (s->kind != DATA_LITERALS && s->kind != DATA_MIXED)
         return;
+    if (s->scalar)
+        add_special(s);
     s->between = s->magnitude;
     s->counts = (int64_t)exp2(COUNTS_BITS * s->factor);
     add_zero(s);
@@ -136,11 +152,103 @@ static void set_literals(struct source *s, const struct task *t) {
         add_literals(s, t->statements[i].body);
 }
 
+/* ---- kinds of one tensor beside the others' ---- */
+
+static uint64_t shape_number(const struct inst *in) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < in->task->ndims; i++)
+        n = (n ^ (uint64_t)in->dims[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return n;
+}
+
+static bool is_drawn(const struct tensor *t) {
+    return t->dist.kind != DIST_DEFINED && (tensor_is_input(t) || t->role == TENSOR_RAND);
+}
+
+static bool any_factor(const struct expr *e) {
+    bool any = e->factor;
+    for (size_t i = 0; i < e->nargs && !any; i++)
+        any = any_factor(e->args[i]);
+    return any;
+}
+
+/* A sum of products on tensor cores may lose factors that small, whatever they are multiplied with:
+ * see add_zero. */
+static bool sums_products(const struct task *t) {
+    bool any = false;
+    for (size_t i = 0; i < t->nstatements; i++)
+        any |= any_factor(t->statements[i].body);
+    return any;
+}
+
+/* Zeros and subnormal numbers in all tensors at once show little: what is multiplied with zero, or
+ * added to it, should be seen. Three times of four only some tensors have them, and the others
+ * signed data. */
+static bool is_spared(const struct inst *in, size_t tensor, enum data_kind kind, uint64_t seed) {
+    const struct task *t = in->task;
+    struct rng r = rng_sub(rng_stream(seed, S("tensors")), kind);
+    uint64_t shape = shape_number(in), n = 0, at = 0;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        at += is_drawn(&t->tensors[i]) && i < tensor;
+        n += is_drawn(&t->tensors[i]);
+    }
+    if (n < 2 || rng_u64(r, shape) % 4 == 0 || (kind == DATA_SUBNORMAL && sums_products(t)))
+        return false;
+    return at != rng_below(r, shape + 1, n) && rng_u64(r, shape + 2 + at) >> 63;
+}
+
+/* Few elements, which belong to all the others: a factor, a rate, an exponent. */
+static bool is_scalar(const struct inst *in, size_t tensor) {
+    enum { FEW = 4, MANY = 16 };
+    int64_t most = 0;
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        most = in->tensors[i].count > most ? in->tensors[i].count : most;
+    return dtype_info(in->task->tensors[tensor].dtype)->kind == 'f' &&
+           in->tensors[tensor].count <= FEW && most >= MANY * in->tensors[tensor].count;
+}
+
+static enum data_kind kind_of(const struct inst *in, size_t tensor, enum data_kind kind,
+                              uint64_t seed) {
+    switch (kind) {
+    case DATA_ZEROS:
+    case DATA_SUBNORMAL:
+        return is_spared(in, tensor, kind, seed) ? DATA_SIGNED : kind;
+    case DATA_ONEHOT:
+    case DATA_SORTED:
+    case DATA_CONSTANT:
+    case DATA_TILE:
+        return is_scalar(in, tensor) ? DATA_LITERALS : kind;
+    default:
+        return kind;
+    }
+}
+
+static bool same_drawn(const struct inst *in, size_t a, size_t b) {
+    const struct tensor *x = &in->task->tensors[a], *y = &in->task->tensors[b];
+    bool same = is_drawn(x) && is_drawn(y) && x->dtype == y->dtype && x->rank == y->rank &&
+                x->dist.kind == y->dist.kind;
+    for (size_t k = 0; k < x->rank && same; k++)
+        same = in->tensors[a].extent[k] == in->tensors[b].extent[k];
+    return same;
+}
+
+/* Whose numbers it has: under the tile kind, tensors of one shape have the same but for signs in
+ * the tile, so that differences vanish. */
+static size_t twin_of(const struct inst *in, size_t tensor, enum data_kind kind) {
+    for (size_t i = 0; i < tensor && kind == DATA_TILE; i++)
+        if (same_drawn(in, i, tensor))
+            return i;
+    return tensor;
+}
+
 struct source source_of(const struct inst *in, const struct data_scale *scale, size_t tensor,
-                        enum data_kind kind, uint64_t seed) {
+                        enum data_kind asked, uint64_t seed) {
     const struct tensor *t = &in->task->tensors[tensor];
     const struct bound_tensor *b = &in->tensors[tensor];
-    struct rng r = rng_sub(rng_stream(seed, t->name), kind);
+    enum data_kind kind = kind_of(in, tensor, asked, seed);
+    struct rng own = rng_sub(rng_stream(seed, t->name), asked);
+    struct rng r =
+        rng_sub(rng_stream(seed, in->task->tensors[twin_of(in, tensor, kind)].name), asked);
     struct source s = {.kind = kind,
                        .dtype = t->dtype,
                        .type = dtype_info(t->dtype)->kind,
@@ -151,12 +259,15 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
                        .offset_bits = offset_bits(t->dtype, in->task->accuracy),
                        .count = b->count,
                        .row = t->rank ? b->extent[t->rank - 1] : 1,
-                       .value = rng_sub(r, 0),
-                       .choice = rng_sub(r, 1),
-                       .place = rng_sub(r, 2)};
+                       .scalar = kind == DATA_LITERALS && is_scalar(in, tensor)};
+    if (s.scalar)
+        r = own = rng_sub(r, shape_number(in));
+    s.value = rng_sub(r, 0);
+    s.choice = rng_sub(own, 1);
+    s.place = rng_sub(r, 2);
     dist_numbers(in, tensor, &s.a, &s.b);
     s.magnitude = magnitude_of(&s);
-    s.spot = (int64_t)rng_below(s.place, 0, (uint64_t)s.count);
+    place_spot(&s);
     place_tile(&s);
     set_group(&s, t, b);
     hold(&s, t, b);

@@ -128,6 +128,16 @@ static void only_nan(struct many *m) {
             one(m, i);
 }
 
+/* Rows with a single special element: the others are as usual again. */
+static void lone(struct many *m) {
+    struct part p = {0};
+    while (next_part(m, &p))
+        for (size_t i = p.from; i < p.to && source_lone_place(m->s, p.row) >= 0; i++)
+            if (m->choice[i] % 64 == 0 || !isfinite(m->v[i]) ||
+                p.col + (int64_t)(i - p.from) == source_lone_place(m->s, p.row))
+                one(m, i);
+}
+
 static void nonfinite(struct many *m) {
     const struct source *s = m->s;
     int64_t third = s->count / 3;
@@ -141,6 +151,7 @@ static void nonfinite(struct many *m) {
         if (m->choice[i] % 64 == 0)
             one(m, i);
     only_nan(m);
+    lone(m);
     for (int k = 0; k < 3; k++) {
         int64_t at = (s->spot + k * third) % s->count - m->first;
         if (at >= 0 && at < (int64_t)m->n)
@@ -167,7 +178,7 @@ static void tiled(struct many *m) {
     }
 }
 
-/* A row that is not all infinite has rare infinities, or none. */
+/* A row that is not all infinite has rare infinities, a stretch of them, or none. */
 static void infinite(struct many *m) {
     const struct source *s = m->s;
     struct part p = {0};
@@ -177,7 +188,7 @@ static void infinite(struct many *m) {
     while (next_part(m, &p)) {
         int row = source_infinite_row(s, p.row);
         for (size_t i = p.from; i < p.to && row != INFINITE_NONE; i++)
-            if (row == INFINITE_ALL || m->choice[i] % 64 == 0)
+            if (row == INFINITE_ALL || row == INFINITE_STRETCH || m->choice[i] % 64 == 0)
                 one(m, i);
     }
     if (spot >= 0 && spot < (int64_t)m->n)
@@ -275,6 +286,10 @@ static void literals(struct many *m) {
     const struct source *s = m->s;
     uint64_t draws[SOURCE_MANY];
     struct part p = {0};
+    if (s->scalar) {
+        one_by_one(m);
+        return;
+    }
     usual(m);
     choose(m);
     give_signs(m->choice, m->n, m->v);

@@ -41,6 +41,7 @@ struct source {
     double literal[SOURCE_LITERALS];
     int64_t nliterals;
     double between;
+    bool scalar;    /* it has so few elements that every one of them is a literal */
     int64_t counts; /* the largest of its small whole numbers */
     /* Integers: what one may be (its type, as far as fp64 holds it exactly), the bits of the
      * largest, and the magnitude of the large kind. */
@@ -253,13 +254,24 @@ SHARED bool source_nan_run(const struct source *s, int64_t run) {
     return rng_u64(s->place, (uint64_t)run + 16) % 64 == 0;
 }
 
-/* NaN, +inf and -inf at three places a third of the tensor apart, and at one in 64 by chance. */
+/* Every other row has a single special element, anywhere: in a long row what is far along it would
+ * never be the first to be met else. -1: this is no such row. */
+SHARED int64_t source_lone_place(const struct source *s, int64_t row) {
+    uint64_t r = source_row_draw(s, row);
+    bool lone = r >> 63 && !source_nan_row(s, row);
+    return lone ? (int64_t)((r >> 20 & 0xffffffff) % (uint64_t)s->row) : -1;
+}
+
+/* NaN, +inf and -inf at three places a third of the tensor apart, and at one in 64 by chance, but
+ * for rows that have a single one. */
 SHARED_APART double source_nonfinite(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
-    int64_t third = s->count / 3;
+    int64_t third = s->count / 3, lone = third ? source_lone_place(s, i / s->row) : -1;
     for (int k = 0; k < 3 && third; k++)
         if (i == (s->spot + k * third) % s->count)
             return source_odd((uint64_t)k, r);
+    if (lone >= 0)
+        return i % s->row == lone ? source_odd((r >> 32) % 3, r) : source_usual(s, i);
     if (third && (source_nan_row(s, i / s->row) || source_nan_run(s, i / NAN_RUN)))
         return source_nan(r);
     if (third ? r % 64 == 0 : i == s->spot)
@@ -334,6 +346,8 @@ SHARED uint64_t source_counts_most(const struct source *s, int64_t row) {
  * the rest lies between the literals or is usual. */
 SHARED_APART double source_literal(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
+    if (s->scalar)
+        return s->literal[rng_below(s->value, (uint64_t)i, (uint64_t)s->nliterals)];
     if (source_counts_row(s, i / s->row) || (r & 5) == 4)
         return source_sign(s, i) *
                (double)(1 + rng_below(s->value, (uint64_t)i, source_counts_most(s, i / s->row)));
@@ -345,19 +359,38 @@ SHARED_APART double source_literal(const struct source *s, int64_t i) {
 }
 
 /* What infinities a row has; where there is but one row, it is not all infinite. */
-enum { INFINITE_PLUS, INFINITE_MINUS, INFINITE_BOTH, INFINITE_NONE, INFINITE_ALL };
+enum {
+    INFINITE_PLUS,
+    INFINITE_MINUS,
+    INFINITE_BOTH,
+    INFINITE_STRETCH,
+    INFINITE_NONE,
+    INFINITE_ALL
+};
 
 SHARED int source_infinite_row(const struct source *s, int64_t row) {
     uint64_t r = source_row_draw(s, row) % (s->count > s->row ? 16 : 14);
-    return r < 12 ? (int)(r / 4) : r < 14 ? INFINITE_NONE : INFINITE_ALL;
+    return r < 12 ? (int)(r / 3) : r < 14 ? INFINITE_NONE : INFINITE_ALL;
 }
 
-/* One element in 64, and one at the least. */
+/* A stretch of a row, whole tiles of it where the row is long: at its beginning, at its end, or
+ * between two places. */
+SHARED bool source_in_stretch(const struct source *s, int64_t i) {
+    uint64_t r = source_row_draw(s, i / s->row), row = (uint64_t)s->row;
+    uint64_t at = (uint64_t)(i % s->row), one = (r >> 8 & 0xffffff) % row,
+             two = (r >> 32 & 0xffffff) % row;
+    uint64_t lo = one < two ? one : two, hi = one < two ? two : one;
+    uint64_t which = (r >> 60) % 4;
+    return which < 2 ? at < one : which == 2 ? at >= one : at >= lo && at < hi;
+}
+
+/* One element in 64, and one at the least. Whole rows and stretches are mostly negative: what a
+ * mask leaves out of a softmax. */
 SHARED_APART double source_infinite(const struct source *s, int64_t i) {
     int row = source_infinite_row(s, i / s->row);
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
-    if (row == INFINITE_ALL)
-        return source_row_draw(s, i / s->row) >> 63 ? -INFINITY : INFINITY;
+    if (row == INFINITE_ALL || (row == INFINITE_STRETCH && source_in_stretch(s, i)))
+        return source_row_draw(s, i / s->row) >> 57 & 7 ? -INFINITY : INFINITY;
     if (i != s->spot && (r % 64 != 0 || row == INFINITE_NONE))
         return source_usual(s, i);
     return row == INFINITE_PLUS || (row != INFINITE_MINUS && r >> 63) ? INFINITY : -INFINITY;
@@ -432,6 +465,9 @@ SHARED double source_whole_large(const struct source *s, int64_t i) {
         return s->whole_hi;
     if (s->factor == 1 && i == (s->spot + 1) % s->count)
         return s->whole_lo;
+    uint64_t r = source_row_draw(s, i / s->row);
+    if (r & 1) /* long sums of them reach what no random signs do */
+        return (r & 2 ? -1 : 1) * fmin(floor(s->whole_top), s->whole_hi);
     return source_sign(s, i) * floor(s->whole_top * (0.5 + 0.5 * rng_unit(s->value, (uint64_t)i)));
 }
 
@@ -488,6 +524,17 @@ SHARED_APART double source_whole(const struct source *s, int64_t i) {
     return v < s->whole_lo ? s->whole_lo : v > s->whole_hi ? s->whole_hi : v;
 }
 
+/* Places of n: over all of them from the first to the last; or, in every other row, one after the
+ * other from anywhere, but for one element. */
+SHARED double source_ascending(const struct source *s, int64_t i, uint64_t n) {
+    uint64_t r = source_row_draw(s, i / s->row), at = (uint64_t)(i % s->row);
+    if (r >> 63 == 0)
+        return fmin((double)(n - 1), floor((double)at / (double)s->row * (double)n));
+    if (at == (r >> 8 & 0xffffff) % (uint64_t)s->row)
+        return (double)rng_below(s->value, (uint64_t)i, n);
+    return (double)((r % n + at) % n);
+}
+
 /* Kinds of integers that must stay in a range. */
 SHARED_APART double source_held(const struct source *s, int64_t i) {
     uint64_t n = (uint64_t)(s->hi - s->lo) + 1;
@@ -502,7 +549,7 @@ SHARED_APART double source_held(const struct source *s, int64_t i) {
     case DATA_ONEHOT:
         return source_one_hot(s, i) > 0 ? hi : lo;
     case DATA_SORTED:
-        return fmin(hi, lo + floor((double)(i % s->row) / (double)s->row * (hi - lo + 1)));
+        return lo + source_ascending(s, i, n);
     case DATA_CONSTANT:
         return lo + (double)rng_below(s->value, (uint64_t)(i / s->row), n);
     case DATA_OFFSET: /* near one place */
@@ -530,7 +577,8 @@ SHARED_APART double source_truth(const struct source *s, int64_t i) {
     case DATA_ONEHOT:
         return source_one_hot(s, i);
     case DATA_SORTED:
-        return 2 * (i % s->row) >= s->row;
+        return (i % s->row >= source_sorted_start(s, i / s->row)) !=
+               (source_row_draw(s, i / s->row) >> 62 & 1);
     case DATA_CONSTANT:
         return source_constant_row(s, i) > 0;
     case DATA_OFFSET:

@@ -52,7 +52,7 @@ static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind
 enum {
     CHECKS = 2,
     MADE = 3,
-    TAILS = 3,
+    TAILS = 4,
     STRETCHED = 2,
     PLAIN = CHECKS + MADE,                  /* the own shape's place in a search, */
     OWN = CHECKS + MADE + TAILS + STRETCHED /* and where it is thorough */
@@ -238,7 +238,7 @@ static void every_dimension_has_every_tail(void) {
             int64_t seen = 0;
             for (size_t i = CHECKS + MADE; i < OWN - STRETCHED; i++)
                 seen |= m.t.shapes[i].inst->dims[d] & -m.t.shapes[i].inst->dims[d];
-            CHECK(seen == (2 | 4 | 8));
+            CHECK(seen == (2 | 4 | 8 | 16) || seen == (2 | 4 | 8 | 32));
         }
         const int64_t *square = m.t.shapes[CHECKS + MADE].inst->dims;
         CHECK(m.ok && square[0] == square[1]);
@@ -246,10 +246,10 @@ static void every_dimension_has_every_tail(void) {
     }
 }
 
-/* Each dimension once longer than any other that is tried, and longer than the task's own; both of
- * another parity than the short one, which is odd or even by the secret. */
+/* Each dimension once longer than any other that is tried, and longer than the task's own: once of
+ * another parity than the short one, which is odd or even by the secret, once much longer. */
 static void every_dimension_is_stretched_once(void) {
-    size_t odd = 0;
+    size_t odd = 0, far = 0;
     for (uint64_t secret = 0; secret < 50; secret++) {
         struct trials_options o = {.secret = secret, .thorough = true};
         struct made m = make_with(PLAN, 512, &o);
@@ -258,15 +258,18 @@ static void every_dimension_is_stretched_once(void) {
         for (size_t d = 0; m.ok && d < 2; d++) {
             size_t which = s[0].inst->dims[d] > 1024 ? 0 : 1;
             int64_t most = s[which].inst->dims[d], other = s[which].inst->dims[1 - d];
-            CHECK(most > 1024 && most < 5002 && other > 4 && other < 25);
-            CHECK(most % 2 != other % 2 && most % 2 == s[1 - which].inst->dims[1 - d] % 2);
+            CHECKF(which ? most >= 4999 && most <= 80000 && other <= 2
+                         : most > 1024 && most < 5002 && other > 4 && other < 25,
+                   "%zu: %zu, %zu", which, (size_t)most, (size_t)other);
+            CHECK(which || most % 2 != other % 2);
             for (size_t i = 0; i < OWN - STRETCHED; i++)
                 CHECK(m.t.shapes[i].inst->dims[d] <= 1024);
-            odd += most % 2 != 0;
+            odd += !which && most % 2 != 0;
+            far += which && most > 65536;
         }
         arena_free(m.a);
     }
-    CHECKF(odd > 20 && odd < 80, "%zu", odd);
+    CHECKF(odd > 10 && odd < 40 && far > 0 && far < 25, "%zu, %zu", odd, far);
 }
 
 static void on_the_simulator_planes_are_few(void) {
@@ -352,7 +355,9 @@ static void long_shapes_stand_in_for_a_large_one(void) {
         for (size_t i = 0; i < m.t.nbatches; i++)
             CHECK(m.t.batches[i].extra == (m.t.batches[i].shape > OWN));
         CHECK(cases_of(&m.t, OWN, DATA_SIGNED, false) == 1);
-        CHECK(cases_of(&m.t, OWN, DATA_SUBNORMAL, false) == 1);
+        CHECK(cases_of(&m.t, OWN, DATA_SUBNORMAL, false) == 1 &&
+              cases_of(&m.t, OWN, DATA_NONFINITE, false) == 1 &&
+              cases_of(&m.t, OWN, DATA_INFINITE, false) == 1);
         CHECK(cases_of(&m.t, OWN + 1, DATA_SUBNORMAL, false) == 0);
         arena_free(m.a);
     }

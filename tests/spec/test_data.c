@@ -170,10 +170,10 @@ static void offset_is_a_large_mean(void) {
     fixture_end(&f);
 }
 
-/* Rows of all the sorts: +inf alone, -inf alone, both, none, nothing else. No NaN. */
+/* Rows of all the sorts: +inf alone, -inf alone, both, none, a stretch, nothing else. No NaN. */
 static void infinities_by_row(void) {
     struct fixture f;
-    size_t sorts[4] = {0}, whole[2] = {0}, infinite = 0;
+    size_t sorts[4] = {0}, whole[2] = {0}, infinite = 0, stretches = 0;
     double v[MOST];
     if (!fixture_text(&f, INPUTS))
         return fixture_end(&f);
@@ -188,7 +188,8 @@ static void infinities_by_row(void) {
             }
             whole[0] += plus == 257;
             whole[1] += minus == 257;
-            if (plus < 257 && minus < 257) {
+            stretches += plus + minus > 20 && plus + minus < 257;
+            if (plus + minus <= 20) {
                 sorts[(plus > 0) + 2 * (minus > 0)]++;
                 infinite += plus + minus;
             }
@@ -197,7 +198,8 @@ static void infinities_by_row(void) {
     CHECKF(sorts[0] > 8 && sorts[1] > 20 && sorts[2] > 20 && sorts[3] > 15, "%zu %zu %zu %zu",
            sorts[0], sorts[1], sorts[2], sorts[3]);
     CHECKF(whole[0] > 0 && whole[1] > 0 && whole[0] + whole[1] < 40, "%zu %zu", whole[0], whole[1]);
-    CHECKF(infinite > 20 * MOST / 150 && infinite < 20 * MOST / 50, "%zu", infinite);
+    CHECKF(infinite > 20 * MOST / 200 && infinite < 20 * MOST / 60, "%zu", infinite);
+    CHECKF(stretches > 15 && stretches < 60, "%zu", stretches);
     fixture_end(&f);
 }
 
@@ -460,7 +462,7 @@ static void other_types(void) {
     s = shape_of(v, load(&f, "m", DATA_STATED, 5, v), 257);
     CHECK(fabs(s.mean - 0.25) < 0.05);
     s = shape_of(v, load(&f, "m", DATA_SORTED, 5, v), 257);
-    CHECK(s.ascending && s.ones > 0 && s.zero > 0);
+    CHECK(s.distinct_rows <= 9 && s.ones > 0 && s.zero > 0); /* one step a row, up or down */
     s = shape_of(v, load(&f, "h", DATA_SUBNORMAL, 5, v), 257);
     CHECK(s.most > 0 && s.most < 0x1p-14);
     s = shape_of(v, load(&f, "h", DATA_LARGE, 5, v), 257);
@@ -518,7 +520,7 @@ static void scale_holds_back(void) {
         {"1/x[i]", FLT_MAX, FLT_MAX},
         {"if(x[i] > 20, x[i], log(1 + exp(x[i])))", FLT_MAX, FLT_MAX},
         {"sum(j) x[j]*x[i]", 1e16, 1.8e19},
-        {"x[i] - mean(j) x[j]", 1e34, 3e38},
+        {"x[i] - mean(j) x[j]", 1e33, 3e38},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
