@@ -131,11 +131,14 @@ static void only_nan(struct many *m) {
 /* Rows with a single special element: the others are as usual again. */
 static void lone(struct many *m) {
     struct part p = {0};
-    while (next_part(m, &p))
-        for (size_t i = p.from; i < p.to && source_lone_place(m->s, p.row) >= 0; i++)
-            if (m->choice[i] % 64 == 0 || !isfinite(m->v[i]) ||
-                p.col + (int64_t)(i - p.from) == source_lone_place(m->s, p.row))
+    while (next_part(m, &p)) {
+        int64_t place = source_lone_place(m->s, p.row), at = (int64_t)p.from + place - p.col;
+        for (size_t i = p.from; i < p.to && place >= 0; i++)
+            if (!isfinite(m->v[i]))
                 one(m, i);
+        if (place >= p.col && at < (int64_t)p.to)
+            one(m, (size_t)at);
+    }
 }
 
 static void nonfinite(struct many *m) {
@@ -187,8 +190,12 @@ static void infinite(struct many *m) {
     choose(m);
     while (next_part(m, &p)) {
         int row = source_infinite_row(s, p.row);
+        uint64_t draw = source_row_draw(s, p.row);
+        bool all = row == INFINITE_ALL, some = row == INFINITE_STRETCH;
         for (size_t i = p.from; i < p.to && row != INFINITE_NONE; i++)
-            if (row == INFINITE_ALL || row == INFINITE_STRETCH || m->choice[i] % 64 == 0)
+            if (all || (some && source_in_stretch(s, draw, p.col + (int64_t)(i - p.from))))
+                m->v[i] = source_row_infinity(draw);
+            else if (m->choice[i] % 64 == 0)
                 one(m, i);
     }
     if (spot >= 0 && spot < (int64_t)m->n)

@@ -375,13 +375,16 @@ SHARED int source_infinite_row(const struct source *s, int64_t row) {
 
 /* A stretch of a row, whole tiles of it where the row is long: at its beginning, at its end, or
  * between two places. */
-SHARED bool source_in_stretch(const struct source *s, int64_t i) {
-    uint64_t r = source_row_draw(s, i / s->row), row = (uint64_t)s->row;
-    uint64_t at = (uint64_t)(i % s->row), one = (r >> 8 & 0xffffff) % row,
-             two = (r >> 32 & 0xffffff) % row;
+SHARED bool source_in_stretch(const struct source *s, uint64_t draw, int64_t column) {
+    uint64_t row = (uint64_t)s->row, at = (uint64_t)column, one = (draw >> 8 & 0xffffff) % row,
+             two = (draw >> 32 & 0xffffff) % row;
     uint64_t lo = one < two ? one : two, hi = one < two ? two : one;
-    uint64_t which = (r >> 60) % 4;
+    uint64_t which = (draw >> 60) % 4;
     return which < 2 ? at < one : which == 2 ? at >= one : at >= lo && at < hi;
+}
+
+SHARED double source_row_infinity(uint64_t draw) {
+    return draw >> 57 & 7 ? -INFINITY : INFINITY;
 }
 
 /* One element in 64, and one at the least. Whole rows and stretches are mostly negative: what a
@@ -389,8 +392,9 @@ SHARED bool source_in_stretch(const struct source *s, int64_t i) {
 SHARED_APART double source_infinite(const struct source *s, int64_t i) {
     int row = source_infinite_row(s, i / s->row);
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
-    if (row == INFINITE_ALL || (row == INFINITE_STRETCH && source_in_stretch(s, i)))
-        return source_row_draw(s, i / s->row) >> 57 & 7 ? -INFINITY : INFINITY;
+    uint64_t draw = source_row_draw(s, i / s->row);
+    if (row == INFINITE_ALL || (row == INFINITE_STRETCH && source_in_stretch(s, draw, i % s->row)))
+        return source_row_infinity(draw);
     if (i != s->spot && (r % 64 != 0 || row == INFINITE_NONE))
         return source_usual(s, i);
     return row == INFINITE_PLUS || (row != INFINITE_MINUS && r >> 63) ? INFINITY : -INFINITY;
