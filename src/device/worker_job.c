@@ -513,7 +513,7 @@ static void settle_batch(struct worker *w) {
     case MEET_DRIFT:
         snprintf(why, sizeof why,
                  "where it meets a content for the first time it takes %.0f%% longer than where it "
-                 "meets one again, in three rounds: nothing may be kept from launch to launch",
+                 "meets one again, in five rounds: nothing may be kept from launch to launch",
                  100 * slower);
         finish(w, str_view(verdict_name(VERDICT_DRIFT)), str_view(why), 0, NULL);
         return;

@@ -4,7 +4,7 @@
  * first round. In the second round it is met for the first time while the others of its kind are
  * met again, under the same conditions. That costs next to nothing: the rounds are made anyway.
  *
- * Where first meetings look slower (meetings.h), two further rounds follow, each with contents that
+ * Where first meetings look slower (meetings.h), four further rounds follow, each with contents that
  * nobody has met: seeds that are drawn for that round alone take the place of those that were held
  * back. Slower in both as well is drift.
  *
@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FURTHER_ROUNDS 2
+#define FURTHER_ROUNDS 4
 
 static const json *all_cases(const struct job *j) {
     return json_get(json_at(json_get(j->frame.head, "batches"), j->batch), "cases");
