@@ -440,6 +440,7 @@ static bool plan_work(struct work *w, struct buf *unit) {
                                 .watch = e->o.watch,
                                 .order = e->o.order,
                                 .gpu = on_gpu(e),
+                                .one_by_one = e->o.dump != NULL,
                                 .memory = e->o.memory_bytes};
     if (!trials_make(w->candidate, e->o.inst, &to, w->arena, &w->trials, &launch, &w->why)) {
         w->early = launch ? VERDICT_LAUNCH_ERROR : VERDICT_BAD_PLAN;

@@ -108,7 +108,7 @@ static size_t room_for(const struct inst *in, const struct trials_options *o) {
 /* The kinds on a shape: together, where there is room, or one by one. */
 static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUNT],
                       const struct trials_options *o) {
-    size_t most = o->gpu ? room_for(t->shapes[shape].inst, o) : 1;
+    size_t most = o->gpu && !o->one_by_one ? room_for(t->shapes[shape].inst, o) : 1;
     struct trial_batch *b = NULL;
     for (size_t k = 0; k < DATA_COUNT; k++) {
         if (!kinds[k])

@@ -70,7 +70,8 @@ struct trials_options {
     bool check_own;  /* the checkers watch the task's own shape as well, where it is run whole */
     bool watch; /* simulator: for its checkers and for coverage; values were judged elsewhere */
     bool gpu;
-    size_t memory; /* of the GPU, for cases */
+    bool one_by_one; /* each case of a small shape in a batch of its own, as it will be dumped */
+    size_t memory;   /* of the GPU, for cases */
 };
 
 /* False: err is the text of a bad-plan or launch-error verdict, as *launch says. */
