@@ -183,7 +183,7 @@ static bool sums_products(const struct task *t) {
 
 /* Zeros and subnormal numbers in all tensors at once show little: what is multiplied with zero, or
  * added to it, should be seen. Three times of four only some tensors have them, and the others
- * signed data. */
+ * signed data or, beside zeros, now and then NaN and infinities. */
 static bool is_spared(const struct inst *in, size_t tensor, enum data_kind kind, uint64_t seed) {
     const struct task *t = in->task;
     struct rng r = rng_sub(rng_stream(seed, S("tensors")), kind);
@@ -195,6 +195,12 @@ static bool is_spared(const struct inst *in, size_t tensor, enum data_kind kind,
     if (n < 2 || rng_u64(r, shape) % 4 == 0 || (kind == DATA_SUBNORMAL && sums_products(t)))
         return false;
     return at != rng_below(r, shape + 1, n) && rng_u64(r, shape + 2 + at) >> 63;
+}
+
+static enum data_kind kind_beside(const struct inst *in, enum data_kind kind, uint64_t seed) {
+    struct rng r = rng_sub(rng_stream(seed, S("tensors beside")), kind);
+    return kind == DATA_ZEROS && rng_below(r, shape_number(in), 3) == 0 ? DATA_NONFINITE
+                                                                        : DATA_SIGNED;
 }
 
 /* Few elements, which belong to all the others: a factor, a rate, an exponent. */
@@ -212,7 +218,7 @@ static enum data_kind kind_of(const struct inst *in, size_t tensor, enum data_ki
     switch (kind) {
     case DATA_ZEROS:
     case DATA_SUBNORMAL:
-        return is_spared(in, tensor, kind, seed) ? DATA_SIGNED : kind;
+        return is_spared(in, tensor, kind, seed) ? kind_beside(in, kind, seed) : kind;
     case DATA_ONEHOT:
     case DATA_SORTED:
     case DATA_CONSTANT:
