@@ -28,9 +28,10 @@
 #define STRETCHED    2  /* shapes with one dimension longer than any other that is tried */
 #define LONG_LEAST   1025
 #define LONG_MOST    5000
-#define FAR_MOST     80000 /* some have more than 16 bits */
-#define EXTRA_SHAPES 10    /* at most; the first of them is always run */
-#define FEW          16    /* dimensions up to this are often part of what a kernel is made for */
+#define FAR_MOST     80000
+#define BITS_16      65536
+#define EXTRA_SHAPES 10 /* at most; the first of them is always run */
+#define FEW          16 /* dimensions up to this are often part of what a kernel is made for */
 #define TIMED_CASES  8
 #define MAX_ORDER    9999 /* a number that is easily typed */
 #define LARGE_CASE   (1ull << 30)
@@ -248,6 +249,14 @@ static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own
     return (int64_t)(1 + 2 * (least + rng_below(r, at, most - least))) << twos;
 }
 
+/* Any size up to FAR_MOST, as likely as half of it; one in three has more than 16 bits. */
+static int64_t draw_far(struct rng r, uint64_t at) {
+    double unit = (double)rng_below(r, at, 1024) / 1024;
+    if (rng_below(rng_sub(r, 5), at, 3) == 0)
+        return BITS_16 + 1 + (int64_t)(unit * (FAR_MOST - BITS_16));
+    return (int64_t)exp2(log2(LONG_MOST) + unit * (log2(FAR_MOST) - log2(LONG_MOST)));
+}
+
 /* One dimension is long, and of another parity than the others, which are small and above 4; where
  * they are many they are less. In the far one it is very long, and the others are 1 or 2. */
 static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool is_long,
@@ -255,9 +264,8 @@ static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
     if (!is_long && own <= FEW && rng_below(rng_sub(r, 1), at, 2))
         return own;
-    if (far && is_long) /* any size up to FAR_MOST, as likely as half of it */
-        return (int64_t)exp2(log2(LONG_MOST) + (double)rng_below(r, at, 1024) / 1024 *
-                                                   (log2(FAR_MOST) - log2(LONG_MOST)));
+    if (far && is_long)
+        return draw_far(r, at);
     if (far)
         return 1 + (int64_t)rng_below(r, at, 2);
     if (!is_long && attempt % 8 < 4)
