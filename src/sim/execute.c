@@ -217,6 +217,9 @@ static enum step run_flow(struct worker *w, struct warp *wp, const struct instr 
 
 static enum step run_barrier(struct worker *w, struct warp *wp, const struct instr *in,
                              uint32_t mask) {
+    bool whole = in->kind == KIND_BARRIER && in->wide;
+    if (whole && warp_awaits_lanes(wp))
+        return another(wp);
     if (wp->rotated && in->wide && mask != wp->live) {
         /* It ran ahead of lanes that wait for memory: here it waits for them. */
         warp_park(wp, wp->run);

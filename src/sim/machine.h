@@ -79,7 +79,15 @@ struct launch {
     uint64_t clock;             /* of the SMs when the launch begins */
 };
 
-enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WGMMA };
+enum wait {
+    WAIT_NOT,
+    WAIT_WARP,
+    WAIT_LANES, /* at a barrier for whole warps: lanes of its own are on their way there */
+    WAIT_BARRIER,
+    WAIT_CLUSTER,
+    WAIT_PHASE,
+    WAIT_WGMMA,
+};
 
 struct group { /* lanes at one place */
     uint32_t pc, mask;
@@ -155,6 +163,7 @@ struct warp {
     const struct instr *code;
     uint32_t meet;   /* lowest rank of the parked groups that can join the running one */
     uint32_t live;   /* lanes that have not exited */
+    uint32_t behind; /* lanes in a loop that others have begun another round of, until they meet */
     uint32_t index;  /* in the CTA */
     uint32_t slices; /* settlements it met */
     bool pass;       /* run's WAIT_WARP is satisfied */
@@ -391,6 +400,9 @@ bool warp_leave(struct warp *wp, uint32_t mask); /* false: nothing is left to ru
 /* Lanes that an instruction with .sync names have to be there first. False: the group waits. */
 bool warp_gathered(struct warp *wp, const struct instr *in, uint32_t at);
 void warp_wait_here(struct warp *wp, uint32_t mask, enum wait wait);
+/* At a barrier for whole warps: lanes that waited while these ran ahead may still come. True: the
+ * group waits. */
+bool warp_awaits_lanes(struct warp *wp);
 uint32_t lanes_mask(const uint8_t *pred); /* the lanes of a predicate that are true */
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes);
 /* The same with a hash of what was seen. */
