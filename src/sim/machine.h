@@ -271,7 +271,8 @@ struct worker {
     struct cta *cta;
     struct warp *warp;
     const struct instr *in;
-    bool drawn;   /* which lane's value stays was drawn, and the values differed */
+    bool drawn;   /* which lane's value stays was drawn, and the values differed; or whose atomic
+                     comes first */
     bool agent;   /* the access under way is a bulk copy's, */
     bool product; /* or a wgmma's; */
     bool proxy;   /* through the async proxy */
@@ -296,6 +297,10 @@ uint64_t draw_turn(struct gang *g);                 /* instructions that a warp 
 /* Lanes of a store that come after its others, so that theirs stay; 0: all places are distinct. */
 uint32_t draw_late_lanes(struct worker *w, const struct access *a, uint32_t mask,
                          const uint64_t *address);
+
+/* Shuffles the lanes of an atomic, unless all places are distinct. */
+void draw_lane_order(struct worker *w, const struct access *a, uint32_t mask,
+                     const uint64_t *address, uint8_t *order);
 
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);
