@@ -164,7 +164,9 @@ struct warp {
     uint32_t meet;   /* lowest rank of the parked groups that can join the running one */
     uint32_t live;   /* lanes that have not exited */
     uint32_t behind; /* lanes in a loop that others have begun another round of, until they meet */
-    uint32_t index;  /* in the CTA */
+    uint32_t
+        parted;     /* those that took the last branch that parted lanes, until a .sync of theirs */
+    uint32_t index; /* in the CTA */
     uint32_t slices; /* settlements it met */
     bool pass;       /* run's WAIT_WARP is satisfied */
     bool rotated;    /* the running group is not the lowest one: the lowest waits for it, */

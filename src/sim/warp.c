@@ -233,6 +233,7 @@ void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint
         return;
     }
     if (taken) {
+        wp->parted = taken;
         w->c.divergent_branches++;
         w->traffic[w->in - w->p->code].divergent++;
         if (far_first(wp, in, late)) {
@@ -286,6 +287,7 @@ bool warp_gathered(struct warp *wp, const struct instr *in, uint32_t at) {
     uint32_t members = ((const u32_lane *)(wp->regs + at))[__builtin_ctz(wp->run.mask)];
     if (wp->pass || !(members & wp->live & ~wp->run.mask)) {
         wp->pass = false;
+        wp->parted &= ~wp->run.mask;
         return true;
     }
     struct group g = wp->run;

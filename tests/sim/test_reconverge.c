@@ -170,7 +170,49 @@ static void test_held_up(void) {
             run_held_up(i, order);
 }
 
+/* Of the numbers of sim_launch.lanes, those with which lanes 0 and 1 have each other's company. */
+static unsigned together(const char *body) {
+    enum { LAUNCHES = 40 };
+    unsigned n = 0;
+    for (uint32_t lanes = 0; lanes < LAUNCHES; lanes++) {
+        struct harness h;
+        struct arena *a = arena_new(1u << 20);
+        int32_t out[32] = {0};
+        struct sim_result r = {.status = SIM_UNSUPPORTED};
+        if (harness_load_text(&h, harness_kernel(a, body), "k")) {
+            uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
+            struct sim_launch l = {.program = h.program,
+                                   .grid = {1, 1, 1},
+                                   .block = {32, 1, 1},
+                                   .params = &p,
+                                   .params_size = sizeof p,
+                                   .lanes = lanes};
+            sim_run(h.machine, &l, &r);
+        }
+        CHECKF(r.status == SIM_OK, "%s: %s%s", body, r.fault.text, h.err.text);
+        bool all = out[0] == -1 && out[1] == -1;
+        CHECKF(all || (out[0] == 0x55555555 && out[1] == ~0x55555555), "%s: %#x", body,
+               (unsigned)out[0]);
+        CHECKF(r.drawn == !all && (all || lanes), "%s: %u", body, lanes);
+        n += all;
+        harness_free(&h);
+        arena_free(a);
+    }
+    return n;
+}
+
+#define PART_WAYS "@%p1 bra JOIN;\nadd.u32 %r4, %r1, 1;\nJOIN: "
+
+static void test_active(void) {
+    unsigned n = together(ODD PART_WAYS "activemask.b32 %r2;\n" STORE);
+    CHECKF(n > 8 && n < 32, "%u", n);
+    CHECK(together(ODD "activemask.b32 %r2;\n" STORE) == 40);
+    CHECK(together(ODD PART_WAYS "bar.warp.sync -1;\nactivemask.b32 %r2;\n" STORE) == 40);
+    CHECK(together(ODD PART_WAYS "bar.sync 0;\nactivemask.b32 %r2;\n" STORE) == 40);
+}
+
 static const struct tap_case cases[] = {
+    {"lanes that have parted may be active apart", test_active},
     {"a barrier waits for lanes of its warp that others hold up", test_held_up},
     {"lanes meet where their branch's ways come together", test_meeting},
 };
