@@ -1,6 +1,8 @@
 /* Atomics: lanes one after the other, lowest first, so that sums of floats come out the same every
- * time. Blocks on several threads do them only where the order cannot be seen: integer reductions
- * without a result (flow_find_order); those exchange their word with the host's atomics. */
+ * time; where lanes of one place can tell their order by what they get or leave, it is drawn with
+ * sim_launch.lanes. Blocks on several threads do them only where the order cannot be seen: integer
+ * reductions without a result (flow_find_order); those exchange their word with the host's atomics.
+ */
 #include "sim/check.h"
 #include "sim/lane_math.h"
 
@@ -160,17 +162,30 @@ static bool update_wide(const struct instr *in, uint8_t *regs, unsigned lane, ui
     return memcmp(old, next, 16) != 0;
 }
 
+/* The lanes of the mask in the order they come. Returns how many they are. */
+static unsigned order_lanes(struct worker *w, const struct instr *in, uint32_t mask,
+                            const uint64_t *address, uint8_t *order) {
+    bool told = in->mem->result || in->mode == ATOMIC_EXCH || in->mode == ATOMIC_CAS;
+    unsigned n = 0;
+    for (uint32_t m = mask; m; m &= m - 1)
+        order[n++] = (uint8_t)__builtin_ctz(m);
+    if (told && n > 1 && w->la->l->lanes)
+        draw_lane_order(w, in->mem, mask, address, order);
+    return n;
+}
+
 bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask) {
     const struct access *a = in->mem;
     uint64_t address[SIM_LANES];
-    uint8_t *at[SIM_LANES], *regs = w->warp->regs;
+    uint8_t *at[SIM_LANES], *regs = w->warp->regs, order[SIM_LANES];
     uint32_t global;
     bool changed = false;
     memory_addresses(regs + in->a, a->offset, a->base_wide, address);
     if (!memory_resolve(w, a->space, mask, address, a->bytes, a->bytes, USE_ATOMIC, at, &global))
         return false;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        unsigned i = (unsigned)__builtin_ctz(m);
+    unsigned n = order_lanes(w, in, mask, address, order);
+    for (unsigned next = 0; next < n; next++) {
+        unsigned i = order[next];
         bool far = global >> i & 1;
         if (a->width == 16)
             changed |= update_wide(in, regs, i, at[i]);

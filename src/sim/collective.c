@@ -24,6 +24,16 @@ static inline void find_sources(enum shuffle_mode mode, const u32_lane *b, const
     }
 }
 
+/* From a lane that the mask does not name, or that is elsewhere, anything may come; where lanes are
+ * drawn it is the lane's own value, since lanes with other masks need not be there. */
+static void keep_own(const struct worker *w, const struct instr *in, uint32_t mask,
+                     const uint32_t *from, uint32_t *value) {
+    const u32_lane *a = (const u32_lane *)(w->warp->regs + in->a),
+                   *members = (const u32_lane *)(w->warp->regs + in->e);
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        value[i] = (members[i] & mask) >> from[i] & 1 ? value[i] : a[i];
+}
+
 static void shuffle(struct worker *w, const struct instr *in, uint32_t mask) {
     uint8_t *regs = w->warp->regs;
     const u32_lane *a = (const u32_lane *)(regs + in->a), *b = (const u32_lane *)(regs + in->b),
@@ -45,6 +55,8 @@ static void shuffle(struct worker *w, const struct instr *in, uint32_t mask) {
     }
     for (unsigned i = 0; i < SIM_LANES; i++)
         value[i] = a[from[i]];
+    if (w->la->l->lanes)
+        keep_own(w, in, mask, from, value);
     for (unsigned i = 0; i < SIM_LANES && w->la->check; i++)
         if (mask >> i & 1)
             order_check_source(w, in, mask, i, from[i]);

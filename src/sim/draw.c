@@ -4,7 +4,8 @@
  * branch goes first (warp.c); in which order blocks start and which of them runs; when copies and
  * products are done, early, late and in any order among themselves; whether a store has read its
  * source long before it writes; whether a thread learns at once that a phase has ended; which
- * lane's value stays where several store to one place with one instruction. */
+ * lane's value stays where several store to one place with one instruction, and whose atomic comes
+ * first. */
 #include "sim/machine.h"
 
 #include "base/rng.h"
@@ -148,4 +149,28 @@ uint32_t draw_late_lanes(struct worker *w, const struct access *a, uint32_t mask
         return 0;
     w->drawn = true;
     return mask & ((1u << draw_below(w->gang, SIM_LANES)) - 1);
+}
+
+static bool collide(uint32_t mask, const uint64_t *address, unsigned bytes) {
+    if (ascends(address) || differ_in_low_bits(mask, address, bytes))
+        return false;
+    for (uint32_t left = mask, same; left; left &= ~same) {
+        same = sharing(left, address, (unsigned)__builtin_ctz(left));
+        if (same & (same - 1))
+            return true;
+    }
+    return false;
+}
+
+void draw_lane_order(struct worker *w, const struct access *a, uint32_t mask,
+                     const uint64_t *address, uint8_t *order) {
+    if (!collide(mask, address, a->bytes))
+        return;
+    w->drawn = true;
+    for (unsigned i = (unsigned)__builtin_popcount(mask); i-- > 1;) {
+        unsigned k = (unsigned)draw_below(w->gang, i + 1);
+        uint8_t other = order[k];
+        order[k] = order[i];
+        order[i] = other;
+    }
 }

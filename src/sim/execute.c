@@ -217,6 +217,9 @@ static enum step run_flow(struct worker *w, struct warp *wp, const struct instr 
 
 static enum step run_barrier(struct worker *w, struct warp *wp, const struct instr *in,
                              uint32_t mask) {
+    bool whole = in->kind == KIND_BARRIER && in->wide;
+    if (whole && warp_awaits_lanes(wp))
+        return another(wp);
     if (wp->rotated && in->wide && mask != wp->live) {
         /* It ran ahead of lanes that wait for memory: here it waits for them. */
         warp_park(wp, wp->run);
@@ -224,8 +227,29 @@ static enum step run_barrier(struct worker *w, struct warp *wp, const struct ins
         return STEP_POLLS;
     }
     account(w, wp->run.pc, mask);
+    if (whole)
+        wp->parted &= ~mask;
     barrier_reach(w, wp, in, mask);
     return another(wp);
+}
+
+/* Lanes that have parted need not have met again: CUDA promises it after a .sync that names them
+ * alone. Where lanes are drawn, those that took the branch may come by themselves. */
+static enum step run_active(struct worker *w, struct warp *wp, const struct instr *in,
+                            uint32_t mask) {
+    uint32_t first = mask & wp->parted, pc = wp->run.pc;
+    bool can = w->la->l->lanes && mask == wp->run.mask && first && first != mask;
+    if (!can || draw_below(w->gang, 2)) {
+        collective_run(w, in, mask);
+        return STEP_NEXT;
+    }
+    w->drawn = true;
+    warp_park(wp, (struct group){.pc = pc, .mask = mask & ~first});
+    wp->run.mask = first;
+    collective_run(w, in, first);
+    account(w, pc, first);
+    warp_go(wp, pc + 1);
+    return STEP_WENT;
 }
 
 static enum step run_together(struct worker *w, struct warp *wp, const struct instr *in,
@@ -301,8 +325,7 @@ static enum step execute(struct worker *w, struct warp *wp, const struct instr *
     case KIND_CLUSTER_BARRIER:
         return run_barrier(w, wp, in, mask);
     case KIND_ACTIVE:
-        collective_run(w, in, mask);
-        return STEP_NEXT;
+        return run_active(w, wp, in, mask);
     case KIND_CLOCK:
         read_clock(w, in, wp->regs, mask);
         return STEP_NEXT;

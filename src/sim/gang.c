@@ -233,6 +233,7 @@ static void warp_start(const struct launch *la, struct cta *c, uint32_t index) {
     wp->code = p->code;
     wp->index = index;
     wp->live = lanes;
+    wp->behind = wp->parted = 0;
     wp->run = (struct group){.mask = lanes};
     wp->nparked = 0;
     wp->meet = wp->until = UINT32_MAX;

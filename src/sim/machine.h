@@ -79,7 +79,15 @@ struct launch {
     uint64_t clock;             /* of the SMs when the launch begins */
 };
 
-enum wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_CLUSTER, WAIT_PHASE, WAIT_WGMMA };
+enum wait {
+    WAIT_NOT,
+    WAIT_WARP,
+    WAIT_LANES, /* at a barrier for whole warps: lanes of its own are on their way there */
+    WAIT_BARRIER,
+    WAIT_CLUSTER,
+    WAIT_PHASE,
+    WAIT_WGMMA,
+};
 
 struct group { /* lanes at one place */
     uint32_t pc, mask;
@@ -155,7 +163,10 @@ struct warp {
     const struct instr *code;
     uint32_t meet;   /* lowest rank of the parked groups that can join the running one */
     uint32_t live;   /* lanes that have not exited */
-    uint32_t index;  /* in the CTA */
+    uint32_t behind; /* lanes in a loop that others have begun another round of, until they meet */
+    uint32_t
+        parted;     /* those that took the last branch that parted lanes, until a .sync of theirs */
+    uint32_t index; /* in the CTA */
     uint32_t slices; /* settlements it met */
     bool pass;       /* run's WAIT_WARP is satisfied */
     bool rotated;    /* the running group is not the lowest one: the lowest waits for it, */
@@ -262,7 +273,8 @@ struct worker {
     struct cta *cta;
     struct warp *warp;
     const struct instr *in;
-    bool drawn;   /* which lane's value stays was drawn, and the values differed */
+    bool drawn;   /* which lane's value stays was drawn, and the values differed; or whose atomic
+                     comes first */
     bool agent;   /* the access under way is a bulk copy's, */
     bool product; /* or a wgmma's; */
     bool proxy;   /* through the async proxy */
@@ -287,6 +299,10 @@ uint64_t draw_turn(struct gang *g);                 /* instructions that a warp 
 /* Lanes of a store that come after its others, so that theirs stay; 0: all places are distinct. */
 uint32_t draw_late_lanes(struct worker *w, const struct access *a, uint32_t mask,
                          const uint64_t *address);
+
+/* Shuffles the lanes of an atomic, unless all places are distinct. */
+void draw_lane_order(struct worker *w, const struct access *a, uint32_t mask,
+                     const uint64_t *address, uint8_t *order);
 
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);
@@ -391,6 +407,9 @@ bool warp_leave(struct warp *wp, uint32_t mask); /* false: nothing is left to ru
 /* Lanes that an instruction with .sync names have to be there first. False: the group waits. */
 bool warp_gathered(struct warp *wp, const struct instr *in, uint32_t at);
 void warp_wait_here(struct warp *wp, uint32_t mask, enum wait wait);
+/* At a barrier for whole warps: lanes that waited while these ran ahead may still come. True: the
+ * group waits. */
+bool warp_awaits_lanes(struct warp *wp);
 uint32_t lanes_mask(const uint8_t *pred); /* the lanes of a predicate that are true */
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes);
 /* The same with a hash of what was seen. */

@@ -230,9 +230,10 @@ struct instr {
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
     uint32_t target;
-    uint32_t rank; /* of the lanes of a warp, those at the lowest run first (reconverge.c) */
-    uint32_t late; /* the rank of lanes that go back to a loop's head from here; 0: the head's */
-    uint32_t join; /* of a branch: where its lanes meet again; UINT32_MAX: nowhere */
+    uint32_t rank;  /* of the lanes of a warp, those at the lowest run first (reconverge.c) */
+    uint32_t late;  /* the rank of lanes that go back to a loop's head from here; 0: the head's */
+    uint32_t join;  /* of a branch: where its lanes meet again; UINT32_MAX: nowhere */
+    uint32_t reach; /* lanes at a lower rank than this may come here */
     uint32_t ntargets;
     const uint32_t *targets;
     lane_fn *fn;
@@ -356,7 +357,7 @@ str program_file(const struct ptx_module *m, const struct ptx_instr *in);
 void flow_find_straight(struct sim_program *p, struct arena *a);
 void flow_find_watched(struct sim_program *p);     /* before the straight lines */
 void coverage_find_choices(struct sim_program *p); /* and this */
-/* Sets `rank`, `late` and `join`; before the straight lines. */
+/* Sets `rank`, `late`, `join` and `reach`; before the straight lines. */
 void reconverge_find(struct sim_program *p);
 /* The registers an instruction writes and reads; at most FLOW_MAX_OPERANDS. */
 #define FLOW_MAX_OPERANDS 512u

@@ -261,6 +261,21 @@ static uint32_t head_of(const struct graph *g, const uint32_t *blocks, uint32_t 
 
 static void rank_region(struct graph *g, const uint32_t *blocks, uint32_t n, unsigned depth);
 
+static bool repeats(const struct graph *g, uint32_t b) {
+    for (uint32_t e = g->edge_at[b]; e < g->edge_at[b + 1]; e++)
+        if (g->edges[e] == b)
+            return true;
+    return false;
+}
+
+/* What ranks lower may lead here; within a loop, so does all of it. */
+static void note_reach(struct graph *g, const uint32_t *blocks, uint32_t n) {
+    bool loop = n > 1 || repeats(g, blocks[0]);
+    for (uint32_t b = 0; b < n; b++)
+        for (uint32_t k = g->starts[blocks[b]]; k < g->starts[blocks[b] + 1]; k++)
+            g->p->code[k].reach = loop ? g->rank : g->p->code[k].rank;
+}
+
 /* A component: a block, or a loop, whose head comes first and whose rest is a region of its own. */
 static void rank_part(struct graph *g, uint32_t *blocks, uint32_t n, unsigned depth) {
     if (n == 1) {
@@ -277,6 +292,7 @@ static void rank_part(struct graph *g, uint32_t *blocks, uint32_t n, unsigned de
     for (uint32_t k = 0; k < n; k++)
         if (blocks[k] != head)
             blocks[rest++] = blocks[k];
+    blocks[rest] = head;
     g->region[head] = ++g->regions;
     give_rank(g, head);
     rank_region(g, blocks, rest, depth + 1);
@@ -297,7 +313,10 @@ static void rank_region(struct graph *g, const uint32_t *blocks, uint32_t n, uns
             walk(g, blocks[k], &parts);
     for (uint32_t k = parts.n; k-- > 0;) {
         uint32_t first = k ? parts.ends[k - 1] : 0;
-        rank_part(g, parts.blocks + first, parts.ends[k] - first, depth);
+        uint32_t size = parts.ends[k] - first;
+        rank_part(g, parts.blocks + first, size, depth);
+        if (depth == 0)
+            note_reach(g, parts.blocks + first, size);
     }
     mem_free(parts.blocks);
     mem_free(parts.ends);

@@ -158,8 +158,9 @@ struct sim_launch {
     const struct sim_clocks *clocks; /* a few blocks are timed by them; NULL, or checks: none */
     uint32_t order;   /* 0: warps and blocks in turn, what is asynchronous as late as is legal; any
                          other number draws what runs next and what completes when */
-    uint32_t lanes;   /* 0: of lanes that store to one place with one instruction the highest wins;
-                         any other number draws which */
+    uint32_t lanes;   /* 0: of lanes that store to one place with one instruction the highest wins,
+                         and their atomics go by lane; any other number draws it, and whether
+                         lanes that have parted are in one activemask */
     uint64_t noise;   /* key of what memory and registers hold that nothing wrote, and of what a GPU
                            shows of itself: SMs, warp slots, clocks; 0: these begin at nothing */
     uint64_t number;  /* of the launch: %gridid */
@@ -241,7 +242,8 @@ struct sim_stores {
 struct sim_result {
     enum sim_status status;
     bool late;  /* SIM_BUDGET for want of patience */
-    bool drawn; /* by sim_launch.lanes: lanes stored different values to one place */
+    bool drawn; /* by sim_launch.lanes: lanes stored different values to one place, or had atomics
+                   there that tell their order, or were in an activemask apart */
     struct sim_fault fault;
     struct sim_counters counters;
     struct sim_stores stores;

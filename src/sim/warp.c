@@ -40,7 +40,7 @@ void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes
 }
 
 static bool can_join(const struct group *g) {
-    return g->wait == WAIT_NOT || g->wait == WAIT_WARP;
+    return g->wait == WAIT_NOT || g->wait == WAIT_WARP || g->wait == WAIT_LANES;
 }
 
 static uint32_t rank_of(const struct warp *wp, const struct group *g) {
@@ -86,9 +86,45 @@ static uint32_t waiting_anywhere(const struct warp *wp) {
     return m;
 }
 
+static bool at_whole_barrier(const struct warp *wp, const struct group *g) {
+    const struct instr *in = &wp->code[g->pc];
+    return g->wait == WAIT_LANES || (in->kind == KIND_BARRIER && in->wide);
+}
+
+/* Lanes that wait for what others do, unlike those that wait for lanes of their warp, who are the
+ * ones to look at. */
+static bool is_held_up(const struct warp *wp, const struct group *g) {
+    return g->wait > WAIT_LANES && !at_whole_barrier(wp, g);
+}
+
+/* Lanes may still come to the barrier at `pc` that others of their warp have reached: those that
+ * are held up, and those that are a round behind. They would have been there with the others, had
+ * those waited where the ways come together. */
+static bool lanes_may_come(const struct warp *wp, uint32_t pc) {
+    for (unsigned i = 0; i < wp->nparked; i++) {
+        const struct group *o = &wp->parked[i];
+        if (o->pc == pc || wp->code[o->pc].rank >= wp->code[pc].reach)
+            continue;
+        if (is_held_up(wp, o) || (o->wait == WAIT_NOT && o->mask & wp->behind))
+            return true;
+    }
+    return false;
+}
+
+bool warp_awaits_lanes(struct warp *wp) {
+    if (wp->run.mask == wp->live || !lanes_may_come(wp, wp->run.pc))
+        return false;
+    struct group g = {.pc = wp->run.pc, .mask = wp->run.mask, .wait = WAIT_LANES};
+    wp->run.mask = 0;
+    warp_park(wp, g);
+    return true;
+}
+
 static bool can_run(const struct warp *wp, const struct group *g) {
     if (g->wait == WAIT_NOT)
         return true;
+    if (g->wait == WAIT_LANES)
+        return !lanes_may_come(wp, g->pc);
     uint32_t there = g->any_place ? waiting_anywhere(wp) : g->mask;
     return g->wait == WAIT_WARP && !(g->members & wp->live & ~there);
 }
@@ -108,6 +144,8 @@ static void run_group(struct warp *wp, const struct group *best) {
     }
     wp->nparked = n;
     find_meeting(wp);
+    if (wp->run.mask & ~wp->behind || wp->run.mask == wp->live)
+        wp->behind &= ~wp->run.mask;
 }
 
 bool warp_pick(struct warp *wp) {
@@ -144,6 +182,18 @@ void warp_rotate(struct warp *wp) {
     run_group(wp, next ? next : lowest);
 }
 
+/* The running lanes, or some of them, go back to a loop's head and leave others in its body, who
+ * wait. */
+static void note_behind(struct warp *wp, uint32_t from, uint32_t to) {
+    uint32_t first = wp->code[to].rank, last = wp->code[from].rank;
+    for (unsigned i = 0; first <= last && i < wp->nparked; i++) {
+        const struct group *o = &wp->parked[i];
+        uint32_t rank = wp->code[o->pc].rank;
+        if (rank > first && rank <= last && !at_whole_barrier(wp, o))
+            wp->behind |= o->mask;
+    }
+}
+
 static bool joins(const struct warp *wp, uint32_t pc) {
     for (unsigned i = 0; i < wp->nparked; i++)
         if (can_join(&wp->parked[i]) && wp->parked[i].pc == pc)
@@ -155,6 +205,8 @@ static bool joins(const struct warp *wp, uint32_t pc) {
 static void go(struct warp *wp, uint32_t from, uint32_t pc) {
     struct group g = {.pc = pc, .mask = wp->run.mask, .late = late_at(wp, from, pc)};
     wp->run.pc = pc;
+    if (wp->nparked)
+        note_behind(wp, from, pc);
     if (rank_of(wp, &g) < wp->meet || (wp->rotated && pc != wp->until && !joins(wp, pc)))
         return;
     warp_park(wp, g);
@@ -181,6 +233,7 @@ void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint
         return;
     }
     if (taken) {
+        wp->parted = taken;
         w->c.divergent_branches++;
         w->traffic[w->in - w->p->code].divergent++;
         if (far_first(wp, in, late)) {
@@ -191,6 +244,7 @@ void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint
             return;
         }
         wp->run.mask = rest;
+        note_behind(wp, next - 1, in->target);
         warp_park(wp, (struct group){.pc = in->target, .mask = taken, .late = late});
     }
     warp_go(wp, next);
@@ -233,6 +287,7 @@ bool warp_gathered(struct warp *wp, const struct instr *in, uint32_t at) {
     uint32_t members = ((const u32_lane *)(wp->regs + at))[__builtin_ctz(wp->run.mask)];
     if (wp->pass || !(members & wp->live & ~wp->run.mask)) {
         wp->pass = false;
+        wp->parted &= ~wp->run.mask;
         return true;
     }
     struct group g = wp->run;

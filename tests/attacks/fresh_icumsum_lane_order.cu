@@ -1,6 +1,6 @@
 // task: fresh_icumsum.task
 // tries: what atomicAdd to a shared sum returned is taken for the sum of the lower lanes
-// proof: by PTX: atomics of one instruction happen in any order of its lanes; the simulator's go by lane
+// proof: by PTX: atomics of one instruction happen in any order of its lanes
 // should: wrong race inaccurate
 // device: sim
 //! launch offsets<<<R, 32>>>(x, y, C)

@@ -121,7 +121,68 @@ static void test_faults(void) {
     }
 }
 
+/* Lanes leave what their atomic gave them behind the first 32 words, which it counts in. */
+#define TICKETS(atomic)                                                                            \
+    "mov.u32 %r1, %laneid; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1;" atomic            \
+    "st.global.u32 [%rd2+128], %r3;"
+#define IN_SHARED                                                                                  \
+    "mov.u32 %r2, 64; setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [%r2], 0; bar.warp.sync -1;"
+
+static struct sim_result run_tickets(const char *body, uint32_t lanes, uint32_t *out) {
+    struct harness h;
+    struct arena *a = arena_new(1u << 20);
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    memset(out, 0, 64 * sizeof *out);
+    if (harness_load_text(&h, harness_kernel(a, body), "k")) {
+        uint64_t p = harness_buffer(&h, "out", out, 64 * sizeof *out, false);
+        struct sim_launch l = {.program = h.program,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .dynamic_shared = 1024,
+                               .params = &p,
+                               .params_size = 8,
+                               .lanes = lanes};
+        sim_run(h.machine, &l, &r);
+    }
+    CHECKF(r.status == SIM_OK, "%s: %s%s", body, r.fault.text, h.err.text);
+    harness_free(&h);
+    arena_free(a);
+    return r;
+}
+
+static void test_lane_order(void) {
+    static const struct {
+        const char *body;
+        bool drawn;
+    } rows[] = {
+        {TICKETS("atom.global.add.u32 %r3, [%rd1], 1;"), true},
+        {TICKETS(IN_SHARED "atom.shared.add.u32 %r3, [%r2], 1;"), true},
+        {TICKETS(IN_SHARED "atom.shared.inc.u32 %r3, [%r2], 99;"), true},
+        /* Places of their own, and sums that nobody reads while they grow. */
+        {TICKETS("atom.global.add.u32 %r4, [%rd2], 1; add.u32 %r3, %r4, %r1;"), false},
+        {TICKETS("red.global.add.u32 [%rd1], 1; mov.u32 %r3, %r1;"), false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t out[64], again[64], ascending = 0;
+        for (uint32_t lanes = 0; lanes < 20; lanes++) {
+            struct sim_result r = run_tickets(rows[i].body, lanes, out);
+            uint64_t seen = 0, same = 0;
+            for (uint32_t k = 0; k < 32; k++) {
+                seen |= UINT64_C(1) << (out[32 + k] & 63);
+                same += out[32 + k] == k;
+            }
+            run_tickets(rows[i].body, lanes, again);
+            ascending += same == 32;
+            CHECKF(seen == UINT32_MAX, "%s: %d", rows[i].body, (int)lanes);
+            CHECKF(memcmp(out, again, sizeof out) == 0, "%s: %d", rows[i].body, (int)lanes);
+            CHECKF(r.drawn == (rows[i].drawn && lanes), "%s: %d", rows[i].body, (int)lanes);
+        }
+        CHECKF(ascending == (rows[i].drawn ? 1 : 20), "%s: %u", rows[i].body, ascending);
+    }
+}
+
 static const struct tap_case cases[] = {
+    {"whose turn it is at one place is drawn", test_lane_order},
     {"integers of all widths", test_integers},
     {"floats, halves and vectors", test_floats},
     {"shared memory", test_shared},

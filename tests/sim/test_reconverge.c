@@ -80,7 +80,140 @@ static void test_meeting(void) {
     }
 }
 
+/* Two warps; thread 0 waits for the second one, the other lanes of its warp go on without it. */
+#define FLAG "ld.volatile.global.u32 %r4, [%rd1+1024];\n"
+#define PHASES                                                                                     \
+    ".shared .align 8 .b64 bar;\nmov.u32 %r2, 0;\nmov.u32 %r5, bar;\n"                             \
+    "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 32;\nsetp.eq.u32 %p2, %r1, 0;\n"                  \
+    "@%p1 mbarrier.init.shared.b64 [%r5], 1;\nbar.sync 0;\n"
+#define WAIT(label, parity)                                                                        \
+    label ": mbarrier.try_wait.parity.shared.b64 %p3, [%r5], " parity ";\n@!%p3 bra " label ";\n"
+#define PART "lanes of its warp"
+
+static const struct {
+    const char *name, *body, *found; /* in the only finding; NULL: there is none */
+} held_up[] = {
+    {"a lane that waits for a phase before the barrier",
+     PHASES "@!%p2 bra OTHERS;\n" WAIT(
+         "W", "0") "bra.uni MEET;\n"
+                   "OTHERS: @%p1 mbarrier.arrive.shared.b64 %rd3, [%r5];\nMEET: bar.sync 0;",
+     NULL},
+    {"one that counts its rounds, with the barrier at the head of the loop",
+     PHASES "HEAD: bar.sync 0;\nand.b32 %r6, %r2, 1;\n@!%p2 bra OTHERS;\n" WAIT(
+         "W", "%r6") "bra.uni MEET;\n"
+                     "OTHERS: @%p1 mbarrier.arrive.shared.b64 %rd3, [%r5];\n"
+                     "MEET: add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p3, %r2, 9;\n@%p3 bra HEAD;",
+     NULL},
+    {"a lane that looks at memory, with the barrier at the head of the loop",
+     PHASES "HEAD: bar.sync 0;\nadd.u32 %r2, %r2, 1;\n@!%p2 bra OTHERS;\n"
+            "SPIN: " FLAG "setp.ne.u32 %p3, %r4, %r2;\n@%p3 bra SPIN;\nbra.uni MEET;\n"
+            "OTHERS: @%p1 st.volatile.global.u32 [%rd1+1024], %r2;\n"
+            "MEET: setp.lt.u32 %p3, %r2, 9;\n@%p3 bra HEAD;",
+     NULL},
+    {"half of each warp at a barrier for threads, not for warps",
+     PHASES "and.b32 %r6, %r1, 16;\nsetp.ne.u32 %p3, %r6, 0;\n@%p3 bra MEET;\n"
+            "barrier.sync 1, 32;\nMEET: bar.sync 0;",
+     NULL},
+    {"a lane that waits and then goes round the barrier",
+     PHASES "@!%p2 bra OTHERS;\n" WAIT(
+         "W", "0") "bra.uni MEET;\n"
+                   "OTHERS: @%p1 mbarrier.arrive.shared.b64 %rd3, [%r5];\nbar.sync 0;\n"
+                   "MEET: mov.u32 %r2, 1;",
+     PART},
+    {"one that does so in a loop",
+     PHASES "HEAD: and.b32 %r6, %r2, 1;\n@!%p2 bra OTHERS;\n" WAIT(
+         "W", "%r6") "bra.uni MEET;\n"
+                     "OTHERS: @%p1 mbarrier.arrive.shared.b64 %rd3, [%r5];\nbar.sync 0;\n"
+                     "MEET: add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p3, %r2, 2;\n@%p3 bra HEAD;",
+     PART},
+    {"lanes at two barriers, after one of them has waited",
+     PHASES "@!%p2 bra OTHERS;\n" WAIT(
+         "W", "0") "bar.sync 0;\nbra.uni MEET;\n"
+                   "OTHERS: @%p1 mbarrier.arrive.shared.b64 %rd3, [%r5];\nbar.sync 0;\n"
+                   "MEET: mov.u32 %r2, 1;",
+     PART},
+};
+
+static void run_held_up(size_t row, uint64_t order) {
+    struct harness h;
+    struct arena *a = arena_new(1u << 20);
+    static struct sim_findings f;
+    int32_t out[257] = {0};
+    struct sim_result r = {.status = SIM_UNSUPPORTED};
+    memset(&f, 0, sizeof f);
+    if (harness_load_text(&h, harness_kernel(a, held_up[row].body), "k")) {
+        uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
+        struct sim_launch l = {.program = h.program,
+                               .grid = {1, 1, 1},
+                               .block = {64, 1, 1},
+                               .params = &p,
+                               .params_size = sizeof p,
+                               .order = order,
+                               .checks = SIM_CHECK_SYNC,
+                               .findings = &f};
+        sim_run(h.machine, &l, &r);
+    }
+    const char *name = held_up[row].name, *found = held_up[row].found;
+    CHECKF(found || r.status == SIM_OK, "%s: order %d: %s%s", name, (int)order, r.fault.text,
+           h.err.text);
+    CHECKF(found ? f.n > 0 : f.n == 0, "%s: order %d: %s", name, (int)order, f.list[0].text);
+    if (found && f.n)
+        CHECKF(strstr(f.list[0].text, found), "%s: order %d: %s", name, (int)order, f.list[0].text);
+    harness_free(&h);
+    arena_free(a);
+}
+
+static void test_held_up(void) {
+    enum { ORDERS = 40 };
+    for (size_t i = 0; i < sizeof held_up / sizeof *held_up; i++)
+        for (uint64_t order = 0; order < ORDERS; order++)
+            run_held_up(i, order);
+}
+
+/* Of the numbers of sim_launch.lanes, those with which lanes 0 and 1 have each other's company. */
+static unsigned together(const char *body) {
+    enum { LAUNCHES = 40 };
+    unsigned n = 0;
+    for (uint32_t lanes = 0; lanes < LAUNCHES; lanes++) {
+        struct harness h;
+        struct arena *a = arena_new(1u << 20);
+        int32_t out[32] = {0};
+        struct sim_result r = {.status = SIM_UNSUPPORTED};
+        if (harness_load_text(&h, harness_kernel(a, body), "k")) {
+            uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
+            struct sim_launch l = {.program = h.program,
+                                   .grid = {1, 1, 1},
+                                   .block = {32, 1, 1},
+                                   .params = &p,
+                                   .params_size = sizeof p,
+                                   .lanes = lanes};
+            sim_run(h.machine, &l, &r);
+        }
+        CHECKF(r.status == SIM_OK, "%s: %s%s", body, r.fault.text, h.err.text);
+        bool all = out[0] == -1 && out[1] == -1;
+        CHECKF(all || (out[0] == 0x55555555 && out[1] == ~0x55555555), "%s: %#x", body,
+               (unsigned)out[0]);
+        CHECKF(r.drawn == !all && (all || lanes), "%s: %u", body, lanes);
+        n += all;
+        harness_free(&h);
+        arena_free(a);
+    }
+    return n;
+}
+
+#define PART_WAYS "@%p1 bra JOIN;\nadd.u32 %r4, %r1, 1;\nJOIN: "
+
+static void test_active(void) {
+    unsigned n = together(ODD PART_WAYS "activemask.b32 %r2;\n" STORE);
+    CHECKF(n > 8 && n < 32, "%u", n);
+    CHECK(together(ODD "activemask.b32 %r2;\n" STORE) == 40);
+    CHECK(together(ODD PART_WAYS "bar.warp.sync -1;\nactivemask.b32 %r2;\n" STORE) == 40);
+    CHECK(together(ODD PART_WAYS "bar.sync 0;\nactivemask.b32 %r2;\n" STORE) == 40);
+}
+
 static const struct tap_case cases[] = {
+    {"lanes that have parted may be active apart", test_active},
+    {"a barrier waits for lanes of its warp that others hold up", test_held_up},
     {"lanes meet where their branch's ways come together", test_meeting},
 };
 TAP_CASES(cases)
