@@ -1,0 +1,27 @@
+// task: fresh_hist.task
+// tries: every thread counts in bytes, which more than 255 of its 384 elements being equal overflow
+// proof: values: where all elements are 5 a thread's count of 384 becomes 128
+// data: in t[N] : i32 ~ randint(5, 6)
+// should: wrong inaccurate
+// device: both
+//! memset h = 0
+//! launch count<<<[ceil_div(N, 128*384), ceil_div(V, 64)], 128>>>(t, h, N, V)
+extern "C" __global__ void count(const int *t, int *h, int n, int v) {
+    __shared__ unsigned char own[64][128];
+    int first = blockIdx.y * 64;
+    for (int b = 0; b < 64; b++)
+        own[b][threadIdx.x] = 0;
+    int64_t at = (int64_t)blockIdx.x * 128 * 384 + threadIdx.x;
+    for (int i = 0; i < 384 && at < n; i++, at += 128) {
+        int b = t[at] - first;
+        if (b >= 0 && b < 64)
+            own[b][threadIdx.x]++;
+    }
+    __syncthreads();
+    if (threadIdx.x < 64 && first + threadIdx.x < v) {
+        int s = 0;
+        for (int k = 0; k < 128; k++)
+            s += own[threadIdx.x][(k + threadIdx.x) % 128];
+        atomicAdd(&h[first + threadIdx.x], s);
+    }
+}
