@@ -90,6 +90,20 @@ __device__ static inline int see(const oracle_fold &f, value t) {
     return isnan(t.v) ? SEEN_NAN : isinf(t.v) ? SEEN_INFINITE : SEEN_OVERFLOW;
 }
 
+// The same of a term that a guard has selected, or may have. Where that is doubtful, a NaN or an infinity
+// shows in one kernel and not in another.
+__device__ static inline int see_guarded(const oracle_fold &f, value t, value guard) {
+    if (guard.e > 0 && !isfinite(t.v))
+        return SEEN_UNDEFINED;
+    return guard.v != 0 ? see(f, t) : 0;
+}
+
+// A term with a pad that reads beyond an edge. That counts for 0: one kernel multiplies it with a NaN,
+// another skips it.
+__device__ static inline value padded_term(const oracle_fold &f, value t, bool beyond) {
+    return f.unjudged && beyond && isnan(t.v) ? value(t.v, INFINITY) : t;
+}
+
 __device__ static inline void note_partial(chain &c, const oracle_fold &f, double s) {
     if (fabs(s) > f.most && !c.seen)
         c.seen |= SEEN_OVERFLOW;
@@ -179,10 +193,10 @@ __device__ static inline void row_add(row_of<LEVELS> &r, chain &c, const oracle_
     if (doubtful) {
         c.doubt += t.v * t.v;
         c.doubts += 1;
-        if (guard.v == 0)
-            return;
     }
-    c.seen |= see(f, t);
+    c.seen |= see_guarded(f, t, guard);
+    if (guard.v == 0)
+        return;
     c.count += 1;
     if (f.op == REDUCTION_PROD) {
         chain_product(c, f, t);
@@ -222,8 +236,8 @@ __device__ static inline bool products_are_odd(const products &c, const oracle_f
 
 // s: the partial sum before the term x*y.
 __device__ static inline void look_at_product(int &seen, double &s, const oracle_fold &f, double x,
-                                              double y) {
-    seen |= see(f, mul(x, y));
+                                              double y, bool beyond) {
+    seen |= see(f, padded_term(f, mul(x, y), beyond));
     s += x * y;
     if (fabs(s) > f.most && !seen)
         seen |= SEEN_OVERFLOW;
@@ -339,6 +353,8 @@ __device__ static inline value finish(const oracle_fold &f, const chain &c, valu
     if (d.e > 0 && d.e <= DOUBLE_MOST && f.unit2 > 0)
         d.e += f.least2 * (f.op == REDUCTION_MEAN ? 1 : c.count * c.count);
     d = settle_result(c.seen, d);
+    if (c.seen & SEEN_NAN)
+        return d;
     return f.unjudged || c.seen & SEEN_UNJUDGED ? value(d.v, INFINITY) : d;
 }
 

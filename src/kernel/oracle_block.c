@@ -11,6 +11,7 @@
  * a run's first term is computed and the others are steps from there. */
 #include "kernel/oracle_text.h"
 
+#include "spec/pattern.h"
 #include "spec/scalar.h"
 
 static bool has_axis(uint32_t axes, size_t i) {
@@ -144,7 +145,7 @@ static struct walked walked_of(struct oracle_text *x, const struct oracle_step *
     if (w.padded && !(e->args[1]->kind == EXPR_NUMBER && e->args[1]->number == 0))
         return none;
     for (size_t k = 0; k < read->nargs; k++) {
-        if (!oracle_pure(read->args[k]) || !slope(x, p, read->args[k], var, &w.slope[k]))
+        if (!pattern_is_pure(read->args[k]) || !slope(x, p, read->args[k], var, &w.slope[k]))
             return none;
         if (expr_vars(read->args[k]) >> var & 1) {
             w.moving = k;

@@ -2,6 +2,8 @@
  * are exact follows spec/program.c node by node. */
 #include "kernel/oracle_text.h"
 
+#include "spec/pattern.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -195,7 +197,7 @@ static struct place place_of(struct oracle_code *c, const struct expr *read) {
     struct place p = {.arguments = S("")};
     for (size_t k = 0; k < read->nargs; k++) {
         str at;
-        if (oracle_pure(read->args[k])) {
+        if (pattern_is_pure(read->args[k])) {
             at = oracle_integer(c->x, c->s, read->args[k]);
             at = is_word(at) ? at : line(c, "int64_t", at);
         } else {
@@ -437,7 +439,7 @@ static struct oracle_operand put_as_it_is(struct oracle_code *c, const struct ex
     default:
         break;
     }
-    if (oracle_pure(e))
+    if (pattern_is_pure(e))
         return operand(
             c, true, arena_printf(c->x->a, "(double)%.*s", STR_ARG(oracle_integer(c->x, c->s, e))));
     return put_node(c, e);

@@ -77,7 +77,7 @@ struct oracle_op {
 /* How the terms of a reduction are folded into one result (spec/fold.h). */
 struct oracle_fold {
     int64_t op;       /* enum reduction */
-    int64_t unjudged; /* nothing can be said about any result */
+    int64_t unjudged; /* nothing can be said about a result, unless a NaN is among its terms */
     double relative2; /* variance of a term, in units of its square, beside its own */
     double unit2, least2, truncation, worst;
     double most; /* the largest magnitude that counts */

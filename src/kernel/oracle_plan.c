@@ -23,16 +23,6 @@ bool oracle_keeps(enum function f) {
            f == FUNCTION_ROUND || f == FUNCTION_SIGN;
 }
 
-bool oracle_pure(const struct expr *e) {
-    if (e->kind == EXPR_READ || e->kind == EXPR_PAD || e->kind == EXPR_REDUCE ||
-        e->value_kind == VALUE_REAL || (e->kind == EXPR_CALL && e->function == FUNCTION_POW))
-        return false;
-    for (size_t i = 0; i < e->nargs; i++)
-        if (!oracle_pure(e->args[i]))
-            return false;
-    return true;
-}
-
 static bool operand_real(const struct expr *e, const struct expr *arg) {
     bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
     bool real = compares
@@ -66,7 +56,7 @@ static bool node_exact(const struct expr *e) {
 }
 
 static bool plain_exact(const struct task *t, const struct expr *e) {
-    if (oracle_pure(e))
+    if (pattern_is_pure(e))
         return true;
     switch (e->kind) {
     case EXPR_NUMBER:

@@ -50,7 +50,8 @@ struct oracle_step {
                          * counts their rounding */
     bool product;       /* … that is a contraction */
     bool uncertain;     /* a contraction whose factors carry errors, no term left out */
-    bool partial;       /* a sum of products that leaves terms out: not judged where they are odd */
+    bool partial;       /* a sum of products that leaves terms out: not judged where they are odd,
+                         * unless a NaN is among those that are not left out */
     bool index;         /* an output that is an argmax or argmin: judged by the terms themselves */
     uint32_t row_axes, column_axes; /* of a contraction: a bit for each of axis[] */
     int rows, columns;              /* … of the block that a thread may make; 1 by 1: none */
@@ -72,8 +73,6 @@ const struct oracle_step *oracle_plan_find(const struct oracle_plan *p, const st
 
 /* Its value carries no error, whatever the data; `real`: as an operand of a real operation. */
 bool oracle_exact(const struct task *t, const struct expr *e, bool real);
-/* Integers over indices and sizes alone, all the way down. */
-bool oracle_pure(const struct expr *e);
 /* The statement's elements are judged as places of extremes. */
 bool oracle_is_index(const struct task *t, const struct statement *s);
 bool oracle_keeps(enum function f); /* a function that makes no error */

@@ -11,6 +11,7 @@
 #include "base/template.h"
 #include "kernel/oracle.h"
 #include "kernel/oracle_text.h"
+#include "spec/pattern.h"
 
 static const char *const op_names[REDUCTION_COUNT] = {
     [REDUCTION_SUM] = "REDUCTION_SUM",       [REDUCTION_PROD] = "REDUCTION_PROD",
@@ -116,19 +117,51 @@ static struct term put_term(struct oracle_code *c, const struct oracle_step *p, 
     return t;
 }
 
+/* A condition: a pad of the term reads beyond an edge, or only data say where it reads. As deep as
+ * the tree. */
+static str beyond_text(struct oracle_code *c, const struct expr *e, str sofar) {
+    struct oracle_text *x = c->x;
+    if (e->kind == EXPR_REDUCE)
+        return sofar;
+    if (e->kind == EXPR_PAD) {
+        const struct expr *read = e->args[0];
+        str places = S("");
+        bool pure = true;
+        for (size_t k = 0; k < read->nargs && pure; k++) {
+            pure = pattern_is_pure(read->args[k]);
+            if (pure)
+                places = arena_printf(x->a, "%.*s, %.*s", STR_ARG(places),
+                                      STR_ARG(oracle_integer(x, c->s, read->args[k])));
+        }
+        if (!pure)
+            return S("true");
+        sofar = arena_printf(x->a, "%.*s || !inside_%.*s(o%.*s)", STR_ARG(sofar),
+                             STR_ARG(x->t->tensors[read->ref].name), STR_ARG(places));
+    }
+    for (size_t k = 0; k < e->nargs; k++)
+        sofar = beyond_text(c, e->args[k], sofar);
+    return sofar;
+}
+
 static void put_add(struct oracle_code *c, const struct oracle_step *p, const struct term *t) {
+    const str none = S("false");
+    str beyond = p->partial ? beyond_text(c, p->e->args[0], none) : none;
     str at = oracle_variable(c->x, c->s, p->e->reduce->vars[0].var), value = t->value.text;
     if (p->exact_product)
         value = arena_printf(c->x->a, "%.*s, %.*s", STR_ARG(t->factor[0].text),
                              STR_ARG(t->factor[1].text));
-    if (p->product)
-        buf_printf(c->x->out, "%*slook_at_product(seen, s, f, %.*s);\n", c->indent, "",
-                   STR_ARG(value));
-    else
-        buf_printf(c->x->out,
-                   p->exact_product ? "%*srow_add(r, c, f, summed_product(%.*s), %.*s, %.*s);\n"
-                                    : "%*srow_add(r, c, f, %.*s, %.*s, %.*s);\n",
-                   c->indent, "", STR_ARG(value), STR_ARG(t->guard.text), STR_ARG(at));
+    if (p->product) {
+        buf_printf(c->x->out, "%*slook_at_product(seen, s, f, %.*s, %.*s);\n", c->indent, "",
+                   STR_ARG(value), STR_ARG(beyond));
+        return;
+    }
+    if (p->exact_product)
+        value = arena_printf(c->x->a, "summed_product(%.*s)", STR_ARG(value));
+    if (!str_eq(beyond, none))
+        value =
+            arena_printf(c->x->a, "padded_term(f, %.*s, %.*s)", STR_ARG(value), STR_ARG(beyond));
+    buf_printf(c->x->out, "%*srow_add(r, c, f, %.*s, %.*s, %.*s);\n", c->indent, "", STR_ARG(value),
+               STR_ARG(t->guard.text), STR_ARG(at));
 }
 
 /* ---- functions ---- */

@@ -280,10 +280,13 @@ bool columns_close(struct columns *c, size_t n) {
 
 void columns_look(struct columns *c, const struct reg *term, const struct reg *guard, size_t n) {
     for (size_t l = 0; l < n; l++) {
-        if (!c->odd[l] || (guard && guard->v[l] == 0 && !(guard->e[l] > 0)))
+        bool in = !guard || guard->v[l] != 0, doubtful = guard && guard->e[l] > 0;
+        double v = term->v[l];
+        if (!c->odd[l] || (!in && !doubtful))
             continue;
-        double v = term->v[l], e = term->e[l];
-        c->seen[l] |= fold_see(c->f, v, e);
+        c->seen[l] |= (unsigned char)fold_see_guarded(c->f, v, term->e[l], in, doubtful);
+        if (!in)
+            continue;
         c->q[l] = c->f->op == REDUCTION_PROD ? c->q[l] * v : c->q[l] + v;
         if (!c->seen[l] && !(fabs(c->q[l]) <= c->f->most))
             c->seen[l] |= SEEN_OVERFLOW;

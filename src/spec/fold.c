@@ -96,7 +96,7 @@ void fold_finish(const struct fold *f, double count, double doubts, double at, u
     if (*e > 0 && *e <= DBL_MAX && f->unit2 > 0)
         *e += f->least2 * (f->op == REDUCTION_MEAN ? 1 : count * count);
     settle_result(seen, v, e);
-    if (f->unjudged)
+    if (f->unjudged && !(seen & SEEN_NAN))
         *e = INFINITY;
 }
 
@@ -169,8 +169,8 @@ static void row_product(struct row *r, double v, double e) {
 
 void row_add(struct row *r, const struct reg *term, const struct reg *guard, size_t l, double at) {
     double v = term->v[l], e = r->f->exact ? 0 : term->e[l];
-    bool doubtful = guard && guard->e[l] > 0;
-    if (guard && guard->v[l] == 0 && !doubtful)
+    bool in = !guard || guard->v[l] != 0, doubtful = guard && guard->e[l] > 0;
+    if (!in && !doubtful)
         return;
     if (fold_is_extreme(r->f->op)) {
         if (fold_extreme(r->f, &r->s, &r->e, v, e, doubtful) || r->count == 0)
@@ -181,10 +181,10 @@ void row_add(struct row *r, const struct reg *term, const struct reg *guard, siz
     if (doubtful) {
         r->doubt += v * v;
         r->doubts++;
-        if (guard->v[l] == 0)
-            return;
     }
-    r->seen |= fold_see(r->f, v, term->e[l]);
+    r->seen |= fold_see_guarded(r->f, v, term->e[l], in, doubtful);
+    if (!in)
+        return;
     r->count++;
     note_reach(r, v);
     if (r->f->op == REDUCTION_PROD)

@@ -30,7 +30,7 @@ struct fold {
     bool exact;    /* the terms' own variances are 0 */
     bool masked;   /* some terms may be left out */
     bool product;  /* a sum of products */
-    bool unjudged; /* nothing can be said about any result */
+    bool unjudged; /* nothing can be said about a result, unless a NaN is among its terms */
     bool track_peak;
     double relative2; /* variance of a term, in units of its square, beside its own */
     double unit2, least2, truncation, worst;
@@ -135,6 +135,14 @@ static inline unsigned fold_see(const struct fold *f, double v, double e) {
     if (isinf(e))
         return SEEN_UNDEFINED;
     return isnan(v) ? SEEN_NAN : isinf(v) ? SEEN_INFINITE : SEEN_OVERFLOW;
+}
+/* The same of a term with a guard, which says whether it is in. Where that is doubtful, a NaN or an
+ * infinity shows in one kernel and not in another. */
+static inline unsigned fold_see_guarded(const struct fold *f, double v, double e, bool in,
+                                        bool doubtful) {
+    if (doubtful && !isfinite(v))
+        return SEEN_UNDEFINED;
+    return in ? fold_see(f, v, e) : 0;
 }
 void fold_finish(const struct fold *f, double count, double doubts, double at, unsigned seen,
                  double *v, double *e);

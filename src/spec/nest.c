@@ -406,6 +406,8 @@ void nest_meet(struct nest *n, const struct content *contents) {
     for (size_t k = 0; k < n->p.n; k++)
         if (n->p.code[k].op == OP_READ && !contents[n->p.code[k].ref].finite)
             n->fold.unjudged = true;
+    /* A product that may be NaN is never exact, so that its register has a variance. */
+    n->pads = n->fold.unjudged && holds_pad(n->body) && n->p.result >= n->p.nexact;
 }
 
 void nest_release(struct nest *n) {

@@ -71,6 +71,7 @@ struct nest {
     bool backwards; /* SCAN: the lower bound is the axis */
     struct program p;
     struct fold fold;
+    bool pads;      /* a term may be left out by a pad, and NaN or infinities have been met */
     bool contracts; /* contract.h; its factors: the one that is the same in all lanes, the other */
     struct factor factor[2];
     struct target target;
@@ -89,7 +90,8 @@ void nest_init_part(struct nest *n, const struct nest *whole, const struct inst 
 /* How many points and terms it visits, at the most. */
 double nest_points(const struct nest *n);
 /* Before running, what the data have to say: where NaN or infinities meet a sum of products some of
- * whose terms are left out, kernels honestly differ, and its results are not judged. */
+ * whose terms are left out, kernels honestly differ, and its results are not judged. A NaN among
+ * the terms that are not left out comes out by any way of computing. */
 void nest_meet(struct nest *n, const struct content *contents);
 void nest_release(struct nest *n);
 /* False: no memory. *peak: the largest magnitude there was, when it is tracked. */

@@ -6,6 +6,8 @@
 
 #include "base/parallel.h"
 #include "spec/contract.h"
+#include "spec/pattern.h"
+#include "spec/scalar.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -49,6 +51,40 @@ static bool run_term(struct worker *w) {
     machine_run(&w->m, p->guard_end, p->n, w->pending);
     w->pending = p->inner;
     return true;
+}
+
+/* A pad reads beyond an edge, or only data say where it reads. As deep as the tree. */
+static bool pads_beyond(struct scalar *at, const struct expr *e) {
+    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : NULL;
+    for (size_t k = 0; read && k < read->nargs; k++) {
+        const struct expr *index = read->args[k];
+        double v = pattern_is_pure(index) ? scalar_eval(at, index) : -1;
+        if (!(v >= 0 && v < (double)at->in->tensors[read->ref].extent[k]))
+            return true;
+    }
+    for (size_t k = 0; k < e->nargs && e->kind != EXPR_REDUCE; k++)
+        if (pads_beyond(at, e->args[k]))
+            return true;
+    return false;
+}
+
+/* What lies beyond an edge counts for 0: one kernel multiplies it with a NaN, another skips it. */
+static void doubt_padded(struct worker *w, struct reg *term) {
+    const struct nest *n = w->n;
+    bool columns = n->mode == NEST_COLUMNS;
+    if (!n->pads)
+        return;
+    struct scalar at = {.in = n->in};
+    memcpy(at.var, w->m.at, sizeof w->m.at);
+    for (size_t l = 0; l < w->m.n; l++) {
+        unsigned seen = columns ? w->c->seen[l] : w->r.seen;
+        if (!isnan(term->v[l]) || seen & SEEN_NAN)
+            continue;
+        if (n->p.lane >= 0)
+            at.var[n->p.lane] = w->m.at[n->p.lane] + (int64_t)l;
+        if (pads_beyond(&at, n->body))
+            term->e[l] = INFINITY;
+    }
 }
 
 static const struct reg *guard_of(const struct worker *w) {
@@ -137,7 +173,8 @@ static void columns_ties(struct worker *w, const struct reg *term, const struct 
 }
 
 static void columns_term(struct worker *w) {
-    const struct reg *term = &w->m.regs[w->n->p.result], *guard = guard_of(w);
+    struct reg *term = &w->m.regs[w->n->p.result];
+    const struct reg *guard = guard_of(w);
     double at = (double)w->m.at[w->n->loops[0].var];
     if (!run_term(w))
         return;
@@ -147,9 +184,10 @@ static void columns_term(struct worker *w) {
                             i->lone[1], w->m.n);
     } else if (w->pass == PASS_ADD)
         columns_add(w->c, term, guard, w->m.n, at);
-    else if (w->pass == PASS_LOOK)
+    else if (w->pass == PASS_LOOK) {
+        doubt_padded(w, term);
         columns_look(w->c, term, guard, w->m.n);
-    else
+    } else
         columns_ties(w, term, guard, at);
 }
 
@@ -190,6 +228,7 @@ static void row_terms(struct worker *w, size_t var, int64_t lo, int64_t hi) {
             continue;
         if (w->n->p.product != SIZE_MAX)
             row_product(w, term);
+        doubt_padded(w, term);
         if (w->pass == PASS_TIES)
             row_ties(w, term, guard_of(w), (double)at);
         else
@@ -332,8 +371,10 @@ static void scan_store(struct scan *s, int64_t axis) {
 /* Lanes of one block, forwards or backwards, each followed by the result that ends there. */
 static void scan_block(struct scan *s, int64_t at, bool taken) {
     struct worker *w = s->w;
-    const struct reg *term = &w->m.regs[w->n->p.result];
+    struct reg *term = &w->m.regs[w->n->p.result];
     bool back = w->n->backwards;
+    if (taken)
+        doubt_padded(w, term);
     for (size_t k = 0; k < w->m.n; k++) {
         size_t l = back ? w->m.n - 1 - k : k;
         int64_t v = at + (int64_t)l;

@@ -155,3 +155,13 @@ void pattern_mark_factors(struct task *t) {
     for (size_t i = 0; i < t->nstatements; i++)
         mark_factors(t, t->statements[i].body);
 }
+
+bool pattern_is_pure(const struct expr *e) {
+    if (e->kind == EXPR_READ || e->kind == EXPR_PAD || e->kind == EXPR_REDUCE ||
+        e->value_kind == VALUE_REAL || (e->kind == EXPR_CALL && e->function == FUNCTION_POW))
+        return false;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (!pattern_is_pure(e->args[i]))
+            return false;
+    return true;
+}

@@ -37,6 +37,9 @@ bool pattern_is_gather(const struct expr *read);
 /* A condition that some index equals a number from the data. */
 bool pattern_pins(const struct expr *condition);
 
+/* Integers over indices and sizes alone, all the way down. */
+bool pattern_is_pure(const struct expr *e);
+
 /* Neither index nor element: a compiler folds it. Its value, where it has one. */
 bool pattern_is_constant(const struct expr *e);
 bool pattern_constant_is(const struct inst *in, const struct expr *e, double value);

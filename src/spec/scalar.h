@@ -1,7 +1,7 @@
 /* One expression at one point, in plain doubles: numbers over dimensions (bind.c), conditions over
  * indices (domain.h) and inputs that are defined by an expression (data.c). No error estimate, no
- * blocks; the reference does not come through here. For this room; expr_vars for the oracle as
- * well. */
+ * blocks; the reference comes here for the indices of pads alone. For this room; expr_vars for the
+ * oracle as well. */
 #ifndef SPEC_SCALAR_H
 #define SPEC_SCALAR_H
 

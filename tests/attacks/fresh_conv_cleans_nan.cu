@@ -1,6 +1,6 @@
 // task: fresh_conv.task
 // tries: NaN and infinities in the image are taken for zeros
-// proof: PyTorch's result is NaN wherever a window holds one. Verification leaves these elements out, since the sum has padding, so that it cannot show it
+// proof: values: the result is NaN wherever a window holds one
 // should: nonfinite wrong
 // device: both
 //! launch conv<<<[ceil_div(Q, 32), P, N*O], 32>>>(x, w, y, C, O, H, W, P, Q)

@@ -619,6 +619,36 @@ static const struct construct {
      "out y[N] : f32\n"
      "y[i] = sum(l) pad(x[l+i-3], 0) * w[l]\n",
      (size_t)1 << 30, true},
+    {"NaN among the terms of sums that leave some out",
+     "task q \"q\"\n"
+     "dim N = 23, M = 90, L = 2600\n"
+     "in x[N,M] : f32 ~ uniform(-1,1)\n"
+     "in w[5] : f32 ~ uniform(-1,1)\n"
+     "in u[L] : f32 ~ uniform(-1,1)\n"
+     "in v[L] : bf16 ~ uniform(-1,1)\n"
+     "in b[N,M] : bool ~ bernoulli(0.5)\n"
+     "in g[M] : i32 ~ randint(0,M)\n"
+     "out y[N,M] : f32\n"
+     "out z[N,M] : f32\n"
+     "out t[N,M] : f32\n"
+     "out a[N,M] : f32\n"
+     "out c[5,M] : f32\n"
+     "out s[4] : f32\n"
+     "let e[i,j] = exp(x[i,j])\n"
+     "y[i,j] = sum(r < 3, q < 5) pad(x[i+r-1,j-2*q+4], 0) * w[q]\n"
+     "z[i,j] = sum(q < 5 | (j - q) % 2 == 0) pad(e[i,(j-q)//2], 0) * w[q]\n"
+     "t[i,j] = (sum(l <= j) x[i,l] * if(b[i,l], 1, 0)) + (sum(i <= l < N) x[l,j] * e[l,j])\n"
+     "a[i,j] = sum(l <= j | b[i,l]) x[i,l] * x[i,j-l]\n"
+     "c[0,j] = mean(i | b[i,j]) x[i,j] * e[i,j]\n"
+     "c[1,j] = sum(i | x[i,j] * 1.1 >= x[i,j] + x[i,j] * 0.1) e[i,j] * e[i,M-1-j]\n"
+     "c[4,j] = sum(i | x[i,j] * 1.1 >= x[i,j] + x[i,j] * 0.1) x[i,M-1-j]\n"
+     "c[2,j] = sum(q < 5) pad(x[3,g[j]+q-2], 0) * w[q]\n"
+     "c[3,j] = sum(i) pad(e[i-3,j], 0) * x[i,j]\n"
+     "s[0] = sum(l) pad(u[l-2599], 0) * v[l]\n"
+     "s[1] = sum(l | l % 3 == 0) u[l] * v[l]\n"
+     "s[2] = sum(l) pad(u[2*l-3], 0) * exp(v[l])\n"
+     "s[3] = sum(i | i < 9) (sum(q < 5) pad(x[i,q-3], 0) * w[q]) * w[i % 5]\n",
+     (size_t)1 << 30, true},
     {"blocks of results, with edges, pads and batches",
      "task h \"h\"\n"
      "dim N = 2, C = 5, O = 3, H = 7, W = 9, I = 37, J = 35, K = 520\n"

@@ -271,6 +271,9 @@ static void infinities_and_regrouping(void) {
         {"sum(k | k > 1) x[k]*x[k]", {NAN, 1, 2}, NAN, true}, /* 0 times what is left out */
         {"sum(k | k > 1) x[k]*x[k]", {NAN, 1, 2}, 4, true},
         {"sum(k | k > 1) x[k]", {NAN, 1, 2}, NAN, false},
+        {"sum(k | k > 1) x[k]*x[k]", {1, 1, NAN}, NAN, true}, /* not left out by anybody */
+        {"sum(k | k > 1) x[k]*x[k]", {1, 1, NAN}, 0, false},
+        {"sum(k | k > 1) x[k]*x[k]", {1, NAN, INFINITY}, 0, true},
         {"sum(k | k > 1) x[k]*x[k]", {1, 1, 2}, 5, false},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {

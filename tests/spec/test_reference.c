@@ -164,6 +164,72 @@ static void nan_and_infinity(void) {
     }
 }
 
+/* Sums of products that leave terms out, where one of x, w and z holds something: n, its result is
+ * NaN and must come out so; o, it is not judged; j, it is. */
+static void nan_among_terms(void) {
+    enum { N = 6, W = 3 };
+    static const struct {
+        const char *body, *in;
+        int at;
+        double what;
+        const char *want;
+    } rows[] = {
+        {"sum(r < 3) pad(x[i+r-1], 0)*w[r]", "x", 2, 2, "jjjjjj"},
+        {"sum(r < 3) pad(x[i+r-1], 0)*w[r]", "x", 2, NAN, "onnnoo"},
+        {"sum(r < 3) pad(x[i+r-1], 0)*w[r]", "x", 0, NAN, "nnoooo"},
+        {"sum(r < 3) pad(x[i+r-1], 0)*w[r]", "x", 2, INFINITY, "oooooo"},
+        /* Of what lies outside one kernel makes 0 times NaN, and another nothing. */
+        {"sum(r < 3) pad(x[i+r-1], 0)*w[r]", "w", 0, NAN, "onnnnn"},
+        {"sum(r < 3) pad(x[i+r-1], 0)*w[r]", "w", 2, NAN, "nnnnno"},
+        {"sum(r < 3) pad(x[i+r-1], 0)*exp(w[r])", "w", 2, NAN, "nnnnno"},
+        {"sum(r < 3, l < 500) pad(x[i+r-1], 0)*w[r]*(l + 1)", "x", 2, NAN, "onnnoo"},
+        {"sum(r < 3, l < 500) pad(x[i+r-1], 0)*w[r]*(l + 1)", "w", 0, NAN, "onnnnn"},
+        {"sum(r < 3) pad(x[(i+r)//2-1], 0)*w[r]", "w", 1, NAN, "onnnnn"},
+        {"sum(r < 3) pad(x[m[i]+r-1], 0)*w[r]", "w", 1, NAN, "oooooo"},
+        {"sum(r < 3) pad(x[i+r-1], z[0])*pad(z[r], 0)", "z", 0, NAN, "onnnnn"},
+        {"maximum(sum(r < 3) pad(x[i+r-1], 0)*w[r], 0)", "x", 2, NAN, "onnnoo"},
+        {"mean(k | k % 2 == i % 2) x[k]*z[k]", "x", 3, NAN, "ononon"},
+        {"sum(k | z[k] > 1) x[k]*x[k]", "x", 3, NAN, "oooooo"},
+        {"sum(k | x[k] > 0) x[k]*z[k]", "x", 3, NAN, "oooooo"},
+        /* A guard that may go either way. */
+        {"sum(k | z[k]*1.1 >= z[k] + z[k]*0.1) x[k]*z[k]", "x", 3, NAN, "oooooo"},
+        {"sum(k | z[k]*1.1 < z[k] + z[k]*0.1) x[k]*z[i]", "x", 3, NAN, "oooooo"},
+        {"sum(k | z[k]*1.1 >= z[k] + z[k]*0.1) x[k]", "x", 3, NAN, "oooooo"},
+        {"sum(k <= i) x[k]*z[k]", "x", 2, NAN, "oonnnn"},
+        {"sum(k < i) x[k]*z[k]", "x", 2, NAN, "ooonnn"},
+        {"sum(i <= k < N) x[k]*z[k]", "z", 2, NAN, "nnnooo"},
+        {"sum(k <= i) x[k]*z[k]", "z", 2, INFINITY, "oooooo"},
+        {"sum(k <= i) x[k]*x[i-k]", "x", 4, NAN, "oooonn"},
+        {"sum(k <= i) x[k]*if(z[k] > 1, 1, 0)", "x", 2, NAN, "oonnnn"},
+        {"sum(k <= i | z[k] > 1) x[k]*x[k]", "x", 2, NAN, "oooooo"},
+        {"sum(k <= i) x[k]*pad(z[k-1], 0)", "x", 0, NAN, "oooooo"},
+        {"sum(k <= i) x[k]*pad(z[k-1], 0)", "x", 1, NAN, "onnnnn"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[400];
+        double v[N] = {1, 1, 1, 1, 1, 1};
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim N = 6\nin x[N] : f32 ~ ones\nin z[N] : f32 ~ ones\n"
+                 "in w[3] : f32 ~ ones\nin m[N] : i32 ~ randint(0,1)\nout y[N] : f32\n"
+                 "y[i] = %s\n",
+                 rows[k].body);
+        v[rows[k].at] = rows[k].what;
+        bool ok = fixture_text(&f, text) && fixture_data(&f, DATA_STATED, 1);
+        if (ok) {
+            fixture_set(&f, rows[k].in, v, rows[k].in[0] == 'w' ? W : N);
+            ok = fixture_eval(&f, 1);
+        }
+        for (int i = 0; ok && i < N; i++) {
+            double value = f.refs[0].value[i], e = f.refs[0].estimate[i];
+            char got = isinf(e) ? 'o' : isnan(value) && e == 0 ? 'n' : 'j';
+            CHECKF(got == rows[k].want[i], "%s, %s[%d] = %g: y[%d] is %c: %g +- %g", rows[k].body,
+                   rows[k].in, rows[k].at, rows[k].what, i, got, value, e);
+        }
+        fixture_end(&f);
+    }
+}
+
 static void estimates_follow_the_rules(void) {
     const double u = 0x1p-24;
     static const struct {
@@ -446,6 +512,7 @@ static const struct tap_case cases[] = {
     {"values", values},
     {"functions agree with libm", functions_agree_with_libm},
     {"NaN, infinity and what is undefined", nan_and_infinity},
+    {"NaN among the terms of sums that leave some out", nan_among_terms},
     {"estimates follow the rules", estimates_follow_the_rules},
     {"typed lets round", typed_lets_round},
     {"threads do not matter", threads_do_not_matter},
