@@ -4,9 +4,9 @@
  * first round. In the second round it is met for the first time while the others of its kind are
  * met again, under the same conditions. That costs next to nothing: the rounds are made anyway.
  *
- * Where first meetings look slower (meetings.h), four further rounds follow, each with contents that
- * nobody has met: seeds that are drawn for that round alone take the place of those that were held
- * back. Slower in both as well is drift.
+ * Where first meetings look slower (meetings.h), four further rounds follow, each with contents
+ * that nobody has met: seeds that are drawn for that round alone take the place of those that were
+ * held back. Slower in both as well is drift.
  *
  * Large tensors leave room for one content of each kind. Nothing can be held back then, and a
  * further content would cost its expected values for every candidate. The first round is compared

@@ -189,7 +189,7 @@ static bool is_spared(const struct inst *in, size_t tensor, enum data_kind kind,
     struct rng r = rng_sub(rng_stream(seed, S("tensors")), kind);
     uint64_t shape = shape_number(in), n = 0, at = 0;
     for (size_t i = 0; i < t->ntensors; i++) {
-        at += is_drawn(&t->tensors[i]) && i < tensor;
+        at += i < tensor && is_drawn(&t->tensors[i]);
         n += is_drawn(&t->tensors[i]);
     }
     if (n < 2 || rng_u64(r, shape) % 4 == 0 || (kind == DATA_SUBNORMAL && sums_products(t)))
