@@ -29,6 +29,7 @@
 #define LONG_LEAST   1025
 #define LONG_MOST    5000
 #define FAR_MOST     80000
+#define FAR_WORK     (64ull << 20) /* of workspaces */
 #define BITS_16      65536
 #define EXTRA_SHAPES 10 /* at most; the first of them is always run */
 #define FEW          16 /* dimensions up to this are often part of what a kernel is made for */
@@ -369,7 +370,22 @@ static size_t stretchable(const struct inst *own, size_t list[TASK_MAX_DIMS]) {
     return n;
 }
 
-/* One kind of data: a kernel that leaves out what is far along a dimension is wrong on any. */
+/* A size beyond what a grid holds, or memory that grows with its square, is no fault of a kernel
+ * that nobody will use there. */
+static bool can_launch(const struct candidate *c, const struct inst *in) {
+    struct err ignored = {0};
+    struct arena *a = arena_new(1u << 20);
+    struct bound_plan plan;
+    uint64_t bytes = 0;
+    bool can = plan_bind(c, in, a, &plan, &ignored);
+    for (size_t i = 0; can && i < plan.nworkspaces; i++)
+        bytes += plan.workspaces[i].bytes;
+    arena_free(a);
+    return can && bytes <= FAR_WORK;
+}
+
+/* One kind of data: a kernel that leaves out what is far along a dimension is wrong on any. The far
+ * shape is given up where it takes long. */
 static bool make_stretched_shapes(const struct candidate *c, const struct inst *own,
                                   const struct trials_options *o, struct arena *a, struct trials *t,
                                   struct err *err) {
@@ -380,7 +396,7 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
     uint64_t first = rng_below(rng_sub(r, 2), 1, nlist ? nlist : 1);
     struct binding set[TASK_MAX_DIMS];
     for (size_t which = 0; which < STRETCHED && nlist; which++) {
-        size_t before = t->n;
+        size_t before = t->n, batches = t->nbatches;
         bool far = which == STRETCHED - 1;
         for (uint64_t attempt = 0; attempt < TAIL_ATTEMPTS && t->n == before; attempt++) {
             size_t n = 0, is_long = list[(first + which + attempt / 8) % nlist];
@@ -390,9 +406,12 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
                     set[n++] = (struct binding){
                         task->dims[d].name,
                         draw_stretched(r, attempt, d, own->dims[d], d == is_long, odd, far)};
-            if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_ONE, a, t, err))
+            if (is_small(c, own, set, n, o, a, &in) && (!far || can_launch(c, in)) &&
+                !add_small(c, in, o, KINDS_ONE, a, t, err))
                 return false;
         }
+        for (size_t i = batches; i < t->nbatches; i++)
+            t->batches[i].patient = far;
     }
     return true;
 }

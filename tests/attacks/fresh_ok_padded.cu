@@ -30,7 +30,7 @@ extern "C" __global__ void softmax(const __half *x, const bool *mask, __half *y,
             continue;
         float v = in ? __half2float(x[row + j]) : -INFINITY;
         float top = over_block(v, false, part), now = m != m || top != top ? NAN : fmaxf(m, top);
-        float sum = over_block(in ? expf(v - now) : 0.0f, true, part);
+        float sum = over_block(in && now != -INFINITY ? expf(v - now) : 0.0f, true, part);
         s = m == -INFINITY && s == 0 ? sum : s * expf(m - now) + sum;
         m = now;
     }

@@ -272,6 +272,18 @@ static void every_dimension_is_stretched_once(void) {
     CHECKF(odd > 10 && odd < 40 && far > 10 && far < 35, "%zu, %zu", odd, far);
 }
 
+/* A kernel with a row of blocks for each row is not refused for rows that no grid holds. */
+static void the_far_shape_can_be_launched(void) {
+    for (uint64_t secret = 0; secret < 50; secret++) {
+        struct trials_options o = {.secret = secret, .thorough = true};
+        struct made m = make_with("//! launch k<<<[1, R], 256>>>(x, y, R*C)\n", 512, &o);
+        CHECKF(m.ok, "%s", m.err.text);
+        for (size_t i = 0; m.ok && i < m.t.n; i++)
+            CHECK(m.t.shapes[i].inst->dims[0] <= 65535);
+        arena_free(m.a);
+    }
+}
+
 static void on_the_simulator_planes_are_few(void) {
     static const char text[] = "task t \"t\"\n"
                                "dim N = 4, C = 64, H = 32, W = 32\n"
@@ -442,6 +454,7 @@ static const struct tap_case cases[] = {
      one_shape_is_odd_and_every_dimension_short_once},
     {"every dimension has every tail", every_dimension_has_every_tail},
     {"every dimension is stretched once", every_dimension_is_stretched_once},
+    {"the far shape can be launched", the_far_shape_can_be_launched},
     {"long shapes stand in for a large one", long_shapes_stand_in_for_a_large_one},
     {"small dimensions stay as a require wants them",
      small_dimensions_stay_as_a_require_wants_them},
