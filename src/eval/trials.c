@@ -136,16 +136,23 @@ static bool sends_other_ways(enum data_kind k) {
     return k == DATA_SIGNED || k == DATA_SORTED || k == DATA_ONEHOT || k == DATA_NONFINITE;
 }
 
-/* On one of the small shapes the checkers watch a second kind, whose values send a kernel other
- * ways than the stated ones do. */
-static void check_second(struct trials *t, const struct trials_options *o) {
-    struct rng r = rng_stream(o->secret, S("second kind"));
-    size_t n = 0, chosen = 0;
-    for (size_t i = 0; i < t->nbatches; i++)
-        if (sends_other_ways(t->batches[i].cases[0].data) && !rng_below(r, i, ++n))
-            chosen = i;
-    if (n)
-        t->batches[chosen].checked = true;
+static bool has_ties(enum data_kind k) {
+    return k == DATA_CONSTANT;
+}
+
+/* The checkers watch a second kind on one of the small shapes, whose values send a kernel other
+ * ways than the stated ones do, and a third, where threads of several warps have the same. */
+static void check_further(struct trials *t, const struct trials_options *o) {
+    static bool (*const kinds[])(enum data_kind k) = {sends_other_ways, has_ties};
+    for (uint64_t k = 0; k < 2; k++) {
+        struct rng r = rng_sub(rng_stream(o->secret, S("further kinds")), k);
+        size_t n = 0, chosen = 0;
+        for (size_t i = 0; i < t->nbatches; i++)
+            if (kinds[k](t->batches[i].cases[0].data) && !rng_below(r, i, ++n))
+                chosen = i;
+        if (n)
+            t->batches[chosen].checked = true;
+    }
 }
 
 /* Of these, two at a time take turns from small shape to small shape, in a drawn order: all of them
@@ -250,25 +257,26 @@ static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own
     return (int64_t)(1 + 2 * (least + rng_below(r, at, most - least))) << twos;
 }
 
-/* Any size up to FAR_MOST, as likely as half of it; one in three has more than 16 bits. */
-static int64_t draw_far(struct rng r, uint64_t at) {
+/* Any size up to FAR_MOST, as likely as half of it; or one of more than 16 bits. */
+static int64_t draw_far(struct rng r, uint64_t at, bool more) {
     double unit = (double)rng_below(r, at, 1024) / 1024;
-    if (rng_below(rng_sub(r, 5), at, 3) == 0)
+    if (more)
         return BITS_16 + 1 + (int64_t)(unit * (FAR_MOST - BITS_16));
     return (int64_t)exp2(log2(LONG_MOST) + unit * (log2(FAR_MOST) - log2(LONG_MOST)));
 }
 
 /* One dimension is long, and of another parity than the others, which are small and above 4; where
- * they are many they are less. In the far one it is very long, and the others are 1 or 2. */
+ * they are many they are less. far: 0, or it is very long, and the others are 1, or so much or
+ * one more. */
 static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool is_long,
-                              bool odd, bool far) {
+                              bool odd, int64_t far) {
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
     if (!is_long && own <= FEW && rng_below(rng_sub(r, 1), at, 2))
         return own;
     if (far && is_long)
-        return draw_far(r, at);
+        return (draw_far(r, at, far == 1) | 1) - !odd;
     if (far)
-        return 1 + (int64_t)rng_below(r, at, 2);
+        return far > 1 && odd ? far + 1 : far;
     if (!is_long && attempt % 8 < 4)
         return (odd ? 6 : 5) + 2 * (int64_t)rng_below(r, at, 1 + (8 >> attempt % 4));
     if (!is_long)
@@ -397,7 +405,7 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
     struct binding set[TASK_MAX_DIMS];
     for (size_t which = 0; which < STRETCHED && nlist; which++) {
         size_t before = t->n, batches = t->nbatches;
-        bool far = which == STRETCHED - 1;
+        int64_t far = which < STRETCHED - 1 ? 0 : rng_below(rng_sub(r, 2), 2, 4) ? 5 : 1;
         for (uint64_t attempt = 0; attempt < TAIL_ATTEMPTS && t->n == before; attempt++) {
             size_t n = 0, is_long = list[(first + which + attempt / 8) % nlist];
             struct inst *in;
@@ -411,7 +419,7 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
                 return false;
         }
         for (size_t i = batches; i < t->nbatches; i++)
-            t->batches[i].patient = far;
+            t->batches[i].patient = far > 0;
     }
     return true;
 }
@@ -466,15 +474,15 @@ static int64_t draw_long(struct rng r, const struct likeness *k, const struct in
                       k->cap < size ? k->cap : size);
 }
 
-/* The first of them, which is always run, meets subnormal numbers and what is not finite as well:
- * what a kernel does with them late in a long row no small shape shows. */
+/* The first of them, which is always run, meets the smallest and the largest numbers and what is
+ * not finite as well: what a kernel does with them late in a long row no small shape shows. */
 static void add_long_kinds(struct trials *t, const struct trials_options *o, bool extra) {
     static const enum data_kind others[] = {DATA_STATED, DATA_SORTED, DATA_ONEHOT, DATA_TILE};
     struct rng r = rng_stream(o->secret, S("kinds"));
     uint64_t which = rng_below(r, t->n, sizeof others / sizeof *others);
-    const enum data_kind kinds[] = {DATA_SIGNED, others[which], DATA_SUBNORMAL, DATA_NONFINITE,
-                                    DATA_INFINITE};
-    size_t n = !o->thorough ? 1 : extra ? 2 : 5;
+    const enum data_kind kinds[] = {DATA_SIGNED,    others[which], DATA_SUBNORMAL,
+                                    DATA_NONFINITE, DATA_INFINITE, DATA_LARGE};
+    size_t n = !o->thorough ? 1 : extra ? 2 : sizeof kinds / sizeof *kinds;
     for (size_t i = 0; i < n; i++) {
         struct trial_batch *b = add_batch(t, t->n - 1);
         add_case(b, kinds[i], o->secret);
@@ -667,7 +675,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     if (o->thorough && !make_tail_shapes(c, own, o, a, t, err))
         return false;
     if (!o->gpu)
-        check_second(t, o);
+        check_further(t, o);
     if (o->thorough && !o->watch && !make_stretched_shapes(c, own, o, a, t, err))
         return false;
     size_t small = t->n;
