@@ -7,21 +7,29 @@
 typedef uint32_t u32_lane __attribute__((may_alias));
 typedef uint64_t u64_lane __attribute__((may_alias));
 
-/* Where each lane reads, and whether that is inside its segment: c holds the segment mask in bits
- * 8–12 and the clamp in bits 0–4. Without branches, so that lanes go together. */
+typedef int32_t i32x4 __attribute__((vector_size(16), may_alias, aligned(4)));
+
+/* Where four lanes read, and whether that is inside their segment: c holds the segment mask in bits
+ * 8–12 and the clamp in bits 0–4. */
+static inline i32x4 sources_of(enum shuffle_mode mode, i32x4 lane, i32x4 b, i32x4 c,
+                               i32x4 *inside) {
+    i32x4 segment = c >> 8 & 31, clamp = c & 31, delta = b & 31;
+    i32x4 lowest = lane & segment, highest = lowest | (clamp & ~segment);
+    i32x4 j = mode == SHUFFLE_UP     ? lane - delta
+              : mode == SHUFFLE_DOWN ? lane + delta
+              : mode == SHUFFLE_BFLY ? lane ^ delta
+                                     : lowest | (delta & ~segment);
+    i32x4 is = mode == SHUFFLE_UP ? j >= highest : j <= highest;
+    *inside = is;
+    return (j & 31 & is) | (lane & ~is);
+}
+
 static inline void find_sources(enum shuffle_mode mode, const u32_lane *b, const u32_lane *c,
                                 uint32_t from[SIM_LANES], uint32_t inside[SIM_LANES]) {
-    for (int32_t i = 0; i < SIM_LANES; i++) {
-        int32_t segment = c[i] >> 8 & 31, clamp = c[i] & 31, delta = b[i] & 31;
-        int32_t lowest = i & segment, highest = lowest | (clamp & ~segment);
-        int32_t j = mode == SHUFFLE_UP     ? i - delta
-                    : mode == SHUFFLE_DOWN ? i + delta
-                    : mode == SHUFFLE_BFLY ? i ^ delta
-                                           : lowest | (delta & ~segment);
-        int32_t is = mode == SHUFFLE_UP ? -(j >= highest) : -(j <= highest);
-        inside[i] = (uint32_t)is;
-        from[i] = (uint32_t)((j & 31 & is) | (i & ~is));
-    }
+    i32x4 lane = {0, 1, 2, 3};
+    for (int i = 0; i < SIM_LANES; i += 4, lane += 4)
+        *(i32x4 *)&from[i] = sources_of(mode, lane, *(const i32x4 *)&b[i], *(const i32x4 *)&c[i],
+                                        (i32x4 *)&inside[i]);
 }
 
 /* From a lane that the mask does not name, or that is elsewhere, anything may come; where lanes are
@@ -30,6 +38,11 @@ static void keep_own(const struct worker *w, const struct instr *in, uint32_t ma
                      const uint32_t *from, uint32_t *value) {
     const u32_lane *a = (const u32_lane *)(w->warp->regs + in->a),
                    *members = (const u32_lane *)(w->warp->regs + in->e);
+    i32x4 all = {(int32_t)mask, (int32_t)mask, (int32_t)mask, (int32_t)mask};
+    for (unsigned i = 0; i < SIM_LANES; i += 4)
+        all &= *(const i32x4 *)&members[i];
+    if ((all[0] & all[1] & all[2] & all[3]) == -1)
+        return;
     for (unsigned i = 0; i < SIM_LANES; i++)
         value[i] = (members[i] & mask) >> from[i] & 1 ? value[i] : a[i];
 }
