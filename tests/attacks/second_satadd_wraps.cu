@@ -2,7 +2,7 @@
 // tries: words of four bytes are added without saturation, the last bytes with it; the stated numbers never reach the limits
 // proof: values: 100 + 100
 // data: in a[N] : i8 ~ randint(90, 128); in b[N] : i8 ~ randint(90, 128)
-// should: wrong inaccurate
+// should: wrong inaccurate unwritten
 // device: both
 //! launch k<<<ceil_div(N, 1024), 256>>>(a, b, y, N)
 extern "C" __global__ void k(const char4 *a, const char4 *b, char4 *y, int n) {

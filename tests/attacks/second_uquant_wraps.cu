@@ -1,7 +1,7 @@
 // task: second_uquant.task
 // tries: no upper limit: a row with -lo = hi has both halves rounded up, and 128 + 128 becomes 0
 // proof: values: rows with -lo = hi
-// data: in x[R,C] : f32 = if(j == 0, 127.5, if(j == 1, -127.5, 0)) + 0*r[i,j]; rand r[R,C] ~ uniform(0,1)
+// data: in x[i < R, j < C] : f32 = if(j == 0, 127.5, if(j == 1, -127.5, 0)) + 0*r[i,j]; rand r[R,C] ~ uniform(0,1)
 // should: wrong inaccurate
 // device: both
 //! launch k<<<R, 32>>>(x, q, s, z, C)
