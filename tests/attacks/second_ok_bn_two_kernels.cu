@@ -4,7 +4,7 @@
 // device: both
 //! workspace st[C, 2] : f32
 //! launch stats<<<C, 128>>>(x, rm, rv, st, N, C, L)
-//! launch norm<<<min(1024, ceil_div(N*C*L, 256)), 256>>>(x, st, y, N*C*L, C, L)
+//! launch apply<<<min(1024, ceil_div(N*C*L, 256)), 256>>>(x, st, y, N*C*L, C, L)
 __device__ float total(float s) {
     __shared__ float w[4];
     for (int d = 16; d; d /= 2)
@@ -33,7 +33,7 @@ extern "C" __global__ void stats(const float *x, float *rm, float *rv, float *st
         rv[ch] = 0.9f * rv[ch] + 0.1f * (q / (all - 1));
     }
 }
-extern "C" __global__ void norm(const float *x, const float *st, float *y, int n, int c, int l) {
+extern "C" __global__ void apply(const float *x, const float *st, float *y, int n, int c, int l) {
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
         int ch = i / l % c;
         y[i] = (x[i] - st[2 * ch]) * st[2 * ch + 1];
