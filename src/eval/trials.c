@@ -2,6 +2,8 @@
 
 #include "base/rng.h"
 #include "spec/cost.h"
+#include "spec/pattern.h"
+#include "spec/scalar.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,6 +32,8 @@
 #define LONG_MOST    5000
 #define FAR_MOST     80000
 #define FAR_WORK     (64ull << 20) /* of workspaces */
+#define FAR_CELLS    2e6           /* of one tensor, lets included, that the reference makes */
+#define FAR_TERMS    2e7           /* … and terms of a sum that leaves some out */
 #define BITS_16      65536
 #define EXTRA_SHAPES 10 /* at most; the first of them is always run */
 #define FEW          16 /* dimensions up to this are often part of what a kernel is made for */
@@ -187,15 +191,16 @@ static void complete_turns(struct trials *t, const struct trials_options *o) {
 }
 
 /* How many kinds of data a small shape meets, for the sake of time. */
-enum kinds { KINDS_MOST, KINDS_ONE };
+enum kinds { KINDS_MOST, KINDS_ONE, KINDS_LARGE };
 
 static void kinds_of(enum kinds which, bool kinds[DATA_COUNT], size_t shape,
                      const struct trials_options *o) {
     small_kinds(kinds, shape, o->secret);
     for (size_t i = 0; i < IN_TURNS && o->gpu && !o->thorough; i++)
         kinds[in_turns[i]] = false; /* of many candidates only the winner meets them there */
-    for (size_t k = 0; k < DATA_COUNT && (o->watch || which == KINDS_ONE); k++)
-        kinds[k] = k == DATA_SIGNED || (k == DATA_STATED && which == KINDS_MOST);
+    for (size_t k = 0; k < DATA_COUNT && (o->watch || which != KINDS_MOST); k++)
+        kinds[k] = k == (which == KINDS_LARGE ? DATA_LARGE : DATA_SIGNED) ||
+                   (k == DATA_STATED && which == KINDS_MOST);
 }
 
 static bool add_small(const struct candidate *c, const struct inst *in,
@@ -224,11 +229,11 @@ static bool add_small(const struct candidate *c, const struct inst *in,
  * any sizes mostly hides, ever smaller until it is small enough to judge; then anything, and sizes
  * that divide, that are prime, that are tiny: whatever a require line asks for, some are likely to
  * satisfy it. */
-static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own) {
+static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool all) {
     static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,  16,  17,   31,   32,  48,
                                     64, 96, 97, 128, 192, 256, 257, 384, 512, 1024, 2048, 4096};
     uint64_t n = sizeof sizes / sizeof *sizes, at = attempt * TASK_MAX_DIMS + dim;
-    if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
+    if (!(all && attempt < ODD_ATTEMPTS) && own <= FEW && rng_below(rng_sub(r, 2), at, 2))
         return own;
     if (attempt < ODD_ATTEMPTS)
         return 5 + 2 * (int64_t)rng_below(r, at, 500 >> attempt);
@@ -288,11 +293,14 @@ static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_
 }
 
 /* One dimension of the `which`-th such shape, another one each time: few terms of a sum or a
- * maximum show a wrong beginning, which many hide. */
+ * maximum show a wrong beginning, which many hide. The last one, where it is not short, is such
+ * that vectors divide it: that way, too, meets all kinds of data. */
 static void shorten(struct rng r, uint64_t attempt, size_t which, struct binding *set, size_t n) {
     struct rng s = rng_sub(r, 0);
     if (n > 1)
         set[(rng_below(s, 0, n) + which) % n].value = 1 + (int64_t)rng_below(s, 1 + attempt, 4);
+    if (n > 0 && set[n - 1].value > 4)
+        set[n - 1].value = (set[n - 1].value + 7) / 8 * 8;
 }
 
 static bool same_dims(const struct inst *a, const struct inst *b) {
@@ -323,11 +331,12 @@ static bool make_shapes(const struct candidate *c, const struct inst *own,
     for (uint64_t attempt = 0; attempt < ATTEMPTS && t->n < wanted; attempt++) {
         struct inst *in;
         size_t n = 0;
+        bool first = t->n + MADE_SHAPES == wanted;
         for (size_t d = 0; d < task->ndims; d++)
             if (!task->dims[d].derived)
-                set[n++] =
-                    (struct binding){task->dims[d].name, draw_size(r, attempt, d, own->dims[d])};
-        if (t->n + MADE_SHAPES > wanted && attempt < ODD_ATTEMPTS)
+                set[n++] = (struct binding){task->dims[d].name,
+                                            draw_size(r, attempt, d, own->dims[d], first)};
+        if (!first && attempt < ODD_ATTEMPTS)
             shorten(r, attempt, wanted - t->n, set, n);
         if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_MOST, a, t, err))
             return false;
@@ -378,6 +387,34 @@ static size_t stretchable(const struct inst *own, size_t list[TASK_MAX_DIMS]) {
     return n;
 }
 
+/* Ranges that vary and guards leave out terms, and a cost without them; but the reference looks at
+ * all of them, and keeps a let whole. A prefix is summed once. */
+static bool leaves_terms_out(const struct expr *e) {
+    bool out = false;
+    if (e->kind == EXPR_REDUCE && !pattern_is_prefix(e)) {
+        out = e->reduce->guard != NULL;
+        for (size_t i = 0; i < e->reduce->nvars; i++)
+            out |= expr_vars(e->reduce->vars[i].lo) || expr_vars(e->reduce->vars[i].hi);
+    }
+    for (size_t i = 0; i < e->nargs && !out; i++)
+        out = leaves_terms_out(e->args[i]);
+    return out;
+}
+
+static bool is_soon_judged(const struct inst *in) {
+    const struct task *t = in->task;
+    int64_t longest = 1;
+    for (size_t d = 0; d < t->ndims; d++)
+        longest = in->dims[d] > longest ? in->dims[d] : longest;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        double cells = (double)in->tensors[t->statements[i].tensor].count;
+        bool all = leaves_terms_out(t->statements[i].body);
+        if (cells > FAR_CELLS || (all && cells * (double)longest > FAR_TERMS))
+            return false;
+    }
+    return true;
+}
+
 /* A size beyond what a grid holds, or memory that grows with its square, is no fault of a kernel
  * that nobody will use there. */
 static bool can_launch(const struct candidate *c, const struct inst *in) {
@@ -390,6 +427,15 @@ static bool can_launch(const struct candidate *c, const struct inst *in) {
         bytes += plan.workspaces[i].bytes;
     arena_free(a);
     return can && bytes <= FAR_WORK;
+}
+
+/* Integers and truth values are added up: large ones reach what a narrow sum does not hold. */
+static bool counts(const struct task *t) {
+    bool any = false;
+    for (size_t i = 0; i < t->ntensors; i++)
+        any |= tensor_is_input(&t->tensors[i]) && !t->tensors[i].indexes &&
+               dtype_info(t->tensors[i].dtype)->kind != 'f';
+    return any;
 }
 
 /* One kind of data: a kernel that leaves out what is far along a dimension is wrong on any. The far
@@ -414,8 +460,9 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
                     set[n++] = (struct binding){
                         task->dims[d].name,
                         draw_stretched(r, attempt, d, own->dims[d], d == is_long, odd, far)};
-            if (is_small(c, own, set, n, o, a, &in) && (!far || can_launch(c, in)) &&
-                !add_small(c, in, o, KINDS_ONE, a, t, err))
+            if (is_small(c, own, set, n, o, a, &in) &&
+                (!far || (is_soon_judged(in) && can_launch(c, in))) &&
+                !add_small(c, in, o, far && counts(task) ? KINDS_LARGE : KINDS_ONE, a, t, err))
                 return false;
         }
         for (size_t i = batches; i < t->nbatches; i++)

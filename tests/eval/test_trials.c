@@ -224,6 +224,8 @@ static void one_shape_is_odd_and_every_dimension_short_once(void) {
         for (size_t d = 0; m.ok && d < 2; d++)
             CHECK(m.t.shapes[CHECKS + 1].inst->dims[d] <= 4 ||
                   m.t.shapes[CHECKS + 2].inst->dims[d] <= 4);
+        for (size_t i = CHECKS + 1; m.ok && i <= CHECKS + 2; i++)
+            CHECK(m.t.shapes[i].inst->dims[1] <= 4 || m.t.shapes[i].inst->dims[1] % 8 == 0);
         arena_free(m.a);
     }
 }
