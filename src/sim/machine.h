@@ -95,6 +95,7 @@ struct group { /* lanes at one place */
     uint8_t wait;
     uint8_t barrier;  /* its number */
     bool any_place;   /* bar.warp.sync: the others may wait at another one */
+    bool spins;       /* it was set aside because it waits by asking again */
     uint32_t members; /* lanes that a WAIT_WARP waits for */
 };
 

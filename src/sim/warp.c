@@ -98,14 +98,14 @@ static bool is_held_up(const struct warp *wp, const struct group *g) {
 }
 
 /* Lanes may still come to the barrier at `pc` that others of their warp have reached: those that
- * are held up, and those that are a round behind. They would have been there with the others, had
- * those waited where the ways come together. */
+ * are held up or ask again and again whether they may go on, and those that are a round behind.
+ * They would have been there with the others, had those waited where the ways come together. */
 static bool lanes_may_come(const struct warp *wp, uint32_t pc) {
     for (unsigned i = 0; i < wp->nparked; i++) {
         const struct group *o = &wp->parked[i];
         if (o->pc == pc || wp->code[o->pc].rank >= wp->code[pc].reach)
             continue;
-        if (is_held_up(wp, o) || (o->wait == WAIT_NOT && o->mask & wp->behind))
+        if (is_held_up(wp, o) || (o->wait == WAIT_NOT && (o->spins || o->mask & wp->behind)))
             return true;
     }
     return false;
@@ -166,7 +166,7 @@ bool warp_pick(struct warp *wp) {
 void warp_rotate(struct warp *wp) {
     const struct group *next = NULL, *lowest = NULL;
     uint32_t rank = wp->code[wp->run.pc].rank;
-    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = wp->run.mask});
+    warp_park(wp, (struct group){.pc = wp->run.pc, .mask = wp->run.mask, .spins = true});
     for (unsigned i = 0; i < wp->nparked; i++) {
         const struct group *g = &wp->parked[i];
         if (!can_run(wp, g))
