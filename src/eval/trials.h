@@ -12,11 +12,11 @@
  * On the simulator a batch is one case, and the run that counts (instructions, sectors) is one of
  * these trials, on the task's own shape with stated data from a public seed, so that counts repeat;
  * it is judged like every other, so nothing is gained by telling it apart. Small shapes with stated
- * data are watched by the simulator's checkers, and one of them each with two further kinds of data; when
- * thorough, a few blocks of the task's own shape are, too. All
- * other kinds of a small shape run in orders that are drawn, each in its own. On a GPU a batch is
- * all the cases of a shape, and at the task's own shape every launch is timed and verified, on
- * contents of several kinds and seeds. */
+ * data are watched by the simulator's checkers, and one of them each with two further kinds of
+ * data; when thorough, a few blocks of the task's own shape are, too. All other kinds of a small
+ * shape run in orders that are drawn, each in its own. On a GPU a batch is all the cases of a
+ * shape, and at the task's own shape every launch is timed and verified, on contents of several
+ * kinds and seeds. */
 #ifndef EVAL_TRIALS_H
 #define EVAL_TRIALS_H
 
