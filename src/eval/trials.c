@@ -20,28 +20,26 @@
 #define MAX_SMALL     (TRIALS_MAX_SHAPES - 3 - EXTRA_SHAPES)
 #define ATTEMPTS      4000
 #define TAIL_ATTEMPTS 64
-#define ODD_ATTEMPTS  8 /* the first ones, at most 1003, 503, … 9 */
-#define COUNTED_SEED  0 /* public: counts are the same in every run */
-#define MADE_SHAPES   3 /* one odd in all dimensions, two with a short one */
-#define TAIL_SHAPES                                                                                \
-    4 /* each dimension twice, four times, eight times, 16 or 32 times an odd one                  \
-       */
-#define SQUARE_TRIES 32 /* of the attempts at the first of them, whose dimensions are equal */
-#define STRETCHED    2  /* shapes with one dimension longer than any other that is tried */
-#define LONG_LEAST   1025
-#define LONG_MOST    5000
-#define FAR_MOST     80000
-#define FAR_WORK     (64ull << 20) /* of workspaces */
-#define FAR_CELLS    2e6           /* of one tensor, lets included, that the reference makes */
-#define FAR_TERMS    2e7           /* … and terms of a sum that leaves some out */
-#define BITS_16      65536
-#define EXTRA_SHAPES 10 /* at most; the first of them is always run */
-#define FEW          16 /* dimensions up to this are often part of what a kernel is made for */
-#define TIMED_CASES  8
-#define MAX_ORDER    9999 /* a number that is easily typed */
-#define LARGE_CASE   (1ull << 30)
-#define DRAWN_KINDS  4 /* kinds of data, of those that a large own shape does not meet all of */
-#define OWN_BYTES    (2ull << 20) /* of an own shape that the simulator runs with every kind */
+#define ODD_ATTEMPTS  8  /* the first ones, at most 1003, 503, … 9 */
+#define COUNTED_SEED  0  /* public: counts are the same in every run */
+#define MADE_SHAPES   3  /* one odd in all dimensions, two with a short one */
+#define TAIL_SHAPES   4  /* each dimension 2, 4, 8 times, and 16 or 32 times something odd */
+#define SQUARE_TRIES  32 /* of the attempts at the first of them, whose dimensions are equal */
+#define STRETCHED     2  /* shapes with one dimension longer than any other that is tried */
+#define LONG_LEAST    1025
+#define LONG_MOST     5000
+#define FAR_MOST      80000
+#define FAR_WORK      (64ull << 20) /* of workspaces */
+#define FAR_CELLS     2e6           /* of one tensor, lets included, that the reference makes */
+#define FAR_TERMS     2e7           /* … and terms of a sum that leaves some out */
+#define BITS_16       65536
+#define EXTRA_SHAPES  10 /* at most; the first of them is always run */
+#define FEW           16 /* dimensions up to this are often part of what a kernel is made for */
+#define TIMED_CASES   8
+#define MAX_ORDER     9999 /* a number that is easily typed */
+#define LARGE_CASE    (1ull << 30)
+#define DRAWN_KINDS   4 /* kinds of data, of those that a large own shape does not meet all of */
+#define OWN_BYTES     (2ull << 20) /* of an own shape that the simulator runs with every kind */
 
 static size_t inst_bytes(const struct inst *in) {
     size_t sum = 0;
@@ -271,8 +269,8 @@ static int64_t draw_far(struct rng r, uint64_t at, bool more) {
 }
 
 /* One dimension is long, and of another parity than the others, which are small and above 4; where
- * they are many they are less. far: 0, or it is very long, and the others are 1, or so much or
- * one more. */
+ * they are many they are less. Where `far` is not 0 it is very long, and the others are `far`
+ * or, for their parity, one more. */
 static int64_t draw_stretched(struct rng r, uint64_t attempt, size_t dim, int64_t own, bool is_long,
                               bool odd, int64_t far) {
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
