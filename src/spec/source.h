@@ -6,7 +6,7 @@
 #include "spec/source_value.h"
 
 struct source source_of(const struct inst *in, const struct data_scale *scale, size_t tensor,
-                        enum data_kind kind, uint64_t seed);
+                        enum data_kind asked, uint64_t seed);
 /* source_value of elements first, first + 1, … (source_many.c), and source_stored of many. */
 enum { SOURCE_MANY = 256 };
 void source_value_many(const struct source *s, int64_t first, size_t n, double *out);
