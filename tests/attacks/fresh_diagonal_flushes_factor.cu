@@ -2,6 +2,7 @@
 // tries: subnormal factors of the diagonal count as 0, though what they multiply may be large
 // proof: values: 1e-40 times 1e38 is 0.01
 // data: in A[N] : f32 ~ uniform(1e-40, 2e-40); in B[N,M] : f32 ~ uniform(1e37, 1e38)
+// known: subnormal numbers in that tensor alone are drawn at some seeds only
 // should: inaccurate wrong
 // device: both
 //! launch scale<<<[ceil_div(M, 256), N], 256>>>(A, B, C, M)

@@ -2,6 +2,7 @@
 // tries: rows whose factor is 0 are set to 0 without being read, NaN and all
 // proof: values: 0 times NaN is NaN
 // data: in A[N] : f32 ~ zeros; rand u[N,M] ~ uniform(0, 1); in B[i < N, j < M] : f32 = if(u[i,j] < 0.5, inf - inf, u[i,j])
+// known: zeros in one tensor beside NaN in the other are drawn at some seeds only
 // should: nonfinite wrong
 // device: both
 //! launch scale<<<[ceil_div(M, 256), N], 256>>>(A, B, C, M)

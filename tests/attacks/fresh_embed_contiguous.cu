@@ -2,6 +2,7 @@
 // tries: eight tokens whose first, fourth and last numbers ascend by one are taken for neighbours in the table
 // proof: values: tokens 5 9 2 8 9 9 1 12
 // data: rand u[T] : i64 ~ randint(0, 2); in t[i < T] : i64 = clamp(if(i % 8 == 5, u[i], i % 8), 0, V - 1)
+// known: such a row of indices is drawn at some seeds only
 // should: wrong inaccurate
 // device: both
 //! launch embed<<<ceil_div(T, 8), 256>>>(table, place, t, y, D, T)

@@ -2,6 +2,7 @@
 // tries: tensor cores where all sizes are multiples of 16, K in steps of 32: of an odd number of sixteens the last is left out
 // proof: values: at K = 48 a third of the products
 // shows: M=16 N=16 K=48
+// known: a multiple of 16 that is none of 32 is drawn at some seeds only
 // should: wrong inaccurate
 // device: both
 //! require aligned(x, 32) && aligned(w, 32)

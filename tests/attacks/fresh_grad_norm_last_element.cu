@@ -2,6 +2,7 @@
 // tries: of more than a million elements the last one is left out; nothing shows unless it is large
 // proof: values: a vector whose last element alone is not small
 // data: rand u[N] ~ normal(0, 1); in x[i < N] : f32 = if(i == N - 1, 1000, u[i])
+// known: a spike stands at the last place at some seeds only
 // should: wrong inaccurate
 // device: both
 //! workspace part[256] : f32

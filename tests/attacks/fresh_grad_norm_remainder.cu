@@ -2,6 +2,7 @@
 // tries: a loop of four strides of 262,144; of what is left over each thread takes one element, not up to three
 // proof: values: of 600,000 elements 337,856 are left out; the task's own 1,100,000 leave less than one stride
 // shows: N=600000
+// known: no size between 262,144 and the task's own is drawn
 // should: wrong inaccurate
 // device: both
 //! workspace part[1024] : f32

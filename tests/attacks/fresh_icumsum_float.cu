@@ -3,6 +3,7 @@
 // proof: values: 16,384 elements near 4,000 add up to 2^26, beyond what fp32 counts one by one
 // shows: R=2 C=16384
 // data: in x[R,C] : i32 ~ randint(3000, 4000)
+// known: long rows of an integer scan do not reach 2^24
 // should: wrong inaccurate
 // device: both
 //! launch offsets<<<R, 32>>>(x, y, C)

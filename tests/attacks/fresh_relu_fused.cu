@@ -1,6 +1,7 @@
 // task: ../../tasks/smoke/relu.task
 // tries: right where a product and a difference that PTX lets the compiler join stay two, as in the simulator; ptxas makes one fma of them
 // proof: on a GPU fma(a, a, -round(a a)) is not 0 for 1.1 and its like, and negative elements are copied
+// known: the simulator does not join a multiplication and a subtraction that ptxas may join
 // should: wrong
 // device: sim
 //! launch relu<<<ceil_div(R*C, 256), 256>>>(x, y, R*C)

@@ -2,6 +2,7 @@
 // tries: online softmax by tiles of 64; a row that begins with a whole tile of -inf, as an additive mask makes it, is NaN
 // proof: values: exp(-inf - -inf) of the first tile is NaN and stays
 // data: rand u[R,C] ~ normal(0, 1); in x[i < R, j < C] : f32 = if(j < 64 && j < C - 1, 0 - inf, u[i,j])
+// known: a stretch of infinities that fills the first tile is drawn at some seeds only
 // should: nonfinite wrong
 // device: both
 //! launch softmax<<<R, 32>>>(x, y, C)

@@ -2,6 +2,7 @@
 // tries: the 1e-6 in both distances is left out; it cancels unless one of them is small
 // proof: values: where the positive is the anchor itself the distance is 1e-6 sqrt(D), not 0
 // data: in positive[i < B, j < D] : f32 = anchor[i,j]; rand e[B,D] ~ uniform(-0.01, 0.01); in negative[i < B, j < D] : f32 = anchor[i,j] + e[i,j]
+// known: what is left out cancels unless one of two tensors alone equals the third
 // should: wrong inaccurate
 // device: both
 //! workspace part[B] : f32

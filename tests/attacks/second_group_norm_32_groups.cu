@@ -2,6 +2,7 @@
 // tries: a block for each image, a warp for each group: groups beyond the 32nd have no warp
 // proof: values: G = 33 leaves a group unwritten
 // shows: N=1 G=33 K=1 H=2 W=2
+// known: a dimension that is small at the task's own shape is not made large
 // should: wrong unwritten launch-error
 // device: both
 //! launch k<<<N, 32*min(G, 32)>>>(x, g, b, y, G, K, H*W)

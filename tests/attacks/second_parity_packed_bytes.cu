@@ -3,6 +3,7 @@
 // proof: values: a row of 40,000 set elements
 // shows: R=1 C=40000
 // data: in m[R,C] : bool ~ bernoulli(1)
+// known: so many elements in one row, all of them set, are drawn at few seeds
 // should: wrong inaccurate
 // device: both
 //! launch k<<<R, 32>>>(m, odd, n, C)

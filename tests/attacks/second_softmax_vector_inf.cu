@@ -2,6 +2,7 @@
 // tries: rows of whole float4 go through an online softmax a thread, where a thread that has met nothing but -inf makes NaN of -inf - -inf; other rows have two passes
 // proof: values: C a multiple of 4, a row that begins with eight or more -inf
 // shows: R=40 C=64
+// known: shapes that take the vector path meet few rows with infinities
 // should: nonfinite wrong
 // device: both
 //! launch k<<<R, 32>>>(x, y, C)

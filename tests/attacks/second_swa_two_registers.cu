@@ -2,6 +2,7 @@
 // tries: a warp for each query with two results a lane: of heads wider than 64 the rest is neither in the scores nor written
 // proof: values: D = 65 leaves elements unwritten
 // shows: B=1 H=1 L=4 D=65 W=2
+// known: that dimension is made large at some seeds only
 // should: wrong unwritten
 // device: both
 //! launch k<<<[L, B*H], 32>>>(q, k, v, y, L, D, W)
