@@ -51,32 +51,44 @@ static const struct {
      0, 0},
 };
 
+/* A body, run as one block with a buffer of 257 numbers; what the launch leaves open is as asked.
+ */
+struct body_run {
+    int32_t out[257];
+    struct sim_result r;
+    struct sim_findings f;
+    char err[4096];
+};
+
+static void run_body(const char *body, struct sim_launch l, struct body_run *run) {
+    struct harness h;
+    struct arena *a = arena_new(1u << 20);
+    memset(run, 0, sizeof *run);
+    run->r.status = SIM_UNSUPPORTED;
+    if (harness_load_text(&h, harness_kernel(a, body), "k")) {
+        uint64_t p = harness_buffer(&h, "out", run->out, sizeof run->out, false);
+        l.program = h.program;
+        l.grid[0] = l.grid[1] = l.grid[2] = l.block[1] = l.block[2] = 1;
+        l.params = &p;
+        l.params_size = sizeof p;
+        l.findings = l.checks ? &run->f : NULL;
+        sim_run(h.machine, &l, &run->r);
+    }
+    snprintf(run->err, sizeof run->err, "%s%s", run->r.fault.text, h.err.text);
+    harness_free(&h);
+    arena_free(a);
+}
+
+static struct body_run run;
+
 static void test_meeting(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct harness h;
-        struct arena *a = arena_new(1u << 20);
-        static struct sim_findings f;
-        int32_t out[257] = {0};
-        struct sim_result r = {.status = SIM_UNSUPPORTED};
-        memset(&f, 0, sizeof f);
-        if (harness_load_text(&h, harness_kernel(a, rows[i].body), "k")) {
-            uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
-            struct sim_launch l = {.program = h.program,
-                                   .grid = {1, 1, 1},
-                                   .block = {64, 1, 1},
-                                   .params = &p,
-                                   .params_size = sizeof p,
-                                   .checks = SIM_CHECK_SYNC,
-                                   .findings = &f};
-            sim_run(h.machine, &l, &r);
-        }
-        CHECKF(r.status == SIM_OK, "%s: %s%s", rows[i].name, r.fault.text, h.err.text);
-        CHECKF(f.n == 0, "%s: %s", rows[i].name, f.list[0].text);
+        run_body(rows[i].body, (struct sim_launch){.block = {64}, .checks = SIM_CHECK_SYNC}, &run);
+        CHECKF(run.r.status == SIM_OK, "%s: %s", rows[i].name, run.err);
+        CHECKF(run.f.n == 0, "%s: %s", rows[i].name, run.f.list[0].text);
         for (int t = 0; t < 64; t++)
-            CHECKF(out[t] == (t % 2 ? rows[i].odd : rows[i].even), "%s: thread %d: %d",
-                   rows[i].name, t, out[t]);
-        harness_free(&h);
-        arena_free(a);
+            CHECKF(run.out[t] == (t % 2 ? rows[i].odd : rows[i].even), "%s: thread %d: %d",
+                   rows[i].name, t, run.out[t]);
     }
 }
 
@@ -134,39 +146,21 @@ static const struct {
      PART},
 };
 
-static void run_held_up(size_t row, uint64_t order) {
-    struct harness h;
-    struct arena *a = arena_new(1u << 20);
-    static struct sim_findings f;
-    int32_t out[257] = {0};
-    struct sim_result r = {.status = SIM_UNSUPPORTED};
-    memset(&f, 0, sizeof f);
-    if (harness_load_text(&h, harness_kernel(a, held_up[row].body), "k")) {
-        uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
-        struct sim_launch l = {.program = h.program,
-                               .grid = {1, 1, 1},
-                               .block = {64, 1, 1},
-                               .params = &p,
-                               .params_size = sizeof p,
-                               .order = order,
-                               .checks = SIM_CHECK_SYNC,
-                               .findings = &f};
-        sim_run(h.machine, &l, &r);
-    }
+static void run_held_up(size_t row, uint32_t order) {
     const char *name = held_up[row].name, *found = held_up[row].found;
-    CHECKF(found || r.status == SIM_OK, "%s: order %d: %s%s", name, (int)order, r.fault.text,
-           h.err.text);
-    CHECKF(found ? f.n > 0 : f.n == 0, "%s: order %d: %s", name, (int)order, f.list[0].text);
-    if (found && f.n)
-        CHECKF(strstr(f.list[0].text, found), "%s: order %d: %s", name, (int)order, f.list[0].text);
-    harness_free(&h);
-    arena_free(a);
+    run_body(held_up[row].body,
+             (struct sim_launch){.block = {64}, .order = order, .checks = SIM_CHECK_SYNC}, &run);
+    const char *text = run.f.list[0].text;
+    CHECKF(found || run.r.status == SIM_OK, "%s: order %u: %s", name, order, run.err);
+    CHECKF(found ? run.f.n > 0 : run.f.n == 0, "%s: order %u: %s", name, order, text);
+    if (found && run.f.n)
+        CHECKF(strstr(text, found), "%s: order %u: %s", name, order, text);
 }
 
 static void test_held_up(void) {
     enum { ORDERS = 40 };
     for (size_t i = 0; i < sizeof held_up / sizeof *held_up; i++)
-        for (uint64_t order = 0; order < ORDERS; order++)
+        for (uint32_t order = 0; order < ORDERS; order++)
             run_held_up(i, order);
 }
 
@@ -175,28 +169,14 @@ static unsigned together(const char *body) {
     enum { LAUNCHES = 40 };
     unsigned n = 0;
     for (uint32_t lanes = 0; lanes < LAUNCHES; lanes++) {
-        struct harness h;
-        struct arena *a = arena_new(1u << 20);
-        int32_t out[32] = {0};
-        struct sim_result r = {.status = SIM_UNSUPPORTED};
-        if (harness_load_text(&h, harness_kernel(a, body), "k")) {
-            uint64_t p = harness_buffer(&h, "out", out, sizeof out, false);
-            struct sim_launch l = {.program = h.program,
-                                   .grid = {1, 1, 1},
-                                   .block = {32, 1, 1},
-                                   .params = &p,
-                                   .params_size = sizeof p,
-                                   .lanes = lanes};
-            sim_run(h.machine, &l, &r);
-        }
-        CHECKF(r.status == SIM_OK, "%s: %s%s", body, r.fault.text, h.err.text);
+        run_body(body, (struct sim_launch){.block = {32}, .lanes = lanes}, &run);
+        const int32_t *out = run.out;
+        CHECKF(run.r.status == SIM_OK, "%s: %s", body, run.err);
         bool all = out[0] == -1 && out[1] == -1;
         CHECKF(all || (out[0] == 0x55555555 && out[1] == ~0x55555555), "%s: %#x", body,
                (unsigned)out[0]);
-        CHECKF(r.drawn == !all && (all || lanes), "%s: %u", body, lanes);
+        CHECKF(run.r.drawn == !all && (all || lanes), "%s: %u", body, lanes);
         n += all;
-        harness_free(&h);
-        arena_free(a);
     }
     return n;
 }
