@@ -4,7 +4,7 @@
 #ifndef TESTS_AGENT_FAMILY_H
 #define TESTS_AGENT_FAMILY_H
 
-#include "agent/expert/sheet.h"
+#include "agent/expert/sheet/sheet.h"
 #include "writing.h"
 
 /* ---- claims ---- */

@@ -2,7 +2,7 @@
  * decision of it is found in the text. What the kernels compute is verified by tests/expert. */
 #include "family.h"
 
-#include "agent/expert/contraction.h"
+#include "agent/expert/contraction/contraction.h"
 
 #define PRODUCT                                                                                    \
     "dim M = 256, N = 512, K = 1024\nin a[M,K] : f32 ~ normal(0,1)\nin b[K,N] : f32 ~ "            \

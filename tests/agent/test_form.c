@@ -1,7 +1,7 @@
 /* Normal form: what it looks like, and that it computes what the task does. */
 #include "../spec/fixture.h"
 
-#include "agent/expert/form.h"
+#include "agent/expert/form/form.h"
 #include "base/file.h"
 #include "spec/cost.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The generic family: anything at all becomes kernels that compile, an element a thread or a warp.
  * What they compute is verified by tests/expert on the simulator. */
-#include "agent/expert/partition.h"
+#include "agent/expert/form/partition.h"
 #include "kernel/build.h"
 #include "kernel/candidate.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /* Who takes what: the families of the steps of a task, in order. */
 #include "agent/expert/expert.h"
-#include "agent/expert/partition.h"
+#include "agent/expert/form/partition.h"
 #include "tap.h"
 #include <stdlib.h>
 

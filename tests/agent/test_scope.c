@@ -1,5 +1,5 @@
 /* Sheets and scopes: names, plan text, parameters, and expressions in a kernel's terms. */
-#include "agent/expert/sheet.h"
+#include "agent/expert/sheet/sheet.h"
 #include "tap.h"
 
 static struct arena *mem;

@@ -2,7 +2,7 @@
  * A task is brought into normal form and cut into steps, each of which one family of kernels
  * writes; a new family is a file and a line of families.def. */
 #include "agent/expert/expert.h"
-#include "agent/expert/partition.h"
+#include "agent/expert/form/partition.h"
 #include <string.h>
 
 #define FORM_MAX (64u << 20)

@@ -1,6 +1,6 @@
 /* The families in the order in which they are asked, and what a task's parts belong to. */
 #include "agent/expert/expert.h"
-#include "agent/expert/partition.h"
+#include "agent/expert/form/partition.h"
 
 static const struct family *const families[] = {
 #define FAMILY(name) &family_##name,

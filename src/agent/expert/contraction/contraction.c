@@ -1,0 +1,272 @@
+/* The family of matrix products: what it takes, and the order in which a step is written.
+ *
+ * Decisions, and what to choose for them (the numbers are the instance's):
+ *   tensor-path  2 (wgmma) for dense operands and k of at least 256. It reads rows along k of
+ *                16-bit numbers; others are copied first, which pays where 288 rows share the copy
+ *                and m * n * k is over 5e8. 1 (mma.sync) for convolutions, for what is smaller and
+ *                before Hopper; 0 only for products of a few thousand results with k below 16
+ *   tile-m/n     path 1: 128 x 128; 64 x 64 where that gives fewer than two tiles an SM; a side
+ *                shorter than its tile takes the next power of two above it (64 channels: 64 x 128)
+ *                path 2: 128 x 256; 128 x 128 for two folds; with fewer tiles than SMs 128 x 128
+ *                and parts of k where k is over 2,048, else 64 x 128, or 64 x 64 if that is enough
+ *   tile-k       path 1: 32 for f32, 64 for 16-bit operands; 16 where k is shorter than 32
+ *   warps        8; 4 for 64 x 64 and less
+ *   stages       3 for f32 on path 1 (37 KB a stage), 4 for 16-bit and on path 2
+ *   split-k      with fewer tiles than SMs, as many as give every SM a block, on path 1 a block
+ *                of 128 x 128 or two of 64 x 128, but none shorter than 512 (level-1 problem 6: 8
+ *                tiles, 32 parts)
+ *   raster       8
+ *   skip         1
+ *   pack         1 where an operand cannot be loaded by rows and its copy is small beside the work:
+ *                filters of transposed convolutions, matrices with rows of odd length
+ *   swizzle      0; 1 where shared memory limits the stages */
+#include "agent/expert/contraction/contraction.h"
+#include "spec/pattern.h"
+#include <string.h>
+
+/* ---- claims ---- */
+
+static bool identity(const struct task *t, const struct statement *s) {
+    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
+        if (s->position[i] != (int)i)
+            return false;
+    return true;
+}
+
+static bool same_space(const struct task *t, const struct statement *a, const struct statement *b) {
+    const struct tensor *x = &t->tensors[a->tensor], *y = &t->tensors[b->tensor];
+    if (x->rank != y->rank || !identity(t, a) || !identity(t, b))
+        return false;
+    for (size_t i = 0; i < x->rank; i++)
+        if (!expr_same(x->extent[i], y->extent[i]))
+            return false;
+    return true;
+}
+
+/* Types that a tile of f32, f16 or bf16 holds. A let without a type is f32 in memory. */
+static bool can_load(const struct tensor *t) {
+    switch (t->dtype) {
+    case DTYPE_F32:
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_I8:
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return true;
+    case DTYPE_F64:
+        return t->role == TENSOR_LET;
+    default:
+        return false;
+    }
+}
+
+static bool can_load_operands(const struct contraction *c) {
+    for (size_t i = 0; i < c->noperands; i++)
+        if (!can_load(&c->in->task->tensors[c->operands[i].read->ref]))
+            return false;
+    return true;
+}
+
+struct claim {
+    const struct form *f;
+    const bool *done;
+    bool *take;
+    struct contraction c;
+    const struct statement *first;
+};
+
+static int taken_statement(const struct claim *c, size_t tensor) {
+    for (size_t i = 0; i < c->f->task->nstatements; i++)
+        if (c->take[i] && c->f->task->statements[i].tensor == tensor)
+            return (int)i;
+    return -1;
+}
+
+static bool operands_read(const struct claim *c, size_t tensor) {
+    for (size_t i = 0; i < c->c.noperands; i++)
+        if (expr_reads_tensor(c->c.operands[i].factor, tensor))
+            return true;
+    return false;
+}
+
+/* Every read in a map is of something that is there, or at the map's own index of what is made
+ * beside it. `missing`: a fold that is not taken yet, or -1. */
+static bool reads_fit(const struct claim *c, const struct statement *s, const struct expr *e,
+                      bool *any, int *missing) {
+    const struct task *t = c->f->task;
+    if (e->kind == EXPR_READ) {
+        bool own = expr_is_own(s, e), let = t->tensors[e->ref].role == TENSOR_LET;
+        if (taken_statement(c, e->ref) >= 0) {
+            *any = true;
+            if (!own)
+                return false;
+        } else if (e->ref == s->tensor && !own) {
+            return false;
+        } else if (let && !form_defined_by(c->f->task, c->done, e->ref)) {
+            if (!own || (*missing >= 0 && *missing != (int)e->ref))
+                return false;
+            *missing = (int)e->ref;
+        }
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!reads_fit(c, s, expr_part(e, i), any, missing))
+            return false;
+    return true;
+}
+
+static bool take_fold(struct claim *c, size_t tensor) {
+    const struct task *t = c->f->task;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        if (s->tensor != tensor || c->done[i] || !same_space(t, c->first, s) ||
+            !contraction_add(&c->c, s))
+            continue;
+        c->take[i] = can_load_operands(&c->c);
+        for (size_t k = 0; k < c->c.noperands; k++)
+            if (taken_statement(c, c->c.operands[k].read->ref) >= 0)
+                c->take[i] = false;
+        return c->take[i];
+    }
+    return false;
+}
+
+/* Takes a map that finishes what is taken; with it, a fold beside the first. */
+static bool take_map(struct claim *c, size_t i) {
+    const struct task *t = c->f->task;
+    const struct statement *s = &t->statements[i];
+    bool any = false;
+    int missing = -1;
+    if (c->done[i] || c->take[i] || !form_is_map(s) || !same_space(t, c->first, s) ||
+        operands_read(c, s->tensor) || !reads_fit(c, s, s->body, &any, &missing) || !any)
+        return false;
+    if (missing >= 0 && !take_fold(c, (size_t)missing))
+        return false;
+    c->take[i] = true;
+    return true;
+}
+
+static bool contraction_claim(const struct briefing *b, const struct form *f, const bool *done,
+                              size_t first, bool *take) {
+    struct arena *a = arena_new(16u << 20);
+    struct claim *c = arena_new_of(a, struct claim);
+    c->f = f;
+    c->done = done;
+    c->take = take;
+    c->first = &f->task->statements[first];
+    (void)b;
+    bool ok = contraction_match(f->inst, c->first, a, &c->c) && can_load_operands(&c->c);
+    take[first] = ok;
+    for (bool more = ok; more;) {
+        more = false;
+        for (size_t i = first + 1; i < f->task->nstatements; i++)
+            more |= take_map(c, i);
+    }
+    arena_free(a);
+    return ok;
+}
+
+/* ---- writing ---- */
+
+/* Extents inside k are small and stand in the text: places are then computed without division. */
+#define FIXED_MOST 64
+
+static void fix_extents(struct con_writer *w) {
+    struct con_group *k = &w->c->group[CON_K];
+    for (size_t i = w->c->taps ? 0 : 1; i < k->n; i++) {
+        int64_t v = con_value(w->c->in, k->at[i].extent);
+        bool tap = i < w->c->taps;
+        if (k->at[i].extent->kind == EXPR_NUMBER || (w->c->taps ? !tap : v > FIXED_MOST))
+            continue;
+        str plan = sheet_plan(w->sh, k->at[i].extent);
+        sheet_require(w->sh, "%.*s == %lld", STR_ARG(plan), (long long)v);
+        struct expr *fixed = arena_new_of(w->sh->mem, struct expr);
+        *fixed = (struct expr){.kind = EXPR_NUMBER,
+                               .value_kind = VALUE_INT,
+                               .number = (double)v,
+                               .integer = v,
+                               .integral = true};
+        k->at[i].extent = fixed;
+    }
+}
+
+/* ---- the head ---- */
+
+static void note_tiles(struct con_writer *w) {
+    static const char *const with[] = {[CON_SIMT] = "fp32 multiply-adds",
+                                       [CON_TF32] = "TF32",
+                                       [CON_TF32X3] = "three TF32 products for one of fp32",
+                                       [CON_BF16X6] = "six bf16 products for one of fp32",
+                                       [CON_F16] = "f16",
+                                       [CON_BF16] = "bf16"};
+    const struct con_config *g = &w->g;
+    str names = S("");
+    for (size_t i = 0; i < w->c->nfolds; i++) {
+        str name = w->c->in->task->tensors[w->c->folds[i].statement->tensor].name;
+        names = sheet_printf(w->sh, "%.*s%s%.*s", STR_ARG(names), i ? ", " : "", STR_ARG(name));
+    }
+    sheet_note(w->sh,
+               "contraction: %.*s: tiles of %d x %d, %d of k at a time, %d on their way; %s%s",
+               STR_ARG(names), g->tile_m, g->tile_n, g->tile_k, g->stages - 1, with[g->path],
+               g->warpgroup          ? " through wgmma"
+               : g->path != CON_SIMT ? " through mma.sync"
+                                     : "");
+}
+
+static void note_used(struct con_writer *w) {
+    const struct con_config *g = &w->g;
+    bool packed = false;
+    for (size_t i = 0; i < w->c->noperands; i++)
+        packed |= g->tile[i].packed;
+    const struct used all[] = {
+        {"tensor-path", g->path == CON_SIMT ? 0
+                        : g->warpgroup      ? 2
+                                            : 1},
+        {"tile-m", g->tile_m},
+        {"tile-n", g->tile_n},
+        {"tile-k", g->tile_k},
+        {"stages", g->stages},
+        {"split-k", g->split},
+        {"pack", packed},
+        {"skip", w->skips},
+        {"warps", g->threads / 32},
+    };
+    sheet_used(w->sh, all, sizeof all / sizeof *all - g->warpgroup);
+}
+
+static bool contraction_write(struct sheet *sh, const struct step *st) {
+    const struct task *t = st->inst->task;
+    struct contraction *c = arena_new_of(sh->mem, struct contraction);
+    struct con_writer *w = arena_new_of(sh->mem, struct con_writer);
+    bool first = true;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        if (!form_is_fold(&t->statements[i]))
+            continue;
+        bool ok = first ? contraction_match(st->inst, &t->statements[i], sh->mem, c)
+                        : contraction_add(c, &t->statements[i]);
+        if (!ok)
+            return err_set(sh->err, ERR_INPUT, "task %.*s: a fold that was claimed does not match",
+                           STR_ARG(t->name));
+        first = false;
+    }
+    if (sheet_decision(sh, "skip", 0) && sheet_decision(sh, "tensor-path", 0) != 0)
+        contraction_phase(c);
+    contraction_settle(c);
+    w->sh = sh;
+    w->step = st;
+    w->c = c;
+    fix_extents(w);
+    contraction_configure(sh, c, &w->g);
+    note_tiles(w);
+    if (!contraction_kernels(w))
+        return false;
+    note_used(w);
+    return true;
+}
+
+const struct family family_contraction = {
+    .name = "contraction",
+    .workload = WORKLOAD_CONTRACTION,
+    .cute = true,
+    .claim = contraction_claim,
+    .write = contraction_write,
+};

@@ -1,0 +1,166 @@
+/* Expressions of a form: comparison, and copies with something replaced. Trees are never changed.
+ */
+#include "agent/expert/form/form_make.h"
+#include "spec/scalar.h"
+#include <math.h>
+
+bool form_is_fold(const struct statement *s) {
+    return s->body->kind == EXPR_REDUCE && !expr_has(s->body->args[0], EXPR_REDUCE);
+}
+bool form_is_map(const struct statement *s) {
+    return !expr_has(s->body, EXPR_REDUCE);
+}
+
+static bool same_reduce(const struct reduce *a, const struct reduce *b) {
+    if (a == b)
+        return true;
+    if (!a || !b || a->op != b->op || a->nvars != b->nvars || !a->guard != !b->guard)
+        return false;
+    for (size_t i = 0; i < a->nvars; i++)
+        if (a->vars[i].var != b->vars[i].var || !expr_same(a->vars[i].lo, b->vars[i].lo) ||
+            !expr_same(a->vars[i].hi, b->vars[i].hi))
+            return false;
+    return !a->guard || expr_same(a->guard, b->guard);
+}
+
+static bool same_number(const struct expr *a, const struct expr *b) {
+    return a->integral == b->integral &&
+           (a->integral ? a->integer == b->integer
+                        : a->number == b->number && signbit(a->number) == signbit(b->number));
+}
+
+bool expr_same(const struct expr *a, const struct expr *b) {
+    if (a == b)
+        return true;
+    if (a->kind != b->kind || a->nargs != b->nargs)
+        return false;
+    bool refers = a->kind == EXPR_DIM || a->kind == EXPR_INDEX || a->kind == EXPR_READ;
+    if ((refers && a->ref != b->ref) || (a->kind == EXPR_NUMBER && !same_number(a, b)) ||
+        (a->kind == EXPR_CALL && a->function != b->function) ||
+        (a->kind == EXPR_REDUCE && !same_reduce(a->reduce, b->reduce)))
+        return false;
+    for (size_t i = 0; i < a->nargs; i++)
+        if (!expr_same(a->args[i], b->args[i]))
+            return false;
+    return true;
+}
+
+uint32_t expr_uses(const struct expr *e) {
+    return expr_vars(e);
+}
+
+bool expr_has(const struct expr *e, enum expr_kind kind) {
+    if (e->kind == kind)
+        return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (expr_has(expr_part(e, i), kind))
+            return true;
+    return false;
+}
+
+bool expr_reads_tensor(const struct expr *e, size_t tensor) {
+    if (e->kind == EXPR_READ && e->ref == tensor)
+        return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (expr_reads_tensor(expr_part(e, i), tensor))
+            return true;
+    return false;
+}
+
+bool expr_is_own(const struct statement *s, const struct expr *read) {
+    if (read->kind != EXPR_READ || read->nargs != s->nindex)
+        return false;
+    for (size_t i = 0; i < read->nargs; i++)
+        if (read->args[i]->kind != EXPR_INDEX || read->args[i]->ref != i)
+            return false;
+    return true;
+}
+
+size_t expr_size(const struct expr *e) {
+    size_t n = 1;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        n += expr_size(expr_part(e, i));
+    return n;
+}
+
+bool expr_is_number(const struct expr *e, int64_t v) {
+    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
+}
+
+/* ---- new ones ---- */
+
+struct expr *expr_number(struct arena *a, int64_t v) {
+    struct expr *e = arena_new_of(a, struct expr);
+    *e = (struct expr){.kind = EXPR_NUMBER,
+                       .value_kind = VALUE_INT,
+                       .number = (double)v,
+                       .integer = v,
+                       .integral = true};
+    return e;
+}
+
+struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *x,
+                       const struct expr *y) {
+    struct expr *e = arena_new_of(a, struct expr);
+    bool compares = kind >= EXPR_EQ && kind <= EXPR_OR;
+    *e = (struct expr){.kind = kind, .value_kind = compares ? VALUE_BOOL : VALUE_INT, .nargs = 2};
+    e->args = arena_array(a, struct expr *, 2);
+    e->args[0] = (struct expr *)x;
+    e->args[1] = (struct expr *)y;
+    return e;
+}
+
+struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y) {
+    if (expr_is_number(x, 1))
+        return y;
+    return expr_is_number(y, 1) ? x : expr_pair(a, EXPR_MUL, x, y);
+}
+
+/* ---- copies ---- */
+
+struct expr *expr_variable(struct arena *a, size_t var) {
+    struct expr *e = arena_new_of(a, struct expr);
+    *e = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = var};
+    return e;
+}
+
+static struct reduce *copy_reduce(struct copier *c, const struct reduce *r) {
+    struct reduce *to = arena_new_of(c->a, struct reduce);
+    *to = *r;
+    to->vars = arena_array(c->a, struct reduce_var, r->nvars);
+    for (size_t i = 0; i < r->nvars; i++) {
+        const struct reduce_var *v = &r->vars[i];
+        to->vars[i] = *v;
+        to->vars[i].lo = copier_copy(c, v->lo);
+        to->vars[i].hi = copier_copy(c, v->hi);
+        if (c->renumber) {
+            to->vars[i].var = c->next++;
+            c->map[v->var] = expr_variable(c->a, to->vars[i].var);
+        }
+    }
+    to->guard = r->guard ? copier_copy(c, r->guard) : NULL;
+    return to;
+}
+
+struct expr *copier_copy(struct copier *c, const struct expr *e) {
+    for (size_t i = 0; i < c->nswaps; i++)
+        if (c->swaps[i].from == e)
+            return c->swaps[i].to;
+    if (e->kind == EXPR_INDEX && c->map[e->ref])
+        return c->map[e->ref];
+    struct expr *to = arena_new_of(c->a, struct expr);
+    *to = *e;
+    if (e->kind == EXPR_REDUCE) /* its variables before the body that uses them */
+        to->reduce = copy_reduce(c, e->reduce);
+    to->args = arena_array(c->a, struct expr *, e->nargs ? e->nargs : 1);
+    for (size_t i = 0; i < e->nargs; i++)
+        to->args[i] = copier_copy(c, e->args[i]);
+    return to;
+}
+
+struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct arena *a) {
+    struct copier c = {.a = a};
+    for (size_t i = 0; i < TASK_MAX_VARS; i++)
+        c.map[i] = map[i];
+    return copier_copy(&c, e);
+}

@@ -1,0 +1,113 @@
+/* Who writes what. */
+#include "agent/expert/form/partition.h"
+#include <string.h>
+
+struct cut {
+    const struct briefing *b;
+    const struct family *const *families;
+    size_t nfamilies;
+    struct form form;
+    bool done[TASK_MAX_STATEMENTS];
+    struct partition *out;
+};
+
+/* Everything the expression reads is there, or is made in the same step. */
+static bool reads_ready(const struct cut *c, const bool *set, const struct expr *e) {
+    if (e->kind == EXPR_READ && c->form.task->tensors[e->ref].role == TENSOR_LET &&
+        !form_defined_by(c->form.task, set, e->ref))
+        return false;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!reads_ready(c, set, expr_part(e, i)))
+            return false;
+    return true;
+}
+
+static bool is_legal(const struct cut *c, const bool *done, const bool *take, size_t first) {
+    const struct task *t = c->form.task;
+    bool set[TASK_MAX_STATEMENTS];
+    for (size_t i = 0; i < t->nstatements; i++)
+        set[i] = done[i] || take[i];
+    if (!take[first])
+        return false;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (take[i] && (done[i] || !reads_ready(c, set, t->statements[i].body)))
+            return false;
+    return true;
+}
+
+/* A tensor that is read as it was before, by a step after the one that writes it, or by a statement
+ * of another step that others of this step write: only one step for all of it keeps that right. */
+static bool is_torn(const struct cut *c, const bool *take) {
+    const struct task *t = c->form.task;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        size_t tensor = t->statements[i].tensor;
+        if (!take[i] || t->tensors[tensor].role != TENSOR_INOUT)
+            continue;
+        for (size_t k = 0; k < t->nstatements; k++)
+            if (!take[k] && !c->done[k] &&
+                (t->statements[k].tensor == tensor ||
+                 expr_reads_tensor(t->statements[k].body, tensor)))
+                return true;
+    }
+    return false;
+}
+
+static bool add_step(struct cut *c, const struct family *f, const bool *take, struct arena *a,
+                     struct err *err) {
+    struct partition *p = c->out;
+    if (p->n == PARTITION_STEPS)
+        return err_set(err, ERR_INPUT, "task %.*s: more than %d kernels",
+                       STR_ARG(c->form.task->name), PARTITION_STEPS);
+    p->steps[p->n] = (struct step){.inst = form_part(&c->form, take, a), .family = f->name};
+    p->family[p->n++] = f;
+    for (size_t i = 0; i < c->form.task->nstatements; i++)
+        c->done[i] |= take[i];
+    return true;
+}
+
+/* The first family that takes it. */
+static bool take_first(struct cut *c, size_t first, struct arena *a, struct err *err) {
+    for (size_t i = 0; i < c->nfamilies; i++) {
+        bool take[TASK_MAX_STATEMENTS] = {false};
+        const struct family *f = c->families[i];
+        if (f->claim(c->b, &c->form, c->done, first, take) && is_legal(c, c->done, take, first) &&
+            !is_torn(c, take))
+            return add_step(c, f, take, a, err);
+    }
+    bool rest[TASK_MAX_STATEMENTS];
+    for (size_t i = 0; i < c->form.task->nstatements; i++)
+        rest[i] = !c->done[i];
+    return add_step(c, c->families[c->nfamilies - 1], rest, a, err);
+}
+
+static bool takes_any(const struct cut *c, const struct family *f) {
+    bool done[TASK_MAX_STATEMENTS] = {false}; /* all before s */
+    for (size_t s = 0; s < c->form.task->nstatements; done[s++] = true) {
+        bool take[TASK_MAX_STATEMENTS] = {false};
+        if (f->claim(c->b, &c->form, done, s, take) && is_legal(c, done, take, s))
+            return true;
+    }
+    return false;
+}
+
+/* Does a family that fuses take anything of the form with operands inside their products? */
+static bool is_fused(const struct cut *c) {
+    for (size_t i = 0; i < c->nfamilies; i++)
+        if (c->families[i]->fuses && takes_any(c, c->families[i]))
+            return true;
+    return false;
+}
+
+bool partition_make(const struct briefing *b, const struct family *const *families,
+                    size_t nfamilies, struct arena *a, struct partition *out, struct err *err) {
+    struct cut c = {.b = b, .families = families, .nfamilies = nfamilies, .out = out};
+    struct form_options plain = {.operands = false}, split = {.operands = true};
+    out->n = 0;
+    if (!form_make(b->inst, &plain, a, &c.form, err) ||
+        (!is_fused(&c) && !form_make(b->inst, &split, a, &c.form, err)))
+        return false;
+    for (size_t i = 0; i < c.form.task->nstatements; i++)
+        if (!c.done[i] && !take_first(&c, i, a, err))
+            return false;
+    return true;
+}

@@ -1,0 +1,322 @@
+/* Slots, vectors, maps on a fold's results, and coordinates. */
+#include "agent/expert/sheet/pieces.h"
+#include "base/asset.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX (256u << 10)
+
+/* ---- slots ---- */
+
+void slots_put(struct slots *s, const char *name, str text) {
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->at[i].name, name) == 0) {
+            s->at[i].text = text;
+            return;
+        }
+    BUG_IF(s->n == SLOTS_MOST);
+    s->at[s->n++] = (struct slot){name, text};
+}
+
+void slots_number(struct sheet *sh, struct slots *s, const char *name, int64_t v) {
+    slots_put(s, name, sheet_printf(sh, "%lld", (long long)v));
+}
+
+void slots_names(struct sheet *sh, struct slots *s, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        slots_put(s, names[i], sheet_name(sh, str_view(names[i])));
+}
+
+str slots_get(const struct slots *s, const char *name) {
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->at[i].name, name) == 0)
+            return s->at[i].text;
+    BUG_IF(true);
+    return S("");
+}
+
+static bool mentions(str text, const char *name) {
+    char slot[64];
+    int n = snprintf(slot, sizeof slot, "${%s}", name);
+    return str_find(text, (str){slot, (size_t)n}) < text.n;
+}
+
+bool slots_add(struct sheet *sh, const struct slots *s, const char *template, struct buf *out) {
+    struct slots used = {.n = 0};
+    str text, path = sheet_printf(sh, "expert/%s", template);
+    if (sheet_failed(sh) || !asset_get(sh->assets, path.p, sh->mem, &text, sh->err))
+        return false;
+    for (size_t i = 0; i < s->n; i++)
+        if (mentions(text, s->at[i].name))
+            used.at[used.n++] = s->at[i];
+    return sheet_template(sh, template, used.at, used.n, out);
+}
+
+str slots_render(struct sheet *sh, const struct slots *s, const char *template) {
+    struct buf b;
+    buf_init(&b, TEXT_MAX);
+    bool ok = slots_add(sh, s, template, &b);
+    str text = ok ? sheet_keep(sh, &b) : S("");
+    buf_release(&b);
+    return text;
+}
+
+static bool is_word_char(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+bool text_has_word(str text, str word) {
+    for (size_t at = 0; at < text.n;) {
+        size_t found = at + str_find(str_from(text, at), word);
+        if (found >= text.n)
+            return false;
+        size_t end = found + word.n;
+        if ((found == 0 || !is_word_char(text.p[found - 1])) &&
+            (end == text.n || !is_word_char(text.p[end])))
+            return true;
+        at = found + 1;
+    }
+    return false;
+}
+
+/* ---- vectors ---- */
+
+int64_t pieces_width(int64_t want, const int64_t *extents, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        while (extents[i] % want != 0)
+            want /= 2;
+    return want;
+}
+
+/* ---- maps ---- */
+
+bool maps_plain_left(const struct task *t, const struct statement *s) {
+    const struct tensor *x = &t->tensors[s->tensor];
+    if (x->role == TENSOR_INOUT || x->rank == 0)
+        return false;
+    for (size_t i = 0; i < x->rank; i++)
+        if (s->position[i] != (int)i)
+            return false;
+    return true;
+}
+
+static bool same_space(const struct task *t, const struct statement *a, const struct statement *b) {
+    const struct tensor *x = &t->tensors[a->tensor], *y = &t->tensors[b->tensor];
+    bool same = x->rank == y->rank;
+    for (size_t i = 0; same && i < x->rank; i++)
+        same = expr_same(x->extent[i], y->extent[i]);
+    return same;
+}
+
+struct claim {
+    const struct task *t;
+    const bool *done, *take;
+    const struct statement *s;
+    bool follows; /* reads something taken */
+};
+
+/* 1: all statements of the tensor are in the set; -1: none exists. */
+static int is_defined(const struct task *t, const bool *set, size_t tensor) {
+    int result = -1;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == tensor)
+            result = set[i] && result != 0;
+    return result;
+}
+
+static bool may_read(struct claim *c, const struct expr *e, bool padded) {
+    if (e->kind == EXPR_READ && is_defined(c->t, c->take, e->ref) == 1) {
+        c->follows = true;
+        return expr_is_own(c->s, e) && !padded;
+    }
+    if (e->kind == EXPR_READ && c->t->tensors[e->ref].role == TENSOR_LET &&
+        is_defined(c->t, c->done, e->ref) != 1)
+        return false;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (!may_read(c, e->args[i], e->kind == EXPR_PAD && i == 0))
+            return false;
+    return true;
+}
+
+static size_t statements_of(const struct task *t, size_t tensor) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        n += t->statements[i].tensor == tensor;
+    return n;
+}
+
+void maps_claim(const struct form *f, const bool *done, size_t fold, bool *take) {
+    const struct task *t = f->task;
+    size_t taken = 1;
+    take[fold] = true;
+    for (size_t i = fold + 1; i < t->nstatements && taken < MAPS_MOST; i++) {
+        const struct statement *s = &t->statements[i];
+        struct claim c = {t, done, take, s, false};
+        if (done[i] || !form_is_map(s) || !maps_plain_left(t, s) ||
+            statements_of(t, s->tensor) != 1 || !same_space(t, &t->statements[fold], s) ||
+            !may_read(&c, s->body, false) || !c.follows)
+            continue;
+        take[i] = true;
+        taken++;
+    }
+}
+
+static const char *value_type(enum value_kind k) {
+    return k == VALUE_REAL ? "float" : k == VALUE_INT ? "long long" : "bool";
+}
+
+static bool is_read_later(const struct task *t, size_t after, size_t tensor) {
+    for (size_t i = after + 1; i < t->nstatements; i++)
+        if (expr_reads_tensor(t->statements[i].body, tensor))
+            return true;
+    return false;
+}
+
+static void hold_own(struct scope *k, const struct statement *s, str text) {
+    struct arena *a = k->sh->mem;
+    struct expr *read = arena_new_of(a, struct expr);
+    *read = (struct expr){
+        .kind = EXPR_READ, .value_kind = s->body->value_kind, .ref = s->tensor, .nargs = s->nindex};
+    read->args = arena_array(a, struct expr *, s->nindex);
+    for (size_t i = 0; i < s->nindex; i++) {
+        read->args[i] = arena_new_of(a, struct expr);
+        *read->args[i] = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = i};
+    }
+    scope_hold(k, read, text);
+}
+
+/* What later statements read is the value as its type holds it. */
+static void keep_value(struct scope *k, const struct statement *s, str packed, struct buf *lines) {
+    const struct tensor *x = &k->step->inst->task->tensors[s->tensor];
+    str name = sheet_name(k->sh, sheet_printf(k->sh, "%.*s_value", STR_ARG(x->name)));
+    str value = scope_unpacked(k, s->tensor, packed);
+    buf_printf(lines, "const %s %.*s = %.*s;\n", value_type(s->body->value_kind), STR_ARG(name),
+               STR_ARG(value));
+    hold_own(k, s, name);
+}
+
+bool maps_write(struct scope *k, const struct statement *fold, str value, struct buf *lines,
+                struct maps *out) {
+    const struct task *t = k->step->inst->task;
+    out->n = 0;
+    for (size_t i = 0; i < t->nstatements && !sheet_failed(k->sh); i++) {
+        const struct statement *s = &t->statements[i];
+        const struct tensor *x = &t->tensors[s->tensor];
+        k->statement = s;
+        str v = s == fold ? value : scope_text(k, s->body);
+        str packed = scope_packed(k, s->tensor, s->body->value_kind, v);
+        if (is_read_later(t, i, s->tensor)) {
+            if (s == fold && str_eq(packed, v))
+                hold_own(k, s, v);
+            else
+                keep_value(k, s, packed, lines);
+        }
+        if (x->role != TENSOR_LET) {
+            out->out[out->n].tensor = s->tensor;
+            out->out[out->n++].packed = packed;
+        }
+    }
+    k->statement = fold;
+    return !sheet_failed(k->sh);
+}
+
+/* ---- folds ---- */
+
+const struct statement *fold_find(const struct task *t) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (form_is_fold(&t->statements[i]))
+            return &t->statements[i];
+    return NULL;
+}
+
+static bool is_real(const struct statement *fold) {
+    return fold->body->value_kind == VALUE_REAL;
+}
+
+const char *fold_type(const struct statement *fold) {
+    return is_real(fold) ? "float" : "long long";
+}
+
+str fold_start(const struct statement *fold) {
+    static const char *const whole[REDUCTION_ARGMAX] = {
+        [REDUCTION_SUM] = "0LL",       [REDUCTION_PROD] = "1LL", [REDUCTION_MAX] = "LLONG_MIN",
+        [REDUCTION_MIN] = "LLONG_MAX", [REDUCTION_MEAN] = "0LL",
+    };
+    enum reduction op = fold->body->reduce->op;
+    return str_view(is_real(fold) ? fold_identity(op) : whole[op]);
+}
+
+str fold_step(struct sheet *sh, const struct statement *fold, str into, str term) {
+    enum reduction op = fold->body->reduce->op;
+    bool least = op == REDUCTION_MIN;
+    if (is_real(fold) || (op != REDUCTION_MAX && !least))
+        return fold_combine(sh, op, into, term);
+    return sheet_printf(sh, "%s(%.*s, (long long)(%.*s))", least ? "min" : "max", STR_ARG(into),
+                        STR_ARG(term));
+}
+
+/* ---- places ---- */
+
+bool place_is_sure(const struct inst *in, const struct statement *s, const struct expr *read) {
+    const struct tensor *x = &in->task->tensors[read->ref];
+    const struct tensor *y = &in->task->tensors[s->tensor];
+    for (size_t i = 0; i < read->nargs; i++) {
+        const struct expr *a = read->args[i];
+        bool zero = a->kind == EXPR_NUMBER && a->integral && a->integer == 0;
+        bool bare = a->kind == EXPR_INDEX && a->ref < s->nindex &&
+                    expr_same(x->extent[i], y->extent[a->ref]);
+        if (!zero && !bare)
+            return false;
+    }
+    return true;
+}
+
+static str coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
+                       bool small, str used) {
+    const struct tensor *y = &k->step->inst->task->tensors[s->tensor];
+    struct buf b;
+    buf_init(&b, TEXT_MAX);
+    str below = S(""); /* " / J / K" */
+    for (size_t v = s->nindex; v-- > 0;) {
+        if (!(vars >> v & 1))
+            continue;
+        bool first = !(vars & ((UINT32_C(1) << v) - 1));
+        str extent = first ? S("") : scope_int(k, y->extent[v]);
+        if (small && k->wide && y->extent[v]->kind != EXPR_NUMBER)
+            extent = sheet_printf(k->sh, "(int)%.*s", STR_ARG(extent));
+        if (text_has_word(used, k->var[v])) {
+            buf_printf(&b, "const %s %.*s = %.*s%.*s", scope_index_type(k), STR_ARG(k->var[v]),
+                       STR_ARG(flat), STR_ARG(below));
+            if (!first)
+                buf_printf(&b, " %% %.*s", STR_ARG(extent));
+            buf_puts(&b, S(";\n"));
+        }
+        below = sheet_printf(k->sh, "%.*s / %.*s", STR_ARG(below), STR_ARG(extent));
+    }
+    str text = sheet_keep(k->sh, &b);
+    buf_release(&b);
+    return text;
+}
+
+str place_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
+                      str used) {
+    return coordinates(k, s, vars, flat, false, used);
+}
+
+str place_int_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
+                          str used) {
+    return coordinates(k, s, vars, flat, true, used);
+}
+
+str place_count(struct sheet *sh, const struct inst *in, const struct statement *s, uint32_t vars) {
+    const struct tensor *y = &in->task->tensors[s->tensor];
+    str all = S("");
+    for (size_t v = 0; v < s->nindex; v++) {
+        if (!(vars >> v & 1))
+            continue;
+        str one = sheet_plan(sh, y->extent[v]);
+        all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), all.n ? "*" : "", STR_ARG(one));
+    }
+    return all.n ? all : S("1");
+}

@@ -1,0 +1,416 @@
+/* Names, sections and plan text of a file under construction. */
+#include "agent/expert/expert.h"
+#include "agent/expert/sheet/sheet_private.h"
+#include "base/asset.h"
+#include "kernel/emit.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMORY_MAX (64u << 20)
+
+/* ---- names ---- */
+
+/* Words that a name of the task must not be in CUDA text: keywords and builtins. The task language
+ * reserves its own functions and types, so `exp` or `max` cannot come from there. */
+static const char *const reserved[] = {
+    "alignas",   "alignof",  "and",      "asm",       "auto",      "bitand",    "bitor",
+    "blockDim",  "blockIdx", "bool",     "break",     "case",      "catch",     "char",
+    "class",     "compl",    "const",    "constexpr", "continue",  "decltype",  "default",
+    "delete",    "do",       "double",   "dynamic",   "else",      "enum",      "explicit",
+    "export",    "extern",   "false",    "float",     "for",       "friend",    "goto",
+    "gridDim",   "half",     "int",      "inline",    "long",      "mutable",   "namespace",
+    "new",       "noexcept", "not",      "nullptr",   "operator",  "or",        "private",
+    "protected", "public",   "register", "requires",  "return",    "short",     "signed",
+    "sizeof",    "static",   "struct",   "switch",    "template",  "this",      "threadIdx",
+    "throw",     "true",     "try",      "typedef",   "typeid",    "typename",  "uint2",
+    "uint4",     "union",    "unsigned", "using",     "virtual",   "void",      "volatile",
+    "warpSize",  "while",    "xor",      "concept",   "co_await",  "co_yield",  "co_return",
+    "fabsf",     "fmaxf",    "fminf",    "fmodf",     "INFINITY",  "NAN",       "CHAR_BIT",
+    "char8_t",   "wchar_t",  "char16_t", "char32_t",  "consteval", "constinit", "cute",
+    "float2",    "float4",   "llabs",    "fmaf",      "cutlass",   "cuda",      "int4"};
+
+static bool is_reserved(str name) {
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (str_is(name, reserved[i]))
+            return true;
+    /* Macros of the prelude and helpers of the emitted expressions. */
+    if (str_starts(name, S("__")) || str_starts(name, S("cp_")) || str_starts(name, S("M_")) ||
+        str_ends(name, S("_MAX")) || str_ends(name, S("_MIN")) || str_ends(name, S("_EPSILON")))
+        return true;
+    /* expf, tanhf, …: what emitted expressions call. */
+    for (int f = 0; f < FUNCTION_COUNT; f++)
+        if (str_ends(name, S("f")) &&
+            str_is(str_cut(name, 0, name.n - 1), function_name((enum function)f)))
+            return true;
+    return false;
+}
+
+static bool is_taken(const struct sheet *sh, str name) {
+    for (size_t i = 0; i < sh->ntaken; i++)
+        if (str_eq(sh->taken[i], name))
+            return true;
+    for (size_t i = 0; i < sh->nlocal; i++)
+        if (str_eq(sh->local[i], name))
+            return true;
+    return false;
+}
+
+static void take(struct sheet *sh, str name) {
+    sh->taken = mem_grow(sh->taken, &sh->cap_taken, sh->ntaken + 1, sizeof *sh->taken);
+    sh->taken[sh->ntaken++] = name;
+}
+
+str sheet_name(struct sheet *sh, str base) {
+    str name = arena_str(sh->mem, base);
+    if (is_reserved(name))
+        name = arena_printf(sh->mem, "the_%.*s", STR_ARG(name));
+    while (is_taken(sh, name))
+        name = arena_printf(sh->mem, "%.*s_", STR_ARG(name));
+    take(sh, name);
+    return name;
+}
+
+bool sheet_once(struct sheet *sh, str key, const char *base, str *name) {
+    for (size_t i = 0; i < sh->nshared; i++)
+        if (str_eq(sh->shared[i].key, key)) {
+            *name = sh->shared[i].name;
+            return false;
+        }
+    *name = sheet_name(sh, str_view(base));
+    if (sh->nshared == SHEET_SHARED)
+        return sheet_failed(sh) || err_set(sh->err, ERR_INPUT, "too many functions in one kernel");
+    sh->shared[sh->nshared].key = arena_str(sh->mem, key);
+    sh->shared[sh->nshared++].name = *name;
+    return true;
+}
+
+/* The task's names, those of its statements' variables included: what is made is none of them. */
+static void take_task_names(struct sheet *sh) {
+    const struct task *t = sh->briefing->inst->task;
+    for (size_t i = 0; i < t->ndims; i++)
+        take(sh, t->dims[i].name);
+    for (size_t i = 0; i < t->ntensors; i++)
+        take(sh, t->tensors[i].name);
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        for (size_t k = 0; k < s->nindex; k++)
+            take(sh, s->index[k]);
+        sheet_take_variables(sh, s->body);
+    }
+}
+
+void sheet_take_variables(struct sheet *sh, const struct expr *e) {
+    for (size_t i = 0; e->kind == EXPR_REDUCE && i < e->reduce->nvars; i++)
+        take(sh, e->reduce->vars[i].name);
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        sheet_take_variables(sh, expr_part(e, i));
+}
+
+bool sheet_is_reserved(str name) {
+    return is_reserved(name);
+}
+
+bool sheet_has_name(const struct sheet *sh, str name) {
+    return is_reserved(name) || is_taken(sh, name);
+}
+
+/* ---- life ---- */
+
+void sheet_init(struct sheet *sh, const struct briefing *b, const struct strategy *s,
+                const char *assets, struct err *err) {
+    *sh = (struct sheet){.briefing = b, .strategy = s, .assets = assets, .err = err};
+    for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
+        sh->had.value[i] = STRATEGY_UNSET;
+    sh->mem = arena_new(MEMORY_MAX);
+    struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
+                                    &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        buf_init(sections[i], EXPERT_SOURCE_MAX);
+    sh->fast = sheet_decision(sh, "fast-math", 0) != 0;
+    take_task_names(sh);
+}
+
+void sheet_release(struct sheet *sh) {
+    struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
+                                    &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        buf_release(sections[i]);
+    mem_free(sh->taken);
+    arena_free(sh->mem);
+}
+
+bool sheet_failed(const struct sheet *sh) {
+    return sh->err->kind != ERR_NONE;
+}
+
+/* ---- text ---- */
+
+static str vprint(struct sheet *sh, const char *format, va_list ap) {
+    struct buf b;
+    buf_init(&b, EXPERT_SOURCE_MAX);
+    buf_vprintf(&b, format, ap);
+    str s = arena_str(sh->mem, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+str sheet_printf(struct sheet *sh, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    str s = vprint(sh, format, ap);
+    va_end(ap);
+    return s;
+}
+
+static void put_line(struct buf *out, const char *lead, str line) {
+    buf_puts(out, str_view(lead));
+    buf_puts(out, line);
+    buf_putc(out, '\n');
+}
+
+static bool has_line(const struct buf *in, str line) {
+    str rest = buf_str(in), one;
+    while (str_line(&rest, &one))
+        if (str_eq(one, line))
+            return true;
+    return false;
+}
+
+/* A plan line that says what holds, or that there is memory, comes once. */
+static void put_line_once(struct sheet *sh, struct buf *out, const char *lead, str line) {
+    if (!has_line(out, sheet_printf(sh, "%s%.*s", lead, STR_ARG(line))))
+        put_line(out, lead, line);
+}
+
+void sheet_note(struct sheet *sh, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    put_line_once(sh, &sh->note, "// ", vprint(sh, format, ap));
+    va_end(ap);
+}
+
+void sheet_require(struct sheet *sh, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    put_line_once(sh, &sh->require, "//! require ", vprint(sh, format, ap));
+    va_end(ap);
+}
+
+void sheet_memory(struct sheet *sh, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    put_line_once(sh, &sh->memory, "//! ", vprint(sh, format, ap));
+    va_end(ap);
+}
+
+void sheet_step(struct sheet *sh, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    put_line(&sh->steps, "//! ", vprint(sh, format, ap));
+    va_end(ap);
+}
+
+void sheet_include(struct sheet *sh, const char *header) {
+    str line = sheet_printf(sh, "#include <%s>", header);
+    if (!has_line(&sh->includes, line))
+        put_line(&sh->includes, "", line);
+}
+
+void sheet_helper(struct sheet *sh, const char *name) {
+    sh->helpers |= emit_helper(name);
+}
+
+bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,
+                    struct buf *out) {
+    str text, path = sheet_printf(sh, "expert/%s", name);
+    return !sheet_failed(sh) && asset_get(sh->assets, path.p, sh->mem, &text, sh->err) &&
+           template_render(path, text, slots, n, out, sh->err);
+}
+
+str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n) {
+    struct buf b;
+    buf_init(&b, EXPERT_SOURCE_MAX);
+    bool ok = sheet_template(sh, name, slots, n, &b);
+    str s = ok ? sheet_keep(sh, &b) : S("");
+    buf_release(&b);
+    return s;
+}
+
+str sheet_keep(struct sheet *sh, struct buf *b) {
+    str s = buf_str(b);
+    while (s.n && s.p[s.n - 1] == '\n')
+        s.n--;
+    s = arena_str(sh->mem, s);
+    buf_clear(b);
+    return s;
+}
+
+int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise) {
+    int64_t v = strategy_get(sh->briefing->catalogue, sh->strategy, name);
+    return v == STRATEGY_UNSET ? otherwise : v;
+}
+
+/* What the catalogue does not list becomes the listed value next to it on the way to what was asked
+ * for, which comes to the same. */
+static int64_t nearest_listed(const struct decision *d, int64_t used, int64_t asked) {
+    int64_t best = asked;
+    for (size_t i = 0; i < d->nvalues; i++) {
+        int64_t v = d->values[i];
+        bool between = used < asked ? v >= used && v <= asked : v >= asked && v <= used;
+        if (between && llabs(v - used) < llabs(best - used))
+            best = v;
+    }
+    return best;
+}
+
+void sheet_note_had(struct sheet *sh, const struct used *u) {
+    const struct catalogue *c = sh->briefing->catalogue;
+    for (size_t i = 0; i < c->n; i++) {
+        int64_t asked = sh->strategy->value[i], *had = &sh->had.value[i];
+        if (asked == STRATEGY_UNSET || !str_is(c->decisions[i].name, u->decision))
+            continue;
+        int64_t value = nearest_listed(&c->decisions[i], u->value, asked);
+        if (*had == STRATEGY_UNSET || llabs(value - asked) < llabs(*had - asked))
+            *had = value;
+    }
+}
+
+void sheet_written(const struct sheet *sh, struct strategy *out) {
+    *out = *sh->strategy;
+    for (size_t i = 0; i < sh->briefing->catalogue->n; i++)
+        if (sh->had.value[i] != STRATEGY_UNSET)
+            out->value[i] = sh->had.value[i];
+}
+
+void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
+    str list = S("");
+    for (size_t i = 0; i < n; i++)
+        sheet_note_had(sh, &all[i]);
+    for (size_t i = 0; i < n; i++)
+        if (sheet_decision(sh, all[i].decision, all[i].value) != all[i].value)
+            list = sheet_printf(sh, "%.*s%s%s=%lld", STR_ARG(list), list.n ? " " : "",
+                                all[i].decision, (long long)all[i].value);
+    if (list.n)
+        sheet_note(sh, "  shape and hardware decide: %.*s", STR_ARG(list));
+}
+
+bool sheet_is_cute(const struct sheet *sh) {
+    return sheet_decision(sh, "dialect", 0) == 1;
+}
+
+int64_t sheet_shared_most(const struct sheet *sh) {
+    return (int64_t)sh->briefing->gpu->shared_block;
+}
+
+int64_t sheet_cluster_most(const struct sheet *sh) {
+    return gpu_capability(sh->briefing->gpu) >= 90 ? 8 : 1;
+}
+
+/* ---- plan text ---- */
+
+/* Infix signs of the plan's arithmetic. */
+static const char *plan_sign(enum expr_kind k) {
+    switch (k) {
+    case EXPR_NEG:
+        return "-";
+    case EXPR_ADD:
+        return " + ";
+    case EXPR_SUB:
+        return " - ";
+    case EXPR_MUL:
+        return "*";
+    case EXPR_MOD:
+        return " % ";
+    case EXPR_FLOORDIV:
+        return " // ";
+    default:
+        return NULL;
+    }
+}
+
+static str plan_text(struct sheet *sh, const struct expr *e);
+
+static str plan_call(struct sheet *sh, const struct expr *e) {
+    bool max = e->function == FUNCTION_MAXIMUM;
+    if (!max && e->function != FUNCTION_MINIMUM) {
+        err_set(sh->err, ERR_INPUT, "an extent calls %s, which a launch plan does not have",
+                function_name(e->function));
+        return S("");
+    }
+    str a = plan_text(sh, e->args[0]), b = plan_text(sh, e->args[1]);
+    return sheet_printf(sh, "%s(%.*s, %.*s)", max ? "max" : "min", STR_ARG(a), STR_ARG(b));
+}
+
+static str plan_text(struct sheet *sh, const struct expr *e) {
+    const char *sign = plan_sign(e->kind);
+    if (e->kind == EXPR_NUMBER)
+        return sheet_printf(sh, "%lld", (long long)e->integer);
+    if (e->kind == EXPR_DIM)
+        return sh->briefing->inst->task->dims[e->ref].name;
+    if (e->kind == EXPR_CALL)
+        return plan_call(sh, e);
+    if (!sign) {
+        err_set(sh->err, ERR_INPUT, "an extent that a launch plan cannot express");
+        return S("");
+    }
+    str last = plan_text(sh, e->args[e->nargs - 1]);
+    if (e->nargs == 1)
+        return sheet_printf(sh, "(-%.*s)", STR_ARG(last));
+    str first = plan_text(sh, e->args[0]);
+    if (e->kind == EXPR_MUL && e->args[0]->kind == EXPR_MUL)
+        first = str_cut(first, 1, first.n - 2); /* its parentheses */
+    return sheet_printf(sh, "(%.*s%s%.*s)", STR_ARG(first), sign, STR_ARG(last));
+}
+
+str sheet_plan(struct sheet *sh, const struct expr *e) {
+    return sheet_failed(sh) ? S("") : plan_text(sh, e);
+}
+
+str sheet_plan_count(struct sheet *sh, const struct inst *in, size_t tensor) {
+    const struct tensor *t = &in->task->tensors[tensor];
+    str all = S("");
+    for (size_t i = 0; i < t->rank; i++) {
+        str one = sheet_plan(sh, t->extent[i]);
+        all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), i ? "*" : "", STR_ARG(one));
+    }
+    return t->rank ? all : S("1");
+}
+
+/* ---- tensors ---- */
+
+bool sheet_is_workspace(const struct sheet *sh, size_t tensor) {
+    const struct task *t = sh->briefing->inst->task;
+    return tensor >= t->ntensors || t->tensors[tensor].role == TENSOR_LET;
+}
+
+enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t tensor) {
+    enum dtype t = st->inst->task->tensors[tensor].dtype;
+    return t == DTYPE_F64 && sheet_is_workspace(sh, tensor) ? DTYPE_F32 : t;
+}
+
+/* Extents as a workspace line has them: one at least. */
+static str workspace_extents(struct sheet *sh, const struct tensor *t) {
+    str all = S("");
+    for (size_t i = 0; i < t->rank; i++) {
+        str one = sheet_plan(sh, t->extent[i]);
+        all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), i ? ", " : "", STR_ARG(one));
+    }
+    return t->rank ? all : S("1");
+}
+
+str sheet_tensor(struct sheet *sh, const struct step *st, size_t tensor) {
+    const struct tensor *t = &st->inst->task->tensors[tensor];
+    uint64_t bit = UINT64_C(1) << tensor;
+    if (!sheet_is_workspace(sh, tensor))
+        return t->name;
+    if (sh->declared & bit)
+        return sh->workspace[tensor];
+    /* The plan knows the task's lets by name and has no memory for them. */
+    str name = sh->workspace[tensor] =
+        sheet_name(sh, sheet_printf(sh, "%.*s_kept", STR_ARG(t->name)));
+    str extents = workspace_extents(sh, t);
+    sheet_memory(sh, "workspace %.*s[%.*s] : %s", STR_ARG(name), STR_ARG(extents),
+                 dtype_info(sheet_dtype(sh, st, tensor))->name);
+    sh->declared |= bit;
+    return name;
+}

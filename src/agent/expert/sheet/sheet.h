@@ -1,0 +1,208 @@
+/* The file under construction: one .cu of several steps, each written by a family.
+ *
+ * A step is a part of the task's normal form (form.h) as a task of its own. A sheet holds the
+ * sections of the file (includes, constants and functions, kernels; plan lines) and hands out
+ * names, so that steps do not collide. A scope is one kernel of it: which tensors and integers it
+ * takes, how its variables are called, and expressions as text in its terms.
+ *
+ * Sizes stay symbolic: the same text serves every shape its require lines admit. What is fixed by
+ * the text (a filter's size, a tile) is required by a plan line. */
+#ifndef AGENT_EXPERT_SHEET_H
+#define AGENT_EXPERT_SHEET_H
+
+#include "agent/agent.h"
+#include "agent/expert/form/form.h"
+#include "base/template.h"
+
+#define SHEET_SHARED 128
+#define SCOPE_LOCALS 192
+
+struct sheet {
+    const struct briefing *briefing; /* of the whole task */
+    const struct strategy *strategy;
+    const char *assets; /* folder that overrides the embedded ones, or NULL */
+    struct arena *mem;
+    struct err *err;      /* the first failure; everything below returns false then */
+    bool fast;            /* special functions may be approximate (decision fast-math) */
+    struct buf note;      /* `// ` lines about steps, for the head of the file */
+    struct buf require;   /* plan lines, by section; each line comes once */
+    struct buf memory;    /* workspaces and tensormaps */
+    struct buf steps;     /* memsets and launches, in order */
+    struct buf packs;     /* cp_pack, cp_load and cp_store, as far as the others use them */
+    struct buf functions; /* types, constants, device functions */
+    struct buf kernels;
+    bool half, bfloat; /* includes needed; CuTe headers: sheet_include */
+    struct buf includes;
+    str *taken;
+    size_t ntaken, cap_taken;
+    uint64_t declared;               /* tensors with a workspace line, by number in the form */
+    uint64_t helpers;                /* cp_… functions that are called, of kernel/emit.h */
+    str workspace[TASK_MAX_TENSORS]; /* names of those declared */
+    size_t made;                     /* tensors that writers of steps have added */
+    str local[SCOPE_LOCALS];         /* names of the kernel that was begun last */
+    size_t nlocal;
+    struct {
+        str key, name;
+    } shared[SHEET_SHARED]; /* what several steps use, of sheet_once */
+    size_t nshared;
+    struct strategy had; /* of sheet_used; STRATEGY_UNSET: no step has said what it took */
+};
+
+struct step {
+    const struct inst *inst; /* the part; inst->task its statements */
+    const char *family;
+};
+
+/* ---- the file ---- */
+/* `b`, `s` and `err` stay the caller's. */
+void sheet_init(struct sheet *sh, const struct briefing *b, const struct strategy *s,
+                const char *assets, struct err *err);
+/* The whole file, its sections in order, tidied. */
+bool sheet_finish(struct sheet *sh, struct buf *out);
+void sheet_release(struct sheet *sh);
+bool sheet_failed(const struct sheet *sh);
+
+/* ---- text ---- */
+str sheet_name(struct sheet *sh, str base); /* unique; not a word of CUDA's */
+str sheet_printf(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lines without their `// `, `//! require ` or `//! `: sheet_require(sh, "N % 4 == 0"),
+ * sheet_memory(sh, "workspace part[%d] : f32", …), sheet_step(sh, "launch k<<<…>>>(…)"). */
+void sheet_note(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_require(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_memory(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_step(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_include(struct sheet *sh, const char *header); /* "cute/tensor.hpp", once */
+void sheet_helper(struct sheet *sh, const char *name);    /* cp_NAME is called: "maximum" */
+/* A template of assets/expert/ into a section; "rows_inner.cu". */
+bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,
+                    struct buf *out);
+/* The same, kept in the arena. */
+str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n);
+/* The content of a buf, kept in the arena without the last line's end; the buf is emptied. */
+str sheet_keep(struct sheet *sh, struct buf *b);
+/* The task's own text of a statement, for a comment: one line. */
+str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s);
+/* A decision's value, `otherwise` where it does not apply or is unknown. */
+int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise);
+/* What became of decisions in a step: the head says where that is not what the strategy has. No
+ * value is left out in silence. A step that follows a decision which other families have too lists
+ * it also where it took it as it is. */
+struct used {
+    const char *decision;
+    int64_t value;
+};
+void sheet_used(struct sheet *sh, const struct used *all, size_t n);
+/* The strategy with what its decisions became. Where steps differ, what the one did that came
+ * closest to the strategy: the others had less room, and would have made the same of it. */
+void sheet_written(const struct sheet *sh, struct strategy *out);
+bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
+/* Of the GPU that it is written for: shared memory of a block, blocks of a cluster. */
+int64_t sheet_shared_most(const struct sheet *sh);
+int64_t sheet_cluster_most(const struct sheet *sh);
+
+/* What several steps may share: a constant, a type, a function of the file. True the first time:
+ * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),
+ * `base` how it would like to be called. */
+bool sheet_once(struct sheet *sh, str key, const char *base, str *name);
+bool sheet_has_name(const struct sheet *sh, str name); /* in use, or a word of CUDA's */
+
+/* ---- the plan ---- */
+/* An integer expression over dimensions in plan syntax, with parentheses where it needs them
+ * beside operators. */
+str sheet_plan(struct sheet *sh, const struct expr *e);
+str sheet_plan_count(struct sheet *sh, const struct inst *in, size_t tensor); /* "B*M*N", or "1" */
+/* The tensor's name in plan lines; a let gets its workspace line (f32, or its own type). */
+str sheet_tensor(struct sheet *sh, const struct step *st, size_t tensor);
+
+/* ---- a kernel ---- */
+#define SCOPE_INTS 64
+struct scope {
+    struct sheet *sh;
+    const struct step *step;
+    const struct statement *statement; /* whose variables are meant */
+    str name;                          /* of the kernel */
+    bool wide;                         /* indices are long long: some tensor has over 2^30 */
+    str var[TASK_MAX_VARS];            /* text of each variable: "i", "(m0 + 4)"; empty: none */
+    uint64_t tensors, written;         /* pointers it takes, by number; those that are not const */
+    struct {
+        str name, plan;
+        bool size; /* of an expression of the task: a require line keeps it within an int */
+    } ints[SCOPE_INTS];
+    size_t nints;
+    struct { /* reads (or any expression) that stand in a register already */
+        const struct expr *e;
+        str text;
+    } held[64];
+    size_t nheld;
+};
+/* One kernel after the other: local names are those of the scope that was begun last. */
+bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name);
+/* A name for a variable of this kernel alone: sum, sum2, … */
+str scope_name(struct scope *k, const char *base);
+/* The integer of an expression over dimensions: a literal, or a parameter of the kernel, made at
+ * first use. */
+str scope_int(struct scope *k, const struct expr *e);
+/* A parameter for a plan expression of the generator's own making. */
+str scope_int_plan(struct scope *k, const char *name, str plan);
+/* The name of a variable of the statement where it is declared: the task's own where it can be. */
+str scope_variable(struct scope *k, size_t var);
+/* Text of an expression without reductions, as a value to compute with: float, int or bool by its
+ * kind. Reads are `t[offset]` converted to float; pads are conditions; what is `held` is its text.
+ * Takes pointers and integers on the way. Helpers it calls go to the sheet's functions. */
+bool scope_expr(struct scope *k, const struct expr *e, struct buf *out);
+str scope_text(struct scope *k, const struct expr *e); /* the same, kept; .n == 0: failed */
+/* "(i * J + j) * K + k", without the pointer. */
+bool scope_offset(struct scope *k, const struct expr *read, struct buf *out);
+/* Offset of the element a statement defines. */
+bool scope_place(struct scope *k, struct buf *out);
+void scope_hold(struct scope *k, const struct expr *e, str text);
+/* The pointer's name, taken as an argument. `write`: it is stored to. */
+str scope_pointer(struct scope *k, size_t tensor, bool write);
+/* A computed value converted to the tensor's element: rounding, saturation of integers. */
+str scope_packed(struct scope *k, size_t tensor, enum value_kind kind, str value);
+/* A stored element converted to a value: "__half2float(…)". */
+str scope_unpacked(struct scope *k, size_t tensor, str element);
+const char *scope_index_type(const struct scope *k); /* "int" or "long long" */
+/* "const float *x, float *y, int N": after all expressions are written. */
+str scope_params(struct scope *k);
+/* "x, y, N" for the launch line. */
+str scope_args(struct scope *k);
+
+/* Coordinates of the scope's statement at flat index `e` of its variables, as declarations, those
+ * of `vars`; they are named and set in k->var. */
+bool scope_coordinates(struct scope *k, str e, uint32_t vars, struct buf *out);
+/* The number of elements the statement defines, in plan syntax. */
+str scope_plan_elements(struct scope *k);
+
+/* ---- inout tensors ---- */
+/* The step with those inout tensors that cannot be written in place (read at other elements than
+ * the one that is written, or by other statements) computed into a workspace, and copies at its
+ * end. */
+bool step_detach(struct sheet *sh, const struct step *st, struct step *out);
+
+/* ---- folds ---- */
+/* The identity, and the combination as an expression: "s + t", "cp_maximum(s, t)", by reduction:
+ * NaN goes through maximum and minimum. Arg-reductions carry a value and a place, and are the
+ * family's own. */
+const char *fold_identity(enum reduction r); /* "0.0f", "-INFINITY" … */
+str fold_combine(struct sheet *sh, enum reduction r, str into, str term);
+
+/* ---- families ---- */
+/* Whether a family takes statement `first` of the form, the first that nobody has taken, and with
+ * it which others (take[nstatements], all false at entry). What the taken ones read must be inputs,
+ * done, or taken too. */
+struct family {
+    const char *name;
+    enum workload workload; /* whose decisions it goes by */
+    bool cute;              /* it honours the decision dialect */
+    bool fuses; /* it matches operands that are computed (attention): the form keeps them inside
+                   their products when it takes anything */
+    bool (*claim)(const struct briefing *b, const struct form *f, const bool *done, size_t first,
+                  bool *take);
+    /* The step's plan lines, functions and kernels. */
+    bool (*write)(struct sheet *sh, const struct step *st);
+};
+extern const struct family family_attention, family_contraction, family_convolution, family_scan,
+    family_window, family_rows, family_pointwise, family_generic;
+
+#endif
