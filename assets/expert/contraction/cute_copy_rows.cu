@@ -1,3 +1,4 @@
+//% library
 // Starts the copies of a tile of rows by the first of THREADS threads that have one: pieces of 16
 // bytes, neighbours along a row. `rows` and `cols` are what there is from the tile's first element
 // on; beyond it are zeros.

@@ -1,3 +1,4 @@
+//% library
 // A tile in shared memory: ROWS rows of ROW elements, PITCH apart, seen as (row, place in it), or as
 // (place, row).
 template <int ROWS, int ROW, int PITCH>

@@ -1,3 +1,4 @@
+//% library
 // Tiles of k come through a ring of buffers, STAGES - 1 of them ahead of the one in use.
 // load(stage, k) starts the copies of a tile; keep(stage) stores what they hold in registers.
 template <class G, class Load, class Keep, class Use, class Promote>

@@ -1,3 +1,4 @@
+//% library
 // The product of one block by wgmma, as the TiledMMA of G has it. The last warpgroup's first thread
 // keeps STAGES tiles of k on their way; the others multiply. Results go to shared memory, FOLDS tiles
 // of BM rows of CN floats.

@@ -1,3 +1,4 @@
+//% library
 static __device__ __forceinline__ void gemm_mma_${type}(float (&c)[4], const unsigned (&a)[4],
                                                 const unsigned *b) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.${type}.${type}.f32 "

@@ -1,3 +1,4 @@
+//% library
 static __device__ __forceinline__ void gemm_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -1,3 +1,4 @@
+//% library
 // Fragments of mma.sync from a tile: 16 x 32 bytes of A, 16 x 32 bytes of B (two instructions'
 // worth). Rows along k are what ldmatrix expects; rows along m or n are transposed on the way,
 // 16-bit elements by ldmatrix, 32-bit ones by single loads.

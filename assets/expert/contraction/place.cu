@@ -1,3 +1,4 @@
+//% library
 // Tiles in an order in which blocks that run together share rows and columns: groups of `height`
 // rows of tiles, column by column.
 static __device__ __forceinline__ void gemm_place(int tile, int tiles_m, int tiles_n, int height,

@@ -1,3 +1,4 @@
+//% library
 // The product of one block by fused multiply-adds: each thread has TM x TN results, in pieces of
 // four that lie a part of the tile apart, so that a warp reads shared memory without conflicts.
 // Results go to shared memory, FOLDS tiles of BM rows of CN floats.

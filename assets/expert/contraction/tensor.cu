@@ -1,3 +1,4 @@
+//% library
 // Barriers in shared memory, and copies of boxes of a tensor that arrive at them.
 static __device__ __forceinline__ void gemm_barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)

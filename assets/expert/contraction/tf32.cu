@@ -1,3 +1,4 @@
+//% library
 // Tensor cores cut off what TF32 does not hold: round first.
 static __device__ __forceinline__ unsigned gemm_tf32(float x) {
     unsigned r;

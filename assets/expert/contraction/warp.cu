@@ -1,3 +1,4 @@
+//% library
 // The product of one block by tensor cores: each warp has WM x WN results. They go to shared
 // memory, FOLDS tiles of BM rows of CN floats.
 template <class G, class Load, class Keep>

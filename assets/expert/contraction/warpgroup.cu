@@ -1,3 +1,4 @@
+//% library
 // The product of one block by wgmma. The last warpgroup's first thread keeps STAGES tiles of k on
 // their way; each of the others has BM / WARPGROUPS rows of results, which go to shared memory,
 // FOLDS tiles of BM rows of CN floats.

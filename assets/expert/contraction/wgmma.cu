@@ -1,3 +1,4 @@
+//% library
 // d = a * b, or with what was there: 64 rows of A and ${columns} of B, 32 bytes of k.
 static __device__ __forceinline__ void ${name}(float (&d)[${registers}], unsigned long long a,
                                                unsigned long long b, bool add) {

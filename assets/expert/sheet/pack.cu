@@ -1,3 +1,4 @@
+//% library
 // The type of one access of so many bytes, 16 at the most.
 template <int BYTES> struct cp_word { typedef uint4 type; };
 template <> struct cp_word<8> { typedef uint2 type; };

@@ -1,3 +1,4 @@
+//% library
 template <int N, class T> static __device__ __forceinline__ cp_pack<T, N> cp_load(const T *p) {
     typedef typename cp_pack<T, N>::word word;
     cp_pack<T, N> v;

@@ -1,3 +1,4 @@
+//% library
 template <int N, class T>
 static __device__ __forceinline__ void cp_store(T *p, const cp_pack<T, N> &v) {
     typedef typename cp_pack<T, N>::word word;

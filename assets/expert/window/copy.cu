@@ -1,3 +1,4 @@
+//% library
 // BYTES from global to shared memory, without a register in between; 16 go past L1.
 template <int BYTES>
 static __device__ __forceinline__ void cp_copy_async(void *to, const void *from) {

@@ -48,7 +48,7 @@ static void note_step(struct sheet *sh, const struct step *st, bool cute) {
 static bool write_steps(struct sheet *sh, const struct partition *p, struct buf *out) {
     for (size_t i = 0; i < p->n; i++) {
         size_t noted = sh->note.n;
-        bool ok = p->family[i]->write(sh, &p->steps[i]);
+        bool ok = sheet_begin_step(sh, p->family[i]->name) && p->family[i]->write(sh, &p->steps[i]);
         if (sh->note.n == noted)
             note_step(sh, &p->steps[i], p->family[i]->cute && sheet_is_cute(sh));
         if (sheet_is_cute(sh) && !p->family[i]->cute)

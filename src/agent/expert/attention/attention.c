@@ -263,10 +263,10 @@ static void put_constants(struct writer *w) {
     bool half = w->m.in->task->tensors[w->m.q->ref].dtype == DTYPE_F16;
     *(half ? &w->sh->half : &w->sh->bfloat) = true;
     slots_names(w->sh, &w->slots, names, sizeof names / sizeof *names);
-    slots_number(w->sh, &w->slots, "rows", w->rows);
-    slots_number(w->sh, &w->slots, "keys", w->keys);
-    slots_number(w->sh, &w->slots, "stages", w->stages);
-    slots_number(w->sh, &w->slots, "dim", w->dim);
+    slots_number(&w->slots, "rows", w->rows);
+    slots_number(&w->slots, "keys", w->keys);
+    slots_number(&w->slots, "stages", w->stages);
+    slots_number(&w->slots, "dim", w->dim);
     slots_put(&w->slots, "type", half ? S("__half") : S("__nv_bfloat16"));
     slots_put(&w->slots, "mma", half ? S("f16") : S("bf16"));
     put_lift(w, half);
@@ -352,8 +352,8 @@ static bool put_kernel(struct writer *w) {
     put_coordinates(w);
     slots_put(&w->slots, "kernel", w->k.name);
     slots_put(&w->slots, "params", scope_params(&w->k));
-    return slots_add(sh, &w->slots, "attention/functions.cu", &sh->functions) &&
-           slots_add(sh, &w->slots, "attention/kernel.cu", &sh->kernels);
+    return sheet_put(sh, "attention/functions.cu", &w->slots, &sh->functions) &&
+           sheet_put(sh, "attention/kernel.cu", &w->slots, &sh->kernels);
 }
 
 static void put_plan(struct writer *w) {

@@ -123,16 +123,16 @@ static void put_common(struct con_writer *w, str name, struct slots *to) {
                            STR_ARG(w->k.name), g->tile_m, g->tile_n, g->threads, g->tile_k));
     slots_put(to, "name", name);
     slots_put(to, "operand", str_view(paths[g->path].operand));
-    slots_number(w->sh, to, "bm", g->tile_m);
-    slots_number(w->sh, to, "bn", g->tile_n);
-    slots_number(w->sh, to, "bk", g->tile_k);
-    slots_number(w->sh, to, "stages", g->stages);
-    slots_number(w->sh, to, "folds", (int64_t)w->c->nfolds);
-    slots_number(w->sh, to, "na", (int64_t)contraction_side_count(w, CON_M));
-    slots_number(w->sh, to, "nb", (int64_t)contraction_side_count(w, CON_N));
-    slots_number(w->sh, to, "a_tile", (int64_t)a->bytes);
-    slots_number(w->sh, to, "b_tile", (int64_t)b->bytes);
-    slots_number(w->sh, to, "promote", g->promote);
+    slots_number(to, "bm", g->tile_m);
+    slots_number(to, "bn", g->tile_n);
+    slots_number(to, "bk", g->tile_k);
+    slots_number(to, "stages", g->stages);
+    slots_number(to, "folds", (int64_t)w->c->nfolds);
+    slots_number(to, "na", (int64_t)contraction_side_count(w, CON_M));
+    slots_number(to, "nb", (int64_t)contraction_side_count(w, CON_N));
+    slots_number(to, "a_tile", (int64_t)a->bytes);
+    slots_number(to, "b_tile", (int64_t)b->bytes);
+    slots_number(to, "promote", g->promote);
 }
 
 static void put_layouts(struct con_writer *w, struct slots *to) {
@@ -158,19 +158,19 @@ static void put_layouts(struct con_writer *w, struct slots *to) {
 }
 
 bool contraction_cute_config(struct con_writer *w, str name) {
-    struct slots s = {.n = 0};
+    struct slots s = {.mem = w->sh->mem};
     put_common(w, name, &s);
     w->sh->half |= w->g.path == CON_F16;
     w->sh->bfloat |= w->g.path == CON_BF16 || w->g.path == CON_BF16X6;
     if (!w->g.warpgroup) {
         put_layouts(w, &s);
-        return slots_add(w->sh, &s, "contraction/cute_config.cu", &w->sh->functions);
+        return sheet_put(w->sh, "contraction/cute_config.cu", &s, &w->sh->functions);
     }
-    slots_number(w->sh, &s, "warpgroups", w->g.warpgroups);
-    slots_number(w->sh, &s, "parts", w->g.parts);
-    slots_number(w->sh, &s, "products", w->g.parts == 1 ? 1 : 6);
+    slots_number(&s, "warpgroups", w->g.warpgroups);
+    slots_number(&s, "parts", w->g.parts);
+    slots_number(&s, "products", w->g.parts == 1 ? 1 : 6);
     slots_put(&s, "atom", warpgroup_atom(w));
-    return slots_add(w->sh, &s, "contraction/cute_config_warpgroup.cu", &w->sh->functions);
+    return sheet_put(w->sh, "contraction/cute_config_warpgroup.cu", &s, &w->sh->functions);
 }
 
 /* ---- functions ---- */

@@ -25,7 +25,7 @@ static bool gathers_tensor(const struct pw *p, const struct expr *e, size_t tens
 static str name_value(struct pw *p, struct pw_output *o, const struct expr *e) {
     struct scope *f = &o->f;
     str own = p->st->inst->task->tensors[e->ref].name;
-    bool other = sheet_is_reserved(own) || gathers_tensor(p, o->s->body, e->ref);
+    bool other = sheet_is_reserved(p->sh, own) || gathers_tensor(p, o->s->body, e->ref);
     for (size_t i = 0; i < p->nreads; i++)
         other |= o->reads[i] && str_eq(o->value[i], own);
     return other ? scope_name(f, sheet_printf(p->sh, "%.*s_here", STR_ARG(own)).p) : own;

@@ -32,7 +32,7 @@ void rows_make_names(struct rows *r) {
 str rows_result_name(const struct rows *r, size_t fold) {
     size_t tensor = r->g.folds[fold].s->tensor, before = 0;
     const struct tensor *t = &r->st->inst->task->tensors[tensor];
-    bool memory = t->role != TENSOR_LET || r->shape.split > 1 || sheet_is_reserved(t->name);
+    bool memory = t->role != TENSOR_LET || r->shape.split > 1 || sheet_is_reserved(r->sh, t->name);
     for (size_t i = 0; i < fold; i++) /* a tensor may be defined in pieces */
         before += r->g.folds[i].s->tensor == tensor;
     str number = before ? sheet_printf(r->sh, "%zu", before + 1) : S("");

@@ -394,16 +394,16 @@ static bool prepare(struct scan *s) {
     slots_put(&s->names, "value_type", str_view(s->value));
     slots_put(&s->names, "identity", s->identity);
     slots_put(&s->names, "combined", fold_step(sh, s->fold, S("a"), S("b")));
-    slots_number(sh, &s->names, "block", s->block);
-    slots_number(sh, &s->names, "items", s->items);
-    slots_number(sh, &s->names, "width", s->width);
-    slots_number(sh, &s->names, "last", s->width - 1);
-    slots_number(sh, &s->names, "warps", s->block / 32);
-    slots_number(sh, &s->names, "last_warp", s->block / 32 - 1);
+    slots_number(&s->names, "block", s->block);
+    slots_number(&s->names, "items", s->items);
+    slots_number(&s->names, "width", s->width);
+    slots_number(&s->names, "last", s->width - 1);
+    slots_number(&s->names, "warps", s->block / 32);
+    slots_number(&s->names, "last_warp", s->block / 32 - 1);
     find_streams(s);
     require_width(s);
-    return slots_add(sh, &s->names, "scan/functions.cu", &sh->functions) &&
-           (!s->inner || slots_add(sh, &s->names, "scan/warp.cu", &sh->functions));
+    return sheet_put(sh, "scan/functions.cu", &s->names, &sh->functions) &&
+           (!s->inner || sheet_put(sh, "scan/warp.cu", &s->names, &sh->functions));
 }
 
 void scan_note_used(struct scan *s) {

@@ -45,7 +45,7 @@ static str loads_text(struct scan *s) {
     slots_put(&t, "loads", scan_loads(s, false, valid));
     slots_put(&t, "position", sheet_printf(s->sh, "%.*s + %.*s", STR_ARG(chunk), STR_ARG(m)));
     slots_put(&t, "index", str_view(scope_index_type(&s->k)));
-    return s->nstreams ? slots_render(s->sh, &t, "scan/load.cu") : S("");
+    return s->nstreams ? sheet_lines(s->sh, "scan/load.cu", &t) : S("");
 }
 
 /* sum[e] = combine(sum[e], term); */
@@ -93,9 +93,8 @@ static void put_parts(struct scan *s, struct slots *t, str parts) {
     struct slots p = *t;
     slots_put(&p, "parts", parts);
     slots_put(t, "start",
-              s->split > 1 && !s->totals ? slots_render(s->sh, &p, "scan/columns_start.cu")
-                                         : S(""));
-    slots_put(t, "finish", s->totals ? slots_render(s->sh, &p, "scan/columns_finish.cu") : S(""));
+              s->split > 1 && !s->totals ? sheet_lines(s->sh, "scan/columns_start.cu", &p) : S(""));
+    slots_put(t, "finish", s->totals ? sheet_lines(s->sh, "scan/columns_finish.cu", &p) : S(""));
 }
 
 static str headline(struct scan *s) {
@@ -130,7 +129,7 @@ static bool write_kernel(struct scan *s, str parts) {
     slots_put(&t, "kernel", s->k.name);
     slots_put(&t, "index", str_view(scope_index_type(&s->k)));
     slots_put(&t, "columns", scope_int_plan(&s->k, "columns", columns));
-    slots_number(sh, &t, "stretch", STRETCH);
+    slots_number(&t, "stretch", STRETCH);
     slots_put(&t, "times", s->width > 1 ? sheet_printf(sh, " * %lld", (long long)s->width) : S(""));
     if (s->split == 1) {
         slots_put(&t, "begin", S("0"));
@@ -145,7 +144,7 @@ static bool write_kernel(struct scan *s, str parts) {
     put_parts(s, &t, parts);
     slots_put(&t, "headline", headline(s));
     launch(s, &t, columns, parts);
-    return slots_add(sh, &t, "scan/columns.cu", &sh->kernels);
+    return sheet_put(sh, "scan/columns.cu", &t, &sh->kernels);
 }
 
 bool scan_write_columns(struct scan *s) {

@@ -43,7 +43,7 @@ static str chunk_loads(struct scan *s, bool next, str chunk) {
                            start ? "" : " + ", STR_ARG(first), STR_ARG(m),
                            (long long)32 * s->width));
     slots_put(&t, "index", str_view(scope_index_type(&s->k)));
-    return slots_render(s->sh, &t, "scan/load.cu");
+    return sheet_lines(s->sh, "scan/load.cu", &t);
 }
 
 static void put_loads(struct scan *s, struct slots *t) {
@@ -113,8 +113,8 @@ static str ticket_text(struct scan *s, str tickets, str states, str used) {
     slots_put(&t, "index", str_view(type));
     slots_put(&t, "tickets", tickets);
     slots_put(&t, "state", states);
-    slots_number(sh, &t, "chunk_size", chunk_size(s));
-    str head = slots_render(sh, &t, "scan/ticket.cu");
+    slots_number(&t, "chunk_size", chunk_size(s));
+    str head = sheet_lines(sh, "scan/ticket.cu", &t);
     for (size_t v = 0; v < s->fold->nindex; v++)
         s->k.var[v] = scope_variable(&s->k, v);
     str coordinates =
@@ -130,8 +130,8 @@ static void put_common(struct scan *s, struct slots *t) {
     str p = slots_get(&s->names, "p"), end = slots_get(t, "range_end");
     slots_put(t, "kernel", s->k.name);
     slots_put(t, "index", str_view(scope_index_type(&s->k)));
-    slots_number(sh, t, "chunk_size", chunk_size(s));
-    slots_number(sh, t, "step", 32 * s->width);
+    slots_number(t, "chunk_size", chunk_size(s));
+    slots_number(t, "step", 32 * s->width);
     slots_put(t, "first_value",
               s->warp ? sheet_printf(sh, "%.*s * %lld", STR_ARG(lane), (long long)s->width)
                       : sheet_printf(sh, "(%.*s * %lld + %.*s) * %lld", STR_ARG(warp),
@@ -204,7 +204,7 @@ static str mentioned(struct scan *s, const struct slots *t) {
 static bool finish_kernel(struct scan *s, struct slots *t, const char *template, str extra) {
     str params = scope_params(&s->k);
     slots_put(t, "params", sheet_printf(s->sh, "%.*s%.*s", STR_ARG(params), STR_ARG(extra)));
-    return slots_add(s->sh, t, template, &s->sh->kernels);
+    return sheet_put(s->sh, template, t, &s->sh->kernels);
 }
 
 static void launch(struct scan *s, str grid, str extra) {
@@ -246,9 +246,9 @@ static str start_text(struct scan *s, str parts) {
     if (s->split == 1)
         return S("");
     slots_put(&t, "parts", parts);
-    slots_number(s->sh, &t, "split", s->split);
+    slots_number(&t, "split", s->split);
     slots_put(&t, "index", str_view(scope_index_type(&s->k)));
-    return slots_render(s->sh, &t, "scan/start.cu");
+    return sheet_lines(s->sh, "scan/start.cu", &t);
 }
 
 static str shared_text(struct scan *s) {
@@ -274,8 +274,8 @@ static void put_across(struct scan *s, struct slots *t) {
         return;
     }
     const char *across = s->lookback ? "scan/across_lookback.cu" : "scan/across_block.cu";
-    slots_put(t, "across", slots_render(s->sh, t, across));
-    slots_put(t, "advance", s->lookback ? S("") : slots_render(s->sh, t, "scan/advance_block.cu"));
+    slots_put(t, "across", sheet_lines(s->sh, across, t));
+    slots_put(t, "advance", s->lookback ? S("") : sheet_lines(s->sh, "scan/advance_block.cu", t));
 }
 
 static str headline(struct scan *s) {
@@ -358,9 +358,9 @@ bool scan_write_rows(struct scan *s) {
                      STR_ARG(tiles));
         sheet_step(sh, "memset %.*s = 0", STR_ARG(tickets));
         sheet_step(sh, "memset %.*s = 0", STR_ARG(states));
-        struct slots none = {.n = 0};
+        struct slots none = {.mem = sh->mem};
         if (str_find(buf_str(&sh->functions), S("cp_publish")) == sh->functions.n &&
-            !slots_add(sh, &none, "scan/state.cu", &sh->functions))
+            !sheet_put(sh, "scan/state.cu", &none, &sh->functions))
             return false;
     }
     return write_scan(s, parts, tickets, states);

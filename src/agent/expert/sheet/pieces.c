@@ -9,57 +9,10 @@
 
 /* ---- slots ---- */
 
-void slots_put(struct slots *s, const char *name, str text) {
-    for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->at[i].name, name) == 0) {
-            s->at[i].text = text;
-            return;
-        }
-    BUG_IF(s->n == SLOTS_MOST);
-    s->at[s->n++] = (struct slot){name, text};
-}
-
-void slots_number(struct sheet *sh, struct slots *s, const char *name, int64_t v) {
-    slots_put(s, name, sheet_printf(sh, "%lld", (long long)v));
-}
-
 void slots_names(struct sheet *sh, struct slots *s, const char *const *names, size_t n) {
+    s->mem = sh->mem;
     for (size_t i = 0; i < n; i++)
         slots_put(s, names[i], sheet_name(sh, str_view(names[i])));
-}
-
-str slots_get(const struct slots *s, const char *name) {
-    for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->at[i].name, name) == 0)
-            return s->at[i].text;
-    BUG_IF(true);
-    return S("");
-}
-
-static bool mentions(str text, const char *name) {
-    char slot[64];
-    int n = snprintf(slot, sizeof slot, "${%s}", name);
-    return str_find(text, (str){slot, (size_t)n}) < text.n;
-}
-
-bool slots_add(struct sheet *sh, const struct slots *s, const char *template, struct buf *out) {
-    struct slots used = {.n = 0};
-    str text, path = sheet_printf(sh, "expert/%s", template);
-    if (sheet_failed(sh) || !asset_get(sh->assets, path.p, sh->mem, &text, sh->err))
-        return false;
-    for (size_t i = 0; i < s->n; i++)
-        if (mentions(text, s->at[i].name))
-            used.at[used.n++] = s->at[i];
-    return sheet_template(sh, template, used.at, used.n, out);
-}
-
-str slots_render(struct sheet *sh, const struct slots *s, const char *template) {
-    struct buf b;
-    buf_init(&b, TEXT_MAX);
-    bool ok = slots_add(sh, s, template, &b);
-    str text = ok ? sheet_keep(sh, &b) : S("");
-    buf_release(&b);
-    return text;
 }
 
 static bool is_word_char(char c) {

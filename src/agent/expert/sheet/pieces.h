@@ -6,21 +6,8 @@
 #include "agent/expert/sheet/sheet.h"
 
 /* ---- slots ---- */
-enum { SLOTS_MOST = 96 };
-struct slots {
-    struct slot at[SLOTS_MOST];
-    size_t n;
-};
-void slots_put(struct slots *s, const char *name, str text);
-void slots_number(struct sheet *sh, struct slots *s, const char *name, int64_t v);
 /* Local variables of a template: each slot `${name}` is a name that nothing else has. */
 void slots_names(struct sheet *sh, struct slots *s, const char *const *names, size_t n);
-str slots_get(const struct slots *s, const char *name);
-/* Renders into the arena. Slots that the template does not mention are left out. */
-str slots_render(struct sheet *sh, const struct slots *s, const char *template);
-/* The same, appended to a section. */
-bool slots_add(struct sheet *sh, const struct slots *s, const char *template, struct buf *out);
-
 /* Whether a text has the word as a whole. */
 bool text_has_word(str text, str word);
 

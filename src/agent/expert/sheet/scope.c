@@ -52,7 +52,7 @@ const char *scope_index_type(const struct scope *k) {
 static str pointer_name(struct scope *k, size_t tensor) {
     struct sheet *sh = k->sh;
     str name = sheet_tensor(sh, k->step, tensor);
-    if (sheet_is_workspace(sh, tensor) || !sheet_is_reserved(name))
+    if (sheet_is_workspace(sh, tensor) || !sheet_is_reserved(k->sh, name))
         return name;
     if (sh->workspace[tensor].n == 0)
         sh->workspace[tensor] = sheet_name(sh, name);
@@ -117,7 +117,7 @@ str scope_int(struct scope *k, const struct expr *e) {
     plan = sheet_plan(k->sh, e);
     if (plan.n == 0 || find_int(k, plan, &name))
         return plan.n ? name : S("");
-    bool own = e->kind == EXPR_DIM && !sheet_is_reserved(plan);
+    bool own = e->kind == EXPR_DIM && !sheet_is_reserved(k->sh, plan);
     name = own                   ? plan
            : e->kind == EXPR_DIM ? scope_name(k, sheet_printf(k->sh, "the_%.*s", STR_ARG(plan)).p)
                                  : size_name(k, e);

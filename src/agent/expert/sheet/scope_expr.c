@@ -384,13 +384,26 @@ void scope_hold(struct scope *k, const struct expr *e, str text) {
     k->held[k->nheld++].text = text;
 }
 
+/* The name of a variable whose own name is in use; the same one whenever it is asked for. */
+static str other_name(struct scope *k, str own) {
+    for (size_t i = 0; i < k->nrenamed; i++)
+        if (str_eq(k->renamed[i].own, own))
+            return k->renamed[i].here;
+    str here = scope_name(k, sheet_printf(k->sh, "%.*s_at", STR_ARG(own)).p);
+    if (k->nrenamed < TASK_MAX_VARS) {
+        k->renamed[k->nrenamed].own = own;
+        k->renamed[k->nrenamed++].here = here;
+    }
+    return here;
+}
+
 /* A variable may be called like a tensor that is declared after it. */
 str scope_variable(struct scope *k, size_t var) {
     const struct task *t = k->sh->briefing->inst->task;
     const struct reduce_var *v = reduce_var_of(k, var);
     str name = v ? v->name : k->statement->index[var];
-    bool clash = sheet_is_reserved(name) || tensor_find(t, name) >= 0;
+    bool clash = sheet_is_reserved(k->sh, name) || tensor_find(t, name) >= 0;
     for (size_t i = 0; i < t->ndims; i++)
         clash |= str_eq(t->dims[i].name, name);
-    return clash ? scope_name(k, sheet_printf(k->sh, "%.*s_at", STR_ARG(name)).p) : name;
+    return clash ? other_name(k, name) : name;
 }

@@ -29,7 +29,7 @@ static const char *const reserved[] = {
     "char8_t",   "wchar_t",  "char16_t", "char32_t",  "consteval", "constinit", "cute",
     "float2",    "float4",   "llabs",    "fmaf",      "cutlass",   "cuda",      "int4"};
 
-static bool is_reserved(str name) {
+static bool is_cuda_word(str name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (str_is(name, reserved[i]))
             return true;
@@ -43,6 +43,24 @@ static bool is_reserved(str name) {
             str_is(str_cut(name, 0, name.n - 1), function_name((enum function)f)))
             return true;
     return false;
+}
+
+bool sheet_is_reserved(const struct sheet *sh, str name) {
+    return is_cuda_word(name) || words_have(&sh->words, name);
+}
+
+bool sheet_begin_step(struct sheet *sh, const char *family) {
+    str own = sheet_printf(sh, "expert/%s/", family), text;
+    words_clear(&sh->words);
+    for (const struct asset *a = asset_table; a->name; a++) {
+        if (!str_starts(str_view(a->name), own) &&
+            !str_starts(str_view(a->name), S("expert/sheet/")))
+            continue;
+        if (!asset_get(sh->assets, a->name, sh->mem, &text, sh->err))
+            return false;
+        words_of_template(&sh->words, text);
+    }
+    return true;
 }
 
 static bool is_taken(const struct sheet *sh, str name) {
@@ -62,7 +80,7 @@ static void take(struct sheet *sh, str name) {
 
 str sheet_name(struct sheet *sh, str base) {
     str name = arena_str(sh->mem, base);
-    if (is_reserved(name))
+    if (is_cuda_word(name))
         name = arena_printf(sh->mem, "the_%.*s", STR_ARG(name));
     while (is_taken(sh, name))
         name = arena_printf(sh->mem, "%.*s_", STR_ARG(name));
@@ -82,6 +100,12 @@ bool sheet_once(struct sheet *sh, str key, const char *base, str *name) {
     sh->shared[sh->nshared].key = arena_str(sh->mem, key);
     sh->shared[sh->nshared++].name = *name;
     return true;
+}
+
+str sheet_shared_name(struct sheet *sh, str key, const char *base) {
+    str name;
+    sheet_once(sh, key, base, &name);
+    return name;
 }
 
 /* The task's names, those of its statements' variables included: what is made is none of them. */
@@ -106,12 +130,8 @@ void sheet_take_variables(struct sheet *sh, const struct expr *e) {
         sheet_take_variables(sh, expr_part(e, i));
 }
 
-bool sheet_is_reserved(str name) {
-    return is_reserved(name);
-}
-
 bool sheet_has_name(const struct sheet *sh, str name) {
-    return is_reserved(name) || is_taken(sh, name);
+    return is_cuda_word(name) || is_taken(sh, name);
 }
 
 /* ---- life ---- */
@@ -136,6 +156,7 @@ void sheet_release(struct sheet *sh) {
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buf_release(sections[i]);
     mem_free(sh->taken);
+    words_release(&sh->words);
     arena_free(sh->mem);
 }
 
@@ -160,6 +181,28 @@ str sheet_printf(struct sheet *sh, const char *format, ...) {
     str s = vprint(sh, format, ap);
     va_end(ap);
     return s;
+}
+
+str sheet_fill(struct sheet *sh, const char *format, const str *texts, size_t n) {
+    struct buf b;
+    str rest = str_view(format);
+    buf_init(&b, EXPERT_SOURCE_MAX);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = str_find(rest, S("$"));
+        BUG_IF(at == rest.n);
+        buf_puts(&b, str_cut(rest, 0, at));
+        buf_puts(&b, texts[i]);
+        rest = str_from(rest, at + 1);
+    }
+    BUG_IF(str_find(rest, S("$")) < rest.n);
+    buf_puts(&b, rest);
+    str s = arena_str(sh->mem, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+str sheet_number(struct sheet *sh, int64_t v) {
+    return sheet_printf(sh, "%lld", (long long)v);
 }
 
 static void put_line(struct buf *out, const char *lead, str line) {
@@ -218,6 +261,35 @@ void sheet_include(struct sheet *sh, const char *header) {
 
 void sheet_helper(struct sheet *sh, const char *name) {
     sh->helpers |= emit_helper(name);
+}
+
+bool sheet_put(struct sheet *sh, const char *template, const struct slots *s, struct buf *out) {
+    struct slots used;
+    str text, path = sheet_printf(sh, "expert/%s", template);
+    if (sheet_failed(sh) || !asset_get(sh->assets, path.p, sh->mem, &text, sh->err))
+        return false;
+    slots_init(&used, sh->mem);
+    for (size_t i = 0; i < s->n; i++)
+        if (template_mentions(text, s->at[i].name))
+            used.at[used.n++] = s->at[i];
+    return template_render(path, text, used.at, used.n, out, sh->err);
+}
+
+str sheet_lines(struct sheet *sh, const char *template, const struct slots *s) {
+    struct buf b;
+    buf_init(&b, EXPERT_SOURCE_MAX);
+    str text = sheet_put(sh, template, s, &b) ? sheet_keep(sh, &b) : S("");
+    buf_release(&b);
+    return text;
+}
+
+bool sheet_function(struct sheet *sh, const char *template, const struct slots *s) {
+    str text = sheet_lines(sh, template, s), all = buf_str(&sh->functions);
+    if (!sheet_failed(sh) && str_find(all, text) == all.n) {
+        buf_puts(&sh->functions, text);
+        buf_puts(&sh->functions, S("\n\n"));
+    }
+    return !sheet_failed(sh);
 }
 
 bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,

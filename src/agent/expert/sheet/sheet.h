@@ -17,6 +17,12 @@
 #define SHEET_SHARED 128
 #define SCOPE_LOCALS 192
 
+/* Names that templates use: whole ones, and what composed ones begin or end with. */
+struct words {
+    str *name, *prefix, *suffix;
+    size_t nnames, nprefixes, nsuffixes, cap_names, cap_prefixes, cap_suffixes;
+};
+
 struct sheet {
     const struct briefing *briefing; /* of the whole task */
     const struct strategy *strategy;
@@ -35,6 +41,7 @@ struct sheet {
     struct buf includes;
     str *taken;
     size_t ntaken, cap_taken;
+    struct words words;              /* of the templates of the step's family */
     uint64_t declared;               /* tensors with a workspace line, by number in the form */
     uint64_t helpers;                /* cp_… functions that are called, of kernel/emit.h */
     str workspace[TASK_MAX_TENSORS]; /* names of those declared */
@@ -63,7 +70,12 @@ void sheet_release(struct sheet *sh);
 bool sheet_failed(const struct sheet *sh);
 
 /* ---- text ---- */
-str sheet_name(struct sheet *sh, str base); /* unique; not a word of CUDA's */
+/* The format with each `$` replaced by the next of the texts: TEXT(sh, "$ * $", a, b). */
+#define TEXT(sh, format, ...)                                                                      \
+    sheet_fill(sh, format, (const str[]){__VA_ARGS__},                                             \
+               sizeof((const str[]){__VA_ARGS__}) / sizeof(str))
+str sheet_fill(struct sheet *sh, const char *format, const str *texts, size_t n);
+str sheet_number(struct sheet *sh, int64_t v);
 str sheet_printf(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Lines without their `// `, `//! require ` or `//! `: sheet_require(sh, "N % 4 == 0"),
  * sheet_memory(sh, "workspace part[%d] : f32", …), sheet_step(sh, "launch k<<<…>>>(…)"). */
@@ -73,10 +85,15 @@ void sheet_memory(struct sheet *sh, const char *format, ...) __attribute__((form
 void sheet_step(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_include(struct sheet *sh, const char *header); /* "cute/tensor.hpp", once */
 void sheet_helper(struct sheet *sh, const char *name);    /* cp_NAME is called: "maximum" */
-/* A template of assets/expert/ into a section; "rows_inner.cu". */
+/* A template of assets/expert/ ("rows/kernel.cu") into a section, or as lines of another text kept
+ * in the arena. Slots that the template does not mention are left out. */
+bool sheet_put(struct sheet *sh, const char *template, const struct slots *s, struct buf *out);
+str sheet_lines(struct sheet *sh, const char *template, const struct slots *s);
+/* The template among the functions of the file, unless the same text is there. */
+bool sheet_function(struct sheet *sh, const char *template, const struct slots *s);
+/* The same with a plain array of slots, all of which the template mentions. */
 bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,
                     struct buf *out);
-/* The same, kept in the arena. */
 str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n);
 /* The content of a buf, kept in the arena without the last line's end; the buf is emptied. */
 str sheet_keep(struct sheet *sh, struct buf *b);
@@ -100,11 +117,22 @@ bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
 int64_t sheet_shared_most(const struct sheet *sh);
 int64_t sheet_cluster_most(const struct sheet *sh);
 
-/* What several steps may share: a constant, a type, a function of the file. True the first time:
- * the caller writes it, under the name that all then get. `key` says what it is ("kWidth=4"),
- * `base` how it would like to be called. */
+/* ---- names ---- */
+/* Names in the templates of a family are ours, and plain: what the task calls the same has another
+ * name in kernels (scope_variable, scope_int, scope_pointer), for every name, prefix
+ * (`load_${tensor}`) and suffix
+ * (`${field}_count`) in a template of the step's family that is not marked `//% library`. */
+bool sheet_begin_step(struct sheet *sh, const char *family);
+/* In use by the templates, by CUDA, or by what emitted expressions call. */
+bool sheet_is_reserved(const struct sheet *sh, str name);
+/* A name for what is made in the file (a kernel, a workspace, a type): unique. */
+str sheet_name(struct sheet *sh, str base);
+/* The name of what several steps may share (a constant, a type, a function): the same for the same
+ * `key`, which says what it is ("kWidth=4"); `base` is how it would like to be called. */
+str sheet_shared_name(struct sheet *sh, str key, const char *base);
+/* The same; true the first time: the caller writes it. */
 bool sheet_once(struct sheet *sh, str key, const char *base, str *name);
-bool sheet_has_name(const struct sheet *sh, str name); /* in use, or a word of CUDA's */
+bool sheet_has_name(const struct sheet *sh, str name); /* of the file, or a word of CUDA's */
 
 /* ---- the plan ---- */
 /* An integer expression over dimensions in plan syntax, with parentheses where it needs them
@@ -134,6 +162,10 @@ struct scope {
         str text;
     } held[64];
     size_t nheld;
+    struct { /* variables of the task whose name is reserved, and what they are called instead */
+        str own, here;
+    } renamed[TASK_MAX_VARS];
+    size_t nrenamed;
 };
 /* One kernel after the other: local names are those of the scope that was begun last. */
 bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name);

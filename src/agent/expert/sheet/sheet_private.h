@@ -7,7 +7,11 @@
 /* Counts and sizes up to this are int; beyond it indices are long long. */
 #define SCOPE_INT_MAX (INT64_C(1) << 30)
 
-bool sheet_is_reserved(str name);
+/* The words of one template's text, added. */
+void words_of_template(struct words *w, str text);
+bool words_have(const struct words *w, str name);
+void words_clear(struct words *w);
+void words_release(struct words *w);
 /* A let of the task, or a tensor that the form has made. */
 bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
 /* The type of its elements in memory. */

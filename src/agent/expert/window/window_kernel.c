@@ -545,7 +545,7 @@ static void put_body(struct window *w, const struct window_tile *tile, struct sl
 
 bool window_write_kernel(struct window *w) {
     struct sheet *sh = w->sh;
-    struct slots t = {.n = 0};
+    struct slots t = {.mem = sh->mem};
     struct window_tile tile = {.bytes = 0};
     str y = w->in->task->tensors[w->fold->tensor].name;
     scope_init(&w->k, sh, w->st, sheet_printf(sh, "window_%.*s", STR_ARG(y)).p);
@@ -558,9 +558,9 @@ bool window_write_kernel(struct window *w) {
     slots_put(&t, "threads", threads_text(w));
     slots_put(&t, "headline", headline(w));
     slots_put(&t, "kernel", w->k.name);
-    slots_number(sh, &t, "block", w->block);
+    slots_number(&t, "block", w->block);
     slots_put(&t, "shared", shared_text(w));
     slots_put(&t, "params", scope_params(&w->k));
     launch(w, &tile);
-    return slots_add(sh, &t, "window/kernel.cu", &sh->kernels);
+    return sheet_put(sh, "window/kernel.cu", &t, &sh->kernels);
 }

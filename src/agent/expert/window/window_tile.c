@@ -133,7 +133,7 @@ static str pad_value(struct window *w, str *said) {
 static str copy_text(struct window *w, str from, str *wait) {
     int64_t bytes = w->width * (int64_t)dtype_info(element(w))->bytes;
     str here = name(w, "here");
-    struct slots none = {.n = 0};
+    struct slots none = {.mem = w->sh->mem};
     *wait = S("");
     if (bytes < 4 && w->width == 1)
         return sheet_printf(w->sh, "*%.*s = *(%.*s);", STR_ARG(here), STR_ARG(from));
@@ -143,7 +143,7 @@ static str copy_text(struct window *w, str from, str *wait) {
                             "    *reinterpret_cast<const unsigned short *>(%.*s);",
                             STR_ARG(here), STR_ARG(from));
     if (str_find(buf_str(&w->sh->functions), S("cp_copy_async")) == w->sh->functions.n)
-        slots_add(w->sh, &none, "window/copy.cu", &w->sh->functions);
+        sheet_put(w->sh, "window/copy.cu", &none, &w->sh->functions);
     *wait = S("asm volatile(\"cp.async.wait_all;\" ::: \"memory\");");
     return sheet_printf(w->sh, "cp_copy_async<%lld>(%.*s, %.*s);", (long long)bytes, STR_ARG(here),
                         STR_ARG(from));
@@ -172,9 +172,9 @@ str window_tile_fill(struct window *w, const struct window_tile *t) {
     slots_put(&s, "copy", copy_text(w, from, &wait));
     slots_put(&s, "wait", wait);
     slots_put(&s, "element_type", str_view(dtype_info(element(w))->cuda));
-    slots_number(sh, &s, "vectors", rows * t->columns / w->width);
-    slots_number(sh, &s, "block", w->block);
-    slots_number(sh, &s, "width", w->width);
+    slots_number(&s, "vectors", rows * t->columns / w->width);
+    slots_number(&s, "block", w->block);
+    slots_number(&s, "width", w->width);
     slots_put(&s, "pad",
               w->width == 1
                   ? sheet_printf(sh, "*%.*s = %.*s;", STR_ARG(here), STR_ARG(pad))
@@ -183,7 +183,7 @@ str window_tile_fill(struct window *w, const struct window_tile *t) {
                                  "    %.*s[%.*s] = %.*s;",
                                  STR_ARG(e), STR_ARG(e), (long long)w->width, STR_ARG(e),
                                  STR_ARG(here), STR_ARG(e), STR_ARG(pad)));
-    return slots_render(sh, &s, "window/fill.cu");
+    return sheet_lines(sh, "window/fill.cu", &s);
 }
 
 /* ---- reading ---- */
