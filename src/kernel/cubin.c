@@ -12,11 +12,12 @@
  *                      section of such memory; .nv.shared.NAME and .nv.local.NAME have them too
  *   .nv.constant3      the constants of the source
  *   .rela.text.NAME    relocations of code; sh_info is the section they apply to
+ *   .nv.merc.NAME      from sm_100 on: the section .NAME once more, for another form of the code
  *
  * Addresses of variables usually reach code through .nv.constant4, which has a slot for each of
  * them, used or not.
  *
- * Checked against ptxas -v of CUDA 13.0 for sm_80 and sm_90a. */
+ * Checked against ptxas -v of CUDA 13.0 for sm_80, sm_90a, sm_100a and sm_120a. */
 #include "kernel/cubin.h"
 
 #include <elf.h>
@@ -207,12 +208,19 @@ bool cubin_facts(str cubin, struct arena *a, struct kernel_facts **out, size_t *
 
 /* ---- memory of the module ---- */
 
+/* A copy counts for nothing, but only where there is what it copies. */
+static bool is_copy(const struct cubin *c, str name, uint64_t size) {
+    Elf64_Shdr of;
+    return str_starts(name, S(".nv.merc.")) &&
+           section_find(c, str_from(name, S(".nv.merc").n), S(""), &of) && of.sh_size >= size;
+}
+
 static bool is_module_memory(const struct cubin *c, const Elf64_Shdr *s) {
     str name = table_string(c->section_names, s->sh_name);
     bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_size > 0;
     bool writable = (s->sh_flags & SHF_WRITE) && !str_starts(name, S(".nv.shared.")) &&
                     !str_starts(name, S(".nv.local."));
-    return loaded && (writable || str_is(name, ".nv.constant3"));
+    return loaded && (writable || str_is(name, ".nv.constant3")) && !is_copy(c, name, s->sh_size);
 }
 
 static bool relocation_names(str entries, uint64_t size, uint32_t symbol) {

@@ -52,8 +52,8 @@ static const struct kernel_facts *find(const struct build *b, str name) {
 static void facts(void) {
     if (missing)
         SKIP(missing);
-    static const char *const archs[] = {"sm_80", "sm_90a"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const archs[] = {"sm_80", "sm_90a", "sm_100a"};
+    for (size_t i = 0; i < 3; i++) {
         struct fixture_build f;
         if (!build(archs[i], &f))
             continue;
@@ -104,22 +104,16 @@ static bool ptxas_says(str log, str kernel, struct said *out) {
     return at < log.n && out->registers > 0;
 }
 
-static void against_ptxas(void) {
-    if (missing)
-        SKIP(missing);
-    char ptxas[600];
-    snprintf(ptxas, sizeof ptxas, "%s/../bin/ptxas", root.include);
-    if (access(ptxas, X_OK) != 0)
-        SKIP("no ptxas beside NVRTC");
+static void compare_with_ptxas(const char *ptxas, const char *arch) {
     struct fixture_build f;
-    if (!build("sm_90a", &f))
+    if (!build(arch, &f))
         return;
     char folder[] = "/tmp/test-kernel-cubin.XXXXXX", command[1500], path[64];
     struct err err = {0};
     CHECK(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/k.ptx", folder);
     CHECK(file_replace(path, f.b.ptx, &err));
-    snprintf(command, sizeof command, "%s -v -arch=sm_90a %s -o %s/k.cubin 2>&1", ptxas, path,
+    snprintf(command, sizeof command, "%s -v -arch=%s %s -o %s/k.cubin 2>&1", ptxas, arch, path,
              folder);
     FILE *pipe = popen(command, "r");
     char log[16384] = "";
@@ -133,9 +127,21 @@ static void against_ptxas(void) {
         CHECKF(ptxas_says((str){log, n}, k->name, &s), "%.*s: %s", STR_ARG(k->name), log);
         CHECKF(s.registers == k->registers && (size_t)s.shared == k->shared_static &&
                    (size_t)s.stack == k->local_bytes,
-               "%.*s: ptxas says %d %d %d, the cubin %d %zu %zu", STR_ARG(k->name), s.registers,
-               s.shared, s.stack, k->registers, k->shared_static, k->local_bytes);
+               "%s %.*s: ptxas says %d %d %d, the cubin %d %zu %zu", arch, STR_ARG(k->name),
+               s.registers, s.shared, s.stack, k->registers, k->shared_static, k->local_bytes);
     }
+}
+
+static void against_ptxas(void) {
+    static const char *const archs[] = {"sm_80", "sm_90a", "sm_100a", "sm_120a"};
+    if (missing)
+        SKIP(missing);
+    char ptxas[600];
+    snprintf(ptxas, sizeof ptxas, "%s/../bin/ptxas", root.include);
+    if (access(ptxas, X_OK) != 0)
+        SKIP("no ptxas beside NVRTC");
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        compare_with_ptxas(ptxas, archs[i]);
 }
 
 static void spills_in_a_log(void) {
@@ -182,8 +188,8 @@ static void occupancies(void) {
 static void variables(void) {
     if (missing)
         SKIP(missing);
-    static const char *const archs[] = {"sm_80", "sm_90a"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const archs[] = {"sm_80", "sm_90a", "sm_100a", "sm_120a"};
+    for (size_t i = 0; i < 4; i++) {
         struct fixture_build f;
         struct cubin_variable *v;
         size_t n = 0;
