@@ -36,6 +36,9 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
     const struct features *f = &out->features;
     int64_t *fact = out->ground.fact;
     fact[FACT_ARCH] = gpu_capability(gpu);
+    fact[FACT_MMA] = gpu->has.mma;
+    fact[FACT_WGMMA] = gpu->has.wgmma && gpu->has.tma;
+    fact[FACT_CLUSTER_MOST] = gpu->has.cluster_most;
     fact[FACT_BYTES] = (int64_t)dtype_info(f->dtype)->bytes;
     fact[FACT_ACCURACY] = (int64_t)inst->task->accuracy;
     fact[FACT_ELEMENTS] = (int64_t)floor(f->log2_elements);

@@ -298,9 +298,9 @@ void ceilings_apply(const struct ceilings *m, struct gpu *g) {
     g->write_bytes_s = m->write_bytes_s;
     g->fp32_flops = m->fp32_flops;
     g->launch_s = m->launch_s;
-    /* After Hopper the harness does not use the tensor cores' own instructions: of those GPUs it
-     * knows less than their published rates. */
-    bool below = strncmp(g->arch, "sm_1", 4) == 0;
+    /* The harness multiplies by wgmma and mma.sync: where there is tcgen05, it finds less than the
+     * published rates. */
+    bool below = g->has.tcgen05;
     if (!below || m->tf32_flops > g->tf32_flops)
         g->tf32_flops = m->tf32_flops;
     if (!below || m->bf16_flops > g->bf16_flops)

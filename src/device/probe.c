@@ -78,41 +78,18 @@ bool gpu_probe(int ordinal, struct cuda_facts *out, struct err *err) {
 
 /* ---- a row of the table ---- */
 
-/* What the driver does not say of an architecture: lanes and tensor-core FLOP of an SM in a clock,
- * from NVIDIA's published figures. A capability takes the row of its own major and the highest
- * minor that is not above it. */
-static const struct sm {
-    int major, minor;
-    const char *arch;
-    double fp32_lanes, tf32_flop, bf16_flop;
-} sms[] = {
-    {8, 0, "sm_80", 64, 1024, 2048},     {8, 6, "sm_86", 128, 256, 512},
-    {8, 7, "sm_87", 128, 512, 1024},     {8, 9, "sm_89", 128, 256, 1024},
-    {9, 0, "sm_90a", 128, 2048, 4096},   {10, 0, "sm_100a", 128, 4096, 8192},
-    {10, 3, "sm_103a", 128, 4096, 8192}, {12, 0, "sm_120a", 128, 512, 1024},
-    {12, 1, "sm_121a", 128, 512, 1024},
-};
-
-static const struct sm *sm_of(const struct cuda_facts *f) {
-    const struct sm *found = NULL;
-    for (size_t i = 0; i < sizeof sms / sizeof *sms; i++)
-        if (sms[i].major == f->cc_major && sms[i].minor <= f->cc_minor)
-            found = &sms[i];
-    return found;
-}
-
-static void set_rates(const struct cuda_facts *f, const struct sm *sm, struct gpu *g) {
+static void set_rates(const struct cuda_facts *f, const struct arch *sm, struct gpu *g) {
     double sm_clocks = f->sms * 1e3 * f->clock_khz;
     /* Two transfers a clock; the driver's clock is that of the memory's command bus. */
     g->dram_bytes_s = 2e3 * f->memory_clock_khz * f->memory_bus_bits / 8;
     g->copy_bytes_s = g->read_bytes_s = g->write_bytes_s = 0.9 * g->dram_bytes_s;
     g->l2_bytes_s = 1.5 * g->dram_bytes_s;
-    g->fp32_flops = 2 * sm->fp32_lanes * sm_clocks;
-    g->tf32_flops = sm->tf32_flop * sm_clocks;
-    g->bf16_flops = sm->bf16_flop * sm_clocks;
+    g->fp32_flops = 2 * sm->fp32_lanes_clk * sm_clocks;
+    g->tf32_flops = sm->tf32_flop_clk * sm_clocks;
+    g->bf16_flops = sm->bf16_flop_clk * sm_clocks;
     g->fp32_tensor_flops = g->tf32_flops / 3 > g->fp32_flops ? g->tf32_flops / 3 : g->fp32_flops;
-    g->fp32_lanes_clk = sm->fp32_lanes;
-    g->fp64_lanes_clk = f->fp32_to_fp64 ? sm->fp32_lanes / f->fp32_to_fp64 : 2;
+    g->fp32_lanes_clk = sm->fp32_lanes_clk;
+    g->fp64_lanes_clk = f->fp32_to_fp64 ? sm->fp32_lanes_clk / f->fp32_to_fp64 : 2;
 }
 
 static void set_limits(const struct cuda_facts *f, struct gpu *g) {
@@ -128,7 +105,7 @@ static void set_limits(const struct cuda_facts *f, struct gpu *g) {
 }
 
 bool gpu_from_facts(const struct cuda_facts *f, struct gpu *out, struct err *err) {
-    const struct sm *sm = sm_of(f);
+    const struct arch *sm = arch_of(10 * f->cc_major + f->cc_minor);
     if (!sm)
         return err_set(err, ERR_ENV,
                        "%s has compute capability %d.%d, which this version does not compile for",
@@ -141,7 +118,8 @@ bool gpu_from_facts(const struct cuda_facts *f, struct gpu *out, struct err *err
         }
     *out = (struct gpu){.name = "cuda",
                         .title = f->name,
-                        .arch = sm->arch,
+                        .arch = sm->name,
+                        .has = sm->has,
                         .clock_hz = 1e3 * f->clock_khz,
                         .launch_s = 2.5e-6,
                         .dram_latency_s = 550e-9,

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HOPPER 90 /* the first with clusters and tensor maps */
-
 struct fitting {
     const struct gpu *g;
     const struct build *b;
@@ -62,7 +60,7 @@ static enum verdict launch_fits(const struct fitting *f, const struct bound_laun
     struct occupancy o = launch_occupancy(g, k, l);
     uint32_t cluster = cluster_of(f, l);
     size_t shared = (k ? k->shared_static : 0) + l->shared;
-    if (cluster > 1 && gpu_capability(g) < HOPPER)
+    if (cluster > 1 && g->has.cluster_most == 1)
         return REFUSE(f, VERDICT_UNSUPPORTED, "this GPU has no clusters (compute capability 9.0)");
     if (o.blocks_sm < 1 || shared > g->shared_block)
         return REFUSE(f, VERDICT_LAUNCH_ERROR,
@@ -76,7 +74,7 @@ enum verdict plan_fits_gpu(const struct gpu *g, const struct build *b, const str
                            const struct bound_plan *p, struct err *why) {
     struct fitting f = {g, b, m, why};
     enum verdict v = VERDICT_ACCEPTED;
-    if (p->nmaps && gpu_capability(g) < HOPPER)
+    if (p->nmaps && !g->has.tma)
         return REFUSE(&f, VERDICT_UNSUPPORTED,
                       "this GPU has no tensor maps (compute capability 9.0)");
     for (size_t i = 0; v == VERDICT_ACCEPTED && i < p->nlaunches; i++)

@@ -3,6 +3,7 @@
 
 #include "sim/lane_math.h"
 #include "sim/tile_engine.h"
+#include "target/gpu.h"
 
 static const struct {
     const char *name;
@@ -23,23 +24,16 @@ enum tile_type tile_type_find(str name) {
     return (enum tile_type)t;
 }
 
-/* From published measurements (MMA-Sim, arXiv 2511.10909; Khattak and Mikaitis, arXiv 2512.07004)
- * and tests/sim/hardware. Hopper's mma.sync has no 8-bit floats of its own: they are widened to
- * halves and multiplied in blocks of 16. */
+/* By the architecture (target/arch.def) and tests/sim/hardware. Where mma.sync has no 8-bit floats
+ * of its own, they are widened to halves and multiplied in blocks of 16. */
 struct tile_model tile_model_of(unsigned sm, enum tile_type factor, bool wgmma) {
+    const struct arch *arch = arch_of((int)sm), *a = arch ? arch : arch_of(80);
     bool eight = factor == TILE_E4M3 || factor == TILE_E5M2;
-    struct tile_model m = {.block = factor == TILE_TF32 ? 4
-                                    : eight             ? 16
-                                                        : 8,
-                           .frac = 24,
-                           .out = 23};
-    if (sm >= 90) {
-        m.block = factor == TILE_TF32 ? 8 : eight && wgmma ? 32 : 16;
-        m.frac = 25;
-    }
-    if (eight && (sm < 90 || wgmma))
-        m.frac = m.out = 13;
-    return m;
+    bool own = eight && (wgmma || !a->fp8_as_halves);
+    int bits = own ? a->fp8_sum_bits : a->has.sum_bits;
+    int block = factor == TILE_TF32 ? a->sum_terms / 2 : !eight ? a->sum_terms : wgmma ? 32 : 16;
+    return (struct tile_model){
+        .block = (uint8_t)block, .frac = (uint8_t)bits, .out = (uint8_t)(bits < 23 ? bits : 23)};
 }
 
 /* The value of a sum in which an infinity or a NaN takes part. */

@@ -8,6 +8,7 @@
 
 #include "sim/lane_math.h"
 #include "sim/tile_engine.h"
+#include "target/gpu.h"
 
 #include <fenv.h>
 
@@ -77,7 +78,7 @@ static bool read_words(const str *mods, size_t n, struct words *w, const char **
     *w = (struct words){.round = -1};
     for (size_t i = 0; i < n; i++)
         if (!read_word(mods[i], w)) {
-            *why = "a suffix that no mma of sm_80 to sm_90a has";
+            *why = "a suffix that mma.sync does not have here";
             return false;
         }
     if (w->sp)
@@ -89,7 +90,7 @@ static bool read_words(const str *mods, size_t n, struct words *w, const char **
     return false;
 }
 
-/* What exists: by factors, accumulator and shape. `sm` is the least. */
+/* What exists: by factors, accumulator and shape. `sm` is the least architecture of the PTX ISA. */
 struct shape {
     uint8_t m, n;
     uint16_t k;
@@ -215,7 +216,9 @@ static bool form(const struct words *w, bool wmma, unsigned sm, struct tile_mma 
         *why = ".satfinite goes with integers only";
     else {
         f->model = tile_model_of(sm, f->a, false);
-        f->as_halves = (f->a == TILE_E4M3 || f->a == TILE_E5M2) && sm >= 90 && sm < 100;
+        const struct arch *arch = arch_of((int)sm);
+        bool eight = f->a == TILE_E4M3 || f->a == TILE_E5M2;
+        f->as_halves = eight && arch && arch->fp8_as_halves;
         count_registers(f, wmma);
         return true;
     }

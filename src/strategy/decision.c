@@ -148,7 +148,7 @@ static bool read_condition(const struct reading *r, str *rest, struct condition 
     str name, sign, number;
     *rest = str_trim(*rest);
     if (!next_word(rest, &name) || !next_word(rest, &sign) || !next_word(rest, &number))
-        return err_at(err, r->file, r->text, place(r, *rest), 1, "as in `arch >= 90`",
+        return err_at(err, r->file, r->text, place(r, *rest), 1, "as in `wgmma == 1`",
                       "expected a name, a comparison and a number");
     int op = 0;
     while (op < (int)(sizeof signs / sizeof *signs) && !str_is(sign, signs[op]))

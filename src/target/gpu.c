@@ -1,4 +1,5 @@
-/* The table of gpu.def, the occupancy rules that all its rows share, and roofline arithmetic.
+/* The tables of gpu.def and arch.def, the occupancy rules that all its rows share, and roofline
+ * arithmetic.
  *
  * Allocation granularities are those of compute capability 8.0 and later: registers go to warps in
  * units of 256 out of one of four partitions of the register file, shared memory to blocks in units
@@ -17,8 +18,23 @@ enum {
     SHARED_SYSTEM = 1024,
 };
 
+static const struct arch archs[] = {
+#define ARCH(id, number, lanes, tf32, bf16, terms, fp8, halves)                                    \
+    {.capability = number,                                                                         \
+     .name = #id,                                                                                  \
+     .has = HAS_##id,                                                                              \
+     .fp32_lanes_clk = lanes,                                                                      \
+     .tf32_flop_clk = tf32,                                                                        \
+     .bf16_flop_clk = bf16,                                                                        \
+     .sum_terms = terms,                                                                           \
+     .fp8_sum_bits = fp8,                                                                          \
+     .fp8_as_halves = halves},
+#include "target/arch.def"
+#undef ARCH
+};
+
 static const struct gpu table[] = {
-#define GPU(...) {__VA_ARGS__},
+#define GPU(id, ...) {.arch = #id, .has = HAS_##id, __VA_ARGS__},
 #include "target/gpu.def"
 #undef GPU
 };
@@ -42,6 +58,28 @@ int gpu_capability(const struct gpu *g) {
     const char *digits = strpbrk(g->arch, "0123456789");
     long n = digits ? strtol(digits, NULL, 10) : 0;
     return n > 0 && n < 1000 ? (int)n : 0;
+}
+
+const struct arch *arch_of(int capability) {
+    const struct arch *found = NULL;
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        if (archs[i].capability / 10 == capability / 10 && archs[i].capability <= capability)
+            found = &archs[i];
+    return found;
+}
+
+bool arch_features(str name, struct gpu_features *out) {
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
+        str known = str_view(archs[i].name);
+        bool suffix = str_ends(known, S("a")), whole = str_eq(name, known);
+        if (!whole && !(suffix && str_eq(name, str_cut(known, 0, known.n - 1))))
+            continue;
+        *out = archs[i].has;
+        out->wgmma &= whole;
+        out->tcgen05 &= whole;
+        return true;
+    }
+    return false;
 }
 
 static int blocks_by_registers(const struct gpu *g, int warps_block, int registers_thread) {

@@ -5,20 +5,48 @@
 
 #include "base/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum kind { TEXT, INT, SIZE, REAL, RATIO, YES };
+enum kind { TEXT, INT, SIZE, REAL, RATIO, YES, LIST };
+enum source { NONE, PUBLIC, ESTIMATE };
+enum need { NEEDED, BY_ARCH, OPTIONAL };
 
 static const struct field {
     const char *name;
     size_t offset;
     enum kind kind;
+    enum source source;
+    enum need need;
 } fields[] = {
-#define FIELD(kind, member) {#member, offsetof(struct gpu, member), kind},
+#define FIELD(kind, member, source)                                                                \
+    {#member, offsetof(struct gpu, member), kind, source,                                          \
+     (kind) == YES || (kind) == LIST ? OPTIONAL : NEEDED},
+#define FEATURE(kind, member) {#member, offsetof(struct gpu, has.member), kind, PUBLIC, BY_ARCH},
+#define RATE(member)          {#member, offsetof(struct gpu, member), RATIO, PUBLIC, OPTIONAL},
 #include "target/gpu_fields.def"
 #undef FIELD
+#undef FEATURE
+#undef RATE
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
+
+static const struct field *field_find(str name) {
+    for (size_t i = 0; i < FIELDS; i++)
+        if (str_is(name, fields[i].name))
+            return &fields[i];
+    return NULL;
+}
+
+const char *gpu_source(const struct gpu *g, str fact) {
+    const struct field *f = field_find(fact);
+    str rest = str_view(g->measured ? g->measured : ""), word;
+    while (str_word(&rest, ' ', &word))
+        if (str_eq(word, fact))
+            return "measured";
+    return !f || f->source == NONE ? "" : f->source == PUBLIC ? "public" : "estimate";
+}
 
 struct reader {
     str file, text;
@@ -68,6 +96,14 @@ static bool set_field(struct reader *r, const struct field *f, str value) {
         *(const char **)at = arena_cstr(r->a, value);
         return value.n && value.n < 64 ? true : wrong(r, value, NULL, "expected a name");
     }
+    if (f->kind == LIST) {
+        str rest = value, word;
+        *(const char **)at = arena_cstr(r->a, value);
+        while (str_word(&rest, ' ', &word))
+            if (word.n && !field_find(word))
+                return wrong(r, word, "names of facts, with spaces between", "unknown fact");
+        return true;
+    }
     if (f->kind != YES)
         return set_number(r, f, at, value);
     *(bool *)at = str_is(value, "yes");
@@ -83,6 +119,7 @@ static bool set_like(struct reader *r, str name, str value) {
         return wrong(r, value, "it names a row of the table, such as h200", "no such GPU");
     r->gpu = *g;
     r->gpu.calibrated = false; /* not this one */
+    r->gpu.measured = "";
     return r->like = true;
 }
 
@@ -96,20 +133,40 @@ static bool read_line(struct reader *r, str line) {
         return wrong(r, line, NULL, "expected 'fact = value'");
     if (str_is(name, "like"))
         return set_like(r, name, value);
+    const struct field *f = field_find(name);
+    if (!f)
+        return wrong(r, name, "'cutepilot gpus h200' prints all facts of a GPU", "unknown fact");
+    return r->stated[f - fields] ? wrong(r, name, NULL, "this fact is stated twice")
+                                 : set_field(r, f, value);
+}
+
+/* Features that are not stated are those of a stated architecture; otherwise those of `like`. */
+static bool add_features(struct reader *r) {
+    struct gpu_features of_arch = {0};
+    bool known = arch_features(str_view(r->gpu.arch), &of_arch);
+    const struct gpu from = {.has = of_arch};
+    if (!r->stated[field_find(S("arch")) - fields])
+        return true;
     for (size_t i = 0; i < FIELDS; i++) {
-        if (!str_is(name, fields[i].name))
+        size_t bytes = fields[i].kind == YES ? sizeof(bool) : sizeof(int);
+        if (fields[i].need != BY_ARCH || r->stated[i])
             continue;
-        return r->stated[i] ? wrong(r, name, NULL, "this fact is stated twice")
-                            : set_field(r, &fields[i], value);
+        if (!known)
+            return err_set(
+                r->err, ERR_INPUT,
+                "%.*s: '%s' is not stated, and what %s has is not known here\nhint: state "
+                "all features, as 'cutepilot gpus h200' prints them",
+                STR_ARG(r->file), fields[i].name, r->gpu.arch);
+        memcpy((char *)&r->gpu + fields[i].offset, (const char *)&from + fields[i].offset, bytes);
     }
-    return wrong(r, name, "the facts are listed in docs/SIM.md", "unknown fact");
+    return true;
 }
 
 /* Without `like` nothing may be missing; names are the file's own in any case. */
 static bool complete(struct reader *r) {
     for (size_t i = 0; i < FIELDS; i++) {
-        bool needed = fields[i].kind == TEXT ? !str_is(str_view(fields[i].name), "arch") : !r->like;
-        if (!r->stated[i] && fields[i].kind != YES && (needed || !r->like))
+        bool own = fields[i].kind == TEXT && !str_is(str_view(fields[i].name), "arch");
+        if (!r->stated[i] && fields[i].need == NEEDED && (own || !r->like))
             return err_set(r->err, ERR_INPUT,
                            "%.*s: '%s' is not stated\nhint: state it, or start with 'like = h200' "
                            "and state what differs",
@@ -129,7 +186,7 @@ bool gpu_parse(str file, str text, struct arena *a, const struct gpu **out, stru
     while (str_line(&rest, &line))
         if (!read_line(&r, line))
             return false;
-    if (!complete(&r))
+    if (!complete(&r) || !add_features(&r))
         return false;
     struct gpu *g = arena_new_of(a, struct gpu);
     *g = r.gpu;
@@ -137,20 +194,31 @@ bool gpu_parse(str file, str text, struct arena *a, const struct gpu **out, stru
     return true;
 }
 
+/* With as few digits as give the same number back. */
+static void put_real(struct buf *out, double v) {
+    char text[40];
+    int digits = 6;
+    while (snprintf(text, sizeof text, "%.*g", digits, v), digits < 17 && strtod(text, NULL) != v)
+        digits++;
+    buf_puts(out, str_view(text));
+}
+
 void gpu_text(const struct gpu *g, struct buf *out) {
     for (size_t i = 0; i < FIELDS; i++) {
         const void *at = (const char *)g + fields[i].offset;
         buf_printf(out, "%s = ", fields[i].name);
-        if (fields[i].kind == TEXT)
-            buf_printf(out, "%s\n", *(const char *const *)at);
+        if (fields[i].kind == TEXT || fields[i].kind == LIST)
+            buf_printf(out, "%s", *(const char *const *)at ? *(const char *const *)at : "");
         else if (fields[i].kind == YES)
-            buf_printf(out, "%s\n", *(const bool *)at ? "yes" : "no");
+            buf_printf(out, "%s", *(const bool *)at ? "yes" : "no");
         else if (fields[i].kind == INT)
-            buf_printf(out, "%d\n", *(const int *)at);
+            buf_printf(out, "%d", *(const int *)at);
         else if (fields[i].kind == SIZE)
-            buf_printf(out, "%zu\n", *(const size_t *)at);
+            buf_printf(out, "%zu", *(const size_t *)at);
         else
-            buf_printf(out, "%.17g\n", *(const double *)at);
+            put_real(out, *(const double *)at);
+        const char *source = gpu_source(g, str_view(fields[i].name));
+        buf_printf(out, "%s%s\n", *source ? "  # " : "", source);
     }
 }
 

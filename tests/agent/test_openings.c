@@ -100,7 +100,8 @@ static bool fits_gpu(const struct briefing *b, str source, uint64_t *shared) {
     for (size_t i = 0; fits && i < plan.nlaunches; i++) {
         *shared = plan.launches[i].shared > *shared ? plan.launches[i].shared : *shared;
         fits = plan.launches[i].shared <= b->gpu->shared_block &&
-               (gpu_capability(b->gpu) >= 90 || plan.launches[i].cluster[0] == 1);
+               (int)plan.launches[i].cluster[0] <= b->gpu->has.cluster_most &&
+               (b->gpu->has.wgmma || str_find(source, S("wgmma")) == source.n);
     }
     return fits;
 }

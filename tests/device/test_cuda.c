@@ -211,7 +211,7 @@ static void test_ceilings_apply(void) {
     CHECK(g.tf32_flops == 400e12 && g.bf16_flops == 800e12 && g.launch_s == 2e-6);
     CHECK(g.dram_bytes_s == 4.8e12);
     CHECK(fabs(g.fp32_tensor_flops / (400e12 / 3) - 1) < 1e-12);
-    g.arch = "sm_100a";
+    g.has.tcgen05 = true;
     g.bf16_flops = 2000e12;
     ceilings_apply(&m, &g);
     CHECK(g.bf16_flops == 2000e12);

@@ -320,7 +320,7 @@ static void test_impose(void) {
         {true, "tensor-path=0 pack=1", "pack=1 cannot be chosen with tensor-path=0"},
     };
     struct ground product = {.workload = {[WORKLOAD_CONTRACTION] = true}};
-    product.fact[FACT_ARCH] = 90;
+    product.fact[FACT_MMA] = product.fact[FACT_WGMMA] = 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct ground *g = rows[i].contraction ? &product : W;
         struct strategy named, s;

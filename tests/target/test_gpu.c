@@ -4,7 +4,7 @@
 #include "tap.h"
 
 static void table_is_consistent(void) {
-    CHECK(gpu_count() >= 3);
+    CHECK(gpu_count() >= 7);
     CHECK(gpu_at(gpu_count()) == NULL);
     for (size_t i = 0; i < gpu_count(); i++) {
         const struct gpu *g = gpu_at(i);
@@ -19,12 +19,72 @@ static void table_is_consistent(void) {
                g->name);
         CHECKF(g->calibrated == !strcmp(g->name, "h200"),
                "%s: says so once the time model was held against it", g->name);
+        for (size_t k = 0; k < i; k++)
+            CHECKF(strcmp(gpu_at(k)->name, g->name) && strcmp(gpu_at(k)->title, g->title), "%s",
+                   g->name);
     }
     CHECK(gpu_capability(gpu_find(S("h200"))) == 90 && gpu_capability(gpu_find(S("a100"))) == 80);
     CHECK(gpu_capability(&(struct gpu){.arch = "sm_120a"}) == 120);
     CHECK(gpu_capability(&(struct gpu){.arch = "none"}) == 0);
     CHECK(gpu_find(S("h2")) == NULL);
     CHECK(gpu_find(S("")) == NULL);
+}
+
+static void features_table(void) {
+    static const struct {
+        const char *gpu, *arch;
+        struct gpu_features has;
+        size_t shared_kib;
+    } rows[] = {
+#define MMA .cp_async = true, .mma = true
+#define OLD .cluster_most = 1, .sum_bits = 24
+#define NEW .mma_fp8 = true, .tma = true, .cluster_most = 8, .sum_bits = 25
+        {"a100", "sm_80", {MMA, OLD}, 163},
+        {"l40s", "sm_89", {MMA, OLD, .mma_fp8 = true}, 99},
+        {"rtx4090", "sm_89", {MMA, OLD, .mma_fp8 = true}, 99},
+        {"h100", "sm_90a", {MMA, NEW, .wgmma = true}, 227},
+        {"h200", "sm_90a", {MMA, NEW, .wgmma = true}, 227},
+        {"b200", "sm_100a", {MMA, NEW, .tcgen05 = true}, 227},
+        {"rtx5090", "sm_120a", {MMA, NEW}, 99},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct gpu *g = gpu_find(str_view(rows[i].gpu));
+        const struct gpu_features *a = &rows[i].has;
+        CHECKF(g && !strcmp(g->arch, rows[i].arch), "row %zu", i);
+        if (!g)
+            continue;
+        CHECKF(g->has.cp_async == a->cp_async && g->has.mma == a->mma &&
+                   g->has.mma_fp8 == a->mma_fp8 && g->has.tma == a->tma &&
+                   g->has.wgmma == a->wgmma && g->has.tcgen05 == a->tcgen05 &&
+                   g->has.cluster_most == a->cluster_most && g->has.sum_bits == a->sum_bits,
+               "%s", g->name);
+        CHECKF(g->shared_block == rows[i].shared_kib << 10, "%s", g->name);
+        CHECKF((g->fp8_flops > 0) == g->has.mma_fp8 && g->int8_flops > g->bf16_flops, "%s",
+               g->name);
+    }
+}
+
+static void features_by_name(void) {
+    struct gpu_features has;
+    CHECK(arch_features(S("sm_90a"), &has) && has.wgmma && has.tma);
+    CHECK(arch_features(S("sm_90"), &has) && !has.wgmma && has.tma && has.cluster_most == 8);
+    CHECK(arch_features(S("sm_100"), &has) && !has.tcgen05 && !has.wgmma);
+    CHECK(arch_features(S("sm_86"), &has) && has.mma && !has.tma);
+    CHECK(!arch_features(S("sm_75"), &has) && !arch_features(S("sm_8"), &has));
+    CHECK(!arch_features(S("sm_9000a"), &has) && !arch_features(S(""), &has));
+    CHECK(arch_of(89)->capability == 89 && arch_of(88)->capability == 87);
+    CHECK(arch_of(75) == NULL && arch_of(130) == NULL && arch_of(0) == NULL);
+}
+
+static void sources(void) {
+    const struct gpu *h = gpu_find(S("h200")), *b = gpu_find(S("b200"));
+    CHECK(!strcmp(gpu_source(h, S("bf16_flops")), "measured"));
+    CHECK(!strcmp(gpu_source(b, S("bf16_flops")), "public"));
+    CHECK(!strcmp(gpu_source(h, S("fp8_flops")), "public"));
+    CHECK(!strcmp(gpu_source(b, S("copy_bytes_s")), "estimate"));
+    CHECK(!strcmp(gpu_source(h, S("name")), ""));
+    for (size_t i = 0; i < gpu_count(); i++)
+        CHECKF(gpu_at(i) == h || !gpu_at(i)->measured, "%s", gpu_at(i)->name);
 }
 
 static void occupancy_table(void) {
@@ -82,6 +142,9 @@ static void roofline_mixes_read_and_write(void) {
 
 static const struct tap_case cases[] = {
     {"the table is consistent", table_is_consistent},
+    {"features of the GPUs", features_table},
+    {"features by the architecture's name", features_by_name},
+    {"where values come from", sources},
     {"occupancy", occupancy_table},
     {"roofline mixes read and write", roofline_mixes_read_and_write},
 };

@@ -29,7 +29,58 @@ static void like_another(void) {
         CHECK(!strcmp(g->name, "h100-pcie") && !strcmp(g->title, "NVIDIA H100 PCIe"));
         CHECK(g->sms == 114 && g->dram_bytes_s == 2.0e12 && g->l2_bytes == (size_t)50 << 20);
         CHECK(g->shared_block == (size_t)227 << 10 && g->clock_hz == h->clock_hz);
-        CHECK(!strcmp(g->arch, h->arch) && !g->calibrated);
+        CHECK(!strcmp(g->arch, h->arch) && !g->calibrated && !*g->measured);
+        CHECK(!strcmp(gpu_source(g, S("bf16_flops")), "public"));
+    }
+    arena_free(a);
+}
+
+/* What is not stated of features is the architecture's; what is stated holds. */
+static void features(void) {
+    static const struct {
+        const char *text;
+        bool wgmma, tma;
+        int cluster_most;
+    } rows[] = {
+        {"like = h200\nname = x\ntitle = y\n", true, true, 8},
+        {"like = h200\nname = x\ntitle = y\narch = sm_80\n", false, false, 1},
+        {"like = a100\nname = x\ntitle = y\narch = sm_120a\n", false, true, 8},
+        {"like = h200\nname = x\ntitle = y\narch = sm_90\n", false, true, 8},
+        {"like = h200\nname = x\ntitle = y\nwgmma = no\ncluster_most = 4\n", false, true, 4},
+        {"like = h200\nname = x\ntitle = y\nwgmma = yes\narch = sm_80\n", true, false, 1},
+        {"like = h200\nname = x\ntitle = y\narch = sm_999\ncp_async = yes\nmma = yes\n"
+         "mma_fp8 = no\ntma = no\nwgmma = no\ntcgen05 = no\ncluster_most = 2\nsum_bits = 25\n",
+         false, false, 2},
+    };
+    struct arena *a = arena_new(1 << 20);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct gpu *g = NULL;
+        struct err err;
+        CHECKF(parse(a, rows[i].text, &g, &err), "row %zu: %s", i, err.text);
+        CHECKF(g && g->has.wgmma == rows[i].wgmma && g->has.tma == rows[i].tma &&
+                   g->has.cluster_most == rows[i].cluster_most,
+               "row %zu", i);
+    }
+    arena_free(a);
+}
+
+/* Every fact survives, and nothing of it is measured unless the file says so. */
+static void written_and_read(void) {
+    struct arena *a = arena_new(1 << 20);
+    for (size_t i = 0; i < gpu_count(); i++) {
+        struct buf one, two;
+        const struct gpu *g = NULL;
+        struct err err;
+        buf_init(&one, GPU_FILE_BYTES);
+        buf_init(&two, GPU_FILE_BYTES);
+        gpu_text(gpu_at(i), &one);
+        bool ok = gpu_parse(S("x.gpu"), buf_str(&one), a, &g, &err);
+        CHECKF(ok, "%s: %s", gpu_at(i)->name, err.text);
+        if (ok)
+            gpu_text(g, &two);
+        CHECKF(str_eq(buf_str(&one), buf_str(&two)), "%s", gpu_at(i)->name);
+        buf_release(&one);
+        buf_release(&two);
     }
     arena_free(a);
 }
@@ -56,6 +107,10 @@ static void wrong_files(void) {
         {"like = h200\nsms = 3\nsms = 4\n", "stated twice"},
         {"like = h200\ncalibrated = maybe\n", "expected yes or no"},
         {"like = h200\nname =\n", "expected a name"},
+        {"like = h200\nwgmma = 1\n", "expected yes or no"},
+        {"like = h200\ncluster_most = 0\n", "expected a positive number"},
+        {"like = h200\nmeasured = sms nothing\n", "my.gpu:2:16: unknown fact"},
+        {"like = h200\nname = x\ntitle = y\narch = sm_999\n", "'cp_async' is not stated"},
         {"like = h200\nl2_bytes = 5X\n", "64K"},
         {"like = h200\nname = x\ntitle = y\nshared_block = 1M\n", "contradict"},
     };
@@ -99,6 +154,8 @@ static void by_name(void) {
 
 static const struct tap_case cases[] = {
     {"like another, with what differs", like_another},
+    {"features, stated and by the architecture", features},
+    {"a file of all facts gives the same GPU", written_and_read},
     {"what is wrong is told with its place", wrong_files},
     {"by name, by path, in the user's folder", by_name},
 };

@@ -3,10 +3,10 @@
 #include "spec/pattern.h"
 
 enum {
-    RESULTS_MOST = 128,  /* accumulators of a thread, those of promotion included */
-    CHAIN_MOST = 4096,   /* of k, in a tensor core or one chain of FMAs; longer: by halves */
-    CHAIN_AMPERE = 1024, /* tensor cores before Hopper's cut off more */
-    CHAIN_EXACT = 32,    /* of k in a tensor core, class fp32 */
+    RESULTS_MOST = 128,   /* accumulators of a thread, those of promotion included */
+    CHAIN_MOST = 4096,    /* of k, in a tensor core or one chain of FMAs; longer: by halves */
+    CHAIN_24_BITS = 1024, /* in tensor cores that keep 24 bits of a sum */
+    CHAIN_EXACT = 32,     /* of k in a tensor core, class fp32 */
     CHAIN_SIMT = 512,
     PACK_MOST = 2,
     PARTS_MOST = 1 << 30, /* bytes */
@@ -289,7 +289,7 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
     if (g->warpgroup && g->path == CON_TF32X3)
         g->path = CON_BF16X6;
     g->chain =
-        g->path == CON_SIMT || gpu_capability(sh->briefing->gpu) >= 90 ? CHAIN_MOST : CHAIN_AMPERE;
+        g->path == CON_SIMT || sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST : CHAIN_24_BITS;
     g->parts = g->path == CON_BF16X6 ? 3 : 1;
     g->element = g->path == CON_F16 || g->path == CON_BF16 || g->path == CON_BF16X6 ? 2 : 4;
     if (g->warpgroup)

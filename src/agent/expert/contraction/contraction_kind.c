@@ -94,7 +94,7 @@ static enum contraction_kind kind_of(const struct briefing *b, const struct cont
     if (has_gaps(c))
         return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
     bool few = tiles < b->gpu->sms;
-    if ((few || least < WIDE_LEAST) && gpu_capability(b->gpu) >= 90 && suits_groups(c))
+    if ((few || least < WIDE_LEAST) && b->gpu->has.wgmma && suits_groups(c))
         return few              ? few_of(b, tiles, k, least)
                : n < TILE       ? CONTRACTION_FEW
                : c->nfolds == 1 ? CONTRACTION_WIDE

@@ -2,7 +2,8 @@
 #include "agent/expert/rows/rows_kind.h"
 #include "agent/expert/rows/rows.h"
 
-#define KEPT_SHARE 0.47 /* of an SM's shared memory, for one of two blocks */
+#define KEPT_SHARE 0.47  /* of an SM's shared memory, for one of two blocks */
+#define WIDE_SHARE 0.968 /* of a block's shared memory, for its part of a row in a cluster */
 
 static enum rows_kind kind_by_number(const struct briefing *b, const struct rows_group *g) {
     int64_t rows = rows_count(g);
@@ -30,9 +31,11 @@ static enum rows_kind kind_by_length(const struct gpu *gpu, const struct rows_gr
         return ROWS_BLOCK;
     if (bytes <= kept)
         return ROWS_SHARED;
-    if (gpu_capability(gpu) < 90)
+    if (gpu->has.cluster_most < 8)
         return ROWS_STREAM;
-    return bytes <= 4 * kept ? ROWS_CLUSTER : bytes <= 8 * 225e3 ? ROWS_WIDE : ROWS_STREAM;
+    return bytes <= 4 * kept                                     ? ROWS_CLUSTER
+           : bytes <= 8 * WIDE_SHARE * (double)gpu->shared_block ? ROWS_WIDE
+                                                                 : ROWS_STREAM;
 }
 
 enum rows_kind rows_kind_of(const struct briefing *b, const struct step *st) {

@@ -375,7 +375,7 @@ int64_t sheet_shared_most(const struct sheet *sh) {
 }
 
 int64_t sheet_cluster_most(const struct sheet *sh) {
-    return gpu_capability(sh->briefing->gpu) >= 90 ? 8 : 1;
+    return sh->briefing->gpu->has.cluster_most;
 }
 
 /* ---- plan text ---- */
