@@ -201,14 +201,21 @@ static bool put_lines(struct rendering *r, const struct sight *sight, str text, 
 
 /* ---- what a template mentions ---- */
 
-/* `${name}`, or the name at the end of a directive. */
+static str line_at(str text, size_t at) {
+    size_t from = at;
+    while (from && text.p[from - 1] != '\n')
+        from--;
+    str rest = str_from(text, from);
+    return str_cut(rest, 0, str_find(rest, S("\n")));
+}
+
+/* `${name}`, or the last word of a line that begins a block. */
 static bool is_mention(str text, size_t at, size_t n) {
-    str before = str_cut(text, 0, at), after = str_from(text, at + n);
+    str before = str_cut(text, 0, at), after = str_from(text, at + n), words;
     if (str_ends(before, S("${")))
         return after.n && after.p[0] == '}';
-    bool ends = after.n == 0 || after.p[0] == '\n' || after.p[0] == '\r';
-    return ends && (str_ends(before, S("//% if ")) || str_ends(before, S("//% if not ")) ||
-                    str_ends(before, S("//% each ")));
+    return is_directive(line_at(text, at), &words) && opens(words) &&
+           words.p + words.n == text.p + at + n && str_ends(before, S(" "));
 }
 
 bool template_mentions(str text, const char *name) {
