@@ -1,7 +1,6 @@
 /* Slots, vectors, maps on a fold's results, and coordinates. */
 #include "agent/expert/sheet/pieces.h"
 #include "base/asset.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,24 +12,6 @@ void slots_names(struct sheet *sh, struct slots *s, const char *const *names, si
     s->mem = sh->mem;
     for (size_t i = 0; i < n; i++)
         slots_put(s, names[i], sheet_name(sh, str_view(names[i])));
-}
-
-static bool is_word_char(char c) {
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-bool text_has_word(str text, str word) {
-    for (size_t at = 0; at < text.n;) {
-        size_t found = at + str_find(str_from(text, at), word);
-        if (found >= text.n)
-            return false;
-        size_t end = found + word.n;
-        if ((found == 0 || !is_word_char(text.p[found - 1])) &&
-            (end == text.n || !is_word_char(text.p[end])))
-            return true;
-        at = found + 1;
-    }
-    return false;
 }
 
 /* ---- vectors ---- */

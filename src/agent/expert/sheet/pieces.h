@@ -8,8 +8,6 @@
 /* ---- slots ---- */
 /* Local variables of a template: each slot `${name}` is a name that nothing else has. */
 void slots_names(struct sheet *sh, struct slots *s, const char *const *names, size_t n);
-/* Whether a text has the word as a whole. */
-bool text_has_word(str text, str word);
 
 /* ---- vectors ---- */
 /* The number of elements, at most `want` and a power of two, that divides all extents at the actual

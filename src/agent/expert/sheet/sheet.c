@@ -1,4 +1,4 @@
-/* Names, sections and plan text of a file under construction. */
+/* Sections and plan text of a file under construction. */
 #include "agent/expert/expert.h"
 #include "agent/expert/sheet/sheet_private.h"
 #include "base/asset.h"
@@ -8,132 +8,6 @@
 
 #define MEMORY_MAX (64u << 20)
 
-/* ---- names ---- */
-
-/* Words that a name of the task must not be in CUDA text: keywords and builtins. The task language
- * reserves its own functions and types, so `exp` or `max` cannot come from there. */
-static const char *const reserved[] = {
-    "alignas",   "alignof",  "and",      "asm",       "auto",      "bitand",    "bitor",
-    "blockDim",  "blockIdx", "bool",     "break",     "case",      "catch",     "char",
-    "class",     "compl",    "const",    "constexpr", "continue",  "decltype",  "default",
-    "delete",    "do",       "double",   "dynamic",   "else",      "enum",      "explicit",
-    "export",    "extern",   "false",    "float",     "for",       "friend",    "goto",
-    "gridDim",   "half",     "int",      "inline",    "long",      "mutable",   "namespace",
-    "new",       "noexcept", "not",      "nullptr",   "operator",  "or",        "private",
-    "protected", "public",   "register", "requires",  "return",    "short",     "signed",
-    "sizeof",    "static",   "struct",   "switch",    "template",  "this",      "threadIdx",
-    "throw",     "true",     "try",      "typedef",   "typeid",    "typename",  "uint2",
-    "uint4",     "union",    "unsigned", "using",     "virtual",   "void",      "volatile",
-    "warpSize",  "while",    "xor",      "concept",   "co_await",  "co_yield",  "co_return",
-    "fabsf",     "fmaxf",    "fminf",    "fmodf",     "INFINITY",  "NAN",       "CHAR_BIT",
-    "char8_t",   "wchar_t",  "char16_t", "char32_t",  "consteval", "constinit", "cute",
-    "float2",    "float4",   "llabs",    "fmaf",      "cutlass",   "cuda",      "int4"};
-
-static bool is_cuda_word(str name) {
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (str_is(name, reserved[i]))
-            return true;
-    /* Macros of the prelude and helpers of the emitted expressions. */
-    if (str_starts(name, S("__")) || str_starts(name, S("cp_")) || str_starts(name, S("M_")) ||
-        str_ends(name, S("_MAX")) || str_ends(name, S("_MIN")) || str_ends(name, S("_EPSILON")))
-        return true;
-    /* expf, tanhf, …: what emitted expressions call. */
-    for (int f = 0; f < FUNCTION_COUNT; f++)
-        if (str_ends(name, S("f")) &&
-            str_is(str_cut(name, 0, name.n - 1), function_name((enum function)f)))
-            return true;
-    return false;
-}
-
-bool sheet_is_reserved(const struct sheet *sh, str name) {
-    return is_cuda_word(name) || words_have(&sh->words, name);
-}
-
-bool sheet_begin_step(struct sheet *sh, const char *family) {
-    str own = sheet_printf(sh, "expert/%s/", family), text;
-    words_clear(&sh->words);
-    for (const struct asset *a = asset_table; a->name; a++) {
-        if (!str_starts(str_view(a->name), own) &&
-            !str_starts(str_view(a->name), S("expert/sheet/")))
-            continue;
-        if (!asset_get(sh->assets, a->name, sh->mem, &text, sh->err))
-            return false;
-        words_of_template(&sh->words, text);
-    }
-    return true;
-}
-
-static bool is_taken(const struct sheet *sh, str name) {
-    for (size_t i = 0; i < sh->ntaken; i++)
-        if (str_eq(sh->taken[i], name))
-            return true;
-    for (size_t i = 0; i < sh->nlocal; i++)
-        if (str_eq(sh->local[i], name))
-            return true;
-    return false;
-}
-
-static void take(struct sheet *sh, str name) {
-    sh->taken = mem_grow(sh->taken, &sh->cap_taken, sh->ntaken + 1, sizeof *sh->taken);
-    sh->taken[sh->ntaken++] = name;
-}
-
-str sheet_name(struct sheet *sh, str base) {
-    str name = arena_str(sh->mem, base);
-    if (is_cuda_word(name))
-        name = arena_printf(sh->mem, "the_%.*s", STR_ARG(name));
-    while (is_taken(sh, name))
-        name = arena_printf(sh->mem, "%.*s_", STR_ARG(name));
-    take(sh, name);
-    return name;
-}
-
-bool sheet_once(struct sheet *sh, str key, const char *base, str *name) {
-    for (size_t i = 0; i < sh->nshared; i++)
-        if (str_eq(sh->shared[i].key, key)) {
-            *name = sh->shared[i].name;
-            return false;
-        }
-    *name = sheet_name(sh, str_view(base));
-    if (sh->nshared == SHEET_SHARED)
-        return sheet_failed(sh) || err_set(sh->err, ERR_INPUT, "too many functions in one kernel");
-    sh->shared[sh->nshared].key = arena_str(sh->mem, key);
-    sh->shared[sh->nshared++].name = *name;
-    return true;
-}
-
-str sheet_shared_name(struct sheet *sh, str key, const char *base) {
-    str name;
-    sheet_once(sh, key, base, &name);
-    return name;
-}
-
-/* The task's names, those of its statements' variables included: what is made is none of them. */
-static void take_task_names(struct sheet *sh) {
-    const struct task *t = sh->briefing->inst->task;
-    for (size_t i = 0; i < t->ndims; i++)
-        take(sh, t->dims[i].name);
-    for (size_t i = 0; i < t->ntensors; i++)
-        take(sh, t->tensors[i].name);
-    for (size_t i = 0; i < t->nstatements; i++) {
-        const struct statement *s = &t->statements[i];
-        for (size_t k = 0; k < s->nindex; k++)
-            take(sh, s->index[k]);
-        sheet_take_variables(sh, s->body);
-    }
-}
-
-void sheet_take_variables(struct sheet *sh, const struct expr *e) {
-    for (size_t i = 0; e->kind == EXPR_REDUCE && i < e->reduce->nvars; i++)
-        take(sh, e->reduce->vars[i].name);
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        sheet_take_variables(sh, expr_part(e, i));
-}
-
-bool sheet_has_name(const struct sheet *sh, str name) {
-    return is_cuda_word(name) || is_taken(sh, name);
-}
-
 /* ---- life ---- */
 
 void sheet_init(struct sheet *sh, const struct briefing *b, const struct strategy *s,
@@ -142,21 +16,20 @@ void sheet_init(struct sheet *sh, const struct briefing *b, const struct strateg
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         sh->had.value[i] = STRATEGY_UNSET;
     sh->mem = arena_new(MEMORY_MAX);
-    struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
-                                    &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
+    struct buf *const sections[] = {&sh->note,    &sh->require,   &sh->memory,  &sh->steps,
+                                    &sh->library, &sh->functions, &sh->kernels, &sh->includes};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buf_init(sections[i], EXPERT_SOURCE_MAX);
     sh->fast = sheet_decision(sh, "fast-math", 0) != 0;
-    take_task_names(sh);
+    sheet_init_names(sh);
 }
 
 void sheet_release(struct sheet *sh) {
-    struct buf *const sections[] = {&sh->note,  &sh->require,   &sh->memory,  &sh->steps,
-                                    &sh->packs, &sh->functions, &sh->kernels, &sh->includes};
+    struct buf *const sections[] = {&sh->note,    &sh->require,   &sh->memory,  &sh->steps,
+                                    &sh->library, &sh->functions, &sh->kernels, &sh->includes};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         buf_release(sections[i]);
-    mem_free(sh->taken);
-    words_release(&sh->words);
+    sheet_release_names(sh);
     arena_free(sh->mem);
 }
 
@@ -203,6 +76,12 @@ str sheet_fill(struct sheet *sh, const char *format, const str *texts, size_t n)
 
 str sheet_number(struct sheet *sh, int64_t v) {
     return sheet_printf(sh, "%lld", (long long)v);
+}
+
+str sheet_join(struct sheet *sh, str a, const char *between, str b) {
+    return a.n == 0   ? b
+           : b.n == 0 ? a
+                      : sheet_printf(sh, "%.*s%s%.*s", STR_ARG(a), between, STR_ARG(b));
 }
 
 static void put_line(struct buf *out, const char *lead, str line) {

@@ -34,7 +34,7 @@ struct sheet {
     struct buf require;   /* plan lines, by section; each line comes once */
     struct buf memory;    /* workspaces and tensormaps */
     struct buf steps;     /* memsets and launches, in order */
-    struct buf packs;     /* cp_pack, cp_load and cp_store, as far as the others use them */
+    struct buf library;   /* what they call of the library.cu files */
     struct buf functions; /* types, constants, device functions */
     struct buf kernels;
     bool half, bfloat; /* includes needed; CuTe headers: sheet_include */
@@ -76,6 +76,9 @@ bool sheet_failed(const struct sheet *sh);
                sizeof((const str[]){__VA_ARGS__}) / sizeof(str))
 str sheet_fill(struct sheet *sh, const char *format, const str *texts, size_t n);
 str sheet_number(struct sheet *sh, int64_t v);
+/* "a, b" for ", "; one of them alone where the other is empty. */
+str sheet_join(struct sheet *sh, str a, const char *between, str b);
+bool text_has_word(str text, str word); /* as a whole */
 str sheet_printf(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Lines without their `// `, `//! require ` or `//! `: sheet_require(sh, "N % 4 == 0"),
  * sheet_memory(sh, "workspace part[%d] : f32", …), sheet_step(sh, "launch k<<<…>>>(…)"). */

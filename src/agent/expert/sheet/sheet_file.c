@@ -1,6 +1,7 @@
 /* The finished file: the head comment, the plan, the code, laid out as a person would. */
 #include "agent/expert/expert.h"
 #include "agent/expert/sheet/sheet_private.h"
+#include "base/asset.h"
 #include "kernel/emit.h"
 
 #define MARGIN 100
@@ -37,39 +38,87 @@ str sheet_definition(struct sheet *sh, const struct step *st, const struct state
     return text;
 }
 
-/* Whether the code has any of these words. */
-static bool has_word(const struct sheet *sh, const char *const *words, size_t n) {
-    str text[] = {buf_str(&sh->packs), buf_str(&sh->functions), buf_str(&sh->kernels)};
+/* Whether the code has any of these pieces of text. */
+static bool has_text(const struct sheet *sh, const char *const *pieces, size_t n) {
+    str text[] = {buf_str(&sh->library), buf_str(&sh->functions), buf_str(&sh->kernels)};
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < sizeof text / sizeof *text; k++)
-            if (str_find(text[k], str_view(words[i])) < text[k].n)
+            if (str_find(text[k], str_view(pieces[i])) < text[k].n)
                 return true;
     return false;
 }
 
-/* Vectors of elements, where the code has any. */
-static bool put_packs(struct sheet *sh) {
-    static const char *const types[] = {"cp_pack<"}, *const loads[] = {"cp_load<"},
-                             *const stores[] = {"cp_store("};
-    bool stream = sheet_decision(sh, "cache-hint", 0) != 0;
-    struct slot load = {"loaded", stream ? S("__ldcs(from + w)") : S("from[w]")};
-    struct slot store = {"store", stream ? S("__stcs(to + w, from[w])") : S("to[w] = from[w]")};
-    bool loaded = has_word(sh, loads, 1), stored = has_word(sh, stores, 1);
-    return (!(loaded || stored || has_word(sh, types, 1)) ||
-            sheet_template(sh, "sheet/pack.cu", NULL, 0, &sh->packs)) &&
-           (!loaded || sheet_template(sh, "sheet/pack_load.cu", &load, 1, &sh->packs)) &&
-           (!stored || sheet_template(sh, "sheet/pack_store.cu", &store, 1, &sh->packs));
+/* ---- libraries ---- */
+
+static bool is_called(const struct sheet *sh, const char *name) {
+    str word = str_view(name);
+    return text_has_word(buf_str(&sh->library), word) ||
+           text_has_word(buf_str(&sh->functions), word) ||
+           text_has_word(buf_str(&sh->kernels), word);
+}
+
+/* The names of the `//% if cp_…` blocks of a library, as flags that are not set. */
+static void add_blocks(struct sheet *sh, str text, struct slots *s) {
+    str line, lead = S("//% if cp_");
+    while (str_line(&text, &line))
+        if (str_starts(line, lead))
+            slots_flag(s, arena_cstr(sh->mem, str_from(line, lead.n - 3)), false);
+}
+
+static bool is_library(const char *asset) {
+    str name = str_view(asset);
+    return str_starts(name, S("expert/")) && str_ends(name, S("/library.cu"));
+}
+
+/* What all families share comes first, since their own libraries call it. */
+static bool render_libraries(struct sheet *sh, const struct slots *s) {
+    static const char *const shared = "expert/sheet/library.cu";
+    buf_clear(&sh->library);
+    if (!sheet_put(sh, shared + 7, s, &sh->library))
+        return false;
+    for (const struct asset *a = asset_table; a->name; a++)
+        if (is_library(a->name) && !str_is(str_view(a->name), shared) &&
+            !sheet_put(sh, a->name + 7, s, &sh->library))
+            return false;
+    return true;
+}
+
+/* The blocks of library.cu files whose name the code has, and those that these call in turn. */
+static bool put_libraries(struct sheet *sh) {
+    struct slots s;
+    str text;
+    slots_init(&s, sh->mem);
+    for (const struct asset *a = asset_table; a->name; a++) {
+        if (!is_library(a->name))
+            continue;
+        if (!asset_get(sh->assets, a->name, sh->mem, &text, sh->err))
+            return false;
+        add_blocks(sh, text, &s);
+    }
+    size_t blocks = s.n;
+    slots_flag(&s, "stream", sheet_decision(sh, "cache-hint", 0) != 0);
+    for (bool more = true; more;) {
+        more = false;
+        if (!render_libraries(sh, &s))
+            return false;
+        for (size_t i = 0; i < blocks; i++)
+            if (s.at[i].text.n == 0 && is_called(sh, s.at[i].name)) {
+                slots_flag(&s, s.at[i].name, true);
+                more = true;
+            }
+    }
+    return true;
 }
 
 /* Decisions that any step may follow: what none of them had a use for. */
 static void note_unused(struct sheet *sh) {
     static const char *const fast[] = {"__expf(", "__logf(", "cp_fast_", "cp_quotient("};
     static const char *const streams[] = {"__ldcs(", "__stcs("};
-    if (sh->fast && !has_word(sh, fast, sizeof fast / sizeof *fast)) {
+    if (sh->fast && !has_text(sh, fast, sizeof fast / sizeof *fast)) {
         sheet_note(sh, "fast-math=0: nothing here has a faster form");
         sheet_note_had(sh, &(struct used){"fast-math", 0});
     }
-    if (sheet_decision(sh, "cache-hint", 0) && !has_word(sh, streams, 2)) {
+    if (sheet_decision(sh, "cache-hint", 0) && !has_text(sh, streams, 2)) {
         sheet_note(sh, "cache-hint=0: nothing here is read or written once");
         sheet_note_had(sh, &(struct used){"cache-hint", 0});
     }
@@ -199,12 +248,12 @@ static void put_includes(struct sheet *sh, struct buf *out) {
 
 static bool any_failed(const struct sheet *sh) {
     return sh->note.failed || sh->require.failed || sh->memory.failed || sh->steps.failed ||
-           sh->packs.failed || sh->functions.failed || sh->kernels.failed || sh->includes.failed;
+           sh->library.failed || sh->functions.failed || sh->kernels.failed || sh->includes.failed;
 }
 
 bool sheet_finish(struct sheet *sh, struct buf *out) {
     struct buf b, helpers;
-    if (sheet_failed(sh) || !put_packs(sh) || !sheet_gather(sh))
+    if (sheet_failed(sh) || !put_libraries(sh) || !sheet_gather(sh))
         return false;
     buf_init(&b, 2 * EXPERT_SOURCE_MAX);
     buf_init(&helpers, EXPERT_SOURCE_MAX);
@@ -214,7 +263,7 @@ bool sheet_finish(struct sheet *sh, struct buf *out) {
     put_includes(sh, &b);
     emit_helper_texts(sh->helpers, &helpers);
     put_section(buf_str(&helpers), &b);
-    put_section(buf_str(&sh->packs), &b);
+    put_section(buf_str(&sh->library), &b);
     put_section(buf_str(&sh->functions), &b);
     buf_puts(&b, buf_str(&sh->kernels));
     put_tidy(buf_str(&b), out);

@@ -30,24 +30,6 @@ struct gather {
 
 /* ---- words ---- */
 
-static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* The place of a whole word, or text.n. */
-static size_t find_word(str text, str word) {
-    for (size_t at = 0; at < text.n;) {
-        size_t i = at + str_find(str_from(text, at), word);
-        if (i >= text.n)
-            break;
-        bool begins = i == 0 || !is_word(text.p[i - 1]);
-        if (begins && (i + word.n == text.n || !is_word(text.p[i + word.n])))
-            return i;
-        at = i + 1;
-    }
-    return text.n;
-}
-
 /* The next piece of a list, up to a comma that is not in brackets. */
 static bool next_item(str *rest, str *item) {
     int depth = 0;
@@ -63,7 +45,7 @@ static bool next_item(str *rest, str *item) {
 
 static str last_word(str s) {
     size_t from = s.n;
-    while (from && is_word(s.p[from - 1]))
+    while (from && text_is_word_char(s.p[from - 1]))
         from--;
     return str_from(s, from);
 }
@@ -90,7 +72,7 @@ static bool find_params(str text, str kernel, str *out) {
         size_t head = at + str_find(str_from(text, at), S("__global__"));
         size_t body = head + str_find(str_from(text, head), S(") {"));
         str part = str_cut(text, head, body - head);
-        size_t name = find_word(part, kernel);
+        size_t name = text_find_word(part, kernel);
         next = head + 1;
         if (name < part.n && str_starts(str_from(part, name + kernel.n), S("("))) {
             *out = str_from(part, name + kernel.n + 1);
@@ -124,7 +106,7 @@ static void read_kept(struct gather *g) {
 /* Those that a line names and that cannot be moved. */
 static void leave_alone(struct gather *g, str line) {
     for (size_t i = 0; i < g->n; i++)
-        g->kept[i].alone |= find_word(line, g->kept[i].name) < line.n;
+        g->kept[i].alone |= text_find_word(line, g->kept[i].name) < line.n;
 }
 
 static bool launched_once(const struct gather *g, str kernel) {

@@ -7,11 +7,10 @@
 /* Counts and sizes up to this are int; beyond it indices are long long. */
 #define SCOPE_INT_MAX (INT64_C(1) << 30)
 
-/* The words of one template's text, added. */
-void words_of_template(struct words *w, str text);
-bool words_have(const struct words *w, str name);
-void words_clear(struct words *w);
-void words_release(struct words *w);
+bool text_is_word_char(char c);
+size_t text_find_word(str text, str word); /* text.n: it has none */
+void sheet_init_names(struct sheet *sh);   /* the task's are taken */
+void sheet_release_names(struct sheet *sh);
 /* A let of the task, or a tensor that the form has made. */
 bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
 /* The type of its elements in memory. */
@@ -20,8 +19,6 @@ enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t ten
 void sheet_note_had(struct sheet *sh, const struct used *u);
 /* Makes the plan's workspaces few enough. False: the plan would be refused, err says why. */
 bool sheet_gather(struct sheet *sh);
-/* The names of an expression's reduction variables are taken. */
-void sheet_take_variables(struct sheet *sh, const struct expr *e);
 
 /* How many values a variable of the scope's statement takes, from 0 on; NULL: not known. */
 const struct expr *scope_extent(const struct scope *k, size_t var);
