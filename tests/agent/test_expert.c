@@ -138,7 +138,7 @@ static void test_shapes_of_code(void) {
     CHECK(brief(tasks[0].name, tasks[0].text, &b));
     strategy_fallback(catalogue, &pointwise, &naive);
     str s = code(&b, &naive).source;
-    CHECK(has(s, "y[e] = compute_y(x[e]);") && !has(s, "unroll"));
+    CHECK(has(s, "y[element] = compute_y(x[element]);") && !has(s, "unroll"));
     CHECK(has(s, "//! launch y_kernel<<<ceil_div(N, 256), 256>>>(x, y, N)"));
     CHECK(has(s, "//! require N <= 1073741824"));
 
@@ -150,12 +150,12 @@ static void test_shapes_of_code(void) {
 
     CHECK(brief(tasks[2].name, tasks[2].text, &b));
     s = code(&b, &wide).source;
-    CHECK(has(s, "C % kWidth == 0") && has(s, "load_f32(b + j)"));
-    CHECK(has(s, "stream_f32(x + e)"));
+    CHECK(has(s, "C % kWidth == 0") && has(s, "cp_fetch<kWidth, false>(b + j)"));
+    CHECK(has(s, "cp_fetch<kWidth, true>(x + element)"));
 
     CHECK(brief(tasks[13].name, tasks[13].text, &b));
     s = code(&b, &naive).source;
-    CHECK(has(s, "long long e") && !has(s, "require"));
+    CHECK(has(s, "long long element") && !has(s, "require"));
 
     CHECK(brief(tasks[7].name, tasks[7].text, &b)); /* the guard must stay around the read */
     s = code(&b, &wide).source;
@@ -172,7 +172,7 @@ static void test_in_place(void) {
                 &b));
     str text = code(&b, &s).source;
     /* Everyone has read before anything is written. */
-    size_t store = str_find(text, S("x[e] = x_new;"));
+    size_t store = str_find(text, S("x[element] = x_new;"));
     CHECK(store < text.n && str_find(text, S("const float z_new = compute_z(")) < store);
     /* At other elements it must not be written under the readers. */
     CHECK(brief("flip", "dim N = 8\ninout x[N] : f32 ~ normal(0,1)\nx[i] = x[N-1-i]\n", &b));
@@ -189,8 +189,8 @@ static void test_pieces(void) {
                 &b));
     CHECK(strategy_parse(catalogue, S("items=2 vector-width=4"), &s, &err));
     str text = code(&b, &s).source;
-    CHECK(has(text, "y[(i + v) * 2 + 1] = compute_y_(x_v[k].at[v]);"));
-    CHECK(has(text, "y[i * 2] = compute_y(x[e]);"));
+    CHECK(has(text, "y[(i + slot) * 2 + 1] = compute_y_(x_v[item].at[slot]);"));
+    CHECK(has(text, "y[i * 2] = compute_y(x[element]);"));
 }
 
 /* Rows that begin elsewhere but stay contiguous within a vector. */
@@ -204,7 +204,8 @@ static void test_rotated_rows(void) {
                 &b));
     CHECK(strategy_parse(catalogue, S("vector-width=8"), &s, &err));
     str text = code(&b, &s).source;
-    CHECK(has(text, "load_f16(x + l * D + ((d + E) % D))") && has(text, "load_f32(c + "));
+    CHECK(has(text, "cp_fetch<kWidth, false>(x + l * D + ") &&
+          has(text, "cp_fetch<kWidth, false>(c + "));
     CHECK(has(text, "D % kWidth == 0") && has(text, "E % kWidth == 0"));
 }
 

@@ -41,6 +41,10 @@ static const struct task_case tasks[] = {
     {"more than an int counts",
      "dim N = 3000000000\nin x[N] : i8 ~ randint(-9,9)\nout y : i64\nout z[N] : i8\n"
      "y = sum(i) x[i]\nz[i] = x[(i+1) % N]\n"},
+    {"names that the kernel uses itself",
+     "dim lane = 9, total = 30\nin element[lane,total] : f32 ~ normal(0,1)\nout part[lane] : f32\n"
+     "part[count] = (mean(best) element[count,best]) + element[count, argmax(e) "
+     "element[count,e]]\n"},
 };
 enum { NTASKS = sizeof tasks / sizeof *tasks };
 
@@ -66,7 +70,7 @@ static bool write(const struct briefing *b, const struct strategy *s, str *out) 
     sheet_init(&sh, b, s, NULL, &err);
     bool ok = true;
     for (size_t i = 0; i < p->n && ok; i++)
-        ok = p->family[i]->write(&sh, &p->steps[i]);
+        ok = sheet_begin_step(&sh, p->family[i]->name) && p->family[i]->write(&sh, &p->steps[i]);
     ok = ok && sheet_finish(&sh, &text);
     *out = arena_str(mem, buf_str(&text));
     sheet_release(&sh);
@@ -125,10 +129,10 @@ static void test_facts(void) {
           has(s, ".join_warp();"));
     s = text_of(6, 1);
     CHECK(has(s, "//! workspace c_kept[N] : f32") && !has(s, "d_kept")); /* d only at its own */
-    CHECK(has(s, "c_kept[e] = c[N - 1 - i]") && has(s, "c[e] = c_kept[i0];"));
+    CHECK(has(s, "c_kept[element] = c[N - 1 - i]") && has(s, "c[element] = c_kept[i0];"));
     CHECK(str_find(s, S("launch d_kernel")) < str_find(s, S("launch c_copy")));
     s = text_of(8, 1);
-    CHECK(has(s, "for (long long e = ") && !has(s, "//! require"));
+    CHECK(has(s, "for (long long element = ") && !has(s, "//! require"));
 }
 
 /* ---- compilation ---- */

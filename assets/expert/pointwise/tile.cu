@@ -1,20 +1,107 @@
 if (${full}) {
-    ${loads}
+//% if cute
+    // A full tile: all copies are issued before the first result is computed.
+//% each loads
+    auto ${vector} = cp_packs<${fragment}, kWidth, kItems>();
+//% end
+//% each outputs
+//% if flat
+    auto ${vector} = cp_packs<${fragment}, kWidth, kItems>();
+//% end
+//% end
+//% each loads
+    cute::copy(cp_vectors<${fragment}, kWidth>{}, cp_tile<${fragment}, kWidth, kBlock, kItems>(${pointer} + tile), ${vector});
+//% end
 #pragma unroll
-    for (int ${k} = 0; ${k} < ${items}; ${k}++) {
-        const ${index} ${e} = ${tile} + (${k} * ${block} + (int)threadIdx.x) * ${width};
-        ${prepare}
-        ${results}
+    for (int item = 0; item < kItems; item++) {
+//% if prepares
+        const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+//% end
+        ${coordinates}
+//% each beside
+//% if row
+        const auto ${vector} = cp_row<${fragment}, kWidth>(${pointer} + ${offset});
+//% else
+        const auto ${vector} = ${value};
+//% end
+//% end
 #pragma unroll
-        for (int ${v} = 0; ${v} < ${width}; ${v}++) {
-            ${compute}
+        for (int slot = 0; slot < kWidth; slot++) {
+//% each outputs
+//% if flat
+            ${vector}(slot, item) = ${call};
+//% else
+            ${pointer}[${place}] = ${call};
+//% end
+//% end
         }
-        ${stores}
     }
+//% each outputs
+//% if flat
+    cute::copy(cp_vectors<${fragment}, kWidth>{}, ${vector}, cp_tile<${fragment}, kWidth, kBlock, kItems>(${pointer} + tile));
+//% end
+//% end
+//% else
+//% if loads
+    // A full tile: all loads are issued before the first result is computed.
+//% each loads
+    cp_pack<${type}, kWidth> ${vector}[kItems];
+//% end
+#pragma unroll
+    for (int item = 0; item < kItems; item++) {
+        const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+//% each loads
+        ${vector}[item] = cp_fetch<kWidth, ${stream}>(${pointer} + element);
+//% end
+    }
+//% end
+#pragma unroll
+    for (int item = 0; item < kItems; item++) {
+        const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+        ${coordinates}
+//% each beside
+//% if row
+        const cp_pack<${type}, kWidth> ${vector} = cp_fetch<kWidth, false>(${pointer} + ${offset});
+//% else
+        const auto ${vector} = ${value};
+//% end
+//% end
+//% each outputs
+//% if flat
+        cp_pack<${type}, kWidth> ${vector};
+//% end
+//% end
+#pragma unroll
+        for (int slot = 0; slot < kWidth; slot++) {
+//% each outputs
+//% if flat
+            ${vector}.at[slot] = ${call};
+//% else
+            ${pointer}[${place}] = ${call};
+//% end
+//% end
+        }
+//% each outputs
+//% if flat
+        cp_store(${pointer} + element, ${vector});
+//% end
+//% end
+    }
+//% end
 } else {
-    // ${rest}: one element at a time.
-    const ${index} ${end} = min(${tile} + ${tile_size}, ${total});
-    for (${index} ${e} = ${tile} + (${index})threadIdx.x; ${e} < ${end}; ${e} += ${block}) {
-        ${element}
+//% if crossing
+    // The last tile, and rows that vectors would cross: one element at a time.
+//% else
+    // The last tile: one element at a time.
+//% end
+    const ${index} end = min(tile + kTile, ${total});
+    for (${index} element = tile + (${index})threadIdx.x; element < end; element += kBlock) {
+        ${coordinates}
+//% each outputs
+        ${new_element}
+//% end
+//% each outputs
+        ${store_element}
+//% end
     }
 }

@@ -47,6 +47,8 @@ struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *
 struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y);
 /* The tensor is read at exactly the variables of `s`, in their order: an epilogue of it. */
 bool expr_is_own(const struct statement *s, const struct expr *read);
+/* The element that a statement defines, as a read. */
+struct expr *expr_own(const struct task *t, const struct statement *s, struct arena *a);
 /* A copy with variable i replaced by map[i] (NULL: kept); reductions inside are not allowed. */
 struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct arena *a);
 

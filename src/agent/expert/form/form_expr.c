@@ -76,6 +76,21 @@ bool expr_is_own(const struct statement *s, const struct expr *read) {
     return true;
 }
 
+struct expr *expr_own(const struct task *t, const struct statement *s, struct arena *a) {
+    struct expr *read = arena_new_of(a, struct expr);
+    size_t rank = t->tensors[s->tensor].rank;
+    *read = (struct expr){
+        .kind = EXPR_READ, .value_kind = s->body->value_kind, .ref = s->tensor, .nargs = rank};
+    read->args = arena_array(a, struct expr *, rank ? rank : 1);
+    for (size_t i = 0; i < rank; i++) {
+        read->args[i] = s->position[i] < 0 ? s->constant[i] : arena_new_of(a, struct expr);
+        if (s->position[i] >= 0)
+            *read->args[i] = (struct expr){
+                .kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = (size_t)s->position[i]};
+    }
+    return read;
+}
+
 size_t expr_size(const struct expr *e) {
     size_t n = 1;
     for (size_t i = 0; i < expr_nparts(e); i++)

@@ -7,9 +7,10 @@
  * are known to stay inside. Long sums are kept in parts, so that fp32 stays fp32.
  *
  * Decisions: block 256; generic-lanes 0 (by the shape). */
-#include "agent/expert/sheet/sheet.h"
+#include "agent/expert/sheet/sheet_private.h"
 #include "spec/bounds.h"
 #include "spec/pattern.h"
+#include <string.h>
 
 #define PLAIN_SUM   1024 /* terms that one chain of fp32 may have */
 #define LONG_ENOUGH 64   /* terms worth a warp */
@@ -20,21 +21,13 @@ struct generic {
     int indent;
     bool warp;    /* lanes share an element */
     bool divided; /* inside a loop that they share: the loops inside are each lane's own */
-    str e, lane;
 };
 
-/* ---- text ---- */
-
-static void line(struct generic *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void line(struct generic *g, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    buf_printf(g->out, "%*s", 4 * g->indent, "");
-    buf_vprintf(g->out, format, ap);
-    buf_putc(g->out, '\n');
-    va_end(ap);
+/* Reductions nest in each other's terms to any depth, so their loops are written line by line. */
+static void put_line(struct generic *g, str text) {
+    buf_printf(g->out, "%*s%.*s\n", 4 * g->indent, "", STR_ARG(text));
 }
+#define LINE(g, ...) put_line(g, TEXT((g)->k.sh, __VA_ARGS__))
 
 /* ---- how a reduction is kept ---- */
 
@@ -44,6 +37,8 @@ struct keeper {
     bool arg, mean, large;
     enum reduction op;
     bool real;
+    str type;        /* of a term */
+    str part, count; /* variables: what it adds to, and how many terms there were for a mean */
 };
 
 /* At most so many terms at every shape. */
@@ -73,7 +68,8 @@ static struct keeper keeper_of(const struct expr *e) {
                            .mean = mean,
                            .large = sum && real && !is_short(e->reduce),
                            .op = op,
-                           .real = real};
+                           .real = real,
+                           .type = real ? S("float") : S("long long")};
 }
 
 static const char *identity(const struct keeper *p) {
@@ -85,35 +81,33 @@ static const char *identity(const struct keeper *p) {
                                     : "0";
 }
 
-static void declare_accumulator(struct generic *g, const struct keeper *p, str a, str count) {
+static void declare_accumulator(struct generic *g, const struct keeper *p) {
     if (p->arg) {
         sheet_helper(g->k.sh, "best");
-        line(g, "cp_best<%s, %s> %.*s;", p->real ? "float" : "long long",
-             p->op == REDUCTION_ARGMAX ? "true" : "false", STR_ARG(a));
+        LINE(g, "cp_best<$, $> $;", p->type, p->op == REDUCTION_ARGMAX ? S("true") : S("false"),
+             p->part);
     } else if (p->large) {
         sheet_helper(g->k.sh, "long_sum");
-        line(g, "cp_long_sum %.*s;", STR_ARG(a));
+        LINE(g, "cp_long_sum $;", p->part);
     } else {
-        line(g, "%s %.*s = %s;", p->real ? "float" : "long long", STR_ARG(a), identity(p));
+        LINE(g, "$ $ = $;", p->type, p->part, str_view(identity(p)));
     }
     if (p->mean)
-        line(g, "long long %.*s = 0;", STR_ARG(count));
+        LINE(g, "long long $ = 0;", p->count);
 }
 
-static void add_term(struct generic *g, const struct keeper *p, const struct reduce *r, str a,
-                     str term) {
+static void add_term(struct generic *g, const struct keeper *p, const struct reduce *r, str term) {
     if (p->arg) {
-        str v = g->k.var[r->vars[0].var];
-        line(g, "%.*s.add(%.*s, %.*s);", STR_ARG(a), STR_ARG(term), STR_ARG(v));
+        LINE(g, "$.add($, $);", p->part, term, g->k.var[r->vars[0].var]);
     } else if (p->large) {
-        line(g, "%.*s.add(%.*s);", STR_ARG(a), STR_ARG(term));
+        LINE(g, "$.add($);", p->part, term);
     } else if (p->op == REDUCTION_MAX || p->op == REDUCTION_MIN) {
         bool max = p->op == REDUCTION_MAX;
         const char *name = p->real ? max ? "maximum" : "minimum" : max ? "larger" : "smaller";
         sheet_helper(g->k.sh, name);
-        line(g, "%.*s = cp_%s(%.*s, %.*s);", STR_ARG(a), name, STR_ARG(a), STR_ARG(term));
+        LINE(g, "$ = cp_$($, $);", p->part, str_view(name), p->part, term);
     } else {
-        line(g, "%.*s %s %.*s;", STR_ARG(a), p->op == REDUCTION_PROD ? "*=" : "+=", STR_ARG(term));
+        LINE(g, "$ $ $;", p->part, p->op == REDUCTION_PROD ? S("*=") : S("+="), term);
     }
 }
 
@@ -127,22 +121,18 @@ static str joined(struct generic *g, const struct keeper *p, str value, bool sha
     if (!shared)
         return value;
     sheet_helper(g->k.sh, joins[p->op]);
-    return sheet_printf(g->k.sh, "cp_%s(%.*s)", joins[p->op], STR_ARG(value));
+    return TEXT(g->k.sh, "cp_$($)", str_view(joins[p->op]), value);
 }
 
-static str result(struct generic *g, const struct keeper *p, str a, str count, bool shared) {
-    struct sheet *sh = g->k.sh;
+static str result(struct generic *g, const struct keeper *p, bool shared) {
     if (p->arg) {
         if (shared)
-            line(g, "%.*s.join_warp();", STR_ARG(a));
-        return sheet_printf(sh, "%.*s.at", STR_ARG(a));
+            LINE(g, "$.join_warp();", p->part);
+        return TEXT(g->k.sh, "$.at", p->part);
     }
-    str value = p->large ? sheet_printf(sh, "%.*s.value()", STR_ARG(a)) : a;
+    str value = p->large ? TEXT(g->k.sh, "$.value()", p->part) : p->part;
     value = joined(g, p, value, shared);
-    if (!p->mean)
-        return value;
-    str n = joined(g, p, count, shared);
-    return sheet_printf(sh, "%.*s / float(%.*s)", STR_ARG(value), STR_ARG(n));
+    return p->mean ? TEXT(g->k.sh, "$ / float($)", value, joined(g, p, p->count, shared)) : value;
 }
 
 /* ---- loops ---- */
@@ -178,75 +168,66 @@ static void open_loops(struct generic *g, const struct reduce *r, size_t shared,
         const struct reduce_var *v = &r->vars[i];
         str lo = scope_text(k, v->lo), hi = scope_text(k, v->hi);
         str name = k->var[v->var] = scope_variable(k, v->var);
-        const char *end = braces && i + 1 == r->nvars ? " {" : "", *type = scope_index_type(k);
-        bool zero = str_is(lo, "0");
         if (i == shared)
-            line(g, "for (%s %.*s = %.*s%s%.*s; %.*s < %.*s; %.*s += 32)%s", type, STR_ARG(name),
-                 STR_ARG(zero ? S("") : lo), zero ? "" : " + ", STR_ARG(g->lane), STR_ARG(name),
-                 STR_ARG(hi), STR_ARG(name), end);
-        else
-            line(g, "for (%s %.*s = %.*s; %.*s < %.*s; %.*s++)%s", type, STR_ARG(name), STR_ARG(lo),
-                 STR_ARG(name), STR_ARG(hi), STR_ARG(name), end);
+            lo = str_is(lo, "0") ? S("lane") : TEXT(k->sh, "$ + lane", lo);
+        LINE(g, "for ($ $ = $; $ < $; $$)$", str_view(scope_index_type(k)), name, lo, name, hi,
+             name, i == shared ? S(" += 32") : S("++"),
+             braces && i + 1 == r->nvars ? S(" {") : S(""));
         g->indent++;
     }
 }
 
-static void put_term(struct generic *g, const struct expr *e, const struct keeper *p, str a,
-                     str count) {
+static void put_term(struct generic *g, const struct expr *e, const struct keeper *p) {
     const struct expr *body = e->args[0];
     hoist(g, body, false);
-    str term = scope_text(&g->k, body);
-    add_term(g, p, e->reduce, a, term);
+    add_term(g, p, e->reduce, scope_text(&g->k, body));
     if (p->mean)
-        line(g, "%.*s++;", STR_ARG(count));
+        LINE(g, "$++;", p->count);
 }
 
 /* Everything inside the loops. */
-static void put_guarded(struct generic *g, const struct expr *e, const struct keeper *p, str a,
-                        str count) {
+static void put_guarded(struct generic *g, const struct expr *e, const struct keeper *p) {
     const struct expr *guard = e->reduce->guard;
     if (!guard) {
-        put_term(g, e, p, a, count);
+        put_term(g, e, p);
         return;
     }
     bool several = p->mean || expr_has(e->args[0], EXPR_REDUCE);
     hoist(g, guard, false);
-    str condition = scope_text(&g->k, guard);
-    line(g, "if (%.*s)%s", STR_ARG(condition), several ? " {" : "");
+    LINE(g, "if ($)$", scope_text(&g->k, guard), several ? S(" {") : S(""));
     g->indent++;
-    put_term(g, e, p, a, count);
+    put_term(g, e, p);
     g->indent--;
     if (several)
-        line(g, "}");
+        put_line(g, S("}"));
 }
 
 /* A reduction's loops, and its value under the name `name`. */
-static void put_loops(struct generic *g, const struct expr *e, const struct keeper *p, str name,
+static void put_loops(struct generic *g, const struct expr *e, struct keeper *p, str name,
                       bool declared) {
     const struct reduce *r = e->reduce;
     bool shared = g->warp && !g->divided;
     bool held = p->arg || p->large || p->mean || shared; /* apart from its value */
-    str a = held || declared ? scope_name(&g->k, p->arg ? "best" : "part") : name;
-    str count = p->mean ? scope_name(&g->k, "count") : S("");
+    p->part = held || declared ? scope_name(&g->k, p->arg ? "best" : "part") : name;
+    p->count = p->mean ? scope_name(&g->k, "count") : S("");
     bool several = (!r->guard && p->mean) || expr_has(e->args[0], EXPR_REDUCE) ||
                    (r->guard && expr_has(r->guard, EXPR_REDUCE));
-    declare_accumulator(g, p, a, count);
+    declare_accumulator(g, p);
     size_t nheld = g->k.nheld;
+    int indent = g->indent;
     open_loops(g, r, shared ? shared_variable(g, r) : r->nvars, several);
     g->divided |= shared;
-    put_guarded(g, e, p, a, count);
+    put_guarded(g, e, p);
     g->divided &= !shared;
     g->k.nheld = nheld;
-    g->indent -= (int)r->nvars;
-    if (several) {
-        g->indent += (int)r->nvars - 1;
-        line(g, "}");
-        g->indent -= (int)r->nvars - 1;
-    }
-    str value = result(g, p, a, count, shared);
-    const char *type = p->arg || !p->real ? "const long long " : "const float ";
+    g->indent--;
+    if (several)
+        put_line(g, S("}"));
+    g->indent = indent;
+    str value = result(g, p, shared),
+        type = p->arg || !p->real ? S("const long long ") : S("const float ");
     if (declared || held)
-        line(g, "%s%.*s = %.*s;", declared ? "" : type, STR_ARG(name), STR_ARG(value));
+        LINE(g, "$$ = $;", declared ? S("") : type, name, value);
 }
 
 static void put_reduction(struct generic *g, const struct expr *e, bool declared) {
@@ -267,8 +248,7 @@ static void declare_values(struct generic *g, const struct expr *e) {
     if (e->kind == EXPR_REDUCE) {
         struct keeper p = keeper_of(e);
         str name = scope_name(&g->k, p.base);
-        bool whole = p.arg || !p.real;
-        line(g, "%s %.*s = 0;", whole ? "long long" : "float", STR_ARG(name));
+        LINE(g, "$ $ = 0;", p.arg || !p.real ? S("long long") : S("float"), name);
         scope_hold(&g->k, e, name);
         return;
     }
@@ -284,11 +264,11 @@ static void hoist_if(struct generic *g, const struct expr *e, bool declared) {
             continue;
         if (!declared)
             declare_values(g, e->args[i]);
-        line(g, i == 1 ? "if (%.*s) {" : "if (!(%.*s)) {", STR_ARG(condition));
+        LINE(g, i == 1 ? "if ($) {" : "if (!($)) {", condition);
         g->indent++;
         hoist(g, e->args[i], true);
         g->indent--;
-        line(g, "}");
+        put_line(g, S("}"));
     }
 }
 
@@ -338,78 +318,139 @@ static bool is_whole(const struct task *t, const struct statement *s) {
     return true;
 }
 
-static str store_text(struct generic *g, bool whole) {
-    const struct statement *s = g->k.statement;
-    struct buf b;
-    buf_init(&b, 64u << 10);
-    buf_puts(&b, scope_pointer(&g->k, s->tensor, true));
-    buf_putc(&b, '[');
-    if (whole && s->nindex)
-        buf_puts(&b, g->e);
-    else
-        scope_place(&g->k, &b);
-    str value = scope_text(&g->k, s->body);
-    value = scope_packed(&g->k, s->tensor, s->body->value_kind, value);
-    buf_printf(&b, "] = %.*s;", STR_ARG(value));
-    str text = sheet_keep(g->k.sh, &b);
-    buf_release(&b);
-    return text;
-}
-
-static bool put_kernel(struct generic *g, str body, str store) {
+static bool put_kernel(struct generic *g, struct slots *s) {
     struct sheet *sh = g->k.sh;
-    int64_t block = sheet_decision(sh, "block", 256);
-    str elements = scope_plan_elements(&g->k);
-    str total = scope_int_plan(&g->k, "total", elements);
-    struct slot slots[] = {{"definition", sheet_definition(sh, g->k.step, g->k.statement)},
-                           {"block", sheet_printf(sh, "%lld", (long long)block)},
-                           {"kernel", g->k.name},
-                           {"parameters", scope_params(&g->k)},
-                           {"index", str_view(scope_index_type(&g->k))},
-                           {"e", g->e},
-                           {"total", total},
-                           {"body", body},
-                           {"store", store},
-                           {"lane", g->lane}};
-    size_t n = sizeof slots / sizeof *slots - !g->warp;
-    int64_t each = g->warp ? block / 32 : block;
-    const struct gpu *gpu = sh->briefing->gpu;
-    str args = scope_args(&g->k);
-    sheet_step(sh, "launch %.*s<<<min(ceil_div(%.*s, %lld), %lld), %lld>>>(%.*s)",
-               STR_ARG(g->k.name), STR_ARG(elements), (long long)each, (long long)gpu->sms * 16,
-               (long long)block, STR_ARG(args));
+    int64_t block = sheet_decision(sh, "block", 256), each = g->warp ? block / 32 : block;
+    str elements = scope_plan_elements(&g->k, scope_variables(&g->k));
+    slots_put(s, "definition", sheet_definition(sh, g->k.step, g->k.statement));
+    slots_number(s, "block", block);
+    slots_put(s, "kernel", g->k.name);
+    slots_put(s, "index", str_view(scope_index_type(&g->k)));
+    slots_put(s, "total", scope_int_plan(&g->k, "total", elements));
+    slots_put(s, "parameters", scope_params(&g->k));
+    slots_flag(s, "warp", g->warp);
+    str most = sheet_number(sh, sh->briefing->gpu->sms * INT64_C(16));
+    scope_launch(&g->k, TEXT(sh, "min(ceil_div($, $), $)", elements, sheet_number(sh, each), most),
+                 sheet_number(sh, block));
     sheet_note(sh, "generic: %.*s: a %s an element.", STR_ARG(g->k.name),
                g->warp ? "warp" : "thread");
     const struct used all[] = {{"block", block}, {"generic-lanes", g->warp ? 32 : 1}};
     sheet_used(sh, all, sizeof all / sizeof *all);
-    bool ok = sheet_template(sh, g->warp ? "generic/warp.cu" : "generic/thread.cu", slots, n,
-                             &sh->kernels);
-    buf_putc(&sh->kernels, '\n');
-    return ok;
+    return sheet_put(sh, "generic/kernel.cu", s, &sh->kernels);
 }
 
 static bool write_statement(struct sheet *sh, const struct step *st, const struct statement *s) {
     const struct task *t = st->inst->task;
+    struct slots *slots = sheet_slots(sh);
     struct buf b;
     struct generic g = {.out = &b, .warp = wants_warp(sh, st, s)};
     bool copy = s->len == 0 && s->body->kind == EXPR_READ; /* of step_detach */
-    str name =
-        sheet_printf(sh, "%.*s_%s", STR_ARG(t->tensors[s->tensor].name), copy ? "copy" : "kernel");
-    if (!scope_init(&g.k, sh, st, name.p))
+    if (!scope_init(&g.k, sh, st,
+                    TEXT(sh, copy ? "$_copy" : "$_kernel", t->tensors[s->tensor].name).p))
         return false;
-    bool whole = is_whole(t, s);
-    uint32_t all = s->nindex ? (UINT32_C(1) << s->nindex) - 1 : 0;
     g.k.statement = s;
-    g.e = scope_name(&g.k, "e");
-    g.lane = scope_name(&g.k, "lane");
+    uint32_t all = scope_variables(&g.k);
+    bool whole = is_whole(t, s);
     buf_init(&b, 256u << 10);
-    scope_coordinates(&g.k, g.e, whole ? expr_uses(s->body) & all : all, &b);
+    str places = scope_coordinates(&g.k, S("element"), all, whole ? expr_uses(s->body) : all);
     hoist(&g, s->body, false);
-    str body = sheet_keep(sh, &b);
+    slots_put(slots, "body", sheet_join(sh, places, "\n", sheet_keep(sh, &b)));
     buf_release(&b);
-    str store = store_text(&g, whole);
-    return !sheet_failed(sh) && put_kernel(&g, body, store);
+    slots_put(slots, "pointer", scope_pointer(&g.k, s->tensor, true));
+    slots_put(slots, "place", whole && s->nindex ? S("element") : scope_place_text(&g.k));
+    str value = scope_text(&g.k, s->body);
+    slots_put(slots, "value", scope_packed(&g.k, s->tensor, s->body->value_kind, value));
+    return !sheet_failed(sh) && put_kernel(&g, slots);
 }
+
+/* ---- inout tensors that cannot be written where they are read from ---- */
+/* A tensor is read as it was before the task. In place is right where one statement writes all of
+ * it, reads it at no other element than the one it writes, and no other statement of the step reads
+ * it. Otherwise the statements write to a tensor made here, and copies come last. */
+
+static bool reads_own_only(const struct statement *s, const struct expr *e) {
+    if (e->kind == EXPR_READ && e->ref == s->tensor)
+        return expr_is_own(s, e);
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!reads_own_only(s, expr_part(e, i)))
+            return false;
+    return true;
+}
+
+static bool in_place(const struct task *t, size_t tensor) {
+    size_t writers = 0, readers = 0;
+    bool own = true;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        writers += s->tensor == tensor;
+        readers += expr_reads_tensor(s->body, tensor);
+        own &= !expr_reads_tensor(s->body, tensor) ||
+               (s->tensor == tensor && reads_own_only(s, s->body));
+    }
+    return writers == 0 || readers == 0 || (writers == 1 && own);
+}
+
+/* to[i, j] = from[i, j] */
+static struct statement copy_statement(struct arena *a, const struct task *t, size_t to,
+                                       size_t from) {
+    size_t rank = t->tensors[from].rank;
+    struct statement s = {.tensor = from, .nindex = rank, .nvars = rank};
+    char kind = dtype_info(t->tensors[from].dtype)->kind;
+    for (size_t i = 0; i < rank; i++) {
+        s.index[i] = arena_printf(a, "i%zu", i);
+        s.position[i] = (int)i;
+    }
+    s.body = &(struct expr){.value_kind = kind == 'f'   ? VALUE_REAL
+                                          : kind == 'b' ? VALUE_BOOL
+                                                        : VALUE_INT};
+    s.body = expr_own(t, &s, a);
+    s.tensor = to;
+    return s;
+}
+
+/* The tensor's statements write to a new one, and a copy follows. */
+static bool detach(struct sheet *sh, struct task *t, struct inst *in, size_t tensor) {
+    size_t made = t->ntensors + sh->made;
+    if (made >= TASK_MAX_TENSORS || t->nstatements == TASK_MAX_STATEMENTS)
+        return err_set(sh->err, ERR_INPUT, "task %.*s: too many tensors written in place",
+                       STR_ARG(t->name));
+    t->tensors[made] = t->tensors[tensor];
+    t->tensors[made].role = TENSOR_LET;
+    in->tensors[made] = in->tensors[tensor];
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == tensor)
+            t->statements[i].tensor = made;
+    t->statements[t->nstatements++] = copy_statement(sh->mem, t, tensor, made);
+    sh->made++;
+    return true;
+}
+
+static bool step_detach(struct sheet *sh, const struct step *st, struct step *out) {
+    const struct task *from = st->inst->task;
+    struct task *t = arena_new_of(sh->mem, struct task);
+    struct inst *in = arena_new_of(sh->mem, struct inst);
+    size_t n = from->ntensors;
+    *t = *from;
+    *in = (struct inst){.task = t, .dims = st->inst->dims};
+    t->tensors = arena_array(sh->mem, struct tensor, TASK_MAX_TENSORS);
+    memcpy(t->tensors, from->tensors, n * sizeof *t->tensors);
+    t->statements = arena_array(sh->mem, struct statement, TASK_MAX_STATEMENTS);
+    memcpy(t->statements, from->statements, t->nstatements * sizeof *t->statements);
+    in->tensors = arena_array(sh->mem, struct bound_tensor, TASK_MAX_TENSORS);
+    memcpy(in->tensors, st->inst->tensors, n * sizeof *in->tensors);
+    *out = (struct step){.inst = in, .family = st->family};
+    size_t before = sh->made;
+    for (size_t i = 0; i < n; i++)
+        if (t->tensors[i].role == TENSOR_INOUT && !in_place(from, i) && !detach(sh, t, in, i))
+            return false;
+    /* Numbers that other steps' tensors have are nothing here. */
+    for (size_t i = n; i < n + before; i++)
+        t->tensors[i].role = TENSOR_RAND;
+    t->ntensors = n + sh->made;
+    return true;
+}
+
+/* ---- the family ---- */
 
 static bool generic_claim(const struct briefing *b, const struct form *f, const bool *done,
                           size_t first, bool *take) {

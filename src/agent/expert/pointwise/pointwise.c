@@ -1,8 +1,14 @@
 /* The pointwise family: maps over one index space, near the memory's limit.
  *
- * The model says what there is to compute (pointwise_model.c), the functions hold its mathematics
- * (pointwise_function.c), the kernel moves the data (pointwise_kernel.c, pointwise_vector.c); here
- * they get their launch and their note. Text that does not depend on the task is in assets/expert/.
+ * The model says what there is to compute (pointwise_model.c). The mathematics of an element is a
+ * device function for each output, which both the vector and the scalar path of the kernel call. It
+ * is handed the values that the kernel loads; what is read at other places it reads itself, where
+ * the conditions around the read hold.
+ *
+ * A tile of block × items × width consecutive elements goes to a block; each thread takes `items`
+ * vectors of `width`, a block apart, so that a warp's accesses stay contiguous. The last tile, and
+ * rows whose length does not divide by the width, go element by element. With one element a thread
+ * and no loop the kernel is the naive one.
  *
  * Decisions, for the planner: memory-bound: vector-width 16 bytes' worth (8 for f16), items 2
  * (4 next), block 256, cache-hint 0; compute-bound: items 1; latency-bound (small tensors): width 2
@@ -10,6 +16,14 @@
 #include "agent/expert/pointwise/pointwise.h"
 
 #define ACCESS_BYTES 16
+
+static enum dtype dtype_of(const struct pw *p, size_t tensor) {
+    return sheet_dtype(p->sh, p->st, tensor);
+}
+
+static str tensor_name(const struct pw *p, size_t tensor) {
+    return p->st->inst->task->tensors[tensor].name;
+}
 
 /* ---- strategy ---- */
 
@@ -31,7 +45,7 @@ static bool read_strategy(struct pw *p) {
 }
 
 static str width_note(struct pw *p) {
-    enum dtype t = sheet_dtype(p->sh, p->st, p->outputs[0].s->tensor);
+    enum dtype t = dtype_of(p, p->outputs[0].s->tensor);
     size_t bytes = (size_t)p->width * dtype_info(t)->bytes;
     if (p->width == 1)
         return S("one element an access");
@@ -58,44 +72,293 @@ static void put_note(struct pw *p) {
     sheet_used(sh, all, sizeof all / sizeof *all);
 }
 
-/* ---- names ---- */
+/* ---- an output's function: what it is handed ---- */
 
-static str constant(struct pw *p, const char *base, int64_t value, const char *what) {
-    str name, key = sheet_printf(p->sh, "%s=%lld", base, (long long)value);
-    if (sheet_once(p->sh, key, base, &name))
-        buf_printf(&p->sh->functions, "static constexpr int %.*s = %lld;%s\n", STR_ARG(name),
-                   (long long)value, what);
-    return name;
+static str value_type(const struct pw *p, size_t tensor, enum value_kind k) {
+    bool wide = dtype_of(p, tensor) == DTYPE_I64;
+    return k == VALUE_REAL   ? S("float")
+           : k == VALUE_BOOL ? S("bool")
+           : wide            ? S("long long")
+                             : S("int");
 }
 
-static void put_constants(struct pw *p) {
-    if (p->naive)
+/* A tensor whose elements the function reads itself: its pointer has the tensor's name. */
+static bool gathers_tensor(const struct pw *p, const struct expr *e, size_t tensor) {
+    if (e->kind == EXPR_READ && !pw_local(p, e) && pw_find_read(p, e) >= 0)
+        return false;
+    if (e->kind == EXPR_READ && e->ref == tensor && !pw_local(p, e))
+        return true;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (gathers_tensor(p, e->args[i], tensor))
+            return true;
+    return false;
+}
+
+static str name_value(struct pw *p, struct pw_output *o, const struct expr *e) {
+    str own = tensor_name(p, e->ref);
+    bool other = sheet_is_reserved(p->sh, own) || gathers_tensor(p, o->s->body, e->ref);
+    for (size_t i = 0; i < p->nreads; i++)
+        other |= o->reads[i] && str_eq(o->value[i], own);
+    return other ? scope_name(&o->f, TEXT(p->sh, "$_here", own).p) : own;
+}
+
+static void put_local(struct pw *p, struct pw_output *o, const struct statement *s, str *locals);
+
+/* Values and coordinates an expression needs, and locals before it. */
+static void gather_needs(struct pw *p, struct pw_output *o, const struct expr *e, str *locals) {
+    const struct statement *let = e->kind == EXPR_READ ? pw_local(p, e) : NULL;
+    int i = e->kind == EXPR_READ && !let ? pw_find_read(p, e) : -1;
+    if (let) {
+        put_local(p, o, let, locals);
         return;
-    p->block_name = constant(p, "kBlock", p->block, " // threads");
-    p->width_name = constant(p, "kWidth", p->width, " // elements in a vector");
-    p->items_name = constant(p, "kItems", p->items, " // vectors a thread");
-    p->tile_name = constant(p, "kTile", p->block * p->width * p->items, " // elements of a block");
-    buf_putc(&p->sh->functions, '\n');
+    }
+    if (i >= 0) {
+        if (!o->reads[i]) {
+            o->value[i] = name_value(p, o, e);
+            o->reads[i] = true;
+            scope_hold(&o->f, e, o->value[i]);
+        }
+        return;
+    }
+    if (e->kind == EXPR_INDEX)
+        o->coordinates |= UINT32_C(1) << e->ref;
+    for (size_t k = 0; k < e->nargs; k++)
+        gather_needs(p, o, e->args[k], locals);
 }
 
-static void choose_names(struct pw *p) {
-    const struct task *t = p->st->inst->task;
-    p->item = scope_name(&p->k, "k");
-    p->v = scope_name(&p->k, "v");
-    p->tile = scope_name(&p->k, "tile");
-    p->end = scope_name(&p->k, "end");
-    p->total = scope_int_plan(&p->k, "total", scope_plan_elements(&p->k));
+static bool is_held(const struct scope *f, const struct expr *e) {
+    for (size_t i = 0; i < f->nheld; i++)
+        if (expr_same(f->held[i].e, e))
+            return true;
+    return false;
+}
+
+/* A let as a local, rounded to its type where it has one. */
+static void put_local(struct pw *p, struct pw_output *o, const struct statement *s, str *locals) {
+    const struct expr *read = expr_own(p->st->inst->task, s, p->sh->mem);
+    if (is_held(&o->f, read))
+        return;
+    gather_needs(p, o, s->body, locals);
+    str name = scope_name(&o->f, TEXT(p->sh, "$_", tensor_name(p, s->tensor)).p);
+    str text = scope_text(&o->f, s->body);
+    text = scope_packed(&o->f, s->tensor, s->body->value_kind, text);
+    text = scope_unpacked(&o->f, s->tensor, text);
+    char kind = dtype_info(dtype_of(p, s->tensor))->kind;
+    enum value_kind value = kind == 'f' ? VALUE_REAL : kind == 'b' ? VALUE_BOOL : VALUE_INT;
+    str type = value_type(p, s->tensor, value);
+    *locals = sheet_join(p->sh, *locals, "\n", TEXT(p->sh, "const $ $ = $;", type, name, text));
+    scope_hold(&o->f, read, name);
+}
+
+static str function_parameters(struct pw *p, struct pw_output *o) {
+    str all = S(""), index = str_view(scope_index_type(&o->f));
     for (size_t i = 0; i < p->nreads; i++) {
-        str name = t->tensors[p->reads[i].e->ref].name;
-        p->reads[i].vector = scope_name(&p->k, sheet_printf(p->sh, "%.*s_v", STR_ARG(name)).p);
+        const struct expr *e = p->reads[i].e;
+        str type = value_type(p, e->ref, e->value_kind);
+        if (o->reads[i])
+            all = sheet_join(p->sh, all, ", ", TEXT(p->sh, "$ $", type, o->value[i]));
     }
-    for (size_t i = 0; i < p->noutputs; i++) {
-        str name = t->tensors[p->outputs[i].s->tensor].name;
-        p->outputs[i].vector = scope_name(&p->k, sheet_printf(p->sh, "%.*s_v", STR_ARG(name)).p);
+    for (size_t i = 0; i < p->space->nindex; i++)
+        if (o->coordinates >> i & 1)
+            all = sheet_join(p->sh, all, ", ", TEXT(p->sh, "$ $", index, o->f.var[i]));
+    return sheet_join(p->sh, all, ", ", scope_params(&o->f));
+}
+
+static bool put_function(struct pw *p, struct pw_output *o, struct slots *row) {
+    size_t tensor = o->s->tensor;
+    str locals = S("");
+    if (!scope_init(&o->f, p->sh, p->st, TEXT(p->sh, "compute_$", tensor_name(p, tensor)).p))
+        return false;
+    o->f.statement = o->s;
+    for (size_t i = 0; i < o->s->nindex; i++)
+        o->f.var[i] = scope_variable(&o->f, i);
+    gather_needs(p, o, o->s->body, &locals);
+    str value = scope_text(&o->f, o->s->body);
+    slots_put(row, "definition", sheet_definition(p->sh, p->st, o->s));
+    slots_put(row, "type", str_view(dtype_info(dtype_of(p, tensor))->cuda));
+    slots_put(row, "function", o->f.name);
+    slots_put(row, "locals", locals);
+    slots_put(row, "value", scope_packed(&o->f, tensor, o->s->body->value_kind, value));
+    slots_put(row, "parameters", function_parameters(p, o));
+    return !sheet_failed(p->sh);
+}
+
+/* ---- calls ---- */
+
+/* Streaming accesses have no form for truth values. */
+static str as_bytes(struct pw *p, size_t tensor, bool write, str name) {
+    if (dtype_of(p, tensor) != DTYPE_BOOL)
+        return name;
+    return TEXT(p->sh, "reinterpret_cast<$unsigned char *>($)", write ? S("") : S("const "), name);
+}
+
+/* A stored element in memory, at the flat index or at the read's own offset. */
+static str stored_element(struct pw *p, const struct pw_read *r) {
+    str name = scope_pointer(&p->k, r->e->ref, false);
+    if (r->access != PW_FLAT)
+        return TEXT(p->sh, "$[$]", name, scope_offset_text(&p->k, r->e));
+    if (p->naive && p->hint)
+        return TEXT(p->sh, "__ldcs($ + element)$", as_bytes(p, r->e->ref, false, name),
+                    dtype_of(p, r->e->ref) == DTYPE_BOOL ? S(" != 0") : S(""));
+    return TEXT(p->sh, "$[$]", name, p->space->nindex ? S("element") : S("0"));
+}
+
+/* One argument of a function for a value the kernel loads. */
+static str value_text(struct pw *p, const struct pw_read *r, bool vector) {
+    if (vector && r->access == PW_SPLAT)
+        return r->vector;
+    bool flat = r->access == PW_FLAT;
+    str element = !vector   ? stored_element(p, r)
+                  : p->cute ? TEXT(p->sh, "$(slot$)", r->vector, flat ? S(", item") : S(""))
+                            : TEXT(p->sh, "$$.at[slot]", r->vector, flat ? S("[item]") : S(""));
+    return scope_unpacked(&p->k, r->e->ref, element);
+}
+
+/* The pointers and integers a function takes, in the order of its parameters. */
+static str rest_of_arguments(struct pw *p, const struct pw_output *o) {
+    const struct scope *f = &o->f;
+    str all = S("");
+    for (size_t i = 0; i < p->st->inst->task->ntensors; i++)
+        if (f->tensors >> i & 1)
+            all = sheet_join(p->sh, all, ", ", scope_pointer(&p->k, i, false));
+    for (size_t i = 0; i < f->nints; i++) {
+        str name = scope_int_plan(&p->k, arena_cstr(p->sh->mem, f->ints[i].name), f->ints[i].plan);
+        all = sheet_join(p->sh, all, ", ", name);
+        for (size_t k = 0; k < p->k.nints; k++)
+            if (str_eq(p->k.ints[k].plan, f->ints[i].plan))
+                p->k.ints[k].size |= f->ints[i].size;
+    }
+    return all;
+}
+
+/* compute_y(…), for the element or for element `slot` of the vector that begins there. */
+static str call_text(struct pw *p, const struct pw_output *o, bool vector) {
+    str all = S("");
+    for (size_t i = 0; i < p->nreads; i++)
+        if (o->reads[i])
+            all = sheet_join(p->sh, all, ", ", value_text(p, &p->reads[i], vector));
+    for (size_t i = 0; i < p->space->nindex; i++) {
+        bool moves = vector && i + 1 == p->space->nindex;
+        if (o->coordinates >> i & 1)
+            all = sheet_join(p->sh, all, ", ",
+                             moves ? TEXT(p->sh, "$ + slot", p->k.var[i]) : p->k.var[i]);
+    }
+    all = sheet_join(p->sh, all, ", ", rest_of_arguments(p, o));
+    return TEXT(p->sh, "$($)", o->f.name, all);
+}
+
+/* ---- one element ---- */
+
+static str place_text(struct pw *p, const struct pw_output *o) {
+    p->k.statement = o->s;
+    str place = scope_place_text(&p->k);
+    p->k.statement = p->space;
+    return place;
+}
+
+static str store_text(struct pw *p, const struct pw_output *o, str value) {
+    size_t tensor = o->s->tensor;
+    str name = scope_pointer(&p->k, tensor, true);
+    bool flat = o->flat && p->space->nindex, truth = dtype_of(p, tensor) == DTYPE_BOOL;
+    if (flat && p->naive && p->hint)
+        return TEXT(p->sh, "__stcs($ + element, $$);", as_bytes(p, tensor, true, name),
+                    truth ? S("(unsigned char)") : S(""), value);
+    return TEXT(p->sh, "$[$] = $;", name, flat ? S("element") : place_text(p, o), value);
+}
+
+/* What is written in place is stored after everyone has read it. */
+static void put_element(struct pw *p, const struct pw_output *o, struct slots *row) {
+    str value = call_text(p, o, false), made = S("");
+    if (p->inplace && p->noutputs > 1) {
+        str name = scope_name(&p->k, TEXT(p->sh, "$_new", tensor_name(p, o->s->tensor)).p);
+        made = TEXT(p->sh, "const $ $ = $;", slots_get(row, "type"), name, value);
+        value = name;
+    }
+    slots_put(row, "new_element", made);
+    slots_put(row, "store_element", store_text(p, o, value));
+}
+
+/* Variables that some function, offset or place of an output needs. */
+static uint32_t coordinates_used(const struct pw *p) {
+    uint32_t used = 0;
+    for (size_t i = 0; i < p->noutputs; i++)
+        used |= p->outputs[i].coordinates | (p->outputs[i].flat ? 0 : scope_variables(&p->k));
+    for (size_t i = 0; i < p->nreads; i++)
+        if (p->reads[i].access != PW_FLAT)
+            used |= expr_uses(p->reads[i].e);
+    return used;
+}
+
+/* ---- full tiles ---- */
+
+/* A size that the width must divide, once. */
+static void put_divides(struct pw *p, const struct expr *e, str *full) {
+    str one = TEXT(p->sh, " && $ % kWidth == 0", scope_int(&p->k, e));
+    if (str_find(*full, one) == full->n)
+        *full = TEXT(p->sh, "$$", *full, one);
+}
+
+/* When a tile goes by vectors: it is whole, and each vector lies within one row where coordinates
+ * are used in a space of several rows. */
+static void put_full(struct pw *p, struct slots *s) {
+    str plain = TEXT(p->sh, "tile + kTile <= $", slots_get(s, "total")), full = plain;
+    if (p->width > 1 && p->space->nindex > 1 && coordinates_used(p))
+        put_divides(p, scope_extent(&p->k, p->space->nindex - 1), &full);
+    for (size_t i = 0; i < p->nreads && p->width > 1; i++)
+        for (size_t k = 0; p->reads[i].access == PW_ROW && k < p->reads[i].ndivisors; k++)
+            put_divides(p, p->reads[i].divisor[k], &full);
+    slots_put(s, "full", full);
+    slots_flag(s, "crossing", full.n > plain.n);
+}
+
+/* CuTe packs truth values to bits: they are moved as bytes. */
+static void put_vector(struct pw *p, struct slots *row, size_t tensor, str vector, bool write) {
+    enum dtype t = dtype_of(p, tensor);
+    slots_put(row, "vector", vector);
+    slots_put(row, "type", str_view(dtype_info(t)->cuda));
+    slots_put(row, "fragment", t == DTYPE_BOOL ? S("unsigned char") : slots_get(row, "type"));
+    slots_put(row, "pointer", scope_pointer(&p->k, tensor, write));
+}
+
+static void put_loads(struct pw *p, struct slots *s) {
+    slots_list(s, "loads");
+    for (size_t i = 0; i < p->nreads; i++)
+        if (p->reads[i].access == PW_FLAT)
+            put_vector(p, slots_row(s, "loads"), p->reads[i].e->ref, p->reads[i].vector, false);
+}
+
+/* What a vector of elements shares, or has along its row. */
+static void put_beside(struct pw *p, struct slots *s) {
+    slots_list(s, "beside");
+    for (size_t i = 0; i < p->nreads; i++) {
+        const struct pw_read *r = &p->reads[i];
+        if (r->access != PW_ROW && r->access != PW_SPLAT)
+            continue;
+        struct slots *row = slots_row(s, "beside");
+        slots_flag(row, "row", r->access == PW_ROW);
+        put_vector(p, row, r->e->ref, r->vector, false);
+        if (r->access == PW_ROW)
+            slots_put(row, "offset", scope_offset_text(&p->k, r->e));
+        else
+            slots_put(row, "value", value_text(p, r, false));
     }
 }
 
-/* ---- the step ---- */
+/* A piece of a tensor is stored element by element. */
+static void put_result(struct pw *p, const struct pw_output *o, struct slots *row) {
+    str *inner = p->space->nindex ? &p->k.var[p->space->nindex - 1] : NULL;
+    str first = inner ? *inner : S("");
+    if (inner && !o->flat)
+        *inner = TEXT(p->sh, "($ + slot)", first);
+    slots_put(row, "place", o->flat ? S("") : place_text(p, o));
+    if (inner)
+        *inner = first;
+    put_vector(p, row, o->s->tensor, o->vector, true);
+    slots_put(row, "call", call_text(p, o, true));
+    slots_flag(row, "flat", o->flat);
+}
+
+/* ---- the kernel ---- */
 
 static int64_t resident_blocks(const struct pw *p) {
     const struct gpu *gpu = p->sh->briefing->gpu;
@@ -104,62 +367,152 @@ static int64_t resident_blocks(const struct pw *p) {
     return fit * gpu->sms;
 }
 
-static void put_launch(struct pw *p) {
+static void put_launch(struct pw *p, const struct slots *s) {
     struct sheet *sh = p->sh;
-    str count = scope_plan_elements(&p->k), args = scope_args(&p->k);
-    str grid = sheet_printf(sh, "ceil_div(%.*s, %lld)", STR_ARG(count),
-                            (long long)(p->block * p->items * p->width));
+    str each = sheet_number(sh, p->block * p->items * p->width);
+    str grid = TEXT(sh, "ceil_div($, $)", scope_plan_elements(&p->k, scope_variables(&p->k)), each);
     if (p->persistent)
-        grid = sheet_printf(sh, "min(%.*s, %lld)", STR_ARG(grid), (long long)resident_blocks(p));
-    sheet_step(sh, "launch %.*s<<<%.*s, %lld>>>(%.*s)", STR_ARG(p->k.name), STR_ARG(grid),
-               (long long)p->block, STR_ARG(args));
+        grid = TEXT(sh, "min($, $)", grid, sheet_number(sh, resident_blocks(p)));
+    scope_launch(&p->k, grid, slots_get(s, "block"));
 }
 
 /* The kernel's scope, after those of its functions. */
-static bool begin_kernel(struct pw *p) {
-    str first = p->st->inst->task->tensors[p->outputs[0].s->tensor].name;
-    str name = sheet_printf(p->sh, "%.*s_kernel", STR_ARG(first));
+static bool begin_kernel(struct pw *p, struct slots *s) {
+    str name = TEXT(p->sh, "$_kernel", tensor_name(p, p->outputs[0].s->tensor));
     if (!scope_init(&p->k, p->sh, p->st, name.p))
         return false;
     p->k.statement = p->space;
-    p->e = scope_name(&p->k, "e");
+    slots_put(s, "kernel", p->k.name);
+    slots_put(s, "index", str_view(scope_index_type(&p->k)));
+    slots_number(s, "block", p->block);
+    slots_number(s, "width", p->width);
+    slots_number(s, "items", p->items);
     return true;
 }
 
-static bool write_tiles(struct pw *p) {
-    if (!pw_write_functions(p) || !begin_kernel(p))
+static str vector_name(struct pw *p, size_t tensor) {
+    return scope_name(&p->k, TEXT(p->sh, "$_v", tensor_name(p, tensor)).p);
+}
+
+/* The lines of a tile; the parameters that they need come after those of single elements. */
+static void put_tile(struct pw *p, struct slots *s, struct slots **rows) {
+    for (size_t i = 0; i < p->nreads; i++)
+        p->reads[i].vector = vector_name(p, p->reads[i].e->ref);
+    for (size_t i = 0; i < p->noutputs; i++)
+        p->outputs[i].vector = vector_name(p, p->outputs[i].s->tensor);
+    put_full(p, s);
+    put_loads(p, s);
+    put_beside(p, s);
+    for (size_t i = 0; i < p->noutputs; i++)
+        put_result(p, &p->outputs[i], rows[i]);
+    slots_flag(s, "prepares", coordinates_used(p));
+    slots_flag(s, "cute", p->cute);
+    slots_put(s, "stream", p->hint ? S("true") : S("false"));
+    slots_put(s, "tile_lines", sheet_lines(p->sh, "pointwise/tile.cu", s));
+}
+
+static bool write_kernel(struct pw *p) {
+    struct slots *s = sheet_slots(p->sh), **rows;
+    rows = arena_array(p->sh->mem, struct slots *, p->noutputs);
+    for (size_t i = 0; i < p->noutputs; i++)
+        if (!put_function(p, &p->outputs[i], rows[i] = slots_row(s, "outputs")))
+            return false;
+    if (!begin_kernel(p, s))
         return false;
-    put_constants(p);
-    choose_names(p);
+    uint32_t all = scope_variables(&p->k);
+    slots_put(s, "total", scope_int_plan(&p->k, "total", scope_plan_elements(&p->k, all)));
+    slots_put(s, "coordinates", scope_coordinates(&p->k, S("element"), all, coordinates_used(p)));
+    for (size_t i = 0; i < p->noutputs; i++)
+        put_element(p, &p->outputs[i], rows[i]);
+    slots_flag(s, "naive", p->naive);
+    slots_flag(s, "persistent", p->persistent);
+    if (!p->naive)
+        put_tile(p, s, rows);
     if (p->cute)
         sheet_include(p->sh, "cute/tensor.hpp");
-    if (!pw_write_kernel(p))
-        return false;
-    buf_puts(&p->sh->functions, buf_str(&p->functions));
-    put_launch(p);
+    slots_put(s, "parameters", scope_params(&p->k));
+    put_launch(p, s);
     put_note(p);
-    return !sheet_failed(p->sh);
+    return sheet_put(p->sh, "pointwise/kernel.cu", s, &p->sh->kernels);
 }
 
-static bool write_step(struct pw *p) {
-    struct pin pin;
-    pw_build(p);
-    if (!read_strategy(p))
+/* ---- pinned ---- */
+
+/* One variable of the space has one value that matters: what is written where s == t[b]. */
+struct pin {
+    size_t var;
+    const struct expr *at;    /* its value, free of it */
+    const struct expr *value; /* what is written there */
+};
+
+static bool is_pin(const struct expr *v, const struct expr *at, struct pin *out) {
+    if (v->kind != EXPR_INDEX || at->value_kind != VALUE_INT || (expr_uses(at) >> v->ref & 1))
         return false;
-    if (pw_find_pin(p, &pin))
-        return begin_kernel(p) && pw_write_pinned(p, &pin);
-    return write_tiles(p);
+    *out = (struct pin){.var = v->ref, .at = at};
+    return true;
 }
+
+/* A tensor written in place of which only one place along an index changes:
+ * c[b,s,d] = if(s == t[b], new[b,d], c[b,s,d]). */
+static bool find_pin(const struct pw *p, struct pin *out) {
+    const struct task *t = p->st->inst->task;
+    const struct expr *e = p->space->body, *is;
+    if (t->nstatements != 1 || t->tensors[p->space->tensor].role != TENSOR_INOUT ||
+        !p->outputs[0].flat || e->kind != EXPR_IF || e->args[0]->kind != EXPR_EQ ||
+        e->args[2]->kind != EXPR_READ || e->args[2]->ref != p->space->tensor ||
+        !expr_is_own(p->space, e->args[2]) || expr_reads_tensor(e->args[1], p->space->tensor))
+        return false;
+    is = e->args[0];
+    if (!is_pin(is->args[0], is->args[1], out) && !is_pin(is->args[1], is->args[0], out))
+        return false;
+    out->value = e->args[1];
+    return !expr_reads_tensor(out->at, p->space->tensor);
+}
+
+/* One thread for each of the other indices; the rest of the tensor is neither read nor written. */
+static bool write_pinned(struct pw *p, const struct pin *pin) {
+    struct sheet *sh = p->sh;
+    struct scope *k = &p->k;
+    struct slots *s = sheet_slots(sh);
+    if (!begin_kernel(p, s))
+        return false;
+    uint32_t others = scope_variables(k) & ~(UINT32_C(1) << pin->var);
+    str count = scope_plan_elements(k, others), name = scope_variable(k, pin->var);
+    size_t tensor = p->space->tensor;
+    slots_put(s, "coordinates", scope_coordinates(k, S("element"), others, others));
+    k->var[pin->var] = name;
+    slots_put(s, "pin", name);
+    slots_put(s, "value", scope_text(k, pin->at));
+    slots_put(s, "size", scope_int(k, scope_extent(k, pin->var)));
+    slots_put(s, "pointer", scope_pointer(k, tensor, true));
+    str value = scope_text(k, pin->value);
+    slots_put(s, "place", scope_place_text(k));
+    slots_put(s, "new", scope_packed(k, tensor, pin->value->value_kind, value));
+    slots_put(s, "total", scope_int_plan(k, "total", count));
+    slots_put(s, "definition", sheet_definition(sh, p->st, p->space));
+    slots_put(s, "parameters", scope_params(k));
+    str block = slots_get(s, "block");
+    scope_launch(k, TEXT(sh, "ceil_div($, $)", count, block), block);
+    sheet_note(sh,
+               "pointwise: %.*s%s: %lld threads a block, one element each, at one place along "
+               "%.*s.",
+               STR_ARG(k->name), p->cute ? ", in CUDA (nothing to tile)" : "", (long long)p->block,
+               STR_ARG(name));
+    const struct used all[] = {
+        {"block", p->block}, {"vector-width", 1}, {"items", 1}, {"persistent", 0}};
+    sheet_used(sh, all, sizeof all / sizeof *all);
+    return sheet_put(sh, "pointwise/pinned.cu", s, &sh->kernels);
+}
+
+/* ---- the step ---- */
 
 static bool pointwise_write(struct sheet *sh, const struct step *st) {
-    struct pw *p = mem_alloc(sizeof *p);
+    struct pw *p = arena_new_of(sh->mem, struct pw);
+    struct pin pin;
     p->sh = sh;
     p->st = st;
-    buf_init(&p->functions, 512u << 10);
-    bool ok = write_step(p);
-    buf_release(&p->functions);
-    mem_free(p);
-    return ok;
+    pw_build(p);
+    return read_strategy(p) && (find_pin(p, &pin) ? write_pinned(p, &pin) : write_kernel(p));
 }
 
 const struct family family_pointwise = {

@@ -52,9 +52,6 @@ struct pw {
     bool persistent, hint;
     bool naive; /* one thread, one element, no loop */
     bool cute;  /* full tiles by CuTe's layouts and copies */
-    /* Names of variables and constants. */
-    str e, item, v, tile, end, total, block_name, items_name, width_name, tile_name;
-    struct buf functions;
 };
 
 bool pw_claim(const struct briefing *b, const struct form *f, const bool *done, size_t first,
@@ -65,32 +62,5 @@ void pw_build(struct pw *p);
 int pw_find_read(const struct pw *p, const struct expr *e);
 /* The let of the step whose value is read; NULL: a read of memory. */
 const struct statement *pw_local(const struct pw *p, const struct expr *read);
-
-/* The functions of all outputs, into p->functions; then the kernel's text and launch. */
-bool pw_write_functions(struct pw *p);
-bool pw_write_kernel(struct pw *p);
-
-/* One variable of the space has one value that matters: what is written where s == t[b]. */
-struct pin {
-    size_t var;
-    const struct expr *at;    /* its value, free of it */
-    const struct expr *value; /* what is written there */
-};
-bool pw_find_pin(const struct pw *p, struct pin *out);
-bool pw_write_pinned(struct pw *p, const struct pin *pin);
-
-/* Vectors of a type: the type, and the functions that move one. */
-str pw_vector_type(struct pw *p, enum dtype t);
-str pw_vector_load(struct pw *p, enum dtype t, bool stream);
-str pw_vector_store(struct pw *p, enum dtype t);
-
-/* The same in CuTe (cute_pointwise.c): the function that loads a vector along a row, and its
- * argument; lines that declare, load, set and store a thread's vectors of a tile. */
-str pw_cute_row(struct pw *p, enum dtype t);
-str pw_cute_pointer(struct pw *p, size_t tensor);
-void pw_cute_load(struct pw *p, const struct pw_read *r, struct buf *declare, struct buf *load);
-void pw_cute_store(struct pw *p, const struct pw_output *o, str value, struct buf *declare,
-                   struct buf *compute, struct buf *store);
-str pw_cute_place(struct pw *p, str prepare);
 
 #endif

@@ -108,16 +108,7 @@ static bool is_read_later(const struct task *t, size_t after, size_t tensor) {
 }
 
 static void hold_own(struct scope *k, const struct statement *s, str text) {
-    struct arena *a = k->sh->mem;
-    struct expr *read = arena_new_of(a, struct expr);
-    *read = (struct expr){
-        .kind = EXPR_READ, .value_kind = s->body->value_kind, .ref = s->tensor, .nargs = s->nindex};
-    read->args = arena_array(a, struct expr *, s->nindex);
-    for (size_t i = 0; i < s->nindex; i++) {
-        read->args[i] = arena_new_of(a, struct expr);
-        *read->args[i] = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = i};
-    }
-    scope_hold(k, read, text);
+    scope_hold(k, expr_own(k->step->inst->task, s, k->sh->mem), text);
 }
 
 /* What later statements read is the value as its type holds it. */

@@ -243,32 +243,40 @@ str scope_args(struct scope *k) {
     return s;
 }
 
-/* ---- elements ---- */
-
-str scope_plan_elements(struct scope *k) {
-    str all = S("");
-    for (size_t i = 0; i < k->statement->nindex; i++) {
-        str one = sheet_plan(k->sh, scope_extent(k, i));
-        all = sheet_printf(k->sh, "%.*s%s%.*s", STR_ARG(all), i ? "*" : "", STR_ARG(one));
-    }
-    return k->statement->nindex ? all : S("1");
+void scope_launch(struct scope *k, str grid, str block) {
+    str line = TEXT(k->sh, "launch $<<<$, $>>>($)", k->name, grid, block, scope_args(k));
+    sheet_step(k->sh, "%.*s", STR_ARG(line));
 }
 
-bool scope_coordinates(struct scope *k, str e, uint32_t vars, struct buf *out) {
-    size_t n = k->statement->nindex;
-    for (size_t i = 0; i < n; i++) {
-        if (!(vars >> i & 1))
+/* ---- elements ---- */
+
+uint32_t scope_variables(const struct scope *k) {
+    return (UINT32_C(1) << k->statement->nindex) - 1;
+}
+
+str scope_plan_elements(struct scope *k, uint32_t over) {
+    str all = S("");
+    for (size_t i = 0; i < k->statement->nindex; i++)
+        if (over >> i & 1)
+            all = sheet_join(k->sh, all, "*", sheet_plan(k->sh, scope_extent(k, i)));
+    return all.n ? all : S("1");
+}
+
+str scope_coordinates(struct scope *k, str flat, uint32_t over, uint32_t vars) {
+    str all = S(""), type = str_view(scope_index_type(k));
+    for (size_t i = 0; i < k->statement->nindex; i++) {
+        if (!((over & vars) >> i & 1))
             continue;
+        str digit = flat;
+        for (size_t m = k->statement->nindex; m-- > i + 1;)
+            if (over >> m & 1)
+                digit = TEXT(k->sh, "$ / $", digit, scope_int(k, scope_extent(k, m)));
+        if (over & ((UINT32_C(1) << i) - 1))
+            digit = TEXT(k->sh, "$ % $", digit, scope_int(k, scope_extent(k, i)));
         k->var[i] = scope_variable(k, i);
-        buf_printf(out, "const %s %.*s = %.*s", scope_index_type(k), STR_ARG(k->var[i]),
-                   STR_ARG(e));
-        for (size_t m = n; m-- > i + 1;)
-            buf_printf(out, " / %.*s", STR_ARG(scope_int(k, scope_extent(k, m))));
-        if (i > 0)
-            buf_printf(out, " %% %.*s", STR_ARG(scope_int(k, scope_extent(k, i))));
-        buf_puts(out, S(";\n"));
+        all = sheet_join(k->sh, all, "\n", TEXT(k->sh, "const $ $ = $;", type, k->var[i], digit));
     }
-    return !sheet_failed(k->sh);
+    return all;
 }
 
 /* ---- conversions ---- */

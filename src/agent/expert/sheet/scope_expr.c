@@ -326,9 +326,9 @@ static void put_index(struct scope *k, const struct expr *e, bool alone, struct 
 }
 
 /* By Horner's rule: (i * J + j) * K + k, from the first index that is not 0. */
-static bool put_offset(struct scope *k, size_t tensor, const struct expr *const *index,
-                       struct buf *out) {
-    const struct tensor *t = &k->step->inst->task->tensors[tensor];
+bool scope_offset(struct scope *k, const struct expr *read, struct buf *out) {
+    const struct tensor *t = &k->step->inst->task->tensors[read->ref];
+    struct expr *const *index = read->args;
     size_t first = 0;
     while (first < t->rank && expr_is_number(index[first], 0))
         first++;
@@ -351,20 +351,21 @@ static bool put_offset(struct scope *k, size_t tensor, const struct expr *const 
     return !sheet_failed(k->sh);
 }
 
-bool scope_offset(struct scope *k, const struct expr *read, struct buf *out) {
-    return put_offset(k, read->ref, (const struct expr *const *)read->args, out);
+str scope_offset_text(struct scope *k, const struct expr *read) {
+    struct buf b;
+    buf_init(&b, 64u << 10);
+    scope_offset(k, read, &b);
+    str text = sheet_keep(k->sh, &b);
+    buf_release(&b);
+    return text;
 }
 
 bool scope_place(struct scope *k, struct buf *out) {
-    const struct statement *s = k->statement;
-    struct expr variable[TASK_MAX_RANK];
-    const struct expr *index[TASK_MAX_RANK];
-    for (size_t i = 0; i < k->step->inst->task->tensors[s->tensor].rank; i++) {
-        variable[i] = (struct expr){
-            .kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = (size_t)s->position[i]};
-        index[i] = s->position[i] < 0 ? s->constant[i] : &variable[i];
-    }
-    return put_offset(k, s->tensor, index, out);
+    return scope_offset(k, expr_own(k->step->inst->task, k->statement, k->sh->mem), out);
+}
+
+str scope_place_text(struct scope *k) {
+    return scope_offset_text(k, expr_own(k->step->inst->task, k->statement, k->sh->mem));
 }
 
 void scope_hold(struct scope *k, const struct expr *e, str text) {

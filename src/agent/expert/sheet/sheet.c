@@ -142,6 +142,12 @@ void sheet_helper(struct sheet *sh, const char *name) {
     sh->helpers |= emit_helper(name);
 }
 
+struct slots *sheet_slots(struct sheet *sh) {
+    struct slots *s = arena_new_of(sh->mem, struct slots);
+    slots_init(s, sh->mem);
+    return s;
+}
+
 bool sheet_put(struct sheet *sh, const char *template, const struct slots *s, struct buf *out) {
     struct slots used;
     str text, path = sheet_printf(sh, "expert/%s", template);

@@ -88,6 +88,7 @@ void sheet_memory(struct sheet *sh, const char *format, ...) __attribute__((form
 void sheet_step(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_include(struct sheet *sh, const char *header); /* "cute/tensor.hpp", once */
 void sheet_helper(struct sheet *sh, const char *name);    /* cp_NAME is called: "maximum" */
+struct slots *sheet_slots(struct sheet *sh);              /* an empty set, in the arena */
 /* A template of assets/expert/ ("rows/kernel.cu") into a section, or as lines of another text kept
  * in the arena. Slots that the template does not mention are left out. */
 bool sheet_put(struct sheet *sh, const char *template, const struct slots *s, struct buf *out);
@@ -188,8 +189,10 @@ bool scope_expr(struct scope *k, const struct expr *e, struct buf *out);
 str scope_text(struct scope *k, const struct expr *e); /* the same, kept; .n == 0: failed */
 /* "(i * J + j) * K + k", without the pointer. */
 bool scope_offset(struct scope *k, const struct expr *read, struct buf *out);
+str scope_offset_text(struct scope *k, const struct expr *read);
 /* Offset of the element a statement defines. */
 bool scope_place(struct scope *k, struct buf *out);
+str scope_place_text(struct scope *k);
 void scope_hold(struct scope *k, const struct expr *e, str text);
 /* The pointer's name, taken as an argument. `write`: it is stored to. */
 str scope_pointer(struct scope *k, size_t tensor, bool write);
@@ -202,18 +205,15 @@ const char *scope_index_type(const struct scope *k); /* "int" or "long long" */
 str scope_params(struct scope *k);
 /* "x, y, N" for the launch line. */
 str scope_args(struct scope *k);
+/* The launch line, after all expressions are written: "k<<<grid, block>>>(x, y, N)". */
+void scope_launch(struct scope *k, str grid, str block);
 
-/* Coordinates of the scope's statement at flat index `e` of its variables, as declarations, those
- * of `vars`; they are named and set in k->var. */
-bool scope_coordinates(struct scope *k, str e, uint32_t vars, struct buf *out);
-/* The number of elements the statement defines, in plan syntax. */
-str scope_plan_elements(struct scope *k);
-
-/* ---- inout tensors ---- */
-/* The step with those inout tensors that cannot be written in place (read at other elements than
- * the one that is written, or by other statements) computed into a workspace, and copies at its
- * end. */
-bool step_detach(struct sheet *sh, const struct step *st, struct step *out);
+/* Declarations of variables of the scope's statement from a flat index: it counts the elements of
+ * those in `over`, and of these `vars` are declared. They are named and set in k->var. */
+str scope_coordinates(struct scope *k, str flat, uint32_t over, uint32_t vars);
+/* The number of elements of the statement's variables in `over`, in plan syntax. */
+str scope_plan_elements(struct scope *k, uint32_t over);
+uint32_t scope_variables(const struct scope *k); /* all that the statement's left side has */
 
 /* ---- folds ---- */
 /* The identity, and the combination as an expression: "s + t", "cp_maximum(s, t)", by reduction:
@@ -237,7 +237,8 @@ struct family {
     /* The step's plan lines, functions and kernels. */
     bool (*write)(struct sheet *sh, const struct step *st);
 };
-extern const struct family family_attention, family_contraction, family_convolution, family_scan,
-    family_window, family_rows, family_pointwise, family_generic;
+#define FAMILY(name) extern const struct family family_##name;
+#include "agent/expert/families.def"
+#undef FAMILY
 
 #endif

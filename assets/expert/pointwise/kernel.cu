@@ -1,0 +1,46 @@
+//% each outputs
+// ${definition}, for one element.
+static __device__ __forceinline__ ${type} ${function}(${parameters}) {
+    ${locals}
+    return ${value};
+}
+
+//% end
+//% if naive
+// A thread has an element.
+extern "C" __global__ void __launch_bounds__(${block})
+    ${kernel}(${parameters}) {
+    const ${index} element = (${index})blockIdx.x * ${block} + (${index})threadIdx.x;
+    if (element >= ${total})
+        return;
+    ${coordinates}
+//% each outputs
+    ${new_element}
+//% end
+//% each outputs
+    ${store_element}
+//% end
+}
+//% else
+//% if not persistent
+// A block has a tile of kTile elements.
+//% end
+extern "C" __global__ void __launch_bounds__(${block})
+    ${kernel}(${parameters}) {
+    constexpr int kBlock = ${block}; // threads
+    constexpr int kWidth = ${width}; // elements in a vector
+    constexpr int kItems = ${items}; // vectors a thread
+    constexpr int kTile = kBlock * kWidth * kItems; // elements of a block
+//% if persistent
+    // As many blocks as the GPU holds at once; each takes every gridDim.x-th tile.
+    for (${index} tile = (${index})blockIdx.x * kTile; tile < ${total};
+         tile += (${index})gridDim.x * kTile) {
+        ${tile_lines}
+    }
+//% else
+    const ${index} tile = (${index})blockIdx.x * kTile;
+    ${tile_lines}
+//% end
+}
+//% end
+

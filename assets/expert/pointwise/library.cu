@@ -1,0 +1,43 @@
+//% library
+//% if cp_fetch
+// N neighbours, in one access where they have 16 bytes or less.
+template <int N, bool STREAM, class T>
+static __device__ __forceinline__ cp_pack<T, N> cp_fetch(const T *p) {
+    typedef typename cp_pack<T, N>::word word;
+    cp_pack<T, N> v;
+    const word *from = reinterpret_cast<const word *>(p);
+    if constexpr (sizeof v == sizeof(word)) {
+        *reinterpret_cast<word *>(v.at) = STREAM ? __ldcs(from) : *from;
+    } else {
+#pragma unroll
+        for (int w = 0; w < int(sizeof v / sizeof(word)); w++)
+            reinterpret_cast<word *>(v.at)[w] = STREAM ? __ldcs(from + w) : from[w];
+    }
+    return v;
+}
+//% end
+//% if cp_tile
+// A tile as (element of a vector, thread, vector of a thread): a thread's vectors of neighbours lie a
+// block apart, so that a warp's accesses stay contiguous. This is what of a tile a thread has.
+template <class T, int N, int BLOCK, int ITEMS, class P>
+static __device__ __forceinline__ auto cp_tile(const P *tile) {
+    using namespace cute;
+    using Tile = Layout<Shape<Int<N>, Int<BLOCK>, Int<ITEMS>>>;
+    return make_tensor(make_gmem_ptr((const T *)tile), Tile{})(_, threadIdx.x, _);
+}
+template <class T, int N, int BLOCK, int ITEMS, class P>
+static __device__ __forceinline__ auto cp_tile(P *tile) {
+    using namespace cute;
+    using Tile = Layout<Shape<Int<N>, Int<BLOCK>, Int<ITEMS>>>;
+    return make_tensor(make_gmem_ptr((T *)tile), Tile{})(_, threadIdx.x, _);
+}
+//% end
+//% if cp_row
+// A vector along a row.
+template <class T, int N, class P> static __device__ __forceinline__ auto cp_row(const P *p) {
+    using namespace cute;
+    auto v = make_tensor<T>(Shape<Int<N>>{});
+    copy(cp_vectors<T, N>{}, make_tensor(make_gmem_ptr((const T *)p), v.layout()), v);
+    return v;
+}
+//% end
