@@ -1,3 +1,4 @@
+//% library
 // What a chunk tells the chunks after it: its own total, or the total of the row up to its end.
 // Value and kind travel in one word, so that a reader never sees one without the other.
 static constexpr long long cp_total = 1ll << 32, cp_upto = 2ll << 32;

@@ -1,38 +1,54 @@
-// ${headline}
+// Totals of the ${split} parts of each row.
 extern "C" __global__ void __launch_bounds__(${block})
     ${kernel}(${params}) {
-    __shared__ ${type} ${totals}[${warps}];
-    const int ${lane} = threadIdx.x % 32;
-    const int ${warp} = threadIdx.x / 32;
-    ${place}
-    const int ${first} = ${first_value};
-    ${type} ${sum}[${width}];
+    __shared__ ${type} totals[${warps}];
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int row = blockIdx.x / ${split};
+    const int part = blockIdx.x % ${split};
+    const ${index} begin = part * ${length};
+    const ${index} end = min(begin + ${length}, ${extent});
+    ${coordinates}
+    const int first = ${vector} * ${width};
+    ${type} sum[${width}];
 #pragma unroll
-    for (int ${e} = 0; ${e} < ${width}; ${e}++)
-        ${sum}[${e}] = ${identity};
-    ${declare}
-    for (${index} ${chunk} = ${begin}; ${chunk} < ${end}; ${chunk} += ${chunk_size}) {
-        ${load}
+    for (int elem = 0; elem < ${width}; elem++)
+        sum[elem] = ${identity};
+//% each streams
+    cp_pack<${element_type}, ${width}> ${now}[${items}];
+//% end
+    for (${index} chunk = begin; chunk < end; chunk += ${chunk_size}) {
+//% if streams
 #pragma unroll
-        for (int ${m} = 0; ${m} < ${items}; ${m}++) {
-            const ${index} ${p} = ${chunk} + ${first} + ${m} * ${step};
+        for (int item = 0; item < ${items}; item++) {
+            const ${index} position = chunk + first + item * ${step};
+            if (position < end) {
+//% each streams
+                ${now}[item] = cp_load<${width}>(${from} + ${offset});
+//% end
+            }
+        }
+//% end
 #pragma unroll
-            for (int ${e} = 0; ${e} < ${width}; ${e}++)
-                ${sum}[${e}] = ${combine}(${sum}[${e}], ${term_value});
+        for (int item = 0; item < ${items}; item++) {
+            const ${index} position = chunk + first + item * ${step};
+#pragma unroll
+            for (int elem = 0; elem < ${width}; elem++)
+                sum[elem] = ${combine}(sum[elem], ${term});
         }
     }
-    ${type} ${total} = ${sum}[0];
+    ${type} total = sum[0];
 #pragma unroll
-    for (int ${e} = 1; ${e} < ${width}; ${e}++)
-        ${total} = ${combine}(${total}, ${sum}[${e}]);
-    ${total} = ${warp_scan}(${total});
-    if (${lane} == 31)
-        ${totals}[${warp}] = ${total};
+    for (int elem = 1; elem < ${width}; elem++)
+        total = ${combine}(total, sum[elem]);
+    total = ${warp_scan}(total);
+    if (lane == 31)
+        totals[warp] = total;
     __syncthreads();
-    if (${warp} > 0)
+    if (warp > 0)
         return;
-    ${total} = ${warp_scan}(${lane} < ${warps} ? ${totals}[${lane}] : ${identity});
-    if (${lane} == 31)
-        ${parts}[blockIdx.x] = ${total};
+    total = ${warp_scan}(lane < ${warps} ? totals[lane] : ${identity});
+    if (lane == 31)
+        totals_of_parts[blockIdx.x] = total;
 }
 

@@ -1,21 +1,56 @@
-/* family_scan: what it takes, and the parts that its kernels share.
+/* family_scan: folds over everything up to (or from) an index, which share their terms along it.
  *
- * Decisions by regime, for whoever plans (f32; an H200 has 132 SMs):
- *   many rows (1024 or more), long (over 2048): block 256, vector-width 4, items 2, prefetch 1
- *   many rows, short (up to 1024): scan-warp 1, block 128, vector-width 4, items 1
- *     (items 2 from 256 elements, 4 from 512)
- *   few long rows (under 264 blocks): scan-lookback 1, block 256, vector-width 4, items 4;
- *     integers and outer axes: scan-split so that rows times parts is about 528
- *   outer axis: block 128 (64 when columns / width is under 33,792), vector-width 4 where that
- *     leaves 16,896 threads, else 1 or 2; items 8; scan-split when there are fewer threads
- *   cache-hint 1 for tensors over 50 MB. */
-#include "agent/expert/scan/scan.h"
+ * Positions count in the order of the scan: position p is index p of the axis, or, backwards, index
+ * D-1-p. All kernels work in positions and turn them into indices where they touch memory.
+ *
+ * Along the innermost axis (rows.cu) a row goes to a block (or a warp) in chunks: each thread scans
+ * its vectors, shuffles scan over the lanes, shared memory over the warps, and the total is carried
+ * to the next chunk. Long rows are cut: into parts whose totals a first kernel makes (totals.cu),
+ * or into single chunks that look back at those before them. Along another axis (columns.cu) a
+ * thread walks down a few neighbouring columns, so that every access of a warp is contiguous; where
+ * there are few columns, the axis is cut into parts too. */
 #include "agent/expert/scan/scan_kind.h"
+#include "agent/expert/sheet/pieces.h"
 #include "spec/domain.h"
 #include "spec/pattern.h"
-#include <string.h>
 
-#define COLUMN_LEAST 8 /* rows of a part, where threads walk down columns */
+#define COLUMN_LEAST 8    /* rows of a part, where threads walk down columns */
+#define STRETCH      1024 /* terms of one chain down a column */
+
+struct scan_shape {
+    size_t axis;             /* the index variable along which is scanned */
+    bool reverse, exclusive; /* from the end; without the element itself */
+    struct expr *term;       /* with the reduced variable replaced by the axis */
+    struct expr *guard;      /* NULL: all terms; likewise */
+};
+
+enum { STREAMS_MOST = 12 };
+/* A step on its way into a sheet. */
+struct scan {
+    struct sheet *sh;
+    const struct step *st;
+    const struct inst *in;
+    const struct statement *fold;
+    struct scan_shape shape;
+    size_t last; /* the innermost variable: neighbours lie along it */
+    bool inner;  /* it is the axis */
+    /* decisions, as far as the shape allows them */
+    int64_t block, items, width, split;
+    bool warp, lookback, prefetch;
+    bool totals; /* of the kernel being written: it only folds */
+    /* Of the running value, of a result, and of the running value in a workspace. Products run in
+     * double: what a part of a row multiplies to may leave fp32's range where no result does. */
+    const char *type, *value, *memory;
+    str identity, combine;
+    struct slots slots; /* the same in all kernels of the step */
+    struct scope k;     /* of the kernel being written */
+    struct {            /* reads that come as vectors */
+        const struct expr *read;
+        str now, next; /* what is used, and what is loaded ahead */
+        bool late;     /* only what follows the fold reads it */
+    } streams[STREAMS_MOST];
+    size_t nstreams;
+};
 
 /* ---- recognition ---- */
 
@@ -69,8 +104,8 @@ static bool by_guard(const struct inst *in, const struct statement *s, const str
     return true;
 }
 
-bool scan_recognise(const struct inst *in, const struct statement *s, struct arena *a,
-                    struct scan_shape *out) {
+static bool recognise(const struct inst *in, const struct statement *s, struct arena *a,
+                      struct scan_shape *out) {
     if (!form_is_fold(s) || !pattern_is_prefix(s->body) || !maps_plain_left(in->task, s) ||
         s->body->value_kind == VALUE_BOOL)
         return false;
@@ -94,7 +129,7 @@ static bool claim(const struct briefing *b, const struct form *f, const bool *do
     struct arena *a = arena_new(8u << 20);
     struct scan_shape shape;
     (void)b;
-    bool mine = scan_recognise(f->inst, &f->task->statements[first], a, &shape);
+    bool mine = recognise(f->inst, &f->task->statements[first], a, &shape);
     arena_free(a);
     if (mine)
         maps_claim(f, done, first, take);
@@ -127,7 +162,7 @@ static void add_streams(struct scan *s, const struct expr *e, bool late) {
         return;
     for (size_t i = 0; i < e->nargs; i++)
         add_streams(s, e->args[i], late);
-    if (e->kind != EXPR_READ || !is_stream(s, e) || s->nstreams == SCAN_STREAMS)
+    if (e->kind != EXPR_READ || !is_stream(s, e) || s->nstreams == STREAMS_MOST)
         return;
     for (size_t i = 0; i < s->nstreams; i++)
         if (expr_same(s->streams[i].read, e))
@@ -135,11 +170,8 @@ static void add_streams(struct scan *s, const struct expr *e, bool late) {
     str name = s->in->task->tensors[e->ref].name;
     s->streams[s->nstreams].read = e;
     s->streams[s->nstreams].late = late;
-    s->streams[s->nstreams].pack =
-        sheet_name(s->sh, sheet_printf(s->sh, "%.*s_now", STR_ARG(name)));
-    s->streams[s->nstreams].next =
-        s->prefetch ? sheet_name(s->sh, sheet_printf(s->sh, "%.*s_next", STR_ARG(name))) : S("");
-    s->nstreams++;
+    s->streams[s->nstreams].now = sheet_name(s->sh, TEXT(s->sh, "$_now", name));
+    s->streams[s->nstreams++].next = sheet_name(s->sh, TEXT(s->sh, "$_next", name));
 }
 
 static void find_streams(struct scan *s) {
@@ -168,166 +200,349 @@ static bool reads_beyond(const struct scan *s, const struct expr *e) {
 
 /* ---- pieces ---- */
 
-static const char *element_type(const struct scan *s, size_t tensor) {
+static const struct expr *axis_extent(const struct scan *s) {
+    return extent_of(s->in, s->fold, s->shape.axis);
+}
+
+static str element_type(const struct scan *s, size_t tensor) {
     enum dtype t = s->in->task->tensors[tensor].dtype;
     bool kept = t == DTYPE_F64 && tensor >= s->sh->briefing->inst->task->ntensors;
-    return dtype_info(kept ? DTYPE_F32 : t)->cuda;
+    return str_view(dtype_info(kept ? DTYPE_F32 : t)->cuda);
 }
 
-/* The index on the axis that belongs to a position, and of the first of a vector's elements. */
-static str index_text(struct scan *s, str position, bool element) {
-    str extent = scope_int(&s->k, extent_of(s->in, s->fold, s->shape.axis));
-    str e = slots_get(&s->names, "e");
-    bool many = s->inner && s->width > 1;
+/* Elements of a vector lie along the axis. */
+static bool steps_within(const struct scan *s) {
+    return s->inner && s->width > 1;
+}
+
+/* The index on the axis that belongs to a position: of element `elem` of a vector, or of its first
+ * in memory. */
+static str index_text(struct scan *s, bool element) {
+    element = element && steps_within(s);
     if (!s->shape.reverse)
-        return many && element ? sheet_printf(s->sh, "(%.*s + %.*s)", STR_ARG(position), STR_ARG(e))
-                               : position;
-    if (many && element)
-        return sheet_printf(s->sh, "(%.*s - 1 - %.*s - %.*s)", STR_ARG(extent), STR_ARG(position),
-                            STR_ARG(e));
-    return sheet_printf(s->sh, "(%.*s - %lld - %.*s)", STR_ARG(extent),
-                        (long long)(s->inner ? s->width : 1), STR_ARG(position));
+        return element ? S("(position + elem)") : S("position");
+    str extent = scope_int(&s->k, axis_extent(s));
+    if (element)
+        return TEXT(s->sh, "($ - 1 - position - elem)", extent);
+    return TEXT(s->sh, "($ - $ - position)", extent, sheet_number(s->sh, s->inner ? s->width : 1));
 }
 
-/* The variables at an element (or at the first of a vector's). */
-static void place_variables(struct scan *s, str position, bool element) {
-    str e = slots_get(&s->names, "e");
+/* The variables at an element, or at the first of a vector. */
+static void place_variables(struct scan *s, bool element) {
     for (size_t v = 0; v < s->fold->nindex; v++)
         s->k.var[v] = scope_variable(&s->k, v);
     if (!s->inner && s->width > 1 && element)
-        s->k.var[s->last] =
-            sheet_printf(s->sh, "(%.*s + %.*s)", STR_ARG(s->k.var[s->last]), STR_ARG(e));
-    s->k.var[s->shape.axis] = index_text(s, position, element);
+        s->k.var[s->last] = TEXT(s->sh, "($ + elem)", s->k.var[s->last]);
+    s->k.var[s->shape.axis] = index_text(s, element);
 }
 
-/* Where element e of a vector stands in its pack. */
+/* Where element `elem` of a vector stands in its pack. */
 static str pack_index(const struct scan *s) {
-    str e = slots_get(&s->names, "e");
-    if (!s->shape.reverse || !s->inner || s->width == 1)
-        return e;
-    return sheet_printf(s->sh, "%lld - %.*s", (long long)s->width - 1, STR_ARG(e));
+    if (!s->shape.reverse || !steps_within(s))
+        return S("elem");
+    return TEXT(s->sh, "$ - elem", sheet_number(s->sh, s->width - 1));
 }
 
-str scan_declare(struct scan *s) {
-    struct buf b;
-    buf_init(&b, 64u << 10);
-    for (size_t i = 0; i < s->nstreams; i++) {
-        if (s->totals && s->streams[i].late)
-            continue;
-        buf_printf(&b, "cp_pack<%s, %lld> %.*s[%lld]", element_type(s, s->streams[i].read->ref),
-                   (long long)s->width, STR_ARG(s->streams[i].pack), (long long)s->items);
-        if (s->prefetch)
-            buf_printf(&b, ", %.*s[%lld]", STR_ARG(s->streams[i].next), (long long)s->items);
-        buf_puts(&b, S(";\n"));
-    }
-    str text = sheet_keep(s->sh, &b);
-    buf_release(&b);
-    return text;
+static bool is_streamed(const struct scan *s, size_t i) {
+    return !s->totals || !s->streams[i].late;
 }
 
-str scan_rotate(struct scan *s) {
-    struct buf b;
-    str m = slots_get(&s->names, "m");
-    buf_init(&b, 64u << 10);
-    if (s->prefetch && s->nstreams)
-        buf_printf(&b, "#pragma unroll\nfor (int %.*s = 0; %.*s < %lld; %.*s++) {\n", STR_ARG(m),
-                   STR_ARG(m), (long long)s->items, STR_ARG(m));
-    for (size_t i = 0; s->prefetch && i < s->nstreams; i++)
-        buf_printf(&b, "    %.*s[%.*s] = %.*s[%.*s];\n", STR_ARG(s->streams[i].pack), STR_ARG(m),
-                   STR_ARG(s->streams[i].next), STR_ARG(m));
-    buf_puts(&b, s->prefetch && s->nstreams ? S("}\n") : S(""));
-    str text = sheet_keep(s->sh, &b);
-    buf_release(&b);
-    return text;
-}
-
-str scan_loads(struct scan *s, bool next, str condition) {
-    struct buf b;
-    str p = slots_get(&s->names, "p");
-    buf_init(&b, 64u << 10);
-    place_variables(s, p, false);
-    buf_printf(&b, "if (%.*s) {\n", STR_ARG(condition));
+static void put_streams(struct scan *s, struct slots *t) {
+    place_variables(s, false);
+    slots_list(t, "streams");
     for (size_t i = 0; i < s->nstreams; i++) {
         const struct expr *read = s->streams[i].read;
-        str m = slots_get(&s->names, "m"), to = next ? s->streams[i].next : s->streams[i].pack;
-        if (s->totals && s->streams[i].late)
+        if (!is_streamed(s, i))
             continue;
-        str from = scope_pointer(&s->k, read->ref, false);
-        buf_printf(&b, "    %.*s[%.*s] = cp_load<%lld>(%.*s + ", STR_ARG(to), STR_ARG(m),
-                   (long long)s->width, STR_ARG(from));
-        scope_offset(&s->k, read, &b);
-        buf_puts(&b, S(");\n"));
+        struct slots *row = slots_row(t, "streams");
+        slots_put(row, "element_type", element_type(s, read->ref));
+        slots_put(row, "now", s->streams[i].now);
+        slots_put(row, "next", s->streams[i].next);
+        slots_put(row, "loads", s->prefetch ? s->streams[i].next : s->streams[i].now);
+        slots_put(row, "from", scope_pointer(&s->k, read->ref, false));
+        slots_put(row, "offset", place_offset(&s->k, read));
     }
-    buf_puts(&b, S("}\n"));
-    str text = s->nstreams ? sheet_keep(s->sh, &b) : S("");
-    buf_release(&b);
-    return text;
 }
 
 static void hold_streams(struct scan *s) {
-    str m = slots_get(&s->names, "m"), at = pack_index(s);
+    str at = pack_index(s);
     for (size_t i = 0; i < s->nstreams; i++) {
         const struct expr *read = s->streams[i].read;
-        str element = sheet_printf(s->sh, "%.*s[%.*s].at[%.*s]", STR_ARG(s->streams[i].pack),
-                                   STR_ARG(m), STR_ARG(at));
-        if (!s->totals || !s->streams[i].late)
+        str element = TEXT(s->sh, "$[item].at[$]", s->streams[i].now, at);
+        if (is_streamed(s, i))
             scope_hold(&s->k, read, scope_unpacked(&s->k, read->ref, element));
     }
 }
 
-str scan_term(struct scan *s, str position, str valid) {
-    bool several = s->inner && s->width > 1;
-    str e = slots_get(&s->names, "e");
-    place_variables(s, position, true);
+/* The term at an element, the identity where `valid` does not hold. */
+static str term_text(struct scan *s, str valid) {
+    struct sheet *sh = s->sh;
+    place_variables(s, true);
     hold_streams(s);
-    str value = scope_text(&s->k, s->shape.term);
+    str value = scope_text(&s->k, s->shape.term), and = valid.n ? S(" && ") : S("");
     if (s->shape.exclusive && reads_beyond(s, s->shape.term)) {
-        str extent = scope_int(&s->k, extent_of(s->in, s->fold, s->shape.axis));
-        valid = sheet_printf(s->sh, "%.*s%s%.*s%s%.*s + 1 < %.*s", STR_ARG(valid),
-                             valid.n ? " && " : "", STR_ARG(position), several ? " + " : "",
-                             STR_ARG(several ? e : S("")), STR_ARG(extent));
+        str at = steps_within(s) ? S("position + elem") : S("position");
+        valid = TEXT(sh, "$$$ + 1 < $", valid, and, at, scope_int(&s->k, axis_extent(s)));
+        and = S(" && ");
     }
-    if (s->shape.guard) {
-        str guard = scope_text(&s->k, s->shape.guard);
-        valid = sheet_printf(s->sh, "%.*s%s(%.*s)", STR_ARG(valid), valid.n ? " && " : "",
-                             STR_ARG(guard));
-    }
+    if (s->shape.guard)
+        valid = TEXT(sh, "$$($)", valid, and, scope_text(&s->k, s->shape.guard));
     bool bare = str_find(value, S(" ")) == value.n;
-    return valid.n ? sheet_printf(s->sh, bare ? "%.*s ? %.*s : %.*s" : "%.*s ? (%.*s) : %.*s",
-                                  STR_ARG(valid), STR_ARG(value), STR_ARG(s->identity))
+    return valid.n ? TEXT(sh, bare ? "$ ? $ : $" : "$ ? ($) : $", valid, value, s->identity)
                    : value;
 }
 
-bool scan_write_results(struct scan *s, str value, struct scan_results *out) {
+/* The results of one vector: the lines of an element before it is stored, and the stores. */
+static bool put_results(struct scan *s, struct slots *t) {
     struct maps maps;
-    struct buf b, packs, stores;
-    str p = slots_get(&s->names, "p"), at = pack_index(s);
-    buf_init(&b, 256u << 10);
-    buf_init(&packs, 64u << 10);
-    buf_init(&stores, 64u << 10);
-    place_variables(s, p, true);
+    struct buf lines;
+    buf_init(&lines, 256u << 10);
+    place_variables(s, true);
     hold_streams(s);
-    bool ok = maps_write(&s->k, s->fold, value, &b, &maps);
-    place_variables(s, p, false);
+    bool ok = maps_write(&s->k, s->fold, S("value"), &lines, &maps);
+    slots_put(t, "maps", sheet_keep(s->sh, &lines));
+    buf_release(&lines);
+    place_variables(s, false);
     for (size_t i = 0; ok && i < maps.n; i++) {
-        size_t t = maps.out[i].tensor;
-        str to = scope_pointer(&s->k, t, true);
-        str pack = sheet_name(s->sh, sheet_printf(s->sh, "%.*s_pack", STR_ARG(to)));
-        buf_printf(&packs, "cp_pack<%s, %lld> %.*s;\n", element_type(s, t), (long long)s->width,
-                   STR_ARG(pack));
-        buf_printf(&b, "%.*s.at[%.*s] = %.*s;\n", STR_ARG(pack), STR_ARG(at),
-                   STR_ARG(maps.out[i].packed));
-        buf_printf(&stores, "cp_store(%.*s + ", STR_ARG(to));
-        ok = scope_place(&s->k, &stores);
-        buf_printf(&stores, ", %.*s);\n", STR_ARG(pack));
+        struct slots *row = slots_row(t, "results");
+        str to = scope_pointer(&s->k, maps.out[i].tensor, true);
+        slots_put(row, "element_type", element_type(s, maps.out[i].tensor));
+        slots_put(row, "to", to);
+        slots_put(row, "pack", sheet_name(s->sh, TEXT(s->sh, "$_pack", to)));
+        slots_put(row, "element", pack_index(s));
+        slots_put(row, "packed", maps.out[i].packed);
+        slots_put(row, "place", place_of_result(&s->k));
     }
-    out->element = sheet_keep(s->sh, &b);
-    out->packs = sheet_keep(s->sh, &packs);
-    out->stores = sheet_keep(s->sh, &stores);
-    buf_release(&b);
-    buf_release(&packs);
-    buf_release(&stores);
+    return ok && !sheet_failed(s->sh);
+}
+
+/* ---- a kernel ---- */
+
+static uint32_t kept_vars(const struct scan *s) {
+    return ((UINT32_C(1) << s->fold->nindex) - 1) & ~(UINT32_C(1) << s->shape.axis);
+}
+
+/* Rows, or columns: the product of the other extents. */
+static str lines_plan(struct scan *s) {
+    return place_count(s->sh, s->in, s->fold, kept_vars(s));
+}
+
+static str axis_plan(struct scan *s) {
+    return sheet_plan(s->sh, axis_extent(s));
+}
+
+/* Begins a kernel named after the fold; `t` has what all of them need. Positions go from `begin` to
+ * `end`: of the block's part, or of the whole axis. */
+static void begin_kernel(struct scan *s, struct slots *t) {
+    str name = s->in->task->tensors[s->fold->tensor].name;
+    scope_init(&s->k, s->sh, s->st, TEXT(s->sh, s->totals ? "scan_$_totals" : "scan_$", name).p);
+    s->k.statement = s->fold;
+    *t = s->slots;
+    slots_put(t, "kernel", s->k.name);
+    slots_put(t, "index", str_view(scope_index_type(&s->k)));
+    slots_flag(t, "parts", s->split > 1);
+    slots_number(t, "split", s->split);
+    slots_list(t, "results");
+    if (!s->inner)
+        slots_put(t, "columns", scope_int_plan(&s->k, "columns", lines_plan(s)));
+    slots_put(t, "extent", scope_int(&s->k, axis_extent(s)));
+    bool whole = s->split == 1 && !s->lookback;
+    slots_put(t, "begin", whole ? S("0") : S("begin"));
+    slots_put(t, "end", whole ? slots_get(t, "extent") : S("end"));
+}
+
+/* Parameters beyond those of the scope, and what they are in the launch: memory of the step's. */
+struct memory {
+    str params, args;
+};
+
+static bool finish_kernel(struct scan *s, struct slots *t, const char *template, str flat, str grid,
+                          struct memory m) {
+    struct sheet *sh = s->sh;
+    str used = slots_texts(sh, t);
+    for (size_t v = 0; v < s->fold->nindex; v++)
+        s->k.var[v] = scope_variable(&s->k, v);
+    slots_put(t, "coordinates",
+              s->warp || !s->inner
+                  ? place_coordinates(&s->k, s->fold, kept_vars(s), flat, used)
+                  : place_int_coordinates(&s->k, s->fold, kept_vars(s), flat, used));
+    slots_put(t, "params", TEXT(sh, "$$", scope_params(&s->k), m.params));
+    sheet_step(sh, "launch %.*s<<<%.*s, %lld>>>(%.*s%.*s)", STR_ARG(s->k.name), STR_ARG(grid),
+               (long long)s->block, STR_ARG(scope_args(&s->k)), STR_ARG(m.args));
+    return sheet_put(sh, template, t, &sh->kernels);
+}
+
+/* The workspace for the totals of parts, one row or one column of parts after the other. */
+static struct memory totals_memory(struct scan *s, str parts) {
+    return (struct memory){TEXT(s->sh,
+                                s->totals ? ", $ *totals_of_parts" : ", const $ *totals_of_parts",
+                                str_view(s->type)),
+                           TEXT(s->sh, ", $", parts)};
+}
+
+/* ---- rows ---- */
+
+static int64_t chunk_size(const struct scan *s) {
+    return (s->warp ? 32 : s->block) * s->items * s->width;
+}
+
+static str tiles_plan(struct scan *s) {
+    return TEXT(s->sh, "ceil_div($, $)", axis_plan(s), sheet_number(s->sh, chunk_size(s)));
+}
+
+/* What a block works on, and the terms of a chunk. */
+static void begin_rows(struct scan *s, struct slots *t) {
+    struct sheet *sh = s->sh;
+    begin_kernel(s, t);
+    slots_number(t, "chunk_size", chunk_size(s));
+    slots_number(t, "step", 32 * s->width);
+    str vectors = sheet_number(sh, 32 * s->items);
+    slots_put(t, "vector", s->warp ? S("lane") : TEXT(sh, "(warp * $ + lane)", vectors));
+    slots_put(t, "first_position", s->split > 1 ? S("begin + first") : S("first"));
+    slots_put(t, "term", term_text(s, TEXT(sh, "position < $", slots_get(t, "end"))));
+    put_streams(s, t);
+    if (s->split > 1) {
+        str chunk = sheet_number(sh, chunk_size(s)), split = sheet_number(sh, s->split);
+        str length = TEXT(sh, "ceil_div(ceil_div($, $), $)*$", axis_plan(s), split, chunk, chunk);
+        slots_put(t, "length", scope_int_plan(&s->k, "length", length));
+    }
+}
+
+/* The first of two kernels: the total of each part of each row. */
+static bool write_row_totals(struct scan *s, str parts) {
+    struct slots t;
+    bool prefetch = s->prefetch;
+    s->totals = true;
+    s->prefetch = false;
+    begin_rows(s, &t);
+    str grid = TEXT(s->sh, "$*$", lines_plan(s), sheet_number(s->sh, s->split));
+    bool ok = finish_kernel(s, &t, "scan/totals.cu", S("row"), grid, totals_memory(s, parts));
+    s->totals = false;
+    s->prefetch = prefetch;
     return ok;
+}
+
+static str row_value(struct scan *s) {
+    struct sheet *sh = s->sh;
+    str value = !s->shape.exclusive ? TEXT(sh, "$(base, sum[item][elem])", s->combine)
+                : s->width == 1
+                    ? S("base")
+                    : TEXT(sh, "elem == 0 ? base : $(base, sum[item][elem - 1])", s->combine);
+    if (s->fold->body->reduce->op != REDUCTION_MEAN)
+        return value;
+    return TEXT(sh,
+                s->shape.exclusive ? "($) / float(position + elem)"
+                                   : "($) / float(position + elem + 1)",
+                value);
+}
+
+static bool write_row_scan(struct scan *s, struct memory m) {
+    struct sheet *sh = s->sh;
+    struct slots t;
+    str rows = lines_plan(s), tiles = tiles_plan(s), chunk = sheet_number(sh, chunk_size(s));
+    begin_rows(s, &t);
+    if (!put_results(s, &t))
+        return false;
+    slots_flag(&t, "by_warp", s->warp);
+    slots_flag(&t, "by_chunk", s->lookback);
+    slots_flag(&t, "by_block", !s->warp && !s->lookback);
+    slots_flag(&t, "prefetch", s->prefetch && s->nstreams);
+    slots_put(&t, "way", s->shape.reverse ? S("from its end") : S("from its start"));
+    slots_put(&t, "what", s->split > 1 ? S("a part of a row") : S("a row"));
+    slots_put(&t, "loaded", s->prefetch ? TEXT(sh, "chunk + $", chunk) : S("chunk"));
+    slots_put(&t, "value", row_value(s));
+    if (s->warp || s->lookback)
+        slots_put(&t, "rows", scope_int_plan(&s->k, "rows", rows));
+    if (s->lookback)
+        slots_put(&t, "tiles", scope_int_plan(&s->k, "tiles", tiles));
+    str warps = sheet_number(sh, s->block / 32), split = sheet_number(sh, s->split);
+    str grid = s->warp        ? TEXT(sh, "ceil_div($, $)", rows, warps)
+               : s->lookback  ? TEXT(sh, "$*$", rows, tiles)
+               : s->split > 1 ? TEXT(sh, "$*$", rows, split)
+                              : rows;
+    return finish_kernel(s, &t, "scan/rows.cu", S("row"), grid, m);
+}
+
+/* Chunks look back: who has which, and what each knows of its row. */
+static bool lookback_memory(struct scan *s, struct memory *out) {
+    struct sheet *sh = s->sh;
+    struct slots none = {.mem = sh->mem};
+    str rows = lines_plan(s), tiles = tiles_plan(s);
+    str tickets = sheet_name(sh, S("tickets")), progress = sheet_name(sh, S("progress"));
+    sheet_memory(sh, "workspace %.*s[1] : i32", STR_ARG(tickets));
+    sheet_memory(sh, "workspace %.*s[%.*s, %.*s] : i64", STR_ARG(progress), STR_ARG(rows),
+                 STR_ARG(tiles));
+    sheet_step(sh, "memset %.*s = 0", STR_ARG(tickets));
+    sheet_step(sh, "memset %.*s = 0", STR_ARG(progress));
+    *out = (struct memory){S(", int *tickets, long long *progress"),
+                           TEXT(sh, ", $, $", tickets, progress)};
+    return sheet_function(sh, "scan/state.cu", &none);
+}
+
+static bool write_rows(struct scan *s) {
+    struct sheet *sh = s->sh;
+    struct memory m = {S(""), S("")};
+    if (s->split > 1) {
+        str parts = sheet_name(sh, S("parts")), rows = lines_plan(s);
+        sheet_memory(sh, "workspace %.*s[%.*s, %lld] : %s", STR_ARG(parts), STR_ARG(rows),
+                     (long long)s->split, s->memory);
+        if (!write_row_totals(s, parts))
+            return false;
+        m = totals_memory(s, parts);
+    }
+    return (!s->lookback || lookback_memory(s, &m)) && write_row_scan(s, m);
+}
+
+/* ---- columns ---- */
+
+static str column_value(struct scan *s) {
+    str value = TEXT(s->sh, "$(carry[elem], sum[elem])", s->combine);
+    if (s->fold->body->reduce->op != REDUCTION_MEAN)
+        return value;
+    return TEXT(s->sh, s->shape.exclusive ? "$ / float(position)" : "$ / float(position + 1)",
+                value);
+}
+
+static bool write_column_kernel(struct scan *s, str parts) {
+    struct sheet *sh = s->sh;
+    struct slots t;
+    str columns = lines_plan(s), width = sheet_number(sh, s->width);
+    begin_kernel(s, &t);
+    slots_number(&t, "stretch", STRETCH);
+    slots_flag(&t, "totals", s->totals);
+    slots_flag(&t, "starts_behind", s->split > 1 && !s->totals);
+    slots_flag(&t, "exclusive", s->shape.exclusive && !s->totals);
+    if (!s->totals && !put_results(s, &t))
+        return false;
+    slots_put(&t, "value", column_value(s));
+    slots_put(&t, "term", term_text(s, S("")));
+    put_streams(s, &t);
+    str what = s->width == 1 ? S("a column") : TEXT(sh, "$ neighbouring columns", width);
+    slots_put(&t, "does", s->totals ? S("folds") : S("scans"));
+    slots_put(&t, "what", s->split > 1 ? TEXT(sh, "a part of $", what) : what);
+    str grid = TEXT(sh, "ceil_div($, $)", columns, sheet_number(sh, s->block * s->width));
+    struct memory m = {S(""), S("")};
+    if (s->split > 1) {
+        str split = sheet_number(sh, s->split);
+        str length = TEXT(sh, "ceil_div($, $)", axis_plan(s), split);
+        slots_put(&t, "length", scope_int_plan(&s->k, "length", length));
+        grid = TEXT(sh, "[$, $]", grid, split);
+        m = totals_memory(s, parts);
+    }
+    return finish_kernel(s, &t, "scan/columns.cu", S("column"), grid, m);
+}
+
+static bool write_columns(struct scan *s) {
+    struct sheet *sh = s->sh;
+    if (s->split == 1)
+        return write_column_kernel(s, S(""));
+    str parts = sheet_name(sh, S("parts")), columns = lines_plan(s);
+    sheet_memory(sh, "workspace %.*s[%lld, %.*s] : %s", STR_ARG(parts), (long long)s->split,
+                 STR_ARG(columns), s->memory);
+    s->totals = true;
+    bool ok = write_column_kernel(s, parts);
+    s->totals = false;
+    return ok && write_column_kernel(s, parts);
 }
 
 /* ---- the step ---- */
@@ -360,7 +575,6 @@ static void decide(struct scan *s) {
     s->split = sheet_decision(sh, "scan-split", 1);
     s->warp = s->inner && sheet_decision(sh, "scan-warp", 0) != 0;
     s->prefetch = s->inner && sheet_decision(sh, "prefetch", 1) != 0;
-    s->hint = sheet_decision(sh, "cache-hint", 0) != 0;
     bool small = str_is(str_view(s->type), "float");
     s->lookback = s->inner && small && !s->warp && sheet_decision(sh, "scan-lookback", 0) != 0;
     s->prefetch = s->prefetch && !s->lookback;
@@ -379,34 +593,48 @@ static void require_width(struct scan *s) {
         sheet_require(s->sh, "%.*s %% %lld == 0", STR_ARG(plan), (long long)s->width);
 }
 
-static const char *const local_names[] = {
-    "lane", "warp",    "first",   "carry",     "chunk", "sum",   "m",     "p",      "e",
-    "term", "before",  "total",   "upto",      "left",  "base",  "value", "totals", "turn",
-    "sums", "earlier", "offset",  "row",       "part",  "begin", "end",   "states", "tile",
-    "all",  "nearest", "seen",    "known",     "reach", "d",     "ahead", "column", "from",
-    "to",   "ticket",  "combine", "warp_scan", "next",
-};
-
 static bool prepare(struct scan *s) {
     struct sheet *sh = s->sh;
-    slots_names(sh, &s->names, local_names, sizeof local_names / sizeof *local_names);
-    slots_put(&s->names, "type", str_view(s->type));
-    slots_put(&s->names, "value_type", str_view(s->value));
-    slots_put(&s->names, "identity", s->identity);
-    slots_put(&s->names, "combined", fold_step(sh, s->fold, S("a"), S("b")));
-    slots_number(&s->names, "block", s->block);
-    slots_number(&s->names, "items", s->items);
-    slots_number(&s->names, "width", s->width);
-    slots_number(&s->names, "last", s->width - 1);
-    slots_number(&s->names, "warps", s->block / 32);
-    slots_number(&s->names, "last_warp", s->block / 32 - 1);
+    struct slots *t = &s->slots;
+    str combined = fold_step(sh, s->fold, S("a"), S("b"));
+    str key = TEXT(sh, s->inner ? "rows $ $" : "columns $ $", str_view(s->type), combined);
+    t->mem = sh->mem;
+    s->combine = sheet_shared_name(sh, TEXT(sh, "combine $", key), "combine");
+    slots_put(t, "combine", s->combine);
+    if (s->inner)
+        slots_put(t, "warp_scan", sheet_shared_name(sh, TEXT(sh, "warp_scan $", key), "warp_scan"));
+    slots_put(t, "combined", combined);
+    slots_flag(t, "inner", s->inner);
+    slots_put(t, "type", str_view(s->type));
+    slots_put(t, "value_type", str_view(s->value));
+    slots_put(t, "identity", s->identity);
+    slots_number(t, "block", s->block);
+    slots_number(t, "items", s->items);
+    slots_number(t, "width", s->width);
+    slots_number(t, "last", s->width - 1);
+    slots_number(t, "warps", s->block / 32);
+    slots_number(t, "last_warp", s->block / 32 - 1);
     find_streams(s);
     require_width(s);
-    return sheet_put(sh, "scan/functions.cu", &s->names, &sh->functions) &&
-           (!s->inner || sheet_put(sh, "scan/warp.cu", &s->names, &sh->functions));
+    return sheet_function(sh, "scan/functions.cu", t);
 }
 
-void scan_note_used(struct scan *s) {
+static void put_note(struct scan *s) {
+    str name = s->in->task->tensors[s->fold->tensor].name;
+    if (s->inner)
+        sheet_note(s->sh, "scan: %.*s: %lld threads a block, %lld vector%s of %lld a thread%s%s",
+                   STR_ARG(name), (long long)s->block, (long long)s->items, s->items > 1 ? "s" : "",
+                   (long long)s->width, s->prefetch ? ", the next chunk loaded ahead" : "",
+                   s->warp        ? ", a warp a row"
+                   : s->lookback  ? ", chunks look back"
+                   : s->split > 1 ? ", rows in parts"
+                                  : ", a block a row");
+    else
+        sheet_note(
+            s->sh,
+            "scan: %.*s: %lld threads a block, %lld column%s a thread, %lld rows at a time%s",
+            STR_ARG(name), (long long)s->block, (long long)s->width, s->width > 1 ? "s" : "",
+            (long long)s->items, s->split > 1 ? ", the axis in parts" : "");
     const struct used all[] = {
         {"block", s->block},
         {"items", s->items},
@@ -419,22 +647,18 @@ void scan_note_used(struct scan *s) {
     sheet_used(s->sh, all, sizeof all / sizeof *all);
 }
 
-void scan_begin(struct scan *s, const char *suffix) {
-    str name = s->in->task->tensors[s->fold->tensor].name;
-    str kernel = sheet_printf(s->sh, "scan_%.*s%s", STR_ARG(name), suffix);
-    scope_init(&s->k, s->sh, s->st, kernel.p);
-    s->k.statement = s->fold;
-}
-
 static bool write(struct sheet *sh, const struct step *st) {
     struct scan s = {.sh = sh, .st = st, .in = st->inst, .fold = fold_find(st->inst->task)};
-    if (!s.fold || !scan_recognise(s.in, s.fold, sh->mem, &s.shape))
+    if (!s.fold || !recognise(s.in, s.fold, sh->mem, &s.shape))
         return err_set(sh->err, ERR_INPUT, "a scan that is none");
     s.last = s.fold->nindex - 1;
     s.inner = s.shape.axis == s.last;
     choose_types(&s);
     decide(&s);
-    return prepare(&s) && (s.inner ? scan_write_rows(&s) : scan_write_columns(&s));
+    if (!prepare(&s))
+        return false;
+    put_note(&s);
+    return s.inner ? write_rows(&s) : write_columns(&s);
 }
 
 /* ---- for planners ---- */
@@ -445,7 +669,7 @@ enum scan_kind scan_kind_of(const struct briefing *b, const struct step *st) {
     const struct statement *fold = fold_find(st->inst->task);
     struct scan_shape shape;
     struct arena *a = arena_new(8u << 20);
-    bool scans = fold && scan_recognise(st->inst, fold, a, &shape);
+    bool scans = fold && recognise(st->inst, fold, a, &shape);
     arena_free(a);
     if (!scans)
         return SCAN_NONE;

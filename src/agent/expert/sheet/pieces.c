@@ -14,6 +14,24 @@ void slots_names(struct sheet *sh, struct slots *s, const char *const *names, si
         slots_put(s, names[i], sheet_name(sh, str_view(names[i])));
 }
 
+static void put_texts(const struct slots *s, struct buf *out) {
+    for (size_t i = 0; i < s->n; i++) {
+        buf_puts(out, s->at[i].text);
+        buf_putc(out, '\n');
+        for (size_t k = 0; k < s->at[i].nrows; k++)
+            put_texts(s->at[i].rows[k], out);
+    }
+}
+
+str slots_texts(struct sheet *sh, const struct slots *s) {
+    struct buf b;
+    buf_init(&b, 4 * TEXT_MAX);
+    put_texts(s, &b);
+    str text = sheet_keep(sh, &b);
+    buf_release(&b);
+    return text;
+}
+
 /* ---- vectors ---- */
 
 int64_t pieces_width(int64_t want, const int64_t *extents, size_t n) {
@@ -182,6 +200,24 @@ str fold_step(struct sheet *sh, const struct statement *fold, str into, str term
 }
 
 /* ---- places ---- */
+
+str place_offset(struct scope *k, const struct expr *read) {
+    struct buf b;
+    buf_init(&b, TEXT_MAX);
+    scope_offset(k, read, &b);
+    str text = sheet_keep(k->sh, &b);
+    buf_release(&b);
+    return text;
+}
+
+str place_of_result(struct scope *k) {
+    struct buf b;
+    buf_init(&b, TEXT_MAX);
+    scope_place(k, &b);
+    str text = sheet_keep(k->sh, &b);
+    buf_release(&b);
+    return text;
+}
 
 bool place_is_sure(const struct inst *in, const struct statement *s, const struct expr *read) {
     const struct tensor *x = &in->task->tensors[read->ref];
