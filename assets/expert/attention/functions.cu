@@ -1,19 +1,14 @@
-static constexpr int ${kRows} = ${rows}; // queries of a block, 16 a warp
-static constexpr int ${kKeys} = ${keys}; // keys and values of a tile
-static constexpr int ${kStages} = ${stages}; // tiles on their way or in use
-static constexpr int ${kDim} = ${dim}; // head size, rounded up to 16: what is beyond the task's is zero
-static constexpr int ${kPitch} = ${kDim} + 8; // of a row in shared memory: ldmatrix without conflicts
-static constexpr int ${kThreads} = 2 * ${kRows};
-
+//% library
 // Rows of 16-bit elements, `stride` apart, into shared memory; zero beyond the last of them and
 // beyond the head size. Without 16-byte alignment element by element.
-template <int Rows>
-static __device__ __forceinline__ void ${load_rows}(${type} *to, const ${type} *from,
-                                                    long long stride, int first, int rows, int dim) {
-    constexpr int kPieces = ${kDim} / 8;
-    for (int i = threadIdx.x; i < Rows * kPieces; i += ${kThreads}) {
+template <int Rows, int Dim, int Threads>
+static __device__ __forceinline__ void cp_load_rows(${type} *to, const ${type} *from,
+                                                    long long stride, int first, int rows,
+                                                    int dim) {
+    constexpr int kPieces = Dim / 8, kPitch = Dim + 8;
+    for (int i = threadIdx.x; i < Rows * kPieces; i += Threads) {
         const int row = i / kPieces, column = i % kPieces * 8;
-        ${type} *piece = to + row * ${kPitch} + column;
+        ${type} *piece = to + row * kPitch + column;
         const ${type} *source = from + (first + row) * stride + column;
         if (dim % 8 == 0) {
             const bool inside = first + row < rows && column < dim;
@@ -29,27 +24,27 @@ static __device__ __forceinline__ void ${load_rows}(${type} *to, const ${type} *
 }
 
 // Four 8x8 matrices of 16-bit elements, a row's address from each lane.
-static __device__ __forceinline__ void ${load_matrices}(unsigned (&r)[4], const ${type} *row) {
+static __device__ __forceinline__ void cp_load_matrices(unsigned (&r)[4], const ${type} *row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"((unsigned)__cvta_generic_to_shared(row)));
 }
-static __device__ __forceinline__ void ${load_transposed}(unsigned (&r)[4], const ${type} *row) {
+static __device__ __forceinline__ void cp_load_transposed(unsigned (&r)[4], const ${type} *row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"((unsigned)__cvta_generic_to_shared(row)));
 }
 
 // d += a b: 16x16 times 16x8.
-static __device__ __forceinline__ void ${multiply}(float (&d)[4], const unsigned (&a)[4], unsigned b0,
-                                                   unsigned b1) {
+static __device__ __forceinline__ void cp_multiply_${mma}(float (&d)[4], const unsigned (&a)[4],
+                                                         unsigned b0, unsigned b1) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.${mma}.${mma}.f32 {%0, %1, %2, %3}, "
                  "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-static __device__ __forceinline__ unsigned ${pack}(float low, float high) {
+static __device__ __forceinline__ unsigned cp_pair_${mma}(float low, float high) {
     const ${type} two[2] = {${round}(low), ${round}(high)};
     return *reinterpret_cast<const unsigned *>(two);
 }

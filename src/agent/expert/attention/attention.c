@@ -1,21 +1,285 @@
 /* family_attention: scores, softmax and the mix of values in one kernel, for 16-bit operands.
  *
- * Decisions by regime, for whoever plans: query-tile 128, key-tile 64, stages 2 where a row has
- * 1,024 keys or more and blocks are still twice the SMs; query-tile 64 otherwise; key-tile 32 for
- * heads over 128, 128 for heads of 64 or less. */
-#include "agent/expert/attention/attention.h"
+ *     score[batch, i, j] = sum(d) q[…, i, d] * k[…, j, d]
+ *     top[batch, i]      = max(j) F(score)
+ *     norm[batch, i]     = sum(j) exp(F(score) - top)
+ *     mixed[batch, i, e] = sum(j) exp(F(score) - top) * v[…, j, e]
+ *     y                  = a map of mixed and norm
+ *
+ * F is any expression of one score and its indices; the ranges of j are one and may depend on i.
+ * Everything is stated in the variables of `score`: batch, i and j; e is kept apart. */
 #include "agent/expert/sheet/pieces.h"
 #include "spec/domain.h"
+#include "spec/pattern.h"
+#include "spec/scalar.h"
 #include <string.h>
 
 #define HEAD_MOST 256 /* results of 16 queries a warp stay in registers */
+
+/* ---- recognition ---- */
+
+struct attention {
+    const struct inst *in;
+    struct arena *mem;
+    const struct statement *score, *top, *norm, *mixed;
+    size_t row, key, inner;             /* variables of `score`: i, j and d */
+    const struct expr *q, *k, *v;       /* reads; v in variables of `mixed` */
+    const struct expr *read;            /* of score, in its own variables */
+    struct expr *f;                     /* F(score) */
+    const struct expr *lo, *hi, *guard; /* of j; guard NULL: none */
+    size_t mixed_var[TASK_MAX_VARS];    /* a variable of `mixed` as one of `score`; SIZE_MAX: e */
+    size_t out;                         /* e, a variable of `mixed` */
+    size_t key_of_mixed;                /* j there */
+};
+static bool is_variable(const struct expr *e, size_t var) {
+    return e->kind == EXPR_INDEX && e->ref == var;
+}
+
+/* The variable stands alone in exactly one index of the read. */
+static bool indexes_once(const struct expr *read, size_t var) {
+    size_t alone = 0;
+    for (size_t i = 0; i < read->nargs; i++)
+        if (is_variable(read->args[i], var))
+            alone++;
+        else if (expr_vars(read->args[i]) >> var & 1)
+            return false;
+    return alone == 1;
+}
+
+/* The innermost index is the variable, over all of its extent. */
+static bool runs_along(const struct inst *in, const struct expr *read, size_t var,
+                       const struct expr *extent) {
+    return read->nargs && is_variable(read->args[read->nargs - 1], var) &&
+           expr_same(in->task->tensors[read->ref].extent[read->nargs - 1], extent);
+}
+
+static bool has_range_of_one(const struct statement *s, enum reduction op) {
+    return form_is_fold(s) && s->body->reduce->op == op && s->body->reduce->nvars == 1;
+}
+
+static bool is_half(const struct inst *in, const struct expr *read) {
+    enum dtype t = in->task->tensors[read->ref].dtype;
+    return t == DTYPE_F16 || t == DTYPE_BF16;
+}
+
+/* score: two plain reads of one 16-bit type. */
+static bool match_score(struct attention *m) {
+    struct factors f;
+    const struct statement *s = m->score;
+    if (!form_is_product(s) || !has_range_of_one(s, REDUCTION_SUM) || s->body->reduce->guard ||
+        !expr_is_number(s->body->reduce->vars[0].lo, 0) ||
+        m->in->task->tensors[s->tensor].role != TENSOR_LET)
+        return false;
+    pattern_factors(s->body->args[0], &f);
+    m->inner = s->body->reduce->vars[0].var;
+    if (f.n != 2 || s->body->args[0]->kind != EXPR_MUL || f.e[0]->kind != EXPR_READ ||
+        f.e[1]->kind != EXPR_READ || !is_half(m->in, f.e[0]) ||
+        m->in->task->tensors[f.e[0]->ref].dtype != m->in->task->tensors[f.e[1]->ref].dtype)
+        return false;
+    m->q = f.e[0];
+    m->k = f.e[1];
+    return true;
+}
+
+/* Which variable of `score` each variable of `s` is, from its one way of reading the scores. */
+static bool map_variables(const struct attention *m, const struct expr *e, size_t *map) {
+    if (e->kind == EXPR_READ && e->ref == m->score->tensor) {
+        for (size_t i = 0; i < e->nargs; i++) {
+            if (e->args[i]->kind != EXPR_INDEX)
+                return false;
+            size_t *to = &map[e->args[i]->ref];
+            if (*to != SIZE_MAX && *to != i)
+                return false;
+            *to = i;
+        }
+        return true;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!map_variables(m, expr_part(e, i), map))
+            return false;
+    return true;
+}
+
+/* In variables of `score`; those it does not have are numbered behind its own. */
+static struct expr *in_scores(const struct attention *m, const struct expr *e, const size_t *map) {
+    struct expr *to[TASK_MAX_VARS] = {NULL};
+    for (size_t v = 0; v < TASK_MAX_VARS; v++) {
+        to[v] = arena_new_of(m->mem, struct expr);
+        *to[v] = (struct expr){.kind = EXPR_INDEX,
+                               .value_kind = VALUE_INT,
+                               .ref = map[v] != SIZE_MAX ? map[v] : TASK_MAX_VARS - 1};
+    }
+    return expr_replace(e, to, m->mem);
+}
+
+static bool map_fold(const struct attention *m, const struct statement *s, size_t *map) {
+    for (size_t v = 0; v < TASK_MAX_VARS; v++)
+        map[v] = SIZE_MAX;
+    return map_variables(m, s->body, map) && map[s->body->reduce->vars[0].var] != SIZE_MAX;
+}
+
+/* The range of the keys, the same in all folds over them. */
+static bool same_range(const struct attention *m, const struct reduce *r, const size_t *map) {
+    return expr_same(in_scores(m, r->vars[0].lo, map), m->lo) &&
+           expr_same(in_scores(m, r->vars[0].hi, map), m->hi) && !r->guard == !m->guard &&
+           (!r->guard || expr_same(in_scores(m, r->guard, map), m->guard));
+}
+
+static bool match_top(struct attention *m) {
+    size_t map[TASK_MAX_VARS];
+    const struct statement *s = m->top;
+    if (!map_fold(m, s, map))
+        return false;
+    const struct reduce *r = s->body->reduce;
+    m->key = map[r->vars[0].var];
+    m->lo = in_scores(m, r->vars[0].lo, map);
+    m->hi = in_scores(m, r->vars[0].hi, map);
+    m->guard = r->guard ? in_scores(m, r->guard, map) : NULL;
+    m->f = in_scores(m, s->body->args[0], map);
+    if (expr_vars(m->k) >> m->key & 1) {
+        /* as it is */
+    } else {
+        const struct expr *other = m->k;
+        m->k = m->q;
+        m->q = other;
+    }
+    uint32_t rows = expr_vars(m->q) & ~expr_vars(m->k);
+    if (__builtin_popcount(rows) != 1 || (expr_vars(m->q) >> m->key & 1))
+        return false;
+    m->row = (size_t)__builtin_ctz(rows);
+    return s->nindex == m->score->nindex - 1 && m->row != m->key &&
+           !(expr_vars(m->f) >> (TASK_MAX_VARS - 1) & 1);
+}
+
+/* exp(F - top), in variables of `score`. */
+static bool is_weight(const struct attention *m, const struct expr *e, const size_t *map) {
+    const struct expr *x = e->kind == EXPR_CALL && e->function == FUNCTION_EXP ? e->args[0] : NULL;
+    if (!x || x->kind != EXPR_SUB || x->args[1]->kind != EXPR_READ ||
+        x->args[1]->ref != m->top->tensor || !expr_same(in_scores(m, x->args[0], map), m->f))
+        return false;
+    size_t top_map[TASK_MAX_VARS];
+    if (!map_fold(m, m->top, top_map))
+        return false;
+    for (size_t i = 0; i < x->args[1]->nargs; i++)
+        if (x->args[1]->args[i]->kind != EXPR_INDEX || map[x->args[1]->args[i]->ref] != top_map[i])
+            return false;
+    return true;
+}
+
+static bool match_norm(const struct attention *m) {
+    size_t map[TASK_MAX_VARS];
+    const struct statement *s = m->norm;
+    return map_fold(m, s, map) && map[s->body->reduce->vars[0].var] == m->key &&
+           same_range(m, s->body->reduce, map) && is_weight(m, s->body->args[0], map) &&
+           s->nindex == m->top->nindex;
+}
+
+static bool match_mixed(struct attention *m) {
+    struct factors f;
+    size_t *map = m->mixed_var;
+    const struct statement *s = m->mixed;
+    if (!map_fold(m, s, map) || map[s->body->reduce->vars[0].var] != m->key ||
+        !same_range(m, s->body->reduce, map) || s->body->args[0]->kind != EXPR_MUL)
+        return false;
+    pattern_factors(s->body->args[0], &f);
+    bool first = f.n == 2 && is_weight(m, f.e[0], map);
+    m->v = f.n == 2 ? f.e[first] : NULL;
+    if (!m->v || m->v->kind != EXPR_READ || (!first && !is_weight(m, f.e[1], map)) ||
+        m->in->task->tensors[m->v->ref].dtype != m->in->task->tensors[m->q->ref].dtype)
+        return false;
+    m->key_of_mixed = s->body->reduce->vars[0].var;
+    size_t loose = 0;
+    for (size_t v = 0; v < s->nindex; v++)
+        if (map[v] == SIZE_MAX) {
+            m->out = v;
+            loose++;
+        }
+    return loose == 1 && s->nindex == m->score->nindex && indexes_once(m->v, m->key_of_mixed) &&
+           indexes_once(m->v, m->out) && !(expr_vars(m->v) >> m->row & 1 && map[m->row] == m->row);
+}
+
+/* Rows of q and k run along d, rows of v along e. */
+static bool lies_well(const struct attention *m) {
+    const struct expr *d = m->score->body->reduce->vars[0].hi;
+    const struct task *t = m->in->task;
+    const struct expr *e = t->tensors[m->mixed->tensor].extent[m->out];
+    for (size_t v = 0; v < m->mixed->nindex; v++)
+        if (m->mixed_var[v] == m->row && (expr_vars(m->v) >> v & 1))
+            return false;
+    return runs_along(m->in, m->q, m->inner, d) && runs_along(m->in, m->k, m->inner, d) &&
+           runs_along(m->in, m->v, m->out, e) && indexes_once(m->q, m->row) &&
+           indexes_once(m->k, m->key) && expr_same(d, e);
+}
+
+/* The maps that read `mixed` at their own element; norm and top where the row says. */
+static bool take_maps(const struct attention *m, bool *take) {
+    const struct task *t = m->in->task;
+    bool any = false;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        if (!expr_reads_tensor(s->body, m->mixed->tensor) || s == m->mixed)
+            continue;
+        if (!form_is_map(s) || s->nindex != m->mixed->nindex ||
+            t->tensors[s->tensor].rank != s->nindex)
+            return false;
+        take[i] = any = true;
+    }
+    return any;
+}
+
+static const struct statement *find_fold(const struct attention *m, size_t from, enum reduction op,
+                                         size_t *at) {
+    const struct task *t = m->in->task;
+    for (size_t i = from; i < t->nstatements; i++)
+        if (has_range_of_one(&t->statements[i], op) &&
+            expr_reads_tensor(t->statements[i].body, m->score->tensor)) {
+            *at = i;
+            return &t->statements[i];
+        }
+    return NULL;
+}
+
+/* Nothing but the chain reads what the chain does not store. */
+static bool is_closed(const struct attention *m, const bool *take) {
+    const struct task *t = m->in->task;
+    const struct statement *inside[] = {m->score, m->top, m->norm, m->mixed};
+    for (size_t i = 0; i < t->nstatements; i++)
+        for (size_t k = 0; !take[i] && k < 4; k++)
+            if (expr_reads_tensor(t->statements[i].body, inside[k]->tensor))
+                return false;
+    return true;
+}
+
+/* Whether statement `first` is the scores of such a chain; with the maps at its end in `take`. */
+static bool match_chain(const struct inst *in, size_t first, struct arena *a, struct attention *out,
+                        bool *take) {
+    const struct task *t = in->task;
+    size_t top, norm, mixed;
+    *out = (struct attention){.in = in, .mem = a, .score = &t->statements[first]};
+    if (!match_score(out) || !(out->top = find_fold(out, first + 1, REDUCTION_MAX, &top)) ||
+        !match_top(out) || !(out->norm = find_fold(out, top + 1, REDUCTION_SUM, &norm)))
+        return false;
+    /* The two sums come in either order. */
+    out->mixed = find_fold(out, norm + 1, REDUCTION_SUM, &mixed);
+    if (!out->mixed)
+        return false;
+    if (!match_norm(out)) {
+        const struct statement *other = out->norm;
+        out->norm = out->mixed;
+        out->mixed = other;
+        if (!match_norm(out))
+            return false;
+    }
+    take[first] = take[top] = take[norm] = take[mixed] = true;
+    return match_mixed(out) && lies_well(out) && take_maps(out, take) && is_closed(out, take);
+}
 
 static bool claim(const struct briefing *b, const struct form *f, const bool *done, size_t first,
                   bool *take) {
     (void)b, (void)done;
     struct attention m;
     struct arena *a = arena_new((size_t)16 << 20);
-    bool ok = attention_match(f->inst, first, a, &m, take);
+    bool ok = match_chain(f->inst, first, a, &m, take);
     if (ok) {
         const struct bound_tensor *t = &f->inst->tensors[m.mixed->tensor];
         ok = t->extent[m.out] <= HEAD_MOST;
@@ -47,22 +311,17 @@ static str stride_text(struct writer *w, const struct expr *read, size_t var) {
         at++;
     str text = S("1LL");
     for (size_t i = at + 1; i < t->rank; i++)
-        text = sheet_printf(w->sh, "%.*s * %.*s", STR_ARG(text),
-                            STR_ARG(scope_int(&w->k, t->extent[i])));
+        text = TEXT(w->sh, "$ * $", text, scope_int(&w->k, t->extent[i]));
     return text;
 }
 
 /* The place of a matrix: the read where the variables of its rows and columns are 0. */
 static str base_text(struct writer *w, const struct expr *read, size_t row, size_t column) {
     str kept[2] = {w->k.var[row], w->k.var[column]};
-    struct buf b;
-    buf_init(&b, 1u << 16);
     w->k.var[row] = w->k.var[column] = S("0");
-    scope_offset(&w->k, read, &b);
+    str text = place_offset(&w->k, read);
     w->k.var[row] = kept[0];
     w->k.var[column] = kept[1];
-    str text = sheet_keep(w->sh, &b);
-    buf_release(&b);
     return text;
 }
 
@@ -81,57 +340,41 @@ static str bound_text(struct writer *w, const struct expr *e, str row) {
 
 /* The tiles that hold a key of some row: from the first row's first to the last row's last. */
 static void put_bounds(struct writer *w) {
-    str lo = bound_text(w, w->m.lo, slots_get(&w->slots, "first")),
-        hi = bound_text(w, w->m.hi, slots_get(&w->slots, "last")),
-        keys = slots_get(&w->slots, "nkeys");
+    struct sheet *sh = w->sh;
+    str lo = bound_text(w, w->m.lo, S("first")), hi = bound_text(w, w->m.hi, S("last"));
+    str keys = slots_get(&w->slots, "nkeys");
     bool from_zero = !lo.n || str_is(lo, "0"), all = !hi.n || str_eq(hi, keys);
-    slots_put(&w->slots, "begin",
-              from_zero ? S("0")
-                        : sheet_printf(w->sh, "max((int)(%.*s), 0) / %.*s", STR_ARG(lo),
-                                       STR_ARG(slots_get(&w->slots, "kKeys"))));
-    slots_put(&w->slots, "end",
-              all ? keys
-                  : sheet_printf(w->sh, "min((int)(%.*s), %.*s)", STR_ARG(hi), STR_ARG(keys)));
+    slots_put(&w->slots, "begin", from_zero ? S("0") : TEXT(sh, "max((int)($), 0) / kKeys", lo));
+    slots_put(&w->slots, "end", all ? keys : TEXT(sh, "min((int)($), $)", hi, keys));
 }
 
 /* Does a score count? */
 static str selected_text(struct writer *w) {
     struct sheet *sh = w->sh;
     const struct attention *m = &w->m;
-    str key = w->k.var[m->key], lo = scope_text(&w->k, m->lo), hi = scope_text(&w->k, m->hi);
-    str text = sheet_printf(sh, "%.*s < %.*s", STR_ARG(key), STR_ARG(hi));
+    str row = w->k.var[m->row], key = w->k.var[m->key], lo = scope_text(&w->k, m->lo);
+    str text = TEXT(sh, "$ < $", key, scope_text(&w->k, m->hi));
     if (!str_is(lo, "0"))
-        text = sheet_printf(sh, "%.*s <= %.*s && %.*s", STR_ARG(lo), STR_ARG(key), STR_ARG(text));
+        text = TEXT(sh, "$ <= $ && $", lo, key, text);
     /* Rows and keys beyond the last are in no tensor. */
-    text = sheet_printf(sh, "%.*s < %.*s && %.*s < %.*s && %.*s", STR_ARG(w->k.var[m->row]),
-                        STR_ARG(slots_get(&w->slots, "nrows")), STR_ARG(key),
-                        STR_ARG(slots_get(&w->slots, "nkeys")), STR_ARG(text));
-    if (m->guard)
-        text =
-            sheet_printf(sh, "%.*s && (%.*s)", STR_ARG(text), STR_ARG(scope_text(&w->k, m->guard)));
-    return text;
+    text = TEXT(sh, "$ < $ && $ < $ && $", row, slots_get(&w->slots, "nrows"), key,
+                slots_get(&w->slots, "nkeys"), text);
+    return m->guard ? TEXT(sh, "$ && ($)", text, scope_text(&w->k, m->guard)) : text;
 }
 
 /* Does every key of a tile count, for every row of the warp? */
 static str whole_text(struct writer *w) {
     const struct attention *m = &w->m;
     struct sheet *sh = w->sh;
-    str tile = slots_get(&w->slots, "tile"), keys = slots_get(&w->slots, "kKeys"),
-        nkeys = slots_get(&w->slots, "nkeys");
-    str row = sheet_printf(sh, "(%.*s + %.*s * 16)", STR_ARG(slots_get(&w->slots, "first")),
-                           STR_ARG(slots_get(&w->slots, "warp")));
-    str hi = bound_text(w, m->hi, row),
-        lo = bound_text(w, m->lo, sheet_printf(sh, "(%.*s + 15)", STR_ARG(row)));
+    str nkeys = slots_get(&w->slots, "nkeys"), nrows = slots_get(&w->slots, "nrows");
+    str hi = bound_text(w, m->hi, S("(first + warp * 16)")),
+        lo = bound_text(w, m->lo, S("((first + warp * 16) + 15)"));
     if (m->guard || !hi.n || !lo.n)
         return S("false");
     if (!str_eq(hi, nkeys))
-        nkeys = sheet_printf(sh, "min((int)(%.*s), %.*s)", STR_ARG(hi), STR_ARG(nkeys));
-    str text = sheet_printf(sh, "(%.*s + 1) * %.*s <= %.*s && %.*s + 15 < %.*s", STR_ARG(tile),
-                            STR_ARG(keys), STR_ARG(nkeys), STR_ARG(row),
-                            STR_ARG(slots_get(&w->slots, "nrows")));
-    return str_is(lo, "0") ? text
-                           : sheet_printf(sh, "%.*s && (int)(%.*s) <= %.*s * %.*s", STR_ARG(text),
-                                          STR_ARG(lo), STR_ARG(tile), STR_ARG(keys));
+        nkeys = TEXT(sh, "min((int)($), $)", hi, nkeys);
+    str text = TEXT(sh, "(tile + 1) * kKeys <= $ && (first + warp * 16) + 15 < $", nkeys, nrows);
+    return str_is(lo, "0") ? text : TEXT(sh, "$ && (int)($) <= tile * kKeys", text, lo);
 }
 
 /* What a score becomes. Division by what is the same for all is done once. */
@@ -139,64 +382,39 @@ static void put_score(struct writer *w) {
     const struct expr *f = w->m.f;
     bool divides = f->kind == EXPR_DIV && f->args[0]->kind == EXPR_READ && !expr_uses(f->args[1]) &&
                    !expr_has(f->args[1], EXPR_READ);
-    slots_put(&w->slots, "scale", S(""));
-    if (!divides) {
-        slots_put(&w->slots, "f", scope_text(&w->k, f));
-        return;
-    }
-    str inverse = scope_name(&w->k, "inverse"), divisor = scope_text(&w->k, f->args[1]);
-    slots_put(&w->slots, "scale",
-              sheet_printf(w->sh, "const float %.*s = 1.0f / (%.*s);", STR_ARG(inverse),
-                           STR_ARG(divisor)));
-    slots_put(
-        &w->slots, "f",
-        sheet_printf(w->sh, "%.*s * %.*s", STR_ARG(slots_get(&w->slots, "raw")), STR_ARG(inverse)));
+    slots_put(&w->slots, "divisor", divides ? scope_text(&w->k, f->args[1]) : S(""));
+    slots_put(&w->slots, "f", divides ? S("raw * inverse") : scope_text(&w->k, f));
 }
 
 /* The maps at the end: mixed, norm and top are in registers. */
 static bool put_stores(struct writer *w) {
     const struct attention *m = &w->m;
     const struct task *t = w->step->inst->task;
-    struct buf b, place;
-    buf_init(&b, 1u << 18);
-    buf_init(&place, 1u << 16);
     str of[TASK_MAX_VARS];
     memcpy(of, w->k.var, sizeof of);
     for (size_t v = 0; v < m->mixed->nindex; v++)
-        w->k.var[v] =
-            m->mixed_var[v] == SIZE_MAX ? slots_get(&w->slots, "out") : of[m->mixed_var[v]];
-    bool ok = true;
-    for (size_t i = 0; ok && i < t->nstatements; i++) {
+        w->k.var[v] = m->mixed_var[v] == SIZE_MAX ? S("column") : of[m->mixed_var[v]];
+    for (size_t i = 0; i < t->nstatements && !sheet_failed(w->sh); i++) {
         const struct statement *s = &t->statements[i];
         if (!form_is_map(s))
             continue;
         w->k.statement = s;
+        struct slots *row = slots_row(&w->slots, "stores");
         str value = scope_text(&w->k, s->body);
-        ok = value.n && scope_place(&w->k, &place);
-        str to = scope_pointer(&w->k, s->tensor, true),
-            packed = scope_packed(&w->k, s->tensor, s->body->value_kind, value);
-        str at = sheet_keep(w->sh, &place);
-        buf_printf(&b, "%.*s[%.*s] = %.*s;\n", STR_ARG(to), STR_ARG(at), STR_ARG(packed));
+        slots_put(row, "place", place_of_result(&w->k));
+        slots_put(row, "to", scope_pointer(&w->k, s->tensor, true));
+        slots_put(row, "packed", scope_packed(&w->k, s->tensor, s->body->value_kind, value));
     }
     memcpy(w->k.var, of, sizeof of);
     w->k.statement = m->score;
-    slots_put(&w->slots, "stores", sheet_keep(w->sh, &b));
-    buf_release(&b);
-    buf_release(&place);
-    return ok;
+    return !sheet_failed(w->sh);
 }
 
 /* Reads of the chain's own tensors stand in registers, whatever statement asks. */
 static void hold_reads(struct writer *w, const struct expr *e) {
     const struct attention *m = &w->m;
-    str n = slots_get(&w->slots, "n"), part = slots_get(&w->slots, "e");
-    str names[] = {
-        slots_get(&w->slots, "raw"),
-        sheet_printf(w->sh, "%.*s[%.*s / 2]", STR_ARG(slots_get(&w->slots, "top")), STR_ARG(part)),
-        sheet_printf(w->sh, "%.*s[%.*s / 2]", STR_ARG(slots_get(&w->slots, "norm")), STR_ARG(part)),
-        sheet_printf(w->sh, "%.*s[%.*s][%.*s]", STR_ARG(slots_get(&w->slots, "mixed")), STR_ARG(n),
-                     STR_ARG(part)),
-    };
+    const str names[] = {S("raw"), S("top[elem / 2]"), S("norm[elem / 2]"),
+                         S("mixed[group][elem]")};
     const struct statement *of[] = {m->score, m->top, m->norm, m->mixed};
     for (size_t i = 0; e->kind == EXPR_READ && i < 4; i++)
         if (e->ref == of[i]->tensor)
@@ -232,47 +450,21 @@ static void choose(struct writer *w) {
         w->rows = 64;
 }
 
-/* Weights are at most 1, and a half has few exponents below: they are carried 2^15 times as large.
- */
-static void put_lift(struct writer *w, bool half) {
-    slots_put(&w->slots, "lift", half ? S(" + 15.0f") : S(""));
-    slots_put(&w->slots, "lower",
-              half ? sheet_printf(w->sh,
-                                  "// Weights were 2^15 times as large, so that small ones are not "
-                                  "lost in a half.\n"
-                                  "for (int n = 0; n < %.*s / 8; n++)\n"
-                                  "    for (int e = 0; e < 4; e++)\n"
-                                  "        %.*s[n][e] *= 0x1p-15f;\n"
-                                  "for (int h = 0; h < 2; h++)\n"
-                                  "    %.*s[h] *= 0x1p-15f;",
-                                  STR_ARG(slots_get(&w->slots, "kDim")),
-                                  STR_ARG(slots_get(&w->slots, "mixed")),
-                                  STR_ARG(slots_get(&w->slots, "norm")))
-                   : S(""));
-}
-
 static void put_constants(struct writer *w) {
-    static const char *const names[] = {"kRows",     "kKeys",         "kStages",
-                                        "kDim",      "kPitch",        "kThreads",
-                                        "load_rows", "load_matrices", "load_transposed",
-                                        "multiply",  "pack",          "n",
-                                        "e",         "raw",           "top",
-                                        "norm",      "mixed",         "first",
-                                        "last",      "warp",          "lane",
-                                        "tile"};
+    struct slots *t = &w->slots;
     bool half = w->m.in->task->tensors[w->m.q->ref].dtype == DTYPE_F16;
     *(half ? &w->sh->half : &w->sh->bfloat) = true;
-    slots_names(w->sh, &w->slots, names, sizeof names / sizeof *names);
-    slots_number(&w->slots, "rows", w->rows);
-    slots_number(&w->slots, "keys", w->keys);
-    slots_number(&w->slots, "stages", w->stages);
-    slots_number(&w->slots, "dim", w->dim);
-    slots_put(&w->slots, "type", half ? S("__half") : S("__nv_bfloat16"));
-    slots_put(&w->slots, "mma", half ? S("f16") : S("bf16"));
-    put_lift(w, half);
-    slots_put(&w->slots, "zero",
-              half ? S("__float2half_rn(0.0f)") : S("__float2bfloat16_rn(0.0f)"));
-    slots_put(&w->slots, "round", half ? S("__float2half_rn") : S("__float2bfloat16_rn"));
+    slots_init(t, w->sh->mem);
+    slots_number(t, "rows", w->rows);
+    slots_number(t, "keys", w->keys);
+    slots_number(t, "stages", w->stages);
+    slots_number(t, "dim", w->dim);
+    slots_number(t, "threads", 2 * w->rows);
+    slots_flag(t, "half", half);
+    slots_put(t, "type", half ? S("__half") : S("__nv_bfloat16"));
+    slots_put(t, "mma", half ? S("f16") : S("bf16"));
+    slots_put(t, "zero", half ? S("__float2half_rn(0.0f)") : S("__float2bfloat16_rn(0.0f)"));
+    slots_put(t, "round", half ? S("__float2half_rn") : S("__float2bfloat16_rn"));
 }
 
 static uint32_t batch_vars(const struct attention *m) {
@@ -288,7 +480,6 @@ static void put_variables(struct writer *w) {
         w->k.var[v] = scope_variable(&w->k, v);
     slots_put(&w->slots, "row", w->k.var[m->row]);
     slots_put(&w->slots, "key", w->k.var[m->key]);
-    slots_put(&w->slots, "out", scope_name(&w->k, "column"));
     slots_put(&w->slots, "nrows", scope_int(&w->k, extent_of(w, s, m->row)));
     slots_put(&w->slots, "nkeys", scope_int(&w->k, extent_of(w, s, m->key)));
     slots_put(&w->slots, "size", scope_int(&w->k, extent_of(w, m->mixed, m->out)));
@@ -308,17 +499,13 @@ static bool is_flat(const struct writer *w) {
 
 /* The batch from the block, those of its variables that something uses. */
 static void put_coordinates(struct writer *w) {
-    static const char *const users[] = {"q_base",   "k_base", "v_base", "begin", "end",
-                                        "selected", "whole",  "scale",  "f",     "stores"};
-    str used = S("");
-    for (size_t i = 0; i < sizeof users / sizeof *users; i++)
-        used = sheet_printf(w->sh, "%.*s %.*s", STR_ARG(used),
-                            STR_ARG(slots_get(&w->slots, users[i])));
-    str rows = slots_get(&w->slots, "nrows"), block = S("blockIdx.x"), batch = S("blockIdx.y");
+    struct sheet *sh = w->sh;
+    str used = slots_texts(sh, &w->slots), block = S("blockIdx.x"), batch = S("blockIdx.y");
     if (is_flat(w)) {
-        str tiles = sheet_printf(w->sh, "((%.*s + %d) / %d)", STR_ARG(rows), w->rows - 1, w->rows);
-        block = sheet_printf(w->sh, "(int)blockIdx.x %% %.*s", STR_ARG(tiles));
-        batch = sheet_printf(w->sh, "((int)blockIdx.x / %.*s)", STR_ARG(tiles));
+        str tiles = TEXT(sh, "(($ + $) / $)", slots_get(&w->slots, "nrows"),
+                         sheet_number(sh, w->rows - 1), sheet_number(sh, w->rows));
+        block = TEXT(sh, "(int)blockIdx.x % $", tiles);
+        batch = TEXT(sh, "((int)blockIdx.x / $)", tiles);
     }
     slots_put(&w->slots, "block", block);
     slots_put(&w->slots, "coordinates",
@@ -352,7 +539,7 @@ static bool put_kernel(struct writer *w) {
     put_coordinates(w);
     slots_put(&w->slots, "kernel", w->k.name);
     slots_put(&w->slots, "params", scope_params(&w->k));
-    return sheet_put(sh, "attention/functions.cu", &w->slots, &sh->functions) &&
+    return sheet_function(sh, "attention/functions.cu", &w->slots) &&
            sheet_put(sh, "attention/kernel.cu", &w->slots, &sh->kernels);
 }
 
@@ -382,7 +569,7 @@ static bool write_attention(struct sheet *sh, const struct step *st) {
     struct writer *w = arena_new_of(sh->mem, struct writer);
     bool take[TASK_MAX_STATEMENTS] = {false};
     *w = (struct writer){.sh = sh, .step = st};
-    bool matched = attention_match(st->inst, 0, sh->mem, &w->m, take);
+    bool matched = match_chain(st->inst, 0, sh->mem, &w->m, take);
     BUG_IF(!matched);
     choose(w);
     if (!scope_init(&w->k, sh, st, "attention"))
