@@ -13,10 +13,10 @@ static bool ranks_before(const struct finalist *a, const struct finalist *b) {
         return b->unwatched;
     if (a->uncovered != b->uncovered)
         return b->uncovered;
-    return a->time_s < b->time_s;
+    return a->time_s < b->time_s || (a->time_s == b->time_s && a->ordinal < b->ordinal);
 }
 
-/* The fastest that has not been refused since; ties go to the earlier one. */
+/* The fastest that has not been refused since. */
 static size_t fastest(const struct finalist *list, size_t n) {
     size_t best = n;
     for (size_t i = 0; i < n; i++)

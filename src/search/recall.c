@@ -1,4 +1,5 @@
-#include "search/search_private.h"
+#include "search/recall.h"
+#include "search/search.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,11 +214,6 @@ bool recall_brief(const struct search_options *o, const struct evaluator_options
     return true;
 }
 
-bool search_recall(struct search *s) {
-    return recall_brief(s->o, &s->eo, s->mem, &s->briefing, &s->history, &s->recalled, &s->err) ||
-           search_fail(s, &s->err);
-}
-
 /* ---- what the run leaves ---- */
 
 static str text_of(const struct catalogue *c, const struct strategy *strategy, struct arena *a) {
@@ -251,18 +247,4 @@ bool recall_add(const struct search_options *o, const struct evaluator_options *
     bool ok = history_append(o->pool, &one, &added, err);
     history_release(&one);
     return ok;
-}
-
-void search_remember(struct search *s) {
-    struct tried *list = arena_array(s->mem, struct tried, s->e.n + 1);
-    struct err err = {0};
-    size_t n = 0;
-    for (size_t i = 0; i < s->e.n; i++) {
-        const struct evolve_trial *t = &s->e.trials[i];
-        if (t->submitted && t->settled)
-            list[n++] = (struct tried){.strategy = t->aligned, .time_s = t->time_s};
-    }
-    if (!recall_add(s->o, &s->eo, s->best, list, n, s->mem, &err))
-        search_emit_text(s, EVENT_NOTE, S(""),
-                         arena_printf(s->mem, "not added to the history: %s", err.text));
 }

@@ -50,6 +50,11 @@ struct search_best {
     const char *stopped; /* "limit", "plateau", "budget", "interrupted", "space", "plan" */
 };
 
+/* Of a source without the lines that are comments alone (`//`, but not the plan's `//!`): sources
+ * for which it is the same are one candidate. The expert says above a kernel which strategy it was
+ * asked for, and several of them often come to the same code, which is evaluated once. */
+void search_code_hash(str source, char hex[65]);
+
 /* The evaluator options are completed (callbacks) by the search. */
 bool search_evolve(struct loop *l, const struct search_options *o,
                    const struct evaluator_options *eo, struct arena *a, struct search_best *out,

@@ -1,7 +1,7 @@
 /* Which strategies, their sources, their outcomes, their rows. */
 #include "ui/space_run.h"
 #include "base/say.h"
-#include "search/twin.h"
+#include "search/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void take_source(void *ctx, str source, const struct err *err) {
 
 static void add_source(struct space *s, size_t strategy, str text) {
     char hash[65];
-    twin_hash(text, hash);
+    search_code_hash(text, hash);
     for (size_t i = 0; i < s->nsources; i++)
         if (!strcmp(s->sources[i].hash, hash)) {
             s->next[s->sources[i].last] = strategy;

@@ -1,11 +1,11 @@
 /* Which sources are one candidate. */
-#include "search/twin.h"
+#include "search/search.h"
 #include "tap.h"
 
-static bool twins(const char *x, const char *y) {
+static bool same_code(const char *x, const char *y) {
     char a[65], b[65];
-    twin_hash(str_view(x), a);
-    twin_hash(str_view(y), b);
+    search_code_hash(str_view(x), a);
+    search_code_hash(str_view(y), b);
     return !strcmp(a, b);
 }
 
@@ -24,8 +24,8 @@ static const struct {
 
 static void test_rows(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        CHECKF(twins(rows[i].x, rows[i].y) == rows[i].same, "%s", rows[i].what);
+        CHECKF(same_code(rows[i].x, rows[i].y) == rows[i].same, "%s", rows[i].what);
 }
 
-static const struct tap_case cases[] = {{"which sources are twins", test_rows}};
+static const struct tap_case cases[] = {{"which sources are one candidate", test_rows}};
 TAP_CASES(cases)

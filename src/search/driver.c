@@ -1,0 +1,688 @@
+#include "search/driver.h"
+#include "base/hash.h"
+#include "search/finalist.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEMORY_MAX     ((size_t)1 << 30)
+#define POLL_MS        50 /* how late a signal or the end of the time may be noticed */
+#define TEXT_MAX       8192
+#define NOTE_ELAPSED   "elapsed_ms"
+#define NOTE_TIME_ENDS "time_ended_after" /* candidates taken */
+#define NOTE_BUDGETS   "budgets"          /* numbers of candidates with blanks between; 0: no end */
+
+bool driver_fail(struct driver *d, const struct err *why) {
+    if (!d->failed)
+        d->err = *why;
+    d->failed = true;
+    return false;
+}
+
+bool driver_stop(struct driver *d, const char *why) {
+    if (!d->stopped)
+        d->stopped = why;
+    return false;
+}
+
+bool driver_goes_on(const struct driver *d) {
+    return !d->failed && !d->stopped;
+}
+
+/* ---- events ---- */
+
+static uint64_t elapsed_ms(const struct driver *d) {
+    return d->before_ms + (clock_ms() - d->start_ms);
+}
+
+static void emit(const struct driver *d, struct event *e) {
+    e->done = d->best->evaluated;
+    e->budget = d->o->budget.candidates;
+    e->elapsed_s = (double)elapsed_ms(d) / 1000;
+    e->budget_s = (double)d->o->budget.ms / 1000;
+    e->best_s = d->best_s;
+    e->limit_s = d->briefing.roofline.limit_s;
+    e->naive_s = d->best->naive_s;
+    if (d->o->emit)
+        d->o->emit(d->o->emit_ctx, e);
+}
+
+void driver_say(const struct driver *d, enum event_kind kind, str text) {
+    struct event e = {.kind = kind, .generation = d->generation, .time_s = INFINITY, .text = text};
+    emit(d, &e);
+}
+
+/* The strategy, where that is known when the outcome is as the code has it. */
+static void put_strategy(const struct search_candidate *c, struct buf *out) {
+    const struct driver *d = c->driver;
+    buf_init(out, TEXT_MAX);
+    strategy_text(d->briefing.catalogue, d->policy->window ? &c->aligned : &c->strategy, out);
+}
+
+/* Code of a model is known by the idea behind it. */
+static void show(const struct search_candidate *c, enum event_kind kind) {
+    const struct outcome *o = c->outcome;
+    struct buf strategy;
+    put_strategy(c, &strategy);
+    struct event e = {.kind = kind,
+                      .generation = c->generation,
+                      .ordinal = c->ordinal,
+                      .strategy = c->driver->policy->window ? buf_str(&strategy) : c->reason,
+                      .text = candidate_accepted(c) ? c->reason : str_view(o->why),
+                      .verdict = o->verdict,
+                      .time_s = o->time_s,
+                      .estimated = o->estimated,
+                      .replayed = c->replayed};
+    emit(c->driver, &e);
+    buf_release(&strategy);
+}
+
+/* ---- notes in the archive ---- */
+
+static bool read_note(struct driver *d, const char *key, str *out) {
+    *out = S("");
+    return !d->o->archive || archive_get_note(d->o->archive, key, d->mem, out, &d->err) ||
+           driver_fail(d, &d->err);
+}
+
+static bool write_note(struct driver *d, const char *key, str value) {
+    struct err err;
+    return !d->o->archive || archive_note(d->o->archive, key, value, &err) || driver_fail(d, &err);
+}
+
+static void say_damaged(struct driver *d, const char *key, const char *is_not) {
+    driver_say(d, EVENT_NOTE,
+               arena_printf(d->mem,
+                            "run.db: the row '%s' of the table meta is not %s; it is left out of "
+                            "account",
+                            key, is_not));
+}
+
+bool driver_read_number(struct driver *d, const char *key, uint64_t absent, uint64_t *out) {
+    str text;
+    *out = absent;
+    if (!read_note(d, key, &text))
+        return false;
+    if (text.n && !str_to_u64(text, out)) {
+        *out = absent;
+        say_damaged(d, key, "a number");
+    }
+    return true;
+}
+
+bool driver_write_number(struct driver *d, const char *key, uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return write_note(d, key, str_view(text));
+}
+
+/* ---- budgets, the clock, stop requests ---- */
+
+uint64_t driver_left(const struct driver *d) {
+    uint64_t most = d->o->budget.candidates;
+    return most ? most - d->nknown : UINT64_MAX;
+}
+
+uint64_t driver_left_told(const struct driver *d) {
+    str rest = d->budgets, word;
+    uint64_t budget;
+    while (str_word(&rest, ' ', &word))
+        if (str_to_u64(word, &budget) && (!budget || budget > d->nknown))
+            return budget ? budget - d->nknown : NO_BUDGET;
+    return 0;
+}
+
+static bool note_budget(struct driver *d) {
+    str text, word, rest;
+    uint64_t last = UINT64_MAX, now = d->o->budget.candidates;
+    if (!read_note(d, NOTE_BUDGETS, &text))
+        return false;
+    for (rest = text; str_word(&rest, ' ', &word);)
+        if (!str_to_u64(word, &last)) {
+            say_damaged(d, NOTE_BUDGETS, "of numbers");
+            text = S("");
+            break;
+        }
+    d->budgets = text;
+    if (text.n && last == now)
+        return true;
+    d->budgets = arena_printf(d->mem, "%.*s%s%llu", STR_ARG(text), text.n ? " " : "",
+                              (unsigned long long)now);
+    return write_note(d, NOTE_BUDGETS, d->budgets);
+}
+
+static bool time_is_up(const struct driver *d) {
+    return d->o->budget.ms && elapsed_ms(d) >= d->o->budget.ms;
+}
+
+static bool heed_interruption(struct driver *d) {
+    return !(d->o->interrupted && *d->o->interrupted) || driver_stop(d, "interrupted");
+}
+
+static bool step_loop(struct driver *d) {
+    return (loop_step(d->loop, POLL_MS, &d->err) || driver_fail(d, &d->err)) && !d->failed;
+}
+
+/* False where waiting has come to its end: the run failed or stopped. */
+static bool wait_for_models(struct driver *d) {
+    if (!driver_goes_on(d) || !heed_interruption(d))
+        return false;
+    /* The note says that it was up, whatever the clock says next time. */
+    if (time_is_up(d))
+        return driver_write_number(d, NOTE_ELAPSED, d->o->budget.ms) && driver_stop(d, "budget");
+    return step_loop(d);
+}
+
+/* ---- candidates ---- */
+
+bool candidate_accepted(const struct search_candidate *c) {
+    return c->state != CANDIDATE_SET_ASIDE && isfinite(c->time_s);
+}
+
+struct search_candidate *driver_add(struct driver *d) {
+    struct search_candidate *c = mem_alloc(sizeof *c);
+    d->candidates = mem_grow(d->candidates, &d->cap, d->n + 1, sizeof *d->candidates);
+    d->candidates[d->n++] = c;
+    *c = (struct search_candidate){
+        .driver = d, .generation = d->generation, .time_s = INFINITY, .mem = arena_new(MEMORY_MAX)};
+    return c;
+}
+
+/* What it came to stays; its texts and its record go. */
+static void forget(struct search_candidate *c) {
+    outcome_free(c->outcome);
+    arena_free(c->mem);
+    c->outcome = NULL;
+    c->mem = NULL;
+    c->source = c->reason = S("");
+}
+
+void driver_drop_last(struct driver *d) {
+    struct search_candidate *c = d->candidates[--d->n];
+    forget(c);
+    mem_free(c);
+}
+
+static bool archive(struct search_candidate *c) {
+    struct driver *d = c->driver;
+    struct buf strategy;
+    struct err err;
+    if (!d->o->archive || c->replayed)
+        return true;
+    put_strategy(c, &strategy);
+    struct archive_candidate row = {.ordinal = c->ordinal,
+                                    .generation = c->generation,
+                                    .slot = c->slot,
+                                    .strategy = buf_str(&strategy),
+                                    .reason = c->reason,
+                                    .source = c->source};
+    memcpy(row.source_hash, c->hash, sizeof row.source_hash);
+    bool ok = archive_add(d->o->archive, &row, c->outcome->record, &err) || driver_fail(d, &err);
+    buf_release(&strategy);
+    return ok && driver_write_number(d, NOTE_ELAPSED, elapsed_ms(d));
+}
+
+static void complete(struct search_candidate *c, struct outcome *o) {
+    c->outcome = o;
+    c->state = CANDIDATE_DONE;
+    c->time_s = o->time_s;
+    if (c->driver->policy->window && o->verdict == VERDICT_ACCEPTED)
+        driver_ask_alignment(c, &c->driver->briefing);
+    else
+        archive(c);
+}
+
+static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
+    struct driver *d = ctx;
+    for (size_t i = d->first; i < d->n; i++)
+        if (d->candidates[i]->state == CANDIDATE_EVALUATING && d->candidates[i]->ordinal == id) {
+            complete(d->candidates[i], o);
+            return;
+        }
+    outcome_free(o);
+}
+
+static void on_broken(void *ctx, const struct err *why) {
+    driver_fail(ctx, why);
+}
+
+/* The outcome recorded for it, if there is one. */
+static bool replay(struct search_candidate *c) {
+    struct driver *d = c->driver;
+    json *record = NULL;
+    struct err err = {0};
+    int found =
+        d->o->archive ? archive_lookup(d->o->archive, c->ordinal, c->hash, &record, &err) : 0;
+    if (found == 0 && err.kind != ERR_NONE)
+        driver_say(d, EVENT_NOTE, str_view(err.text));
+    struct outcome *o = found == 1 ? outcome_from_record(record, &err) : NULL;
+    c->replayed = o;
+    if (o)
+        complete(c, o);
+    return found == 0 || o || driver_fail(d, &err);
+}
+
+/* From the archive, or to the evaluator; time that is up keeps it from the latter. */
+static void submit(struct search_candidate *c) {
+    struct driver *d = c->driver;
+    c->state = CANDIDATE_EVALUATING;
+    if (!replay(c) || c->replayed || time_is_up(d))
+        return;
+    if (!d->evaluator)
+        d->evaluator = evaluator_new(d->loop, &d->eo, on_outcome, on_broken, d, &d->err);
+    if (d->evaluator)
+        evaluator_submit(d->evaluator, c->ordinal, S("kernel.cu"), c->source);
+    else
+        driver_fail(d, &d->err);
+}
+
+/* ---- sources ---- */
+
+static bool is_comment(str line) {
+    line = str_trim(line);
+    return str_starts(line, S("//")) && !str_starts(line, S("//!"));
+}
+
+void search_code_hash(str source, char hex[65]) {
+    struct sha256 h;
+    str line;
+    sha256_init(&h);
+    while (str_line(&source, &line))
+        if (!is_comment(line))
+            sha256_put_str(&h, line);
+    digest_hex(sha256_end(&h), hex);
+}
+
+/* Of earlier rounds: which came first of those of this round depends on who answers first. */
+static const struct search_candidate *find_known(const struct driver *d, const char *hash) {
+    for (size_t i = 0; i < d->nknown && d->known[i].round < d->round; i++)
+        if (strcmp(d->known[i].hash, hash) == 0)
+            return d->known[i].candidate;
+    return NULL;
+}
+
+static void add_known(const struct search_candidate *c, const char *hash) {
+    struct driver *d = c->driver;
+    d->known = mem_grow(d->known, &d->cap_known, d->nknown + 1, sizeof *d->known);
+    struct known_source *k = &d->known[d->nknown++];
+    *k = (struct known_source){.round = d->round, .candidate = c};
+    memcpy(k->hash, hash, sizeof k->hash);
+}
+
+/* A source that has come in becomes the candidate's present version and is evaluated at once, while
+ * others are still being written. One that is no new source leaves the version that there was. */
+static void take_source(struct search_candidate *c, str source, str reason) {
+    struct driver *d = c->driver;
+    bool repair = c->state == CANDIDATE_BEING_REPAIRED;
+    char hash[65], code[65];
+    digest_hex(sha256_of(source), hash);
+    search_code_hash(source, code);
+    const char *known_by = d->policy->window ? code : hash;
+    c->state = repair ? CANDIDATE_DONE : CANDIDATE_SET_ASIDE;
+    c->declined = source.n == 0;
+    c->repeats = find_known(d, known_by);
+    if (!repair || !c->repeats)
+        c->reason = reason;
+    if (c->declined || c->repeats)
+        return;
+    BUG_IF(!driver_left(d));
+    outcome_free(c->outcome);
+    c->outcome = NULL;
+    c->taken = false;
+    c->rejected += repair;
+    c->source = arena_str(c->mem, source);
+    memcpy(c->hash, hash, sizeof c->hash);
+    c->ordinal = c->next_ordinal;
+    add_known(c, known_by);
+    submit(c);
+}
+
+/* ---- questions ---- */
+
+/* True: there is an answer that can be used. */
+static bool usable(struct driver *d, const struct err *err) {
+    if (!err)
+        return true;
+    d->unwritten = *err;
+    driver_say(d, EVENT_NOTE, str_view(err->text));
+    d->gone |= err->kind == ERR_NO;
+    return false;
+}
+
+static void begin_question(struct search_candidate *c, enum candidate_state state) {
+    c->state = state;
+    c->asked = true;
+    c->unanswered = c->declined = false;
+    c->repeats = NULL;
+}
+
+static bool end_question(struct search_candidate *c, const struct err *err) {
+    c->asked = false;
+    c->unanswered = !usable(c->driver, err);
+    return !c->unanswered;
+}
+
+static void on_plan(void *ctx, const struct strategy *list, size_t n, str reason,
+                    const struct err *err) {
+    struct driver *d = ctx;
+    d->plan_asked = false;
+    if (!usable(d, err))
+        return;
+    d->plan = arena_array(d->mem, struct strategy, n + 1);
+    memcpy(d->plan, list, n * sizeof *list);
+    d->nplan = n;
+    d->plan_reason = arena_str(d->mem, reason);
+}
+
+static void on_child(void *ctx, const struct strategy *list, size_t n, str reason,
+                     const struct err *err) {
+    struct search_candidate *c = ctx;
+    c->unanswered = !end_question(c, err) || n == 0;
+    if (c->unanswered)
+        return;
+    c->strategy = list[0];
+    c->reason = arena_str(c->mem, reason);
+}
+
+static void on_code(void *ctx, str source, const struct err *err) {
+    struct search_candidate *c = ctx;
+    c->aligned = c->strategy;
+    if (end_question(c, err))
+        take_source(c, source, c->reason);
+    else
+        c->state = CANDIDATE_SET_ASIDE;
+}
+
+static void on_edit(void *ctx, str source, str idea, const struct err *err) {
+    struct search_candidate *c = ctx;
+    if (end_question(c, err))
+        take_source(c, source, arena_str(c->mem, idea));
+    else
+        c->state = c->outcome ? CANDIDATE_DONE : CANDIDATE_SET_ASIDE;
+}
+
+static void on_aligned(void *ctx, const struct strategy *list, size_t n, str reason,
+                       const struct err *err) {
+    struct search_candidate *c = ctx;
+    c->state = CANDIDATE_DONE;
+    c->is_aligned = end_question(c, err) && n;
+    if (c->is_aligned)
+        c->aligned = list[0];
+    if (c->is_aligned && reason.n)
+        c->reason =
+            arena_printf(c->mem, "%.*s; aligned: %.*s", STR_ARG(c->reason), STR_ARG(reason));
+    if (c->driver->policy->window)
+        archive(c);
+}
+
+void driver_ask_plan(struct driver *d, const struct briefing *b, size_t n) {
+    struct agent *a = d->o->agent;
+    d->plan_asked = true;
+    a->plan(a->self, b, n, rng_stream(d->o->seed, S("plan")), on_plan, d);
+}
+
+void driver_ask_child(struct search_candidate *c, const struct briefing *b, const struct parent *x,
+                      const struct parent *y, struct rng r) {
+    struct agent *a = c->driver->o->agent;
+    begin_question(c, CANDIDATE_PROPOSED);
+    a->cross(a->self, b, x, y, r, on_child, c);
+}
+
+void driver_ask_source(struct search_candidate *c, const struct briefing *b) {
+    struct agent *a = c->driver->o->agent;
+    begin_question(c, CANDIDATE_BEING_WRITTEN);
+    a->code(a->self, b, &c->strategy, on_code, c);
+}
+
+void driver_ask_repair(struct search_candidate *c, const struct briefing *b, size_t more,
+                       str earlier) {
+    struct agent *a = c->driver->o->agent;
+    struct attempt at = {&c->strategy, c->source, c->outcome, more};
+    begin_question(c, CANDIDATE_BEING_REPAIRED);
+    a->debug(a->self, b, &at, earlier, on_edit, c);
+}
+
+void driver_ask_change(struct search_candidate *c, const struct briefing *b,
+                       const struct search_candidate *of, const struct guidance *g) {
+    struct agent *a = c->driver->o->agent;
+    struct attempt at = {&of->strategy, of->source, of->outcome, 0};
+    c->strategy = c->aligned = of->strategy;
+    begin_question(c, CANDIDATE_BEING_WRITTEN);
+    a->improve(a->self, b, &at, g, on_edit, c);
+}
+
+void driver_ask_alignment(struct search_candidate *c, const struct briefing *b) {
+    struct agent *a = c->driver->o->agent;
+    begin_question(c, CANDIDATE_BEING_ALIGNED);
+    a->align(a->self, b, &c->strategy, c->outcome->record, on_aligned, c);
+}
+
+void driver_align_by_rule(struct search_candidate *c) {
+    struct buf ignored;
+    buf_init(&ignored, TEXT_MAX);
+    aligner_align(c->driver->o->briefing, &c->strategy, c->outcome->record, &c->aligned, &ignored);
+    buf_release(&ignored);
+    c->is_aligned = true;
+}
+
+static bool question_open(const struct driver *d) {
+    bool open = d->plan_asked;
+    for (size_t i = d->first; i < d->n && !open; i++)
+        open = d->candidates[i]->asked;
+    return open;
+}
+
+bool driver_await_answers(struct driver *d) {
+    while (question_open(d))
+        if (!wait_for_models(d))
+            return false;
+    return driver_goes_on(d);
+}
+
+struct briefing driver_brief(const struct driver *d, uint64_t candidate, size_t stale) {
+    struct briefing b = d->briefing;
+    b.candidate = candidate;
+    b.outlook = (struct outlook){driver_left_told(d), stale};
+    return b;
+}
+
+/* ---- the run ---- */
+
+/* What a window's policy has learnt of it is in its events; what models' policies have is not. */
+static void take(struct search_candidate *c) {
+    struct driver *d = c->driver;
+    c->taken = true;
+    d->best->evaluated++;
+    d->best->replayed += c->replayed;
+    if (!d->policy->window)
+        show(c, EVENT_CANDIDATE);
+    bool is_best = d->policy->take(d->policy->self, c);
+    if (d->policy->window)
+        show(c, EVENT_CANDIDATE);
+    if (is_best)
+        show(c, EVENT_BEST);
+    if (d->policy->window && !candidate_accepted(c))
+        forget(c);
+}
+
+/* The oldest candidate, in front of which it stops where its outcome will not be waited for. */
+static void take_oldest(struct driver *d) {
+    struct search_candidate *c = d->candidates[d->first];
+    bool known = c->state == CANDIDATE_DONE;
+    if (d->first == d->time_ends || (!known && time_is_up(d))) {
+        driver_stop(d, "budget");
+        driver_write_number(d, NOTE_TIME_ENDS, d->first);
+    } else if (known) {
+        d->first++;
+        take(c);
+    } else {
+        step_loop(d);
+    }
+}
+
+static bool under_way(const struct driver *d) {
+    bool found = question_open(d);
+    for (size_t i = d->first; i < d->n && !found; i++)
+        found = d->candidates[i]->state == CANDIDATE_EVALUATING;
+    return found;
+}
+
+/* Also where one question had no answer and the run will end: the others are paid for, and what
+ * they came to is recorded. */
+static void take_round(struct driver *d) {
+    while (under_way(d) && wait_for_models(d))
+        ;
+    for (size_t i = d->first; i < d->n; i++)
+        if (d->candidates[i]->outcome && !d->candidates[i]->taken)
+            take(d->candidates[i]);
+    if (d->gone)
+        driver_stop(d, "no answer");
+}
+
+static bool run(struct driver *d) {
+    const struct policy *p = d->policy;
+    while (driver_goes_on(d) && heed_interruption(d)) {
+        d->round++;
+        bool begun = p->next(p->self);
+        if (!p->window)
+            take_round(d);
+        else if (!begun && d->first < d->n)
+            take_oldest(d);
+        else if (!begun)
+            break;
+    }
+    if (p->end)
+        p->end(p->self);
+    if (d->nknown == 0 && d->unwritten.kind != ERR_NONE) {
+        if (!p->window)
+            d->unwritten.kind = ERR_ENV;
+        driver_fail(d, &d->unwritten);
+    }
+    return !d->failed;
+}
+
+/* ---- the end ---- */
+
+static bool choose(struct driver *d, struct arena *a, struct search_candidate **winner);
+
+/* Adds to the n there are; of a chain's strategies, of which code changes and decisions do not, the
+ * fastest candidate counts. */
+static size_t add_tried(const struct driver *d, const struct strategy *s, double time_s,
+                        struct tried *list, size_t n) {
+    for (size_t i = 0; d->policy->chain && i < n; i++)
+        if (strategy_equal(d->briefing.catalogue, &list[i].strategy, s)) {
+            list[i].time_s = fmin(list[i].time_s, time_s);
+            return n;
+        }
+    list[n] = (struct tried){.strategy = *s, .time_s = time_s};
+    return n + 1;
+}
+
+/* Leaves the run to history. A pool that cannot be written is said, and no failure. */
+static void remember(const struct driver *d) {
+    struct tried *list = arena_array(d->mem, struct tried, 2 * d->n + 1);
+    struct err err = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        const struct search_candidate *c = d->candidates[i];
+        if (d->policy->chain && c->rejected)
+            n = add_tried(d, &c->strategy, INFINITY, list, n);
+        if (c->taken)
+            n = add_tried(d, &c->aligned, c->time_s, list, n);
+    }
+    if (!recall_add(d->o, &d->eo, d->best, list, n, d->mem, &err))
+        driver_say(d, EVENT_NOTE, arena_printf(d->mem, "not added to the history: %s", err.text));
+}
+
+static void report_end(struct driver *d, struct arena *a, const struct search_candidate *winner) {
+    struct buf text;
+    buf_init(&text, TEXT_MAX);
+    if (winner && d->policy->worth)
+        d->policy->worth(d->policy->self, winner, &text);
+    str worth = d->best->worth = arena_str(a, buf_str(&text));
+    buf_release(&text);
+    driver_say(d, EVENT_END,
+               arena_printf(d->mem, "%s%s%.*s", d->stopped, worth.n ? "; " : "", STR_ARG(worth)));
+}
+
+static bool begin(struct driver *d) {
+    return driver_read_number(d, NOTE_ELAPSED, 0, &d->before_ms) &&
+           (d->policy->window ? driver_read_number(d, NOTE_TIME_ENDS, UINT64_MAX, &d->time_ends)
+                              : note_budget(d)) &&
+           (recall_brief(d->o, &d->eo, d->mem, &d->briefing, &d->history, &d->recalled, &d->err) ||
+            driver_fail(d, &d->err)) &&
+           d->policy->begin(d->policy->self);
+}
+
+void driver_init(struct driver *d, struct loop *l, const struct search_options *o,
+                 const struct evaluator_options *eo, struct search_best *best) {
+    *best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
+    *d = (struct driver){.loop = l,
+                         .o = o,
+                         .eo = *eo,
+                         .briefing = *o->briefing,
+                         .mem = arena_new(MEMORY_MAX),
+                         .best = best,
+                         .best_s = INFINITY,
+                         .start_ms = clock_ms()};
+    history_init(&d->history);
+}
+
+bool driver_run(struct driver *d, const struct policy *p, struct arena *a, struct err *err) {
+    struct search_candidate *winner = NULL;
+    d->policy = p;
+    bool ok = begin(d) && run(d) && choose(d, a, &winner);
+    d->best->stopped = d->stopped;
+    if (ok) {
+        remember(d);
+        report_end(d, a, winner);
+    } else {
+        *err = d->err;
+    }
+    return ok;
+}
+
+void driver_release(struct driver *d) {
+    if (d->evaluator)
+        evaluator_free(d->evaluator);
+    while (d->n)
+        driver_drop_last(d);
+    mem_free(d->candidates);
+    mem_free(d->known);
+    history_release(&d->history);
+    arena_free(d->mem);
+}
+
+/* ---- the winner ---- */
+
+static void say_refused(void *ctx, str text) {
+    driver_say(ctx, EVENT_NOTE, text);
+}
+
+static bool choose(struct driver *d, struct arena *a, struct search_candidate **winner) {
+    struct finalist_options fo = {&d->eo, d->o->archive, d->mem, say_refused, d};
+    struct finalist *list = mem_alloc((d->n + 1) * sizeof *list);
+    struct search_candidate **of = mem_alloc((d->n + 1) * sizeof *of);
+    size_t n = 0, which;
+    for (size_t i = 0; i < d->n; i++) {
+        struct search_candidate *c = d->candidates[i];
+        if (!c->taken || !candidate_accepted(c))
+            continue;
+        if (!c->is_aligned)
+            driver_align_by_rule(c);
+        of[n] = c;
+        list[n++] = (struct finalist){c->ordinal,         c->aligned, c->time_s, c->source,
+                                      c->outcome->record, false,      false};
+        c->outcome->record = NULL;
+    }
+    bool ok = finalist_choose(&fo, list, n, &which, &d->err) || driver_fail(d, &d->err);
+    if (ok && which < n) {
+        finalist_take(&list[which], a, d->best);
+        *winner = of[which];
+    }
+    for (size_t i = 0; i < n; i++)
+        json_free(list[i].record);
+    mem_free(list);
+    mem_free(of);
+    return ok;
+}
