@@ -59,5 +59,10 @@ void search_code_hash(str source, char hex[65]);
 bool search_evolve(struct loop *l, const struct search_options *o,
                    const struct evaluator_options *eo, struct arena *a, struct search_best *out,
                    struct err *err);
+/* `evolve` with agents that take their time, generation by generation (generations.c). The agent
+ * has the role debugger. */
+bool search_generations(struct loop *l, const struct search_options *o,
+                        const struct evaluator_options *eo, struct arena *a,
+                        struct search_best *out, struct err *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "search/archived.h"
-#include "search/generations.h"
+#include "search/search.h"
 #include "ui/bench_run.h"
 
 #include <math.h>

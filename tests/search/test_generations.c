@@ -6,7 +6,7 @@
 #include "archive/history.h"
 #include "base/file.h"
 #include "search/archived.h"
-#include "search/generations.h"
+#include "search/search.h"
 #include <unistd.h>
 
 static struct arena *mem;
