@@ -65,4 +65,16 @@ bool search_generations(struct loop *l, const struct search_options *o,
                         const struct evaluator_options *eo, struct arena *a,
                         struct search_best *out, struct err *err);
 
+/* `refine`: one kernel that gets better (refine.c). The agent has the roles debugger and optimizer.
+ * Of the options, population and plateau are not used: a round is one candidate and its repairs,
+ * and stages end by themselves. */
+enum profiling { PROFILING_DELAYED, PROFILING_NOW, PROFILING_NEVER };
+struct refine_options {
+    enum profiling profiling;
+    size_t repairs; /* of one candidate at most; 0: 4 */
+};
+bool search_refine(struct loop *l, const struct search_options *o, const struct refine_options *ro,
+                   const struct evaluator_options *eo, struct arena *a, struct search_best *out,
+                   struct err *err);
+
 #endif

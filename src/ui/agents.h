@@ -4,7 +4,7 @@
 #define UI_AGENTS_H
 
 #include "agent/llm/llm.h"
-#include "search/refine.h"
+#include "search/search.h"
 #include "ui/ui.h"
 
 struct agents {

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "search/archived.h"
-#include "search/refine.h"
+#include "search/search.h"
 #include <unistd.h>
 
 /* ---- a run ---- */

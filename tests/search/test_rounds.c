@@ -1,26 +1,26 @@
 /* The core of refine: stages, patience, what is remembered, when it ends. */
-#include "search/course.h"
+#include "search/refine.h"
 #include "tap.h"
 
-static struct course start(enum workload w, enum profiling p) {
-    struct course_options o = {w, p, 0.98};
-    struct course c;
-    course_init(&c, &o);
-    course_start(&c, 1e-5, 1e-6);
+static struct rounds start(enum workload w, enum profiling p) {
+    struct rounds_options o = {w, p, 0.98};
+    struct rounds c;
+    rounds_init(&c, &o);
+    rounds_start(&c, 1e-5, 1e-6);
     return c;
 }
 
-static void lose(struct course *c, size_t n) {
+static void lose(struct rounds *c, size_t n) {
     for (size_t i = 0; i < n; i++)
-        course_end_round(c, ROUND_NO_GAIN, 2e-5, S("slower"), S(""));
+        rounds_end(c, ROUND_NO_GAIN, 2e-5, S("slower"), S(""));
 }
 
 static void test_stages(void) {
-    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    struct rounds c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
     CHECK(c.stage == STAGE_STRUCTURE && !c.stopped);
     lose(&c, 2);
     CHECK(c.stage == STAGE_STRUCTURE);
-    course_end_round(&c, ROUND_FASTER, 8e-6, S("tiles"), S("")); /* patience starts again */
+    rounds_end(&c, ROUND_FASTER, 8e-6, S("tiles"), S("")); /* patience starts again */
     lose(&c, 2);
     CHECK(c.stage == STAGE_STRUCTURE && c.best_s == 8e-6);
     lose(&c, 1);
@@ -29,7 +29,7 @@ static void test_stages(void) {
     CHECK(c.stage == STAGE_PARAMETERS && !c.stopped);
     lose(&c, 2);
     CHECK(c.stopped && !strcmp(c.stopped, "plateau"));
-    course_release(&c);
+    rounds_release(&c);
 }
 
 /* A stage has at most half of the candidates that are left when it begins; the last one the rest.
@@ -43,27 +43,27 @@ static void test_budget(void) {
                 {3, STAGE_DETAILS},
                 {2, STAGE_DETAILS},
                 {1, STAGE_PARAMETERS}};
-    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    struct rounds c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
     size_t n;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        course_begin_round(&c, rows[i].left);
+        rounds_begin(&c, rows[i].left);
         CHECKF(c.stage == rows[i].stage, "%d left", (int)rows[i].left);
-        CHECK(course_share_left(&c, &n) == (i == 1 || i == 3 || i == 2));
-        course_end_round(&c, ROUND_FASTER, c.best_s * 0.9, S("x"), S(""));
+        CHECK(rounds_share_left(&c, &n) == (i == 1 || i == 3 || i == 2));
+        rounds_end(&c, ROUND_FASTER, c.best_s * 0.9, S("x"), S(""));
     }
     CHECK(!c.stopped);
-    course_release(&c);
+    rounds_release(&c);
     c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
-    course_begin_round(&c, NO_BUDGET);
-    CHECK(!course_share_left(&c, &n) && course_rounds_left(&c) == 3);
-    course_release(&c);
+    rounds_begin(&c, NO_BUDGET);
+    CHECK(!rounds_share_left(&c, &n) && rounds_left(&c) == 3);
+    rounds_release(&c);
 }
 
 static void test_patience_by_workload(void) {
-    struct course c = start(WORKLOAD_POINTWISE, PROFILING_DELAYED);
+    struct rounds c = start(WORKLOAD_POINTWISE, PROFILING_DELAYED);
     lose(&c, 1);
     CHECK(c.stage == STAGE_DETAILS);
-    course_release(&c);
+    rounds_release(&c);
 }
 
 static void test_facts(void) {
@@ -74,67 +74,67 @@ static void test_facts(void) {
                 {PROFILING_NOW, true, true},
                 {PROFILING_NEVER, false, false}};
     for (size_t i = 0; i < 3; i++) {
-        struct course c = start(WORKLOAD_POINTWISE, rows[i].p);
-        CHECK(course_facts(&c) == rows[i].structure);
+        struct rounds c = start(WORKLOAD_POINTWISE, rows[i].p);
+        CHECK(rounds_facts(&c) == rows[i].structure);
         lose(&c, 1);
-        CHECK(course_facts(&c) == rows[i].details);
-        course_release(&c);
+        CHECK(rounds_facts(&c) == rows[i].details);
+        rounds_release(&c);
     }
 }
 
 static void test_gain(void) {
-    struct course c = start(WORKLOAD_POINTWISE, PROFILING_NOW);
-    CHECK(course_gains(&c, 9e-6) && !course_gains(&c, 9.99e-6) && !course_gains(&c, 1.1e-5));
-    CHECK(!course_gains(&c, NAN) && !course_gains(&c, INFINITY));
-    course_end_round(&c, ROUND_FASTER, 1.01e-6, S("all"), S(""));
+    struct rounds c = start(WORKLOAD_POINTWISE, PROFILING_NOW);
+    CHECK(rounds_gain(&c, 9e-6) && !rounds_gain(&c, 9.99e-6) && !rounds_gain(&c, 1.1e-5));
+    CHECK(!rounds_gain(&c, NAN) && !rounds_gain(&c, INFINITY));
+    rounds_end(&c, ROUND_FASTER, 1.01e-6, S("all"), S(""));
     CHECK(c.stopped && !strcmp(c.stopped, "limit"));
-    course_release(&c);
+    rounds_release(&c);
 }
 
 static void test_done(void) {
-    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
-    course_end_round(&c, ROUND_DONE, INFINITY, S("it is all there"), S(""));
-    CHECK(c.stage == STAGE_DETAILS && course_facts(&c));
-    course_end_round(&c, ROUND_DONE, INFINITY, S("done"), S(""));
-    course_end_round(&c, ROUND_DONE, INFINITY, S("done"), S(""));
+    struct rounds c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
+    rounds_end(&c, ROUND_DONE, INFINITY, S("it is all there"), S(""));
+    CHECK(c.stage == STAGE_DETAILS && rounds_facts(&c));
+    rounds_end(&c, ROUND_DONE, INFINITY, S("done"), S(""));
+    rounds_end(&c, ROUND_DONE, INFINITY, S("done"), S(""));
     CHECK(c.stopped && !strcmp(c.stopped, "plateau"));
-    course_release(&c);
+    rounds_release(&c);
 }
 
 static void test_unanswered(void) {
-    struct course c = start(WORKLOAD_CONTRACTION, PROFILING_NOW);
+    struct rounds c = start(WORKLOAD_CONTRACTION, PROFILING_NOW);
     for (int i = 0; i < 2; i++)
-        course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
-    course_end_round(&c, ROUND_NO_GAIN, 1e-4, S("x"), S(""));
+        rounds_end(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    rounds_end(&c, ROUND_NO_GAIN, 1e-4, S("x"), S(""));
     for (int i = 0; i < 2; i++)
-        course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+        rounds_end(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
     CHECK(!c.stopped);
-    course_end_round(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
+    rounds_end(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
     CHECK(c.stopped && !strcmp(c.stopped, "no usable reply"));
-    course_release(&c);
+    rounds_release(&c);
 }
 
 static void test_memory(void) {
-    struct course c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
+    struct rounds c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
     struct buf b;
     buf_init(&b, 65536);
-    course_end_round(&c, ROUND_FASTER, 8e-6, S("online softmax"), S(""));
-    course_end_round(&c, ROUND_NO_GAIN, 9e-6, S("wider tiles"), S(""));
-    course_end_round(&c, ROUND_REJECTED, INFINITY, S("no barrier"), S("race: threads race"));
-    course_end_round(&c, ROUND_SEEN, INFINITY, S("again"), S(""));
-    course_tried(&c, &b);
+    rounds_end(&c, ROUND_FASTER, 8e-6, S("online softmax"), S(""));
+    rounds_end(&c, ROUND_NO_GAIN, 9e-6, S("wider tiles"), S(""));
+    rounds_end(&c, ROUND_REJECTED, INFINITY, S("no barrier"), S("race: threads race"));
+    rounds_end(&c, ROUND_SEEN, INFINITY, S("again"), S(""));
+    rounds_tried(&c, &b);
     CHECKF(str_is(buf_str(&b), "- structure: online softmax: 8 us instead of 10, kept\n"
                                "- structure: wider tiles: 9 us instead of 8, no gain; dropped\n"
                                "- structure: no barrier: race: threads race; dropped\n"
                                "- structure: again: the same source as an earlier one\n"),
            "%s", b.p);
     for (int i = 0; i < 40; i++)
-        course_end_round(&c, ROUND_FASTER, c.best_s * 0.98, S("more"), S(""));
+        rounds_end(&c, ROUND_FASTER, c.best_s * 0.98, S("more"), S(""));
     buf_clear(&b);
-    course_tried(&c, &b);
+    rounds_tried(&c, &b);
     CHECKF(str_starts(buf_str(&b), S("- (20 earlier ones)\n")), "%s", b.p);
     buf_release(&b);
-    course_release(&c);
+    rounds_release(&c);
 }
 
 static void test_ideas(void) {
@@ -142,20 +142,20 @@ static void test_ideas(void) {
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
         "sixteen seventeen eighteen nineteen twenty one two three four five six seven eight nine "
         "and_a_word_that_is_cut_in_the_middle";
-    struct course c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
+    struct rounds c = start(WORKLOAD_ATTENTION, PROFILING_NOW);
     struct buf b;
     buf_init(&b, 65536);
-    course_end_round(&c, ROUND_NO_GAIN, 9.96e-6, S("A short one."), S("k 9 us, dram-bound"));
-    course_end_round(&c, ROUND_NO_GAIN, 2e-5, str_view(long_idea), S(""));
-    course_tried(&c, &b);
+    rounds_end(&c, ROUND_NO_GAIN, 9.96e-6, S("A short one."), S("k 9 us, dram-bound"));
+    rounds_end(&c, ROUND_NO_GAIN, 2e-5, str_view(long_idea), S(""));
+    rounds_tried(&c, &b);
     CHECKF(str_starts(buf_str(&b),
                       S("- structure: A short one: 9.96 us instead of 10, 0.4% faster, less than "
                         "the 0.5% asked for; dropped (k 9 us, dram-bound)\n")),
            "%s", b.p);
     CHECKF(strstr(b.p, "eight nine …: 20 us instead of 10, no gain; dropped\n"), "%s", b.p);
-    CHECK(course_rounds_left(&c) == 1);
+    CHECK(rounds_left(&c) == 1);
     buf_release(&b);
-    course_release(&c);
+    rounds_release(&c);
 }
 
 static const struct tap_case cases[] = {
