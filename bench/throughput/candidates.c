@@ -87,7 +87,9 @@ struct coded {
     bool ok;
 };
 
-static void take_code(void *ctx, str source, const struct err *err) {
+static void take_code(void *ctx, str source, const struct strategy *written,
+                 const struct err *err) {
+    (void)written;
     struct coded *w = ctx;
     w->ok = !err;
     if (err)

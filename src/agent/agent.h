@@ -93,7 +93,9 @@ struct guidance {
 /* Reasons are short sentences that are recorded with the candidate. */
 typedef void agent_plan_fn(void *ctx, const struct strategy *s, size_t n, str reason,
                            const struct err *err);
-typedef void agent_code_fn(void *ctx, str source, const struct err *err);
+/* written: the strategy with what shape and hardware made of its decisions when it was written. */
+typedef void agent_code_fn(void *ctx, str source, const struct strategy *written,
+                           const struct err *err);
 typedef void agent_edit_fn(void *ctx, str source, str idea, const struct err *err);
 
 struct agent {
@@ -108,10 +110,11 @@ struct agent {
     /* coder: strategy to candidate source. err where the strategy cannot be written. */
     void (*code)(void *self, const struct briefing *b, const struct strategy *s,
                  agent_code_fn *done, void *ctx);
-    /* aligner: the strategy as the compiled code has it, and what was corrected. `record` is the
-     * candidate's, of an accepted one. */
+    /* aligner: the strategy as the compiled code has it, and what was corrected. `written` is the
+     * coder's answer, `record` the candidate's, of an accepted one. */
     void (*align)(void *self, const struct briefing *b, const struct strategy *s,
-                  const json *record, agent_plan_fn *done, void *ctx);
+                  const struct strategy *written, const json *record, agent_plan_fn *done,
+                  void *ctx);
     void (*release)(void *self);
     /* The two below may be NULL: what the agent writes is right at once, or not at all.
      * debugger: a rejected candidate repaired. `earlier`: what repairs of it were tried. */

@@ -384,13 +384,14 @@ static void on_child(void *ctx, const struct strategy *list, size_t n, str reaso
     c->reason = arena_str(c->mem, reason);
 }
 
-static void on_code(void *ctx, str source, const struct err *err) {
+static void on_code(void *ctx, str source, const struct strategy *written, const struct err *err) {
     struct search_candidate *c = ctx;
     c->aligned = c->strategy;
-    if (end_question(c, err))
-        take_source(c, source, c->reason);
-    else
-        c->state = CANDIDATE_SET_ASIDE;
+    c->state = CANDIDATE_SET_ASIDE;
+    if (!end_question(c, err))
+        return;
+    c->written = *written;
+    take_source(c, source, c->reason);
 }
 
 static void on_edit(void *ctx, str source, str idea, const struct err *err) {
@@ -447,6 +448,7 @@ void driver_ask_change(struct search_candidate *c, const struct briefing *b,
     struct agent *a = c->driver->o->agent;
     struct attempt at = {&of->strategy, of->source, of->outcome, 0};
     c->strategy = c->aligned = of->strategy;
+    c->written = of->written;
     begin_question(c, CANDIDATE_BEING_WRITTEN);
     a->improve(a->self, b, &at, g, on_edit, c);
 }
@@ -454,7 +456,7 @@ void driver_ask_change(struct search_candidate *c, const struct briefing *b,
 void driver_ask_alignment(struct search_candidate *c, const struct briefing *b) {
     struct agent *a = c->driver->o->agent;
     begin_question(c, CANDIDATE_BEING_ALIGNED);
-    a->align(a->self, b, &c->strategy, c->outcome->record, on_aligned, c);
+    a->align(a->self, b, &c->strategy, &c->written, c->outcome->record, on_aligned, c);
 }
 
 void driver_align_by_rule(struct search_candidate *c) {

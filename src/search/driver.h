@@ -59,6 +59,7 @@ struct search_candidate {
     size_t trial;                   /* of the core (evolve.h) */
     size_t rejected;                /* versions before the present one */
     struct strategy strategy;
+    struct strategy written; /* with what its decisions became when it was written */
     struct strategy aligned; /* as its code has it */
     str reason, source;
     char hash[65];           /* of the source */

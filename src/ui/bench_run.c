@@ -32,8 +32,10 @@ struct written {
     struct err err;
 };
 
-static void take_source(void *ctx, str source, const struct err *err) {
+static void take_source(void *ctx, str source, const struct strategy *written,
+                        const struct err *err) {
     struct written *w = ctx;
+    (void)written;
     if (err)
         w->err = *err;
     else

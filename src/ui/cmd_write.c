@@ -14,8 +14,10 @@ struct written {
     int code;
 };
 
-static void print_source(void *ctx, str source, const struct err *err) {
+static void print_source(void *ctx, str source, const struct strategy *written,
+                         const struct err *err) {
     struct written *w = ctx;
+    (void)written;
     if (err)
         w->code = ui_fail(w->ui, err);
     else if (!w->ui->as_json && isatty(STDOUT_FILENO)) { /* to be looked at, not to be kept */

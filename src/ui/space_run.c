@@ -51,10 +51,14 @@ struct written {
     struct arena *a;
     bool ok;
     str source;
+    struct strategy *strategy; /* with what its decisions became */
 };
-static void take_source(void *ctx, str source, const struct err *err) {
+static void take_source(void *ctx, str source, const struct strategy *written,
+                        const struct err *err) {
     struct written *w = ctx;
     w->ok = !err;
+    if (!err)
+        *w->strategy = *written;
     w->source = err ? (str){0} : arena_str(w->a, source);
 }
 
@@ -77,8 +81,9 @@ static bool write_sources(struct space *s, struct err *err) {
     size_t n = s->lattice.n;
     s->sources = arena_array(s->ui->arena, struct space_source, n);
     s->next = arena_array(s->ui->arena, size_t, n);
+    s->written = arena_array(s->ui->arena, struct strategy, n);
     for (size_t i = 0; i < n; i++) {
-        struct written w = {.a = s->ui->arena};
+        struct written w = {.a = s->ui->arena, .strategy = &s->written[i]};
         struct table_line line = {.strategy = text_of(s, &s->lattice.at[i])};
         s->next[i] = n;
         if (table_has(s->table, line.strategy))
@@ -121,8 +126,8 @@ static void on_outcome(void *ctx, const struct source_file *f, const struct outc
     for (size_t i = source->first; i < s->lattice.n; i = s->next[i]) {
         struct strategy aligned = s->lattice.at[i];
         if (o->verdict == VERDICT_ACCEPTED)
-            s->agent.align(s->agent.self, &s->briefing, &s->lattice.at[i], o->record, take_aligned,
-                           &aligned);
+            s->agent.align(s->agent.self, &s->briefing, &s->lattice.at[i], &s->written[i],
+                           o->record, take_aligned, &aligned);
         struct table_line line = {.strategy = text_of(s, &s->lattice.at[i]),
                                   .aligned = text_of(s, &aligned),
                                   .written = true,

@@ -24,7 +24,8 @@ struct space {
     struct table_writer *table;
     struct space_source *sources; /* distinct ones without a row */
     size_t nsources;
-    size_t *next; /* by index in the lattice: the next with the same source; n: none */
+    struct strategy *written; /* by index in the lattice: with what its decisions became */
+    size_t *next;             /* by index in the lattice: the next with the same source; n: none */
     size_t before, done, accepted, refused;
     double best_s;
     uint64_t start_ms;

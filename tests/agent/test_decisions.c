@@ -361,7 +361,9 @@ static bool is_decided(str head, const struct decision *d, int64_t value) {
 static void check_aligned(const struct variant *v) {
     json *record = record_of(v);
     struct strategy aligned = v->strategy;
-    expert.align(expert.self, &v->brief, &v->strategy, record, take_aligned, &aligned);
+    struct written w = {0};
+    expert.code(expert.self, &v->brief, &v->strategy, on_code, &w);
+    expert.align(expert.self, &v->brief, &v->strategy, &w.strategy, record, take_aligned, &aligned);
     for (size_t d = 0; d < catalogue->n; d++) {
         str name = catalogue->decisions[d].name;
         str head = head_of(v->source);
@@ -500,7 +502,9 @@ static bool is_twin(str a, str b) {
 static void check_written(const struct briefing *b, const struct strategy *s, int task) {
     json *nothing = json_object();
     struct strategy aligned = *s;
-    expert.align(expert.self, b, s, nothing, take_aligned, &aligned);
+    struct written w = {0};
+    expert.code(expert.self, b, s, on_code, &w);
+    expert.align(expert.self, b, s, &w.strategy, nothing, take_aligned, &aligned);
     str asked = write_with(b, s), again = write_with(b, &aligned);
     CHECKF(is_twin(asked, again), "task %d:\n%.*s\nis not\n%.*s", task, STR_ARG(asked),
            STR_ARG(again));

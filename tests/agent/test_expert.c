@@ -82,7 +82,8 @@ struct written {
     int calls;
 };
 
-static void on_code(void *ctx, str source, const struct err *e) {
+static void on_code(void *ctx, str source, const struct strategy *written, const struct err *e) {
+    (void)written;
     struct written *w = ctx;
     w->calls++;
     w->ok = !e;

@@ -50,7 +50,8 @@ static void on_plan(void *ctx, const struct strategy *s, size_t n, str reason,
     a->idea = arena_str(mem, reason);
 }
 
-static void on_code(void *ctx, str source, const struct err *e) {
+static void on_code(void *ctx, str source, const struct strategy *written, const struct err *e) {
+    (void)written;
     struct answer *a = ctx;
     a->calls++;
     a->text = arena_str(mem, source);
@@ -60,7 +61,7 @@ static void on_code(void *ctx, str source, const struct err *e) {
 
 static void on_edit(void *ctx, str source, str idea, const struct err *e) {
     struct answer *a = ctx;
-    on_code(ctx, source, e);
+    on_code(ctx, source, NULL, e);
     a->idea = arena_str(mem, idea);
 }
 
@@ -371,27 +372,27 @@ static void test_aligner(void) {
     digest_hex(sha256_of(S(KERNEL)), hex);
     json_set_str(record, "source_sha256", str_view(hex));
     struct strategy narrow = fallback(&b); /* nothing contradicts it */
-    agent.align(agent.self, &b, &narrow, record, on_plan, &a);
+    agent.align(agent.self, &b, &narrow, &narrow, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 1 && strategy_equal(catalogue, &a.s[0], &narrow));
     a = (struct answer){0};
-    agent.align(agent.self, &b, &st, record, on_plan, &a);
+    agent.align(agent.self, &b, &st, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && a.n == 1 && strategy_get(catalogue, &a.s[0], "vector-width") == 1);
     CHECK(script_told(&s, 1, "void k() {}") && script_told(&s, 1, "vector-width=4"));
     CHECK(script_told(&s, 1, "shows against it: vector-width=1, not 4: the widest access"));
     narrow.remark = 7; /* told apart by what was said of it */
     agent.code(agent.self, &b, &narrow, on_code, &c);
     a = (struct answer){0};
-    agent.align(agent.self, &b, &narrow, record, on_plan, &a);
+    agent.align(agent.self, &b, &narrow, &narrow, record, on_plan, &a);
     CHECK(s.nasked == 4 && script_told(&s, 3, "did instead: items=1, registers"));
     CHECK(a.n == 1 && a.s[0].remark == 7);
     json_set_str(record, "source_sha256", S("of somebody else"));
     a = (struct answer){0};
-    agent.align(agent.self, &b, &st, record, on_plan, &a);
+    agent.align(agent.self, &b, &st, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 4 && strategy_equal(catalogue, &a.s[0], &st));
     json_set_str(record, "source_sha256", str_view(hex));
     b.outlook.candidates = 0; /* nobody will be its child: by rule */
     a = (struct answer){0};
-    agent.align(agent.self, &b, &st, record, on_plan, &a);
+    agent.align(agent.self, &b, &st, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 4 && strategy_get(catalogue, &a.s[0], "vector-width") == 1);
     json_free(record);
     agent.release(agent.self);

@@ -23,16 +23,19 @@ static struct inst *bind(const char *text) {
 
 struct written {
     str source;
+    struct strategy strategy; /* with what its decisions became */
     bool ok;
 };
 
-static void on_code(void *ctx, str source, const struct err *e) {
+static void on_code(void *ctx, str source, const struct strategy *written, const struct err *e) {
     struct written *w = ctx;
     w->ok = !e;
     if (e)
         err = *e;
     else
         w->source = arena_str(mem, source);
+    if (!e)
+        w->strategy = *written;
 }
 
 static bool parses(const struct briefing *b, str source) {

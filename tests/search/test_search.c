@@ -198,8 +198,9 @@ static void test_plain(void) {
 
 /* An expert whose code has vectors of one element, whatever it was asked for. */
 static void align_to_one(void *self, const struct briefing *b, const struct strategy *s,
-                         const json *record, agent_plan_fn *done, void *ctx) {
-    (void)self, (void)record;
+                         const struct strategy *written, const json *record, agent_plan_fn *done,
+                         void *ctx) {
+    (void)self, (void)written, (void)record;
     struct strategy one = *s;
     CHECK(strategy_put(b->catalogue, &one, "vector-width", 1));
     done(ctx, &one, 1, S(""), NULL);
@@ -240,6 +241,43 @@ static void test_aligned(void) {
     json_free(best.record);
     archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err));
+}
+
+/* A coder that makes two elements of any vector, and an aligner that believes it. */
+static void code_with_two(void *self, const struct briefing *b, const struct strategy *s,
+                          agent_code_fn *done, void *ctx) {
+    (void)self;
+    struct strategy two = *s;
+    struct buf text;
+    buf_init(&text, 8192);
+    strategy_text(b->catalogue, s, &text);
+    CHECK(strategy_put(b->catalogue, &two, "vector-width", 2));
+    done(ctx, buf_str(&text), &two, NULL);
+    buf_release(&text);
+}
+
+static void align_as_written(void *self, const struct briefing *b, const struct strategy *s,
+                             const struct strategy *written, const json *record,
+                             agent_plan_fn *done, void *ctx) {
+    (void)self, (void)b, (void)s, (void)record;
+    done(ctx, written, 1, S(""), NULL);
+}
+
+/* What the writer made of a strategy travels with the candidate to the aligner. */
+static void test_written(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct agent writing = expert;
+    struct search_best best;
+    struct search_options o = options(s, 20);
+    writing.code = code_with_two;
+    writing.align = align_as_written;
+    o.agent = &writing;
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECK(best.found && strategy_get(c, &best.strategy, "vector-width") == 2);
+    for (size_t i = 0; i < s->n; i++)
+        CHECKF(!strstr(s->line[i], " accepted ") || strstr(s->line[i], "vector-width=2 "), "%s",
+               s->line[i]);
+    json_free(best.record);
 }
 
 /* With one candidate there is nothing to compare. */
@@ -486,14 +524,14 @@ static void picky_code(void *self, const struct briefing *b, const struct strate
     struct err why = {0};
     if (refuse_all || strategy_get(b->catalogue, s, "items") >= 4) {
         err_set(&why, ERR_INPUT, "too many items");
-        done(ctx, S(""), &why);
+        done(ctx, S(""), NULL, &why);
         return;
     }
     struct buf text;
     buf_init(&text, 8192);
     buf_puts(&text, str_view(extra));
     strategy_text(b->catalogue, s, &text);
-    done(ctx, buf_str(&text), NULL);
+    done(ctx, buf_str(&text), s, NULL);
     buf_release(&text);
 }
 
@@ -552,6 +590,7 @@ static void fresh(void (*test)(void)) {
     }
 CASE(test_plain)
 CASE(test_aligned)
+CASE(test_written)
 CASE(test_alone)
 CASE(test_winner_must_hold)
 CASE(test_resume)
@@ -567,6 +606,7 @@ CASE(test_other_source)
 static const struct tap_case cases[] = {
     {"a run, consumed in order", test_plain_case},
     {"what the code has is what counts", test_aligned_case},
+    {"what the writer made of it is told to the aligner", test_written_case},
     {"one candidate is worth nothing in particular", test_alone_case},
     {"a winner must hold a second time", test_winner_must_hold_case},
     {"interrupted anywhere, resumed, the same run", test_resume_case},

@@ -79,30 +79,15 @@ static bool write_kernels(const char *assets, const struct briefing *b, const st
     return ok || err_wrap(err, "task %.*s", STR_ARG(b->inst->task->name));
 }
 
-bool expert_write(const char *assets, const struct briefing *b, const struct strategy *s,
-                  struct buf *out, struct err *err) {
-    struct strategy written;
-    return write_kernels(assets, b, s, out, &written, err);
-}
-
-/* The strategy with what shape and hardware made of its decisions when it was written. */
-static bool find_written(const char *assets, const struct briefing *b, const struct strategy *s,
-                         struct strategy *out, struct err *err) {
-    struct buf source;
-    buf_init(&source, EXPERT_SOURCE_MAX);
-    bool ok = write_kernels(assets, b, s, &source, out, err);
-    buf_release(&source);
-    return ok;
-}
-
 static void expert_code(void *self, const struct briefing *b, const struct strategy *s,
                         agent_code_fn *done, void *ctx) {
     const struct expert *x = self;
     struct buf source;
     struct err err = {0};
     buf_init(&source, EXPERT_SOURCE_MAX);
-    bool ok = expert_write(x->assets, b, s, &source, &err);
-    done(ctx, buf_str(&source), ok ? NULL : &err);
+    struct strategy written;
+    bool ok = write_kernels(x->assets, b, s, &source, &written, &err);
+    done(ctx, buf_str(&source), &written, ok ? NULL : &err);
     buf_release(&source);
 }
 
@@ -120,18 +105,14 @@ static void say_written(const struct catalogue *c, const struct strategy *asked,
 /* The writer knows best what it made of the strategy; what the compiler made of that, and decisions
  * that no writer settles, the code shows. */
 static void expert_align(void *self, const struct briefing *b, const struct strategy *s,
-                         const json *record, agent_plan_fn *done, void *ctx) {
-    const struct expert *x = self;
-    struct strategy written, aligned;
+                         const struct strategy *written, const json *record, agent_plan_fn *done,
+                         void *ctx) {
+    (void)self;
+    struct strategy aligned;
     struct buf reason;
-    struct err err = {0};
-    if (!find_written(x->assets, b, s, &written, &err)) {
-        done(ctx, NULL, 0, S(""), &err);
-        return;
-    }
     buf_init(&reason, 4096);
-    say_written(b->catalogue, s, &written, &reason);
-    aligner_align(b, &written, record, &aligned, &reason);
+    say_written(b->catalogue, s, written, &reason);
+    aligner_align(b, written, record, &aligned, &reason);
     done(ctx, &aligned, 1, buf_str(&reason), NULL);
     buf_release(&reason);
 }

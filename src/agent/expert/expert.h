@@ -6,10 +6,6 @@
 
 #define EXPERT_SOURCE_MAX (512u << 10)
 
-/* The candidate for a strategy. assets as in expert_new. */
-bool expert_write(const char *assets, const struct briefing *b, const struct strategy *s,
-                  struct buf *out, struct err *err);
-
 /* n strategies for a first generation into out (room for n), and why. Fewer when the space has
  * fewer. */
 size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,

@@ -87,9 +87,10 @@ static void hybrid_code(void *self, const struct briefing *b, const struct strat
 }
 
 static void hybrid_align(void *self, const struct briefing *b, const struct strategy *s,
-                         const json *record, agent_plan_fn *done, void *ctx) {
+                         const struct strategy *written, const json *record, agent_plan_fn *done,
+                         void *ctx) {
     struct agent *a = author(self, b, s);
-    a->align(a->self, b, s, record, done, ctx);
+    a->align(a->self, b, s, written, record, done, ctx);
 }
 
 static void hybrid_debug(void *self, const struct briefing *b, const struct attempt *a, str earlier,

@@ -84,7 +84,7 @@ static void job_fail(struct job *j, const struct err *err) {
     if (j->plan)
         j->plan(j->ctx, NULL, 0, S(""), err);
     else if (j->code)
-        j->code(j->ctx, S(""), err);
+        j->code(j->ctx, S(""), NULL, err);
     else
         j->edit(j->ctx, S(""), S(""), err);
     job_free(j);
@@ -296,7 +296,9 @@ static void ask_aligner(struct llm *x, const struct briefing *b, const struct al
  * contradicts, or what the author did instead of the strategy. With nothing left of the budget
  * nobody is going to be its child, and it is aligned by rule. */
 static void llm_align(void *self, const struct briefing *b, const struct strategy *s,
-                      const json *record, agent_plan_fn *done, void *ctx) {
+                      const struct strategy *written, const json *record, agent_plan_fn *done,
+                      void *ctx) {
+    (void)written;
     struct llm *x = self;
     struct buf against;
     struct strategy shown;
@@ -327,7 +329,7 @@ static bool read_code(struct job *j, str reply, struct err *complaint) {
     digest strategy = strategy_hash(j->briefing.catalogue, &j->strategy);
     notebook_set_source(&j->llm->notes, strategy, s.source);
     notebook_set_instead(&j->llm->notes, strategy, s.instead);
-    j->code(j->ctx, s.source, NULL);
+    j->code(j->ctx, s.source, &j->strategy, NULL);
     return true;
 }
 
