@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 120
 FORMAT = git ls-files -co --exclude-standard -z -- 'src/**.[ch]' 'tests/**.[ch]'
 
-.PHONY: all demo check check-gpu portable fuzz asan tsan coverage check-debian format clean help setup
+.PHONY: all demo check check-gpu portable fuzz asan tsan coverage check-debian docs format clean help setup
 
 all: setup ## set up and build build/cutepilot
 	@tools/configure build
@@ -50,6 +50,9 @@ coverage: ## a coverage page, build-coverage/coverage/index.html
 
 check-debian: ## make demo and make check in a bare Debian 12, as root and as a user (needs root)
 	@tools/check-debian
+
+docs: ## what docs/TASKS.md says of functions, from src/spec/function.def
+	@ninja -C build tests/test-spec-functions && build/tests/test-spec-functions write
 
 format: ## clang-format every C file
 	@$(FORMAT) | xargs -0 clang-format -i

@@ -79,7 +79,7 @@ struct looser {
             return;
         scale = 0x1p-8 / CLASS_UNIT;
         relative = 0x1p-8;
-        floor = 0x1p-134 / WORST;
+        floor = 0x1p-134 / RULES.limits.worst;
     }
 };
 
@@ -105,11 +105,11 @@ __device__ static inline bool judge_value(oracle_tally &t, const looser &l, cons
                                           double got) {
     const deviation d(l, x, got);
     add_deviation(t, x, d);
-    if (!(d.widened <= WORST)) {
+    if (!(d.widened <= RULES.limits.worst)) {
         t.looser_wrong++;
         t.looser_miss = d.error > t.looser_miss ? d.error : t.looser_miss;
     }
-    const bool ok = d.strict <= WORST;
+    const bool ok = d.strict <= RULES.limits.worst;
     t.wrong += !ok;
     return ok;
 }

@@ -56,10 +56,10 @@ __device__ static inline void row_start(row_of<LEVELS> &r, const oracle_fold &f)
 }
 
 // A term that may be the largest as well as the one that was chosen.
-__device__ static inline bool ties(value best, value term) {
+__device__ static inline bool ties(double worst, value best, value term) {
     if (isinf(term.e) || isinf(best.e) || is_open(term))
         return true;
-    return !isnan(best.v) && within(best.v - term.v, best.e + term.e);
+    return !isnan(best.v) && value_within(best.v - term.v, best.e + term.e, worst);
 }
 
 // The better of (s, e) and a term becomes (s, e). True: the term is.
@@ -75,7 +75,7 @@ __device__ static inline bool take_extreme(const oracle_fold &f, double &s, doub
     }
     if (is_open(t))
         chosen = f.op == REDUCTION_MAX || f.op == REDUCTION_MIN ? INFINITY : chosen;
-    else if (other > chosen && ties(value(s, e), t))
+    else if (other > chosen && ties(f.worst, value(s, e), t))
         chosen = other;
     e = chosen;
     s = better ? t.v : s;
@@ -207,10 +207,14 @@ __device__ static inline void row_add(row_of<LEVELS> &r, chain &c, const oracle_
         row_carry(r, c, f);
 }
 
+__device__ static inline value product(double x, double y) {
+    return settle(value_mul(RULES, x, y), SETTLE_FACTORS, x, y);
+}
+
 // The term x*y of exact operands, whose rounding is in relative2.
 __device__ static inline value summed_product(double x, double y) {
     const double v = x * y;
-    return fabs(v) <= FLOAT_MOST ? value(v) : mul(x, y);
+    return fabs(v) <= FLOAT_MOST ? value(v) : product(x, y);
 }
 
 // The same in a contraction, up to a chain of them: nothing but sums, so that a thread can make
@@ -237,7 +241,7 @@ __device__ static inline bool products_are_odd(const products &c, const oracle_f
 // s: the partial sum before the term x*y.
 __device__ static inline void look_at_product(int &seen, double &s, const oracle_fold &f, double x,
                                               double y, bool beyond) {
-    seen |= see(f, padded_term(f, mul(x, y), beyond));
+    seen |= see(f, padded_term(f, product(x, y), beyond));
     s += x * y;
     if (fabs(s) > f.most && !seen)
         seen |= SEEN_OVERFLOW;
@@ -279,14 +283,14 @@ __device__ static inline double number_of(value x) {
 }
 
 // The variance of a product, beside its own rounding, and more: as mul says.
-__device__ static inline double through_product(value x, double y, double more) {
+__device__ static inline double through_product(const oracle_fold &, value x, double y, double more) {
     return fma(y * y, x.e, more);
 }
-__device__ static inline double through_product(double x, value y, double more) {
+__device__ static inline double through_product(const oracle_fold &, double x, value y, double more) {
     return fma(x * x, y.e, more);
 }
-__device__ static inline double through_product(value x, value y, double more) {
-    return fma(x.v * x.v, y.e, fma(y.v * y.v, x.e, fma(WORST * WORST * x.e, y.e, more)));
+__device__ static inline double through_product(const oracle_fold &f, value x, value y, double more) {
+    return fma(x.v * x.v, y.e, fma(y.v * y.v, x.e, fma(f.worst * f.worst * x.e, y.e, more)));
 }
 
 template <class X, class Y>
@@ -294,9 +298,9 @@ __device__ static inline void sums_add(sums &c, const oracle_fold &f, X x, Y y) 
     const double v = number_of(x) * number_of(y), s = c.s + v, bit = 0x1p-24 * fabs(s);
     const double run = fabs(v - c.last) <= bit ? c.run : 0; // it rounds like the one before
     c.s = s;
-    c.e = through_product(x, y, c.e);
+    c.e = through_product(f, x, y, c.e);
     if (v != 0)
-        c.e += LEAST2;
+        c.e += RULES.least2;
     c.run = run;
     if (fabs(v) <= 4 * bit) {
         c.lost += v;
@@ -322,7 +326,7 @@ __device__ __noinline__ static void row_take_sums(row_of<LEVELS> &r, const oracl
     c.lost = p.lost;
     c.last = p.last;
     c.run = p.run;
-    row_take_products(r, f, products{p.s, p.q, p.a, p.w}, p.e + UNIT2 * p.w, length);
+    row_take_products(r, f, products{p.s, p.q, p.a, p.w}, p.e + RULES.unit2 * p.w, length);
 }
 
 // What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by

@@ -40,7 +40,7 @@ __device__ static inline bool compare_right(const double *expects, const void *a
 #pragma unroll
     for (int k = 0; k < N; k++) {
         d[k] = deviation(looser(T), x[k], got[k]);
-        right &= (d[k].strict <= WORST) & !isinf(x[k].estimate);
+        right &= (d[k].strict <= RULES.limits.worst) & !isinf(x[k].estimate);
     }
 #pragma unroll
     for (int k = 0; k < N && right; k++)

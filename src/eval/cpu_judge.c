@@ -15,8 +15,8 @@
 #include "kernel/verdict.h"
 #include "spec/data.h"
 #include "spec/part.h"
-#include "spec/program.h"
 #include "spec/reference.h"
+#include "spec/value.h"
 
 #include <stdio.h>
 #include <string.h>

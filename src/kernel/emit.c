@@ -29,40 +29,13 @@ enum level {
     LEVEL_PRIMARY,
 };
 
-/* Helper functions, each an asset kernel/helper/NAME.cuh that defines cp_NAME. */
-#define HELPERS(HELPER)                                                                            \
-    HELPER(MAXIMUM, "maximum")                                                                     \
-    HELPER(MINIMUM, "minimum")                                                                     \
-    HELPER(SIGMOID, "sigmoid")                                                                     \
-    HELPER(SIGN, "sign")                                                                           \
-    HELPER(SQUARE, "square")                                                                       \
-    HELPER(CUBE, "cube")                                                                           \
-    HELPER(FLOORDIV, "floordiv")                                                                   \
-    HELPER(FLOORMOD, "floormod")                                                                   \
-    HELPER(LARGER, "larger")                                                                       \
-    HELPER(SMALLER, "smaller")                                                                     \
-    HELPER(QUOTIENT, "quotient")                                                                   \
-    HELPER(FAST_SQRT, "fast_sqrt")                                                                 \
-    HELPER(FAST_TANH, "fast_tanh")                                                                 \
-    HELPER(FAST_SIGMOID, "fast_sigmoid")                                                           \
-    HELPER(FAST_EXPM1, "fast_expm1")                                                               \
-    HELPER(LONG_SUM, "long_sum")                                                                   \
-    HELPER(BEST, "best")                                                                           \
-    HELPER(WARP_SUM, "warp_sum")                                                                   \
-    HELPER(WARP_PRODUCT, "warp_product")                                                           \
-    HELPER(WARP_MAXIMUM, "warp_maximum")                                                           \
-    HELPER(WARP_MINIMUM, "warp_minimum")
-enum helper {
-#define HELPER(id, name) HELPER_##id,
-    HELPERS(HELPER)
-#undef HELPER
-        HELPER_COUNT
-};
+/* Helper functions, each an asset kernel/helper/NAME.cuh that defines cp_NAME. A bit each. */
 static const char *const helper_names[] = {
-#define HELPER(id, name) name,
-    HELPERS(HELPER)
-#undef HELPER
-};
+    "maximum",      "minimum",      "sigmoid",     "sign",     "square",   "cube",
+    "floordiv",     "floormod",     "larger",      "smaller",  "quotient", "fast_sqrt",
+    "fast_tanh",    "fast_sigmoid", "fast_expm1",  "long_sum", "best",     "warp_sum",
+    "warp_product", "warp_maximum", "warp_minimum"};
+enum { HELPER_COUNT = sizeof helper_names / sizeof *helper_names };
 
 struct emit {
     const struct emit_names *names;
@@ -112,13 +85,11 @@ static void put_number(struct emit *m, const struct expr *e, enum value_kind wan
 
 /* ---- calls ---- */
 
+/* Of a function of CUDA, or of a helper cp_NAME. */
 static void call_begin(struct emit *m, const char *name) {
+    if (str_starts(str_view(name), S("cp_")))
+        m->helpers |= emit_helper(name + 3);
     buf_printf(m->out, "%s(", name);
-}
-
-static void helper_begin(struct emit *m, enum helper h) {
-    m->helpers |= UINT64_C(1) << h;
-    buf_printf(m->out, "cp_%s(", helper_names[h]);
 }
 
 /* The arguments of a call that has begun, and its end. */
@@ -139,8 +110,8 @@ static bool put_small_power(struct emit *m, const struct expr *e) {
     if (power != 2 && power != 3 && power != 4)
         return false;
     if (power == 4)
-        helper_begin(m, HELPER_SQUARE);
-    helper_begin(m, power == 3 ? HELPER_CUBE : HELPER_SQUARE);
+        call_begin(m, "cp_square");
+    call_begin(m, power == 3 ? "cp_cube" : "cp_square");
     put_arguments(m, e->args, 1, VALUE_REAL);
     if (power == 4)
         buf_putc(m->out, ')');
@@ -150,62 +121,11 @@ static bool put_small_power(struct emit *m, const struct expr *e) {
 /* minimum(maximum(x, low), high): NaN in x comes through. */
 static void put_clamp(struct emit *m, const struct expr *e, bool real) {
     enum value_kind want = real ? VALUE_REAL : VALUE_INT;
-    helper_begin(m, real ? HELPER_MINIMUM : HELPER_SMALLER);
-    helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
+    call_begin(m, real ? "cp_minimum" : "cp_smaller");
+    call_begin(m, real ? "cp_maximum" : "cp_larger");
     put_arguments(m, e->args, 2, want);
     buf_puts(m->out, S(", "));
     put_arguments(m, e->args + 2, 1, want);
-}
-
-/* Functions of reals that CUDA has under a name of its own. */
-static const char *const real_names[FUNCTION_COUNT] = {
-    [FUNCTION_EXP] = "expf",     [FUNCTION_LOG] = "logf",    [FUNCTION_SQRT] = "sqrtf",
-    [FUNCTION_RSQRT] = "rsqrtf", [FUNCTION_TANH] = "tanhf",  [FUNCTION_ERF] = "erff",
-    [FUNCTION_SIN] = "sinf",     [FUNCTION_COS] = "cosf",    [FUNCTION_FLOOR] = "floorf",
-    [FUNCTION_CEIL] = "ceilf",   [FUNCTION_ROUND] = "rintf", [FUNCTION_EXPM1] = "expm1f",
-    [FUNCTION_LOG1P] = "log1pf", [FUNCTION_POW] = "powf",
-};
-
-/* The approximate forms that class fp32 accepts (docs/TASKS.md): sine and cosine only for bounded
- * arguments, powers only of positive numbers, and of a logarithm near 1 the hardware's keeps no
- * more than 22 bits after the point, so those stay as they are. */
-static bool fast_begin(struct emit *m, enum function f) {
-    switch (f) {
-    case FUNCTION_EXP:
-        call_begin(m, "__expf");
-        return true;
-    case FUNCTION_SQRT:
-        helper_begin(m, HELPER_FAST_SQRT);
-        return true;
-    case FUNCTION_TANH:
-        helper_begin(m, HELPER_FAST_TANH);
-        return true;
-    case FUNCTION_SIGMOID:
-        helper_begin(m, HELPER_FAST_SIGMOID);
-        return true;
-    case FUNCTION_EXPM1:
-        helper_begin(m, HELPER_FAST_EXPM1);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void call_begin_plain(struct emit *m, enum function f, bool real) {
-    if (real_names[f])
-        call_begin(m, real_names[f]);
-    else if (f == FUNCTION_ABS)
-        call_begin(m, real ? "fabsf" : "llabs");
-    else if (f == FUNCTION_SIGMOID)
-        helper_begin(m, HELPER_SIGMOID);
-    else if (f == FUNCTION_SIGN)
-        helper_begin(m, HELPER_SIGN);
-    else if (f == FUNCTION_MAXIMUM)
-        helper_begin(m, real ? HELPER_MAXIMUM : HELPER_LARGER);
-    else if (f == FUNCTION_MINIMUM)
-        helper_begin(m, real ? HELPER_MINIMUM : HELPER_SMALLER);
-    else
-        BUG_IF(true);
 }
 
 static void put_call(struct emit *m, const struct expr *e) {
@@ -216,8 +136,8 @@ static void put_call(struct emit *m, const struct expr *e) {
         put_clamp(m, e, real);
         return;
     }
-    if (!m->names->fast || !fast_begin(m, e->function))
-        call_begin_plain(m, e->function, real);
+    const struct function_info *f = function_info(e->function);
+    call_begin(m, !real ? f->integer : m->names->fast ? f->fast : f->cuda);
     put_arguments(m, e->args, e->nargs, real ? VALUE_REAL : VALUE_INT);
 }
 
@@ -378,12 +298,12 @@ static void put_plain(struct emit *m, const struct expr *e) {
             put_binary(m, e, want);
             break;
         }
-        helper_begin(m, e->kind == EXPR_MOD ? HELPER_FLOORMOD : HELPER_FLOORDIV);
+        call_begin(m, e->kind == EXPR_MOD ? "cp_floormod" : "cp_floordiv");
         put_arguments(m, e->args, 2, want);
         break;
     default:
         if (is_fast_division(m, e)) {
-            helper_begin(m, HELPER_QUOTIENT);
+            call_begin(m, "cp_quotient");
             put_arguments(m, e->args, 2, want);
         } else {
             put_binary(m, e, want);
@@ -479,12 +399,12 @@ bool emit_expr(const struct task *t, const struct expr *e, const struct emit_nam
     return true;
 }
 
-static void put_helper(enum helper h, struct buf *out) {
+static void put_helper(const char *helper, struct buf *out) {
     char name[64];
     struct arena *a = arena_new(1u << 20);
     struct err err;
     str text;
-    snprintf(name, sizeof name, "kernel/helper/%s.cuh", helper_names[h]);
+    snprintf(name, sizeof name, "kernel/helper/%s.cuh", helper);
     bool known = asset_get(NULL, name, a, &text, &err);
     BUG_IF(!known); /* it is embedded */
     buf_puts(out, text);
@@ -502,5 +422,5 @@ uint64_t emit_helper(const char *name) {
 void emit_helper_texts(uint64_t helpers, struct buf *out) {
     for (int h = 0; h < HELPER_COUNT; h++)
         if (helpers & UINT64_C(1) << h)
-            put_helper((enum helper)h, out);
+            put_helper(helper_names[h], out);
 }

@@ -4,25 +4,31 @@
 
 #include "base/asset.h"
 #include "kernel/oracle_text.h"
-#include "spec/program.h"
+#include "spec/value.h"
 
-/* Without the lines that C includes by. */
-static void put_lines(struct oracle_text *x, str text) {
-    str line;
+/* Lists (.def) where they are included; without the other lines that C includes by. */
+static bool put_lines(struct oracle_text *x, str text, struct err *err) {
+    str line, list;
     while (str_line(&text, &line)) {
-        if (str_starts(line, S("#include")))
-            continue;
-        buf_puts(x->out, line);
-        buf_putc(x->out, '\n');
+        if (str_starts(line, S("#include \"spec/")) && str_ends(line, S(".def\""))) {
+            str name = str_cut(line, 15, line.n - 16);
+            str path = arena_printf(x->a, "oracle/%.*s", STR_ARG(name));
+            if (!asset_get(NULL, arena_cstr(x->a, path), x->a, &list, err) ||
+                !put_lines(x, list, err))
+                return false;
+        } else if (!str_starts(line, S("#include"))) {
+            buf_puts(x->out, line);
+            buf_putc(x->out, '\n');
+        }
     }
+    return true;
 }
 
 static bool put_assets(struct oracle_text *x, const char *const *names, struct err *err) {
     str text;
     for (; *names; names++) {
-        if (!asset_get(NULL, *names, x->a, &text, err))
+        if (!asset_get(NULL, *names, x->a, &text, err) || !put_lines(x, text, err))
             return false;
-        put_lines(x, text);
     }
     return true;
 }
@@ -72,14 +78,16 @@ static void put_normal(struct oracle_text *x) {
     buf_printf(x->out, "#define ANY_NORMAL %d\n", normal);
 }
 
+/* The rules of the task's class: constants, once they are inlined. */
 static void put_rules(struct oracle_text *x) {
     struct rules r = rules_of(x->t->accuracy);
     buf_printf(x->out,
-               "\n// Accuracy class %s.\n#define UNIT2  %a\n#define LEAST2 %a\n#define FORMAT2 "
-               "%a\n#define WORST  %a\n"
-               "#define RMS    %a\n#define CLASS_UNIT %a\n\n",
-               accuracy_name(x->t->accuracy), r.unit2, r.least2, r.format2, r.limits.worst,
-               r.limits.rms, accuracy_unit(x->t->accuracy));
+               "\n// Accuracy class %s.\n"
+               "__device__ static inline rules task_rules() {\n"
+               "    const rules r = {{%a, %a}, %a, %a, %a, %a, %a};\n    return r;\n}\n"
+               "#define RULES task_rules()\n#define CLASS_UNIT %a\n\n",
+               accuracy_name(x->t->accuracy), r.limits.worst, r.limits.rms, r.unit2, r.least2,
+               r.operand2, r.truncation, r.format2, accuracy_unit(x->t->accuracy));
 }
 
 /* What C lays out must be what CUDA finds. */
@@ -133,24 +141,25 @@ static bool has_segments(const struct oracle_text *x) {
 static bool put_unit(struct oracle_text *x, struct err *err) {
     static const char *const first[] = {"oracle/shared.h", "rng/philox.cuh", "oracle/rng.cuh",
                                         NULL};
-    static const char *const second[] = {"oracle/convert_value.h",
-                                         "oracle/source_value.h",
-                                         "oracle/poison_value.h",
-                                         "oracle/layout.h",
-                                         "oracle/value.cuh",
-                                         "oracle/plain.cuh",
-                                         "oracle/element.cuh",
-                                         "oracle/fold.cuh",
-                                         "oracle/check.cuh",
-                                         "oracle/kept.cuh",
-                                         NULL};
-    static const char *const third[] = {"oracle/join.cuh", "oracle/kernels.cuh", NULL};
+    static const char *const second[] = {"oracle/convert_value.h", "oracle/source_value.h",
+                                         "oracle/poison_value.h",  "oracle/layout.h",
+                                         "oracle/value.h",         NULL};
+    static const char *const third[] = {"oracle/value.cuh",
+                                        "oracle/plain.cuh",
+                                        "oracle/element.cuh",
+                                        "oracle/fold.cuh",
+                                        "oracle/check.cuh",
+                                        "oracle/kept.cuh",
+                                        NULL};
+    static const char *const fourth[] = {"oracle/join.cuh", "oracle/kernels.cuh", NULL};
     put_normal(x);
     if (!put_assets(x, first, err))
         return false;
     put_enums(x);
-    put_rules(x);
     if (!put_assets(x, second, err))
+        return false;
+    put_rules(x);
+    if (!put_assets(x, third, err))
         return false;
     put_sizes(x);
     put_dims(x);
@@ -162,7 +171,7 @@ static bool put_unit(struct oracle_text *x, struct err *err) {
     put_statements(x);
     oracle_put_element_switch(x);
     oracle_put_outputs(x);
-    return put_assets(x, has_segments(x) ? third : third + 1, err);
+    return put_assets(x, has_segments(x) ? fourth : fourth + 1, err);
 }
 
 bool oracle_unit(const struct task *t, struct buf *out, struct err *err) {

@@ -270,7 +270,7 @@ static void put_input_read(struct oracle_text *x, size_t tensor) {
                "__device__ static inline %s read_%.*s(const oracle_world *o%.*s) {\n"
                "    return %s(%.*s);\n}\n",
                wide ? "value" : "double", STR_ARG(t->name), STR_ARG(coordinates(x, t, "int64_t ")),
-               wide ? "input64" : "", STR_ARG(read));
+               wide ? "value_input" : "", STR_ARG(read));
     if (oracle_is_loaded(t))
         put_padded_read(x, tensor);
 }
@@ -281,7 +281,8 @@ static void found_point(struct oracle_text *x, size_t i, str arguments) {
     if (t->dtype == DTYPE_F64) /* no type was stated */
         buf_puts(x->out, S("        return v;\n"));
     else if (dtype_info(t->dtype)->kind == 'f')
-        buf_printf(x->out, "        return let_float(%s, v);\n", oracle_dtype(t->dtype));
+        buf_printf(x->out, "        return let_float(RULES.limits, %s, v);\n",
+                   oracle_dtype(t->dtype));
     else
         buf_printf(x->out, "        return let_integer(v, %.*s);\n", STR_ARG(limits(x, t->dtype)));
 }

@@ -3,6 +3,7 @@
 #include "kernel/oracle_text.h"
 
 #include "spec/pattern.h"
+#include "spec/value.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -85,23 +86,13 @@ static const char *operator_of(enum expr_kind k) {
     return signs[k];
 }
 
-static str integer_call(struct oracle_text *x, const struct expr *e, const str *a) {
-    switch (e->function) {
-    case FUNCTION_ABS:
-        return arena_printf(x->a, "larger(%.*s, -(%.*s))", STR_ARG(a[0]), STR_ARG(a[0]));
-    case FUNCTION_MAXIMUM:
-        return arena_printf(x->a, "larger(%.*s, %.*s)", STR_ARG(a[0]), STR_ARG(a[1]));
-    case FUNCTION_MINIMUM:
-        return arena_printf(x->a, "smaller(%.*s, %.*s)", STR_ARG(a[0]), STR_ARG(a[1]));
-    case FUNCTION_CLAMP:
-        return arena_printf(x->a, "smaller(larger(%.*s, %.*s), %.*s)", STR_ARG(a[0]), STR_ARG(a[1]),
-                            STR_ARG(a[2]));
-    case FUNCTION_SIGN:
-        return arena_printf(x->a, "(int64_t)((%.*s > 0) - (%.*s < 0))", STR_ARG(a[0]),
-                            STR_ARG(a[0]));
-    default: /* floor, ceil, round */
-        return a[0];
-    }
+/* name(a, b, c) of n texts. */
+static str call_text(struct oracle_text *x, const char *prefix, const char *name, const str *a,
+                     size_t n) {
+    str s = arena_printf(x->a, "%s%s(", prefix, name);
+    for (size_t i = 0; i < n; i++)
+        s = arena_printf(x->a, "%.*s%s%.*s", STR_ARG(s), i ? ", " : "", STR_ARG(a[i]));
+    return arena_printf(x->a, "%.*s)", STR_ARG(s));
 }
 
 static str integer_node(struct oracle_text *x, const struct expr *e, const str *a) {
@@ -111,14 +102,13 @@ static str integer_node(struct oracle_text *x, const struct expr *e, const str *
     case EXPR_NOT:
         return arena_printf(x->a, "(!%.*s)", STR_ARG(a[0]));
     case EXPR_FLOORDIV:
-        return arena_printf(x->a, "floordiv(%.*s, %.*s)", STR_ARG(a[0]), STR_ARG(a[1]));
     case EXPR_MOD:
-        return arena_printf(x->a, "floormod(%.*s, %.*s)", STR_ARG(a[0]), STR_ARG(a[1]));
+        return call_text(x, "", e->kind == EXPR_MOD ? "floormod" : "floordiv", a, 2);
     case EXPR_IF:
         return arena_printf(x->a, "(%.*s ? %.*s : %.*s)", STR_ARG(a[0]), STR_ARG(a[1]),
                             STR_ARG(a[2]));
     case EXPR_CALL:
-        return integer_call(x, e, a);
+        return call_text(x, "integer_", function_info(e->function)->name, a, e->nargs);
     default:
         return arena_printf(x->a, "(%.*s %s %.*s)", STR_ARG(a[0]), operator_of(e->kind),
                             STR_ARG(a[1]));
@@ -257,155 +247,108 @@ static struct oracle_operand put_reduce(struct oracle_code *c, const struct expr
 
 /* ---- operations ---- */
 
-static bool operand_real(const struct expr *e) {
-    if (e->kind >= EXPR_EQ && e->kind <= EXPR_GE)
-        return e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL;
-    return e->value_kind == VALUE_REAL;
+/* How a result is settled, by its names in value.h. */
+static str settling_text(const struct oracle_code *c, const struct expr *e) {
+    static const struct {
+        int bit;
+        const char *name;
+    } names[] = {
+#define NAME(bit) {bit, #bit}
+        NAME(SETTLE_INTEGER), NAME(SETTLE_TRUTH), NAME(SETTLE_ROOT), NAME(SETTLE_REGROUPS),
+        NAME(SETTLE_FACTORS), NAME(POLE_DIVISOR), NAME(POLE_ZERO),   NAME(POLE_MINUS_ONE),
+#undef NAME
+    };
+    int how = pattern_settling(c->x->t, e) | (c->root == e ? SETTLE_ROOT : 0);
+    str s = S("");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (how & names[i].bit)
+            s = arena_printf(c->x->a, "%.*s%s%s", STR_ARG(s), s.n ? " | " : "", names[i].name);
+    return s.n ? s : S("0");
 }
 
-/* A difference, or what may hide one: another reads as a product that can be multiplied out. */
-static bool is_difference(const struct task *t, const struct expr *e) {
-    if (e->value_kind != VALUE_REAL)
-        return false;
-    if (e->kind == EXPR_READ || e->kind == EXPR_PAD)
-        return t->tensors[e->kind == EXPR_PAD ? e->args[0]->ref : e->ref].role == TENSOR_LET;
-    return e->kind == EXPR_REDUCE || e->kind == EXPR_SUB;
+/* An operation of value.h as it is settled. */
+static str settled_text(struct oracle_code *c, const struct expr *e, str operation, const str *a) {
+    str settle[5] = {operation, settling_text(c, e)};
+    for (size_t i = 0; i < e->nargs; i++)
+        settle[2 + i] = a[i];
+    return call_text(c->x, "", "settle", settle, 2 + e->nargs);
 }
 
-/* How a result is settled (assets/oracle/value.cuh), as a last argument. */
-static str settled_as(const struct oracle_code *c, const struct expr *e) {
-    bool regroups = e->kind == EXPR_MUL &&
-                    (is_difference(c->x->t, e->args[0]) || is_difference(c->x->t, e->args[1]));
-    str how = S("");
-    if (e->value_kind == VALUE_INT)
-        how = S(" | INTEGER");
-    if (c->root == e)
-        how = arena_printf(c->x->a, "%.*s | ROOT", STR_ARG(how));
-    if (regroups)
-        how = arena_printf(c->x->a, "%.*s | REGROUPS", STR_ARG(how));
-    return how.n ? arena_printf(c->x->a, ", %.*s", STR_ARG(str_from(how, 3))) : how;
+static str rules_text(const struct expr *e) {
+    return e->value_kind == VALUE_INT ? S("integer_rules(RULES)") : S("RULES");
 }
 
-static const char *value_node(enum expr_kind k) {
-    switch (k) {
-    case EXPR_NEG:
-        return "negate";
-    case EXPR_ADD:
-        return "add";
-    case EXPR_SUB:
-        return "sub";
-    case EXPR_MUL:
-        return "mul";
-    case EXPR_DIV:
-        return "divide";
-    case EXPR_FLOORDIV:
-        return "floor_divide";
-    default:
-        return "modulo";
-    }
-}
-
-static str call_text(struct oracle_code *c, const char *prefix, const char *name,
-                     const struct oracle_operand *a, size_t n, str end) {
-    str s = arena_printf(c->x->a, "%s%s(", prefix, name);
-    for (size_t i = 0; i < n; i++)
-        s = arena_printf(c->x->a, "%.*s%s%.*s", STR_ARG(s), i ? ", " : "", STR_ARG(a[i].text));
-    return arena_printf(c->x->a, "%.*s%.*s)", STR_ARG(s), STR_ARG(end));
+/* An operator or a function of values, by its name in value.h. */
+static str value_text(struct oracle_code *c, const struct expr *e, const str *a) {
+    static const char *const names[] = {
+        [EXPR_NEG] = "neg", [EXPR_ADD] = "add",           [EXPR_SUB] = "sub", [EXPR_MUL] = "mul",
+        [EXPR_DIV] = "div", [EXPR_FLOORDIV] = "floordiv", [EXPR_MOD] = "mod"};
+    bool call = e->kind == EXPR_CALL;
+    str arguments[4] = {rules_text(e)};
+    for (size_t i = 0; i < e->nargs; i++)
+        arguments[1 + i] = a[i];
+    return settled_text(c, e,
+                        call_text(c->x, "value_",
+                                  call ? function_info(e->function)->name : names[e->kind],
+                                  arguments, 1 + e->nargs),
+                        a);
 }
 
 /* The value itself, then whether it may go the other way. */
-static str compare_text(struct oracle_code *c, const struct expr *e, const struct oracle_operand *a,
-                        bool exact) {
+static str compare_text(struct oracle_code *c, const struct expr *e, const struct oracle_operand *o,
+                        const str *a, bool exact) {
     bool truths = e->args[0]->value_kind == VALUE_BOOL;
-    const char *sign = operator_of(e->kind), *v0 = a[0].exact ? "" : ".v",
-               *v1 = a[1].exact ? "" : ".v";
-    str test = arena_printf(c->x->a, "%.*s%s %s %.*s%s ? 1.0 : 0.0", STR_ARG(a[0].text), v0, sign,
-                            STR_ARG(a[1].text), v1);
+    str holds = arena_printf(c->x->a, "%.*s%s %s %.*s%s", STR_ARG(a[0]), o[0].exact ? "" : ".v",
+                             operator_of(e->kind), STR_ARG(a[1]), o[1].exact ? "" : ".v");
     if (exact)
-        return test;
-    return arena_printf(c->x->a, "value(%.*s, %s(%.*s, %.*s))", STR_ARG(test),
-                        truths ? "doubt_truths" : "doubt", STR_ARG(a[0].text), STR_ARG(a[1].text));
+        return arena_printf(c->x->a, "%.*s ? 1.0 : 0.0", STR_ARG(holds));
+    const str arguments[] = {S("RULES"), holds, truths ? S("true") : S("false"), a[0], a[1]};
+    return settled_text(c, e, call_text(c->x, "", "value_compared", arguments, 5), a);
 }
 
-static str logic_text(struct oracle_code *c, const struct expr *e, const struct oracle_operand *a,
-                      bool exact) {
+static str logic_text(struct oracle_code *c, const struct expr *e, const str *a, bool exact) {
     if (!exact)
-        return call_text(c, "logical_",
+        return call_text(c->x, "value_",
                          e->kind == EXPR_NOT   ? "not"
                          : e->kind == EXPR_AND ? "and"
                                                : "or",
-                         a, e->nargs, S(""));
+                         a, e->nargs);
     if (e->kind == EXPR_NOT)
-        return arena_printf(c->x->a, "%.*s != 0 ? 0.0 : 1.0", STR_ARG(a[0].text));
-    return arena_printf(c->x->a, "%.*s != 0 %s %.*s != 0 ? 1.0 : 0.0", STR_ARG(a[0].text),
-                        operator_of(e->kind), STR_ARG(a[1].text));
+        return arena_printf(c->x->a, "%.*s != 0 ? 0.0 : 1.0", STR_ARG(a[0]));
+    return arena_printf(c->x->a, "%.*s != 0 %s %.*s != 0 ? 1.0 : 0.0", STR_ARG(a[0]),
+                        operator_of(e->kind), STR_ARG(a[1]));
 }
 
-/* Functions that are exact of exact operands, in plain doubles; and all those of definitions. */
-static str plain_call(struct oracle_code *c, const struct expr *e, const struct oracle_operand *a) {
-    switch (e->function) {
-    case FUNCTION_ABS:
-        return call_text(c, "", "fabs", a, 1, S(""));
-    case FUNCTION_ROUND:
-        return call_text(c, "", "rint", a, 1, S(""));
-    case FUNCTION_SIGN:
-        return call_text(c, "", "sign_of", a, 1, S(""));
-    case FUNCTION_MAXIMUM:
-        return call_text(c, "", "plain_larger", a, 2, S(""));
-    case FUNCTION_MINIMUM:
-        return call_text(c, "", "plain_smaller", a, 2, S(""));
-    case FUNCTION_CLAMP:
-    case FUNCTION_SIGMOID:
-        return call_text(c, "plain_", function_name(e->function), a, e->nargs, S(""));
-    case FUNCTION_RSQRT:
-        return arena_printf(c->x->a, "1 / sqrt(%.*s)", STR_ARG(a[0].text));
-    default:
-        return call_text(c, "", function_name(e->function), a, e->nargs, S(""));
-    }
-}
-
-static str plain_node(struct oracle_code *c, const struct expr *e, const struct oracle_operand *a) {
+/* Of doubles: what is exact of exact operands, and everything in definitions. */
+static str plain_node(struct oracle_text *x, const struct expr *e, const str *a) {
     switch (e->kind) {
     case EXPR_CALL:
-        return plain_call(c, e, a);
+        return call_text(x, "function_", function_info(e->function)->name, a, e->nargs);
     case EXPR_NEG:
-        return arena_printf(c->x->a, "-%.*s", STR_ARG(a[0].text));
+        return arena_printf(x->a, "-%.*s", STR_ARG(a[0]));
     case EXPR_IF:
-        return arena_printf(c->x->a, "%.*s != 0 ? %.*s : %.*s", STR_ARG(a[0].text),
-                            STR_ARG(a[1].text), STR_ARG(a[2].text));
+        return arena_printf(x->a, "%.*s != 0 ? %.*s : %.*s", STR_ARG(a[0]), STR_ARG(a[1]),
+                            STR_ARG(a[2]));
     case EXPR_FLOORDIV:
     case EXPR_MOD:
-        return call_text(c, "plain_", e->kind == EXPR_MOD ? "floormod" : "floordiv", a, 2, S(""));
+        return arena_printf(x->a, "value_%s(RULES, %.*s, %.*s).v",
+                            e->kind == EXPR_MOD ? "mod" : "floordiv", STR_ARG(a[0]), STR_ARG(a[1]));
     default:
-        return arena_printf(c->x->a, "%.*s %s %.*s", STR_ARG(a[0].text), operator_of(e->kind),
-                            STR_ARG(a[1].text));
+        return arena_printf(x->a, "%.*s %s %.*s", STR_ARG(a[0]), operator_of(e->kind),
+                            STR_ARG(a[1]));
     }
 }
 
-static str node_text(struct oracle_code *c, const struct expr *e, const struct oracle_operand *a,
+static str node_text(struct oracle_code *c, const struct expr *e, const struct oracle_operand *o,
                      bool exact) {
-    switch (e->kind) {
-    case EXPR_NOT:
-    case EXPR_AND:
-    case EXPR_OR:
+    const str a[3] = {o[0].text, o[1].text, o[2].text};
+    if (e->kind >= EXPR_EQ && e->kind <= EXPR_GE)
+        return compare_text(c, e, o, a, exact);
+    if (e->kind == EXPR_NOT || e->kind == EXPR_AND || e->kind == EXPR_OR)
         return logic_text(c, e, a, exact);
-    case EXPR_EQ:
-    case EXPR_NE:
-    case EXPR_LT:
-    case EXPR_LE:
-    case EXPR_GT:
-    case EXPR_GE:
-        return compare_text(c, e, a, exact);
-    default:
-        break;
-    }
     if (exact)
-        return plain_node(c, e, a);
-    if (e->kind == EXPR_IF)
-        return call_text(c, "", "choose", a, 3, S(""));
-    if (e->kind == EXPR_CALL)
-        return call_text(c, "value_", function_name(e->function), a, e->nargs, settled_as(c, e));
-    return call_text(c, "", value_node(e->kind), a, e->nargs, settled_as(c, e));
+        return plain_node(c->x, e, a);
+    return e->kind == EXPR_IF ? call_text(c->x, "", "value_if", a, 3) : value_text(c, e, a);
 }
 
 static struct oracle_operand put_node(struct oracle_code *c, const struct expr *e) {
@@ -413,7 +356,8 @@ static struct oracle_operand put_node(struct oracle_code *c, const struct expr *
     bool checked = c->checked, exact = c->plain || oracle_exact(c->x->t, e, false);
     for (size_t i = 0; i < e->nargs && i < 3; i++) {
         c->checked = checked || (e->kind == EXPR_IF && i > 0);
-        a[i] = oracle_put_value(c, e->args[i], !(e->kind == EXPR_IF && i == 0) && operand_real(e));
+        a[i] = oracle_put_value(c, e->args[i],
+                                !(e->kind == EXPR_IF && i == 0) && pattern_wants_real(e));
     }
     c->checked = checked;
     return operand(c, exact, node_text(c, e, a, exact));
@@ -423,7 +367,7 @@ static struct oracle_operand put_literal(struct oracle_code *c, const struct exp
     str text = oracle_number(c->x, e->integral ? (double)e->integer : e->number);
     if (c->plain || oracle_exact(c->x->t, e, false))
         return ready(text);
-    return operand(c, false, arena_printf(c->x->a, "literal(%.*s)", STR_ARG(text)));
+    return operand(c, false, arena_printf(c->x->a, "value_literal(RULES, %.*s)", STR_ARG(text)));
 }
 
 static struct oracle_operand put_as_it_is(struct oracle_code *c, const struct expr *e) {
@@ -448,8 +392,9 @@ static struct oracle_operand put_as_it_is(struct oracle_code *c, const struct ex
 struct oracle_operand oracle_put_value(struct oracle_code *c, const struct expr *e, bool real) {
     struct oracle_operand o = put_as_it_is(c, e);
     if (e->factor && !o.exact && !c->plain && c->x->t->accuracy != ACCURACY_FP32)
-        return operand(c, false, arena_printf(c->x->a, "rounded(%.*s)", STR_ARG(o.text)));
+        return operand(c, false,
+                       arena_printf(c->x->a, "value_factor(RULES, %.*s)", STR_ARG(o.text)));
     if (!real || e->value_kind != VALUE_INT || c->plain || oracle_exact(c->x->t, e, true))
         return o;
-    return operand(c, false, arena_printf(c->x->a, "to_real(%.*s)", STR_ARG(o.text)));
+    return operand(c, false, arena_printf(c->x->a, "value_to_real(RULES, %.*s)", STR_ARG(o.text)));
 }

@@ -3,8 +3,8 @@
 #include "kernel/oracle_plan.h"
 
 #include "spec/pattern.h"
-#include "spec/program.h"
 #include "spec/scalar.h"
+#include "spec/value.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,20 +16,6 @@ static uint32_t bit(size_t var) {
 }
 
 /* ---- what is exact ---- */
-
-bool oracle_keeps(enum function f) {
-    return f == FUNCTION_ABS || f == FUNCTION_MAXIMUM || f == FUNCTION_MINIMUM ||
-           f == FUNCTION_CLAMP || f == FUNCTION_FLOOR || f == FUNCTION_CEIL ||
-           f == FUNCTION_ROUND || f == FUNCTION_SIGN;
-}
-
-static bool operand_real(const struct expr *e, const struct expr *arg) {
-    bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
-    bool real = compares
-                    ? e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL
-                    : e->value_kind == VALUE_REAL;
-    return real && arg->value_kind == VALUE_INT;
-}
 
 static bool read_exact(const struct task *t, const struct expr *e) {
     const struct tensor *x = &t->tensors[e->ref];
@@ -49,7 +35,7 @@ static bool node_exact(const struct expr *e) {
     case EXPR_DIV:
         return false; /* but for integers over indices, which are pure */
     case EXPR_CALL:
-        return oracle_keeps(e->function);
+        return function_info(e->function)->result != RESULT_ROUNDED;
     default:
         return true;
     }
@@ -71,7 +57,7 @@ static bool plain_exact(const struct task *t, const struct expr *e) {
     default:
         for (size_t i = 0; i < e->nargs; i++)
             if (!oracle_exact(t, e->args[i],
-                              !(e->kind == EXPR_IF && i == 0) && operand_real(e, e->args[i])))
+                              !(e->kind == EXPR_IF && i == 0) && pattern_wants_real(e)))
                 return false;
         return node_exact(e);
     }
@@ -279,7 +265,8 @@ static bool add_reduces(struct planning *w, const struct expr *e) {
 }
 
 static bool is_cheap(const struct expr *e) {
-    if (e->kind == EXPR_REDUCE || (e->kind == EXPR_CALL && !oracle_keeps(e->function)))
+    if (e->kind == EXPR_REDUCE ||
+        (e->kind == EXPR_CALL && function_info(e->function)->result == RESULT_ROUNDED))
         return false;
     for (size_t k = 0; k < e->nargs; k++)
         if (!is_cheap(e->args[k]))

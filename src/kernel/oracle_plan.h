@@ -75,6 +75,5 @@ const struct oracle_step *oracle_plan_find(const struct oracle_plan *p, const st
 bool oracle_exact(const struct task *t, const struct expr *e, bool real);
 /* The statement's elements are judged as places of extremes. */
 bool oracle_is_index(const struct task *t, const struct statement *s);
-bool oracle_keeps(enum function f); /* a function that makes no error */
 
 #endif

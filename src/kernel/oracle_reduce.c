@@ -262,7 +262,9 @@ static void put_far(struct oracle_text *x, size_t k) {
                k, STR_ARG(oracle_parameters(x, p)));
     put_loops(&c, p->e->reduce, false);
     struct term t = put_term(&c, p, "continue");
-    buf_printf(x->out, "%*sif (ties(best, %.*s))\n%*sfar = fmax(far, fabs((double)%.*s - at));\n",
+    buf_printf(x->out,
+               "%*sif (ties(RULES.limits.worst, best, %.*s))\n%*sfar = fmax(far, fabs((double)%.*s "
+               "- at));\n",
                c.indent, "", STR_ARG(t.value.text), c.indent + 4, "", STR_ARG(at));
     close_loops(&c, p->e->reduce);
     buf_puts(x->out, S("    return far;\n}\n"));
@@ -283,7 +285,8 @@ static void put_tie(struct oracle_text *x, size_t k) {
                k, STR_ARG(oracle_parameters(x, p)), STR_ARG(at), STR_ARG(at), STR_ARG(at),
                STR_ARG(bound(&c, v->lo)), STR_ARG(at), STR_ARG(bound(&c, v->hi)));
     struct term t = put_term(&c, p, "return false");
-    buf_printf(x->out, "    return ties(best, %.*s);\n}\n", STR_ARG(t.value.text));
+    buf_printf(x->out, "    return ties(RULES.limits.worst, best, %.*s);\n}\n",
+               STR_ARG(t.value.text));
     oracle_code_end(&c);
 }
 

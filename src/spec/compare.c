@@ -12,7 +12,7 @@
 
 #include "base/parallel.h"
 #include "spec/data.h"
-#include "spec/program.h"
+#include "spec/value.h"
 #include <float.h>
 #include <math.h>
 

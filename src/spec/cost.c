@@ -24,21 +24,13 @@ struct ops {
     double plain, special;
 };
 
+/* What is exact takes an operation, or one for each further argument; what is rounded is special.
+ */
 static struct ops call_ops(enum function f) {
-    switch (f) {
-    case FUNCTION_ABS:
-    case FUNCTION_FLOOR:
-    case FUNCTION_CEIL:
-    case FUNCTION_ROUND:
-    case FUNCTION_SIGN:
-    case FUNCTION_MAXIMUM:
-    case FUNCTION_MINIMUM:
-        return (struct ops){1, 0};
-    case FUNCTION_CLAMP:
-        return (struct ops){2, 0};
-    default:
+    const struct function_info *of = function_info(f);
+    if (of->result == RESULT_ROUNDED)
         return (struct ops){0, 1};
-    }
+    return (struct ops){of->args > 1 ? (double)of->args - 1 : 1, 0};
 }
 
 /* Reals, and integers that come from tensors. */

@@ -1,5 +1,5 @@
 /* The small tables of the language: element types, accuracy classes, functions. */
-#include "spec/task.h"
+#include "spec/value.h"
 
 static const struct dtype_info dtypes[DTYPE_COUNT] = {
 #define DTYPE(id, name, bytes, cuda, npy, kind) {name, bytes, cuda, npy, kind},
@@ -46,23 +46,61 @@ double accuracy_unit(enum accuracy a) {
     return accuracies[a].unit;
 }
 
-static const struct {
-    const char *name;
-    int args;
-} functions[FUNCTION_COUNT] = {
-#define FUNCTION(id, name, args) {name, args},
+struct limits accuracy_limits(enum accuracy a) {
+    return a == ACCURACY_FP32 ? (struct limits){32, 8} : (struct limits){8, 2};
+}
+
+/* The smallest number above zero of the format that operands are rounded to. */
+static double smallest_operand(enum accuracy a) {
+    return a == ACCURACY_F16 ? 0x1p-24 : a == ACCURACY_BF16 ? 0x1p-133 : 0x1p-136;
+}
+
+struct rules rules_of(enum accuracy a) {
+    struct limits limits = accuracy_limits(a);
+    double widen = accuracy_limits(ACCURACY_FP32).worst / limits.worst;
+    struct rules r = {limits, 0x1p-48 * widen * widen, 0x1p-300 * widen * widen, 0, 0, 0};
+    if (a == ACCURACY_FP32)
+        return r;
+    /* Rounding to nearest is uniform over half an ulp either way. The accumulator's bias, allowed
+     * twice over by the limits: 0.06·K units of 2^-24 of a positive sum, where running sums are
+     * half of the whole on average. A chain of mma.sync.tf32 over K = 4,096 has 0.11·K in the root
+     * mean square on uniform data, its operands' rounding included, and comes to 0.93 of the limit
+     * on sorted ones. Truncated operands come to 2.3 of it over K = 65,536: there is no more room.
+     */
+    r.operand2 = accuracy_unit(a) * accuracy_unit(a) / 3;
+    double half = smallest_operand(a) / 2;
+    r.format2 = half * half / 3;
+    r.truncation = 2 * 0.06 * 0x1p-24;
+    return r;
+}
+
+#undef RULE_SMOOTH
+#undef RULE_POWER
+#undef RULE_EXACT
+#define RULE_SMOOTH(slope, of_result, of_argument, absolute, least, edge)                          \
+    of_result, of_argument, absolute, least
+#define RULE_POWER(of_result, least) of_result, 0, 0, least
+#define RULE_EXACT(variance)         0, 0, 0, 0
+
+static const struct function_info functions[FUNCTION_COUNT] = {
+#define FUNCTION(id, name, args, formula, rule, result, pole, flattens, cuda, fast, integer)       \
+    {#name, args, RESULT_##result, pole, rule, cuda, fast, integer},
 #include "spec/function.def"
 #undef FUNCTION
 };
 
-const char *function_name(enum function f) {
+const struct function_info *function_info(enum function f) {
     BUG_IF((unsigned)f >= FUNCTION_COUNT);
-    return functions[f].name;
+    return &functions[f];
 }
 
-int function_args(enum function f) {
-    BUG_IF((unsigned)f >= FUNCTION_COUNT);
-    return functions[f].args;
+bool function_find(str name, enum function *out) {
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        if (str_is(name, functions[i].name)) {
+            *out = (enum function)i;
+            return true;
+        }
+    return false;
 }
 
 size_t expr_nparts(const struct expr *e) {

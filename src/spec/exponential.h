@@ -2,7 +2,8 @@
  * references of whole tensors call them more often than anything else. Private to the room.
  *
  * e^x = 2^k·e^r with x = k·ln 2 + r, |r| ≤ ½·ln 2, and e^r - 1 by its series, whose first term left
- * out is below 2^-57. Good to 1 unit in the last place (exponential) and 3 (sigmoid, tangent):
+ * out is below 2^-57. Good to 1 unit in the last place (exponential) and 3 (tangent, and a
+ * sigmoid that is made from it):
  * nothing beside the roundings of fp32 that estimates are made of. */
 #ifndef SPEC_EXPONENTIAL_H
 #define SPEC_EXPONENTIAL_H
@@ -39,16 +40,15 @@ static inline double exponential(double x) {
     return (1 + rest) * exp_power(half) * exp_power(k - half);
 }
 
-static inline double exp_sigmoid(double x) {
-    double t = exponential(-fabs(x));
-    return (x >= 0 ? 1 : t) / (1 + t);
-}
-
 /* Of m = e^(2|x|) - 1, which keeps its digits near 0: m/(m + 2). Beyond 22 it is 1. */
 static inline double exp_tangent(double x) {
     double y = 2 * fabs(x), within = y > 44 ? 44 : y, k, rest = exp_rest(within, &k);
     double power = exp_power(k), m = power * rest + (power - 1);
     return copysign(m / (m + 2), x);
 }
+
+/* For value.h, which is included after this. */
+#define EXP  exponential
+#define TANH exp_tangent
 
 #endif

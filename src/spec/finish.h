@@ -2,7 +2,7 @@
 #ifndef SPEC_FINISH_H
 #define SPEC_FINISH_H
 
-#include "spec/program.h"
+#include "spec/value.h"
 
 /* How results of a statement are stored. */
 struct finish {

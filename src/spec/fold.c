@@ -6,15 +6,10 @@
 #include <float.h>
 #include <math.h>
 
-/* An infinity that a kernel may have as NaN, which is the largest and the least there is. */
-static bool is_open(double v, double e) {
-    return isinf(v) && e > 0;
-}
-
 bool fold_ties(const struct fold *f, double best, double best_e, double v, double e) {
-    if (isinf(e) || isinf(best_e) || is_open(v, e))
+    if (isinf(e) || isinf(best_e) || is_open(value_of(v, e)))
         return true;
-    return !isnan(best) && vector_within(best - v, best_e + e, f->worst);
+    return !isnan(best) && value_within(best - v, best_e + e, f->worst);
 }
 
 double fold_chain(const struct fold *f, double n, double s, double q, double w) {
@@ -49,7 +44,7 @@ bool fold_extreme(const struct fold *f, double *s, double *e, double v, double e
         return false;
     }
     bool value = f->op == REDUCTION_MAX || f->op == REDUCTION_MIN;
-    if (is_open(v, ev))
+    if (is_open(value_of(v, ev)))
         chosen = value ? INFINITY : chosen;
     else if (other > chosen && fold_ties(f, *s, *e, v, ev))
         chosen = other;

@@ -16,7 +16,7 @@ static void fill(double *d, double v, size_t n) {
 static void run_literal(const struct rules *r, const struct instr *i, struct reg *d) {
     d->v[0] = i->number;
     if (!i->exact)
-        d->e[0] = i->number * i->number * (r->unit2 / 3);
+        d->e[0] = value_literal(*r, i->number).e;
 }
 
 static void run_index(const struct machine *m, const struct instr *i, struct reg *d, size_t n) {
@@ -33,75 +33,28 @@ static void run_mask(const struct machine *m, const struct instr *i, struct reg 
         d->v[l] = (!outer || outer->v[l] != 0) && ((cond->v[l] != 0) == wanted || cond->e[l] > 0);
 }
 
-/* The largest magnitude that counts: beyond it fp32, or an exact integer in a double, ends. */
-static double magnitude_most(const struct instr *i) {
-    if (i->type == VALUE_INT)
-        return 0x1p53;
-    return i->root ? DBL_MAX : (double)FLT_MAX;
+static struct value operand_of(const struct instr *i, const struct reg *const *a, size_t k,
+                               size_t l) {
+    return k < i->nargs ? lane_of(a[k], l) : value_of(0, 0);
 }
 
-/* An infinity times, or over, what may lie on either side of zero. */
-static bool is_either_side(const struct instr *i, const struct rules *r, const struct reg *const *a,
-                           size_t l) {
-    bool near = false;
-    for (size_t k = 0; k < i->nargs; k++)
-        near |= vector_within(a[k]->v[l], a[k]->e[l], r->limits.worst);
-    return near && i->op == OP_NODE && (i->kind == EXPR_MUL || i->kind == EXPR_DIV);
-}
-
-/* What became of lane l, when its value or its variance is out of the ordinary. */
-static double settled_error(const struct instr *i, const struct rules *r, const struct reg *d,
-                            const struct reg *const *a, size_t l) {
-    bool undefined = false, nan = false, infinite = false, open = i->regroups;
-    double v = d->v[l];
-    for (size_t k = 0; k < i->nargs; k++) {
-        undefined |= isinf(a[k]->e[l]);
-        nan |= isnan(a[k]->v[l]) && !isinf(a[k]->e[l]);
-        infinite |= isinf(a[k]->v[l]);
-        open |= isinf(a[k]->v[l]) && a[k]->e[l] > 0;
-    }
-    if (isnan(v))
-        return nan ? 0 : INFINITY;
-    if (undefined || (isinf(v) && is_either_side(i, r, a, l)))
-        return INFINITY;
-    if (isinf(v) && infinite)
-        return open;
-    if (isinf(v))
-        return i->root || vector_is_pole(i, a, l) ? 0 : INFINITY;
-    if (infinite && open)
-        return INFINITY;
-    if (infinite || nan)
-        return v * v * 4 * r->unit2;
-    return INFINITY;
-}
-
-WIDE static bool any_open(const struct reg *a, size_t n) {
-    uint64_t open = 0;
-    for (size_t l = 0; l < n; l++)
-        open += ((fabs(a->v[l]) > DBL_MAX) & (a->e[l] > 0)) ? 1 : 0;
-    return open > 0;
-}
-
-/* An infinity that a kernel may have as NaN makes NaN of whatever is computed from it, also where
- * the mathematics comes back to a number: x/inf, exp(-inf), a comparison. */
-static void settle_open(const struct instr *i, struct reg *d, const struct reg *const *a,
-                        size_t n) {
-    for (size_t k = 0; k < i->nargs; k++) {
-        bool open = any_open(a[k], n);
-        for (size_t l = 0; l < n && open; l++)
-            if (isinf(a[k]->v[l]) && a[k]->e[l] > 0 && isfinite(d->v[l]))
-                d->e[l] = i->type == VALUE_BOOL ? 1 : INFINITY;
-    }
-}
-
-static void settle(const struct instr *i, const struct rules *r, struct reg *d,
+/* Looks at results again where one is out of the ordinary, or an operand is an open infinity. */
+static void settle(struct machine *m, const struct instr *i, struct reg *d,
                    const struct reg *const *a, size_t n) {
-    double most = magnitude_most(i);
-    if (vector_ordinary(d, true, most, n))
-        return;
-    for (size_t l = 0; l < n; l++)
-        if (!(fabs(d->v[l]) <= most) || !(d->e[l] <= DBL_MAX))
-            d->e[l] = settled_error(i, r, d, a, l);
+    bool look = i->type != VALUE_BOOL && !vector_ordinary(d, true, settle_most(i->how), n);
+    for (size_t k = 0; k < i->nargs && m->odd && !look; k++)
+        look = vector_any_open(a[k], n);
+    for (size_t l = 0; l < n && look; l++) {
+        struct value x = settle_of(m->p->rules, i->how, lane_of(d, l), operand_of(i, a, 0, l),
+                                   operand_of(i, a, 1, l), operand_of(i, a, 2, l));
+        d->e[l] = x.e;
+        m->odd |= is_open(x);
+    }
+}
+
+/* Infinite by itself, not because it overflowed. */
+static bool is_pole(const struct instr *i, const struct reg *const *a, size_t l) {
+    return at_pole(i->how, operand_of(i, a, 0, l).v, operand_of(i, a, 1, l).v);
 }
 
 static double lane_peak(const struct instr *i, const struct reg *d, const struct reg *const *a,
@@ -113,7 +66,7 @@ static double lane_peak(const struct instr *i, const struct reg *d, const struct
     if (isnan(v))
         return 0;
     if (isinf(v))
-        return operands_finite && i->op == OP_NODE && !vector_is_pole(i, a, l) ? v : 0;
+        return operands_finite && i->op == OP_NODE && !is_pole(i, a, l) ? v : 0;
     bool computed = i->op == OP_NODE && i->type == VALUE_INT;
     return computed && v > INT32_MAX ? INFINITY : v;
 }
@@ -158,25 +111,19 @@ static void compute(struct machine *m, const struct instr *i, struct reg *d,
     case OP_READ:
         machine_read(m, i, d, n);
         return;
-    case OP_TO_REAL:
-        vector_to_real(i, r, d, a[0], n);
-        return;
-    case OP_ROUND:
-        vector_round(r, d, a[0], n);
-        return;
     case OP_MASK_THEN:
     case OP_MASK_ELSE:
         run_mask(m, i, d, a[0], n);
         return;
+    case OP_TO_REAL:
+    case OP_ROUND:
     case OP_SELECT:
-        vector_select(i, d, a, n);
+        vector_run(i, r, d, a, n);
         return;
     case OP_NODE:
-        vector_node(i, r, d, a, n);
-        if (!i->exact && i->type != VALUE_BOOL)
-            settle(i, r, d, a, n);
-        if (!i->exact && m->odd)
-            settle_open(i, d, a, n);
+        vector_run(i, r, d, a, n);
+        if (!i->exact)
+            settle(m, i, d, a, n);
         return;
     }
 }

@@ -305,7 +305,7 @@ static void schedule(struct nest *n) {
         contract_find(n, lane);
         fuse_product(n, lane);
     } else {
-        n->p.code[n->p.result].root = true;
+        n->p.code[n->p.result].how |= SETTLE_ROOT;
     }
     program_schedule(&n->p, lane, order, inner);
 }

@@ -23,13 +23,11 @@ static const char *const keywords[] = {"task", "dim",   "in",    "param",    "ou
 bool word_is_reserved(str name) {
     enum dtype t;
     enum reduction r;
+    enum function f;
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (str_is(name, keywords[i]))
             return true;
-    for (int i = 0; i < FUNCTION_COUNT; i++)
-        if (str_is(name, function_name((enum function)i)))
-            return true;
-    return reduction_find(name, &r) || dtype_find(name, &t);
+    return function_find(name, &f) || reduction_find(name, &r) || dtype_find(name, &t);
 }
 
 bool parse_next(struct parser *p) {
@@ -255,8 +253,7 @@ static bool keeps_whole(const struct expr *e) {
     case EXPR_PAD:
         return true;
     case EXPR_CALL:
-        return e->function == FUNCTION_ABS || e->function == FUNCTION_MAXIMUM ||
-               e->function == FUNCTION_MINIMUM || e->function == FUNCTION_CLAMP;
+        return function_info(e->function)->result == RESULT_KEPT;
     case EXPR_REDUCE:
         return e->reduce->op != REDUCTION_MEAN;
     default:
@@ -268,8 +265,7 @@ static bool keeps_whole(const struct expr *e) {
 static bool is_whole(const struct expr *e) {
     if (e->value_kind == VALUE_INT)
         return true;
-    if (e->kind == EXPR_CALL && (e->function == FUNCTION_FLOOR || e->function == FUNCTION_CEIL ||
-                                 e->function == FUNCTION_ROUND || e->function == FUNCTION_SIGN))
+    if (e->kind == EXPR_CALL && function_info(e->function)->result == RESULT_WHOLE)
         return true;
     bool whole = keeps_whole(e);
     for (size_t i = e->kind == EXPR_IF; whole && i < e->nargs; i++)

@@ -100,21 +100,6 @@ static bool settle_binary(struct parser *p, struct expr *e, const char *symbol) 
     }
 }
 
-static bool function_find(str name, enum function *out) {
-    for (int i = 0; i < FUNCTION_COUNT; i++)
-        if (str_is(name, function_name((enum function)i))) {
-            *out = (enum function)i;
-            return true;
-        }
-    return false;
-}
-
-/* Functions that keep integers integers. */
-static bool keeps_integers(enum function f) {
-    return f == FUNCTION_ABS || f == FUNCTION_MAXIMUM || f == FUNCTION_MINIMUM ||
-           f == FUNCTION_CLAMP;
-}
-
 static bool not_closed(struct parser *p, size_t open, const char *close) {
     char hint[96], quoted[8];
     size_t line, col;
@@ -191,7 +176,8 @@ static bool unknown_function(struct parser *p, const struct token *name) {
     char hint[512];
     size_t n = (size_t)snprintf(hint, sizeof hint, "functions are");
     for (int i = 0; i < FUNCTION_COUNT; i++)
-        n += (size_t)snprintf(hint + n, sizeof hint - n, " %s", function_name((enum function)i));
+        n += (size_t)snprintf(hint + n, sizeof hint - n, " %s",
+                              function_info((enum function)i)->name);
     snprintf(hint + n, sizeof hint - n, ", and if and pad; tensors take [ ]");
     return parse_fail(p, name->at, name->len, hint, "there is no function '%.*s'",
                       STR_ARG(name->text));
@@ -212,9 +198,9 @@ static bool parse_call(struct parser *p, const struct token *name, struct node *
         return unknown_function(p, name);
     if (!parse_list(p, ")", 3, args, &n))
         return false;
-    if (n != (size_t)function_args(f))
-        return wrong_count(p, name, n, (size_t)function_args(f));
-    bool integers = keeps_integers(f);
+    if (n != function_info(f)->args)
+        return wrong_count(p, name, n, function_info(f)->args);
+    bool integers = function_info(f)->result == RESULT_KEPT;
     for (size_t i = 0; i < n; i++) {
         if (!need_number(p, args[i].e))
             return false;

@@ -3,6 +3,7 @@
 
 #include "spec/bounds.h"
 #include "spec/scalar.h"
+#include "spec/value.h"
 
 uint32_t reduce_vars(const struct reduce *r) {
     uint32_t vars = 0;
@@ -164,4 +165,36 @@ bool pattern_is_pure(const struct expr *e) {
         if (!pattern_is_pure(e->args[i]))
             return false;
     return true;
+}
+
+bool pattern_wants_real(const struct expr *e) {
+    if (e->kind >= EXPR_EQ && e->kind <= EXPR_GE)
+        return e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL;
+    return e->value_kind == VALUE_REAL;
+}
+
+/* A difference, or what may hide one. */
+static bool is_difference(const struct task *t, const struct expr *e) {
+    if (e->value_kind != VALUE_REAL)
+        return false;
+    if (e->kind == EXPR_READ || e->kind == EXPR_PAD)
+        return t->tensors[e->kind == EXPR_PAD ? e->args[0]->ref : e->ref].role == TENSOR_LET;
+    return e->kind == EXPR_REDUCE || e->kind == EXPR_SUB;
+}
+
+int pattern_settling(const struct task *t, const struct expr *e) {
+    int how = e->value_kind == VALUE_INT    ? SETTLE_INTEGER
+              : e->value_kind == VALUE_BOOL ? SETTLE_TRUTH
+                                            : 0;
+    switch (e->kind) {
+    case EXPR_MUL:
+        how |= is_difference(t, e->args[0]) || is_difference(t, e->args[1]) ? SETTLE_REGROUPS : 0;
+        return how | SETTLE_FACTORS;
+    case EXPR_DIV:
+        return how | SETTLE_FACTORS | POLE_DIVISOR;
+    case EXPR_CALL:
+        return how | function_info(e->function)->pole;
+    default:
+        return how;
+    }
 }

@@ -40,6 +40,12 @@ bool pattern_pins(const struct expr *condition);
 /* Integers over indices and sizes alone, all the way down. */
 bool pattern_is_pure(const struct expr *e);
 
+/* Operands of this node that are integers are converted to reals first. */
+bool pattern_wants_real(const struct expr *e);
+
+/* SETTLE_… and POLE_… of an operator or a function (value.h), but for SETTLE_ROOT. */
+int pattern_settling(const struct task *t, const struct expr *e);
+
 /* Neither index nor element: a compiler folds it. Its value, where it has one. */
 bool pattern_is_constant(const struct expr *e);
 bool pattern_constant_is(const struct inst *in, const struct expr *e, double value);

@@ -2,37 +2,10 @@
 #include "spec/program.h"
 
 #include "base/checked.h"
+#include "spec/pattern.h"
 #include "spec/scalar.h"
 #include <math.h>
 #include <string.h>
-
-struct limits accuracy_limits(enum accuracy a) {
-    return a == ACCURACY_FP32 ? (struct limits){32, 8} : (struct limits){8, 2};
-}
-
-/* The smallest number above zero of the format that operands are rounded to. */
-static double format_least(enum accuracy a) {
-    return a == ACCURACY_F16 ? 0x1p-24 : a == ACCURACY_BF16 ? 0x1p-133 : 0x1p-136;
-}
-
-struct rules rules_of(enum accuracy a) {
-    struct limits limits = accuracy_limits(a);
-    double widen = accuracy_limits(ACCURACY_FP32).worst / limits.worst;
-    struct rules r = {limits, 0x1p-48 * widen * widen, 0x1p-300 * widen * widen, 0, 0, 0};
-    if (a == ACCURACY_FP32)
-        return r;
-    /* Rounding to nearest is uniform over half an ulp either way. The accumulator's bias, allowed
-     * twice over by the limits: 0.06·K units of 2^-24 of a positive sum, where running sums are
-     * half of the whole on average. A chain of mma.sync.tf32 over K = 4,096 has 0.11·K in the root
-     * mean square on uniform data, its operands' rounding included, and comes to 0.93 of the limit
-     * on sorted ones. Truncated operands come to 2.3 of it over K = 65,536: there is no more room.
-     */
-    r.operand2 = accuracy_unit(a) * accuracy_unit(a) / 3;
-    double half = format_least(a) / 2;
-    r.format2 = half * half / 3;
-    r.truncation = 2 * 0.06 * 0x1p-24;
-    return r;
-}
 
 bool affine_at(const struct affine *a, const int64_t *at, int64_t *out) {
     int64_t part;
@@ -96,12 +69,6 @@ static bool args_exact(const struct program *p, const struct instr *i) {
     return true;
 }
 
-static bool call_keeps(enum function f) {
-    return f == FUNCTION_ABS || f == FUNCTION_MAXIMUM || f == FUNCTION_MINIMUM ||
-           f == FUNCTION_CLAMP || f == FUNCTION_FLOOR || f == FUNCTION_CEIL ||
-           f == FUNCTION_ROUND || f == FUNCTION_SIGN;
-}
-
 /* Integers of data may leave what a double holds; of variables they have been proved not to. */
 static bool node_exact(const struct program *p, const struct instr *i) {
     switch (i->kind) {
@@ -115,7 +82,7 @@ static bool node_exact(const struct program *p, const struct instr *i) {
     case EXPR_DIV:
         return false;
     case EXPR_CALL:
-        return call_keeps(i->function);
+        return function_info(i->function)->result != RESULT_ROUNDED;
     default:
         return true;
     }
@@ -140,16 +107,6 @@ static bool exact(const struct program *p, const struct instr *i) {
     }
 }
 
-/* A difference, or what may hide one. */
-static bool is_difference(const struct program *p, const struct instr *i) {
-    if (i->op == OP_ROUND)
-        i = &p->code[i->src[0]];
-    if (i->op == OP_NODE)
-        return i->kind == EXPR_SUB && i->type == VALUE_REAL;
-    return i->op == OP_READ &&
-           (i->ref >= p->in->task->ntensors || p->in->task->tensors[i->ref].role == TENSOR_LET);
-}
-
 /* The number of the instruction, or of an equal one not long before it. */
 static size_t emit(struct program *p, struct instr i) {
     enum { LOOK_BACK = 64 };
@@ -163,8 +120,6 @@ static size_t emit(struct program *p, struct instr i) {
         if (same(p, &p->code[k], &i))
             return k;
     i.exact = exact(p, &i);
-    for (size_t k = 0; k < i.nargs && i.op == OP_NODE && i.kind == EXPR_MUL; k++)
-        i.regroups |= is_difference(p, &p->code[i.src[k]]);
     p->code = mem_grow(p->code, &p->cap, p->n + 1, sizeof *p->code);
     i.dst = p->n;
     p->code[p->n] = i;
@@ -187,16 +142,6 @@ static size_t compile_as(struct program *p, const struct expr *e, bool real, int
     if (!real || e->value_kind != VALUE_INT)
         return id;
     return emit_unary(p, OP_TO_REAL, VALUE_REAL, id, mask);
-}
-
-/* An operand of a real operation that is an integer is converted first. */
-static size_t compile_operand(struct program *p, const struct expr *e, const struct expr *arg,
-                              int mask) {
-    bool compares = e->kind >= EXPR_EQ && e->kind <= EXPR_GE;
-    bool real = compares
-                    ? e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL
-                    : e->value_kind == VALUE_REAL;
-    return compile_as(p, arg, real, mask);
 }
 
 /* It never leaves 0 <= index < extent. */
@@ -286,7 +231,7 @@ static size_t compile_if(struct program *p, const struct expr *e, int mask) {
         if (p->track_peak)
             inner = (int)emit_unary(p, side == 1 ? OP_MASK_THEN : OP_MASK_ELSE, VALUE_BOOL,
                                     i.src[0], mask);
-        i.src[side] = compile_operand(p, e, e->args[side], inner);
+        i.src[side] = compile_as(p, e->args[side], pattern_wants_real(e), inner);
     }
     return emit(p, i);
 }
@@ -326,8 +271,9 @@ static size_t compile(struct program *p, const struct expr *e, int mask) {
     case EXPR_REDUCE:
         return compile_stage(p, e, mask);
     default:
+        i.how = pattern_settling(p->in->task, e);
         for (size_t k = 0; k < e->nargs; k++)
-            i.src[i.nargs++] = compile_operand(p, e, e->args[k], mask);
+            i.src[i.nargs++] = compile_as(p, e->args[k], pattern_wants_real(e), mask);
         return emit(p, i);
     }
 }
@@ -336,6 +282,7 @@ static void guard_and(struct program *p, size_t condition) {
     if (p->guard >= 0)
         condition = emit(p, (struct instr){.op = OP_NODE,
                                            .kind = EXPR_AND,
+                                           .how = SETTLE_TRUTH,
                                            .type = VALUE_BOOL,
                                            .pure = true,
                                            .mask = -1,
@@ -362,6 +309,7 @@ void program_guard_bounds(struct program *p, size_t var, const struct expr *lo,
         size_t v = compile(p, &index, -1), by = compile(p, sides[k].e, -1);
         guard_and(p, emit(p, (struct instr){.op = OP_NODE,
                                             .kind = sides[k].kind,
+                                            .how = SETTLE_TRUTH,
                                             .type = VALUE_BOOL,
                                             .pure = true,
                                             .mask = -1,

@@ -1,12 +1,8 @@
-/* An expression as a linear program over blocks of lanes. Private to the room, but for the rules of
- * an accuracy class, which the oracle goes by as well.
+/* An expression as a linear program over blocks of lanes. Private to the room.
  *
  * A block is up to LANES consecutive values of one variable, the lane variable, with all other
  * variables held; which one that is, and in what order the others run, is chosen by the loops
- * around it (nest.h). A register holds, for every lane, a value in fp64 and the variance of the
- * error that an honest evaluation has made so far (for truth values: 0 certain, 1 may go either
- * way). The variance is infinite where the mathematics leaves the value undefined; of an infinite
- * value it is 0, or 1 where an honest kernel may as well arrive at NaN.
+ * around it (nest.h). A register holds a value and its variance (value.h) for every lane.
  *
  * Invariants:
  * 1. An instruction only runs again when a variable it depends on has changed (`level`); what does
@@ -19,28 +15,9 @@
 #define SPEC_PROGRAM_H
 
 #include "spec/domain.h"
+#include "spec/value.h"
 
 enum { LANES = 256 };
-
-/* The factors of the two tests (docs/TASKS.md): an element may be off by `worst` estimates, a
- * tensor by `rms` in the root mean square. */
-struct limits {
-    double worst, rms;
-};
-struct limits accuracy_limits(enum accuracy a);
-
-/* What roundings cost in a class, as variances. The limits of the tensor-core classes are a quarter
- * of fp32's, so that fp32 arithmetic, which they also contain, counts four times there. */
-struct rules {
-    struct limits limits;
-    double unit2;  /* one fp32 rounding of 1 */
-    double least2; /* half the smallest subnormal number of fp32 */
-    /* Of products that are summed: rounding one operand to the class's format, and the accumulator
-     * truncated, in units of the running sum, after each term on average. Both 0 in fp32. */
-    double operand2, truncation;
-    double format2; /* … of an operand near zero: half the format's smallest number */
-};
-struct rules rules_of(enum accuracy a);
 
 /* Padded, so that lanes of different registers do not fall on the same lines of a cache: accesses a
  * multiple of 4096 bytes apart wait for each other. */
@@ -81,9 +58,8 @@ struct instr {
     uint32_t vars;  /* it depends on */
     bool pure;      /* it depends on variables alone, not on data */
     bool exact;     /* invariant 2 */
-    bool root;      /* its result is stored */
+    int how;        /* NODE: SETTLE_… and POLE_… of value.h */
     bool truths;    /* compares truth values */
-    bool regroups;  /* a product with a difference, which a kernel may multiply out */
     bool summed;    /* a product of exact operands that the sum makes itself */
     bool lone[2];   /* … of which this operand is uniform, and not spread */
     bool uniform;   /* invariant 1 */
@@ -165,7 +141,7 @@ struct machine {
     int64_t at[TASK_MAX_VARS]; /* the lane variable: in lane 0 */
     size_t n;                  /* lanes in use */
     bool careful;              /* make and settle products that sums make themselves, too */
-    bool odd;                  /* something it reads holds NaN or infinities */
+    bool odd;                  /* an infinity may be open: it was read, or made here */
     double peak[LANES];
 };
 bool machine_init(struct machine *m, const struct program *p, const struct content *contents);
@@ -178,20 +154,15 @@ void machine_note_peak(struct machine *m, size_t lane, double v);
 void machine_read(struct machine *m, const struct instr *i, struct reg *d, size_t n);
 
 /* vector.c: one instruction of kind OP_NODE, OP_TO_REAL, OP_ROUND or OP_SELECT, for n lanes. */
-void vector_node(const struct instr *i, const struct rules *r, struct reg *d,
-                 const struct reg *const *a, size_t n);
-void vector_round(const struct rules *r, struct reg *d, const struct reg *a, size_t n);
-void vector_to_real(const struct instr *i, const struct rules *r, struct reg *d,
-                    const struct reg *a, size_t n);
-void vector_select(const struct instr *i, struct reg *d, const struct reg *const *a, size_t n);
-/* The result is infinite because the function is, there; not because it overflowed. */
-bool vector_is_pole(const struct instr *i, const struct reg *const *a, size_t lane);
+void vector_run(const struct instr *i, const struct rules *r, struct reg *d,
+                const struct reg *const *a, size_t n);
 /* No value beyond `most` and, where asked for, no variance without end. */
 bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n);
-/* An uncertain operand on the edge of a domain, or of a decision: within the factor that one
- * element may be off. */
-static inline bool vector_within(double distance, double variance, double worst) {
-    return variance > 0 && distance * distance <= worst * worst * variance;
+/* Some lane holds an infinity that a kernel may have as NaN. */
+bool vector_any_open(const struct reg *a, size_t n);
+
+static inline struct value lane_of(const struct reg *a, size_t l) {
+    return value_of(a->v[l], a->e[l]);
 }
 
 #endif

@@ -97,12 +97,6 @@ static void load_strided(enum dtype t, const void *from, int64_t step, size_t n,
     }
 }
 
-/* Of fp64 inputs: they are rounded to fp32. */
-static double input_error(const struct rules *r, double v) {
-    bool exact = !isfinite(v) || (double)(float)v == v;
-    return exact ? 0 : v * v * r->unit2;
-}
-
 static void note_stage_peaks(struct machine *m, const struct instr *i, int64_t first, int64_t step,
                              struct span s) {
     const double *peak = m->contents[i->ref].peak;
@@ -129,7 +123,7 @@ static void load_span(struct machine *m, const struct instr *i, struct reg *d, i
         load_doubles(from->variance + at, step, n, d->e + s.from);
     else if (!i->exact)
         for (size_t l = s.from; l < s.to; l++)
-            d->e[l] = from->dtype == DTYPE_F64 ? input_error(&m->p->rules, d->v[l]) : 0;
+            d->e[l] = from->dtype == DTYPE_F64 ? input_variance(m->p->rules, d->v[l]) : 0;
     note_stage_peaks(m, i, first, step, s);
 }
 
@@ -191,7 +185,7 @@ static void read_lane(struct machine *m, const struct instr *i, struct reg *d, i
     if (i->exact)
         return;
     d->e[l] = from->variance             ? from->variance[place]
-              : from->dtype == DTYPE_F64 ? input_error(&m->p->rules, d->v[l])
+              : from->dtype == DTYPE_F64 ? input_variance(m->p->rules, d->v[l])
                                          : 0;
     if (place_uncertain(m, i, l))
         d->e[l] = INFINITY;

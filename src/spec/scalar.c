@@ -2,6 +2,7 @@
 #include "spec/scalar.h"
 
 #include "base/checked.h"
+#include "spec/value.h"
 #include <math.h>
 
 uint32_t expr_vars(const struct expr *e) {
@@ -14,57 +15,14 @@ uint32_t expr_vars(const struct expr *e) {
     return vars;
 }
 
-/* As PyTorch: a NaN wins. */
-static double larger(double a, double b) {
-    return isnan(a) || a > b ? a : b;
-}
-
-static double smaller(double a, double b) {
-    return isnan(a) || a < b ? a : b;
-}
-
 static double call(enum function f, const double *a) {
+    double x = a[0], y = a[1], z = a[2];
     switch (f) {
-    case FUNCTION_EXP:
-        return exp(a[0]);
-    case FUNCTION_LOG:
-        return log(a[0]);
-    case FUNCTION_SQRT:
-        return sqrt(a[0]);
-    case FUNCTION_RSQRT:
-        return 1 / sqrt(a[0]);
-    case FUNCTION_TANH:
-        return tanh(a[0]);
-    case FUNCTION_ERF:
-        return erf(a[0]);
-    case FUNCTION_SIGMOID:
-        return 1 / (1 + exp(-a[0]));
-    case FUNCTION_SIN:
-        return sin(a[0]);
-    case FUNCTION_COS:
-        return cos(a[0]);
-    case FUNCTION_ABS:
-        return fabs(a[0]);
-    case FUNCTION_FLOOR:
-        return floor(a[0]);
-    case FUNCTION_CEIL:
-        return ceil(a[0]);
-    case FUNCTION_ROUND:
-        return rint(a[0]);
-    case FUNCTION_EXPM1:
-        return expm1(a[0]);
-    case FUNCTION_LOG1P:
-        return log1p(a[0]);
-    case FUNCTION_SIGN:
-        return (a[0] > 0) - (a[0] < 0);
-    case FUNCTION_POW:
-        return pow(a[0], a[1]);
-    case FUNCTION_MAXIMUM:
-        return larger(a[0], a[1]);
-    case FUNCTION_MINIMUM:
-        return smaller(a[0], a[1]);
-    case FUNCTION_CLAMP:
-        return smaller(larger(a[0], a[1]), a[2]);
+#define FUNCTION(id, name, args, formula, ...)                                                     \
+    case FUNCTION_##id:                                                                            \
+        return formula;
+#include "spec/function.def"
+#undef FUNCTION
     default:
         return NAN;
     }
@@ -163,10 +121,10 @@ static void fold(struct scalar *s, struct folding *f) {
         f->value *= v;
         return;
     case REDUCTION_MAX:
-        f->value = larger(f->value, v);
+        f->value = larger_of(f->value, v);
         return;
     case REDUCTION_MIN:
-        f->value = smaller(f->value, v);
+        f->value = smaller_of(f->value, v);
         return;
     case REDUCTION_ARGMAX:
     case REDUCTION_ARGMIN:

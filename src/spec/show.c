@@ -92,7 +92,7 @@ static void show_leaf(struct writer *w, const struct expr *e) {
     default:
         buf_puts(w->out, e->kind == EXPR_IF    ? S("if")
                          : e->kind == EXPR_PAD ? S("pad")
-                                               : str_view(function_name(e->function)));
+                                               : str_view(function_info(e->function)->name));
         show_args(w, e, '(', ')');
     }
 }

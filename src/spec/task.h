@@ -42,13 +42,22 @@ const char *accuracy_name(enum accuracy a);
 double accuracy_unit(enum accuracy a); /* 2^-24, 2^-11, 2^-11, 2^-8: half an ulp at 1 */
 
 enum function {
-#define FUNCTION(id, name, args) FUNCTION_##id,
+#define FUNCTION(id, ...) FUNCTION_##id,
 #include "spec/function.def"
 #undef FUNCTION
     FUNCTION_COUNT
 };
-const char *function_name(enum function f);
-int function_args(enum function f);
+/* A row of function.def, but for the formula. */
+struct function_info {
+    const char *name;
+    size_t args;
+    enum { RESULT_ROUNDED, RESULT_WHOLE, RESULT_KEPT } result;
+    int pole; /* POLE_… of value.h */
+    double of_result, of_argument, absolute, least;
+    const char *cuda, *fast, *integer; /* NULL: none */
+};
+const struct function_info *function_info(enum function f);
+bool function_find(str name, enum function *out);
 
 enum expr_kind {
     EXPR_NUMBER, /* value; `integral` when written without point and exponent */

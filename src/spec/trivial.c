@@ -1,9 +1,9 @@
 #include "spec/trivial.h"
 
 #include "spec/data.h"
-#include "spec/program.h"
 #include "spec/reference.h"
 #include "spec/sample.h"
+#include "spec/value.h"
 #include <math.h>
 
 enum { SHAPES_MOST = 65, SEED = 1, CHUNK = 1024 };

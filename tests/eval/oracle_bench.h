@@ -1,10 +1,16 @@
-/* An engine for the oracle on the simulator: its kernels from one module, its memory here. */
+/* An engine for the oracle on the simulator: its kernels, compiled by NVRTC, from one module, its
+ * memory here. */
 #ifndef TESTS_EVAL_ORACLE_BENCH_H
 #define TESTS_EVAL_ORACLE_BENCH_H
 
+#include "tap.h"
+
 #include "eval/oracle_run.h"
+#include "kernel/build.h"
+#include "kernel/oracle.h"
 #include "ptx/ptx.h"
 #include "sim/sim.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { BUFFERS = 4096, KERNELS = 128 };
@@ -134,6 +140,78 @@ static inline void bench_free_all(struct bench *b) {
     sim_machine_free(b->machine);
     arena_free(b->a);
     mem_free(b);
+}
+
+/* ---- compiling ---- */
+
+static struct loop *loop;
+static struct build_pool *pool;
+static const char *missing; /* why there is no NVRTC here */
+static char why_missing[512];
+
+struct built {
+    struct arena *a;
+    bool done, ok;
+    str ptx, log;
+    double ms;
+};
+
+static inline void build_done(void *ctx, const struct build *b) {
+    struct built *out = ctx;
+    out->done = true;
+    out->ok = b->verdict == VERDICT_ACCEPTED;
+    out->ptx = arena_str(out->a, b->ptx);
+    out->log = arena_str(out->a, b->log);
+    out->ms = b->wall_ms;
+}
+
+static inline struct bench *bench_new(const struct task *t) {
+    struct bench *b = mem_alloc(sizeof *b);
+    struct err err = {0};
+    struct buf unit;
+    b->machine = sim_machine_new(7);
+    b->a = arena_new((size_t)1 << 30);
+    buf_init(&unit, ORACLE_MAX_UNIT);
+    struct built built = {.a = b->a};
+    bool ok = oracle_unit(t, &unit, &err);
+    CHECKF(ok, "%s", err.text);
+    struct build_request r = {.unit = buf_str(&unit), .arch = "compute_90a"};
+    ok = ok && build_submit(pool, &r, build_done, &built, &err);
+    while (ok && !built.done)
+        ok = loop_step(loop, 1000, &err);
+    CHECKF(built.ok, "%.*s: %s%.*s", STR_ARG(t->name), err.text, STR_ARG(built.log));
+    ok = built.ok && ptx_parse(built.ptx, b->a, &b->module, &err);
+    CHECKF(ok || !built.ok, "%s", err.text);
+    if (getenv("CUTEPILOT_TEST_TIMES"))
+        printf("# %.*s: %zu bytes of PTX in %.0f ms\n", STR_ARG(t->name), built.ptx.n, built.ms);
+    buf_release(&unit);
+    if (ok)
+        return b;
+    bench_free_all(b);
+    return NULL;
+}
+
+static inline void compiling_start(void) {
+    static struct nvrtc_root found;
+    struct err err = {0};
+    struct build_pool_options o = {.jobs = 1};
+    loop = loop_new(&err);
+    if (!nvrtc_find(&found, &err) || !nvrtc_probe(&found, &err)) {
+        snprintf(why_missing, sizeof why_missing, "%.400s", err.text);
+        for (char *p = why_missing; *p; p++)
+            *p = *p == '\n' ? ' ' : *p;
+        missing = why_missing;
+        return;
+    }
+    pool = build_pool_new(loop, &found, &o, &err);
+    if (!pool)
+        missing = "no compiler can be started";
+}
+
+static inline void compiling_end(void) {
+    if (pool)
+        build_pool_free(pool);
+    loop_free(loop);
 }
 
 #endif

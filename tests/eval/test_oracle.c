@@ -11,63 +11,13 @@
 #include "base/file.h"
 #include "eval/oracle_private.h"
 #include "eval/poison.h"
-#include "kernel/build.h"
-#include "kernel/oracle.h"
 #include "spec/program.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* ---- compiling ---- */
-
-static struct loop *loop;
-static struct build_pool *pool;
-static const char *missing; /* why there is no NVRTC here */
-static char why_missing[512];
 static bool long_run;
-
-struct built {
-    struct arena *a;
-    bool done, ok;
-    str ptx, log;
-    double ms;
-};
-
-static void build_done(void *ctx, const struct build *b) {
-    struct built *out = ctx;
-    out->done = true;
-    out->ok = b->verdict == VERDICT_ACCEPTED;
-    out->ptx = arena_str(out->a, b->ptx);
-    out->log = arena_str(out->a, b->log);
-    out->ms = b->wall_ms;
-}
-
-static struct bench *bench_new(const struct task *t) {
-    struct bench *b = mem_alloc(sizeof *b);
-    struct err err = {0};
-    struct buf unit;
-    b->machine = sim_machine_new(7);
-    b->a = arena_new((size_t)1 << 30);
-    buf_init(&unit, ORACLE_MAX_UNIT);
-    struct built built = {.a = b->a};
-    bool ok = oracle_unit(t, &unit, &err);
-    CHECKF(ok, "%s", err.text);
-    struct build_request r = {.unit = buf_str(&unit), .arch = "compute_90a"};
-    ok = ok && build_submit(pool, &r, build_done, &built, &err);
-    while (ok && !built.done)
-        ok = loop_step(loop, 1000, &err);
-    CHECKF(built.ok, "%.*s: %s%.*s", STR_ARG(t->name), err.text, STR_ARG(built.log));
-    ok = built.ok && ptx_parse(built.ptx, b->a, &b->module, &err);
-    CHECKF(ok || !built.ok, "%s", err.text);
-    if (getenv("CUTEPILOT_TEST_TIMES"))
-        printf("# %.*s: %zu bytes of PTX in %.0f ms\n", STR_ARG(t->name), built.ptx.n, built.ms);
-    buf_release(&unit);
-    if (ok)
-        return b;
-    bench_free_all(b);
-    return NULL;
-}
 
 /* ---- one case ---- */
 
@@ -694,180 +644,6 @@ static void all_constructs(void) {
     CHECKF(block_launches > 0, "no thread made several results");
 }
 
-/* ---- every function, operator and reduction, on values that are special to one ---- */
-
-static const double specials[] = {
-    0.0,      -0.0,      1.0,    -1.0,     0.5,       -0.5,           1.5,
-    2.5,      -2.0,      3.0,    0x1.8p-1, -7.25,     20.0,           88.0,
-    89.5,     -87.5,     -104.0, 0x1p-149, -0x1p-149, 0x1p-126,       0x1p24,
-    0x1p25,   1e-7,      -1e-7,  1e10,     -3e20,     0x1.fffffep127, -0x1.fffffep127,
-    INFINITY, -INFINITY, NAN,
-};
-enum { SPECIALS = sizeof specials / sizeof *specials, FOLDED = 6 };
-
-struct statements {
-    struct buf *out;
-    size_t n;
-};
-
-static void state(struct statements *s, const char *tensor, const char *body) {
-    buf_printf(s->out, "%s[%zu,i] = %s\n", tensor, s->n++, body);
-}
-
-/* Of exact operands, of rounded ones, and of such as are hardly known, whose sign is mixed up. */
-static const char *const operands[3][3] = {
-    {"x[i]", "w[i]", "m[i,0]"},
-    {"x[i]*1.1", "w[i]*0.7", "(m[i,0]+0.1)"},
-    {"((x[i]*1.1-x[i]*1.1)*3e6+w[i])", "((w[i]*0.7-w[i]*0.7)*3e6+x[i])", "(m[i,0]*1.3)"},
-};
-
-static void state_functions(struct statements *s) {
-    char body[256];
-    for (int f = 0; f < FUNCTION_COUNT; f++)
-        for (int k = 0; k < 3; k++) {
-            int n = snprintf(body, sizeof body, "%s%s(", k == 1 ? "-" : "",
-                             function_name((enum function)f));
-            for (int a = 0; a < function_args((enum function)f); a++)
-                n += snprintf(body + n, sizeof body - (size_t)n, "%s%s", a ? ", " : "",
-                              operands[k][a]);
-            snprintf(body + n, sizeof body - (size_t)n, ")");
-            state(s, "y", body);
-        }
-}
-
-static void state_operators(struct statements *s) {
-    static const char *const forms[] = {"%s + %s",
-                                        "%s - %s",
-                                        "%s * %s",
-                                        "%s / %s",
-                                        "if(%s > %s, x[i]*0.3, 2)",
-                                        "if(!(%s <= %s) || w[i]*0.7 == x[i]*0.7, 1, x[i])",
-                                        "1 / (%s * (%s - 1.1))",
-                                        "if(n[i] != 0 && %s != %s, n[i] + 1, 3) * 1.5"};
-    char body[256];
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
-        for (int k = f < 4 ? 0 : 1; k < 3; k++) {
-            snprintf(body, sizeof body, forms[f], operands[k][0], operands[k][1]);
-            state(s, "y", body);
-        }
-    state(s, "y", "n[i] // 7 + n[i] % (n[i] - 3) * 2");
-    state(s, "y", "maximum(n[i], i) - abs(n[i] * 65537 * n[i])");
-}
-
-static void state_reductions(struct statements *s) {
-    static const char *const ops[] = {"sum", "prod", "max", "min", "mean", "argmax", "argmin"};
-    static const char *const terms[] = {"(j) m[i,j]", "(j) m[i,j]*1.1",
-                                        "(j | m[i,j]*1.1 >= m[i,j] + m[i,j]*0.1) m[i,j]*0.7"};
-    char body[256];
-    for (size_t op = 0; op < sizeof ops / sizeof *ops; op++)
-        for (size_t k = 0; k < sizeof terms / sizeof *terms; k++) {
-            /* An index that is an output is judged by its terms, without an estimate of its own. */
-            snprintf(body, sizeof body, "%s%s%s", op < 5 ? "" : "2*", ops[op], terms[k]);
-            state(s, "z", body);
-        }
-    state(s, "z", "sum(j < 6) m[i,j] * x[j]");
-    state(s, "z", "sum(j < 6) (m[i,j]*1.1) * x[j]");
-}
-
-static void special_task(const char *accuracy, struct buf *out) {
-    struct buf body;
-    buf_init(&body, 1 << 16);
-    struct statements y = {.out = &body}, z = {.out = &body};
-    state_functions(&y);
-    state_operators(&y);
-    state_reductions(&z);
-    buf_printf(out,
-               "task special \"special\"\ndim N = %d\nin x[N] : f32 ~ normal(0,1)\n"
-               "in w[N] : f32 ~ normal(0,1)\nin m[N,%d] : f32 ~ normal(0,1)\n"
-               "in n[N] : i32 ~ randint(-9,9)\nout y[%zu,N] : f64\nout z[%zu,N] : f64\n",
-               SPECIALS * SPECIALS, FOLDED, y.n, z.n);
-    buf_puts(out, buf_str(&body));
-    buf_printf(out, "accuracy %s\n", accuracy);
-    buf_release(&body);
-}
-
-/* All pairs; what is folded are so many that stand side by side, in two orders. */
-static void fill_special(float *x, float *w, float *m, int32_t *n) {
-    for (size_t i = 0; i < (size_t)SPECIALS * SPECIALS; i++) {
-        size_t a = i % SPECIALS, b = i / SPECIALS;
-        x[i] = (float)specials[a];
-        w[i] = (float)specials[b];
-        n[i] = i % 5 == 0 ? INT32_MAX - (int32_t)i : (int32_t)(i % 23) - 11;
-        for (size_t j = 0; j < FOLDED; j++)
-            m[i * FOLDED + j] = (float)specials[(a + j * (b % 2 ? 1 : b)) % SPECIALS];
-    }
-}
-
-/* Libraries may round a function's last bits differently, and slopes of what is cancelled follow;
- * apart from that both make the same operations in the same order. */
-static void compare_special(struct trial *x) {
-    struct err err = {0};
-    for (size_t r = 0; r < x->nrefs; r++) {
-        const struct reference *ref = &x->refs[r];
-        size_t n = ref->count, bad = 0, judged = 0;
-        double *v = mem_alloc(n * sizeof *v), *e = mem_alloc(n * sizeof *e);
-        CHECKF(oracle_reference(x->c, ref->tensor, 0, n, v, e, &err), "%s", err.text);
-        for (size_t i = 0; i < n; i++) {
-            double a = ref->value[i], est = ref->estimate[i];
-            bool close = a == v[i] || (isnan(a) && isnan(v[i])) || (isinf(est) && isinf(e[i])) ||
-                         fabs(a - v[i]) <= 0x1p-48 * fabs(a);
-            bool same = est == e[i] || fabs(est - e[i]) <= 1e-9 * est;
-            judged += !isinf(est);
-            if ((!close || !same) && bad++ < 12)
-                printf("# %.*s[%zu,%zu]: %.17g +- %.12g on the CPU, %.17g +- %.12g here\n",
-                       STR_ARG(x->t->tensors[ref->tensor].name), i / (SPECIALS * SPECIALS),
-                       i % (SPECIALS * SPECIALS), a, est, v[i], e[i]);
-        }
-        CHECKF(!bad, "%zu of %zu differ", bad, n);
-        CHECKF(judged > n / 4, "only %zu of %zu are judged", judged, n);
-        mem_free(v);
-        mem_free(e);
-    }
-}
-
-static void run_special(const char *accuracy) {
-    struct arena *a = arena_new((size_t)64 << 20);
-    struct task *t;
-    struct inst *in;
-    struct data_scale scale;
-    struct err err = {0};
-    struct buf text;
-    buf_init(&text, 1 << 16);
-    special_task(accuracy, &text);
-    bool ok = task_parse(S("special.task"), buf_str(&text), a, &t, &err) &&
-              task_bind(t, NULL, 0, a, &in, &err) && data_scale_find(in, 1, &scale, &err);
-    CHECKF(ok, "%s", err.text);
-    struct bench *b = ok ? bench_new(t) : NULL;
-    if (b) {
-        struct engine e = engine_of(b);
-        struct oracle *o = oracle_new(t, &e, &err);
-        struct trial x = {.t = t, .b = b, .e = e, .o = o, .in = in, .keep = (size_t)1 << 30};
-        ok = trial_start(&x, &scale, &err);
-        reference_release(x.refs, x.nrefs);
-        fill_special(x.inputs[0], x.inputs[1], x.inputs[2], x.inputs[3]);
-        for (size_t i = 0; i < 4 && ok; i++)
-            memcpy(bench_host(b, x.at[i], in->tensors[i].bytes), x.inputs[i], in->tensors[i].bytes);
-        ok = ok &&
-             reference_eval(in, (const void *const *)x.inputs, 1, &x.refs, &x.nrefs, NULL, &err) &&
-             oracle_expect(x.c, &err);
-        CHECKF(ok, "%s", err.text);
-        if (ok)
-            compare_special(&x);
-        trial_end(&x);
-        oracle_free(o);
-        bench_free_all(b);
-    }
-    buf_release(&text);
-    arena_free(a);
-}
-
-static void special_values(void) {
-    if (missing)
-        SKIP(missing);
-    run_special("fp32");
-    run_special("bf16");
-}
-
 /* ---- memory that a kernel should not have touched, and trouble ---- */
 
 static const char small_task[] = "task small \"small\"\n"
@@ -1102,7 +878,6 @@ static void failing_engine(void) {
 static const struct tap_case cases[] = {
     {"tasks", tasks},
     {"constructs", all_constructs},
-    {"special values in every function, operator and reduction", special_values},
     {"inputs that were changed", changed_inputs},
     {"canaries of any size and place", canaries},
     {"digests see every byte and its place", digests},
@@ -1111,33 +886,14 @@ static const struct tap_case cases[] = {
     {"an engine that fails", failing_engine},
 };
 
-static void start(void) {
-    static struct nvrtc_root found;
-    struct err err = {0};
-    struct build_pool_options o = {.jobs = 1};
-    loop = loop_new(&err);
-    if (!nvrtc_find(&found, &err) || !nvrtc_probe(&found, &err)) {
-        snprintf(why_missing, sizeof why_missing, "%.400s", err.text);
-        for (char *p = why_missing; *p; p++)
-            *p = *p == '\n' ? ' ' : *p;
-        missing = why_missing;
-        return;
-    }
-    pool = build_pool_new(loop, &found, &o, &err);
-    if (!pool)
-        missing = "no compiler can be started";
-}
-
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "compiler") == 0)
         return compiler_main(argc - 2, argv + 2);
     long_run = getenv("CUTEPILOT_TEST_LONG") != NULL;
-    start();
+    compiling_start();
     int failed = tap_main(cases, sizeof cases / sizeof *cases);
     if (small_bench)
         bench_free_all(small_bench);
-    if (pool)
-        build_pool_free(pool);
-    loop_free(loop);
+    compiling_end();
     return failed;
 }

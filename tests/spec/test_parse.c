@@ -252,8 +252,8 @@ static void tables_agree(void) {
     enum dtype t;
     CHECK(dtype_find(S("bf16"), &t) && t == DTYPE_BF16 && dtype_info(t)->bytes == 2);
     CHECK(!dtype_find(S("bf1"), &t) && !dtype_find(S(""), &t));
-    CHECK(strcmp(function_name(FUNCTION_CLAMP), "clamp") == 0);
-    CHECK(function_args(FUNCTION_CLAMP) == 3 && function_args(FUNCTION_EXP) == 1);
+    CHECK(strcmp(function_info(FUNCTION_CLAMP)->name, "clamp") == 0);
+    CHECK(function_info(FUNCTION_CLAMP)->args == 3 && function_info(FUNCTION_EXP)->args == 1);
     CHECK(accuracy_unit(ACCURACY_FP32) == 0x1p-24 && accuracy_unit(ACCURACY_BF16) == 0x1p-8);
     CHECK(strcmp(accuracy_name(ACCURACY_TF32), "tf32") == 0);
 }

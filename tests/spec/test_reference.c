@@ -112,6 +112,8 @@ static void nan_and_infinity(void) {
         {"f32", "1 / (sum(k < 2) (x[i] + k))", 2, 0, 0.2, JUDGED},
         {"f32", "exp(-(sum(k < 2) (x[i] + k)))", INFINITY, 0, 0, OPEN},
         {"f32", "minimum(a[i], sum(k < 2) (x[i] + k))", INFINITY, 3, 3, OPEN},
+        /* … also an infinity of finite data, times a difference that may be multiplied out */
+        {"f32", "exp(-1 / x[i] * (a[i] - 1))", 0, 3, 0, OPEN},
         {"f32", "max(m < 2) if(m > 0, a[i], sum(k < 2) (x[i] + k))", -INFINITY, 3, 3, OPEN},
         {"f32", "max(m < 2) if(m < 1, a[i], sum(k < 2) (x[i] + k))", -INFINITY, 3, 3, OPEN},
         {"f32", "max(m < 2) if(m < 1, a[i], x[i])", -INFINITY, 3, 3, EXACT},

@@ -134,7 +134,7 @@ static bool is_cuda_word(str name) {
     /* expf, tanhf, …: what emitted expressions call. */
     for (int f = 0; f < FUNCTION_COUNT; f++)
         if (str_ends(name, S("f")) &&
-            str_is(str_cut(name, 0, name.n - 1), function_name((enum function)f)))
+            str_is(str_cut(name, 0, name.n - 1), function_info((enum function)f)->name))
             return true;
     return false;
 }

@@ -291,7 +291,7 @@ static str plan_call(struct sheet *sh, const struct expr *e) {
     bool max = e->function == FUNCTION_MAXIMUM;
     if (!max && e->function != FUNCTION_MINIMUM) {
         err_set(sh->err, ERR_INPUT, "an extent calls %s, which a launch plan does not have",
-                function_name(e->function));
+                function_info(e->function)->name);
         return S("");
     }
     str a = plan_text(sh, e->args[0]), b = plan_text(sh, e->args[1]);
