@@ -45,6 +45,8 @@ struct expr *expr_number(struct arena *a, int64_t v);
 struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *x,
                        const struct expr *y);
 struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y);
+struct expr *expr_variable(struct arena *a, size_t var);
+uint64_t expr_tensors(const struct expr *e); /* that it reads, bits */
 /* The tensor is read at exactly the variables of `s`, in their order: an epilogue of it. */
 bool expr_is_own(const struct statement *s, const struct expr *read);
 /* The element that a statement defines, as a read. */
@@ -52,6 +54,13 @@ struct expr *expr_own(const struct task *t, const struct statement *s, struct ar
 /* A copy with variable i replaced by map[i] (NULL: kept); reductions inside are not allowed. */
 struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct arena *a);
 
+/* The extent of a variable of the left side; NULL: it is not one of its positions. */
+struct expr *statement_extent(const struct task *t, const struct statement *s, size_t var);
+/* It defines all of its tensor, with variables in the order of the positions. */
+bool statement_is_whole(const struct task *t, const struct statement *s);
+/* Their left sides run over the same extents. */
+bool statement_same_space(const struct task *t, const struct statement *a,
+                          const struct statement *b);
 /* All that defines the tensor is in the set of statements. */
 bool form_defined_by(const struct task *t, const bool *set, size_t tensor);
 

@@ -76,18 +76,22 @@ bool expr_is_own(const struct statement *s, const struct expr *read) {
     return true;
 }
 
+uint64_t expr_tensors(const struct expr *e) {
+    uint64_t tensors = e->kind == EXPR_READ ? UINT64_C(1) << e->ref : 0;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        tensors |= expr_tensors(expr_part(e, i));
+    return tensors;
+}
+
 struct expr *expr_own(const struct task *t, const struct statement *s, struct arena *a) {
     struct expr *read = arena_new_of(a, struct expr);
     size_t rank = t->tensors[s->tensor].rank;
     *read = (struct expr){
         .kind = EXPR_READ, .value_kind = s->body->value_kind, .ref = s->tensor, .nargs = rank};
     read->args = arena_array(a, struct expr *, rank ? rank : 1);
-    for (size_t i = 0; i < rank; i++) {
-        read->args[i] = s->position[i] < 0 ? s->constant[i] : arena_new_of(a, struct expr);
-        if (s->position[i] >= 0)
-            *read->args[i] = (struct expr){
-                .kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = (size_t)s->position[i]};
-    }
+    for (size_t i = 0; i < rank; i++)
+        read->args[i] =
+            s->position[i] < 0 ? s->constant[i] : expr_variable(a, (size_t)s->position[i]);
     return read;
 }
 
@@ -178,4 +182,29 @@ struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct 
     for (size_t i = 0; i < TASK_MAX_VARS; i++)
         c.map[i] = map[i];
     return copier_copy(&c, e);
+}
+
+/* ---- left sides ---- */
+
+struct expr *statement_extent(const struct task *t, const struct statement *s, size_t var) {
+    const struct tensor *x = &t->tensors[s->tensor];
+    for (size_t i = 0; i < x->rank; i++)
+        if (s->position[i] == (int)var)
+            return x->extent[i];
+    return NULL;
+}
+
+bool statement_is_whole(const struct task *t, const struct statement *s) {
+    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
+        if (s->position[i] != (int)i)
+            return false;
+    return true;
+}
+
+bool statement_same_space(const struct task *t, const struct statement *a,
+                          const struct statement *b) {
+    bool same = a->nindex == b->nindex;
+    for (size_t i = 0; same && i < a->nindex; i++)
+        same = expr_same(statement_extent(t, a, i), statement_extent(t, b, i));
+    return same;
 }

@@ -19,7 +19,6 @@ struct copier {
     size_t nswaps;
 };
 struct expr *copier_copy(struct copier *c, const struct expr *e);
-struct expr *expr_variable(struct arena *a, size_t var);
 size_t expr_size(const struct expr *e); /* nodes */
 
 #endif

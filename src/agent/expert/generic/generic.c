@@ -310,14 +310,6 @@ static bool wants_warp(const struct sheet *sh, const struct step *st, const stru
                            elements < (double)gpu->sms * gpu->max_threads_sm);
 }
 
-/* The flat index is the element's offset where the statement defines all of its tensor. */
-static bool is_whole(const struct task *t, const struct statement *s) {
-    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
-        if (s->position[i] != (int)i)
-            return false;
-    return true;
-}
-
 static bool put_kernel(struct generic *g, struct slots *s) {
     struct sheet *sh = g->k.sh;
     int64_t block = sheet_decision(sh, "block", 256), each = g->warp ? block / 32 : block;
@@ -350,7 +342,8 @@ static bool write_statement(struct sheet *sh, const struct step *st, const struc
         return false;
     g.k.statement = s;
     uint32_t all = scope_variables(&g.k);
-    bool whole = is_whole(t, s);
+    /* The flat index is the element's offset where the statement defines all of its tensor. */
+    bool whole = statement_is_whole(t, s);
     buf_init(&b, 256u << 10);
     str places = scope_coordinates(&g.k, S("element"), all, whole ? expr_uses(s->body) : all);
     hoist(&g, s->body, false);

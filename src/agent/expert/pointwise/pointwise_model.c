@@ -2,33 +2,6 @@
  * does not depend on the strategy. */
 #include "agent/expert/pointwise/pointwise.h"
 
-/* ---- spaces ---- */
-
-static const struct expr *extent_of(const struct task *t, const struct statement *s, size_t var) {
-    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
-        if (s->position[i] == (int)var)
-            return t->tensors[s->tensor].extent[i];
-    return NULL;
-}
-
-static bool same_space(const struct task *t, const struct statement *a, const struct statement *b) {
-    if (a->nindex != b->nindex)
-        return false;
-    for (size_t i = 0; i < a->nindex; i++)
-        if (!expr_same(extent_of(t, a, i), extent_of(t, b, i)))
-            return false;
-    return true;
-}
-
-static bool is_whole(const struct task *t, const struct statement *s) {
-    if (s->nindex != t->tensors[s->tensor].rank)
-        return false;
-    for (size_t i = 0; i < s->nindex; i++)
-        if (s->position[i] != (int)i)
-            return false;
-    return true;
-}
-
 /* ---- claims ---- */
 
 struct claim {
@@ -53,7 +26,7 @@ static bool is_own_read(const struct task *t, const struct statement *s, const s
         return false;
     for (size_t i = 0; i < x->rank; i++)
         if (e->args[i]->kind != EXPR_INDEX || e->args[i]->ref != i ||
-            !expr_same(x->extent[i], extent_of(t, s, i)))
+            !expr_same(x->extent[i], statement_extent(t, s, i)))
             return false;
     return true;
 }
@@ -65,7 +38,7 @@ static bool reads_fit(const struct claim *c, const struct statement *s, const st
     if (e->kind == EXPR_READ) {
         const struct statement *made = taken_of(c, e->ref);
         bool let = t->tensors[e->ref].role == TENSOR_LET;
-        if (made && !(is_whole(t, made) && is_own_read(t, s, e)))
+        if (made && !(statement_is_whole(t, made) && is_own_read(t, s, e)))
             return false;
         if (let && !made && !form_defined_by(c->f->task, c->done, e->ref))
             return false;
@@ -76,22 +49,13 @@ static bool reads_fit(const struct claim *c, const struct statement *s, const st
     return true;
 }
 
-static void mark_tensors(const struct expr *e, uint64_t *tensors) {
-    if (e->kind == EXPR_READ)
-        *tensors |= UINT64_C(1) << e->ref;
-    for (size_t i = 0; i < e->nargs; i++)
-        mark_tensors(e->args[i], tensors);
-}
-
 static size_t count_tensors(const struct claim *c) {
     const struct task *t = c->f->task;
     uint64_t tensors = 0;
     size_t n = 0;
     for (size_t i = 0; i < t->nstatements; i++)
-        if (c->take[i]) {
-            tensors |= UINT64_C(1) << t->statements[i].tensor;
-            mark_tensors(t->statements[i].body, &tensors);
-        }
+        if (c->take[i])
+            tensors |= UINT64_C(1) << t->statements[i].tensor | expr_tensors(t->statements[i].body);
     for (; tensors; tensors &= tensors - 1)
         n++;
     return n;
@@ -117,7 +81,7 @@ bool pw_claim(const struct briefing *b, const struct form *f, const bool *done, 
     if (!form_is_map(&all[first]) || !fits(&c, first))
         return false;
     for (size_t i = first + 1; i < f->task->nstatements; i++)
-        if (!done[i] && form_is_map(&all[i]) && same_space(f->task, &all[first], &all[i]))
+        if (!done[i] && form_is_map(&all[i]) && statement_same_space(f->task, &all[first], &all[i]))
             fits(&c, i);
     return true;
 }
@@ -139,7 +103,7 @@ static bool is_safe_index(const struct task *t, const struct pw *p, const struct
         return expr_same(a->args[1], extent);
     if (a->kind == EXPR_NUMBER)
         return a->integer == 0;
-    return a->kind == EXPR_INDEX && expr_same(extent, extent_of(t, p->space, a->ref));
+    return a->kind == EXPR_INDEX && expr_same(extent, statement_extent(t, p->space, a->ref));
 }
 
 static bool is_safe(const struct pw *p, const struct expr *e) {
@@ -236,6 +200,6 @@ void pw_build(struct pw *p) {
         p->inplace |= role == TENSOR_INOUT;
         if (role == TENSOR_LET)
             continue;
-        p->outputs[p->noutputs++] = (struct pw_output){.s = s, .flat = is_whole(t, s)};
+        p->outputs[p->noutputs++] = (struct pw_output){.s = s, .flat = statement_is_whole(t, s)};
     }
 }

@@ -23,7 +23,6 @@
  * needs fewer exponentials. cache-hint=1 where tensors are larger than L2. row-cache=0 wins only
  * for tensors that L2 holds. */
 #include "agent/expert/rows/rows.h"
-#include "agent/expert/sheet/pieces.h"
 #include <string.h>
 
 /* ---- claims ---- */
@@ -53,98 +52,109 @@ static bool claim(const struct briefing *b, const struct form *f, const bool *do
     return ok;
 }
 
+/* ---- what a kernel begins with ---- */
+
+/* A lane has several neighbouring rows, one in each slot. */
+static bool is_by_slots(const struct rows *r) {
+    return r->shape.outer && r->shape.vec > 1;
+}
+
+static str slot_index(const struct rows *r) {
+    return is_by_slots(r) ? S("[slot]") : S("");
+}
+
+bool rows_has_spare_teams(const struct rows *r) {
+    return r->g.nkept > 0 && (r->shape.outer || r->shape.team < r->shape.block);
+}
+
+/* Which row and which threads of it. */
+static void put_team(struct rows *r, struct slots *s) {
+    const struct rows_shape *shape = &r->shape;
+    bool teams = shape->team < shape->block;
+    if (shape->outer || teams)
+        slots_put(s, "rows", rows_size_text(r, rows_product(r, 0, r->g.nkept), r->short_rows));
+    slots_flag(s, "outer", shape->outer);
+    slots_flag(s, "clustered", shape->cluster > 1);
+    slots_flag(s, "spare", rows_has_spare_teams(r));
+    slots_number(s, "team", shape->team);
+    slots_number(s, "lanes", shape->block / shape->team);
+    slots_number(s, "cluster", shape->cluster);
+    slots_put(s, "teams", teams ? slots_get(s, "lanes") : S(""));
+    slots_put(s, "row_type", str_view(rows_row_type(r)));
+    slots_put(s, "col_type", str_view(rows_col_type(r)));
+}
+
+/* How many columns the row has. */
+static str columns_text(struct rows *r) {
+    size_t var = r->g.nkept;
+    if (!r->g.ragged)
+        return rows_size_text(r, rows_product(r, var, var + r->g.ncols), r->short_cols);
+    str lo = scope_text(&r->k, r->g.lo[var]), hi = scope_text(&r->k, r->g.extent[var]);
+    return str_is(lo, "0") ? hi : TEXT(r->sh, "$ - ($)", hi, lo);
+}
+
+/* The columns this block has of the row: [from, end), in packs. */
+static void put_bounds(struct rows *r, struct slots *s) {
+    const struct rows_shape *shape = &r->shape;
+    bool shared = shape->cluster > 1 || shape->split > 1;
+    if (shared || shape->cache == 2) {
+        str name = scope_int_plan(&r->k, "chunk", rows_chunk_plan(r));
+        r->chunk = r->short_cols && r->k.wide ? TEXT(r->sh, "(int)$", name) : name;
+    }
+    r->bounded = shared || shape->shifted;
+    r->end = shared ? S("end") : S("cols");
+    r->first =
+        TEXT(r->sh, shape->outer ? "$rank" : "$lane * kVec", r->bounded ? S("from + ") : S(""));
+    slots_flag(s, "shared", shared);
+    slots_flag(s, "shifted", shape->shifted);
+    slots_put(s, "shift_base", r->shift_base);
+    slots_put(s, "which", shape->split > 1 ? S("(int)blockIdx.y") : S("rank"));
+    slots_put(s, "chunk", r->chunk);
+}
+
+/* Offsets of reads are in the kept variables, and the cache is chosen by the reads. */
+static void put_setup(struct rows *r, struct slots *s) {
+    slots_put(s, "kept", rows_kept_text(r));
+    rows_make_reads(r);
+    if (!r->cache_settled)
+        rows_settle_cache(r);
+    r->cache_settled = true;
+    put_team(r, s);
+    put_bounds(r, s);
+    slots_put(s, "columns", columns_text(r));
+    slots_put(s, "pointers", rows_pointers_text(r));
+    slots_flag(s, "passes", true);
+    slots_number(s, "vec", r->shape.vec);
+    slots_number(s, "items", r->shape.items);
+    slots_flag(s, "in_shared_memory", r->shape.cache == 2);
+    rows_put_loop(r, s);
+}
+
 /* ---- folding ---- */
 
-static str row_index(struct rows *r) {
-    return r->shape.outer && r->shape.vec > 1 ? sheet_printf(r->sh, "[%.*s]", STR_ARG(r->n.v))
-                                              : S("");
-}
-
-static str each_row(struct rows *r, str body) {
-    struct slot slots[] = {{"v", r->n.v}, {"body", body}};
-    return row_index(r).n && body.n ? ROWS_RENDER(r, "rows/elements.cu", slots) : body;
-}
-
-static str none_text(struct rows *r, size_t level) {
-    str part = r->levels[level].part;
-    if (row_index(r).n == 0)
-        return sheet_printf(r->sh, "%.*s %.*s = %.*s::none();", STR_ARG(part), STR_ARG(r->n.part),
-                            STR_ARG(part));
-    str each = sheet_printf(r->sh, "%.*s[%.*s] = %.*s::none();", STR_ARG(r->n.part),
-                            STR_ARG(r->n.v), STR_ARG(part));
-    str declare = sheet_printf(r->sh, "%.*s %.*s[kVec];", STR_ARG(part), STR_ARG(r->n.part));
-    return rows_lines(r, declare, each_row(r, each));
-}
-
-static str merge_text(struct rows *r) {
-    struct sheet *sh = r->sh;
-    const struct rows_shape *s = &r->shape;
-    str p = r->n.part, index = row_index(r);
-    if (s->team == 1)
-        return S("");
-    if (s->outer)
-        return each_row(r, sheet_printf(sh,
-                                        "%.*s%.*s = cp_merge_columns<kTeam, kLanes>(%.*s%.*s, "
-                                        "%.*s, %.*s);",
-                                        STR_ARG(p), STR_ARG(index), STR_ARG(p), STR_ARG(index),
-                                        STR_ARG(r->n.lane), STR_ARG(r->n.rank)));
-    const char *how = s->team <= 32 ? "lanes" : s->tree ? "tree" : "block";
-    str all = sheet_printf(sh, "%.*s = cp_merge_%s<kTeam>(%.*s);", STR_ARG(p), how, STR_ARG(p));
-    if (s->cluster > 1)
-        all = rows_lines(
-            r, all,
-            sheet_printf(sh, "%.*s = cp_merge_cluster<kCluster>(%.*s);", STR_ARG(p), STR_ARG(p)));
-    return all;
-}
-
-static str results_text(struct rows *r, size_t level) {
-    str index = row_index(r), declare = S(""), values = S("");
-    str part = sheet_printf(r->sh, "%.*s%.*s", STR_ARG(r->n.part), STR_ARG(index));
-    for (size_t i = 0; i < r->g.nfolds; i++) {
+/* A level: its part, made by a pass or gathered, and its results where it has `results`. */
+static void put_level(struct rows *r, size_t level, str pass, bool results, struct slots *s) {
+    struct slots *row = slots_row(s, "levels");
+    str part = TEXT(r->sh, "$$", r->part, slot_index(r));
+    slots_put(row, "part_type", r->levels[level].part);
+    slots_put(row, "part", r->part);
+    slots_put(row, "pass", pass);
+    slots_list(row, "results");
+    for (size_t i = 0; results && i < r->g.nfolds; i++) {
         if (r->g.folds[i].level != level)
             continue;
-        str name = rows_result_name(r, i), value = rows_result_value(r, i, part);
-        const char *type = rows_result_type(r, i);
-        if (index.n)
-            declare =
-                rows_lines(r, declare, sheet_printf(r->sh, "%s %.*s[kVec];", type, STR_ARG(name)));
-        values = rows_lines(r, values,
-                            sheet_printf(r->sh, "%s%s%.*s%.*s = %.*s;", index.n ? "" : "const ",
-                                         index.n          ? ""
-                                         : type[0] == 'f' ? "float "
-                                                          : "long long ",
-                                         STR_ARG(name), STR_ARG(index), STR_ARG(value)));
+        struct slots *result = slots_row(row, "results");
+        slots_put(result, "name", rows_result_name(r, i));
+        slots_put(result, "type", str_view(rows_result_type(r, i)));
+        slots_put(result, "value", rows_result_value(r, i, part));
     }
-    return rows_lines(r, declare, each_row(r, values));
 }
 
 /* ---- stores ---- */
 
-static struct expr *fold_place(struct rows *r, const struct statement *s) {
-    struct expr *e = arena_new_of(r->sh->mem, struct expr);
-    size_t rank = r->st->inst->task->tensors[s->tensor].rank;
-    *e =
-        (struct expr){.kind = EXPR_READ, .value_kind = VALUE_REAL, .ref = s->tensor, .nargs = rank};
-    e->args = arena_array(r->sh->mem, struct expr *, rank ? rank : 1);
-    for (size_t i = 0; i < rank; i++) {
-        struct expr *v = arena_new_of(r->sh->mem, struct expr);
-        *v = (struct expr){
-            .kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = (size_t)s->position[i]};
-        e->args[i] = s->position[i] < 0 ? s->constant[i] : v;
-    }
-    return e;
-}
-
 static str store_text(struct rows *r, const struct expr *place, enum value_kind kind, str value) {
-    struct buf b;
-    buf_init(&b, 64u << 10);
-    str pointer = scope_pointer(&r->k, place->ref, true);
-    scope_offset(&r->k, place, &b);
-    str packed = scope_packed(&r->k, place->ref, kind, value);
-    str text = sheet_printf(r->sh, "%.*s[%.*s] = %.*s;", STR_ARG(pointer), STR_ARG(buf_str(&b)),
-                            STR_ARG(packed));
-    buf_release(&b);
-    return text;
+    str pointer = scope_pointer(&r->k, place->ref, true), offset = scope_offset_text(&r->k, place);
+    return TEXT(r->sh, "$[$] = $;", pointer, offset, scope_packed(&r->k, place->ref, kind, value));
 }
 
 /* Results that have memory: outputs, and what the next level's kernel reads. */
@@ -154,96 +164,60 @@ static bool is_stored(const struct rows *r, const struct rows_fold *f) {
 }
 
 static str stores_text(struct rows *r, size_t from, size_t to) {
-    str all = S(""), index = row_index(r);
-    int lane = rows_lane_var(&r->g);
-    str first = lane >= 0 ? r->k.var[lane] : S("");
-    if (index.n)
-        r->k.var[lane] = sheet_printf(r->sh, "(%.*s + %.*s)", STR_ARG(first), STR_ARG(r->n.v));
+    str all = S("");
+    str first = rows_set_lane(r);
     for (size_t i = 0; i < r->g.nfolds; i++) {
         const struct rows_fold *f = &r->g.folds[i];
         if (f->level < from || f->level >= to || !is_stored(r, f))
             continue;
-        str name = rows_result_name(r, i);
-        str value = sheet_printf(r->sh, "%.*s%.*s", STR_ARG(name), STR_ARG(index));
-        all = rows_lines(r, all, store_text(r, fold_place(r, f->s), f->s->body->value_kind, value));
+        str value = TEXT(r->sh, "$$", rows_result_name(r, i), slot_index(r));
+        const struct expr *place = expr_own(r->st->inst->task, f->s, r->sh->mem);
+        all = sheet_join(r->sh, all, "\n", store_text(r, place, f->s->body->value_kind, value));
     }
     for (size_t i = 0; to == r->nlevels && i < r->g.nmaps; i++) {
         const struct rows_map *m = &r->g.maps[i];
-        if (!m->whole)
-            all = rows_lines(
-                r, all, store_text(r, m->place, m->body->value_kind, scope_text(&r->k, m->body)));
+        if (m->whole)
+            continue;
+        str value = scope_text(&r->k, m->body);
+        all = sheet_join(r->sh, all, "\n", store_text(r, m->place, m->body->value_kind, value));
     }
-    if (lane >= 0)
-        r->k.var[lane] = first;
+    rows_reset_lane(r, first);
     return all;
 }
 
 /* One thread of each row stores what belongs to it. */
-static str guarded_stores(struct rows *r, size_t from, size_t to) {
-    const struct rows_shape *s = &r->shape;
-    str body = stores_text(r, from, to), lane = s->outer ? r->n.rank : r->n.lane;
-    str inside = sheet_printf(r->sh, "%.*s == 0", STR_ARG(lane));
-    if (body.n == 0)
-        return body;
-    if (s->cluster > 1)
-        inside = sheet_printf(r->sh, "%.*s && %.*s == 0", STR_ARG(inside), STR_ARG(r->n.rank));
+static void put_stores(struct rows *r, str stores, struct slots *s) {
+    const struct rows_shape *shape = &r->shape;
+    str owner = shape->outer ? S("rank == 0") : S("lane == 0");
+    if (shape->cluster > 1)
+        owner = TEXT(r->sh, "$ && rank == 0", owner);
     if (rows_has_spare_teams(r))
-        inside = sheet_printf(r->sh, "%.*s && %.*s", STR_ARG(inside), STR_ARG(r->n.live));
-    struct slot slots[] = {{"inside", inside}, {"body", each_row(r, body)}};
-    return ROWS_RENDER(r, "rows/if.cu", slots);
+        owner = TEXT(r->sh, "$ && live", owner);
+    slots_put(s, "owner", owner);
+    slots_put(s, "stores", stores);
 }
 
 /* ---- kernels ---- */
 
-static bool start_kernel(struct rows *r, const char *suffix, size_t level, uint32_t passes) {
+static struct slots *start_kernel(struct rows *r, const char *suffix, size_t level,
+                                  uint32_t passes) {
     const struct task *t = r->st->inst->task;
-    str number = level ? sheet_printf(r->sh, "%zu", level + 1) : S("");
-    str name = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(t->name), suffix, STR_ARG(number));
-    if (!scope_init(&r->k, r->sh, r->st, name.p))
-        return false;
+    struct slots *s = sheet_slots(r->sh);
+    str number = level ? sheet_number(r->sh, (int64_t)level + 1) : S("");
+    scope_init(&r->k, r->sh, r->st, TEXT(r->sh, "$$$", t->name, str_view(suffix), number).p);
     r->k.statement = r->g.folds[0].s;
     r->k.wide |= !r->short_rows || !r->short_cols;
     r->passes = passes;
     r->chunk = S("");
     r->bounded = false;
+    r->part = scope_name(&r->k, "part");
     for (size_t i = 0; i < r->g.nmaps; i++) /* so that reads of it go through one pointer */
         if (t->tensors[r->g.maps[i].s->tensor].role == TENSOR_INOUT)
             r->k.written |= UINT64_C(1) << r->g.maps[i].s->tensor;
-    rows_make_names(r);
-    return true;
-}
-
-struct launch {
-    str comment, memory; /* a parameter for parts, or empty */
-    str argument;
-    str grid;
-    int64_t block;
-};
-
-static bool finish_kernel(struct rows *r, const struct launch *l, str body) {
-    struct sheet *sh = r->sh;
-    const struct rows_shape *s = &r->shape;
-    str params = scope_params(&r->k), args = scope_args(&r->k), extra = S("");
-    if (l->memory.n) {
-        params = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(l->memory), params.n ? ", " : "",
-                              STR_ARG(params));
-        args =
-            sheet_printf(sh, "%.*s%s%.*s", STR_ARG(l->argument), args.n ? ", " : "", STR_ARG(args));
-    }
-    if (s->cache == 2) {
-        str chunk = rows_chunk_plan(r);
-        extra = sheet_printf(sh, ", %.*s*%lld", STR_ARG(chunk), (long long)rows_kept_bytes(r));
-    }
-    if (s->cluster > 1)
-        extra = sheet_printf(sh, "%.*s, cluster=%lld", STR_ARG(extra), (long long)s->cluster);
-    sheet_step(sh, "launch %.*s<<<%.*s, %lld%.*s>>>(%.*s)", STR_ARG(r->k.name), STR_ARG(l->grid),
-               (long long)l->block, STR_ARG(extra), STR_ARG(args));
-    struct slot slots[] = {{"comment", l->comment},
-                           {"block", sheet_printf(sh, "%lld", (long long)l->block)},
-                           {"kernel", r->k.name},
-                           {"params", params},
-                           {"body", body}};
-    return sheet_template(sh, "rows/kernel.cu", slots, sizeof slots / sizeof *slots, &sh->kernels);
+    slots_put(s, "stores", S(""));
+    slots_put(s, "maps", S(""));
+    slots_flag(s, "gathers", false);
+    return s;
 }
 
 static str rows_plan(struct rows *r) {
@@ -256,75 +230,71 @@ static str grid_text(struct rows *r) {
     str rows = rows_plan(r);
     int64_t each = s->outer ? s->block / s->team * s->vec : s->block / s->team;
     if (s->cluster > 1)
-        return sheet_printf(r->sh, "%.*s*%lld", STR_ARG(rows), (long long)s->cluster);
-    return each == 1 ? rows
-                     : sheet_printf(r->sh, "ceil_div(%.*s, %lld)", STR_ARG(rows), (long long)each);
+        return TEXT(r->sh, "$*$", rows, sheet_number(r->sh, s->cluster));
+    return each == 1 ? rows : TEXT(r->sh, "ceil_div($, $)", rows, sheet_number(r->sh, each));
+}
+
+/* How parts become one, the head of the kernel, and its launch. */
+static bool finish_kernel(struct rows *r, str comment, str grid, struct slots *s) {
+    struct sheet *sh = r->sh;
+    const struct rows_shape *shape = &r->shape;
+    str block = sheet_number(sh, shape->block), launch = block;
+    slots_put(s, "comment", comment);
+    slots_put(s, "kernel", r->k.name);
+    slots_put(s, "block", block);
+    slots_flag(s, "by_slots", is_by_slots(r));
+    slots_flag(s, "merges", shape->team > 1);
+    slots_put(s, "how", shape->team <= 32 ? S("lanes") : shape->tree ? S("tree") : S("block"));
+    slots_put(s, "parameters", scope_params(&r->k));
+    if (shape->cache == 2)
+        launch =
+            TEXT(sh, "$, $*$", launch, rows_chunk_plan(r), sheet_number(sh, rows_kept_bytes(r)));
+    if (shape->cluster > 1)
+        launch = TEXT(sh, "$, cluster=$", launch, sheet_number(sh, shape->cluster));
+    scope_launch(&r->k, grid, launch);
+    return sheet_put(sh, "rows/kernel.cu", s, &sh->kernels);
 }
 
 /* Folds and maps of the group in one kernel. */
 static bool write_single(struct rows *r) {
-    uint32_t passes = (UINT32_C(1) << (r->nlevels + 1)) - 1;
-    if (!start_kernel(r, "", 0, passes))
-        return false;
-    str setup = rows_setup_text(r), body = rows_lines(r, rows_constants_text(r, true), setup);
+    struct slots *s = start_kernel(r, "", 0, (UINT32_C(1) << (r->nlevels + 1)) - 1);
+    put_setup(r, s);
     for (size_t l = 0; l < r->nlevels; l++) {
         if (l)
-            r->n.part = rows_local(r, S("part"));
-        rows_hold_results(r, 0, l, row_index(r));
-        str none = none_text(r, l);
-        str loop = r->shape.outer ? rows_outer_level_text(r, l) : rows_level_text(r, l);
-        body = rows_lines(r, body, sheet_printf(r->sh, "\n%.*s", STR_ARG(none)));
-        body = rows_lines(r, body,
-                          rows_lines(r, loop, rows_lines(r, merge_text(r), results_text(r, l))));
+            r->part = scope_name(&r->k, "part");
+        rows_hold_results(r, 0, l, slot_index(r));
+        str part = TEXT(r->sh, "$$", r->part, slot_index(r));
+        put_level(r, l, rows_level_text(r, l, part), true, s);
     }
-    rows_hold_results(r, 0, r->nlevels, row_index(r));
-    body = rows_lines(r, body, guarded_stores(r, 0, r->nlevels));
-    if (r->g.any_whole) {
-        str maps = r->shape.outer ? rows_outer_maps_text(r) : rows_maps_text(r);
-        body = rows_lines(r, body, sheet_printf(r->sh, "\n%.*s", STR_ARG(maps)));
-    }
-    struct launch l = {.comment = rows_comment(r), .grid = grid_text(r), .block = r->shape.block};
-    return finish_kernel(r, &l, body);
+    rows_hold_results(r, 0, r->nlevels, slot_index(r));
+    put_stores(r, stores_text(r, 0, r->nlevels), s);
+    if (r->g.any_whole)
+        slots_put(s, "maps", rows_maps_text(r));
+    return finish_kernel(r, rows_comment(r), grid_text(r), s);
 }
 
 /* ---- rows that blocks share ---- */
 
-static str part_store(struct rows *r, str memory, size_t level) {
-    struct sheet *sh = r->sh;
-    const struct rows_shape *s = &r->shape;
-    str part = r->levels[level].part, index = row_index(r);
-    str row = r->g.nkept == 0 ? S("0") : r->n.row;
-    if (index.n)
-        row = sheet_printf(sh, "(%.*s + %.*s)", STR_ARG(row), STR_ARG(r->n.v));
-    str store = sheet_printf(
-        sh, "static_cast<%.*s *>(%.*s)[(long long)%.*s * %lld + blockIdx.y] = %.*s%.*s;",
-        STR_ARG(part), STR_ARG(memory), STR_ARG(row), (long long)s->split, STR_ARG(r->n.part),
-        STR_ARG(index));
-    str lane = s->outer ? r->n.rank : r->n.lane;
-    str inside = sheet_printf(sh, rows_has_spare_teams(r) ? "%.*s == 0 && %.*s" : "%.*s == 0",
-                              STR_ARG(lane), STR_ARG(r->n.live));
-    struct slot slots[] = {{"inside", inside}, {"body", each_row(r, store)}};
-    return ROWS_RENDER(r, "rows/if.cu", slots);
+/* The first of the parts of a row. */
+static str first_part(struct rows *r, str row, int64_t split) {
+    return TEXT(r->sh, "(long long)$ * $", row, sheet_number(r->sh, split));
 }
 
 static bool write_partial(struct rows *r, size_t level, str workspace) {
-    if (!start_kernel(r, "_parts", level, UINT32_C(1) << level))
-        return false;
-    str memory = rows_local(r, S("parts"));
-    str setup = rows_setup_text(r), body = rows_lines(r, rows_constants_text(r, true), setup);
-    str none = none_text(r, level);
-    str loop = r->shape.outer ? rows_outer_level_text(r, level) : rows_level_text(r, level);
-    body = rows_lines(r, body, sheet_printf(r->sh, "\n%.*s", STR_ARG(none)));
-    body = rows_lines(r, body, rows_lines(r, loop, merge_text(r)));
-    body = rows_lines(r, body, part_store(r, memory, level));
-    str grid = grid_text(r);
-    struct launch l = {
-        .comment = rows_comment(r),
-        .memory = sheet_printf(r->sh, "void *%.*s", STR_ARG(memory)),
-        .argument = workspace,
-        .grid = sheet_printf(r->sh, "[%.*s, %lld]", STR_ARG(grid), (long long)r->shape.split),
-        .block = r->shape.block};
-    return finish_kernel(r, &l, body);
+    struct slots *s = start_kernel(r, "_parts", level, UINT32_C(1) << level);
+    r->k.own_param = S("void *parts");
+    r->k.own_arg = workspace;
+    put_setup(r, s);
+    str part = TEXT(r->sh, "$$", r->part, slot_index(r));
+    put_level(r, level, rows_level_text(r, level, part), false, s);
+    str row = r->g.nkept == 0 ? S("0") : is_by_slots(r) ? S("(row + slot)") : S("row");
+    str to = first_part(r, row, r->shape.split);
+    put_stores(r,
+               TEXT(r->sh, "static_cast<$ *>(parts)[$ + blockIdx.y] = $;", r->levels[level].part,
+                    to, part),
+               s);
+    str grid = TEXT(r->sh, "[$, $]", grid_text(r), sheet_number(r->sh, r->shape.split));
+    return finish_kernel(r, rows_comment(r), grid, s);
 }
 
 /* Teams of a warp put the parts of a row together; of a block where there are few rows. */
@@ -339,37 +309,28 @@ static void shape_of_finish(struct rows *r) {
 }
 
 static bool write_finish(struct rows *r, size_t level, str workspace) {
+    static const char *const absent[] = {"passes", "shared", "shifted", "in_shared_memory",
+                                         "in_registers"};
     struct rows_shape kept = r->shape;
     shape_of_finish(r);
-    if (!start_kernel(r, "_rows", level, 0))
-        return false;
-    str memory = rows_local(r, S("parts"));
-    str body = rows_lines(r, rows_constants_text(r, false), rows_team_text(r));
-    body = rows_lines(r, body, rows_kept_text(r));
-    body = rows_lines(r, body, rows_columns_text(r));
-    struct slot slots[] = {
-        {"type", r->levels[level].part},
-        {"part", r->n.part},
-        {"memory", memory},
-        {"row", r->g.nkept ? sheet_printf(r->sh, "(long long)%.*s * %lld", STR_ARG(r->n.row),
-                                          (long long)kept.split)
-                           : S("0")},
-        {"split", sheet_printf(r->sh, "%lld", (long long)kept.split)},
-        {"lane", r->n.lane},
-        {"live",
-         rows_has_spare_teams(r) ? sheet_printf(r->sh, "%.*s && ", STR_ARG(r->n.live)) : S("")},
-        {"at", r->n.at}};
-    body = rows_lines(
-        r, body, sheet_printf(r->sh, "\n%.*s", STR_ARG(ROWS_RENDER(r, "rows/gather.cu", slots))));
-    body = rows_lines(r, body, rows_lines(r, merge_text(r), results_text(r, level)));
+    struct slots *s = start_kernel(r, "_rows", level, 0);
+    r->k.own_param = S("const void *parts");
+    r->k.own_arg = workspace;
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        slots_flag(s, absent[i], false);
+    slots_put(s, "pointers", S(""));
+    put_team(r, s);
+    slots_put(s, "kept", rows_kept_text(r));
+    slots_put(s, "columns", columns_text(r));
+    slots_flag(s, "gathers", true);
+    slots_put(s, "alive", rows_has_spare_teams(r) ? S("live && ") : S(""));
+    slots_number(s, "split", kept.split);
+    slots_put(s, "first_part", r->g.nkept ? first_part(r, S("row"), kept.split) : S("0"));
+    put_level(r, level, S(""), true, s);
     rows_hold_results(r, level, level + 1, S(""));
-    body = rows_lines(r, body, guarded_stores(r, level, level + 1));
-    struct launch l = {.comment = S("Puts the parts of every row together, in a fixed order."),
-                       .memory = sheet_printf(r->sh, "const void *%.*s", STR_ARG(memory)),
-                       .argument = workspace,
-                       .grid = grid_text(r),
-                       .block = r->shape.block};
-    bool ok = finish_kernel(r, &l, body);
+    put_stores(r, stores_text(r, level, level + 1), s);
+    bool ok = finish_kernel(r, S("Puts the parts of every row together, in a fixed order."),
+                            grid_text(r), s);
     r->shape = kept;
     return ok;
 }
@@ -386,35 +347,6 @@ static bool write_split(struct rows *r) {
 }
 
 /* ---- the step ---- */
-
-/* What every kernel of the file shares. */
-static bool write_shared_functions(struct rows *r) {
-    const struct rows_shape *s = &r->shape;
-    bool block = s->split > 1 || (!s->outer && s->team > 32), lanes = s->split > 1 || !s->outer;
-    str kernels = buf_str(&r->sh->kernels);
-    struct {
-        bool wanted;
-        const char *mark, *name;
-    } const all[] = {
-        {s->shifted && !s->cute, "cp_load_edge(", "rows/edge.cu"},
-        {str_find(kernels, S("cp_reload<")) < kernels.n, "cp_reload(", "rows/reload.cu"},
-        {s->cache == 2 && s->vec > 1 && !s->cute, "cp_kept(", "rows/kept.cu"},
-        {lanes, "cp_merge_lanes(P", "rows/merge_lanes.cu"},
-        {block && !s->tree, "cp_merge_block(P", "rows/merge_block.cu"},
-        {block && s->tree, "cp_merge_tree(P", "rows/merge_tree.cu"},
-        {s->cluster > 1, "cp_merge_cluster(P", "rows/merge_cluster.cu"},
-        {s->outer && s->team > 1, "cp_merge_columns(P", "rows/merge_columns.cu"},
-    };
-    if (s->cute && !rows_cute_functions(r))
-        return false;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        str text = buf_str(&r->sh->functions);
-        if (all[i].wanted && str_find(text, str_view(all[i].mark)) == text.n &&
-            !sheet_template(r->sh, all[i].name, NULL, 0, &r->sh->functions))
-            return false;
-    }
-    return true;
-}
 
 static bool match_step(struct rows *r) {
     const struct task *t = r->st->inst->task;
@@ -451,8 +383,9 @@ static bool write(struct sheet *sh, const struct step *st) {
     rows_settle_packs(r);
     rows_make_levels(r);
     rows_settle_threads(r);
-    if (!rows_write_parts(r) || !(r->shape.split > 1 ? write_split(r) : write_single(r)) ||
-        !write_shared_functions(r))
+    if (r->shape.cute)
+        sheet_include(sh, "cute/tensor.hpp");
+    if (!rows_write_parts(r) || !(r->shape.split > 1 ? write_split(r) : write_single(r)))
         return false;
     rows_note(r);
     return !sheet_failed(sh);

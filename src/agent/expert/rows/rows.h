@@ -8,9 +8,8 @@
  * after them, so that equal reads are equal trees.
  *
  * rows_match.c says what is a group, rows_model.c how its memory lies, rows_shape.c what of the
- * strategy is possible; rows_part.c writes what is kept of a part of a row, rows_setup.c the
- * beginning of a kernel, rows_pass.c and rows_outer.c the loops over columns, rows_access.c loads
- * and stores, rows.c the kernels and the plan. Private to these files. */
+ * strategy is possible; rows_part.c writes what is kept of a part of a row, rows_pass.c the loops
+ * over columns, rows.c the kernels and the plan. Private to these files. */
 #ifndef AGENT_EXPERT_ROWS_H
 #define AGENT_EXPERT_ROWS_H
 
@@ -87,10 +86,6 @@ struct rows_read { /* or the element that a map defines */
     str cache;   /* to what is kept of it in shared memory */
 };
 
-struct rows_names {
-    str lane, row, cols, col, at, k, v, from, end, shift, rank, live, part;
-};
-
 /* How a kernel is built, settled by decisions and the shape. */
 struct rows_shape {
     bool outer;
@@ -114,20 +109,17 @@ struct rows {
     struct rows_read reads[ROWS_READS];
     size_t nreads;
     struct rows_read stores[ROWS_MAPS]; /* by map */
-    struct rows_names n;
-    bool short_rows, short_cols; /* numbers of rows and columns are int */
-    struct scope k;              /* the kernel that is being written */
-    uint32_t passes;             /* that it makes */
-    str shift_base;              /* offset whose packs are aligned when shifted */
-    str chunk;                   /* columns of a block, where several share a row */
-    bool bounded;                /* its columns begin at `from`, not at 0 */
-    str first;                   /* the first column of a thread */
+    bool short_rows, short_cols;        /* numbers of rows and columns are int */
+    struct scope k;                     /* the kernel that is being written */
+    uint32_t passes;                    /* that it makes */
+    str shift_base;                     /* offset whose packs are aligned when shifted */
+    str chunk;                          /* columns of a block, where several share a row */
+    bool bounded;                       /* its columns begin at `from`, not at 0 */
+    str first, end;                     /* the first column of a thread, the end of its block's */
+    str part;                           /* the variable of the level's part */
     bool cache_settled;
 };
 
-void rows_make_names(struct rows *r);
-/* A name inside a kernel that nothing of the task has. */
-str rows_local(struct rows *r, str name);
 void rows_make_levels(struct rows *r);
 /* The reads of all passes and the stores, classified; what several passes use is cached. */
 bool rows_make_reads(struct rows *r);
@@ -135,7 +127,6 @@ bool rows_make_reads(struct rows *r);
 void rows_hold_results(struct rows *r, size_t from, size_t to, str index);
 /* Some read has all reduced variables as its last indices, in order. */
 bool rows_has_flat(struct rows *r);
-size_t rows_maps_pass(const struct rows *r);
 const char *rows_row_type(const struct rows *r);
 const char *rows_col_type(const struct rows *r);
 /* Product of the extents of variables [from, to). NULL: there are none. */
@@ -153,11 +144,6 @@ uint32_t rows_columns_used(const struct rows *r, const struct expr *e);
 str rows_run_offset(struct rows *r, const struct rows_read *q);
 uint32_t rows_run_columns(const struct rows *r, const struct rows_read *q);
 str rows_result_name(const struct rows *r, size_t fold);
-/* "a" and "b" as the lines of one text. */
-str rows_lines(struct rows *r, str a, str b);
-#define ROWS_RENDER(r, name, slots)                                                                \
-    sheet_render((r)->sh, name, slots, sizeof(slots) / sizeof *(slots))
-
 /* ---- decisions (rows_shape.c) ---- */
 
 void rows_settle_packs(struct rows *r);
@@ -174,73 +160,36 @@ str rows_comment(struct rows *r);
 
 /* ---- parts (rows_part.c) ---- */
 
-/* The types of all levels' parts, and what merges them. */
+/* The types of all levels' parts. */
 bool rows_write_parts(struct rows *r);
 /* A fold's result, from the part of its level. */
 str rows_result_value(struct rows *r, size_t fold, str part);
 const char *rows_result_type(const struct rows *r, size_t fold);
 size_t rows_part_words(const struct rows *r, size_t level);
-/* Some term of the unit may not count, so that it is told which do. */
-bool rows_unit_masks(const struct rows *r, const struct rows_unit *u);
-/* Arrays of `count` terms, and the call that adds them to a part. */
-str rows_declare_terms(struct rows *r, size_t level, const char *count);
+/* The units of a level with the terms of one column. `inside`: a condition, or empty; `column`: the
+ * value of the column. */
+void rows_put_terms(struct rows *r, size_t level, struct slots *s, str inside, str column);
+/* The call that adds these terms to a part. */
 str rows_add_call(struct rows *r, size_t level, str part);
-/* The terms of one column into these arrays at [index]. `inside`: a condition, or empty; `place`:
- * the value of the column. */
-str rows_terms_text(struct rows *r, size_t level, str inside, str place, str index);
 
-/* ---- the beginning of a kernel (rows_setup.c) ---- */
-
-/* Threads for rows that do not exist: the last block may have some. */
-bool rows_has_spare_teams(const struct rows *r);
-/* constexpr sizes; `loops`: those of passes too. */
-str rows_constants_text(struct rows *r, bool loops);
-/* The number of the row, and of the thread in its team. */
-str rows_team_text(struct rows *r);
-/* How many columns the row has; none where there is no row. */
-str rows_columns_text(struct rows *r);
-/* All of it, with reads classified and the cache settled. */
-str rows_setup_text(struct rows *r);
-
-/* ---- packs (rows_access.c) ---- */
-
-const char *rows_element_type(const struct rows *r, size_t tensor);
-str rows_pack_type(struct rows *r, size_t tensor);
-bool rows_is_first_use(const struct rows_read *q, size_t pass);
-/* Is there something to load in this pass? What registers keep is loaded once. */
-bool rows_is_loaded(const struct rows *r, const struct rows_read *q, size_t pass);
-void rows_hold_reads(struct rows *r, size_t pass);
-/* Arrays of packs: those of a pass, or those that registers keep for all. */
-str rows_declarations(struct rows *r, size_t pass, bool kept);
-/* Pack k of a read, loaded. */
-str rows_load_line(struct rows *r, const struct rows_read *q, str pointer, str offset);
-str rows_result_pack(struct rows *r, const struct rows_read *q);
-str rows_result_element(struct rows *r, const struct rows_read *q);
-str rows_store_line(struct rows *r, size_t tensor, str pointer, str offset, str value, bool pack);
-str rows_offset(struct rows *r, const struct expr *e);
-str rows_pointer(struct rows *r, size_t tensor, bool write);
-
-/* The same in CuTe (cute_rows.c): declarations of all packs of a read and of one that a map fills,
- * loads, what shared memory keeps, the functions they call. */
-str rows_cute_packs(struct rows *r, const struct rows_read *q);
-str rows_cute_pack(struct rows *r, const struct rows_read *q);
-str rows_cute_load(struct rows *r, const struct rows_read *q, str pointer, str offset);
-str rows_cute_edge(struct rows *r, const struct rows_read *q);
-str rows_cute_kept(struct rows *r, const struct rows_read *q, str slot, bool load);
-bool rows_cute_functions(struct rows *r);
-
-/* ---- loops (rows_pass.c, rows_outer.c) ---- */
+/* ---- loops (rows_pass.c) ---- */
 
 /* A pass over the columns that adds a level's terms to its part. */
-str rows_level_text(struct rows *r, size_t level);
+str rows_level_text(struct rows *r, size_t level, str part);
 /* The pass that evaluates maps of rows and columns. */
 str rows_maps_text(struct rows *r);
 /* Pointers to rows and reads of the row itself. */
-str rows_pointers_text(struct rows *r, str live);
-/* The same for columns that are far apart. */
-str rows_outer_level_text(struct rows *r, size_t level);
-str rows_outer_maps_text(struct rows *r);
-/* Reduced variables that a level's terms name. */
-uint32_t rows_level_columns(const struct rows *r, size_t level);
+str rows_pointers_text(struct rows *r);
+/* Slots of where a thread's columns begin and end. */
+void rows_put_loop(struct rows *r, struct slots *s);
+/* Where lanes have several rows, the lane's variable becomes that of row `slot`. Returns what it
+ * was. */
+str rows_set_lane(struct rows *r);
+void rows_reset_lane(struct rows *r, str first);
+
+/* ---- kernels (rows.c) ---- */
+
+/* Threads for rows that do not exist: the last block may have some. */
+bool rows_has_spare_teams(const struct rows *r);
 
 #endif

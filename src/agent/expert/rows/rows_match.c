@@ -12,21 +12,6 @@
 
 /* ---- expressions ---- */
 
-static struct expr *make(struct arena *a, enum expr_kind kind, struct expr *x, struct expr *y) {
-    struct expr *e = arena_new_of(a, struct expr);
-    *e = (struct expr){.kind = kind, .value_kind = VALUE_INT, .nargs = 2};
-    e->args = arena_array(a, struct expr *, 2);
-    e->args[0] = x;
-    e->args[1] = y;
-    return e;
-}
-
-static struct expr *variable(struct arena *a, size_t var) {
-    struct expr *e = arena_new_of(a, struct expr);
-    *e = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = var};
-    return e;
-}
-
 static uint32_t kept_bits(const struct rows_group *g) {
     return (UINT32_C(1) << g->nkept) - 1;
 }
@@ -57,14 +42,6 @@ static bool has_window(const struct rows_group *g, const struct expr *e) {
 
 /* ---- spaces ---- */
 
-static struct expr *left_extent(const struct inst *in, const struct statement *s, size_t var) {
-    const struct tensor *t = &in->task->tensors[s->tensor];
-    for (size_t i = 0; i < t->rank; i++)
-        if (s->position[i] == (int)var)
-            return t->extent[i];
-    return NULL;
-}
-
 static bool is_bound(const struct rows_group *g, const struct expr *e) {
     return !(expr_uses(e) & ~kept_bits(g)) && !expr_has(e, EXPR_REDUCE);
 }
@@ -75,7 +52,7 @@ static bool start_space(struct rows_group *g, const struct statement *s) {
     g->nkept = s->nindex;
     g->ncols = r->nvars;
     for (size_t i = 0; i < g->nkept; i++)
-        if (!(g->extent[i] = left_extent(g->in, s, i)))
+        if (!(g->extent[i] = statement_extent(g->in->task, s, i)))
             return false;
     for (size_t i = 0; i < r->nvars; i++) {
         const struct reduce_var *v = &r->vars[i];
@@ -93,7 +70,7 @@ static bool same_space(const struct rows_group *g, const struct statement *s) {
     if (s->nindex != g->nkept || r->nvars != g->ncols)
         return false;
     for (size_t i = 0; i < g->nkept; i++) {
-        const struct expr *e = left_extent(g->in, s, i);
+        const struct expr *e = statement_extent(g->in->task, s, i);
         if (!e || !expr_same(e, g->extent[i]))
             return false;
     }
@@ -196,10 +173,10 @@ static bool take_row_map(struct rows_group *g, const struct statement *s, const 
         !look_at_reads(&r, s->body) || !r.own || !r.any)
         return false;
     for (size_t i = 0; i < g->nkept; i++) {
-        const struct expr *e = left_extent(g->in, s, i);
+        const struct expr *e = statement_extent(g->in->task, s, i);
         if (!e || !expr_same(e, g->extent[i]))
             return false;
-        map[i] = variable(g->mem, i);
+        map[i] = expr_variable(g->mem, i);
     }
     add_map(g, s, map, false);
     return true;
@@ -233,12 +210,13 @@ static bool match_grouped(struct matching *m, size_t kept, const struct expr *ar
         col++;
     if (col == g->nkept + g->ncols || ((m->columns >> col & 1) && !m->map[var]))
         return false;
-    struct expr *high = make(g->mem, EXPR_MUL, variable(g->mem, kept), g->extent[col]);
+    struct expr *high = expr_pair(g->mem, EXPR_MUL, expr_variable(g->mem, kept), g->extent[col]);
     m->columns |= UINT32_C(1) << col;
     m->kept |= UINT32_C(1) << kept;
-    g->groups[0] = make(g->mem, EXPR_MUL, g->extent[kept], g->extent[col]);
-    g->groups[1] = left_extent(g->in, m->s, var);
-    return g->groups[1] && settle(m, var, make(g->mem, EXPR_ADD, high, variable(g->mem, col)));
+    g->groups[0] = expr_pair(g->mem, EXPR_MUL, g->extent[kept], g->extent[col]);
+    g->groups[1] = statement_extent(g->in->task, m->s, var);
+    return g->groups[1] &&
+           settle(m, var, expr_pair(g->mem, EXPR_ADD, high, expr_variable(g->mem, col)));
 }
 
 static bool match_read(struct matching *m, const struct rows_fold *f, const struct expr *read) {
@@ -250,9 +228,9 @@ static bool match_read(struct matching *m, const struct rows_fold *f, const stru
         if (v < 0 || match_grouped(m, (size_t)v, arg))
             continue;
         const struct expr *e =
-            arg->kind == EXPR_INDEX ? left_extent(m->g->in, m->s, arg->ref) : NULL;
+            arg->kind == EXPR_INDEX ? statement_extent(m->g->in->task, m->s, arg->ref) : NULL;
         if (!e || !expr_same(e, m->g->extent[v]) ||
-            !settle(m, arg->ref, variable(m->g->mem, (size_t)v)))
+            !settle(m, arg->ref, expr_variable(m->g->mem, (size_t)v)))
             return false;
         m->kept |= UINT32_C(1) << v;
     }
@@ -278,11 +256,11 @@ static bool match_rest(struct matching *m) {
             continue;
         while (col < end && (m->columns >> col & 1))
             col++;
-        const struct expr *e = left_extent(g->in, m->s, i);
+        const struct expr *e = statement_extent(g->in->task, m->s, i);
         if (col == end || !e || !expr_same(e, g->extent[col]))
             return false;
         m->columns |= UINT32_C(1) << col;
-        m->map[i] = variable(g->mem, col);
+        m->map[i] = expr_variable(g->mem, col);
     }
     uint32_t all = (UINT32_C(1) << end) - 1;
     return (m->columns | m->kept) == all;
@@ -316,7 +294,8 @@ static bool take_beside(struct rows_group *g, const struct statement *s, const b
         s->nindex != like->s->nindex || !look_at_reads(&r, s->body) || r.any)
         return false;
     for (size_t i = 0; i < s->nindex; i++) {
-        const struct expr *a = left_extent(g->in, s, i), *b = left_extent(g->in, like->s, i);
+        const struct expr *a = statement_extent(g->in->task, s, i),
+                          *b = statement_extent(g->in->task, like->s, i);
         if (!a || !b || !expr_same(a, b))
             return false;
         for (size_t d = 0; d < like->place->nargs; d++)

@@ -11,33 +11,19 @@
 
 /* ---- names ---- */
 
-str rows_local(struct rows *r, str name) {
-    return scope_name(&r->k, name.p);
-}
-
-void rows_make_names(struct rows *r) {
-    struct {
-        str *to;
-        const char *name;
-    } const all[] = {
-        {&r->n.lane, "lane"}, {&r->n.row, "row"},   {&r->n.cols, "cols"},   {&r->n.col, "col"},
-        {&r->n.at, "at"},     {&r->n.k, "k"},       {&r->n.v, "v"},         {&r->n.from, "from"},
-        {&r->n.end, "end"},   {&r->n.rank, "rank"}, {&r->n.shift, "shift"}, {&r->n.live, "live"},
-        {&r->n.part, "part"},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        *all[i].to = rows_local(r, str_view(all[i].name));
-}
-
 str rows_result_name(const struct rows *r, size_t fold) {
     size_t tensor = r->g.folds[fold].s->tensor, before = 0;
     const struct tensor *t = &r->st->inst->task->tensors[tensor];
     bool memory = t->role != TENSOR_LET || r->shape.split > 1 || sheet_is_reserved(r->sh, t->name);
     for (size_t i = 0; i < fold; i++) /* a tensor may be defined in pieces */
         before += r->g.folds[i].s->tensor == tensor;
-    str number = before ? sheet_printf(r->sh, "%zu", before + 1) : S("");
-    return memory ? sheet_printf(r->sh, "%.*s_value%.*s", STR_ARG(t->name), STR_ARG(number))
-                  : t->name;
+    if (!memory)
+        return t->name;
+    str name =
+        TEXT(r->sh, "$_value$", t->name, before ? sheet_number(r->sh, (int64_t)before + 1) : S(""));
+    while (sheet_has_name(r->sh, name))
+        name = TEXT(r->sh, "$_", name);
+    return name;
 }
 
 /* ---- levels ---- */
@@ -131,10 +117,6 @@ void rows_make_levels(struct rows *r) {
     }
 }
 
-size_t rows_maps_pass(const struct rows *r) {
-    return r->nlevels;
-}
-
 /* ---- reads ---- */
 
 static bool is_result(const struct rows *r, const struct expr *e) {
@@ -222,11 +204,8 @@ static const struct expr *run_start(struct rows *r, const struct expr *e, size_t
     struct expr *map[TASK_MAX_VARS] = {NULL};
     *to = *e;
     to->args = arena_array(r->sh->mem, struct expr *, e->nargs);
-    for (size_t i = 0; i < n; i++) {
-        struct expr *zero = arena_new_of(r->sh->mem, struct expr);
-        *zero = (struct expr){.kind = EXPR_NUMBER, .value_kind = VALUE_INT, .integral = true};
-        map[r->g.nkept + r->g.ncols - 1 - i] = zero;
-    }
+    for (size_t i = 0; i < n; i++)
+        map[r->g.nkept + r->g.ncols - 1 - i] = expr_number(r->sh->mem, 0);
     for (size_t i = 0; i < e->nargs; i++) {
         bool grouped = i + n == indices_of(r, e) && n && e->args[i]->kind == EXPR_ADD;
         to->args[i] = grouped ? e->args[i]->args[0] : expr_replace(e->args[i], map, r->sh->mem);
@@ -243,7 +222,7 @@ static void require_grouped(struct rows *r, const struct expr *e, size_t n) {
     str all = S("");
     for (size_t i = indices - n; i < indices; i++) {
         str one = sheet_plan(r->sh, t->extent[i]);
-        all = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(all), all.n ? "*" : "", STR_ARG(one));
+        all = sheet_join(r->sh, all, "*", one);
     }
     sheet_require(r->sh, "%.*s %% %lld == 0", STR_ARG(all), (long long)r->shape.vec);
 }
@@ -254,7 +233,7 @@ static void classify_inner(struct rows *r, struct rows_read *q) {
     if (!is_run(r, q->e, n) || (!r->shape.shifted && n < r->shape.suffix) ||
         (r->shape.shifted && !flat))
         return;
-    str base = flat ? rows_offset(r, run_start(r, q->e, n)) : S("");
+    str base = flat ? scope_offset_text(&r->k, run_start(r, q->e, n)) : S("");
     if (r->shape.shifted && r->shift_base.n && !str_eq(base, r->shift_base))
         return;
     if (r->shape.shifted && r->shift_base.n == 0)
@@ -321,18 +300,20 @@ static void add_reads(struct rows *r, const struct expr *e, size_t pass, bool sa
                   safe && e->kind != EXPR_PAD && (e->kind != EXPR_IF || i == 0));
 }
 
+/* A variable that is called after a tensor: "x_row", "x2_row" for its second read. */
+static str name_after(struct rows *r, size_t tensor, str number, const char *what) {
+    str name = r->st->inst->task->tensors[tensor].name;
+    return scope_name(&r->k, TEXT(r->sh, "$$_$", name, number, str_view(what)).p);
+}
+
 static void name_read(struct rows *r, struct rows_read *q, size_t at) {
-    const struct tensor *t = &r->st->inst->task->tensors[q->e->ref];
-    size_t same = 0;
+    size_t tensor = q->e->ref, same = 0;
     for (size_t i = 0; i < at; i++)
-        same += r->reads[i].e->ref == q->e->ref;
-    str number = same ? sheet_printf(r->sh, "%zu", same + 1) : S("");
-    q->name = rows_local(r, sheet_printf(r->sh, "%.*s%.*s_%s", STR_ARG(t->name), STR_ARG(number),
-                                         q->kind == READ_ROW ? "here" : "at"));
-    q->pointer =
-        rows_local(r, sheet_printf(r->sh, "%.*s%.*s_row", STR_ARG(t->name), STR_ARG(number)));
-    q->cache =
-        rows_local(r, sheet_printf(r->sh, "%.*s%.*s_kept", STR_ARG(t->name), STR_ARG(number)));
+        same += r->reads[i].e->ref == tensor;
+    str number = same ? sheet_number(r->sh, (int64_t)same + 1) : S("");
+    q->name = name_after(r, tensor, number, q->kind == READ_ROW ? "here" : "at");
+    q->pointer = name_after(r, tensor, number, "row");
+    q->cache = name_after(r, tensor, number, "kept");
 }
 
 /* A read in more passes than one, of elements that only this row has. */
@@ -354,7 +335,7 @@ bool rows_make_reads(struct rows *r) {
         }
     for (size_t i = 0; i < r->g.nmaps; i++)
         if (r->g.maps[i].whole)
-            add_reads(r, r->g.maps[i].body, rows_maps_pass(r), true);
+            add_reads(r, r->g.maps[i].body, r->nlevels, true);
     for (size_t i = 0; i < r->nreads; i++) {
         struct rows_read *q = &r->reads[i];
         classify(r, q);
@@ -369,15 +350,14 @@ bool rows_make_reads(struct rows *r) {
         classify(r, q);
         if (r->shape.vec == 1 && q->run < r->g.ncols)
             q->kind = READ_LOOSE;
-        str name = r->st->inst->task->tensors[q->e->ref].name;
-        q->name = rows_local(r, sheet_printf(r->sh, "%.*s_out", STR_ARG(name)));
-        q->pointer = rows_local(r, sheet_printf(r->sh, "%.*s_row", STR_ARG(name)));
+        q->name = name_after(r, q->e->ref, S(""), "out");
+        q->pointer = name_after(r, q->e->ref, S(""), "row");
     }
     return !sheet_failed(r->sh);
 }
 
 str rows_run_offset(struct rows *r, const struct rows_read *q) {
-    return rows_offset(r, run_start(r, q->e, q->run));
+    return scope_offset_text(&r->k, run_start(r, q->e, q->run));
 }
 
 uint32_t rows_run_columns(const struct rows *r, const struct rows_read *q) {
@@ -396,25 +376,15 @@ const char *rows_col_type(const struct rows *r) {
 
 struct expr *rows_product(struct rows *r, size_t from, size_t to) {
     struct expr *e = NULL;
-    for (size_t i = from; i < to; i++) {
-        if (!e) {
-            e = r->g.extent[i];
-            continue;
-        }
-        struct expr *m = arena_new_of(r->sh->mem, struct expr);
-        *m = (struct expr){.kind = EXPR_MUL, .value_kind = VALUE_INT, .nargs = 2};
-        m->args = arena_array(r->sh->mem, struct expr *, 2);
-        m->args[0] = e;
-        m->args[1] = r->g.extent[i];
-        e = m;
-    }
+    for (size_t i = from; i < to; i++)
+        e = e ? expr_pair(r->sh->mem, EXPR_MUL, e, r->g.extent[i]) : r->g.extent[i];
     return e;
 }
 
 /* An integer of the plan as one of the type that counts rows or columns. */
 str rows_size_text(struct rows *r, const struct expr *e, bool is_short) {
     str s = scope_int(&r->k, e);
-    return is_short && r->k.wide ? sheet_printf(r->sh, "(int)%.*s", STR_ARG(s)) : s;
+    return is_short && r->k.wide ? TEXT(r->sh, "(int)$", s) : s;
 }
 
 struct digits { /* variables as the digits of a number, the last one fastest */
@@ -438,13 +408,18 @@ static str digit_text(struct rows *r, const struct digits *d, size_t at, str num
     str s = number;
     if (below) {
         str size = rows_size_text(r, below, d->is_short);
-        s = sheet_printf(r->sh, "%.*s / %.*s", STR_ARG(s), STR_ARG(size));
+        s = TEXT(r->sh, "$ / $", s, size);
     }
     if (at > 0) {
         str size = rows_size_text(r, r->g.extent[d->var[at]], d->is_short);
-        s = sheet_printf(r->sh, "%.*s %% %.*s", STR_ARG(s), STR_ARG(size));
+        s = TEXT(r->sh, "$ % $", s, size);
     }
     return s;
+}
+
+static str declared(struct rows *r, str all, const char *type, str name, str value) {
+    str line = TEXT(r->sh, "const $ $ = $;", str_view(type), name, value);
+    return sheet_join(r->sh, all, "\n", line);
 }
 
 str rows_kept_text(struct rows *r) {
@@ -457,15 +432,13 @@ str rows_kept_text(struct rows *r) {
     if (lane >= 0)
         d.var[d.n++] = (size_t)lane;
     if (d.n == 1) {
-        r->k.var[d.var[0]] = r->n.row;
+        r->k.var[d.var[0]] = S("row");
         return all;
     }
     for (size_t i = 0; i < d.n; i++) {
-        str name = scope_variable(&r->k, d.var[i]), value = digit_text(r, &d, i, r->n.row);
+        str name = scope_variable(&r->k, d.var[i]), value = digit_text(r, &d, i, S("row"));
         r->k.var[d.var[i]] = name;
-        all = rows_lines(r, all,
-                         sheet_printf(r->sh, "const %s %.*s = %.*s;", rows_row_type(r),
-                                      STR_ARG(name), STR_ARG(value)));
+        all = declared(r, all, rows_row_type(r), name, value);
     }
     return all;
 }
@@ -475,7 +448,7 @@ static str ragged_text(struct rows *r, str one) {
     if (expr_is_number(r->g.lo[var], 0))
         return one;
     str lo = scope_text(&r->k, r->g.lo[var]);
-    return sheet_printf(r->sh, "(%.*s + %.*s)", STR_ARG(lo), STR_ARG(one));
+    return TEXT(r->sh, "($ + $)", lo, one);
 }
 
 str rows_column_text(struct rows *r, uint32_t used, str one, str pack) {
@@ -494,9 +467,7 @@ str rows_column_text(struct rows *r, uint32_t used, str one, str pack) {
         str name = scope_variable(&r->k, d.var[i]);
         str value = digit_text(r, &d, i, same ? pack : one);
         r->k.var[d.var[i]] = name;
-        all = rows_lines(r, all,
-                         sheet_printf(r->sh, "const %s %.*s = %.*s;", rows_col_type(r),
-                                      STR_ARG(name), STR_ARG(value)));
+        all = declared(r, all, rows_col_type(r), name, value);
     }
     return all;
 }
@@ -515,12 +486,7 @@ uint32_t rows_columns_used(const struct rows *r, const struct expr *e) {
     return used;
 }
 
-/* ---- text ---- */
-
-str rows_lines(struct rows *r, str a, str b) {
-    return a.n == 0 || b.n == 0 ? (a.n ? a : b)
-                                : sheet_printf(r->sh, "%.*s\n%.*s", STR_ARG(a), STR_ARG(b));
-}
+/* ---- results ---- */
 
 struct holding {
     size_t from, to; /* levels */
@@ -532,8 +498,7 @@ static void hold_result(struct rows *r, const struct expr *e, const struct holdi
         const struct rows_fold *f = &r->g.folds[i];
         if (f->s->tensor != e->ref || f->level < h->from || f->level >= h->to)
             continue;
-        str name = rows_result_name(r, i);
-        scope_hold(&r->k, e, sheet_printf(r->sh, "%.*s%.*s", STR_ARG(name), STR_ARG(h->index)));
+        scope_hold(&r->k, e, TEXT(r->sh, "$$", rows_result_name(r, i), h->index));
     }
     for (size_t i = 0; i < expr_nparts(e); i++)
         hold_result(r, expr_part(e, i), h);

@@ -19,15 +19,13 @@ static bool is_real(const struct rows *r, const struct rows_unit *u) {
 static const char *term_type(const struct rows *r, const struct rows_unit *u) {
     return !is_real(r, u) ? "long long" : op_of(r, u) == REDUCTION_PROD ? "double" : "float";
 }
-static const char *exponential(const struct rows *r) {
-    return r->sh->fast ? "__expf" : "expf";
-}
 
 static const char *place_limit(const struct rows *r) {
     return r->short_cols ? "INT_MAX" : "LLONG_MAX";
 }
 
-bool rows_unit_masks(const struct rows *r, const struct rows_unit *u) {
+/* Some term of the unit may not count, so that it is told which do. */
+static bool is_masked(const struct rows *r, const struct rows_unit *u) {
     bool masked = r->shape.outer || r->shape.shifted || first_fold(r, u)->guard;
     return masked && (u->kind == UNIT_MOMENTS || u->counts);
 }
@@ -47,8 +45,7 @@ static str combined(struct rows *r, const struct rows_unit *u, str into, str ter
     enum reduction op = op_of(r, u);
     if (is_real(r, u) || (op != REDUCTION_MAX && op != REDUCTION_MIN))
         return fold_combine(r->sh, op, into, term);
-    return sheet_printf(r->sh, "%s(%.*s, %.*s)", op == REDUCTION_MAX ? "max" : "min", STR_ARG(into),
-                        STR_ARG(term));
+    return TEXT(r->sh, op == REDUCTION_MAX ? "max($, $)" : "min($, $)", into, term);
 }
 
 /* ---- fields ---- */
@@ -107,280 +104,162 @@ size_t rows_part_words(const struct rows *r, size_t level) {
     return 2 * count_fields(r, l, 2) + count_fields(r, l, 1) + has_filler(r, l);
 }
 
-static void put_fields(struct rows *r, const struct rows_unit *u, size_t words, struct buf *fields,
-                       struct buf *none, struct buf *across) {
-    struct field f[3];
-    size_t n = fields_of(r, u, f);
-    for (size_t k = 0; k < n; k++) {
-        if (words_of(&f[k]) != words)
-            continue;
-        str name = sheet_printf(r->sh, "%.*s%s", STR_ARG(u->field), f[k].suffix);
-        buf_printf(fields, "%s %.*s;\n", f[k].type, STR_ARG(name));
-        buf_printf(none, "p.%.*s = %s;\n", STR_ARG(name), f[k].none);
-        buf_printf(across, "p.%.*s = __shfl_xor_sync(0xffffffff, %.*s, d);\n", STR_ARG(name),
-                   STR_ARG(name));
-    }
+/* A name beside the unit's own, for its kernel and its type alike. */
+static str beside(struct rows *r, const struct rows_unit *u, const char *suffix) {
+    str name = TEXT(r->sh, "$$", u->field, str_view(suffix));
+    while (sheet_has_name(r->sh, name))
+        name = TEXT(r->sh, "$_", name);
+    return name;
 }
 
-/* ---- taking terms in ---- */
+/* ---- units as slots ---- */
 
-static str loop(struct rows *r, str body) {
-    return sheet_printf(r->sh, "#pragma unroll\nfor (int e = 0; e < N; e++)\n    %.*s",
-                        STR_ARG(body));
+/* What the type of the part and the loops over columns both say of a unit. */
+static struct slots *put_unit(struct rows *r, const struct rows_unit *u, struct slots *s) {
+    static const struct {
+        const char *slot, *suffix;
+    } names[] = {{"value", ""},       {"sum", "_sum"},      {"squares", "_squares"},
+                 {"count", "_count"}, {"place", "_place"},  {"terms", "_terms"},
+                 {"masks", "_in"},    {"places", "_places"}};
+    struct slots *row = slots_row(s, "units");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        slots_put(row, names[i].slot,
+                  names[i].suffix[0] ? beside(r, u, names[i].suffix) : u->field);
+    slots_put(row, "type", str_view(term_type(r, u)));
+    slots_flag(row, "masked", is_masked(r, u));
+    slots_flag(row, "is_place", u->kind == UNIT_ARG);
+    return row;
 }
 
-static str add_plain(struct rows *r, const struct rows_unit *u) {
-    struct sheet *sh = r->sh;
-    enum reduction op = op_of(r, u);
-    str f = u->field, term = sheet_printf(sh, "%.*s_terms[e]", STR_ARG(f)), text;
-    if (op == REDUCTION_SUM || op == REDUCTION_MEAN) {
-        str more = sheet_printf(sh, "%.*s_more", STR_ARG(f));
-        str each = loop(r, sheet_printf(sh, "%.*s += %.*s;", STR_ARG(more), STR_ARG(term)));
-        text = sheet_printf(sh, "%s %.*s = 0;\n%.*s\n%.*s += %.*s;", term_type(r, u), STR_ARG(more),
-                            STR_ARG(each), STR_ARG(f), STR_ARG(more));
-    } else {
-        str value = combined(r, u, f, term);
-        text = loop(r, sheet_printf(sh, "%.*s = %.*s;", STR_ARG(f), STR_ARG(value)));
-    }
-    if (!u->counts)
-        return text;
-    return rows_lines(
-        r, text, loop(r, sheet_printf(sh, "%.*s_count += %.*s_in[e];", STR_ARG(f), STR_ARG(f))));
-}
-
-static str add_arg(struct rows *r, const struct rows_unit *u) {
-    const char *which = op_of(r, u) == REDUCTION_ARGMAX ? "max" : "min";
-    return loop(r, sheet_printf(
-                       r->sh, "cp_next_%s(%.*s, %.*s_place, %.*s_terms[e], %.*s_places[e]);", which,
-                       STR_ARG(u->field), STR_ARG(u->field), STR_ARG(u->field), STR_ARG(u->field)));
-}
-
-static str add_softmax(struct rows *r, const struct rows_unit *u) {
-    struct slot slots[] = {{"f", u->field}, {"exp", str_view(exponential(r))}};
-    sheet_helper(r->sh, "maximum");
-    return ROWS_RENDER(r, "rows/add_softmax.cu", slots);
-}
-
-static str add_moments(struct rows *r, const struct rows_unit *u) {
-    struct slot slots[] = {{"f", u->field}};
-    return rows_unit_masks(r, u) ? ROWS_RENDER(r, "rows/add_moments_some.cu", slots)
-                                 : ROWS_RENDER(r, "rows/add_moments.cu", slots);
-}
-
-static str add_text(struct rows *r, const struct rows_unit *u) {
-    switch (u->kind) {
-    case UNIT_ARG:
-        return add_arg(r, u);
-    case UNIT_SOFTMAX:
-        return add_softmax(r, u);
-    case UNIT_MOMENTS:
-        return add_moments(r, u);
-    case UNIT_PLAIN:
-        break;
-    }
-    return add_plain(r, u);
-}
-
-static str merge_text(struct rows *r, const struct rows_unit *u) {
-    struct sheet *sh = r->sh;
-    str f = u->field;
-    struct slot slots[] = {{"f", f}, {"exp", str_view(exponential(r))}};
-    if (u->kind == UNIT_SOFTMAX)
-        return ROWS_RENDER(r, "rows/merge_softmax.cu", slots);
-    if (u->kind == UNIT_MOMENTS)
-        return sheet_printf(sh,
-                            "cp_merge_moments(%.*s_count, %.*s, %.*s_squares, o.%.*s_count, "
-                            "o.%.*s, o.%.*s_squares);",
-                            STR_ARG(f), STR_ARG(f), STR_ARG(f), STR_ARG(f), STR_ARG(f), STR_ARG(f));
-    if (u->kind == UNIT_ARG)
-        return sheet_printf(sh, "cp_take_%s(%.*s, %.*s_place, o.%.*s, o.%.*s_place);",
-                            op_of(r, u) == REDUCTION_ARGMAX ? "max" : "min", STR_ARG(f), STR_ARG(f),
-                            STR_ARG(f), STR_ARG(f));
-    str value = combined(r, u, f, sheet_printf(sh, "o.%.*s", STR_ARG(f)));
-    str text = sheet_printf(sh, "%.*s = %.*s;", STR_ARG(f), STR_ARG(value));
-    if (!u->counts)
-        return text;
-    return rows_lines(r, text,
-                      sheet_printf(sh, "%.*s_count += o.%.*s_count;", STR_ARG(f), STR_ARG(f)));
-}
-
-/* ---- parameters of add ---- */
-
-static void put_parameters(struct rows *r, const struct rows_unit *u, struct buf *out) {
-    const char *lead = out->n ? ", " : "";
-    buf_printf(out, "%sconst %s (&%.*s_terms)[N]", lead, term_type(r, u), STR_ARG(u->field));
-    if (rows_unit_masks(r, u))
-        buf_printf(out, ", const bool (&%.*s_in)[N]", STR_ARG(u->field));
-    if (u->kind == UNIT_ARG)
-        buf_printf(out, ", const %s (&%.*s_places)[N]", rows_col_type(r), STR_ARG(u->field));
-}
-
-str rows_declare_terms(struct rows *r, size_t level, const char *count) {
+/* Arrays of terms as parameters ("const float (&m_terms)[N]") or as arguments ("m_terms"). */
+static str term_arrays(struct rows *r, size_t level, bool types) {
     const struct rows_level *l = &r->levels[level];
     str all = S("");
     for (size_t i = 0; i < l->nunits; i++) {
         const struct rows_unit *u = &l->units[i];
-        all = rows_lines(
-            r, all,
-            sheet_printf(r->sh, "%s %.*s_terms[%s];", term_type(r, u), STR_ARG(u->field), count));
-        if (rows_unit_masks(r, u))
-            all = rows_lines(r, all,
-                             sheet_printf(r->sh, "bool %.*s_in[%s];", STR_ARG(u->field), count));
-        if (u->kind == UNIT_ARG)
-            all = rows_lines(r, all,
-                             sheet_printf(r->sh, "%s %.*s_places[%s];", rows_col_type(r),
-                                          STR_ARG(u->field), count));
-    }
-    return all;
-}
-
-str rows_add_call(struct rows *r, size_t level, str part) {
-    const struct rows_level *l = &r->levels[level];
-    str args = S("");
-    for (size_t i = 0; i < l->nunits; i++) {
-        const struct rows_unit *u = &l->units[i];
-        str f = u->field;
-        args = sheet_printf(r->sh, "%.*s%s%.*s_terms", STR_ARG(args), i ? ", " : "", STR_ARG(f));
-        if (rows_unit_masks(r, u))
-            args = sheet_printf(r->sh, "%.*s, %.*s_in", STR_ARG(args), STR_ARG(f));
-        if (u->kind == UNIT_ARG)
-            args = sheet_printf(r->sh, "%.*s, %.*s_places", STR_ARG(args), STR_ARG(f));
-    }
-    return sheet_printf(r->sh, "%.*s.add(%.*s);", STR_ARG(part), STR_ARG(args));
-}
-
-static str unit_terms(struct rows *r, const struct rows_unit *u, str inside, str place, str index) {
-    struct sheet *sh = r->sh;
-    const struct rows_fold *fold = first_fold(r, u);
-    str f = u->field, term = scope_text(&r->k, fold->term), cond = inside, text = S("");
-    if (fold->guard) {
-        str guard = scope_text(&r->k, fold->guard);
-        cond = sheet_printf(sh, "%.*s%s(%.*s)", STR_ARG(inside), inside.n ? " && " : "",
-                            STR_ARG(guard));
-    }
-    bool several = cond.n && (rows_unit_masks(r, u) || u->kind == UNIT_ARG);
-    if (several) {
-        text = sheet_printf(sh, "const bool %.*s_counts = %.*s;", STR_ARG(f), STR_ARG(cond));
-        cond = sheet_printf(sh, "%.*s_counts", STR_ARG(f));
-    }
-    str value = !cond.n         ? term
-                : is_real(r, u) ? sheet_printf(sh, "%.*s ? %.*s : %s", STR_ARG(cond), STR_ARG(term),
-                                               identity(r, u))
-                                : sheet_printf(sh, "%.*s ? (long long)(%.*s) : %s", STR_ARG(cond),
-                                               STR_ARG(term), identity(r, u));
-    text = rows_lines(
-        r, text,
-        sheet_printf(sh, "%.*s_terms[%.*s] = %.*s;", STR_ARG(f), STR_ARG(index), STR_ARG(value)));
-    if (rows_unit_masks(r, u))
-        text = rows_lines(
-            r, text,
-            sheet_printf(sh, "%.*s_in[%.*s] = %.*s;", STR_ARG(f), STR_ARG(index), STR_ARG(cond)));
-    if (u->kind != UNIT_ARG)
-        return text;
-    value =
-        cond.n ? sheet_printf(sh, "%.*s ? %.*s : %s", STR_ARG(cond), STR_ARG(place), place_limit(r))
-               : place;
-    return rows_lines(
-        r, text,
-        sheet_printf(sh, "%.*s_places[%.*s] = %.*s;", STR_ARG(f), STR_ARG(index), STR_ARG(value)));
-}
-
-str rows_terms_text(struct rows *r, size_t level, str inside, str place, str index) {
-    const struct rows_level *l = &r->levels[level];
-    str all = S("");
-    for (size_t i = 0; i < l->nunits; i++)
-        all = rows_lines(r, all, unit_terms(r, &l->units[i], inside, place, index));
-    return all;
-}
-
-/* ---- types ---- */
-
-static bool has_kind(const struct rows *r, enum unit_kind kind) {
-    for (size_t l = 0; l < r->nlevels; l++)
-        for (size_t i = 0; i < r->levels[l].nunits; i++)
-            if (r->levels[l].units[i].kind == kind)
-                return true;
-    return false;
-}
-
-/* A function that every step shares comes once. */
-static bool write_once(struct rows *r, const char *mark, const char *template) {
-    if (str_find(buf_str(&r->sh->functions), str_view(mark)) < r->sh->functions.n)
-        return true;
-    return sheet_template(r->sh, template, NULL, 0, &r->sh->functions);
-}
-
-static void put_with_end(struct buf *out, str text) {
-    buf_puts(out, text);
-    buf_putc(out, '\n');
-}
-
-/* Lanes exchange parts, unless they have rows of their own. */
-static str across_text(struct rows *r, str part, struct buf *fields) {
-    struct slot slots[] = {{"part", part}, {"fields", sheet_keep(r->sh, fields)}};
-    return r->shape.outer && r->shape.split == 1 ? S("")
-                                                 : ROWS_RENDER(r, "rows/part_across.cu", slots);
-}
-
-static str fold_name(struct rows *r, size_t fold) {
-    return r->st->inst->task->tensors[r->g.folds[fold].s->tensor].name;
-}
-
-static str names_of(struct rows *r, const struct rows_level *l) {
-    str all = S("");
-    for (size_t i = 0; i < l->nunits; i++) {
-        const struct rows_unit *u = &l->units[i];
-        str name = fold_name(r, u->fold);
-        all = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(all), i ? ", " : "", STR_ARG(name));
-        if (u->kind == UNIT_MOMENTS || u->kind == UNIT_SOFTMAX) {
-            name = fold_name(r, u->second);
-            all = sheet_printf(r->sh, "%.*s and %.*s", STR_ARG(all), STR_ARG(name));
+        const struct {
+            bool there;
+            const char *type, *suffix;
+        } arrays[] = {{true, term_type(r, u), "_terms"},
+                      {is_masked(r, u), "bool", "_in"},
+                      {u->kind == UNIT_ARG, rows_col_type(r), "_places"}};
+        for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) {
+            str name = beside(r, u, arrays[k].suffix);
+            if (types)
+                name = TEXT(r->sh, "const $ (&$)[kTerms]", str_view(arrays[k].type), name);
+            if (arrays[k].there)
+                all = sheet_join(r->sh, all, ", ", name);
         }
     }
     return all;
 }
 
-static bool write_part(struct rows *r, size_t level) {
+str rows_add_call(struct rows *r, size_t level, str part) {
+    return TEXT(r->sh, "$.add($);", part, term_arrays(r, level, false));
+}
+
+/* The terms of one column. `inside`: a condition, or empty; `column`: the value of the column. */
+static void put_terms(struct rows *r, const struct rows_unit *u, struct slots *row, str inside,
+                      str column) {
+    struct sheet *sh = r->sh;
+    const struct rows_fold *fold = first_fold(r, u);
+    str term = scope_text(&r->k, fold->term), counted = inside, condition = S("");
+    if (fold->guard)
+        counted = sheet_join(sh, inside, " && ", TEXT(sh, "($)", scope_text(&r->k, fold->guard)));
+    if (counted.n && (is_masked(r, u) || u->kind == UNIT_ARG)) {
+        str name = beside(r, u, "_counts");
+        condition = TEXT(sh, "const bool $ = $;", name, counted);
+        counted = name;
+    }
+    if (counted.n) {
+        term = TEXT(sh, is_real(r, u) ? "$ ? $ : $" : "$ ? (long long)($) : $", counted, term,
+                    str_view(identity(r, u)));
+        column = TEXT(sh, "$ ? $ : $", counted, column, str_view(place_limit(r)));
+    }
+    slots_put(row, "condition", condition);
+    slots_put(row, "term", term);
+    slots_put(row, "counted", counted);
+    slots_put(row, "column", column);
+}
+
+void rows_put_terms(struct rows *r, size_t level, struct slots *s, str inside, str column) {
     const struct rows_level *l = &r->levels[level];
-    struct buf fields, none, across, params, adds, merges;
-    struct buf *const all[] = {&fields, &none, &across, &params, &adds, &merges};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        buf_init(all[i], 64u << 10);
-    for (size_t words = 2; words > 0; words--)
-        for (size_t i = 0; i < l->nunits; i++)
-            put_fields(r, &l->units[i], words, &fields, &none, &across);
-    if (has_filler(r, l)) {
-        buf_puts(&fields, S("int filler; // so that no byte of a copy is unwritten\n"));
-        buf_puts(&none, S("p.filler = 0;\n"));
-        buf_puts(&across, S("p.filler = 0;\n"));
-    }
+    for (size_t i = 0; i < l->nunits; i++)
+        put_terms(r, &l->units[i], put_unit(r, &l->units[i], s), inside, column);
+}
+
+/* ---- types ---- */
+
+static void put_fields(struct rows *r, const struct rows_level *l, size_t words, struct slots *s) {
     for (size_t i = 0; i < l->nunits; i++) {
-        put_parameters(r, &l->units[i], &params);
-        put_with_end(&adds, add_text(r, &l->units[i]));
-        put_with_end(&merges, merge_text(r, &l->units[i]));
+        struct field f[3];
+        size_t n = fields_of(r, &l->units[i], f);
+        for (size_t k = 0; k < n; k++) {
+            if (words_of(&f[k]) != words)
+                continue;
+            struct slots *row = slots_row(s, "fields");
+            slots_put(row, "type", str_view(f[k].type));
+            slots_put(row, "field",
+                      f[k].suffix[0] ? beside(r, &l->units[i], f[k].suffix) : l->units[i].field);
+            slots_put(row, "nothing", str_view(f[k].none));
+        }
     }
-    struct slot slots[] = {{"part", l->part},
-                           {"names", names_of(r, l)},
-                           {"fields", sheet_keep(r->sh, &fields)},
-                           {"none", sheet_keep(r->sh, &none)},
-                           {"params", sheet_keep(r->sh, &params)},
-                           {"adds", sheet_keep(r->sh, &adds)},
-                           {"merges", sheet_keep(r->sh, &merges)},
-                           {"across", across_text(r, l->part, &across)}};
-    bool ok = sheet_template(r->sh, "rows/part.cu", slots, sizeof slots / sizeof *slots,
-                             &r->sh->functions);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        buf_release(all[i]);
-    return ok;
+}
+
+/* How a unit takes terms in and is merged with another one of its kind. */
+static void put_fold(struct rows *r, const struct rows_unit *u, struct slots *s) {
+    struct sheet *sh = r->sh;
+    enum reduction op = op_of(r, u);
+    struct slots *row = put_unit(r, u, s);
+    bool plain = u->kind == UNIT_PLAIN, sum = op == REDUCTION_SUM || op == REDUCTION_MEAN;
+    slots_flag(row, "is_sum", plain && sum);
+    slots_flag(row, "is_other", plain && !sum);
+    slots_flag(row, "is_softmax", u->kind == UNIT_SOFTMAX);
+    slots_flag(row, "is_moments", u->kind == UNIT_MOMENTS);
+    slots_flag(row, "counts", plain && u->counts);
+    slots_put(row, "extreme", op == REDUCTION_ARGMAX ? S("max") : S("min"));
+    slots_put(row, "exp", sh->fast ? S("__expf") : S("expf"));
+    slots_put(row, "added", S(""));
+    slots_put(row, "merged", S(""));
+    if (u->kind == UNIT_SOFTMAX)
+        sheet_helper(sh, "maximum");
+    if (!plain)
+        return;
+    str term = TEXT(sh, "$[each]", slots_get(row, "terms")), other = TEXT(sh, "other.$", u->field);
+    slots_put(row, "added", combined(r, u, u->field, term));
+    slots_put(row, "merged", combined(r, u, u->field, other));
+}
+
+static str names_of(struct rows *r, const struct rows_level *l) {
+    const struct task *t = r->st->inst->task;
+    str all = S("");
+    for (size_t i = 0; i < l->nunits; i++) {
+        const struct rows_unit *u = &l->units[i];
+        all = sheet_join(r->sh, all, ", ", t->tensors[r->g.folds[u->fold].s->tensor].name);
+        if (u->kind == UNIT_MOMENTS || u->kind == UNIT_SOFTMAX)
+            all = sheet_join(r->sh, all, " and ", t->tensors[r->g.folds[u->second].s->tensor].name);
+    }
+    return all;
 }
 
 bool rows_write_parts(struct rows *r) {
-    bool ok =
-        (!has_kind(r, UNIT_MOMENTS) || write_once(r, "cp_merge_moments", "rows/moments.cu")) &&
-        (!has_kind(r, UNIT_ARG) || write_once(r, "cp_take_max", "rows/take.cu"));
-    for (size_t l = 0; l < r->nlevels && ok; l++)
-        ok = write_part(r, l);
-    return ok;
+    for (size_t i = 0; i < r->nlevels; i++) {
+        const struct rows_level *l = &r->levels[i];
+        struct slots *s = sheet_slots(r->sh);
+        slots_put(s, "part", l->part);
+        slots_put(s, "names", names_of(r, l));
+        put_fields(r, l, 2, s);
+        put_fields(r, l, 1, s);
+        for (size_t k = 0; k < l->nunits; k++)
+            put_fold(r, &l->units[k], s);
+        slots_flag(s, "filler", has_filler(r, l));
+        slots_put(s, "parameters", term_arrays(r, i, true));
+        /* Lanes exchange parts, unless they have rows of their own. */
+        slots_flag(s, "crosses", !r->shape.outer || r->shape.split > 1);
+        if (!sheet_put(r->sh, "rows/part.cu", s, &r->sh->functions))
+            return false;
+    }
+    return true;
 }
 
 /* ---- results ---- */
@@ -397,30 +276,26 @@ const char *rows_result_type(const struct rows *r, size_t fold) {
     return r->g.folds[fold].s->body->value_kind == VALUE_REAL ? "float" : "long long";
 }
 
-static str count_text(struct rows *r, const struct rows_unit *u, str from) {
-    bool own = u->kind == UNIT_MOMENTS ? first_fold(r, u)->guard != NULL : u->counts;
-    return own ? sheet_printf(r->sh, "%.*s_count", STR_ARG(from)) : r->n.cols;
-}
-
 static str plain_value(struct rows *r, size_t fold, str part) {
     struct sheet *sh = r->sh;
     const struct rows_unit *u = unit_of(r, fold);
-    str from = sheet_printf(sh, "%.*s.%.*s", STR_ARG(part), STR_ARG(u->field));
-    str count = count_text(r, u, from);
     bool mean = r->g.folds[fold].s->body->reduce->op == REDUCTION_MEAN;
+    bool own = u->kind == UNIT_MOMENTS ? first_fold(r, u)->guard != NULL : u->counts;
+    str count = own ? TEXT(sh, "$.$", part, beside(r, u, "_count")) : S("cols");
+    str from = TEXT(sh, "$.$", part, u->field);
     if (u->second == fold && u->kind == UNIT_SOFTMAX)
-        return sheet_printf(sh, "%.*s_sum", STR_ARG(from));
-    if (u->second == fold)
-        return sheet_printf(sh, mean ? "%.*s_squares / (float)%.*s" : "%.*s_squares", STR_ARG(from),
-                            STR_ARG(count));
+        return TEXT(sh, "$.$", part, beside(r, u, "_sum"));
+    if (u->second == fold) {
+        str squares = TEXT(sh, "$.$", part, beside(r, u, "_squares"));
+        return mean ? TEXT(sh, "$ / (float)$", squares, count) : squares;
+    }
     if (u->kind == UNIT_ARG)
-        return sheet_printf(sh, "%.*s_place", STR_ARG(from));
+        return TEXT(sh, "$.$", part, beside(r, u, "_place"));
     if (op_of(r, u) == REDUCTION_PROD && is_real(r, u))
-        return sheet_printf(sh, "(float)%.*s", STR_ARG(from));
+        return TEXT(sh, "(float)$", from);
     if (!mean || u->kind == UNIT_MOMENTS)
         return from;
-    return sheet_printf(sh, is_real(r, u) ? "%.*s / (float)%.*s" : "(float)%.*s / (float)%.*s",
-                        STR_ARG(from), STR_ARG(count));
+    return TEXT(sh, is_real(r, u) ? "$ / (float)$" : "(float)$ / (float)$", from, count);
 }
 
 str rows_result_value(struct rows *r, size_t fold, str part) {

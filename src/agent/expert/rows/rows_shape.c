@@ -3,6 +3,7 @@
  * What is given up is said in the notes of the file. Chains of additions stay below CHAIN batches
  * at the shapes the plan admits, whatever was decided. */
 #include "agent/expert/rows/rows.h"
+#include "agent/expert/rows/rows_kind.h"
 
 enum { CHAIN = 4096, REGISTERS = 64, WARP = 32, BLOCK_TERMS = 1 << 20, WAVES = 32 };
 #define STATIC_BYTES INT64_C(49152) /* of shared memory, without asking */
@@ -215,7 +216,7 @@ static str place_text(struct rows *r) {
     static const char *const caches[] = {"", "; its columns stay in registers",
                                          "; its columns stay in shared memory"};
     str owner = owner_text(r);
-    return sheet_printf(r->sh, "%.*s%s.", STR_ARG(owner), caches[r->shape.cache]);
+    return TEXT(r->sh, "$$.", owner, str_view(caches[r->shape.cache]));
 }
 
 str rows_comment(struct rows *r) {
@@ -278,7 +279,7 @@ str rows_chunk_plan(struct rows *r) {
     int64_t unit = r->shape.cache == 2 ? 16 : r->shape.vec;
     str cols = sheet_plan(r->sh, rows_product(r, r->g.nkept, r->g.nkept + r->g.ncols));
     if (rows_slack(r))
-        cols = sheet_printf(r->sh, "%.*s + %lld", STR_ARG(cols), (long long)rows_slack(r));
+        cols = TEXT(r->sh, "$ + $", cols, sheet_number(r->sh, rows_slack(r)));
     int64_t parts = r->shape.cluster * r->shape.split;
     return sheet_printf(r->sh, "ceil_div(%.*s, %lld)*%lld", STR_ARG(cols),
                         (long long)(parts * unit), (long long)unit);
@@ -328,7 +329,7 @@ static void note_step(struct rows *r) {
     str names = S(""), place = place_text(r);
     for (size_t i = 0; i < r->st->inst->task->nstatements; i++) {
         str name = r->st->inst->task->tensors[r->st->inst->task->statements[i].tensor].name;
-        names = sheet_printf(r->sh, "%.*s%s%.*s", STR_ARG(names), i ? ", " : "", STR_ARG(name));
+        names = sheet_join(r->sh, names, ", ", name);
     }
     sheet_note(r->sh, "rows: %.*s%s. %.*s", STR_ARG(names), r->shape.cute ? ", in CuTe" : "",
                STR_ARG(place));
@@ -361,4 +362,57 @@ void rows_note(struct rows *r) {
     };
     note_step(r);
     sheet_used(r->sh, all, sizeof all / sizeof *all);
+}
+
+/* ---- kinds of rows, by layout, number and length ---- */
+
+#define KEPT_SHARE 0.47  /* of an SM's shared memory, for one of two blocks */
+#define WIDE_SHARE 0.968 /* of a block's shared memory, for its part of a row in a cluster */
+
+static enum rows_kind kind_by_number(const struct briefing *b, const struct rows_group *g) {
+    int64_t rows = rows_count(g);
+    if (g->any_whole || rows >= 2 * b->gpu->sms)
+        return ROWS_NONE;
+    return rows == 1 ? ROWS_ONE : rows <= 16 ? ROWS_FEW : ROWS_SOME;
+}
+
+static enum rows_kind kind_of_outer(const struct briefing *b, const struct rows_group *g) {
+    int64_t lanes = 128; /* rows of a block: 32 lanes of 16 bytes */
+    bool few = !g->any_whole && rows_count(g) < 2 * b->gpu->sms * lanes && rows_columns(g) > 256;
+    return few ? ROWS_OUTER_FEW : ROWS_OUTER;
+}
+
+static enum rows_kind kind_by_length(const struct gpu *gpu, const struct rows_group *g) {
+    double kept = KEPT_SHARE * (double)gpu->shared_sm;
+    double columns = (double)rows_columns(g), bytes = columns * (double)rows_column_bytes(g);
+    if (columns <= 256)
+        return ROWS_LANES;
+    if (columns <= 1024)
+        return ROWS_WARP;
+    if (!g->any_whole)
+        return ROWS_STREAM;
+    if (bytes <= 64e3)
+        return ROWS_BLOCK;
+    if (bytes <= kept)
+        return ROWS_SHARED;
+    if (gpu->has.cluster_most < 8)
+        return ROWS_STREAM;
+    return bytes <= 4 * kept                                     ? ROWS_CLUSTER
+           : bytes <= 8 * WIDE_SHARE * (double)gpu->shared_block ? ROWS_WIDE
+                                                                 : ROWS_STREAM;
+}
+
+enum rows_kind rows_kind_of(const struct briefing *b, const struct step *st) {
+    struct arena *mem = arena_new(16u << 20);
+    struct rows_group g;
+    bool allowed[TASK_MAX_STATEMENTS], take[TASK_MAX_STATEMENTS];
+    enum rows_kind kind = ROWS_NONE;
+    for (size_t i = 0; i < st->inst->task->nstatements; i++)
+        allowed[i] = true;
+    if (rows_match(st->inst, 0, allowed, true, mem, &g, take)) {
+        kind = rows_lane_var(&g) >= 0 ? kind_of_outer(b, &g) : kind_by_number(b, &g);
+        kind = kind == ROWS_NONE ? kind_by_length(b->gpu, &g) : kind;
+    }
+    arena_free(mem);
+    return kind;
 }

@@ -182,23 +182,17 @@ str sheet_name(struct sheet *sh, str base) {
     return name;
 }
 
-bool sheet_once(struct sheet *sh, str key, const char *base, str *name) {
-    for (size_t i = 0; i < sh->nshared; i++)
-        if (str_eq(sh->shared[i].key, key)) {
-            *name = sh->shared[i].name;
-            return false;
-        }
-    *name = sheet_name(sh, str_view(base));
-    if (sh->nshared == SHEET_SHARED)
-        return sheet_failed(sh) || err_set(sh->err, ERR_INPUT, "too many functions in one kernel");
-    sh->shared[sh->nshared].key = arena_str(sh->mem, key);
-    sh->shared[sh->nshared++].name = *name;
-    return true;
-}
-
 str sheet_shared_name(struct sheet *sh, str key, const char *base) {
-    str name;
-    sheet_once(sh, key, base, &name);
+    for (size_t i = 0; i < sh->nshared; i++)
+        if (str_eq(sh->shared[i].key, key))
+            return sh->shared[i].name;
+    str name = sheet_name(sh, str_view(base));
+    if (sh->nshared == SHEET_SHARED && !sheet_failed(sh))
+        err_set(sh->err, ERR_INPUT, "too many functions in one kernel");
+    if (sh->nshared < SHEET_SHARED) {
+        sh->shared[sh->nshared].key = arena_str(sh->mem, key);
+        sh->shared[sh->nshared++].name = name;
+    }
     return name;
 }
 

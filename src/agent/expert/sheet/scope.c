@@ -4,20 +4,11 @@
 
 /* ---- life ---- */
 
-static void mark_reads(const struct expr *e, uint64_t *tensors) {
-    if (e->kind == EXPR_READ)
-        *tensors |= UINT64_C(1) << e->ref;
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        mark_reads(expr_part(e, i), tensors);
-}
-
 static bool is_wide(const struct step *st) {
     const struct task *t = st->inst->task;
     uint64_t used = 0;
-    for (size_t i = 0; i < t->nstatements; i++) {
-        used |= UINT64_C(1) << t->statements[i].tensor;
-        mark_reads(t->statements[i].body, &used);
-    }
+    for (size_t i = 0; i < t->nstatements; i++)
+        used |= UINT64_C(1) << t->statements[i].tensor | expr_tensors(t->statements[i].body);
     for (size_t i = 0; i < t->ntensors; i++)
         if ((used >> i & 1) && st->inst->tensors[i].count > SCOPE_INT_MAX)
             return true;
@@ -154,6 +145,7 @@ static void put_pointers(struct scope *k, bool written, bool types, struct buf *
 str scope_params(struct scope *k) {
     struct buf b;
     buf_init(&b, 64u << 10);
+    buf_puts(&b, k->own_param);
     put_pointers(k, false, true, &b);
     put_pointers(k, true, true, &b);
     for (size_t i = 0; i < k->nints; i++) {
@@ -232,6 +224,7 @@ str scope_args(struct scope *k) {
     buf_init(&b, 64u << 10);
     if (!k->wide)
         require_int(k);
+    buf_puts(&b, k->own_arg);
     put_pointers(k, false, false, &b);
     put_pointers(k, true, false, &b);
     for (size_t i = 0; i < k->nints; i++) {

@@ -30,18 +30,11 @@ static const struct reduce_var *reduce_var_of(const struct scope *k, size_t var)
     return k->statement && var >= k->statement->nindex ? find_var(k->statement->body, var) : NULL;
 }
 
-static const struct expr *left_extent(const struct scope *k, size_t var) {
-    const struct statement *s = k->statement;
-    const struct tensor *t = s ? &k->step->inst->task->tensors[s->tensor] : NULL;
-    for (size_t i = 0; t && i < t->rank; i++)
-        if (s->position[i] == (int)var)
-            return t->extent[i];
-    return NULL;
-}
-
 const struct expr *scope_extent(const struct scope *k, size_t var) {
     const struct reduce_var *v = reduce_var_of(k, var);
-    return !v ? left_extent(k, var) : expr_is_number(v->lo, 0) && !expr_uses(v->hi) ? v->hi : NULL;
+    if (!v)
+        return k->statement ? statement_extent(k->step->inst->task, k->statement, var) : NULL;
+    return expr_is_number(v->lo, 0) && !expr_uses(v->hi) ? v->hi : NULL;
 }
 
 /* Never negative, at any shape. */

@@ -50,7 +50,7 @@ struct sheet {
     size_t nlocal;
     struct {
         str key, name;
-    } shared[SHEET_SHARED]; /* what several steps use, of sheet_once */
+    } shared[SHEET_SHARED]; /* what several steps use, of sheet_shared_name */
     size_t nshared;
     struct strategy had; /* of sheet_used; STRATEGY_UNSET: no step has said what it took */
 };
@@ -134,8 +134,6 @@ str sheet_name(struct sheet *sh, str base);
 /* The name of what several steps may share (a constant, a type, a function): the same for the same
  * `key`, which says what it is ("kWidth=4"); `base` is how it would like to be called. */
 str sheet_shared_name(struct sheet *sh, str key, const char *base);
-/* The same; true the first time: the caller writes it. */
-bool sheet_once(struct sheet *sh, str key, const char *base, str *name);
 bool sheet_has_name(const struct sheet *sh, str name); /* of the file, or a word of CUDA's */
 
 /* ---- the plan ---- */
@@ -156,6 +154,7 @@ struct scope {
     bool wide;                         /* indices are long long: some tensor has over 2^30 */
     str var[TASK_MAX_VARS];            /* text of each variable: "i", "(m0 + 4)"; empty: none */
     uint64_t tensors, written;         /* pointers it takes, by number; those that are not const */
+    str own_param, own_arg;            /* a further parameter, the first ("void *parts"), or none */
     struct {
         str name, plan;
         bool size; /* of an expression of the task: a require line keeps it within an int */

@@ -1,4 +1,0 @@
-#pragma unroll
-for (int ${v} = 0; ${v} < kVec; ${v}++) {
-    ${body}
-}

@@ -1,5 +1,0 @@
-#pragma unroll
-for (int ${k} = 0; ${k} < kItems; ${k}++) {
-    const ${type} ${col} = ${at} + ${k} * kTeam;
-    ${body}
-}

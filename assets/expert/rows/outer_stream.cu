@@ -1,3 +1,0 @@
-for (${type} ${at} = ${first}; ${at} < ${end}; ${at} += kTeam * kItems) {
-    ${body}
-}
