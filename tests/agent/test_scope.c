@@ -173,11 +173,97 @@ static void test_names(void) {
     CHECK(is(sheet_name(&f.sh, S("y")), "y_") && is(sheet_name(&f.sh, S("int")), "the_int"));
     str a = scope_name(&f.k, "sum"), b = scope_name(&f.k, "sum");
     CHECK(is(a, "sum") && is(b, "sum2") && is(sheet_name(&f.sh, S("sum")), "sum_"));
-    str one, two, other;
-    CHECK(sheet_once(&f.sh, S("width=4"), "kWidth", &one));
-    CHECK(!sheet_once(&f.sh, S("width=4"), "kWidth", &two) && str_eq(one, two));
-    CHECK(sheet_once(&f.sh, S("width=8"), "kWidth", &other) && !str_eq(one, other));
+    str one = sheet_shared_name(&f.sh, S("width=4"), "kWidth");
+    CHECK(is(one, "kWidth") && is(sheet_shared_name(&f.sh, S("width=4"), "kWidth"), "kWidth"));
+    CHECK(is(sheet_shared_name(&f.sh, S("width=8"), "kWidth"), "kWidth_"));
     sheet_release(&f.sh);
+}
+
+/* Names of the family's templates are the kernel's; what the task calls the same has another. */
+static void test_reserved(void) {
+    struct fixture f;
+    if (!begin(
+            &f,
+            "dim lane = 8, N = 4\nin element[lane,N] : f32 ~ uniform(0,1)\nout y[lane,N] : f32\n",
+            "y[row,i] = element[row,i]"))
+        return;
+    CHECK(!sheet_is_reserved(&f.sh, S("lane")) && is(scope_variable(&f.k, 0), "row"));
+    CHECK(sheet_begin_step(&f.sh, "generic"));
+    CHECK(sheet_is_reserved(&f.sh, S("lane")) && sheet_is_reserved(&f.sh, S("element")));
+    /* slots, members and the functions of libraries are no names of the kernel */
+    CHECK(!sheet_is_reserved(&f.sh, S("block")) && !sheet_is_reserved(&f.sh, S("x")));
+    CHECK(!sheet_is_reserved(&f.sh, S("from")));
+    str value = scope_text(&f.k, f.k.statement->body);
+    CHECKF(is(value, "element_[row * N + i]"), "%.*s", STR_ARG(value));
+    str lanes = scope_int(&f.k, f.b.inst->task->tensors[0].extent[0]);
+    CHECKF(is(lanes, "the_lane"), "%.*s", STR_ARG(lanes));
+    str args = scope_args(&f.k), params = scope_params(&f.k);
+    CHECKF(is(args, "element, N, lane"), "%.*s", STR_ARG(args));
+    CHECKF(is(params, "const float *__restrict__ element_, int N, int the_lane"), "%.*s",
+           STR_ARG(params));
+    CHECK(sheet_begin_step(&f.sh, "rows") && is(scope_variable(&f.k, 0), "row_at"));
+    CHECK(sheet_begin_step(&f.sh, "pointwise") && is(scope_variable(&f.k, 0), "row"));
+    sheet_release(&f.sh);
+}
+
+static void test_texts(void) {
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N,M] : f32\ny[i,j] = x[i,j]"))
+        return;
+    CHECK(is(TEXT(&f.sh, "$ * ($ % 4)$", S("a"), S("$b"), S("")), "a * ($b % 4)"));
+    CHECK(is(sheet_join(&f.sh, S("a"), ", ", S("b")), "a, b"));
+    CHECK(is(sheet_join(&f.sh, S(""), ", ", S("b")), "b"));
+    CHECK(is(sheet_join(&f.sh, S("a"), ", ", S("")), "a"));
+    uint32_t all = scope_variables(&f.k);
+    CHECK(all == 3 && is(scope_plan_elements(&f.k, all), "N*M"));
+    CHECK(is(scope_plan_elements(&f.k, 2), "M") && is(scope_plan_elements(&f.k, 0), "1"));
+    CHECK(is(scope_coordinates(&f.k, S("e"), all, all),
+             "const int i = e / M;\nconst int j = e % M;"));
+    CHECK(is(scope_coordinates(&f.k, S("e"), all, 2), "const int j = e % M;"));
+    CHECK(is(scope_coordinates(&f.k, S("e"), 2, all), "const int j = e;"));
+    CHECK(is(scope_place_text(&f.k), "i * M + j"));
+    f.k.own_param = S("void *parts");
+    f.k.own_arg = S("parts");
+    scope_pointer(&f.k, 9, true);
+    scope_launch(&f.k, S("N*2"), S("64, cluster=2"));
+    CHECKF(
+        is(buf_str(&f.sh.steps), "//! launch test_kernel<<<N*2, 64, cluster=2>>>(parts, y, M)\n"),
+        "%s", f.sh.steps.p);
+    CHECK(is(scope_params(&f.k), "void *parts, float *__restrict__ y, int M"));
+    sheet_release(&f.sh);
+}
+
+/* A file has the functions of libraries that it calls, those that these call, and no others. */
+static void test_libraries(void) {
+    static const struct {
+        const char *text, *has[3], *lacks[3];
+    } rows[] = {
+        {"x = 1;\n", {NULL}, {"cp_pack", "cp_merge", "cp_word"}},
+        {"cp_store(p, v);\n", {"void cp_store(T *p", "struct alignas"}, {"cp_load(", "cp_edge"}},
+        {"a = cp_load_edge<4>(p, 0, n);\n",
+         {"cp_load_edge(const T", "cp_load(const T *p)", "struct cp_word"},
+         {"cp_store", "cp_merge"}},
+        {"p = cp_merge_block<64>(p); // not cp_merge_trees\n",
+         {"P cp_merge_block(P part)", "P cp_merge_lanes(P part)"},
+         {"P cp_merge_tree(", "cp_merge_cluster", "cp_pack"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fixture f;
+        struct buf b;
+        if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = x[i,0]"))
+            return;
+        buf_init(&b, 1u << 16);
+        buf_puts(&f.sh.kernels, str_view(rows[i].text));
+        CHECKF(sheet_finish(&f.sh, &b), "%s", err.text);
+        str text = buf_str(&b);
+        for (size_t k = 0; k < 3; k++) {
+            str has = str_view(rows[i].has[k]), lacks = str_view(rows[i].lacks[k]);
+            CHECKF(!has.n || str_find(text, has) < text.n, "row %zu: no %s", i, rows[i].has[k]);
+            CHECKF(!lacks.n || str_find(text, lacks) == text.n, "row %zu: %s", i, rows[i].lacks[k]);
+        }
+        buf_release(&b);
+        sheet_release(&f.sh);
+    }
 }
 
 static void test_workspaces(void) {
@@ -234,6 +320,9 @@ static const struct tap_case cases[] = {
     {"indices beyond int", test_wide},
     {"large multiples of sizes", test_large_multiples},
     {"names", test_names},
+    {"names of templates", test_reserved},
+    {"texts, coordinates, launches", test_texts},
+    {"functions of libraries", test_libraries},
     {"lets in memory", test_workspaces},
     {"folds", test_folds},
     {"failures", test_failures},
