@@ -1,11 +1,43 @@
 /* The expert: the roles answered from rules and code generators, at once and from inside the call.
  * A task is brought into normal form and cut into steps, each of which one family of kernels
- * writes; a new family is a file and a line of families.def. */
+ * writes; docs/EXPERT.md says what a new family needs. */
 #include "agent/expert/expert.h"
 #include "agent/expert/form/partition.h"
 #include <string.h>
 
 #define FORM_MAX (64u << 20)
+
+/* ---- families ---- */
+
+static const struct family *const families[] = {
+#define FAMILY(name) &family_##name,
+#include "agent/expert/families.def"
+#undef FAMILY
+};
+
+const struct family *const *expert_families(size_t *n) {
+    *n = sizeof families / sizeof *families;
+    return families;
+}
+
+/* Which family writes what; kept in the arena. NULL: err says why. */
+static struct partition *make_steps(const struct briefing *b, struct arena *a, struct err *err) {
+    struct partition *p = arena_new_of(a, struct partition);
+    size_t n;
+    const struct family *const *list = expert_families(&n);
+    return partition_make(b, list, n, a, p, err) ? p : NULL;
+}
+
+bool expert_workloads(const struct briefing *b, bool *workload, struct err *err) {
+    struct arena *a = arena_new(FORM_MAX);
+    const struct partition *p = make_steps(b, a, err);
+    for (size_t i = 0; p && i < p->n; i++)
+        workload[p->family[i]->workload] = true;
+    arena_free(a);
+    return p != NULL;
+}
+
+/* ---- roles ---- */
 
 struct expert {
     char *assets; /* NULL: the embedded ones */
@@ -40,8 +72,7 @@ static void note_step(struct sheet *sh, const struct step *st, bool cute) {
     str names = S("");
     for (size_t i = 0; i < t->ntensors; i++)
         if (tensor_is_output(&t->tensors[i]))
-            names = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(names), names.n ? ", " : "",
-                                 STR_ARG(t->tensors[i].name));
+            names = sheet_join(sh, names, ", ", t->tensors[i].name);
     sheet_note(sh, "%s: %.*s%s", st->family, STR_ARG(names), cute ? ", in CuTe" : "");
 }
 
@@ -63,10 +94,8 @@ static bool write_steps(struct sheet *sh, const struct partition *p, struct buf 
 static bool write_kernels(const char *assets, const struct briefing *b, const struct strategy *s,
                           struct buf *out, struct strategy *written, struct err *err) {
     struct arena *a = arena_new(FORM_MAX);
-    struct partition *p = mem_alloc(sizeof *p);
-    size_t n;
-    const struct family *const *families = expert_families(&n);
-    bool ok = partition_make(b, families, n, a, p, err);
+    const struct partition *p = make_steps(b, a, err);
+    bool ok = p != NULL;
     if (ok) {
         struct sheet sh;
         sheet_init(&sh, b, s, assets, err);
@@ -74,7 +103,6 @@ static bool write_kernels(const char *assets, const struct briefing *b, const st
         sheet_written(&sh, written);
         sheet_release(&sh);
     }
-    mem_free(p);
     arena_free(a);
     return ok || err_wrap(err, "task %.*s", STR_ARG(b->inst->task->name));
 }

@@ -132,7 +132,7 @@ static void hold_own(struct scope *k, const struct statement *s, str text) {
 /* What later statements read is the value as its type holds it. */
 static void keep_value(struct scope *k, const struct statement *s, str packed, struct buf *lines) {
     const struct tensor *x = &k->step->inst->task->tensors[s->tensor];
-    str name = sheet_name(k->sh, sheet_printf(k->sh, "%.*s_value", STR_ARG(x->name)));
+    str name = sheet_name(k->sh, TEXT(k->sh, "$_value", x->name));
     str value = scope_unpacked(k, s->tensor, packed);
     buf_printf(lines, "const %s %.*s = %.*s;\n", value_type(s->body->value_kind), STR_ARG(name),
                STR_ARG(value));
@@ -245,7 +245,7 @@ static str coordinates(struct scope *k, const struct statement *s, uint32_t vars
         bool first = !(vars & ((UINT32_C(1) << v) - 1));
         str extent = first ? S("") : scope_int(k, y->extent[v]);
         if (small && k->wide && y->extent[v]->kind != EXPR_NUMBER)
-            extent = sheet_printf(k->sh, "(int)%.*s", STR_ARG(extent));
+            extent = TEXT(k->sh, "(int)$", extent);
         if (text_has_word(used, k->var[v])) {
             buf_printf(&b, "const %s %.*s = %.*s%.*s", scope_index_type(k), STR_ARG(k->var[v]),
                        STR_ARG(flat), STR_ARG(below));
@@ -253,7 +253,7 @@ static str coordinates(struct scope *k, const struct statement *s, uint32_t vars
                 buf_printf(&b, " %% %.*s", STR_ARG(extent));
             buf_puts(&b, S(";\n"));
         }
-        below = sheet_printf(k->sh, "%.*s / %.*s", STR_ARG(below), STR_ARG(extent));
+        below = TEXT(k->sh, "$ / $", below, extent);
     }
     str text = sheet_keep(k->sh, &b);
     buf_release(&b);
@@ -276,8 +276,7 @@ str place_count(struct sheet *sh, const struct inst *in, const struct statement 
     for (size_t v = 0; v < s->nindex; v++) {
         if (!(vars >> v & 1))
             continue;
-        str one = sheet_plan(sh, y->extent[v]);
-        all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), all.n ? "*" : "", STR_ARG(one));
+        all = sheet_join(sh, all, "*", sheet_plan(sh, y->extent[v]));
     }
     return all.n ? all : S("1");
 }

@@ -90,9 +90,7 @@ static str product_name(struct scope *k, const struct expr *e) {
     if (e->kind != EXPR_MUL)
         return S("");
     str a = product_name(k, e->args[0]), b = product_name(k, e->args[1]);
-    return a.n && b.n && a.n + b.n <= LONGEST
-               ? sheet_printf(k->sh, "%.*s%.*s", STR_ARG(a), STR_ARG(b))
-               : S("");
+    return a.n && b.n && a.n + b.n <= LONGEST ? TEXT(k->sh, "$$", a, b) : S("");
 }
 
 static str size_name(struct scope *k, const struct expr *e) {
@@ -110,7 +108,7 @@ str scope_int(struct scope *k, const struct expr *e) {
         return plan.n ? name : S("");
     bool own = e->kind == EXPR_DIM && !sheet_is_reserved(k->sh, plan);
     name = own                   ? plan
-           : e->kind == EXPR_DIM ? scope_name(k, sheet_printf(k->sh, "the_%.*s", STR_ARG(plan)).p)
+           : e->kind == EXPR_DIM ? scope_name(k, TEXT(k->sh, "the_$", plan).p)
                                  : size_name(k, e);
     return add_int(k, name, plan, true);
 }
@@ -286,9 +284,9 @@ static long long least_integer(enum dtype t) {
 static str packed_integer(struct scope *k, enum dtype t, enum value_kind kind, str v) {
     bool real = kind == VALUE_REAL;
     if (t == DTYPE_I64)
-        return sheet_printf(k->sh, real ? "__float2ll_rz(%.*s)" : "%.*s", STR_ARG(v));
+        return TEXT(k->sh, real ? "__float2ll_rz($)" : "$", v);
     if (t == DTYPE_I32 && real)
-        return sheet_printf(k->sh, "__float2int_rz(%.*s)", STR_ARG(v));
+        return TEXT(k->sh, "__float2int_rz($)", v);
     if (real)
         return sheet_printf(k->sh, "(%s)min(max(__float2int_rz(%.*s), %lld), %lld)",
                             dtype_info(t)->cuda, STR_ARG(v), least_integer(t), most_integer(t));
@@ -300,20 +298,20 @@ str scope_packed(struct scope *k, size_t tensor, enum value_kind kind, str value
     enum dtype t = sheet_dtype(k->sh, k->step, tensor);
     char type = dtype_info(t)->kind;
     if (t == DTYPE_F16)
-        return sheet_printf(k->sh, "__float2half_rn(%.*s)", STR_ARG(value));
+        return TEXT(k->sh, "__float2half_rn($)", value);
     if (t == DTYPE_BF16)
-        return sheet_printf(k->sh, "__float2bfloat16_rn(%.*s)", STR_ARG(value));
+        return TEXT(k->sh, "__float2bfloat16_rn($)", value);
     return type == 'i' || type == 'u' ? packed_integer(k, t, kind, value) : value;
 }
 
 str scope_unpacked(struct scope *k, size_t tensor, str element) {
     switch (sheet_dtype(k->sh, k->step, tensor)) {
     case DTYPE_F64:
-        return sheet_printf(k->sh, "float(%.*s)", STR_ARG(element));
+        return TEXT(k->sh, "float($)", element);
     case DTYPE_F16:
-        return sheet_printf(k->sh, "__half2float(%.*s)", STR_ARG(element));
+        return TEXT(k->sh, "__half2float($)", element);
     case DTYPE_BF16:
-        return sheet_printf(k->sh, "__bfloat162float(%.*s)", STR_ARG(element));
+        return TEXT(k->sh, "__bfloat162float($)", element);
     default:
         return element;
     }
@@ -338,6 +336,5 @@ str fold_combine(struct sheet *sh, enum reduction r, str into, str term) {
         return sheet_printf(sh, "cp_%s(%.*s, %.*s)", name, STR_ARG(into), STR_ARG(term));
     }
     BUG_IF(r == REDUCTION_ARGMAX || r == REDUCTION_ARGMIN);
-    return sheet_printf(sh, r == REDUCTION_PROD ? "%.*s * %.*s" : "%.*s + %.*s", STR_ARG(into),
-                        STR_ARG(term));
+    return TEXT(sh, r == REDUCTION_PROD ? "$ * $" : "$ + $", into, term);
 }

@@ -189,7 +189,7 @@ static str held(void *ctx, const struct expr *e) {
         if (!expr_same(x->k->held[i].e, e))
             continue;
         str s = x->k->held[i].text;
-        return is_wrapped(s) ? s : sheet_printf(x->k->sh, "(%.*s)", STR_ARG(s));
+        return is_wrapped(s) ? s : TEXT(x->k->sh, "($)", s);
     }
     return S("");
 }
@@ -383,7 +383,7 @@ static str other_name(struct scope *k, str own) {
     for (size_t i = 0; i < k->nrenamed; i++)
         if (str_eq(k->renamed[i].own, own))
             return k->renamed[i].here;
-    str here = scope_name(k, sheet_printf(k->sh, "%.*s_at", STR_ARG(own)).p);
+    str here = scope_name(k, TEXT(k->sh, "$_at", own).p);
     if (k->nrenamed < TASK_MAX_VARS) {
         k->renamed[k->nrenamed].own = own;
         k->renamed[k->nrenamed++].here = here;

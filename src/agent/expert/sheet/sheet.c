@@ -295,7 +295,7 @@ static str plan_call(struct sheet *sh, const struct expr *e) {
         return S("");
     }
     str a = plan_text(sh, e->args[0]), b = plan_text(sh, e->args[1]);
-    return sheet_printf(sh, "%s(%.*s, %.*s)", max ? "max" : "min", STR_ARG(a), STR_ARG(b));
+    return TEXT(sh, max ? "max($, $)" : "min($, $)", a, b);
 }
 
 static str plan_text(struct sheet *sh, const struct expr *e) {
@@ -312,11 +312,11 @@ static str plan_text(struct sheet *sh, const struct expr *e) {
     }
     str last = plan_text(sh, e->args[e->nargs - 1]);
     if (e->nargs == 1)
-        return sheet_printf(sh, "(-%.*s)", STR_ARG(last));
+        return TEXT(sh, "(-$)", last);
     str first = plan_text(sh, e->args[0]);
     if (e->kind == EXPR_MUL && e->args[0]->kind == EXPR_MUL)
         first = str_cut(first, 1, first.n - 2); /* its parentheses */
-    return sheet_printf(sh, "(%.*s%s%.*s)", STR_ARG(first), sign, STR_ARG(last));
+    return TEXT(sh, "($$$)", first, str_view(sign), last);
 }
 
 str sheet_plan(struct sheet *sh, const struct expr *e) {
@@ -326,10 +326,8 @@ str sheet_plan(struct sheet *sh, const struct expr *e) {
 str sheet_plan_count(struct sheet *sh, const struct inst *in, size_t tensor) {
     const struct tensor *t = &in->task->tensors[tensor];
     str all = S("");
-    for (size_t i = 0; i < t->rank; i++) {
-        str one = sheet_plan(sh, t->extent[i]);
-        all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), i ? "*" : "", STR_ARG(one));
-    }
+    for (size_t i = 0; i < t->rank; i++)
+        all = sheet_join(sh, all, "*", sheet_plan(sh, t->extent[i]));
     return t->rank ? all : S("1");
 }
 
@@ -348,10 +346,8 @@ enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t ten
 /* Extents as a workspace line has them: one at least. */
 static str workspace_extents(struct sheet *sh, const struct tensor *t) {
     str all = S("");
-    for (size_t i = 0; i < t->rank; i++) {
-        str one = sheet_plan(sh, t->extent[i]);
-        all = sheet_printf(sh, "%.*s%s%.*s", STR_ARG(all), i ? ", " : "", STR_ARG(one));
-    }
+    for (size_t i = 0; i < t->rank; i++)
+        all = sheet_join(sh, all, ", ", sheet_plan(sh, t->extent[i]));
     return t->rank ? all : S("1");
 }
 
@@ -363,8 +359,7 @@ str sheet_tensor(struct sheet *sh, const struct step *st, size_t tensor) {
     if (sh->declared & bit)
         return sh->workspace[tensor];
     /* The plan knows the task's lets by name and has no memory for them. */
-    str name = sh->workspace[tensor] =
-        sheet_name(sh, sheet_printf(sh, "%.*s_kept", STR_ARG(t->name)));
+    str name = sh->workspace[tensor] = sheet_name(sh, TEXT(sh, "$_kept", t->name));
     str extents = workspace_extents(sh, t);
     sheet_memory(sh, "workspace %.*s[%.*s] : %s", STR_ARG(name), STR_ARG(extents),
                  dtype_info(sheet_dtype(sh, st, tensor))->name);
