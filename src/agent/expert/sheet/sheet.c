@@ -14,7 +14,7 @@ void sheet_init(struct sheet *sh, const struct briefing *b, const struct strateg
                 const char *assets, struct err *err) {
     *sh = (struct sheet){.briefing = b, .strategy = s, .assets = assets, .err = err};
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
-        sh->had.value[i] = STRATEGY_UNSET;
+        sh->effective.value[i] = STRATEGY_UNSET;
     sh->mem = arena_new(MEMORY_MAX);
     struct buf *const sections[] = {&sh->note,    &sh->require,   &sh->memory,  &sh->steps,
                                     &sh->library, &sh->functions, &sh->kernels, &sh->includes};
@@ -220,29 +220,29 @@ static int64_t nearest_listed(const struct decision *d, int64_t used, int64_t as
     return best;
 }
 
-void sheet_note_had(struct sheet *sh, const struct used *u) {
+void sheet_note_effective(struct sheet *sh, const struct used *u) {
     const struct catalogue *c = sh->briefing->catalogue;
     for (size_t i = 0; i < c->n; i++) {
-        int64_t asked = sh->strategy->value[i], *had = &sh->had.value[i];
+        int64_t asked = sh->strategy->value[i], *effective = &sh->effective.value[i];
         if (asked == STRATEGY_UNSET || !str_is(c->decisions[i].name, u->decision))
             continue;
         int64_t value = nearest_listed(&c->decisions[i], u->value, asked);
-        if (*had == STRATEGY_UNSET || llabs(value - asked) < llabs(*had - asked))
-            *had = value;
+        if (*effective == STRATEGY_UNSET || llabs(value - asked) < llabs(*effective - asked))
+            *effective = value;
     }
 }
 
 void sheet_written(const struct sheet *sh, struct strategy *out) {
     *out = *sh->strategy;
     for (size_t i = 0; i < sh->briefing->catalogue->n; i++)
-        if (sh->had.value[i] != STRATEGY_UNSET)
-            out->value[i] = sh->had.value[i];
+        if (sh->effective.value[i] != STRATEGY_UNSET)
+            out->value[i] = sh->effective.value[i];
 }
 
 void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
     str list = S("");
     for (size_t i = 0; i < n; i++)
-        sheet_note_had(sh, &all[i]);
+        sheet_note_effective(sh, &all[i]);
     for (size_t i = 0; i < n; i++)
         if (sheet_decision(sh, all[i].decision, all[i].value) != all[i].value)
             list = sheet_printf(sh, "%.*s%s%s=%lld", STR_ARG(list), list.n ? " " : "",

@@ -52,7 +52,7 @@ struct sheet {
         str key, name;
     } shared[SHEET_SHARED]; /* what several steps use, of sheet_shared_name */
     size_t nshared;
-    struct strategy had; /* of sheet_used; STRATEGY_UNSET: no step has said what it took */
+    struct strategy effective; /* what decisions became; STRATEGY_UNSET: no step has said it */
 };
 
 struct step {

@@ -116,11 +116,11 @@ static void note_unused(struct sheet *sh) {
     static const char *const streams[] = {"__ldcs(", "__stcs("};
     if (sh->fast && !has_text(sh, fast, sizeof fast / sizeof *fast)) {
         sheet_note(sh, "fast-math=0: nothing here has a faster form");
-        sheet_note_had(sh, &(struct used){"fast-math", 0});
+        sheet_note_effective(sh, &(struct used){"fast-math", 0});
     }
     if (sheet_decision(sh, "cache-hint", 0) && !has_text(sh, streams, 2)) {
         sheet_note(sh, "cache-hint=0: nothing here is read or written once");
-        sheet_note_had(sh, &(struct used){"cache-hint", 0});
+        sheet_note_effective(sh, &(struct used){"cache-hint", 0});
     }
 }
 

@@ -16,7 +16,7 @@ bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
 /* The type of its elements in memory. */
 enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t tensor);
 /* What became of a decision, whatever the head says of it. */
-void sheet_note_had(struct sheet *sh, const struct used *u);
+void sheet_note_effective(struct sheet *sh, const struct used *u);
 /* Makes the plan's workspaces few enough. False: the plan would be refused, err says why. */
 bool sheet_gather(struct sheet *sh);
 
