@@ -1,8 +1,7 @@
-
 // Results that several threads made in segments.
 
-__device__ static inline void join_part(row &r, const oracle_fold &f, const oracle_part &p) {
-    chain &c = r.c;
+__device__ static inline void join_part(chain &c, chains &before, const fold &f,
+                                        const oracle_part &p) {
     const bool first = c.count == 0;
     c.seen |= (int)p.seen;
     c.lost += p.lost;
@@ -11,14 +10,15 @@ __device__ static inline void join_part(row &r, const oracle_fold &f, const orac
     c.doubts += p.doubts;
     if (p.count == 0)
         return;
-    if (is_extreme(f)) {
-        if (take_extreme(f, c.s, c.e, value(p.s, p.e), false) || first)
+    if (fold_is_extreme(f.op)) {
+        if (fold_extreme(&f, &c.sum, &c.variance, value(p.sum, p.variance), false) || first)
             c.at = p.at;
         return;
     }
-    r.bias += p.count * r.before + p.bias;
-    r.before += p.before;
-    row_join(r, f, p.s, p.e);
+    before.bias += p.count * before.before + p.bias;
+    before.before += p.before;
+    chains_join(&before, &f, p.sum, p.variance);
+    chain_note_partial(&c, &f, before.sum);
 }
 
 // A result a thread, from its segments in order.
@@ -27,8 +27,9 @@ extern "C" __global__ void oracle_join_parts(const __grid_constant__ oracle_join
     if (i >= j.array.count)
         return;
     row r;
-    row_start(r, j.fold);
+    row_start(r, j.how);
     for (int64_t k = 0; k < j.segments; k++)
-        join_part(r, j.fold, j.part[i * j.segments + k]);
-    put_result(j.array, j.odd, i, row_result(r, r.c, j.fold), value(r.c.s, r.c.e));
+        join_part(r.c, r.before, j.how, j.part[i * j.segments + k]);
+    put_result(j.array, j.odd, i, chain_result(&r.c, &r.before, &j.how),
+               value(r.c.sum, r.c.variance));
 }

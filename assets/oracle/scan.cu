@@ -10,14 +10,14 @@ extern "C" __global__ void oracle_scan_${step}(const __grid_constant__ oracle_op
     const int64_t first = a.lo[${axis}], last = first + a.n[${axis}] - 1;
     int64_t ${index} = 0; // the bound that moves lies as far beyond the index as it does here
     const int64_t offset = ${moving}, fixed = ${fixed};
-    const oracle_fold f = fold_${step}(o);
+    const fold f = fold_${step}(o);
     row r;
     row_start(r, f);
     chain c = r.c;
     // of no term
     for (${index} = ${none_from}; ${none_while}; ${index}${next})
         put_result(a, &o->odd[${odd}], place + (${index} - first) * a.stride[${axis}],
-                   row_result(r, c, f), 0.0);
+                   chain_result(&c, &r.before, &f), 0.0);
     for (int64_t ${variable} = ${from}; ${while}; ${variable}${next}) {
         do {
             ${term}
@@ -25,6 +25,6 @@ extern "C" __global__ void oracle_scan_${step}(const __grid_constant__ oracle_op
         ${index} = ${variable}${past} - offset;
         if (${index} >= first && ${index} <= last)
             put_result(a, &o->odd[${odd}], place + (${index} - first) * a.stride[${axis}],
-                       row_result(r, c, f), 0.0);
+                       chain_result(&c, &r.before, &f), 0.0);
     }
 }

@@ -411,7 +411,7 @@ static bool join_parts(struct oracle_case *c, size_t k, struct err *err) {
     struct oracle_join j = {.part = c->o->scratch + c->parts_offset,
                             .segments = c->memory[k].segments,
                             .array = c->arrays[k],
-                            .fold = c->o->plan.steps[k].fold,
+                            .how = c->o->plan.steps[k].fold,
                             .odd = w->odd + (c->o->t->ntensors + k) * sizeof(int64_t)};
     return oracle_launch(c->o, "oracle_join_parts",
                          (j.array.count + ORACLE_BLOCK - 1) / ORACLE_BLOCK, 1, &j, sizeof j, err);

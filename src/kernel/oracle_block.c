@@ -313,13 +313,13 @@ static void put_chain_end(struct oracle_text *x, size_t k) {
         buf_printf(x->out,
                    "                if (products_are_odd(c[u][v], f))\n"
                    "                    d.c.seen = look_%zu(o%.*s, first, some, d.c.seen);\n"
-                   "                row_take_products(d, own, c[u][v], 0, some);\n",
+                   "                take_products(d.c, d.before, own, c[u][v], 0, some);\n",
                    k, STR_ARG(arguments));
     else
         buf_printf(x->out,
                    "                if (sums_are_odd(c[u][v], f))\n"
                    "                    terms_%zu(o, d%.*s, first, some);\n                else\n"
-                   "                    row_take_sums(d, own, c[u][v], some);\n",
+                   "                    take_sums(d.c, d.before, own, c[u][v], some);\n",
                    k, STR_ARG(arguments));
     buf_puts(x->out, S("            }\n"));
 }
@@ -356,7 +356,7 @@ void oracle_put_products(struct oracle_text *x, size_t k) {
                "__device__ static inline void products_%zu(const oracle_world *o, row_of<LEVELS> "
                "*r, const rows_%zu (&row)[ROWS], const columns_%zu (&column)[COLUMNS]%.*s, "
                "int64_t first, int64_t left) {\n"
-               "    const oracle_fold f = fold_%zu(o), own = f; // own: who asks for its address\n",
+               "    const fold f = fold_%zu(o), own = f; // own: who asks for its address\n",
                k, k, k, STR_ARG(common_text(x, p, "int64_t ")), k);
     put_first_term(x, p);
     buf_puts(x->out, S("    for (; left > 0; first += CHAIN, left -= CHAIN) {\n"
@@ -414,9 +414,9 @@ static void put_results(struct oracle_text *x, size_t k) {
     buf_printf(x->out,
                ";\n            if (t.row + u * op.tile.row_step < rows && t.column + v * "
                "op.tile.column_step < columns)\n"
-               "                put_block_result(op, a, &o->odd[%zu], r[u * %d + v], f, i, "
-               "segment);\n        }\n}\n",
-               x->t->ntensors + k, p->columns);
+               "                put_block_result(op, a, &o->odd[%zu], r[u * %d + v].c, r[u * %d + "
+               "v].before, f, i, segment);\n        }\n}\n",
+               x->t->ntensors + k, p->columns, p->columns);
 }
 
 void oracle_put_block_kernel(struct oracle_text *x, size_t k) {
@@ -442,7 +442,7 @@ void oracle_put_block_kernel(struct oracle_text *x, size_t k) {
     put_lines(x, p, true);
     put_lines(x, p, false);
     buf_printf(x->out,
-               "    const oracle_fold f = fold_%zu(o);\n    row_of<ORACLE_LEVELS> r[%d];\n"
+               "    const fold f = fold_%zu(o);\n    row_of<ORACLE_LEVELS> r[%d];\n"
                "    for (int i = 0; i < %d; i++)\n        row_start(r[i], f);\n"
                "    products_%zu(o, r, row, column%.*s, segment * op.terms, op.terms);\n",
                k, p->rows * p->columns, p->rows * p->columns, k, STR_ARG(common_text(x, p, "")));

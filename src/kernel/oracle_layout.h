@@ -4,6 +4,7 @@
 #ifndef KERNEL_ORACLE_LAYOUT_H
 #define KERNEL_ORACLE_LAYOUT_H
 
+#include "spec/chain.h"
 #include "spec/source_value.h"
 
 #ifdef __CUDACC__
@@ -74,18 +75,9 @@ struct oracle_op {
     ADDRESS(struct oracle_mismatch) more;
 };
 
-/* How the terms of a reduction are folded into one result (spec/fold.h). */
-struct oracle_fold {
-    int64_t op;       /* enum reduction */
-    int64_t unjudged; /* nothing can be said about a result, unless a NaN is among its terms */
-    double relative2; /* variance of a term, in units of its square, beside its own */
-    double unit2, least2, truncation, worst;
-    double most; /* the largest magnitude that counts */
-};
-
 /* What a segment of terms came to: whole chains, combined. */
 struct oracle_part {
-    double s, e;
+    double sum, variance;
     double before, bias; /* sum of the chains; of all partial sums */
     double lost, count, doubt, doubts, at;
     int64_t seen;
@@ -95,7 +87,7 @@ struct oracle_join {
     ADDRESS(const struct oracle_part) part;
     int64_t segments;
     struct oracle_array array;
-    struct oracle_fold fold;
+    struct fold how;
     ADDRESS(int64_t) odd;
 };
 

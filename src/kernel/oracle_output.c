@@ -4,11 +4,12 @@
 #include "kernel/oracle_text.h"
 
 #include "spec/bind.h"
+#include "spec/pattern.h"
 
 static const struct oracle_step *index_step(const struct oracle_text *x,
                                             const struct statement *s) {
     const struct oracle_step *p =
-        oracle_is_index(x->t, s) ? oracle_plan_find(&x->plan, s->body) : NULL;
+        pattern_is_index(x->t, s) ? oracle_plan_find(&x->plan, s->body) : NULL;
     return p && !p->exact ? p : NULL;
 }
 

@@ -71,56 +71,20 @@ bool oracle_exact(const struct task *t, const struct expr *e, bool real) {
 
 /* ---- reductions ---- */
 
-bool oracle_is_index(const struct task *t, const struct statement *s) {
-    return tensor_is_output(&t->tensors[s->tensor]) && s->body->kind == EXPR_REDUCE &&
-           (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
-}
-
-static bool holds_pad(const struct expr *e) {
-    bool holds = e->kind == EXPR_PAD;
-    for (size_t k = 0; k < e->nargs && !holds; k++)
-        holds = holds_pad(e->args[k]);
-    return holds;
-}
-
-static bool bounds_vary(const struct reduce *r) {
-    bool vary = false;
-    for (size_t k = 0; k < r->nvars; k++)
-        vary |= expr_vars(r->vars[k].lo) || expr_vars(r->vars[k].hi);
-    return vary;
-}
-
 static void set_fold(const struct task *t, struct oracle_step *p) {
     const struct reduce *r = p->e->reduce;
     const struct expr *body = p->e->args[0];
-    struct rules rules = rules_of(t->accuracy);
-    uint32_t over = 0;
-    size_t factors = 0, rounded = 0;
     bool sum = r->op == REDUCTION_SUM || r->op == REDUCTION_MEAN;
-    bool all = !r->guard && !bounds_vary(r);
-    p->integer = body->value_kind != VALUE_REAL && r->op != REDUCTION_MEAN;
-    p->exact = oracle_exact(t, body, !p->integer);
-    p->fold = (struct oracle_fold){.op = (int64_t)r->op,
-                                   .unit2 = p->integer ? 0 : rules.unit2,
-                                   .least2 = rules.least2,
-                                   .worst = rules.limits.worst,
-                                   .most = p->integer ? 0x1p53 : (double)FLT_MAX};
-    for (size_t k = 0; k < r->nvars; k++)
-        over |= bit(r->vars[k].var);
-    pattern_count_rounded(t, body, over, &factors, &rounded);
-    if (sum && factors >= 2) {
-        p->fold.relative2 = rules.operand2 * (double)rounded;
-        p->fold.truncation = rules.truncation;
-        p->partial = !all || holds_pad(body);
-    }
-    if (sum && all && body->kind == EXPR_MUL && body->value_kind == VALUE_REAL &&
-        oracle_exact(t, body->args[0], true) && oracle_exact(t, body->args[1], true)) {
-        p->exact_product = true;
-        p->product = pattern_is_contraction(p->e);
-        p->fold.relative2 += rules.unit2;
-    }
-    p->uncertain = sum && all && body->kind == EXPR_MUL && body->value_kind == VALUE_REAL &&
-                   !p->exact_product && pattern_is_contraction(p->e);
+    p->fold = fold_of(t, p->e, &p->partial);
+    p->exact = oracle_exact(t, body, !p->fold.integer);
+    if (!sum || r->guard || pattern_bounds_vary(r) || body->kind != EXPR_MUL ||
+        body->value_kind != VALUE_REAL)
+        return;
+    p->exact_product = oracle_exact(t, body->args[0], true) && oracle_exact(t, body->args[1], true);
+    p->product = p->exact_product && pattern_is_contraction(p->e);
+    p->uncertain = !p->exact_product && pattern_is_contraction(p->e);
+    if (p->exact_product)
+        p->fold.relative2 += rules_of(t->accuracy).unit2;
 }
 
 /* As many results as registers hold; the side of a factor with pads, which costs more to read, is
@@ -137,7 +101,7 @@ static void set_block(struct oracle_step *p) {
         p->row_axes |= first & ~second & bit(p->axis[k]) ? bit(k) : 0;
         p->column_axes |= second & ~first & bit(p->axis[k]) ? bit(k) : 0;
     }
-    bool both = p->row_axes && p->column_axes, narrow = holds_pad(factor[0]);
+    bool both = p->row_axes && p->column_axes, narrow = pattern_holds_pad(factor[0]);
     p->rows = !p->row_axes ? 1 : both && narrow ? SHORT : many;
     p->columns = !p->column_axes ? 1 : both && !narrow ? SHORT : many;
 }
@@ -232,9 +196,9 @@ static bool add_reduce(struct planning *w, const struct expr *e) {
         p->outer[i] = w->outer[i];
     if (!set_axes(w, p, vars))
         return false;
-    p->fixed = !bounds_vary(e->reduce);
+    p->fixed = !pattern_bounds_vary(e->reduce);
     p->always = w->definition || !whole;
-    p->index = !w->definition && e == w->s->body && oracle_is_index(w->p->t, w->s);
+    p->index = !w->definition && e == w->s->body && pattern_is_index(w->p->t, w->s);
     if (w->definition)
         return true;
     set_fold(w->p->t, p);

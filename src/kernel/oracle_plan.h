@@ -44,7 +44,6 @@ struct oracle_step {
     bool fixed;         /* its bounds depend on sizes alone: several threads may share a result */
     int scanned;        /* the axis variable along which its range grows by one; -1: none */
     bool backwards;     /* … with its lower bound */
-    bool integer;       /* terms are integers */
     bool exact;         /* terms carry no error */
     bool exact_product; /* a sum of products of two exact operands, no term left out: the sum
                          * counts their rounding */
@@ -55,7 +54,7 @@ struct oracle_step {
     bool index;         /* an output that is an argmax or argmin: judged by the terms themselves */
     uint32_t row_axes, column_axes; /* of a contraction: a bit for each of axis[] */
     int rows, columns;              /* … of the block that a thread may make; 1 by 1: none */
-    struct oracle_fold fold;
+    struct fold fold;
 };
 
 struct oracle_plan {
@@ -73,7 +72,5 @@ const struct oracle_step *oracle_plan_find(const struct oracle_plan *p, const st
 
 /* Its value carries no error, whatever the data; `real`: as an operand of a real operation. */
 bool oracle_exact(const struct task *t, const struct expr *e, bool real);
-/* The statement's elements are judged as places of extremes. */
-bool oracle_is_index(const struct task *t, const struct statement *s);
 
 #endif

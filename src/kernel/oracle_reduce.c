@@ -113,7 +113,7 @@ static struct term put_term(struct oracle_code *c, const struct oracle_step *p, 
         for (int k = 0; k < 2; k++)
             t.factor[k] = oracle_put_value(c, p->e->args[0]->args[k], true);
     else
-        t.value = oracle_put_value(c, p->e->args[0], !p->integer);
+        t.value = oracle_put_value(c, p->e->args[0], !p->fold.integer);
     return t;
 }
 
@@ -160,18 +160,18 @@ static void put_add(struct oracle_code *c, const struct oracle_step *p, const st
     if (!str_eq(beyond, none))
         value =
             arena_printf(c->x->a, "padded_term(f, %.*s, %.*s)", STR_ARG(value), STR_ARG(beyond));
-    buf_printf(c->x->out, "%*srow_add(r, c, f, %.*s, %.*s, %.*s);\n", c->indent, "", STR_ARG(value),
-               STR_ARG(t->guard.text), STR_ARG(at));
+    buf_printf(c->x->out, "%*schain_add(&c, &r.before, &f, %.*s, %.*s, (double)%.*s);\n", c->indent,
+               "", STR_ARG(value), STR_ARG(t->guard.text), STR_ARG(at));
 }
 
 /* ---- functions ---- */
 
 static void put_fold(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
-    const struct oracle_fold *f = &p->fold;
+    const struct fold *f = &p->fold;
     buf_printf(x->out,
-               "__device__ static inline oracle_fold fold_%zu(const oracle_world *o) {\n"
-               "    oracle_fold f = {%s, 0, %a, %a, %a, %a, %a, %a};\n",
+               "__device__ static inline fold fold_%zu(const oracle_world *o) {\n"
+               "    fold f = {%s, 0, %a, %a, %a, %a, %a, %a};\n",
                k, op_names[p->e->reduce->op], f->relative2, f->unit2, f->least2, f->truncation,
                f->worst, f->most);
 }
@@ -226,7 +226,7 @@ static void put_look(struct oracle_text *x, size_t k) {
     buf_printf(x->out,
                "__device__ __noinline__ static int look_%zu(const oracle_world *o%.*s, int64_t "
                "first, int64_t left, int seen) {\n"
-               "    const oracle_fold f = fold_%zu(o);\n    double s = 0;\n",
+               "    const fold f = fold_%zu(o);\n    double s = 0;\n",
                k, STR_ARG(oracle_parameters(x, p)), k);
     put_all_terms(x, p);
     buf_puts(x->out, S("    return seen;\n}\n"));
@@ -243,7 +243,7 @@ static void put_terms(struct oracle_text *x, size_t k) {
                "template <int LEVELS>\n__device__ __noinline__ static void terms_%zu(const "
                "oracle_world *o, row_of<LEVELS> &__restrict__ r%.*s, int64_t first, int64_t left) "
                "{\n"
-               "    const oracle_fold f = fold_%zu(o);\n    chain c = r.c;\n",
+               "    const fold f = fold_%zu(o);\n    chain c = r.c;\n",
                k, STR_ARG(oracle_parameters(x, p)), k);
     put_all_terms(x, p);
     buf_puts(x->out, S("    r.c = c;\n}\n"));
@@ -262,10 +262,11 @@ static void put_far(struct oracle_text *x, size_t k) {
                k, STR_ARG(oracle_parameters(x, p)));
     put_loops(&c, p->e->reduce, false);
     struct term t = put_term(&c, p, "continue");
-    buf_printf(x->out,
-               "%*sif (ties(RULES.limits.worst, best, %.*s))\n%*sfar = fmax(far, fabs((double)%.*s "
-               "- at));\n",
-               c.indent, "", STR_ARG(t.value.text), c.indent + 4, "", STR_ARG(at));
+    buf_printf(
+        x->out,
+        "%*sif (fold_ties(RULES.limits.worst, best, %.*s))\n%*sfar = fmax(far, fabs((double)%.*s "
+        "- at));\n",
+        c.indent, "", STR_ARG(t.value.text), c.indent + 4, "", STR_ARG(at));
     close_loops(&c, p->e->reduce);
     buf_puts(x->out, S("    return far;\n}\n"));
     oracle_code_end(&c);
@@ -285,7 +286,7 @@ static void put_tie(struct oracle_text *x, size_t k) {
                k, STR_ARG(oracle_parameters(x, p)), STR_ARG(at), STR_ARG(at), STR_ARG(at),
                STR_ARG(bound(&c, v->lo)), STR_ARG(at), STR_ARG(bound(&c, v->hi)));
     struct term t = put_term(&c, p, "return false");
-    buf_printf(x->out, "    return ties(RULES.limits.worst, best, %.*s);\n}\n",
+    buf_printf(x->out, "    return fold_ties(RULES.limits.worst, best, %.*s);\n}\n",
                STR_ARG(t.value.text));
     oracle_code_end(&c);
 }
@@ -312,20 +313,21 @@ static void put_reduced(struct oracle_text *x, size_t k) {
                STR_ARG(oracle_parameters(x, p)), keeps ? ", value *best" : "");
     if (!p->always)
         buf_printf(x->out,
-                   "    if (!o->array[%zu].value) {\n        const oracle_fold f = fold_%zu(o);\n"
+                   "    if (!o->array[%zu].value) {\n        const fold f = fold_%zu(o);\n"
                    "        row r;\n        row_start(r, f);\n"
                    "        terms_%zu(o, r%.*s, 0, NONE);\n",
                    k, k, k, STR_ARG(arguments));
     if (!p->always && keeps)
-        buf_puts(x->out, S("        *best = value(r.c.s, r.c.e);\n"));
+        buf_puts(x->out, S("        *best = value(r.c.sum, r.c.variance);\n"));
     if (!p->always && wants_far(p))
         buf_printf(x->out,
-                   "        value d = row_result(r, r.c, f);\n        const double far = far_%zu(o"
-                   "%.*s, value(r.c.s, r.c.e), r.c.at);\n"
+                   "        value d = chain_result(&r.c, &r.before, &f);\n        const double far "
+                   "= far_%zu(o"
+                   "%.*s, value(r.c.sum, r.c.variance), r.c.at);\n"
                    "        return value(d.v, d.e + far * far);\n    }\n",
                    k, STR_ARG(arguments));
     else if (!p->always)
-        buf_puts(x->out, S("        return row_result(r, r.c, f);\n    }\n"));
+        buf_puts(x->out, S("        return chain_result(&r.c, &r.before, &f);\n    }\n"));
     put_array_place(x, k, "undefined()");
     if (keeps)
         buf_puts(x->out, S("    *best = value(a.best[i], a.best[a.count + i]);\n"));
@@ -361,18 +363,19 @@ static void put_reduce_kernel(struct oracle_text *x, size_t k) {
                        "    const int64_t i = n / op.segments;\n    int64_t rest = i;\n"));
     put_coordinates(x, p);
     buf_printf(x->out,
-               "    const oracle_fold f = fold_%zu(o);\n    row r;\n    row_start(r, f);\n"
+               "    const fold f = fold_%zu(o);\n    row r;\n    row_start(r, f);\n"
                "    terms_%zu(o, r%.*s, n %% op.segments * op.terms, op.terms);\n",
                k, k, STR_ARG(arguments));
-    buf_puts(x->out, S("    if (op.segments > 1) {\n"
-                       "        put_part((oracle_part *)op.out + n, r, f);\n"
-                       "        return;\n    }\n    value d = row_result(r, r.c, f);\n"));
+    buf_puts(x->out,
+             S("    if (op.segments > 1) {\n"
+               "        put_part((oracle_part *)op.out + n, r.c, r.before, f);\n"
+               "        return;\n    }\n    value d = chain_result(&r.c, &r.before, &f);\n"));
     if (wants_far(p))
         buf_printf(x->out,
-                   "    const double far = far_%zu(o%.*s, value(r.c.s, r.c.e), r.c.at);\n"
+                   "    const double far = far_%zu(o%.*s, value(r.c.sum, r.c.variance), r.c.at);\n"
                    "    d.e += far * far;\n",
                    k, STR_ARG(arguments));
-    buf_printf(x->out, "    put_result(a, &o->odd[%zu], i, d, value(r.c.s, r.c.e));\n}\n",
+    buf_printf(x->out, "    put_result(a, &o->odd[%zu], i, d, value(r.c.sum, r.c.variance));\n}\n",
                x->t->ntensors + k);
 }
 
@@ -446,14 +449,6 @@ static void put_scan_kernel(struct oracle_text *x, size_t k) {
 
 /* ---- definitions ---- */
 
-static str empty_value(enum reduction op) {
-    return op == REDUCTION_MAX      ? S("-INFINITY")
-           : op == REDUCTION_MIN    ? S("INFINITY")
-           : op == REDUCTION_PROD   ? S("1")
-           : op >= REDUCTION_ARGMAX ? S("NAN")
-                                    : S("0");
-}
-
 static void put_plain_loops(struct oracle_code *c, const struct expr *e) {
     const struct reduce *r = e->reduce;
     struct oracle_code in = oracle_code_begin(c->x, c->s, true, c->indent);
@@ -463,7 +458,7 @@ static void put_plain_loops(struct oracle_code *c, const struct expr *e) {
         put_guard(&in, &g, "continue");
     }
     struct oracle_operand v = oracle_put_value(&in, e->args[0], false);
-    buf_printf(c->x->out, "%*splain_add<%s>(f, %.*s, (double)%.*s);\n", in.indent, "",
+    buf_printf(c->x->out, "%*splain_add(&f, %s, %.*s, (double)%.*s);\n", in.indent, "",
                op_names[r->op], STR_ARG(v.text),
                STR_ARG(oracle_variable(c->x, c->s, r->vars[0].var)));
     close_loops(&in, r);
@@ -475,10 +470,10 @@ struct oracle_operand oracle_put_plain_reduce(struct oracle_code *c, const struc
     str name = arena_printf(x->a, "sum%zu", e->at);
     buf_printf(x->out, "%*sdouble %.*s;\n%*s{\n", c->indent, "", STR_ARG(name), c->indent, "");
     c->indent += 4;
-    buf_printf(x->out, "%*splain_fold f(%.*s);\n", c->indent, "",
-               STR_ARG(empty_value(e->reduce->op)));
+    buf_printf(x->out, "%*splain_fold f = plain_start(%s);\n", c->indent, "",
+               op_names[e->reduce->op]);
     put_plain_loops(c, e);
-    buf_printf(x->out, "%*s%.*s = plain_result<%s>(f);\n", c->indent, "", STR_ARG(name),
+    buf_printf(x->out, "%*s%.*s = plain_result(&f, %s);\n", c->indent, "", STR_ARG(name),
                op_names[e->reduce->op]);
     c->indent -= 4;
     buf_printf(x->out, "%*s}\n", c->indent, "");

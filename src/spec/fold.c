@@ -1,191 +1,65 @@
-/* Rows: one result, term by term. And what rows and columns share. */
+/* Rows: one result, term by term. Columns: a term each for the results of all lanes, in loops
+ * without branches, so that they become vector arithmetic; what is out of the ordinary is found at
+ * the end and looked at again. */
 #include "base/wide.h"
 
 #include "spec/fold.h"
 
+#include "spec/pattern.h"
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
-bool fold_ties(const struct fold *f, double best, double best_e, double v, double e) {
-    if (isinf(e) || isinf(best_e) || is_open(value_of(v, e)))
-        return true;
-    return !isnan(best) && value_within(best - v, best_e + e, f->worst);
-}
-
-double fold_chain(const struct fold *f, double n, double s, double q, double w) {
-    return f->unit2 * (q + n * (s * s / 3 + w / 6));
-}
-
-double fold_lost(const struct fold *f, double lost) {
-    return f->unit2 * 0x1p48 * lost * lost;
-}
-
-bool fold_is_extreme(enum reduction op) {
-    return op == REDUCTION_MAX || op == REDUCTION_MIN || op == REDUCTION_ARGMAX ||
-           op == REDUCTION_ARGMIN;
-}
-
-static double wanted(enum reduction op) {
-    return op == REDUCTION_MAX || op == REDUCTION_ARGMAX ? 1 : -1;
-}
-
-double fold_first(const struct fold *f) {
-    if (fold_is_extreme(f->op))
-        return -INFINITY * wanted(f->op);
-    return f->op == REDUCTION_PROD ? 1 : 0;
-}
-
-bool fold_extreme(const struct fold *f, double *s, double *e, double v, double ev, bool doubtful) {
-    double want = wanted(f->op);
-    bool better = want * v > want * *s || (isnan(v) && !isnan(*s));
-    double other = better ? *e : ev, chosen = better ? ev : *e;
-    if (doubtful) { /* with it or without it? */
-        *e = better ? INFINITY : *e;
-        return false;
+struct fold fold_of(const struct task *t, const struct expr *reduce, bool *partial) {
+    const struct reduce *r = reduce->reduce;
+    const struct expr *body = reduce->args[0];
+    struct rules rules = rules_of(t->accuracy);
+    size_t factors = 0, rounded = 0;
+    bool integer = body->value_kind != VALUE_REAL && r->op != REDUCTION_MEAN;
+    struct fold f = {.op = (int64_t)r->op,
+                     .unit2 = integer ? 0 : rules.unit2,
+                     .least2 = rules.least2,
+                     .worst = rules.limits.worst,
+                     .most = integer ? 0x1p53 : (double)FLT_MAX,
+                     .integer = integer};
+    pattern_count_rounded(t, body, reduce_vars(r), &factors, &rounded);
+    f.product = (r->op == REDUCTION_SUM || r->op == REDUCTION_MEAN) && factors >= 2;
+    if (f.product) {
+        f.relative2 = rules.operand2 * (double)rounded;
+        f.truncation = rules.truncation;
     }
-    bool value = f->op == REDUCTION_MAX || f->op == REDUCTION_MIN;
-    if (is_open(value_of(v, ev)))
-        chosen = value ? INFINITY : chosen;
-    else if (other > chosen && fold_ties(f, *s, *e, v, ev))
-        chosen = other;
-    *e = chosen;
-    *s = better ? v : *s;
-    return better;
-}
-
-/* What the terms seen make of a result. Of an infinite term honest kernels may make NaN: by
- * compensation, by splitting the operands of products, or times a product that underflowed. */
-static void settle_result(unsigned seen, double *v, double *e) {
-    if (seen & SEEN_NAN) {
-        *v = NAN;
-        *e = 0;
-    } else if (seen & SEEN_UNDEFINED || isnan(*v)) {
-        *e = INFINITY;
-    } else if (seen & SEEN_INFINITE) {
-        *e = 1;
-    } else if (seen & SEEN_OVERFLOW) {
-        *e = INFINITY;
-    }
-}
-
-static void finish_mean(const struct fold *f, double count, double doubts, double *v, double *e) {
-    *v /= count;
-    *e = (*e + doubts * *v * *v) / (count * count) + f->unit2 * *v * *v;
-    if (count == 0)
-        *e = INFINITY;
-}
-
-void fold_finish(const struct fold *f, double count, double doubts, double at, unsigned seen,
-                 double *v, double *e) {
-    if (f->op == REDUCTION_ARGMAX || f->op == REDUCTION_ARGMIN) {
-        *v = at;
-        *e = count > 0 ? 0 : INFINITY;
-    }
-    if (fold_is_extreme(f->op))
-        return;
-    if (f->op == REDUCTION_PROD && doubts > 0)
-        *e = INFINITY;
-    if (f->op == REDUCTION_MEAN)
-        finish_mean(f, count, doubts, v, e);
-    /* Terms near the smallest numbers may all round the same way. */
-    if (*e > 0 && *e <= DBL_MAX && f->unit2 > 0)
-        *e += f->least2 * (f->op == REDUCTION_MEAN ? 1 : count * count);
-    settle_result(seen, v, e);
-    if (f->unjudged && !(seen & SEEN_NAN))
-        *e = INFINITY;
-}
-
-void row_start(struct row *r, const struct fold *f) {
-    *r = (struct row){.f = f, .s = fold_first(f)};
-}
-
-static void note_partial(struct row *r, double s) {
-    if (fabs(s) > r->f->most && !r->seen)
-        r->seen |= SEEN_OVERFLOW;
+    *partial = f.product && (r->guard || pattern_bounds_vary(r) || pattern_holds_pad(body));
+    return f;
 }
 
 /* How far a partial result may come in some order of the terms. */
-static void note_reach(struct row *r, double v) {
+static double reach_of(const struct fold *f, double sofar, double v) {
     double m = fabs(v);
-    if (!r->f->track_peak || !isfinite(v))
-        return;
-    if (r->f->op == REDUCTION_PROD)
-        r->peak = r->peak > 1 ? r->peak * (m > 1 ? m : 1) : m;
-    else
-        r->peak += m;
+    if (!isfinite(m))
+        return sofar;
+    return f->op != REDUCTION_PROD ? sofar + m : sofar > 1 ? sofar * (m > 1 ? m : 1) : m;
 }
 
-/* The chain is as long as it may be: its result joins those of earlier chains like a carry. */
-static void row_carry(struct row *r) {
-    const struct fold *f = r->f;
-    double s = r->s, e = r->e + fold_chain(f, (double)r->length, s, r->q, r->w);
-    size_t k = 0;
-    r->bias += (double)r->length * r->before + r->a;
-    r->before += r->s;
-    for (; r->full >> k & 1; k++) {
-        s += r->level[k].s;
-        e += r->level[k].e + f->unit2 * s * s;
-    }
-    r->level[k].s = s;
-    r->level[k].e = e;
-    r->full++;
-    for (r->base_s = s, r->base_e = e, k++; k < CHAIN_LEVELS; k++)
-        if (r->full >> k & 1) {
-            r->base_s += r->level[k].s;
-            r->base_e += r->level[k].e + f->unit2 * r->base_s * r->base_s;
-        }
-    note_partial(r, r->base_s);
-    r->s = r->e = r->q = r->a = r->w = r->run = 0;
-    r->length = 0;
+static struct value guard_at(const struct reg *guard, size_t l) {
+    return guard ? lane_of(guard, l) : value_of(1, 0);
 }
 
-static void row_sum(struct row *r, double v, double e) {
-    double s = r->s + v, run = fold_repeats(v, r->last, s) ? r->run : 0;
-    bool lost = fold_loses(v, s);
-    r->s = s;
-    r->e += e + r->f->relative2 * v * v;
-    r->q += lost ? 0 : s * s + 2 * s * run;
-    r->run = lost ? run : run + s;
-    r->lost += lost ? v : 0;
-    r->last = v;
-    r->a += s;
-    r->w += v * v;
-    note_partial(r, s);
-    if (++r->length == CHAIN)
-        row_carry(r);
-}
+/* ---- rows ---- */
 
-static void row_product(struct row *r, double v, double e) {
-    double s = r->s * v;
-    r->e = v * v * r->e + r->s * r->s * e + r->f->unit2 * s * s + (s == 0 ? 0 : r->f->least2);
-    r->s = s;
-    note_partial(r, s);
+void row_start(struct row *r, const struct fold *f) {
+    *r = (struct row){.f = f, .c = chain_start(f)};
+    r->before = chains_start(r->level, CHAIN_LEVELS);
 }
 
 void row_add(struct row *r, const struct reg *term, const struct reg *guard, size_t l, double at) {
-    double v = term->v[l], e = r->f->exact ? 0 : term->e[l];
-    bool in = !guard || guard->v[l] != 0, doubtful = guard && guard->e[l] > 0;
-    if (!in && !doubtful)
+    struct value t = lane_of(term, l), in = guard_at(guard, l);
+    if (in.v == 0 && !(in.e > 0))
         return;
-    if (fold_is_extreme(r->f->op)) {
-        if (fold_extreme(r->f, &r->s, &r->e, v, e, doubtful) || r->count == 0)
-            r->at = at; /* the first is the best so far, be it the least there is */
-        r->count++;
-        return;
-    }
-    if (doubtful) {
-        r->doubt += v * v;
-        r->doubts++;
-    }
-    r->seen |= fold_see_guarded(r->f, v, term->e[l], in, doubtful);
-    if (!in)
-        return;
-    r->count++;
-    note_reach(r, v);
-    if (r->f->op == REDUCTION_PROD)
-        row_product(r, v, e);
-    else
-        row_sum(r, v, e);
+    if (r->f->exact && t.e <= DBL_MAX) /* its rounding is in relative2 */
+        t.e = 0;
+    if (r->f->track_peak && in.v != 0 && !fold_is_extreme(r->f->op))
+        r->peak = reach_of(r->f, r->peak, t.v);
+    chain_add(&r->c, &r->before, r->f, t, in, at);
 }
 
 /* Σ v² in groups, which become vectors. */
@@ -239,25 +113,23 @@ static void chain_run(double *chain, double *squares, double *sums, const double
  * may be too large. */
 static size_t row_sum_run(struct row *r, const struct reg *term, size_t from, size_t n) {
     const struct fold *f = r->f;
-    double s = r->s, q = r->q, a = r->a;
-    size_t room = CHAIN - r->length, take = n - from < room ? n - from : room;
-    chain_run(&s, &q, &a, term->v + from, take);
-    if (!(q <= f->most * f->most))
+    struct chain c = r->c;
+    size_t room = CHAIN - (size_t)c.length, take = n - from < room ? n - from : room;
+    chain_run(&c.sum, &c.partial_sq, &c.partial_sum, term->v + from, take);
+    if (!(c.partial_sq <= f->most * f->most))
         return 0;
     double squares = squares_of(term->v + from, take);
-    r->s = s;
-    r->q = q;
-    r->a = a;
-    r->w += squares;
-    r->e += f->relative2 * squares;
-    r->last = term->v[from + take - 1];
-    r->run = 0;
+    c.term_sq += squares;
+    c.variance += f->relative2 * squares;
+    c.last = term->v[from + take - 1];
+    c.run = 0;
     if (!f->exact)
-        r->e += sum_of(term->e + from, take);
-    r->count += (double)take;
-    r->length += take;
-    if (r->length == CHAIN)
-        row_carry(r);
+        c.variance += sum_of(term->e + from, take);
+    c.count += (double)take;
+    c.length += (int64_t)take;
+    r->c = c;
+    if (c.length == CHAIN)
+        chain_close(&r->c, &r->before, f);
     return take;
 }
 
@@ -280,7 +152,7 @@ static bool terms_vary(const double *v, size_t n, double sum) {
             odd[k] += (same < least ? same : least) <= 0x1p-22 * s ? 1.0 : 0.0;
         }
     for (; l < n; l++)
-        odd[0] += fold_loses(v[l], s) || fold_repeats(v[l], v[l - 1], s) ? 1.0 : 0.0;
+        odd[0] += term_is_lost(v[l], s) || term_repeats(v[l], v[l - 1], s) ? 1.0 : 0.0;
     for (size_t k = 0; k < GROUP; k++)
         all += odd[k];
     return all * RARE <= (double)n;
@@ -289,7 +161,7 @@ static bool terms_vary(const double *v, size_t n, double sum) {
 void row_add_all(struct row *r, const struct reg *term, const struct reg *guard, size_t n,
                  double at) {
     bool sum = r->f->op == REDUCTION_SUM || r->f->op == REDUCTION_MEAN;
-    bool fast = sum && !guard && !r->f->track_peak && terms_vary(term->v, n, r->s) &&
+    bool fast = sum && !guard && !r->f->track_peak && terms_vary(term->v, n, r->c.sum) &&
                 vector_ordinary(term, !r->f->exact, r->f->most, n);
     for (size_t l = 0; l < n;) {
         size_t took = fast ? row_sum_run(r, term, l, n) : 0;
@@ -299,18 +171,313 @@ void row_add_all(struct row *r, const struct reg *term, const struct reg *guard,
     }
 }
 
-void row_result(const struct row *r, double *v, double *e) {
-    const struct fold *f = r->f;
-    *v = r->s;
-    *e = r->e;
-    if (f->op == REDUCTION_SUM || f->op == REDUCTION_MEAN) {
-        double bias = f->truncation * (r->bias + (double)r->length * r->before + r->a);
-        *e += fold_chain(f, (double)r->length, r->s, r->q, r->w);
-        if (r->full) {
-            *v += r->base_s;
-            *e += r->base_e + (r->length ? f->unit2 * *v * *v : 0);
-        }
-        *e += bias * bias + r->doubt + fold_lost(f, r->lost);
+struct value row_result(const struct row *r) {
+    return chain_result(&r->c, &r->before, r->f);
+}
+
+/* ---- columns ---- */
+
+void columns_start(struct columns *c, const struct fold *f) {
+    double first = fold_first(f->op);
+    c->f = f;
+    c->length = 0;
+    c->full = 0;
+    c->total = 0;
+    for (size_t l = 0; l < LANES; l++)
+        c->sum[l] = first;
+    memset(c->variance, 0, sizeof c->variance);
+    memset(c->partial_sq, 0, sizeof c->partial_sq);
+    memset(c->partial_sum, 0, sizeof c->partial_sum);
+    memset(c->term_sq, 0, sizeof c->term_sq);
+    memset(c->last, 0, sizeof c->last);
+    memset(c->run, 0, sizeof c->run);
+    memset(c->lost, 0, sizeof c->lost);
+    memset(c->counted, 0, sizeof c->counted);
+    memset(c->before, 0, sizeof c->before);
+    memset(c->bias, 0, sizeof c->bias);
+    memset(c->count, 0, sizeof c->count);
+    memset(c->doubt, 0, sizeof c->doubt);
+    memset(c->doubts, 0, sizeof c->doubts);
+    memset(c->at, 0, sizeof c->at);
+    memset(c->odd, 0, sizeof c->odd);
+    memset(c->seen, 0, sizeof c->seen);
+    memset(c->peak, 0, sizeof c->peak);
+}
+
+static struct chain chain_at(const struct columns *c, size_t l) {
+    struct chain at = {.sum = c->sum[l],
+                       .variance = c->variance[l],
+                       .partial_sq = c->partial_sq[l],
+                       .term_sq = c->term_sq[l],
+                       .last = c->last[l],
+                       .run = c->run[l],
+                       .lost = c->lost[l]};
+    return at;
+}
+
+/* What chain_step changes. */
+static void chain_put(struct columns *restrict c, size_t l, struct chain at) {
+    c->sum[l] = at.sum;
+    c->partial_sq[l] = at.partial_sq;
+    c->term_sq[l] = at.term_sq;
+    c->last[l] = at.last;
+    c->run[l] = at.run;
+    c->lost[l] = at.lost;
+}
+
+static void note_reach(struct columns *c, const struct reg *t, const struct reg *guard, size_t n) {
+    for (size_t l = 0; l < n && c->f->track_peak; l++)
+        if (!guard || guard->v[l] != 0)
+            c->peak[l] = reach_of(c->f, c->peak[l], t->v[l]);
+}
+
+static void note_odd(struct columns *c, size_t n) {
+    double most2 = c->f->most * c->f->most;
+    for (size_t l = 0; l < n; l++)
+        c->odd[l] |= !(c->partial_sq[l] <= most2) || !(c->variance[l] <= DBL_MAX);
+}
+
+static void add_levels(struct columns *c, size_t k, size_t n) {
+    double unit2 = c->f->unit2;
+    for (size_t l = 0; l < n; l++) {
+        c->sum[l] += c->level[k].sum[l];
+        c->variance[l] += c->level[k].variance[l] + unit2 * c->sum[l] * c->sum[l];
     }
-    fold_finish(f, r->count, r->doubts, r->at, r->seen, v, e);
+}
+
+WIDE static void close_chain(struct columns *c, size_t n) {
+    const struct fold *f = c->f;
+    double length = (double)c->length;
+    note_odd(c, n);
+    for (size_t l = 0; l < n; l++) {
+        double terms = f->masked ? c->count[l] - c->counted[l] : length;
+        c->bias[l] += terms * c->before[l] + c->partial_sum[l];
+        c->before[l] += c->sum[l];
+        struct chain closed = chain_at(c, l);
+        c->variance[l] += f->relative2 * closed.term_sq + chain_variance(f, terms, &closed);
+        c->counted[l] = c->count[l];
+        c->partial_sq[l] = c->partial_sum[l] = c->term_sq[l] = c->run[l] = 0;
+    }
+    c->length = 0;
+}
+
+/* The chain is as long as it may be: its result joins those of earlier chains like a carry. */
+static void carry(struct columns *c, size_t n) {
+    size_t k = 0;
+    close_chain(c, n);
+    for (; c->full >> k & 1; k++)
+        add_levels(c, k, n);
+    memcpy(c->level[k].sum, c->sum, n * sizeof *c->sum);
+    memcpy(c->level[k].variance, c->variance, n * sizeof *c->variance);
+    c->full++;
+    memset(c->sum, 0, n * sizeof *c->sum);
+    memset(c->variance, 0, n * sizeof *c->variance);
+}
+
+WIDE static void sum_all(struct columns *restrict c, const struct reg *restrict t, size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        struct chain at = chain_at(c, l);
+        chain_step(&at, t->v[l]);
+        chain_put(c, l, at);
+    }
+    if (!c->f->exact)
+        for (size_t l = 0; l < n; l++)
+            c->variance[l] += t->e[l];
+    if (c->f->truncation > 0)
+        for (size_t l = 0; l < n; l++)
+            c->partial_sum[l] += c->sum[l];
+}
+
+/* A product that is summed, without a pass of its own; lone: x is the same in all lanes. */
+WIDE static void sum_products(struct columns *restrict c, const double *restrict x,
+                              const double *restrict y, bool lone, size_t n) {
+    double first = x[0];
+    if (lone)
+        for (size_t l = 0; l < n; l++) {
+            double v = first * y[l], s = c->sum[l] + v;
+            c->sum[l] = s;
+            c->partial_sq[l] += v == 0 ? 0 : s * s;
+            c->term_sq[l] += v * v;
+        }
+    else
+        for (size_t l = 0; l < n; l++) {
+            double v = x[l] * y[l], s = c->sum[l] + v;
+            c->sum[l] = s;
+            c->partial_sq[l] += v == 0 ? 0 : s * s;
+            c->term_sq[l] += v * v;
+        }
+    if (c->f->truncation > 0)
+        for (size_t l = 0; l < n; l++)
+            c->partial_sum[l] += c->sum[l];
+}
+
+void columns_added(struct columns *c, size_t terms, size_t n) {
+    c->total += (double)terms;
+    c->length += terms;
+    if (c->length == CHAIN)
+        carry(c, n);
+}
+
+void columns_add_product(struct columns *c, const struct reg *x, bool x_lone, const struct reg *y,
+                         bool y_lone, size_t n) {
+    if (y_lone)
+        sum_products(c, y->v, x->v, true, n);
+    else
+        sum_products(c, x->v, y->v, x_lone, n);
+    columns_added(c, 1, n);
+}
+
+/* A lane whose term is left out adds 0, and remembers the term before. */
+WIDE static void sum_some(struct columns *restrict c, const struct reg *restrict t,
+                          const struct reg *restrict guard, size_t n) {
+    bool exact = c->f->exact;
+    for (size_t l = 0; l < n; l++) {
+        bool in = guard->v[l] != 0;
+        struct chain was = chain_at(c, l), at = was;
+        chain_step(&at, in ? t->v[l] : 0);
+        at.run = in ? at.run : was.run;
+        at.last = in ? at.last : was.last;
+        chain_put(c, l, at);
+        c->partial_sum[l] += in ? at.sum : 0;
+        c->variance[l] += in && !exact ? t->e[l] : 0;
+        c->count[l] += in ? 1 : 0;
+    }
+}
+
+static void note_doubts(struct columns *c, const struct reg *t, const struct reg *guard, size_t n) {
+    for (size_t l = 0; l < n; l++)
+        if (guard->e[l] > 0) {
+            c->doubt[l] += t->v[l] * t->v[l];
+            c->doubts[l]++;
+        }
+}
+
+static void add_sum(struct columns *c, const struct reg *t, const struct reg *guard, size_t n) {
+    if (guard)
+        sum_some(c, t, guard, n);
+    else
+        sum_all(c, t, n);
+    if (guard)
+        note_doubts(c, t, guard, n);
+    note_reach(c, t, guard, n);
+    if (++c->length == CHAIN)
+        carry(c, n);
+}
+
+static void add_product(struct columns *c, const struct reg *t, const struct reg *guard, size_t n) {
+    const struct fold *f = c->f;
+    for (size_t l = 0; l < n; l++) {
+        if (guard && guard->v[l] == 0)
+            continue;
+        struct value p = product_step(f, value_of(c->sum[l], c->variance[l]),
+                                      value_of(t->v[l], f->exact ? 0 : t->e[l]));
+        c->sum[l] = p.v;
+        c->variance[l] = p.e;
+        c->partial_sq[l] = c->partial_sq[l] > p.v * p.v ? c->partial_sq[l] : p.v * p.v;
+        c->count[l]++;
+    }
+    if (guard)
+        note_doubts(c, t, guard, n);
+    note_reach(c, t, guard, n);
+}
+
+WIDE static void extreme_exact(struct columns *restrict c, const double *restrict v, double want,
+                               size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        bool better = (want * v[l] > want * c->sum[l]) | (v[l] != v[l]);
+        c->sum[l] = better ? v[l] : c->sum[l];
+    }
+}
+
+static void add_extreme(struct columns *c, const struct reg *t, const struct reg *guard, size_t n,
+                        double at) {
+    const struct fold *f = c->f;
+    bool place = f->op == REDUCTION_ARGMAX || f->op == REDUCTION_ARGMIN;
+    if (f->exact && !guard && !place) {
+        extreme_exact(c, t->v, f->op == REDUCTION_MAX ? 1 : -1, n);
+        return;
+    }
+    for (size_t l = 0; l < n; l++) {
+        struct value in = guard_at(guard, l), x = value_of(t->v[l], f->exact ? 0 : t->e[l]);
+        if (in.v == 0 && !(in.e > 0))
+            continue;
+        if (fold_extreme(f, &c->sum[l], &c->variance[l], x, in.e > 0) || c->count[l] == 0)
+            c->at[l] = at;
+        c->count[l]++;
+    }
+}
+
+void columns_add(struct columns *c, const struct reg *term, const struct reg *guard, size_t n,
+                 double at) {
+    c->total++;
+    if (fold_is_extreme(c->f->op))
+        add_extreme(c, term, guard, n, at);
+    else if (c->f->op == REDUCTION_PROD)
+        add_product(c, term, guard, n);
+    else
+        add_sum(c, term, guard, n);
+}
+
+static void close_sum(struct columns *c, size_t n) {
+    const struct fold *f = c->f;
+    bool more = c->length > 0;
+    close_chain(c, n);
+    for (size_t k = 0; k < CHAIN_LEVELS; k++) {
+        if (!(c->full >> k & 1))
+            continue;
+        if (more)
+            add_levels(c, k, n);
+        else {
+            memcpy(c->sum, c->level[k].sum, n * sizeof *c->sum);
+            memcpy(c->variance, c->level[k].variance, n * sizeof *c->variance);
+        }
+        more = true;
+    }
+    for (size_t l = 0; l < n; l++) {
+        double bias = f->truncation * c->bias[l];
+        c->variance[l] += bias * bias + c->doubt[l] + lost_variance(f, c->lost[l]);
+    }
+}
+
+bool columns_close(struct columns *c, size_t n) {
+    bool ordinary = true;
+    if (fold_is_extreme(c->f->op))
+        return true;
+    if (c->f->op != REDUCTION_PROD)
+        close_sum(c, n);
+    else
+        note_odd(c, n);
+    for (size_t l = 0; l < n; l++) {
+        c->odd[l] |= !(fabs(c->sum[l]) <= c->f->most) || !(c->variance[l] <= DBL_MAX);
+        ordinary &= !c->odd[l];
+        c->partial_sq[l] =
+            c->f->op == REDUCTION_PROD ? 1 : 0; /* partial results of the second look */
+    }
+    return ordinary;
+}
+
+void columns_look(struct columns *c, const struct reg *term, const struct reg *guard, size_t n) {
+    for (size_t l = 0; l < n; l++) {
+        struct value in = guard_at(guard, l);
+        double v = term->v[l];
+        if (!c->odd[l] || (in.v == 0 && !(in.e > 0)))
+            continue;
+        c->seen[l] |= (unsigned char)fold_see_guarded(c->f, lane_of(term, l), in);
+        if (in.v == 0)
+            continue;
+        c->partial_sq[l] = c->f->op == REDUCTION_PROD ? c->partial_sq[l] * v : c->partial_sq[l] + v;
+        if (!c->seen[l] && !(fabs(c->partial_sq[l]) <= c->f->most))
+            c->seen[l] |= SEEN_OVERFLOW;
+    }
+}
+
+void columns_result(struct columns *c, double *v, double *e, size_t n) {
+    const struct fold *f = c->f;
+    for (size_t l = 0; l < n; l++) {
+        double count = f->masked ? c->count[l] : c->total;
+        struct value d = fold_finish(f, count, c->doubts[l], c->at[l], c->seen[l],
+                                     value_of(c->sum[l], c->variance[l]));
+        v[l] = d.v;
+        e[l] = d.e;
+    }
 }

@@ -38,26 +38,6 @@ static bool is_sum(const struct nest *n) {
     return n->reduce && (n->reduce->op == REDUCTION_SUM || n->reduce->op == REDUCTION_MEAN);
 }
 
-static struct fold fold_of(const struct nest *n, const struct rules *r) {
-    const struct task *t = n->in->task;
-    uint32_t over = 0;
-    size_t factors = 0, rounded = 0;
-    struct fold f = {.op = n->reduce->op,
-                     .unit2 = n->integer ? 0 : r->unit2,
-                     .least2 = r->least2,
-                     .worst = r->limits.worst,
-                     .most = n->integer ? 0x1p53 : (double)FLT_MAX};
-    for (size_t k = 0; k < n->reduce->nvars; k++)
-        over |= bit(n->reduce->vars[k].var);
-    pattern_count_rounded(t, n->body, over, &factors, &rounded);
-    if (is_sum(n) && factors >= 2) {
-        f.product = true;
-        f.relative2 = r->operand2 * (double)rounded;
-        f.truncation = r->truncation;
-    }
-    return f;
-}
-
 /* What all variables can be where a term counts. */
 static struct ranges ranges_inside(const struct nest *n) {
     struct ranges r = ranges_of(n->in, n->s), inside;
@@ -78,7 +58,7 @@ static void compile(struct nest *n, int lane, const struct stage *stages, size_t
     }
     if (n->reduce && n->reduce->guard)
         program_guard(&n->p, n->reduce->guard);
-    program_body(&n->p, n->body, n->reduce && !n->integer);
+    program_body(&n->p, n->body, n->reduce && !n->fold.integer);
 }
 
 /* Nanoseconds, roughly: to start an instruction, and for one lane of it. */
@@ -324,7 +304,7 @@ static void start(struct nest *n, const struct inst *in, const struct statement 
     if (e->kind == EXPR_REDUCE) {
         n->reduce = e->reduce;
         n->body = e->args[0];
-        n->integer = n->body->value_kind != VALUE_REAL && n->reduce->op != REDUCTION_MEAN;
+        n->fold = fold_of(in->task, e, &n->partial);
         n->nloops = e->reduce->nvars;
         for (size_t k = 0; k < n->nloops; k++)
             n->loops[k] = (struct loop){.var = e->reduce->vars[k].var,
@@ -345,8 +325,6 @@ static void complete(struct nest *n, const struct stage *stages, size_t nstages,
                 track_peak);
     }
     n->p.ranges = NULL;
-    if (n->reduce)
-        n->fold = fold_of(n, &n->p.rules);
     schedule(n);
     set_chunk(n);
 }
@@ -372,23 +350,6 @@ double nest_points(const struct nest *n) {
     return points_of(n, &r);
 }
 
-static bool holds_pad(const struct expr *e) {
-    if (e->kind == EXPR_PAD)
-        return true;
-    for (size_t k = 0; k < e->nargs; k++)
-        if (holds_pad(e->args[k]))
-            return true;
-    return false;
-}
-
-/* Some terms of a sum of products are left out: one kernel skips them, another multiplies by 0. */
-static bool is_partial(const struct nest *n) {
-    bool partial = n->reduce->guard || holds_pad(n->body);
-    for (size_t k = 0; k < n->nloops; k++)
-        partial = partial || n->loops[k].lo.vars || n->loops[k].hi.vars;
-    return n->fold.product && partial;
-}
-
 /* Where magnitudes are tracked a product has not been fused, but finite factors may take the short
  * way: then the sum makes it after all. */
 static void meet_factors(struct nest *n, const struct content *contents) {
@@ -401,13 +362,13 @@ static void meet_factors(struct nest *n, const struct content *contents) {
 void nest_meet(struct nest *n, const struct content *contents) {
     if (n->p.track_peak)
         meet_factors(n, contents);
-    if (!n->reduce || !is_partial(n))
+    if (!n->reduce || !n->partial)
         return;
     for (size_t k = 0; k < n->p.n; k++)
         if (n->p.code[k].op == OP_READ && !contents[n->p.code[k].ref].finite)
             n->fold.unjudged = true;
     /* A product that may be NaN is never exact, so that its register has a variance. */
-    n->pads = n->fold.unjudged && holds_pad(n->body) && n->p.result >= n->p.nexact;
+    n->pads = n->fold.unjudged && pattern_holds_pad(n->body) && n->p.result >= n->p.nexact;
 }
 
 void nest_release(struct nest *n) {

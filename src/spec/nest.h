@@ -60,7 +60,6 @@ struct nest {
     const struct statement *s;
     const struct reduce *reduce; /* NULL: a plain expression */
     const struct expr *body;
-    bool integer; /* terms of a reduction are integers */
     enum nest_mode mode;
     struct axis axes[TASK_MAX_VARS];
     size_t naxes;
@@ -71,6 +70,7 @@ struct nest {
     bool backwards; /* SCAN: the lower bound is the axis */
     struct program p;
     struct fold fold;
+    bool partial;   /* a sum of products that leaves terms out */
     bool pads;      /* a term may be left out by a pad, and NaN or infinities have been met */
     bool contracts; /* contract.h; its factors: the one that is the same in all lanes, the other */
     struct factor factor[2];

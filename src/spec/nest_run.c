@@ -77,7 +77,7 @@ static void doubt_padded(struct worker *w, struct reg *term) {
     struct scalar at = {.in = n->in};
     memcpy(at.var, w->m.at, sizeof w->m.at);
     for (size_t l = 0; l < w->m.n; l++) {
-        unsigned seen = columns ? w->c->seen[l] : w->r.seen;
+        unsigned seen = columns ? w->c->seen[l] : (unsigned)w->r.c.seen;
         if (!isnan(term->v[l]) || seen & SEEN_NAN)
             continue;
         if (n->p.lane >= 0)
@@ -98,13 +98,13 @@ static int64_t place_of(const struct worker *w, size_t lane) {
     return w->n->p.lane < 0 ? at : at + (int64_t)lane * t->place.coef[w->n->p.lane];
 }
 
-static void store(const struct nest *n, int64_t at, double v, double e, double peak) {
+static void store(const struct nest *n, int64_t at, struct value d, double peak) {
     const struct target *t = &n->target;
     if (t->finish) {
-        finish_results(t->finish, &v, &e, 1, &t->value[at], &t->error[at]);
+        finish_results(t->finish, &d.v, &d.e, 1, &t->value[at], &t->error[at]);
     } else {
-        t->value[at] = v;
-        t->error[at] = e;
+        t->value[at] = d.v;
+        t->error[at] = d.e;
     }
     if (t->peak)
         t->peak[at] = peak;
@@ -167,7 +167,7 @@ static void columns_ties(struct worker *w, const struct reg *term, const struct 
     const struct columns *c = w->c;
     for (size_t l = 0; l < w->m.n; l++) {
         bool out = guard && guard->v[l] == 0 && !(guard->e[l] > 0);
-        if (!out && fold_ties(c->f, c->s[l], c->e[l], term->v[l], term->e[l]))
+        if (!out && fold_ties(c->f->worst, value_of(c->sum[l], c->variance[l]), lane_of(term, l)))
             w->far[l] = note_tie(w, place_of(w, l), c->at[l], at, w->far[l]);
     }
 }
@@ -194,8 +194,9 @@ static void columns_term(struct worker *w) {
 static void row_ties(struct worker *w, const struct reg *term, const struct reg *guard, double at) {
     for (size_t l = 0; l < w->m.n; l++) {
         bool out = guard && guard->v[l] == 0 && !(guard->e[l] > 0);
-        if (!out && fold_ties(w->r.f, w->r.s, w->r.e, term->v[l], term->e[l]))
-            w->far[0] = note_tie(w, place_of(w, 0), w->r.at, at + (double)l, w->far[0]);
+        if (!out &&
+            fold_ties(w->r.f->worst, value_of(w->r.c.sum, w->r.c.variance), lane_of(term, l)))
+            w->far[0] = note_tie(w, place_of(w, 0), w->r.c.at, at + (double)l, w->far[0]);
     }
 }
 
@@ -333,18 +334,17 @@ static double most_of(const double *v, size_t n) {
 }
 
 static void run_row(struct worker *w) {
-    double v, e;
     row_start(&w->r, &w->n->fold);
     run_loops(w, 0);
-    row_result(&w->r, &v, &e);
+    struct value d = row_result(&w->r);
     w->far[0] = 0;
     if (wants_ties(w->n)) {
         again(w, PASS_TIES);
-        e += w->far[0] * w->far[0];
+        d.e += w->far[0] * w->far[0];
     }
     double peak = w->n->p.track_peak ? fmax(w->r.peak, most_of(w->m.peak, LANES)) : 0;
     w->peak = peak > w->peak ? peak : w->peak;
-    store(w->n, place_of(w, 0), v, e, peak);
+    store(w->n, place_of(w, 0), d, peak);
 }
 
 /* A scan in progress: results come out when the term at their bound has been taken in. */
@@ -358,14 +358,13 @@ struct scan {
 
 static void scan_store(struct scan *s, int64_t axis) {
     struct worker *w = s->w;
-    double v, e;
     if (axis < s->first || axis > s->last)
         return;
-    row_result(&w->r, &v, &e);
+    struct value d = row_result(&w->r);
     s->peak = w->n->p.track_peak && w->r.peak > s->peak ? w->r.peak : s->peak;
     w->peak = s->peak > w->peak ? s->peak : w->peak;
     w->m.at[s->axis_var] = axis;
-    store(w->n, place_of(w, 0), v, e, s->peak);
+    store(w->n, place_of(w, 0), d, s->peak);
 }
 
 /* Lanes of one block, forwards or backwards, each followed by the result that ends there. */

@@ -198,3 +198,22 @@ int pattern_settling(const struct task *t, const struct expr *e) {
         return how;
     }
 }
+
+bool pattern_holds_pad(const struct expr *e) {
+    bool holds = e->kind == EXPR_PAD;
+    for (size_t k = 0; k < e->nargs && !holds; k++)
+        holds = pattern_holds_pad(e->args[k]);
+    return holds;
+}
+
+bool pattern_bounds_vary(const struct reduce *r) {
+    bool vary = false;
+    for (size_t k = 0; k < r->nvars; k++)
+        vary |= expr_vars(r->vars[k].lo) || expr_vars(r->vars[k].hi);
+    return vary;
+}
+
+bool pattern_is_index(const struct task *t, const struct statement *s) {
+    return tensor_is_output(&t->tensors[s->tensor]) && s->body->kind == EXPR_REDUCE &&
+           (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
+}

@@ -50,6 +50,13 @@ int pattern_settling(const struct task *t, const struct expr *e);
 bool pattern_is_constant(const struct expr *e);
 bool pattern_constant_is(const struct inst *in, const struct expr *e, double value);
 
+/* Some read of it is padded. */
+bool pattern_holds_pad(const struct expr *e);
+/* Its bounds depend on indices, not on sizes alone. */
+bool pattern_bounds_vary(const struct reduce *r);
+/* An output that is an argmax or argmin: judged by the terms themselves. */
+bool pattern_is_index(const struct task *t, const struct statement *s);
+
 uint32_t reduce_vars(const struct reduce *r);
 
 #endif

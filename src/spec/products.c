@@ -15,8 +15,9 @@ _Static_assert(LANES % GROUP == 0, "no group leaves the columns");
 
 WIDE static void add_group(struct columns *restrict c, const struct products *p, size_t l) {
     const double *x = p->x, *y = p->y + l;
-    group s = *(group *)(c->s + l), q = *(group *)(c->q + l), w = *(group *)(c->w + l);
-    group a = *(group *)(c->a + l);
+    group s = *(group *)(c->sum + l), q = *(group *)(c->partial_sq + l),
+          w = *(group *)(c->term_sq + l);
+    group a = *(group *)(c->partial_sum + l);
     for (size_t t = 0; t < p->terms; t++) {
         group v = x[(int64_t)t * p->x_step] * *(const group *)(y + (int64_t)t * p->y_step);
         s += v;
@@ -24,11 +25,11 @@ WIDE static void add_group(struct columns *restrict c, const struct products *p,
         w += v * v;
         a += s;
     }
-    *(group *)(c->s + l) = s;
-    *(group *)(c->q + l) = q;
-    *(group *)(c->w + l) = w;
+    *(group *)(c->sum + l) = s;
+    *(group *)(c->partial_sq + l) = q;
+    *(group *)(c->term_sq + l) = w;
     if (c->f->truncation > 0)
-        *(group *)(c->a + l) = a;
+        *(group *)(c->partial_sum + l) = a;
 }
 
 void products_add(struct columns *c, const struct products *p, size_t n) {
@@ -85,7 +86,7 @@ static unsigned seen_of(const struct tally *y, size_t k, int64_t terms) {
 void products_look(struct columns *c, const struct products *p, size_t n) {
     for (size_t l = 0; l < n; l += GROUP) {
         struct tally y;
-        look_group(p, c->f->most, l, c->q, &y);
+        look_group(p, c->f->most, l, c->partial_sq, &y);
         for (size_t k = 0; k < GROUP && l + k < n; k++)
             if (c->odd[l + k])
                 c->seen[l + k] |= (unsigned char)seen_of(&y, k, (int64_t)p->terms);

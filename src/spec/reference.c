@@ -18,6 +18,7 @@
 #include "spec/evaluate.h"
 #include "spec/finish.h"
 #include "spec/nest.h"
+#include "spec/pattern.h"
 #include "spec/scalar.h"
 #include <float.h>
 #include <math.h>
@@ -264,12 +265,6 @@ static void left_side(const struct inst *in, const struct statement *s, const st
     }
 }
 
-static bool is_index(const struct evaluation *ev, const struct statement *s) {
-    const struct tensor *t = &ev->in->task->tensors[s->tensor];
-    return tensor_is_output(t) && s->body->kind == EXPR_REDUCE &&
-           (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
-}
-
 /* The table of near-ties covers the widest range of the statements that define the tensor. */
 static bool ties_alloc(struct evaluation *ev, size_t tensor) {
     const struct task *t = ev->in->task;
@@ -278,7 +273,7 @@ static bool ties_alloc(struct evaluation *ev, size_t tensor) {
     for (size_t i = 0; i < t->nstatements; i++) {
         const struct statement *s = &t->statements[i];
         struct ranges r = ranges_of(ev->in, s);
-        if (s->tensor != tensor || !is_index(ev, s) || !ranges_enter(&r, s->body->reduce))
+        if (s->tensor != tensor || !pattern_is_index(t, s) || !ranges_enter(&r, s->body->reduce))
             continue;
         struct range v = r.index[s->body->reduce->vars[0].var];
         lo = v.lo < lo ? v.lo : lo;

@@ -1,8 +1,7 @@
 /* Tree-walking evaluation. The parser has bounded the depth of the tree. */
 #include "spec/scalar.h"
 
-#include "base/checked.h"
-#include "spec/value.h"
+#include "spec/chain.h"
 #include <math.h>
 
 uint32_t expr_vars(const struct expr *e) {
@@ -28,16 +27,6 @@ static double call(enum function f, const double *a) {
     }
 }
 
-/* Exact where doubles hold the operands, which indices and sizes always are. */
-static double divide_down(double a, double b, bool remainder) {
-    int64_t q;
-    if (!(fabs(a) < 0x1p62 && fabs(b) < 0x1p62))
-        return NAN;
-    bool ok = remainder ? floormod_i64((int64_t)a, (int64_t)b, &q)
-                        : floordiv_i64((int64_t)a, (int64_t)b, &q);
-    return ok ? (double)q : NAN;
-}
-
 static double node(const struct expr *e, const double *a) {
     switch (e->kind) {
     case EXPR_NEG:
@@ -53,8 +42,9 @@ static double node(const struct expr *e, const double *a) {
     case EXPR_DIV:
         return a[0] / a[1];
     case EXPR_FLOORDIV:
+        return floor_quotient(a[0], a[1]);
     case EXPR_MOD:
-        return divide_down(a[0], a[1], e->kind == EXPR_MOD);
+        return floor_remainder(a[0], a[1]);
     case EXPR_EQ:
         return a[0] == a[1];
     case EXPR_NE:
@@ -96,44 +86,15 @@ static double read_at(struct scalar *s, const struct expr *read, const struct ex
 
 struct folding {
     const struct expr *e;
-    double value, best; /* best: of argmax and argmin */
-    double terms;
+    struct plain_fold f;
 };
-
-static double empty_value(enum reduction op) {
-    return op == REDUCTION_MAX      ? -INFINITY
-           : op == REDUCTION_MIN    ? INFINITY
-           : op == REDUCTION_PROD   ? 1
-           : op >= REDUCTION_ARGMAX ? NAN
-                                    : 0;
-}
 
 static void fold(struct scalar *s, struct folding *f) {
     const struct reduce *r = f->e->reduce;
     if (r->guard && !(scalar_eval(s, r->guard) != 0))
         return;
-    double v = scalar_eval(s, f->e->args[0]);
-    bool better = f->terms == 0 || (isnan(v) && !isnan(f->best)) ||
-                  (r->op == REDUCTION_ARGMAX ? v > f->best : v < f->best);
-    f->terms++;
-    switch (r->op) {
-    case REDUCTION_PROD:
-        f->value *= v;
-        return;
-    case REDUCTION_MAX:
-        f->value = larger_of(f->value, v);
-        return;
-    case REDUCTION_MIN:
-        f->value = smaller_of(f->value, v);
-        return;
-    case REDUCTION_ARGMAX:
-    case REDUCTION_ARGMIN:
-        f->value = better ? (double)s->var[r->vars[0].var] : f->value;
-        f->best = better ? v : f->best;
-        return;
-    default:
-        f->value += v;
-    }
+    double at = (double)s->var[r->vars[0].var];
+    plain_add(&f->f, (int64_t)r->op, scalar_eval(s, f->e->args[0]), at);
 }
 
 static void fold_over(struct scalar *s, struct folding *f, size_t level) {
@@ -160,7 +121,7 @@ static bool same_point(const struct scalar_memo *m, const struct scalar *s) {
 }
 
 static double reduce(struct scalar *s, const struct expr *e) {
-    struct folding f = {.e = e, .value = empty_value(e->reduce->op)};
+    struct folding f = {.e = e, .f = plain_start((int64_t)e->reduce->op)};
     struct scalar_memo *memo = NULL;
     for (size_t i = 0; i < s->nmemos; i++)
         if (s->memo[i].e == e)
@@ -171,7 +132,7 @@ static double reduce(struct scalar *s, const struct expr *e) {
     for (size_t i = 0; i < TASK_MAX_VARS; i++)
         at[i] = s->var[i];
     fold_over(s, &f, 0);
-    double value = e->reduce->op == REDUCTION_MEAN ? f.value / f.terms : f.value;
+    double value = plain_result(&f.f, (int64_t)e->reduce->op);
     if (!memo && s->nmemos < SCALAR_MEMOS)
         memo = &s->memo[s->nmemos++];
     if (memo) {

@@ -196,23 +196,25 @@ SHARED struct value value_div(struct rules r, struct value x, struct value y) {
     return value_of(v, value_within(y.v, y.e, r.limits.worst) ? INFINITY : e);
 }
 
-/* The remainder with the sign of the divisor. Integers as doubles: exact up to 2^53, and beyond
- * that settling gives up. */
+/* Rounded down, and the remainder with the sign of the divisor. Integers as doubles: exact up to
+ * 2^53, and beyond that settling gives up. */
 SHARED double floor_remainder(double x, double y) {
     double rest = fmod(x, y);
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
+SHARED double floor_quotient(double x, double y) {
+    return y == 0 ? NAN : (x - floor_remainder(x, y)) / y;
+}
+
 SHARED struct value value_floordiv(struct rules r, struct value x, struct value y) {
-    double v = y.v == 0 ? NAN : (x.v - floor_remainder(x.v, y.v)) / y.v;
     (void)r;
-    return value_of(v, x.e + y.e > 0 ? INFINITY : 0);
+    return value_of(floor_quotient(x.v, y.v), x.e + y.e > 0 ? INFINITY : 0);
 }
 
 SHARED struct value value_mod(struct rules r, struct value x, struct value y) {
-    double v = y.v == 0 ? NAN : floor_remainder(x.v, y.v);
     (void)r;
-    return value_of(v, x.e + y.e > 0 ? INFINITY : 0);
+    return value_of(floor_remainder(x.v, y.v), x.e + y.e > 0 ? INFINITY : 0);
 }
 
 /* ---- truth values ---- */

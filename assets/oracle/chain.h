@@ -1,0 +1,1 @@
+../../src/spec/chain.h
