@@ -1,6 +1,5 @@
 #include "search/driver.h"
 #include "base/hash.h"
-#include "search/finalist.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,13 +78,13 @@ static void show(const struct search_candidate *c, enum event_kind kind) {
 
 /* ---- notes in the archive ---- */
 
-static bool read_note(struct driver *d, const char *key, str *out) {
+bool driver_read_note(struct driver *d, const char *key, str *out) {
     *out = S("");
     return !d->o->archive || archive_get_note(d->o->archive, key, d->mem, out, &d->err) ||
            driver_fail(d, &d->err);
 }
 
-static bool write_note(struct driver *d, const char *key, str value) {
+bool driver_write_note(struct driver *d, const char *key, str value) {
     struct err err;
     return !d->o->archive || archive_note(d->o->archive, key, value, &err) || driver_fail(d, &err);
 }
@@ -101,7 +100,7 @@ static void say_damaged(struct driver *d, const char *key, const char *is_not) {
 bool driver_read_number(struct driver *d, const char *key, uint64_t absent, uint64_t *out) {
     str text;
     *out = absent;
-    if (!read_note(d, key, &text))
+    if (!driver_read_note(d, key, &text))
         return false;
     if (text.n && !str_to_u64(text, out)) {
         *out = absent;
@@ -113,7 +112,7 @@ bool driver_read_number(struct driver *d, const char *key, uint64_t absent, uint
 bool driver_write_number(struct driver *d, const char *key, uint64_t value) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    return write_note(d, key, str_view(text));
+    return driver_write_note(d, key, str_view(text));
 }
 
 /* ---- budgets, the clock, stop requests ---- */
@@ -135,7 +134,7 @@ uint64_t driver_left_told(const struct driver *d) {
 static bool note_budget(struct driver *d) {
     str text, word, rest;
     uint64_t last = UINT64_MAX, now = d->o->budget.candidates;
-    if (!read_note(d, NOTE_BUDGETS, &text))
+    if (!driver_read_note(d, NOTE_BUDGETS, &text))
         return false;
     for (rest = text; str_word(&rest, ' ', &word);)
         if (!str_to_u64(word, &last)) {
@@ -148,7 +147,7 @@ static bool note_budget(struct driver *d) {
         return true;
     d->budgets = arena_printf(d->mem, "%.*s%s%llu", STR_ARG(text), text.n ? " " : "",
                               (unsigned long long)now);
-    return write_note(d, NOTE_BUDGETS, d->budgets);
+    return driver_write_note(d, NOTE_BUDGETS, d->budgets);
 }
 
 static bool time_is_up(const struct driver *d) {
@@ -565,8 +564,6 @@ static bool run(struct driver *d) {
 
 /* ---- the end ---- */
 
-static bool choose(struct driver *d, struct arena *a, struct search_candidate **winner);
-
 /* Adds to the n there are; of a chain's strategies, of which code changes and decisions do not, the
  * fastest candidate counts. */
 static size_t add_tried(const struct driver *d, const struct strategy *s, double time_s,
@@ -633,7 +630,7 @@ void driver_init(struct driver *d, struct loop *l, const struct search_options *
 bool driver_run(struct driver *d, const struct policy *p, struct arena *a, struct err *err) {
     struct search_candidate *winner = NULL;
     d->policy = p;
-    bool ok = begin(d) && run(d) && choose(d, a, &winner);
+    bool ok = begin(d) && run(d) && winner_choose(d, a, &winner);
     d->best->stopped = d->stopped;
     if (ok) {
         remember(d);
@@ -653,38 +650,4 @@ void driver_release(struct driver *d) {
     mem_free(d->known);
     history_release(&d->history);
     arena_free(d->mem);
-}
-
-/* ---- the winner ---- */
-
-static void say_refused(void *ctx, str text) {
-    driver_say(ctx, EVENT_NOTE, text);
-}
-
-static bool choose(struct driver *d, struct arena *a, struct search_candidate **winner) {
-    struct finalist_options fo = {&d->eo, d->o->archive, d->mem, say_refused, d};
-    struct finalist *list = mem_alloc((d->n + 1) * sizeof *list);
-    struct search_candidate **of = mem_alloc((d->n + 1) * sizeof *of);
-    size_t n = 0, which;
-    for (size_t i = 0; i < d->n; i++) {
-        struct search_candidate *c = d->candidates[i];
-        if (!c->taken || !candidate_accepted(c))
-            continue;
-        if (!c->is_aligned)
-            driver_align_by_rule(c);
-        of[n] = c;
-        list[n++] = (struct finalist){c->ordinal,         c->aligned, c->time_s, c->source,
-                                      c->outcome->record, false,      false};
-        c->outcome->record = NULL;
-    }
-    bool ok = finalist_choose(&fo, list, n, &which, &d->err) || driver_fail(d, &d->err);
-    if (ok && which < n) {
-        finalist_take(&list[which], a, d->best);
-        *winner = of[which];
-    }
-    for (size_t i = 0; i < n; i++)
-        json_free(list[i].record);
-    mem_free(list);
-    mem_free(of);
-    return ok;
 }

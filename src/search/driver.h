@@ -52,6 +52,9 @@ struct search_candidate {
     bool taken;      /* the policy was given the present version */
     bool replayed;   /* its outcome is from the archive */
     bool is_aligned;
+    bool refused;   /* as a winner: it did not hold a second time */
+    bool unwatched; /* right on the GPU, and the simulator cannot run it */
+    bool uncovered; /* something that it does at the task's own shape was not judged */
     const struct search_candidate
         *repeats;                   /* whose source the last answer was; NULL: it was a new one */
     uint64_t generation, slot;      /* slot: of the next version */
@@ -170,7 +173,9 @@ void driver_align_by_rule(struct search_candidate *c);
 bool candidate_accepted(const struct search_candidate *c);
 
 void driver_say(const struct driver *d, enum event_kind kind, str text);
-/* A number noted in the archive. */
+/* Notes in the archive; a number that is damaged is said, and counts as absent. */
+bool driver_read_note(struct driver *d, const char *key, str *out);
+bool driver_write_note(struct driver *d, const char *key, str value);
 bool driver_read_number(struct driver *d, const char *key, uint64_t absent, uint64_t *out);
 bool driver_write_number(struct driver *d, const char *key, uint64_t value);
 

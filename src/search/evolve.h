@@ -7,7 +7,7 @@
  *         evolve_propose                        from the plan, of two parents, by credit, by chance
  *         evolve_claim                          an untried strategy, at or near the proposal
  *         write its source; when it cannot be written, or is that of an earlier trial
- *         (evolve_twin), claim again
+ *         (evolve_same_source), claim again
  *         evolve_submit                         it is a candidate now, with the next ordinal
  *         … or evolve_pass                      nothing near the proposal could be written
  *     evolve_settle the oldest candidate that is not settled; go on until there is none
@@ -48,7 +48,7 @@ struct evolve_trial {
     struct strategy strategy;
     struct strategy aligned; /* as its code has it: what parents and credit go by */
     uint64_t ordinal, turn;  /* ordinal: of what was submitted */
-    size_t twin;             /* an earlier trial with the same source; itself: none */
+    size_t same_as;          /* an earlier trial with the same source; itself: none */
     bool submitted, settled;
     double time_s; /* INFINITY: not accepted, or not known */
 };
@@ -60,11 +60,11 @@ struct evolve {
     uint64_t turn; /* proposals asked for */
     size_t passed; /* in a row */
     uint64_t submitted, settled;
-    size_t stale;       /* generations without gain */
-    double best_s;      /* INFINITY: none */
-    size_t best;        /* its trial */
-    double gain_from_s; /* best at the last generation that counted as a gain */
-    const char *stopped;
+    size_t stale;        /* generations without gain */
+    double best_s;       /* INFINITY: none */
+    size_t best;         /* its trial */
+    double gain_from_s;  /* best at the last generation that counted as a gain */
+    const char *stopped; /* "limit", "plateau", "budget", "space", "plan"; NULL: goes on */
     struct credit credit;
     size_t seen, cap_order; /* trials that credit knows */
     size_t *order;          /* settled trials, in the order in which they were */
@@ -77,8 +77,6 @@ void evolve_release(struct evolve *e);
 
 bool evolve_open(const struct evolve *e);
 uint64_t evolve_generation(const struct evolve *e); /* of the next candidate, from 0 */
-const char *
-evolve_stopped(const struct evolve *e); /* "limit", "plateau", "budget", "space", "plan" */
 
 enum proposal_from { FROM_PLAN, FROM_PARENTS, FROM_CREDIT, FROM_CHANCE };
 struct proposal {
@@ -96,31 +94,26 @@ struct rng evolve_stream(const struct evolve *e);
 /* `attempt` counts the claims of one turn, from 0. False: the space has nothing left. */
 bool evolve_claim(struct evolve *e, uint64_t attempt, const struct strategy *proposal,
                   size_t *trial);
-void evolve_twin(struct evolve *e, size_t trial, size_t of);
+void evolve_same_source(struct evolve *e, size_t trial, size_t of);
 void evolve_submit(struct evolve *e, size_t trial);
 void evolve_pass(struct evolve *e);
 void evolve_align(struct evolve *e, size_t trial, const struct strategy *aligned);
 /* time_s: INFINITY when it was not accepted. Returns true for a new best. */
 bool evolve_settle(struct evolve *e, size_t trial, double time_s);
 
-/* What the decisions of a trial were worth against their defaults (worth.c), the greatest first:
+/* What the decisions of a trial were worth against their defaults, the greatest first:
  * "vector-width=4 1.31x (1.12x to 1.40x in 3 pairs), …"; nothing where nothing can be compared. */
 void evolve_worth(const struct evolve *e, size_t trial, struct buf *out);
 
-/* ---- between the files of the core ---- */
+/* ---- selection ---- */
 
-bool evolve_exists(const struct evolve *e, const struct strategy *s);
-bool evolve_tried(const struct evolve *e, const struct strategy *s);
 /* The best accepted trials, at most a population of them, best first. */
 size_t evolve_survivors(const struct evolve *e, size_t *out);
-bool evolve_parents(const struct evolve *e, struct rng r, struct parent *x, struct parent *y);
-/* The same, but the second comes to another strategy than the first by what their code has, where
- * there is such a one: of two that are the same there would be nothing to combine. */
+/* Two different ones by tournament; one that is alone gets a stranger. The second comes to another
+ * strategy than the first by what their code has, where there is such a one: of two that are the
+ * same there would be nothing to combine. */
 bool evolve_unlike_parents(const struct evolve *e, struct rng r, struct parent *x,
                            struct parent *y);
 void evolve_random(const struct evolve *e, struct rng r, struct strategy *out);
-/* The untried strategy, among relatives of the best and some strangers, of which credit expects the
- * largest improvement. False: it found none. */
-bool brood_best(struct evolve *e, struct rng r, struct strategy *out, double *expected_s);
 
 #endif

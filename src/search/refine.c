@@ -354,6 +354,7 @@ static bool take(void *self, struct search_candidate *c) {
         r->idea = c->reason;
     if (!candidate_accepted(c))
         return false;
+    driver_align_by_rule(c);
     if (r->best && !rounds_gain(rounds, c->time_s)) {
         rounds_end(rounds, ROUND_NO_GAIN, c->time_s, r->idea, where_of(r, c));
         return false;

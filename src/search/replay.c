@@ -52,7 +52,7 @@ static void strategy_of(struct player *p, const struct proposal *from, struct st
 }
 
 /* The trial with the same source, or n. */
-static size_t twin_of(const struct player *p, uint64_t source) {
+static size_t row_of_source(const struct player *p, uint64_t source) {
     for (uint64_t i = 0; i < p->e.submitted; i++)
         if (p->o->table->rows[p->row[i]].source == source)
             return p->trial[i];
@@ -71,10 +71,10 @@ static void fill(struct player *p, const struct proposal *from) {
         BUG_IF(at == p->o->table->n);
         if (!row->written)
             continue;
-        size_t twin = twin_of(p, row->source);
+        size_t twin = row_of_source(p, row->source);
         evolve_align(&p->e, trial, &row->aligned);
         if (twin < p->e.n) {
-            evolve_twin(&p->e, trial, twin);
+            evolve_same_source(&p->e, trial, twin);
             continue;
         }
         p->row[p->e.submitted] = at;

@@ -67,7 +67,7 @@ static bool write_near(struct window *w, struct search_candidate *c) {
             return true;
         }
         if (c->repeats)
-            evolve_twin(&w->e, c->trial, c->repeats->trial);
+            evolve_same_source(&w->e, c->trial, c->repeats->trial);
     }
     evolve_pass(&w->e);
     return false;
@@ -121,7 +121,7 @@ static bool take(void *self, struct search_candidate *c) {
 
 static void end(void *self) {
     struct window *w = self;
-    driver_stop(&w->d, evolve_stopped(&w->e));
+    driver_stop(&w->d, w->e.stopped);
 }
 
 static void worth(void *self, const struct search_candidate *winner, struct buf *out) {

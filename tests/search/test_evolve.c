@@ -127,7 +127,7 @@ static struct history run(const struct evolve_options *o, double (*f)(const stru
         else
             settle_one(&e, f, &h);
     }
-    h.stopped = evolve_stopped(&e);
+    h.stopped = e.stopped;
     for (size_t i = 0; i < h.n; i++)
         CHECK(isfinite(h.time_s[i]) ? !(h.time_s[i] < e.best_s) : true);
     evolve_release(&e);
@@ -201,7 +201,7 @@ static void test_nothing_written(void) {
         CHECK(evolve_open(&e));
         evolve_pass(&e);
     }
-    CHECK(!evolve_open(&e) && !strcmp(evolve_stopped(&e), "space"));
+    CHECK(!evolve_open(&e) && !strcmp(e.stopped, "space"));
     evolve_release(&e);
 }
 
@@ -242,7 +242,7 @@ static void test_twins(void) {
     size_t first = submit_random(&e);
     evolve_random(&e, rng_stream(9, S("a")), &s);
     CHECK(evolve_claim(&e, 0, &s, &early));
-    evolve_twin(&e, early, first);
+    evolve_same_source(&e, early, first);
     CHECK(!e.trials[early].settled && e.submitted == 1);
     evolve_random(&e, rng_stream(9, S("aligned")), &s);
     evolve_align(&e, first, &s);
@@ -251,7 +251,7 @@ static void test_twins(void) {
     CHECK(e.trials[early].time_s == 3e-5 && e.settled == 1);
     evolve_random(&e, rng_stream(9, S("b")), &s);
     CHECK(evolve_claim(&e, 1, &s, &late));
-    evolve_twin(&e, late, first);
+    evolve_same_source(&e, late, first);
     CHECK(e.trials[late].settled && e.trials[late].time_s == 3e-5);
     CHECK(strategy_equal(c, &e.trials[late].aligned, &e.trials[first].aligned));
     size_t alive[13];
