@@ -13,12 +13,11 @@
 #define SHARED_MAX  (INT64_C(227) << 10)
 #define CLUSTER_MAX 8 /* blocks: what every GPU with clusters can do */
 
-bool bind_value(struct binding_run *b, const struct plan_expr *e, int64_t *out) {
-    const struct plan_expr *where = NULL;
-    const char *why = NULL;
-    if (plan_expr_eval(e, b->in->dims, b->lets, out, &where, &why))
+bool bind_value(struct binding_run *b, const struct expr *e, int64_t *out) {
+    struct expr_fault f = {0};
+    if (expr_eval_integer(e, b->in->dims, b->lets, out, &f))
         return true;
-    return BIND_FAIL(b, where->at, where->len, NULL, "no value for this shape: %s", why);
+    return BIND_FAIL(b, f.where->at, f.where->len, NULL, "no value for this shape: %s", f.why);
 }
 
 /* Lets in their order, those written before `at`: a require before a let guards its arithmetic. */
@@ -54,7 +53,7 @@ struct extent_rule {
     int64_t most[3];
 };
 
-static bool bind_extent(struct binding_run *b, struct plan_expr *const from[3],
+static bool bind_extent(struct binding_run *b, struct expr *const from[3],
                         const struct extent_rule *rule, uint32_t out[3]) {
     for (int i = 0; i < 3; i++) {
         int64_t v = 1;

@@ -15,7 +15,7 @@
 static bool bind_extents(struct binding_run *b, const struct plan_workspace *w,
                          int64_t extent[TASK_MAX_RANK]) {
     for (size_t i = 0; i < w->rank; i++) {
-        const struct plan_expr *e = w->extent[i];
+        const struct expr *e = w->extent[i];
         if (!bind_value(b, e, &extent[i]))
             return false;
         if (extent[i] < 1)
@@ -190,8 +190,8 @@ static bool bind_strides(struct binding_run *b, const struct plan_tensormap *m,
     return true;
 }
 
-static bool bind_within(struct binding_run *b, const struct plan_expr *e, const char *what,
-                        int64_t most, uint32_t *out) {
+static bool bind_within(struct binding_run *b, const struct expr *e, const char *what, int64_t most,
+                        uint32_t *out) {
     int64_t v;
     if (!bind_value(b, e, &v))
         return false;

@@ -28,11 +28,11 @@ static bool parse_let(struct plan_reader *r, size_t at) {
 }
 
 /* Is `node` one of the conditions that the && at the top of `e` join? No deeper than a tree is. */
-static bool is_conjunct(const struct plan_expr *e, const struct plan_expr *node) {
-    while (e->op == PLAN_AND) { /* leans to the left, unless parentheses say otherwise */
-        if (is_conjunct(e->b, node))
+static bool is_conjunct(const struct expr *e, const struct expr *node) {
+    while (e->kind == EXPR_AND) { /* leans to the left, unless parentheses say otherwise */
+        if (is_conjunct(e->args[1], node))
             return true;
-        e = e->a;
+        e = e->args[0];
     }
     return e == node;
 }
@@ -48,7 +48,7 @@ static bool parse_require(struct plan_reader *r, size_t at) {
     (void)at;
     r->aligned = aligned;
     r->naligned = 0;
-    struct plan_expr *condition = plan_expr_parse(r);
+    struct expr *condition = plan_expr_parse(r);
     r->aligned = NULL;
     if (!condition || !reader_at_end(r, "the condition"))
         return false;
@@ -59,7 +59,7 @@ static bool parse_require(struct plan_reader *r, size_t at) {
                              "aligned() stands alone or is joined with && at the top of a require");
         grant(c, &aligned[i]);
     }
-    str text = str_trim(str_cut(r->source, condition->at, r->end - condition->at));
+    str text = str_trim(str_cut(r->p.lx.text, condition->at, r->p.lx.end - condition->at));
     c->requires_[c->nrequires++] = (struct plan_require){condition, text};
     return true;
 }
@@ -77,24 +77,24 @@ static const struct {
 
 static bool parse_line(struct parse *p, size_t at, size_t end) {
     struct plan_reader *r = &p->r;
-    r->at = at;
-    r->end = end;
+    r->p.lx.at = at;
+    r->p.lx.end = end;
     if (++p->lines > CANDIDATE_MAX_LINES)
         return PLAN_FAIL(r, at, 1, NULL, "more than %d lines of plan", CANDIDATE_MAX_LINES);
-    if (!reader_next(r))
+    if (!parse_next(&r->p))
         return false;
-    struct token word = r->token;
+    struct token word = r->p.tok;
     if (word.kind == TOKEN_END)
         return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (word.kind == TOKEN_NAME && str_is(word.text, kinds[i].word))
-            return reader_next(r) && kinds[i].parse(r, word.at);
+            return parse_next(&r->p) && kinds[i].parse(r, word.at);
     return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "a plan line cannot begin with '%.*s'",
                      STR_ARG(word.text));
 }
 
 static bool parse_lines(struct parse *p) {
-    str source = p->r.source, rest = source, line;
+    str source = p->r.p.lx.text, rest = source, line;
     while (str_line(&rest, &line)) {
         size_t at = (size_t)(line.p - source.p), end = at + line.n;
         while (at < end && (source.p[at] == ' ' || source.p[at] == '\t'))
@@ -184,13 +184,9 @@ bool candidate_parse(str file, str source, const struct task *t, struct arena *a
     c->steps = arena_array(a, struct plan_step, PLAN_MAX_STEPS);
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         c->align[i] = PLAN_ALIGN;
-    struct parse p = {.r = {.c = c,
-                            .file = c->file,
-                            .source = c->source,
-                            .task = t,
-                            .lets = c->lets,
-                            .arena = a,
-                            .err = err}};
+    struct parse p = {.r = plan_reader_on(c->file, c->source, t, a, err)};
+    p.r.c = c;
+    p.r.lets = c->lets;
     if (!parse_lines(&p) || !check_launches(c, err))
         return false;
     *out = c;

@@ -35,8 +35,6 @@
 #define TENSORMAP_BYTES        128 /* of a CUtensorMap */
 #define TENSORMAP_ALIGN        64  /* at least: CUDA 12's type has it, CUDA 13's has 128 */
 
-struct plan_expr; /* private: plan.c */
-
 enum arg_kind { ARG_INTEGER, ARG_TENSOR, ARG_WORKSPACE, ARG_TENSORMAP };
 enum step_kind { PLAN_LAUNCH, PLAN_MEMSET };
 
@@ -44,30 +42,30 @@ enum step_kind { PLAN_LAUNCH, PLAN_MEMSET };
 
 struct plan_let {
     str name;
-    struct plan_expr *value;
+    struct expr *value;
 };
 struct plan_arg {
     enum arg_kind kind;
-    size_t ref;              /* of the task's tensors, the workspaces or the maps */
-    struct plan_expr *value; /* INTEGER */
+    size_t ref;         /* of the task's tensors, the workspaces or the maps */
+    struct expr *value; /* INTEGER */
 };
 struct plan_launch {
     str kernel;
-    struct plan_expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 */
-    struct plan_expr *shared;                          /* NULL: 0 */
+    struct expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 */
+    struct expr *shared;                          /* NULL: 0 */
     bool cooperative;
     struct plan_arg *args;
     size_t nargs;
     size_t at, len; /* of the line, for messages */
 };
 struct plan_require {
-    struct plan_expr *condition; /* aligned() in it is 1: the harness grants it */
-    str text;                    /* as written */
+    struct expr *condition; /* aligned() in it is 1: the harness grants it */
+    str text;               /* as written */
 };
 struct plan_workspace {
     str name;
     enum dtype dtype;
-    struct plan_expr *extent[TASK_MAX_RANK];
+    struct expr *extent[TASK_MAX_RANK];
     size_t rank;
     uint32_t align; /* what aligned() asks for */
     size_t at, len; /* of the line */
@@ -78,16 +76,15 @@ struct plan_tensormap {
     size_t ref;
     size_t rank;
     /* Innermost first. shape[0] NULL: the tensor's own extents; step[0] NULL: 1. */
-    struct plan_expr *box[TENSORMAP_MAX_RANK], *shape[TENSORMAP_MAX_RANK],
-        *step[TENSORMAP_MAX_RANK];
-    struct plan_expr *swizzle; /* NULL: 0 */
+    struct expr *box[TENSORMAP_MAX_RANK], *shape[TENSORMAP_MAX_RANK], *step[TENSORMAP_MAX_RANK];
+    struct expr *swizzle; /* NULL: 0 */
     bool fill_nan;
     size_t at, len;
 };
 struct plan_memset {
     enum arg_kind of; /* TENSOR, WORKSPACE */
     size_t ref;
-    struct plan_expr *value; /* NULL: an infinity */
+    struct expr *value; /* NULL: an infinity */
     bool negative;
     size_t at, len;
 };

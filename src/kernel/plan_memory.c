@@ -6,9 +6,9 @@
 #define WORKSPACE_LINE "//! workspace part[S, M] : f32"
 
 static bool parse_dtype(struct plan_reader *r, enum dtype *out) {
-    struct token t = r->token;
+    struct token t = r->p.tok;
     if (t.kind == TOKEN_NAME && dtype_find(t.text, out))
-        return reader_next(r);
+        return parse_next(&r->p);
     return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1,
                      "types are f64 f32 f16 bf16 i8 u8 i32 i64 bool",
                      "expected the type of the elements");
@@ -16,9 +16,9 @@ static bool parse_dtype(struct plan_reader *r, enum dtype *out) {
 
 bool parse_workspace(struct plan_reader *r, size_t at) {
     struct candidate *c = r->c;
-    struct plan_workspace w = {.align = PLAN_ALIGN, .at = at, .len = r->end - at};
+    struct plan_workspace w = {.align = PLAN_ALIGN, .at = at, .len = r->p.lx.end - at};
     if (c->nworkspaces == PLAN_MAX_WORKSPACES)
-        return PLAN_FAIL(r, at, r->end - at, "one workspace can hold several arrays",
+        return PLAN_FAIL(r, at, r->p.lx.end - at, "one workspace can hold several arrays",
                          "more than %d workspaces", PLAN_MAX_WORKSPACES);
     if (!reader_new_name(r, "workspace", WORKSPACE_LINE, &w.name) ||
         !reader_list(r, "the workspace's name", w.extent, TASK_MAX_RANK, &w.rank) ||
@@ -35,21 +35,21 @@ bool parse_workspace(struct plan_reader *r, size_t at) {
 static bool infinity_ahead(const struct plan_reader *r, bool *negative) {
     struct plan_reader ahead = *r;
     struct err ignored = {0};
-    ahead.err = &ignored;
-    *negative = reader_is(r, "-");
-    if (*negative && !reader_next(&ahead))
+    ahead.p.err = &ignored;
+    *negative = token_is(&r->p.tok, "-");
+    if (*negative && !parse_next(&ahead.p))
         return false;
-    return ahead.token.kind == TOKEN_NAME && str_is(ahead.token.text, "inf");
+    return ahead.p.tok.kind == TOKEN_NAME && str_is(ahead.p.tok.text, "inf");
 }
 
 static bool parse_infinity(struct plan_reader *r, const struct plan_memset *m) {
     enum dtype t = plan_memory_dtype(r->c, m->of, m->ref);
-    size_t at = r->token.at;
-    if (m->negative && !reader_next(r))
+    size_t at = r->p.tok.at;
+    if (m->negative && !parse_next(&r->p))
         return false;
     if (dtype_info(t)->kind != 'f')
-        return PLAN_FAIL(r, at, r->at - at, NULL, "%s has no infinity", dtype_info(t)->name);
-    return reader_next(r);
+        return PLAN_FAIL(r, at, r->p.lx.at - at, NULL, "%s has no infinity", dtype_info(t)->name);
+    return parse_next(&r->p);
 }
 
 static bool may_memset(struct plan_reader *r, struct token name, const struct plan_memset *m) {
@@ -61,10 +61,10 @@ static bool may_memset(struct plan_reader *r, struct token name, const struct pl
 
 bool parse_memset(struct plan_reader *r, size_t at) {
     struct candidate *c = r->c;
-    struct plan_memset m = {.at = at, .len = r->end - at};
-    struct token name = r->token;
+    struct plan_memset m = {.at = at, .len = r->p.lx.end - at};
+    struct token name = r->p.tok;
     if (c->nmemsets == PLAN_MAX_MEMSETS)
-        return PLAN_FAIL(r, at, r->end - at, NULL, "more than %d memsets", PLAN_MAX_MEMSETS);
+        return PLAN_FAIL(r, at, r->p.lx.end - at, NULL, "more than %d memsets", PLAN_MAX_MEMSETS);
     if (!reader_memory(r, "memset", &m.of, &m.ref) || !may_memset(r, name, &m) ||
         !reader_expect(r, "=", "the name"))
         return false;
@@ -89,7 +89,7 @@ struct map_lists {
 };
 
 static bool parse_fill(struct plan_reader *r, struct plan_tensormap *m) {
-    struct token t = r->token;
+    struct token t = r->p.tok;
     bool zero = t.kind == TOKEN_NAME && str_is(t.text, "zero");
     m->fill_nan = t.kind == TOKEN_NAME && str_is(t.text, "nan");
     if (!zero && !m->fill_nan)
@@ -98,15 +98,15 @@ static bool parse_fill(struct plan_reader *r, struct plan_tensormap *m) {
     char kind = dtype_info(plan_memory_dtype(r->c, m->of, m->ref))->kind;
     if (m->fill_nan && kind != 'f')
         return PLAN_FAIL(r, t.at, t.text.n, "fill=zero", "integers have no nan");
-    return reader_next(r);
+    return parse_next(&r->p);
 }
 
 static bool parse_map_option(struct plan_reader *r, struct plan_tensormap *m,
                              struct map_lists *given) {
-    struct token word = r->token;
+    struct token word = r->p.tok;
     const struct {
         const char *name;
-        struct plan_expr **list;
+        struct expr **list;
         size_t *n;
     } lists[] = {
         {"box", m->box, &given->box},
@@ -117,7 +117,7 @@ static bool parse_map_option(struct plan_reader *r, struct plan_tensormap *m,
     if (word.kind == TOKEN_NAME && ((swizzle && m->swizzle) || (fill && given->fill)))
         return PLAN_FAIL(r, word.at, word.text.n, NULL, "%s is given twice",
                          swizzle ? "swizzle" : "fill");
-    if (!reader_next(r) || !reader_expect(r, "=", "the option's name"))
+    if (!parse_next(&r->p) || !reader_expect(r, "=", "the option's name"))
         return false;
     if (swizzle)
         return (m->swizzle = plan_expr_parse(r)) != NULL;
@@ -156,18 +156,18 @@ static bool check_map_ranks(struct plan_reader *r, const struct plan_tensormap *
 }
 
 static bool parse_tiled(struct plan_reader *r, struct plan_tensormap *m, struct map_lists *given) {
-    struct token word = r->token;
+    struct token word = r->p.tok;
     if (word.kind != TOKEN_NAME || !str_is(word.text, "tiled"))
         return PLAN_FAIL(r, word.at, word.text.n ? word.text.n : 1, MAP_LINE,
                          "expected tiled(…) after '='");
-    if (!reader_next(r) || !reader_expect(r, "(", "tiled") ||
+    if (!parse_next(&r->p) || !reader_expect(r, "(", "tiled") ||
         !reader_memory(r, "tiled()", &m->of, &m->ref))
         return false;
-    while (reader_is(r, ",")) {
-        if (!reader_next(r))
+    while (token_is(&r->p.tok, ",")) {
+        if (!parse_next(&r->p))
             return false;
-        if (r->token.kind != TOKEN_NAME)
-            return PLAN_FAIL(r, r->token.at, r->token.text.n ? r->token.text.n : 1, MAP_HAS,
+        if (r->p.tok.kind != TOKEN_NAME)
+            return PLAN_FAIL(r, r->p.tok.at, r->p.tok.text.n ? r->p.tok.text.n : 1, MAP_HAS,
                              "expected an option of the tensormap");
         if (!parse_map_option(r, m, given))
             return false;
@@ -177,10 +177,10 @@ static bool parse_tiled(struct plan_reader *r, struct plan_tensormap *m, struct 
 
 bool parse_tensormap(struct plan_reader *r, size_t at) {
     struct candidate *c = r->c;
-    struct plan_tensormap m = {.at = at, .len = r->end - at};
+    struct plan_tensormap m = {.at = at, .len = r->p.lx.end - at};
     struct map_lists given = {0};
     if (c->nmaps == PLAN_MAX_MAPS)
-        return PLAN_FAIL(r, at, r->end - at, NULL, "more than %d tensormaps", PLAN_MAX_MAPS);
+        return PLAN_FAIL(r, at, r->p.lx.end - at, NULL, "more than %d tensormaps", PLAN_MAX_MAPS);
     if (!reader_new_name(r, "tensormap", MAP_LINE, &m.name) || !reader_expect(r, "=", "the name") ||
         !parse_tiled(r, &m, &given) || !reader_at_end(r, "tiled(…)") ||
         !check_map_ranks(r, &m, &given))

@@ -1,20 +1,11 @@
 /* Collecting reads, and what a let is read for. */
 #include "spec/access.h"
 
+#include "spec/expr.h"
 #include "spec/pattern.h"
 #include "spec/scalar.h"
 #include <math.h>
 #include <string.h>
-
-static bool same_expr(const struct expr *a, const struct expr *b) {
-    if (a->kind != b->kind || a->nargs != b->nargs || a->ref != b->ref ||
-        a->integer != b->integer || a->function != b->function || a->reduce != b->reduce)
-        return false;
-    for (size_t i = 0; i < a->nargs; i++)
-        if (!same_expr(a->args[i], b->args[i]))
-            return false;
-    return true;
-}
 
 static bool same_constraint(const struct constraint *a, const struct constraint *b) {
     return a->kind == b->kind && a->test == b->test && a->a.c == b->a.c &&
@@ -23,7 +14,7 @@ static bool same_constraint(const struct constraint *a, const struct constraint 
 }
 
 static bool same_access(const struct access *a, const struct access *b) {
-    if (!same_expr(a->read, b->read) || a->d->present != b->d->present || a->d->n != b->d->n)
+    if (!expr_same(a->read, b->read) || a->d->present != b->d->present || a->d->n != b->d->n)
         return false;
     for (uint32_t left = a->d->present; left; left &= left - 1) {
         int v = __builtin_ctz(left);

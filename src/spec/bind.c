@@ -8,17 +8,6 @@
 
 #define BYTES_MOST ((size_t)1 << 45)
 
-/* Over dimensions alone every interval is a point. */
-bool expr_eval_dims(const struct expr *e, const int64_t *dims, int64_t *out) {
-    struct inst in = {.dims = (int64_t *)dims};
-    struct ranges r = {.in = &in};
-    struct range v;
-    if (range_of(&r, e, &v) != RANGE_OK || v.lo != v.hi)
-        return false;
-    *out = v.lo;
-    return true;
-}
-
 /* The parser lets neither reads nor reductions stand where this is used. */
 bool expr_eval_real(const struct expr *e, const int64_t *dims, double *out) {
     struct inst in = {.dims = (int64_t *)dims};

@@ -102,19 +102,3 @@ bool function_find(str name, enum function *out) {
         }
     return false;
 }
-
-size_t expr_nparts(const struct expr *e) {
-    const struct reduce *r = e->reduce;
-    return e->nargs + (r ? (r->guard != NULL) + 2 * r->nvars : 0);
-}
-
-const struct expr *expr_part(const struct expr *e, size_t i) {
-    const struct reduce *r = e->reduce;
-    if (i < e->nargs)
-        return e->args[i];
-    i -= e->nargs;
-    if (r->guard && i == 0)
-        return r->guard;
-    i -= r->guard != NULL;
-    return i % 2 ? r->vars[i / 2].hi : r->vars[i / 2].lo;
-}

@@ -1,20 +1,7 @@
 /* One token at a time, straight from the text; the longest symbol that fits is taken. */
 #include "spec/lex.h"
 
-enum { NAME_MOST = 64 };
-
-/* Longer ones first. `ends` may be the last of a declaration. */
-static const struct {
-    str text;
-    bool ends;
-} symbols[] = {
-    {S("//"), false}, {S("**"), false}, {S("&&"), false}, {S("||"), false}, {S("=="), false},
-    {S("!="), false}, {S("<="), false}, {S(">="), false}, {S("+"), false},  {S("-"), false},
-    {S("*"), false},  {S("/"), false},  {S("%"), false},  {S("="), false},  {S("<"), false},
-    {S(">"), false},  {S("!"), false},  {S("|"), false},  {S("&"), false},  {S("^"), false},
-    {S("?"), false},  {S(","), false},  {S(":"), false},  {S("~"), false},  {S("("), false},
-    {S("["), false},  {S(")"), true},   {S("]"), true},   {S("."), true},
-};
+#include <string.h>
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -27,11 +14,11 @@ static bool is_name_part(char c) {
 }
 
 static char peek(const struct lexer *lx, size_t ahead) {
-    return lx->at + ahead < lx->text.n ? lx->text.p[lx->at + ahead] : 0;
+    return lx->at + ahead < lx->end ? lx->text.p[lx->at + ahead] : 0;
 }
 
-struct lexer lex_start(str file, str text) {
-    return (struct lexer){.file = file, .text = text};
+struct lexer lex_start(const struct lex_rules *rules, str file, str text) {
+    return (struct lexer){.rules = rules, .file = file, .text = text, .end = text.n};
 }
 
 bool token_is(const struct token *t, const char *symbol) {
@@ -44,14 +31,14 @@ bool token_is_name(const struct token *t, const char *name) {
 
 /* True when it stands before a line end that counts. */
 static bool skip_blanks(struct lexer *lx) {
-    for (; lx->at < lx->text.n; lx->at++) {
+    for (; lx->at < lx->end; lx->at++) {
         char c = lx->text.p[lx->at];
-        if (c == '#')
-            while (lx->at + 1 < lx->text.n && lx->text.p[lx->at + 1] != '\n')
+        if (c == '#' && lx->rules->file)
+            while (lx->at + 1 < lx->end && lx->text.p[lx->at + 1] != '\n')
                 lx->at++;
         else if (c == '\n' && lx->started && !lx->joins && lx->open == 0)
             return true;
-        else if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+        else if (!strchr(lx->rules->file ? " \t\r\n" : " \t\r\v\f", c) || !c)
             return false;
     }
     return false;
@@ -72,9 +59,9 @@ static bool lex_name(struct lexer *lx, struct token *out, struct err *err) {
     size_t n = 0;
     while (is_name_part(peek(lx, n)))
         n++;
-    if (n > NAME_MOST)
+    if (n > lx->rules->name_most)
         return err_at(err, lx->file, lx->text, lx->at, n, NULL,
-                      "a name of %zu characters; at most %d are allowed", n, NAME_MOST);
+                      "a name of %zu characters; at most %zu are allowed", n, lx->rules->name_most);
     return give(lx, out, TOKEN_NAME, n);
 }
 
@@ -85,7 +72,7 @@ static size_t count_digits(const struct lexer *lx, size_t from) {
     return n;
 }
 
-static bool lex_number(struct lexer *lx, struct token *out, struct err *err) {
+bool lex_task_number(struct lexer *lx, struct token *out, struct err *err) {
     size_t n = count_digits(lx, 0);
     bool integral = true;
     if (peek(lx, n) == '.') {
@@ -114,15 +101,30 @@ static bool lex_number(struct lexer *lx, struct token *out, struct err *err) {
     return give(lx, out, TOKEN_NUMBER, n);
 }
 
+bool lex_plan_number(struct lexer *lx, struct token *out, struct err *err) {
+    size_t n = 0;
+    uint64_t v;
+    while (is_name_part(peek(lx, n)))
+        n++;
+    str s = str_cut(lx->text, lx->at, n);
+    if (!str_to_u64(s, &v) || v > INT64_MAX)
+        return err_at(err, lx->file, lx->text, lx->at, n,
+                      "plan arithmetic has 64-bit integers only", "bad number '%.*s'", STR_ARG(s));
+    out->integral = true;
+    out->integer = (int64_t)v;
+    out->number = (double)v;
+    return give(lx, out, TOKEN_NUMBER, n);
+}
+
 static bool lex_string(struct lexer *lx, struct token *out, struct err *err) {
     size_t n = 1;
-    for (; lx->at + n < lx->text.n && peek(lx, n) != '"'; n++) {
+    for (; lx->at + n < lx->end && peek(lx, n) != '"'; n++) {
         if ((unsigned char)peek(lx, n) < 0x20)
             break;
         if (peek(lx, n) == '\\' && (peek(lx, n + 1) == '"' || peek(lx, n + 1) == '\\'))
             n++;
     }
-    if (peek(lx, n) != '"' || lx->at + n >= lx->text.n)
+    if (peek(lx, n) != '"' || lx->at + n >= lx->end)
         return err_at(err, lx->file, lx->text, lx->at, n,
                       "a text stands between double quotes on one line",
                       "the text is not closed by a quote");
@@ -133,13 +135,13 @@ static bool lex_string(struct lexer *lx, struct token *out, struct err *err) {
 }
 
 static bool lex_symbol(struct lexer *lx, struct token *out, struct err *err) {
-    str rest = str_from(lx->text, lx->at);
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        if (!str_starts(rest, symbols[i].text))
+    str rest = str_cut(lx->text, lx->at, lx->end - lx->at), all = str_view(lx->rules->symbols), s;
+    while (str_word(&all, ' ', &s)) {
+        if (!str_starts(rest, s))
             continue;
         char c = rest.p[0];
-        give(lx, out, TOKEN_SYMBOL, symbols[i].text.n);
-        lx->joins = !symbols[i].ends;
+        give(lx, out, TOKEN_SYMBOL, s.n);
+        lx->joins = !strchr(")].", c);
         if (c == '(' || c == '[')
             lx->open++;
         else if ((c == ')' || c == ']') && lx->open)
@@ -147,22 +149,21 @@ static bool lex_symbol(struct lexer *lx, struct token *out, struct err *err) {
         return true;
     }
     size_t n = str_utf8(rest);
-    return err_at(err, lx->file, lx->text, lx->at, n ? n : 1, NULL,
-                  "a character that the task language does not use");
+    return err_at(err, lx->file, lx->text, lx->at, n ? n : 1, NULL, "%s", lx->rules->stray);
 }
 
 bool lex_next(struct lexer *lx, struct token *out, struct err *err) {
     *out = (struct token){.kind = TOKEN_END};
     if (skip_blanks(lx))
         return give(lx, out, TOKEN_LINE, 1);
-    if (lx->at >= lx->text.n)
+    if (lx->at >= lx->end)
         return give(lx, out, TOKEN_END, 0);
     char c = peek(lx, 0);
     if (is_name_start(c))
         return lex_name(lx, out, err);
-    if (is_digit(c) || (c == '.' && is_digit(peek(lx, 1))))
-        return lex_number(lx, out, err);
-    if (c == '"')
+    if (is_digit(c) || (c == '.' && is_digit(peek(lx, 1)) && lx->rules->file))
+        return lx->rules->number(lx, out, err);
+    if (c == '"' && lx->rules->file)
         return lex_string(lx, out, err);
     return lex_symbol(lx, out, err);
 }

@@ -30,20 +30,6 @@ bool word_is_reserved(str name) {
     return function_find(name, &f) || reduction_find(name, &r) || dtype_find(name, &t);
 }
 
-bool parse_next(struct parser *p) {
-    p->end = p->tok.at + p->tok.len;
-    return lex_next(&p->lx, &p->tok, p->err);
-}
-
-bool parse_fail(struct parser *p, size_t at, size_t len, const char *hint, const char *fmt, ...) {
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return err_at(p->err, p->lx.file, p->lx.text, at, len, hint, "%s", text);
-}
-
 bool parse_expected(struct parser *p, const char *what, const char *hint) {
     const struct token *t = &p->tok;
     if (t->kind == TOKEN_END)
@@ -395,7 +381,11 @@ bool task_parse(str file, str text, struct arena *a, struct task **out, struct e
     t->definitions = arena_array(a, struct statement, TASK_MAX_TENSORS);
     t->assumptions = arena_array(a, struct assumption, TASK_MAX_STATEMENTS);
     t->checks = arena_array(a, struct check_line, CHECKS_MOST);
-    r->p = (struct parser){.lx = lex_start(t->file, t->text), .arena = a, .task = t, .err = err};
+    r->p = (struct parser){.language = &task_language,
+                           .lx = lex_start(&task_language.lex, t->file, t->text),
+                           .arena = a,
+                           .task = t,
+                           .err = err};
     if (!read_all(r))
         return false;
     *out = t;

@@ -1,52 +1,11 @@
-/* Expressions: precedence climbing, and the kind (integer, real, truth value) of every node.
- *
- * Trees are walked by recursion everywhere in this room, so their height is limited here, once, for
- * all: both the nesting of the text and the height of the tree (`a + a + a …` nests to the left).
- */
+/* What names and functions stand for in a task's expressions, and the kind (integer, real, truth
+ * value) of every node. */
 #include "spec/parse.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static const struct binary {
-    const char *symbol;
-    enum expr_kind kind;
-    int level;
-} binaries[] = {
-    {"||", EXPR_OR, LEVEL_ANY},     {"&&", EXPR_AND, LEVEL_AND},
-    {"==", EXPR_EQ, LEVEL_COMPARE}, {"!=", EXPR_NE, LEVEL_COMPARE},
-    {"<", EXPR_LT, LEVEL_COMPARE},  {"<=", EXPR_LE, LEVEL_COMPARE},
-    {">", EXPR_GT, LEVEL_COMPARE},  {">=", EXPR_GE, LEVEL_COMPARE},
-    {"+", EXPR_ADD, LEVEL_SUM},     {"-", EXPR_SUB, LEVEL_SUM},
-    {"*", EXPR_MUL, LEVEL_PRODUCT}, {"/", EXPR_DIV, LEVEL_PRODUCT},
-    {"%", EXPR_MOD, LEVEL_PRODUCT}, {"//", EXPR_FLOORDIV, LEVEL_PRODUCT},
-};
-
 static const char *const kind_names[] = {"an integer", "a real number", "a truth value"};
-
-bool node_raise(struct parser *p, struct node *n, int height) {
-    n->height = height > n->height ? height : n->height;
-    return n->height <= TASK_MAX_DEPTH ||
-           parse_fail(p, n->e->at, 1, "split it with a let",
-                      "the expression nests more than %d levels", TASK_MAX_DEPTH);
-}
-
-bool node_make(struct parser *p, enum expr_kind kind, size_t at, const struct node *args, size_t n,
-               struct node *out) {
-    struct expr *e = arena_new_of(p->arena, struct expr);
-    int height = 0;
-    e->kind = kind;
-    e->at = at;
-    e->len = p->end - at;
-    e->nargs = n;
-    e->args = n ? arena_array(p->arena, struct expr *, n) : NULL;
-    for (size_t i = 0; i < n; i++) {
-        e->args[i] = args[i].e;
-        height = args[i].height > height ? args[i].height : height;
-    }
-    *out = (struct node){e, 0};
-    return node_raise(p, out, height + 1);
-}
 
 bool need_number(struct parser *p, const struct expr *e) {
     return e->value_kind != VALUE_BOOL ||
@@ -70,10 +29,14 @@ static enum value_kind wider(const struct expr *a, const struct expr *b) {
     return a->value_kind == VALUE_INT && b->value_kind == VALUE_INT ? VALUE_INT : VALUE_REAL;
 }
 
-static bool settle_binary(struct parser *p, struct expr *e, const char *symbol) {
-    const struct expr *a = e->args[0], *b = e->args[1];
+static bool settle(struct parser *p, struct expr *e, const char *symbol) {
+    const struct expr *a = e->args[0], *b = e->args[e->nargs - 1];
     bool truths = a->value_kind == VALUE_BOOL && b->value_kind == VALUE_BOOL;
     switch (e->kind) {
+    case EXPR_NEG:
+    case EXPR_NOT:
+        e->value_kind = a->value_kind;
+        return e->kind == EXPR_NEG ? need_number(p, a) : need_truth(p, a);
     case EXPR_AND:
     case EXPR_OR:
         e->value_kind = VALUE_BOOL;
@@ -213,18 +176,6 @@ static bool parse_call(struct parser *p, const struct token *name, struct node *
     return true;
 }
 
-const struct expr *expr_find(const struct expr *e, enum expr_kind kind) {
-    if (e->kind == kind)
-        return e;
-    for (size_t i = 0; i < expr_nparts(e); i++) {
-        const struct expr *part = expr_part(e, i);
-        const struct expr *found = part ? expr_find(part, kind) : NULL;
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
 static bool check_index(struct parser *p, const struct expr *e) {
     bool let = e->kind == EXPR_READ && p->task->tensors[e->ref].role == TENSOR_LET;
     return e->value_kind == VALUE_INT ||
@@ -337,57 +288,6 @@ static bool parse_name(struct parser *p, struct node *out) {
     return leaf(p, EXPR_INDEX, &name, p->scope->nindex++, out);
 }
 
-static bool parse_number(struct parser *p, struct node *out) {
-    struct token t = p->tok;
-    if (!parse_next(p) || !node_make(p, EXPR_NUMBER, t.at, NULL, 0, out))
-        return false;
-    out->e->number = t.number;
-    out->e->integer = t.integer;
-    out->e->integral = t.integral;
-    out->e->value_kind = t.integral ? VALUE_INT : VALUE_REAL;
-    return true;
-}
-
-static bool parse_primary(struct parser *p, struct node *out) {
-    size_t open = p->tok.at;
-    if (p->tok.kind == TOKEN_NUMBER)
-        return parse_number(p, out);
-    if (p->tok.kind == TOKEN_NAME)
-        return parse_name(p, out);
-    if (!token_is(&p->tok, "("))
-        return parse_expected(p, "an expression", NULL);
-    if (!parse_next(p) || !parse_level(p, LEVEL_ANY, out))
-        return false;
-    return token_is(&p->tok, ")") ? parse_next(p) : not_closed(p, open, ")");
-}
-
-static bool parse_prefix(struct parser *p, struct node *out) {
-    struct token op = p->tok;
-    bool minus = token_is(&op, "-");
-    struct node arg;
-    if (!minus && !token_is(&op, "!"))
-        return parse_primary(p, out);
-    if (++p->depth > TASK_MAX_DEPTH)
-        return parse_fail(p, op.at, 1, NULL, "the expression nests more than %d levels",
-                          TASK_MAX_DEPTH);
-    if (!parse_next(p) || !parse_prefix(p, &arg))
-        return false;
-    p->depth--;
-    if (minus ? !need_number(p, arg.e) : !need_truth(p, arg.e))
-        return false;
-    if (!node_make(p, minus ? EXPR_NEG : EXPR_NOT, op.at, &arg, 1, out))
-        return false;
-    out->e->value_kind = arg.e->value_kind;
-    return true;
-}
-
-static const struct binary *binary_find(const struct token *t) {
-    for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
-        if (token_is(t, binaries[i].symbol))
-            return &binaries[i];
-    return NULL;
-}
-
 static bool refuse_operator(struct parser *p) {
     const struct token *t = &p->tok;
     if (token_is(t, "**") || token_is(t, "^"))
@@ -401,34 +301,31 @@ static bool refuse_operator(struct parser *p) {
     return true;
 }
 
-/* `at`: where the first operand begins, with its brackets. */
-static bool parse_operators(struct parser *p, int level, size_t at, struct node *out) {
-    const struct binary *op, *last = NULL;
-    while ((op = binary_find(&p->tok)) && op->level >= level) {
-        struct token sign = p->tok;
-        struct node args[2] = {*out};
-        if (op->level == LEVEL_COMPARE && last && last->level == LEVEL_COMPARE)
-            return parse_fail(p, sign.at, sign.len, "join them: a < b && b < c",
-                              "comparisons do not chain");
-        if (!parse_next(p) || !parse_level(p, op->level + 1, &args[1]))
-            return false;
-        if (!node_make(p, op->kind, at, args, 2, out) || !settle_binary(p, out->e, op->symbol))
-            return false;
-        last = op;
-    }
-    return refuse_operator(p);
+static bool no_operand(struct parser *p) {
+    return parse_expected(p, "an expression", NULL);
 }
 
-bool parse_level(struct parser *p, int level, struct node *out) {
-    if (++p->depth > TASK_MAX_DEPTH)
-        return parse_fail(p, p->tok.at, p->tok.len, "split it with a let",
-                          "the expression nests more than %d levels", TASK_MAX_DEPTH);
-    size_t at = p->tok.at;
-    if (!parse_prefix(p, out) || !parse_operators(p, level, at, out))
-        return false;
-    p->depth--;
-    return true;
+static bool close_bracket(struct parser *p, size_t open) {
+    return token_is(&p->tok, ")") ? parse_next(p) : not_closed(p, open, ")");
 }
+
+const struct language task_language = {
+    .lex = {.symbols = "// ** && || == != <= >= + - * / % = < > ! | & ^ ? , : ~ ( [ ) ] .",
+            .file = true,
+            .name_most = 64,
+            .number = lex_task_number,
+            .stray = "a character that the task language does not use"},
+    .depth_most = TASK_MAX_DEPTH,
+    .deep = "the expression nests more than %d levels",
+    .deep_hint = "split it with a let",
+    .chained = "comparisons do not chain",
+    .chained_hint = "join them: a < b && b < c",
+    .name = parse_name,
+    .no_operand = no_operand,
+    .close = close_bracket,
+    .settle = settle,
+    .after = refuse_operator,
+};
 
 bool parse_expression(struct parser *p, struct expr **out) {
     struct node n;

@@ -1,6 +1,6 @@
 /* A task as text for people (and models): sizes filled in, the mathematics written anew from the
  * tree, with no more brackets than it needs. */
-#include "spec/task.h"
+#include "spec/expr.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,14 +97,10 @@ static void show_leaf(struct writer *w, const struct expr *e) {
     }
 }
 
-static bool is_number(const struct expr *e, int64_t v) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
-}
-
 /* k < N, k <= j, j <= k < N */
 static void show_range(struct writer *w, const struct reduce_var *v) {
-    bool with = v->hi->kind == EXPR_ADD && is_number(v->hi->args[1], 1);
-    if (!is_number(v->lo, 0)) {
+    bool with = v->hi->kind == EXPR_ADD && expr_is_number(v->hi->args[1], 1);
+    if (!expr_is_number(v->lo, 0)) {
         show_expr(w, v->lo, LEVEL_SUM);
         buf_puts(w->out, S(" <= "));
     }

@@ -264,6 +264,7 @@ bool expr_eval_dims(const struct expr *e, const int64_t *dims, int64_t *out);
 /* "B=3 D=257": the settable dimensions of an instance. */
 str inst_label(const struct inst *in, struct arena *a);
 int tensor_find(const struct task *t, str name); /* -1: none */
+int dim_find(const struct task *t, str name);    /* -1: none */
 bool tensor_is_input(const struct tensor *t);    /* IN, PARAM or INOUT: has given content */
 bool tensor_is_output(const struct tensor *t);   /* OUT or INOUT: is written */
 bool tensor_has_memory(const struct tensor *t);  /* a kernel is passed it: neither LET nor RAND */

@@ -7,23 +7,18 @@
 static struct arena *arena;
 static const struct task *task;
 
-static struct plan_expr *parse(const char *text, struct err *err) {
+static struct expr *parse(const char *text, struct err *err) {
     static struct plan_let lets[1];
-    static struct plan_expr four = {.op = PLAN_NUMBER, .value = 4};
+    static struct expr four = {.kind = EXPR_NUMBER, .integer = 4, .integral = true};
     lets[0] = (struct plan_let){S("V"), &four};
-    struct plan_reader r = {.file = S("k.cu"),
-                            .source = str_view(text),
-                            .end = strlen(text),
-                            .task = task,
-                            .lets = lets,
-                            .nlets = 1,
-                            .arena = arena,
-                            .err = err};
-    if (!reader_next(&r))
+    struct plan_reader r = plan_reader_on(S("k.cu"), str_view(text), task, arena, err);
+    r.lets = lets;
+    r.nlets = 1;
+    if (!parse_next(&r.p))
         return NULL;
-    struct plan_expr *e = plan_expr_parse(&r);
-    if (e && r.token.kind != TOKEN_END) {
-        err_set(err, ERR_INPUT, "left over: %.*s", STR_ARG(r.token.text));
+    struct expr *e = plan_expr_parse(&r);
+    if (e && r.p.tok.kind != TOKEN_END) {
+        err_set(err, ERR_INPUT, "left over: %.*s", STR_ARG(r.p.tok.text));
         return NULL;
     }
     return e;
@@ -32,11 +27,12 @@ static struct plan_expr *parse(const char *text, struct err *err) {
 static bool value(const char *text, int64_t *out, const char **why) {
     static const int64_t dims[] = {1000, 7}, lets[] = {4};
     struct err err = {0};
-    struct plan_expr *e = parse(text, &err);
-    const struct plan_expr *where;
+    struct expr *e = parse(text, &err);
+    struct expr_fault fault = {.why = ""};
     CHECKF(e != NULL, "%s: %s", text, err.text);
-    *why = "";
-    return e && plan_expr_eval(e, dims, lets, out, &where, why);
+    bool ok = e && expr_eval_integer(e, dims, lets, out, &fault);
+    *why = fault.why;
+    return ok;
 }
 
 static void values(void) {

@@ -13,7 +13,7 @@
 #ifndef AGENT_EXPERT_FORM_H
 #define AGENT_EXPERT_FORM_H
 
-#include "spec/task.h"
+#include "spec/expr.h"
 
 struct form_options {
     bool operands; /* what a contraction multiplies becomes a tensor where it is computed: not a
@@ -34,12 +34,9 @@ bool form_is_map(const struct statement *s);
  * not, and a reduced one that both have. What tensor cores are for. */
 bool form_is_product(const struct statement *s);
 
-/* Structural equality, and helpers that every matcher needs. */
-bool expr_same(const struct expr *a, const struct expr *b);
+/* Helpers that every matcher needs, besides those of spec/expr.h. */
 uint32_t expr_uses(const struct expr *e); /* variables, bits; those it binds itself left out */
-bool expr_has(const struct expr *e, enum expr_kind kind);
 bool expr_reads_tensor(const struct expr *e, size_t tensor);
-bool expr_is_number(const struct expr *e, int64_t v); /* written as this integer */
 /* Integer expressions of a generator's own making. A product with 1 is the other factor. */
 struct expr *expr_number(struct arena *a, int64_t v);
 struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *x,

@@ -11,51 +11,8 @@ bool form_is_map(const struct statement *s) {
     return !expr_has(s->body, EXPR_REDUCE);
 }
 
-static bool same_reduce(const struct reduce *a, const struct reduce *b) {
-    if (a == b)
-        return true;
-    if (!a || !b || a->op != b->op || a->nvars != b->nvars || !a->guard != !b->guard)
-        return false;
-    for (size_t i = 0; i < a->nvars; i++)
-        if (a->vars[i].var != b->vars[i].var || !expr_same(a->vars[i].lo, b->vars[i].lo) ||
-            !expr_same(a->vars[i].hi, b->vars[i].hi))
-            return false;
-    return !a->guard || expr_same(a->guard, b->guard);
-}
-
-static bool same_number(const struct expr *a, const struct expr *b) {
-    return a->integral == b->integral &&
-           (a->integral ? a->integer == b->integer
-                        : a->number == b->number && signbit(a->number) == signbit(b->number));
-}
-
-bool expr_same(const struct expr *a, const struct expr *b) {
-    if (a == b)
-        return true;
-    if (a->kind != b->kind || a->nargs != b->nargs)
-        return false;
-    bool refers = a->kind == EXPR_DIM || a->kind == EXPR_INDEX || a->kind == EXPR_READ;
-    if ((refers && a->ref != b->ref) || (a->kind == EXPR_NUMBER && !same_number(a, b)) ||
-        (a->kind == EXPR_CALL && a->function != b->function) ||
-        (a->kind == EXPR_REDUCE && !same_reduce(a->reduce, b->reduce)))
-        return false;
-    for (size_t i = 0; i < a->nargs; i++)
-        if (!expr_same(a->args[i], b->args[i]))
-            return false;
-    return true;
-}
-
 uint32_t expr_uses(const struct expr *e) {
     return expr_vars(e);
-}
-
-bool expr_has(const struct expr *e, enum expr_kind kind) {
-    if (e->kind == kind)
-        return true;
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        if (expr_has(expr_part(e, i), kind))
-            return true;
-    return false;
 }
 
 bool expr_reads_tensor(const struct expr *e, size_t tensor) {
@@ -100,10 +57,6 @@ size_t expr_size(const struct expr *e) {
     for (size_t i = 0; i < expr_nparts(e); i++)
         n += expr_size(expr_part(e, i));
     return n;
-}
-
-bool expr_is_number(const struct expr *e, int64_t v) {
-    return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
 }
 
 /* ---- new ones ---- */

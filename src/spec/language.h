@@ -1,0 +1,75 @@
+/* Expressions as text: what the languages of tasks (parse.h) and of launch plans (kernel/plan.h)
+ * share, and how they differ. A parser has one token ahead; every failure is an err_at that quotes
+ * the line, and after one the parser is not used again. Trees live in the parser's arena. */
+#ifndef SPEC_LANGUAGE_H
+#define SPEC_LANGUAGE_H
+
+#include "spec/expr.h"
+#include "spec/lex.h"
+
+/* Which tensors an expression may read. */
+enum reading {
+    READING_NOTHING, /* dimensions, conditions of assumptions */
+    READING_GIVEN,   /* definitions of inputs: random numbers and inputs */
+    READING_TASK,    /* statements: inputs and lets */
+};
+
+struct parser;
+struct node;
+/* How expressions of tasks and of launch plans differ. */
+struct language {
+    struct lex_rules lex;
+    int depth_most; /* of brackets and of trees */
+    const char *deep, *deep_hint,
+        *deep_signs_hint;               /* what is said beyond; `deep` takes the depth */
+    const char *chained, *chained_hint; /* … of a < b < c */
+    bool (*name)(struct parser *p, struct node *out); /* one is next */
+    bool (*no_operand)(struct parser *p);             /* fails */
+    bool (*close)(struct parser *p, size_t open);     /* takes the ) of the ( there */
+    bool (*settle)(struct parser *p, struct expr *e, const char *symbol); /* kinds of operands */
+    bool (*after)(struct parser *p); /* fails on an operator that there is not; NULL: none */
+};
+
+struct parser {
+    const struct language *language;
+    struct lexer lx;
+    struct token tok; /* the one to look at next */
+    size_t end;       /* of the token before it */
+    struct arena *arena;
+    struct err *err;
+    int depth; /* of brackets and prefix operators being read */
+    /* The rest is of tasks alone. */
+    struct task *task;
+    /* What names may mean here: with a statement its index variables, without one dimensions
+     * alone; then the variables of the reductions around. */
+    struct statement *scope;
+    enum reading reading;
+    size_t implicit; /* this many unknown names become index variables of the scope */
+    struct local {
+        str name;
+        size_t var;
+    } locals[TASK_MAX_VARS];
+    size_t nlocals;
+    bool has_accuracy;
+};
+
+/* A tree under construction, with its height. */
+struct node {
+    struct expr *e;
+    int height;
+};
+
+/* Operators bind from loosely to tightly. */
+enum { LEVEL_ANY = 1, LEVEL_AND = 2, LEVEL_COMPARE = 3, LEVEL_SUM = 4, LEVEL_PRODUCT = 5 };
+
+bool parse_next(struct parser *p);
+bool parse_fail(struct parser *p, size_t at, size_t len, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+/* An expression of operators that bind at least so tightly. */
+bool parse_level(struct parser *p, int level, struct node *out);
+/* A node from `at` up to the last token taken; false: the tree is too high. */
+bool node_make(struct parser *p, enum expr_kind kind, size_t at, const struct node *args, size_t n,
+               struct node *out);
+bool node_raise(struct parser *p, struct node *n, int height);
+
+#endif
