@@ -1,109 +1,10 @@
-/* The `//!` lines of a candidate, bound to the names of its task: lets and requires, and what holds
- * for the plan as a whole. Workspaces, memsets and tensor maps are read in plan_memory.c, launches
- * in plan_launch.c. */
+/* A candidate from its text, and what holds for its plan as a whole. The lines are read in plan.c.
+ */
 #include "kernel/candidate.h"
 
 #include "base/file.h"
 #include "kernel/plan.h"
 #include <string.h>
-
-struct parse {
-    struct plan_reader r;
-    size_t lines;
-};
-
-/* ---- let, require ---- */
-
-static bool parse_let(struct plan_reader *r, size_t at) {
-    struct candidate *c = r->c;
-    struct plan_let let;
-    (void)at;
-    if (!reader_new_name(r, "let", "//! let V = 4", &let.name) ||
-        !reader_expect(r, "=", "the name") || !(let.value = plan_expr_parse(r)) ||
-        !reader_at_end(r, "the value"))
-        return false;
-    c->lets[c->nlets++] = let;
-    r->nlets = c->nlets;
-    return true;
-}
-
-/* Is `node` one of the conditions that the && at the top of `e` join? No deeper than a tree is. */
-static bool is_conjunct(const struct expr *e, const struct expr *node) {
-    while (e->kind == EXPR_AND) { /* leans to the left, unless parentheses say otherwise */
-        if (is_conjunct(e->args[1], node))
-            return true;
-        e = e->args[0];
-    }
-    return e == node;
-}
-
-static void grant(struct candidate *c, const struct plan_aligned *a) {
-    uint32_t *to = a->of == ARG_TENSOR ? &c->align[a->ref] : &c->workspaces[a->ref].align;
-    *to = a->bytes > *to ? a->bytes : *to;
-}
-
-static bool parse_require(struct plan_reader *r, size_t at) {
-    struct candidate *c = r->c;
-    struct plan_aligned aligned[PLAN_MAX_ALIGNED];
-    (void)at;
-    r->aligned = aligned;
-    r->naligned = 0;
-    struct expr *condition = plan_expr_parse(r);
-    r->aligned = NULL;
-    if (!condition || !reader_at_end(r, "the condition"))
-        return false;
-    for (size_t i = 0; i < r->naligned; i++) {
-        if (!is_conjunct(condition, aligned[i].node))
-            return PLAN_FAIL(r, aligned[i].node->at, aligned[i].node->len,
-                             "it always holds: what it says is granted",
-                             "aligned() stands alone or is joined with && at the top of a require");
-        grant(c, &aligned[i]);
-    }
-    str text = str_trim(str_cut(r->p.lx.text, condition->at, r->p.lx.end - condition->at));
-    c->requires_[c->nrequires++] = (struct plan_require){condition, text};
-    return true;
-}
-
-/* ---- the whole ---- */
-
-static const struct {
-    const char *word;
-    bool (*parse)(struct plan_reader *r, size_t at);
-} kinds[] = {
-    {"let", parse_let},       {"require", parse_require},     {"workspace", parse_workspace},
-    {"memset", parse_memset}, {"tensormap", parse_tensormap}, {"launch", parse_launch},
-};
-#define PLAN_HAS "a plan has let, require, workspace, tensormap, memset and launch"
-
-static bool parse_line(struct parse *p, size_t at, size_t end) {
-    struct plan_reader *r = &p->r;
-    r->p.lx.at = at;
-    r->p.lx.end = end;
-    if (++p->lines > CANDIDATE_MAX_LINES)
-        return PLAN_FAIL(r, at, 1, NULL, "more than %d lines of plan", CANDIDATE_MAX_LINES);
-    if (!parse_next(&r->p))
-        return false;
-    struct token word = r->p.tok;
-    if (word.kind == TOKEN_END)
-        return true;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (word.kind == TOKEN_NAME && str_is(word.text, kinds[i].word))
-            return parse_next(&r->p) && kinds[i].parse(r, word.at);
-    return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "a plan line cannot begin with '%.*s'",
-                     STR_ARG(word.text));
-}
-
-static bool parse_lines(struct parse *p) {
-    str source = p->r.p.lx.text, rest = source, line;
-    while (str_line(&rest, &line)) {
-        size_t at = (size_t)(line.p - source.p), end = at + line.n;
-        while (at < end && (source.p[at] == ' ' || source.p[at] == '\t'))
-            at++;
-        if (str_starts(str_cut(source, at, end - at), S("//!")) && !parse_line(p, at + 3, end))
-            return false;
-    }
-    return true;
-}
 
 /* Is it, or a map of it, an argument? */
 static bool launch_takes(const struct candidate *c, const struct plan_launch *l, size_t tensor) {
@@ -184,10 +85,7 @@ bool candidate_parse(str file, str source, const struct task *t, struct arena *a
     c->steps = arena_array(a, struct plan_step, PLAN_MAX_STEPS);
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         c->align[i] = PLAN_ALIGN;
-    struct parse p = {.r = plan_reader_on(c->file, c->source, t, a, err)};
-    p.r.c = c;
-    p.r.lets = c->lets;
-    if (!parse_lines(&p) || !check_launches(c, err))
+    if (!plan_parse(c, a, err) || !check_launches(c, err))
         return false;
     *out = c;
     return true;

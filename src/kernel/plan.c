@@ -1,11 +1,15 @@
-/* Names and functions of plan arithmetic, and what every kind of line reads.
+/* The `//!` lines of a candidate, bound to the names of its task, and their arithmetic.
  *
  * `/` and `//` are both floor division: plans have integers only, and a model writes either. */
 #include "kernel/plan.h"
 
 #include <stdio.h>
+#include <string.h>
 
-bool reader_expect(struct plan_reader *r, const char *sign, const char *after) {
+#define PLAN_FAIL(r, at, len, hint, ...)                                                           \
+    err_at((r)->p.err, (r)->p.lx.file, (r)->p.lx.text, (at), (len), (hint), __VA_ARGS__)
+
+static bool reader_expect(struct plan_reader *r, const char *sign, const char *after) {
     if (token_is(&r->p.tok, sign))
         return parse_next(&r->p);
     if (r->p.tok.kind == TOKEN_END)
@@ -15,7 +19,7 @@ bool reader_expect(struct plan_reader *r, const char *sign, const char *after) {
                      sign, after, STR_ARG(r->p.tok.text));
 }
 
-bool reader_at_end(struct plan_reader *r, const char *after) {
+static bool reader_at_end(struct plan_reader *r, const char *after) {
     if (r->p.tok.kind == TOKEN_END)
         return true;
     return PLAN_FAIL(r, r->p.tok.at, r->p.tok.text.n, NULL, "unexpected '%.*s' after %s",
@@ -24,11 +28,11 @@ bool reader_at_end(struct plan_reader *r, const char *after) {
 
 /* ---- names ---- */
 
-bool plan_name_is_function(str name) {
+static bool plan_name_is_function(str name) {
     return str_is(name, "min") || str_is(name, "max") || str_is(name, "ceil_div");
 }
 
-enum arg_kind plan_name_find(const struct plan_reader *r, str name, size_t *ref) {
+static enum arg_kind plan_name_find(const struct plan_reader *r, str name, size_t *ref) {
     int tensor = tensor_find(r->task, name);
     *ref = (size_t)tensor;
     if (tensor >= 0)
@@ -42,7 +46,7 @@ enum arg_kind plan_name_find(const struct plan_reader *r, str name, size_t *ref)
     return ARG_INTEGER;
 }
 
-const char *plan_kind_name(enum arg_kind kind) {
+static const char *plan_kind_name(enum arg_kind kind) {
     static const char *const names[] = {[ARG_INTEGER] = "a number",
                                         [ARG_TENSOR] = "a tensor",
                                         [ARG_WORKSPACE] = "a workspace",
@@ -50,7 +54,7 @@ const char *plan_kind_name(enum arg_kind kind) {
     return names[kind];
 }
 
-bool reader_memory(struct plan_reader *r, const char *what, enum arg_kind *of, size_t *ref) {
+static bool reader_memory(struct plan_reader *r, const char *what, enum arg_kind *of, size_t *ref) {
     struct token t = r->p.tok;
     if (t.kind != TOKEN_NAME)
         return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1, NULL,
@@ -96,7 +100,8 @@ static const char *name_taken(const struct plan_reader *r, str name) {
     }
 }
 
-bool reader_new_name(struct plan_reader *r, const char *what, const char *example, str *out) {
+static bool reader_new_name(struct plan_reader *r, const char *what, const char *example,
+                            str *out) {
     struct token t = r->p.tok;
     if (t.kind != TOKEN_NAME)
         return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1, example, "expected a name after %s",
@@ -107,23 +112,6 @@ bool reader_new_name(struct plan_reader *r, const char *what, const char *exampl
                          taken);
     *out = t.text;
     return parse_next(&r->p);
-}
-
-bool reader_list(struct plan_reader *r, const char *after, struct expr **out, size_t most,
-                 size_t *n) {
-    size_t at = r->p.tok.at;
-    if (!reader_expect(r, "[", after))
-        return false;
-    for (*n = 0; *n < most;) {
-        if (!(out[*n] = plan_expr_parse(r)))
-            return false;
-        ++*n;
-        if (!token_is(&r->p.tok, ","))
-            return reader_expect(r, "]", "the list");
-        if (!parse_next(&r->p))
-            return false;
-    }
-    return PLAN_FAIL(r, at, r->p.tok.at - at, NULL, "more than %zu numbers in the list", most);
 }
 
 /* What arithmetic may refer to, for a hint. */
@@ -273,4 +261,418 @@ struct expr *plan_expr_parse(struct plan_reader *r) {
     struct node n;
     r->p.depth = 0;
     return parse_level(&r->p, LEVEL_ANY, &n) ? n.e : NULL;
+}
+
+/* `[a, b, …]`, one to `most` expressions. */
+static bool reader_list(struct plan_reader *r, const char *after, struct expr **out, size_t most,
+                        size_t *n) {
+    size_t at = r->p.tok.at;
+    if (!reader_expect(r, "[", after))
+        return false;
+    for (*n = 0; *n < most;) {
+        if (!(out[*n] = plan_expr_parse(r)))
+            return false;
+        ++*n;
+        if (!token_is(&r->p.tok, ","))
+            return reader_expect(r, "]", "the list");
+        if (!parse_next(&r->p))
+            return false;
+    }
+    return PLAN_FAIL(r, at, r->p.tok.at - at, NULL, "more than %zu numbers in the list", most);
+}
+
+/* ---- workspace NAME[extents] : dtype ---- */
+
+#define WORKSPACE_LINE "//! workspace part[S, M] : f32"
+
+static bool parse_dtype(struct plan_reader *r, enum dtype *out) {
+    struct token t = r->p.tok;
+    if (t.kind == TOKEN_NAME && dtype_find(t.text, out))
+        return parse_next(&r->p);
+    return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1,
+                     "types are f64 f32 f16 bf16 i8 u8 i32 i64 bool",
+                     "expected the type of the elements");
+}
+
+static bool parse_workspace(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_workspace w = {.align = PLAN_ALIGN, .at = at, .len = r->p.lx.end - at};
+    if (c->nworkspaces == PLAN_MAX_WORKSPACES)
+        return PLAN_FAIL(r, at, r->p.lx.end - at, "one workspace can hold several arrays",
+                         "more than %d workspaces", PLAN_MAX_WORKSPACES);
+    if (!reader_new_name(r, "workspace", WORKSPACE_LINE, &w.name) ||
+        !reader_list(r, "the workspace's name", w.extent, TASK_MAX_RANK, &w.rank) ||
+        !reader_expect(r, ":", "the extents") || !parse_dtype(r, &w.dtype) ||
+        !reader_at_end(r, "the type"))
+        return false;
+    c->workspaces[c->nworkspaces++] = w;
+    return true;
+}
+
+/* ---- memset NAME = value ---- */
+
+/* inf or -inf, which no arithmetic has. */
+static bool infinity_ahead(const struct plan_reader *r, bool *negative) {
+    struct plan_reader ahead = *r;
+    struct err ignored = {0};
+    ahead.p.err = &ignored;
+    *negative = token_is(&r->p.tok, "-");
+    if (*negative && !parse_next(&ahead.p))
+        return false;
+    return ahead.p.tok.kind == TOKEN_NAME && str_is(ahead.p.tok.text, "inf");
+}
+
+static bool parse_infinity(struct plan_reader *r, const struct plan_memset *m) {
+    enum dtype t = plan_memory_dtype(r->c, m->of, m->ref);
+    size_t at = r->p.tok.at;
+    if (m->negative && !parse_next(&r->p))
+        return false;
+    if (dtype_info(t)->kind != 'f')
+        return PLAN_FAIL(r, at, r->p.lx.at - at, NULL, "%s has no infinity", dtype_info(t)->name);
+    return parse_next(&r->p);
+}
+
+static bool may_memset(struct plan_reader *r, struct token name, const struct plan_memset *m) {
+    if (m->of == ARG_WORKSPACE || tensor_is_output(&r->task->tensors[m->ref]))
+        return true;
+    return PLAN_FAIL(r, name.at, name.text.n, "a memset is of a workspace or an output",
+                     "'%.*s' is an input of the task", STR_ARG(name.text));
+}
+
+static bool parse_memset(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_memset m = {.at = at, .len = r->p.lx.end - at};
+    struct token name = r->p.tok;
+    if (c->nmemsets == PLAN_MAX_MEMSETS)
+        return PLAN_FAIL(r, at, r->p.lx.end - at, NULL, "more than %d memsets", PLAN_MAX_MEMSETS);
+    if (!reader_memory(r, "memset", &m.of, &m.ref) || !may_memset(r, name, &m) ||
+        !reader_expect(r, "=", "the name"))
+        return false;
+    if (infinity_ahead(r, &m.negative) ? !parse_infinity(r, &m) : !(m.value = plan_expr_parse(r)))
+        return false;
+    if (!reader_at_end(r, "the value"))
+        return false;
+    c->steps[c->nsteps++] = (struct plan_step){PLAN_MEMSET, c->nmemsets};
+    c->memsets[c->nmemsets++] = m;
+    return true;
+}
+
+/* ---- tensormap NAME = tiled(MEMORY, box=[…], …) ---- */
+
+#define MAP_LINE "//! tensormap tA = tiled(A, box=[64, 128], swizzle=128)"
+#define MAP_HAS  "box=[…], shape=[…], step=[…], swizzle=0|32|64|128, fill=zero|nan"
+
+/* How many numbers each list has; 0: not given. */
+struct map_lists {
+    size_t box, shape, step;
+    bool fill;
+};
+
+static bool parse_fill(struct plan_reader *r, struct plan_tensormap *m) {
+    struct token t = r->p.tok;
+    bool zero = t.kind == TOKEN_NAME && str_is(t.text, "zero");
+    m->fill_nan = t.kind == TOKEN_NAME && str_is(t.text, "nan");
+    if (!zero && !m->fill_nan)
+        return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1,
+                         "it is what a box reads beyond the tensor's edge", "fill is zero or nan");
+    char kind = dtype_info(plan_memory_dtype(r->c, m->of, m->ref))->kind;
+    if (m->fill_nan && kind != 'f')
+        return PLAN_FAIL(r, t.at, t.text.n, "fill=zero", "integers have no nan");
+    return parse_next(&r->p);
+}
+
+static bool parse_map_option(struct plan_reader *r, struct plan_tensormap *m,
+                             struct map_lists *given) {
+    struct token word = r->p.tok;
+    const struct {
+        const char *name;
+        struct expr **list;
+        size_t *n;
+    } lists[] = {
+        {"box", m->box, &given->box},
+        {"shape", m->shape, &given->shape},
+        {"step", m->step, &given->step},
+    };
+    bool swizzle = str_is(word.text, "swizzle"), fill = str_is(word.text, "fill");
+    if (word.kind == TOKEN_NAME && ((swizzle && m->swizzle) || (fill && given->fill)))
+        return PLAN_FAIL(r, word.at, word.text.n, NULL, "%s is given twice",
+                         swizzle ? "swizzle" : "fill");
+    if (!parse_next(&r->p) || !reader_expect(r, "=", "the option's name"))
+        return false;
+    if (swizzle)
+        return (m->swizzle = plan_expr_parse(r)) != NULL;
+    if (fill)
+        return (given->fill = true) && parse_fill(r, m);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (!str_is(word.text, lists[i].name))
+            continue;
+        if (*lists[i].n)
+            return PLAN_FAIL(r, word.at, word.text.n, NULL, "%s is given twice", lists[i].name);
+        return reader_list(r, "'='", lists[i].list, TENSORMAP_MAX_RANK, lists[i].n);
+    }
+    return PLAN_FAIL(r, word.at, word.text.n, MAP_HAS, "a tensormap has no '%.*s'",
+                     STR_ARG(word.text));
+}
+
+static bool check_map_ranks(struct plan_reader *r, const struct plan_tensormap *m,
+                            const struct map_lists *given) {
+    size_t own =
+        m->of == ARG_TENSOR ? r->task->tensors[m->ref].rank : r->c->workspaces[m->ref].rank;
+    size_t shape = given->shape ? given->shape : own;
+    if (!given->box)
+        return PLAN_FAIL(r, m->at, m->len, MAP_LINE, "a tensormap needs a box");
+    if (shape != given->box && !given->shape)
+        return PLAN_FAIL(r, m->at, m->len,
+                         "give shape=[…] with as many, innermost first: the same elements in "
+                         "another shape",
+                         "the box has %zu dimensions, the tensor %zu", given->box, own);
+    if (shape != given->box)
+        return PLAN_FAIL(r, m->at, m->len, NULL, "the box has %zu dimensions, the shape %zu",
+                         given->box, shape);
+    if (given->step && given->step != given->box)
+        return PLAN_FAIL(r, m->at, m->len, NULL, "the box has %zu dimensions, step has %zu",
+                         given->box, given->step);
+    return true;
+}
+
+static bool parse_tiled(struct plan_reader *r, struct plan_tensormap *m, struct map_lists *given) {
+    struct token word = r->p.tok;
+    if (word.kind != TOKEN_NAME || !str_is(word.text, "tiled"))
+        return PLAN_FAIL(r, word.at, word.text.n ? word.text.n : 1, MAP_LINE,
+                         "expected tiled(…) after '='");
+    if (!parse_next(&r->p) || !reader_expect(r, "(", "tiled") ||
+        !reader_memory(r, "tiled()", &m->of, &m->ref))
+        return false;
+    while (token_is(&r->p.tok, ",")) {
+        if (!parse_next(&r->p))
+            return false;
+        if (r->p.tok.kind != TOKEN_NAME)
+            return PLAN_FAIL(r, r->p.tok.at, r->p.tok.text.n ? r->p.tok.text.n : 1, MAP_HAS,
+                             "expected an option of the tensormap");
+        if (!parse_map_option(r, m, given))
+            return false;
+    }
+    return reader_expect(r, ")", "the options");
+}
+
+static bool parse_tensormap(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_tensormap m = {.at = at, .len = r->p.lx.end - at};
+    struct map_lists given = {0};
+    if (c->nmaps == PLAN_MAX_MAPS)
+        return PLAN_FAIL(r, at, r->p.lx.end - at, NULL, "more than %d tensormaps", PLAN_MAX_MAPS);
+    if (!reader_new_name(r, "tensormap", MAP_LINE, &m.name) || !reader_expect(r, "=", "the name") ||
+        !parse_tiled(r, &m, &given) || !reader_at_end(r, "tiled(…)") ||
+        !check_map_ranks(r, &m, &given))
+        return false;
+    m.rank = given.box;
+    c->maps[c->nmaps++] = m;
+    return true;
+}
+
+/* ---- launch kernel<<<grid, block, shared, cluster=[x, y, z], cooperative>>>(arguments) ---- */
+
+/* `N` or `[a, b, c]`. */
+static bool parse_extent(struct plan_reader *r, struct expr *out[3]) {
+    size_t n;
+    if (!token_is(&r->p.tok, "["))
+        return (out[0] = plan_expr_parse(r)) != NULL;
+    return reader_list(r, "the launch's", out, 3, &n);
+}
+
+static bool name_ahead(const struct plan_reader *r, const char *name) {
+    return r->p.tok.kind == TOKEN_NAME && str_is(r->p.tok.text, name);
+}
+
+static bool parse_cluster(struct plan_reader *r, struct plan_launch *l) {
+    struct token word = r->p.tok;
+    if (l->cluster[0])
+        return PLAN_FAIL(r, word.at, word.text.n, NULL, "cluster is given twice");
+    return parse_next(&r->p) && reader_expect(r, "=", "cluster") && parse_extent(r, l->cluster);
+}
+
+#define LAUNCH_HAS                                                                                 \
+    "<<<grid, block, shared bytes, cluster=[x, y, z], cooperative>>>, the last three optional"
+
+/* What may follow grid and block: bytes of shared memory first, then attributes. */
+static bool parse_attribute(struct plan_reader *r, struct plan_launch *l) {
+    struct token t = r->p.tok;
+    if (name_ahead(r, "cluster"))
+        return parse_cluster(r, l);
+    if (name_ahead(r, "cooperative")) {
+        l->cooperative = true;
+        return parse_next(&r->p);
+    }
+    if (l->shared)
+        return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1,
+                         "there are no streams: steps run one after the other",
+                         "a launch has " LAUNCH_HAS);
+    if (l->cluster[0] || l->cooperative)
+        return PLAN_FAIL(r, t.at, t.text.n ? t.text.n : 1, LAUNCH_HAS,
+                         "the bytes of shared memory stand right after the block");
+    return (l->shared = plan_expr_parse(r)) != NULL;
+}
+
+static bool parse_configuration(struct plan_reader *r, struct plan_launch *l) {
+    if (!reader_expect(r, "<<<", "the kernel's name") || !parse_extent(r, l->grid) ||
+        !reader_expect(r, ",", "the grid") || !parse_extent(r, l->block))
+        return false;
+    while (token_is(&r->p.tok, ","))
+        if (!parse_next(&r->p) || !parse_attribute(r, l))
+            return false;
+    return reader_expect(r, ">>>", "the launch configuration");
+}
+
+/* A name alone that is a tensor's, a workspace's or a map's, or an integer expression. */
+static bool parse_argument(struct plan_reader *r, struct plan_arg *out) {
+    struct token t = r->p.tok;
+    *out = (struct plan_arg){.kind = ARG_INTEGER};
+    if (t.kind == TOKEN_NAME)
+        out->kind = plan_name_find(r, t.text, &out->ref);
+    if (out->kind == ARG_INTEGER)
+        return (out->value = plan_expr_parse(r)) != NULL;
+    if (out->kind == ARG_TENSOR && !tensor_has_memory(&r->task->tensors[out->ref]))
+        return PLAN_FAIL(r, t.at, t.text.n, "a launch is given inputs, parameters and outputs",
+                         "'%.*s' is an intermediate of the task: it has no memory",
+                         STR_ARG(t.text));
+    if (!parse_next(&r->p))
+        return false;
+    if (token_is(&r->p.tok, ",") || token_is(&r->p.tok, ")") || r->p.tok.kind == TOKEN_END)
+        return true;
+    return PLAN_FAIL(r, t.at, t.text.n, "pass it whole, and an offset as an argument of its own",
+                     "'%.*s' is %s, not a number", STR_ARG(t.text), plan_kind_name(out->kind));
+}
+
+static bool parse_arguments(struct plan_reader *r, struct plan_launch *l) {
+    if (!reader_expect(r, "(", "'>>>'"))
+        return false;
+    struct plan_arg args[CANDIDATE_MAX_ARGS];
+    while (!token_is(&r->p.tok, ")")) {
+        if (l->nargs == CANDIDATE_MAX_ARGS)
+            return PLAN_FAIL(r, r->p.tok.at, 1, NULL, "more than %d arguments", CANDIDATE_MAX_ARGS);
+        if (!parse_argument(r, &args[l->nargs++]))
+            return false;
+        if (!token_is(&r->p.tok, ","))
+            break;
+        if (!parse_next(&r->p))
+            return false;
+        if (token_is(&r->p.tok, ")"))
+            return PLAN_FAIL(r, r->p.tok.at, 1, NULL, "expected an argument after ','");
+    }
+    l->args = arena_array(r->p.arena, struct plan_arg, l->nargs);
+    if (l->nargs)
+        memcpy(l->args, args, l->nargs * sizeof *args);
+    return reader_expect(r, ")", "the arguments");
+}
+
+static bool parse_launch(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct token name = r->p.tok;
+    if (name.kind != TOKEN_NAME)
+        return PLAN_FAIL(r, name.at, name.text.n ? name.text.n : 1,
+                         "//! launch kernel<<<grid, block>>>(x, y, N)",
+                         "expected a kernel's name after launch");
+    if (c->nlaunches == CANDIDATE_MAX_LAUNCHES)
+        return PLAN_FAIL(r, name.at, name.text.n, NULL, "more than %d launches",
+                         CANDIDATE_MAX_LAUNCHES);
+    struct plan_launch *l = &c->launches[c->nlaunches];
+    *l = (struct plan_launch){.kernel = name.text, .at = at, .len = r->p.lx.end - at};
+    c->steps[c->nsteps++] = (struct plan_step){PLAN_LAUNCH, c->nlaunches++};
+    return parse_next(&r->p) && parse_configuration(r, l) && parse_arguments(r, l) &&
+           reader_at_end(r, "the launch");
+}
+
+/* ---- let, require ---- */
+
+static bool parse_let(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_let let;
+    (void)at;
+    if (!reader_new_name(r, "let", "//! let V = 4", &let.name) ||
+        !reader_expect(r, "=", "the name") || !(let.value = plan_expr_parse(r)) ||
+        !reader_at_end(r, "the value"))
+        return false;
+    c->lets[c->nlets++] = let;
+    r->nlets = c->nlets;
+    return true;
+}
+
+/* Is `node` one of the conditions that the && at the top of `e` join? No deeper than a tree is. */
+static bool is_conjunct(const struct expr *e, const struct expr *node) {
+    while (e->kind == EXPR_AND) { /* leans to the left, unless parentheses say otherwise */
+        if (is_conjunct(e->args[1], node))
+            return true;
+        e = e->args[0];
+    }
+    return e == node;
+}
+
+static void grant(struct candidate *c, const struct plan_aligned *a) {
+    uint32_t *to = a->of == ARG_TENSOR ? &c->align[a->ref] : &c->workspaces[a->ref].align;
+    *to = a->bytes > *to ? a->bytes : *to;
+}
+
+static bool parse_require(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct plan_aligned aligned[PLAN_MAX_ALIGNED];
+    (void)at;
+    r->aligned = aligned;
+    r->naligned = 0;
+    struct expr *condition = plan_expr_parse(r);
+    r->aligned = NULL;
+    if (!condition || !reader_at_end(r, "the condition"))
+        return false;
+    for (size_t i = 0; i < r->naligned; i++) {
+        if (!is_conjunct(condition, aligned[i].node))
+            return PLAN_FAIL(r, aligned[i].node->at, aligned[i].node->len,
+                             "it always holds: what it says is granted",
+                             "aligned() stands alone or is joined with && at the top of a require");
+        grant(c, &aligned[i]);
+    }
+    str text = str_trim(str_cut(r->p.lx.text, condition->at, r->p.lx.end - condition->at));
+    c->requires_[c->nrequires++] = (struct plan_require){condition, text};
+    return true;
+}
+
+/* ---- all lines ---- */
+
+static const struct {
+    const char *word;
+    bool (*parse)(struct plan_reader *r, size_t at);
+} kinds[] = {
+    {"let", parse_let},       {"require", parse_require},     {"workspace", parse_workspace},
+    {"memset", parse_memset}, {"tensormap", parse_tensormap}, {"launch", parse_launch},
+};
+#define PLAN_HAS "a plan has let, require, workspace, tensormap, memset and launch"
+
+static bool parse_line(struct plan_reader *r, size_t at, size_t end) {
+    r->p.lx.at = at;
+    r->p.lx.end = end;
+    if (++r->lines > CANDIDATE_MAX_LINES)
+        return PLAN_FAIL(r, at, 1, NULL, "more than %d lines of plan", CANDIDATE_MAX_LINES);
+    if (!parse_next(&r->p))
+        return false;
+    struct token word = r->p.tok;
+    if (word.kind == TOKEN_END)
+        return true;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (word.kind == TOKEN_NAME && str_is(word.text, kinds[i].word))
+            return parse_next(&r->p) && kinds[i].parse(r, word.at);
+    return PLAN_FAIL(r, word.at, word.text.n, PLAN_HAS, "a plan line cannot begin with '%.*s'",
+                     STR_ARG(word.text));
+}
+
+bool plan_parse(struct candidate *c, struct arena *a, struct err *err) {
+    struct plan_reader r = plan_reader_on(c->file, c->source, c->task, a, err);
+    str source = c->source, rest = source, line;
+    r.c = c;
+    r.lets = c->lets;
+    while (str_line(&rest, &line)) {
+        size_t at = (size_t)(line.p - source.p), end = at + line.n;
+        while (at < end && (source.p[at] == ' ' || source.p[at] == '\t'))
+            at++;
+        if (str_starts(str_cut(source, at, end - at), S("//!")) && !parse_line(&r, at + 3, end))
+            return false;
+    }
+    return true;
 }

@@ -34,13 +34,8 @@ static bool identity(const struct task *t, const struct statement *s) {
 }
 
 static bool same_space(const struct task *t, const struct statement *a, const struct statement *b) {
-    const struct tensor *x = &t->tensors[a->tensor], *y = &t->tensors[b->tensor];
-    if (x->rank != y->rank || !identity(t, a) || !identity(t, b))
-        return false;
-    for (size_t i = 0; i < x->rank; i++)
-        if (!expr_same(x->extent[i], y->extent[i]))
-            return false;
-    return true;
+    return identity(t, a) && identity(t, b) &&
+           extents_same(&t->tensors[a->tensor], &t->tensors[b->tensor]);
 }
 
 /* Types that a tile of f32, f16 or bf16 holds. A let without a type is f32 in memory. */

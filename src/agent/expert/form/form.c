@@ -138,10 +138,7 @@ static const struct statement *find_equal(const struct maker *m, const struct te
     for (size_t i = 0; i < m->t->nstatements; i++) {
         const struct statement *o = &m->t->statements[i];
         const struct tensor *y = &m->t->tensors[o->tensor];
-        bool same = o->tensor >= m->given && y->rank == x->rank && expr_same(o->body, s->body);
-        for (size_t k = 0; same && k < x->rank; k++)
-            same = expr_same(x->extent[k], y->extent[k]);
-        if (same)
+        if (o->tensor >= m->given && extents_same(x, y) && expr_same(o->body, s->body))
             return o;
     }
     return NULL;

@@ -53,14 +53,6 @@ bool maps_plain_left(const struct task *t, const struct statement *s) {
     return true;
 }
 
-static bool same_space(const struct task *t, const struct statement *a, const struct statement *b) {
-    const struct tensor *x = &t->tensors[a->tensor], *y = &t->tensors[b->tensor];
-    bool same = x->rank == y->rank;
-    for (size_t i = 0; same && i < x->rank; i++)
-        same = expr_same(x->extent[i], y->extent[i]);
-    return same;
-}
-
 struct claim {
     const struct task *t;
     const bool *done, *take;
@@ -106,7 +98,8 @@ void maps_claim(const struct form *f, const bool *done, size_t fold, bool *take)
         const struct statement *s = &t->statements[i];
         struct claim c = {t, done, take, s, false};
         if (done[i] || !form_is_map(s) || !maps_plain_left(t, s) ||
-            statements_of(t, s->tensor) != 1 || !same_space(t, &t->statements[fold], s) ||
+            statements_of(t, s->tensor) != 1 ||
+            !extents_same(&t->tensors[t->statements[fold].tensor], &t->tensors[s->tensor]) ||
             !may_read(&c, s->body, false) || !c.follows)
             continue;
         take[i] = true;
