@@ -103,7 +103,7 @@ static void test_models(void) {
         CHECKF(ok, "%s", c->name);
         if (!ok)
             continue;
-        contraction_settle(&x);
+        contraction_lay_out(&x);
         CHECKF(x.group[CON_BATCH].n == c->batch, "%s: batch", c->name);
         CHECKF(x.group[CON_M].n == c->m, "%s: m", c->name);
         CHECKF(x.group[CON_N].n == c->n, "%s: n", c->name);
@@ -121,8 +121,8 @@ static void test_assumed_zeros(void) {
                            "c[i,j] = sum(i <= k <= j) a[i,k]*b[k,j]\n");
     CHECK(in && contraction_match(in, &in->task->statements[0], mem, &x));
     CHECK(x.k_lo && x.k_hi);
-    CHECK(x.operands[x.folds[0].operand[0]].nonly == 0); /* k < i: a is zero */
-    CHECK(x.operands[x.folds[0].operand[1]].nonly == 1);
+    CHECK(x.operands[x.folds[0].operand[0]].nconditions == 0); /* k < i: a is zero */
+    CHECK(x.operands[x.folds[0].operand[1]].nconditions == 1);
 }
 
 /* ---- text ---- */
@@ -191,7 +191,7 @@ static void test_defined_once(void) {
         {"tensor-path=0", "gemm_simt(unsigned char *smem"},
         {"tensor-path=1", "gemm_3xtf32(unsigned char *smem"},
         {"tensor-path=2 tile-n=64 warps=8",
-         "(unsigned char *smem, int k_begin, int k_end, Load load) {"},
+         "(unsigned char *smem, int k_begin, int k_end, Load load, Sink sink) {"},
         {"tensor-path=2 tile-n=64 warps=8", "//! tensormap map_a ="},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,10 +1,9 @@
 //% library
 // The product of one block by wgmma, as the TiledMMA of G has it. The last warpgroup's first thread
-// keeps STAGES tiles of k on their way; the others multiply. Results go to shared memory, FOLDS tiles
-// of BM rows of CN floats.
-template <class G, class Load>
+// keeps STAGES tiles of k on their way; the others multiply, and hand their fragments to the sink.
+template <class G, class Load, class Sink>
 static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin, int k_end,
-                                               Load load) {
+                                               Load load, Sink sink) {
     using namespace cute;
     using operand = typename G::operand;
     __shared__ uint64_t full[G::STAGES], empty[G::STAGES];
@@ -18,7 +17,9 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
     }
     __syncthreads();
     if (warpgroup == G::WARPGROUPS) {
-        ${fewer}
+        //% if two
+        cutlass::arch::warpgroup_reg_dealloc<40>();
+        //% end
         for (int t = 0; threadIdx.x % 128 == 0 && t < tiles; t++) {
             const int s = t % G::STAGES;
             wait_barrier(empty[s], t / G::STAGES % 2 ^ 1);
@@ -27,7 +28,9 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
         }
         return;
     }
-    ${more}
+    //% if two
+    cutlass::arch::warpgroup_reg_alloc<232>();
+    //% end
     typename G::Mma mma;
     const auto part = mma.get_slice(threadIdx.x);
     // The tile of an operand, or of one of the parts it is split into.
@@ -89,17 +92,9 @@ static __device__ __forceinline__ void ${name}(unsigned char *smem, int k_begin,
                 sum[G::PROMOTE ? f : 0](i) += acc[f](i);
         }
     }
-    asm volatile("bar.sync 1, %0;" ::"n"(G::WARPGROUPS * 128) : "memory");
-    auto results = make_tensor(make_smem_ptr((float *)smem),
-                               Layout<Shape<Int<G::BM>, Int<G::BN>, Int<G::FOLDS>>,
-                                      Stride<Int<G::CN>, _1, Int<G::BM * G::CN>>>{});
-    // One by one: a copy of whole vectors would have accumulators moved while wgmma writes them.
+    sink.begin();
 #pragma unroll
-    for (int f = 0; f < G::FOLDS; f++) {
-        auto mine = part.partition_C(results(_, _, f));
-#pragma unroll
-        for (int i = 0; i < size(mine); i++)
-            mine(i) = G::PROMOTE ? sum[G::PROMOTE ? f : 0](i) : acc[f](i);
-    }
-    asm volatile("bar.sync 1, %0;" ::"n"(G::WARPGROUPS * 128) : "memory");
+    for (int f = 0; f < G::FOLDS; f++)
+        sink.fragment(f, part, G::PROMOTE ? sum[G::PROMOTE ? f : 0] : acc[f]);
+    sink.end();
 }

@@ -1,22 +1,41 @@
-${comment}
-extern "C" __global__ void __launch_bounds__(${threads}, 1)
+//% each definitions
+// ${definition}
+//% end
+// by ${how}.
+extern "C" __global__ void __launch_bounds__(${block}, 1)
     ${kernel}(${parameters}) {
-    using ${tiles} = ${config};
-    ${shared}
-    const int ${tid} = threadIdx.x;
-    ${position}
-    ${range}
-    ${loaders}
-    ${product}
+    using Tiles = ${tiles};
+    //% if alignment
+    extern __shared__ __align__(128) unsigned char bytes[];
+    unsigned char *const smem = bytes + (-(unsigned)__cvta_generic_to_shared(bytes) % ${alignment});
+    //% else
+    extern __shared__ __align__(128) unsigned char smem[];
+    //% end
+    const int tid = threadIdx.x;
+    ${schedule}
+    //% each operands
+    ${loader}
+    //% end
+    ${main_loop}<Tiles>(
+        smem, k_begin, k_end,
+        [&](${load_parameters}) {
+            //% each operands
+            ${load}
+            //% end
+        },
+        //% if keeps
+        [&](int stage) {
+            //% each operands
+            ${keep}
+            //% end
+        },
+        //% end
+        ${sink});
+    //% if producers
+    if (tid >= ${threads})
+        return; // producer warps exit here
+    //% end
     ${results}
-    for (int ${col} = ${tid} % ${across}; ${col} < ${cols}; ${col} += ${across}) {
-        ${decode_n}
-#pragma unroll 4
-        for (int ${row} = ${tid} / ${across}; ${row} < ${rows}; ${row} += ${down}) {
-            ${decode_m}
-            ${accumulators}
-            ${finish}
-        }
-    }
+    ${schedule_end}
 }
 

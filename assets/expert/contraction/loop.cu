@@ -1,10 +1,18 @@
 //% library
 static __device__ __forceinline__ void gemm_commit() {
+    //% if cute
+    cute::cp_async_fence();
+    //% else
     asm volatile("cp.async.commit_group;" ::: "memory");
+    //% end
 }
 // Waits until at most N of the groups committed last are still on their way.
 template <int N> static __device__ __forceinline__ void gemm_wait() {
+    //% if cute
+    cute::cp_async_wait<N>();
+    //% else
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+    //% end
 }
 
 // Tiles of k come through a ring of buffers, STAGES - 1 of them ahead of the one in use.
@@ -35,5 +43,4 @@ static __device__ __forceinline__ void gemm_loop(int k_begin, int k_end, Load lo
             keep(stage);
     }
     gemm_wait<0>();
-    __syncthreads(); // the ring is free for the results
 }

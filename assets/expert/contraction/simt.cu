@@ -1,10 +1,10 @@
 //% library
 // The product of one block by fused multiply-adds: each thread has TM x TN results, in pieces of
-// four that lie a part of the tile apart, so that a warp reads shared memory without conflicts.
-// Results go to shared memory, FOLDS tiles of BM rows of CN floats.
-template <class G, class Load, class Keep>
+// four that lie a part of the tile apart, so that a warp reads shared memory without conflicts. The
+// sink gets them one by one.
+template <class G, class Load, class Keep, class Sink>
 static __device__ __forceinline__ void gemm_simt(unsigned char *smem, int k_begin, int k_end,
-                                                 Load load, Keep keep) {
+                                                 Load load, Keep keep, Sink sink) {
     constexpr int TM = G::TM, TN = G::TN, ACROSS = G::BN / TN;
     const int x = threadIdx.x % ACROSS, y = threadIdx.x / ACROSS;
     float acc[G::FOLDS][TM][TN] = {}, sum[G::PROMOTE ? G::FOLDS : 1][TM][TN] = {};
@@ -44,14 +44,15 @@ static __device__ __forceinline__ void gemm_simt(unsigned char *smem, int k_begi
             }
     };
     gemm_loop<G>(k_begin, k_end, load, keep, use, promote);
+    sink.begin();
 #pragma unroll
     for (int f = 0; f < G::FOLDS; f++)
 #pragma unroll
         for (int i = 0; i < TM; i++)
 #pragma unroll
             for (int j = 0; j < TN; j++)
-                ((float *)smem)[(f * G::BM + i / 4 * (G::BM * 4 / TM) + 4 * y + i % 4) * G::CN +
-                                j / 4 * (G::BN * 4 / TN) + 4 * x + j % 4] =
-                    acc[f][i][j] + (G::PROMOTE ? sum[G::PROMOTE ? f : 0][i][j] : 0.0f);
-    __syncthreads();
+                sink.one(f, i / 4 * (G::BM * 4 / TM) + 4 * y + i % 4,
+                         j / 4 * (G::BN * 4 / TN) + 4 * x + j % 4,
+                         acc[f][i][j] + (G::PROMOTE ? sum[G::PROMOTE ? f : 0][i][j] : 0.0f));
+    sink.end();
 }

@@ -1,10 +1,9 @@
 //% library
 // The product of one block by wgmma. The last warpgroup's first thread keeps STAGES tiles of k on
-// their way; each of the others has BM / WARPGROUPS rows of results, which go to shared memory,
-// FOLDS tiles of BM rows of CN floats.
-template <class G, class Load>
+// their way; each of the others has BM / WARPGROUPS rows of results, which it hands to the sink.
+template <class G, class Load, class Sink>
 static __device__ __forceinline__ void
-${name}(unsigned char *smem, int k_begin, int k_end, Load load) {
+${name}(unsigned char *smem, int k_begin, int k_end, Load load, Sink sink) {
     constexpr int MI = G::BM / 64 / G::WARPGROUPS, N = G::BN / 2;
     __shared__ alignas(8) unsigned long long barriers[2 * G::STAGES];
     const int warpgroup = threadIdx.x / 128, tiles = (k_end - k_begin + G::BK - 1) / G::BK;
@@ -20,7 +19,9 @@ ${name}(unsigned char *smem, int k_begin, int k_end, Load load) {
     }
     __syncthreads();
     if (warpgroup == G::WARPGROUPS) {
-        ${fewer}
+        //% if two
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        //% end
         for (int t = 0; threadIdx.x % 128 == 0 && t < tiles; t++) {
             const int s = t % G::STAGES;
             gemm_barrier_wait(empty + 8 * s, t / G::STAGES % 2 ^ 1);
@@ -29,7 +30,9 @@ ${name}(unsigned char *smem, int k_begin, int k_end, Load load) {
         }
         return;
     }
-    ${more}
+    //% if two
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    //% end
     const int m = warpgroup * MI * 64;
     float acc[G::FOLDS][MI][N] = {}, sum[G::PROMOTE ? G::FOLDS : 1][MI][N] = {};
     for (int t = 0; t < tiles;) {
@@ -75,14 +78,7 @@ ${name}(unsigned char *smem, int k_begin, int k_end, Load load) {
         for (int i = 0; i < (G::PROMOTE ? G::FOLDS : 0) * MI * N; i++)
             sum[i / N / MI][i / N % MI][i % N] += acc[i / N / MI][i / N % MI][i % N];
     }
-    asm volatile("bar.sync 1, %0;" ::"n"(G::WARPGROUPS * 128) : "memory");
-    const int lane = threadIdx.x % 32, row = m + threadIdx.x % 128 / 32 * 16 + lane / 4;
-#pragma unroll
-    for (int i = 0; i < G::FOLDS * MI * N; i += 2) {
-        const int f = i / N / MI, r = i / N % MI, c = i % N;
-        float *to = (float *)smem + (f * G::BM + row + r * 64 + c / 2 % 2 * 8) * G::CN;
-        const float *from = G::PROMOTE ? sum[G::PROMOTE ? f : 0][r] : acc[f][r];
-        *(float2 *)(to + c / 4 * 8 + lane % 4 * 2) = make_float2(from[c], from[c + 1]);
-    }
-    asm volatile("bar.sync 1, %0;" ::"n"(G::WARPGROUPS * 128) : "memory");
+    sink.begin();
+    sink.wgmma(m, G::PROMOTE ? sum : acc);
+    sink.end();
 }

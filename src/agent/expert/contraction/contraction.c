@@ -174,37 +174,23 @@ static void fix_extents(struct con_writer *w) {
             continue;
         str plan = sheet_plan(w->sh, k->at[i].extent);
         sheet_require(w->sh, "%.*s == %lld", STR_ARG(plan), (long long)v);
-        struct expr *fixed = arena_new_of(w->sh->mem, struct expr);
-        *fixed = (struct expr){.kind = EXPR_NUMBER,
-                               .value_kind = VALUE_INT,
-                               .number = (double)v,
-                               .integer = v,
-                               .integral = true};
-        k->at[i].extent = fixed;
+        k->at[i].extent = expr_number(w->sh->mem, v);
     }
 }
 
 /* ---- the head ---- */
 
 static void note_tiles(struct con_writer *w) {
-    static const char *const with[] = {[CON_SIMT] = "fp32 multiply-adds",
-                                       [CON_TF32] = "TF32",
-                                       [CON_TF32X3] = "three TF32 products for one of fp32",
-                                       [CON_BF16X6] = "six bf16 products for one of fp32",
-                                       [CON_F16] = "f16",
-                                       [CON_BF16] = "bf16"};
     const struct con_config *g = &w->g;
     str names = S("");
-    for (size_t i = 0; i < w->c->nfolds; i++) {
-        str name = w->c->in->task->tensors[w->c->folds[i].statement->tensor].name;
-        names = sheet_printf(w->sh, "%.*s%s%.*s", STR_ARG(names), i ? ", " : "", STR_ARG(name));
-    }
+    for (size_t i = 0; i < w->c->nfolds; i++)
+        names = con_join(w->sh, names, ", ",
+                         w->c->in->task->tensors[w->c->folds[i].statement->tensor].name);
+    static const char *const through[] = {"", " through mma.sync", " through wgmma"};
     sheet_note(w->sh,
                "contraction: %.*s: tiles of %d x %d, %d of k at a time, %d on their way; %s%s",
-               STR_ARG(names), g->tile_m, g->tile_n, g->tile_k, g->stages - 1, with[g->path],
-               g->warpgroup          ? " through wgmma"
-               : g->path != CON_SIMT ? " through mma.sync"
-                                     : "");
+               STR_ARG(names), g->tile_m, g->tile_n, g->tile_k, g->stages - 1,
+               con_formats[g->format].note, through[g->tensor_path]);
 }
 
 static void note_used(struct con_writer *w) {
@@ -213,9 +199,7 @@ static void note_used(struct con_writer *w) {
     for (size_t i = 0; i < w->c->noperands; i++)
         packed |= g->tile[i].packed;
     const struct used all[] = {
-        {"tensor-path", g->path == CON_SIMT ? 0
-                        : g->warpgroup      ? 2
-                                            : 1},
+        {"tensor-path", g->tensor_path},
         {"tile-m", g->tile_m},
         {"tile-n", g->tile_n},
         {"tile-k", g->tile_k},
@@ -225,27 +209,18 @@ static void note_used(struct con_writer *w) {
         {"skip", w->skips},
         {"warps", g->threads / 32},
     };
-    sheet_used(w->sh, all, sizeof all / sizeof *all - g->warpgroup);
+    sheet_used(w->sh, all, sizeof all / sizeof *all - (g->producers > 0));
 }
 
 static bool contraction_write(struct sheet *sh, const struct step *st) {
-    const struct task *t = st->inst->task;
     struct contraction *c = arena_new_of(sh->mem, struct contraction);
     struct con_writer *w = arena_new_of(sh->mem, struct con_writer);
-    bool first = true;
-    for (size_t i = 0; i < t->nstatements; i++) {
-        if (!form_is_fold(&t->statements[i]))
-            continue;
-        bool ok = first ? contraction_match(st->inst, &t->statements[i], sh->mem, c)
-                        : contraction_add(c, &t->statements[i]);
-        if (!ok)
-            return err_set(sh->err, ERR_INPUT, "task %.*s: a fold that was claimed does not match",
-                           STR_ARG(t->name));
-        first = false;
-    }
+    if (!contraction_match_all(st->inst, sh->mem, c))
+        return err_set(sh->err, ERR_INPUT, "task %.*s: a fold that was claimed does not match",
+                       STR_ARG(st->inst->task->name));
     if (sheet_decision(sh, "skip", 0) && sheet_decision(sh, "tensor-path", 0) != 0)
-        contraction_phase(c);
-    contraction_settle(c);
+        contraction_split_strided(c);
+    contraction_lay_out(c);
     w->sh = sh;
     w->step = st;
     w->c = c;

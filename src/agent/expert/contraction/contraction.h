@@ -1,4 +1,5 @@
-/* Sums of products as a matrix product: the model that claims and kernels share.
+/* Sums of products as matrix products: the model that claims and kernels share, and the pieces that
+ * a kernel is put together from.
  *
  * The variables of a fold fall into four groups, each run through as one index: `batch` (in both
  * factors), `m` and `n` (in one of them; n has the result's innermost variable), and `k` (summed).
@@ -11,7 +12,15 @@
  * Where a term is left out, the operand that knows why is zero.
  *
  * Several folds with the same groups make one kernel when a map reads them all: a gate beside what
- * it gates. The maps that read folds at their own index are the epilogue. */
+ * it gates. The maps that read folds at their own index are the epilogue.
+ *
+ * A kernel (assets/expert/contraction/kernel.cu) has four pieces, each chosen from the table of its
+ * kind (pieces.def) as the first one that fits:
+ *   schedule  which tile of the results a block has, and what of k
+ *   source    how an operand's tile comes to shared memory, for each operand
+ *   math      the main loop: which instructions multiply tiles, in which format
+ *   sink      what becomes of the sums
+ * docs/EXPERT.md says how to add one. */
 #ifndef AGENT_EXPERT_CONTRACTION_H
 #define AGENT_EXPERT_CONTRACTION_H
 
@@ -20,7 +29,9 @@
 #define CON_FOLDS      4
 #define CON_OPERANDS   (2 * CON_FOLDS)
 #define CON_CONDITIONS 8
-#define CON_STAGES     8
+#define CON_NAMES      32
+
+/* ---- the model ---- */
 
 enum con_axis { CON_BATCH, CON_M, CON_N, CON_K, CON_AXES };
 
@@ -41,12 +52,12 @@ struct con_group {
 struct con_operand {
     const struct expr *factor; /* a READ, or a PAD of one with a constant */
     const struct expr *read;
-    enum con_axis side;                      /* CON_M or CON_N */
-    const struct expr *only[CON_CONDITIONS]; /* zero unless all of these hold */
-    size_t nonly;
+    enum con_axis side;                            /* CON_M or CON_N */
+    const struct expr *conditions[CON_CONDITIONS]; /* zero unless all of these hold */
+    size_t nconditions;
     bool dense;
     struct expr *side_stride, *k_stride; /* dense: in elements */
-    bool k_runs, side_runs;              /* that stride is 1 */
+    bool k_contiguous, side_contiguous;  /* that stride is 1 */
     struct expr *row;                    /* dense: elements from one row to the next */
     int first, last, k_first, k_last;    /* dense: dimensions the side and k run through */
     bool whole;                          /* k runs through all of its dimensions */
@@ -68,10 +79,10 @@ struct contraction {
     size_t nfolds;
     /* The range of a single k, where it depends on m or n: NULL: 0, all. */
     const struct expr *k_lo, *k_hi;
-    /* A window with gaps: so many outer variables of k say whether a term counts, by the conditions
-     * `hits`; results exist where `inside` holds. 0: none. */
-    size_t taps, nhits, ninside;
-    const struct expr *hits[CON_CONDITIONS], *inside[CON_CONDITIONS];
+    /* A strided window: so many outer variables of k say whether a term counts, by the conditions
+     * `tap_conditions`; results exist where `inside` holds. 0: none. */
+    size_t taps, ntap_conditions, ninside;
+    const struct expr *tap_conditions[CON_CONDITIONS], *inside[CON_CONDITIONS];
 };
 
 /* Whether the statement is a fold this family writes. Nothing is written to `out` but from arena
@@ -80,60 +91,132 @@ bool contraction_match(const struct inst *in, const struct statement *s, struct 
                        struct contraction *out);
 /* Adds a fold over the same groups. */
 bool contraction_add(struct contraction *c, const struct statement *s);
-/* Takes variables apart whose strides leave gaps. Before contraction_settle. */
-void contraction_phase(struct contraction *c);
-/* The groups of which operands are dense, and how they lie in memory. After all folds. */
-void contraction_settle(struct contraction *c);
+/* All folds of a step. */
+bool contraction_match_all(const struct inst *in, struct arena *a, struct contraction *out);
+/* Takes variables of strided windows apart. Before contraction_lay_out. */
+void contraction_split_strided(struct contraction *c);
+/* Which operands are dense, and how they lie in memory; what of the sides is batch for that. After
+ * all folds. */
+void contraction_lay_out(struct contraction *c);
 
 int64_t con_value(const struct inst *in, const struct expr *e); /* of the instance; 0: none */
+struct expr *contraction_variable(struct arena *a, size_t var);
+/* Product of the extents of a group's variables from `from` up to `to`. */
+struct expr *contraction_extents(const struct contraction *c, const struct con_group *g,
+                                 size_t from, size_t to);
+void contraction_total(const struct contraction *c, struct con_group *g);
+uint32_t contraction_vars(const struct con_group *g, size_t from); /* bits */
+/* Elements from one place of dimension d of the operand's tensor to the next. */
+struct expr *contraction_stride(const struct contraction *c, const struct con_operand *o, int d);
+/* The variables of the batch that an operand knows. */
+void contraction_batch(const struct contraction *c, const struct con_operand *o,
+                       struct con_group *out);
+/* In memory: a let without a type is f32. */
+enum dtype contraction_type(const struct contraction *c, const struct con_operand *o);
+/* An operand runs along k in memory, or along its side. */
+bool contraction_along_k(const struct contraction *c, const struct con_operand *o);
+/* Whether the copy engine can read the operand as it lies. */
+bool contraction_is_direct(const struct contraction *c, const struct con_operand *o);
+/* Every place of the operand is a part of the side plus a part of k. */
+bool contraction_is_window(const struct contraction *c, const struct con_operand *o);
+/* Whether an index of a padded operand can leave its dimension, by its form. */
+bool contraction_can_leave(const struct contraction *c, const struct con_operand *o, size_t d);
 
-/* How a kernel computes. */
-enum con_path {
-    CON_SIMT,   /* fp32 FMAs */
-    CON_TF32,   /* mma.sync, operands rounded to TF32 */
-    CON_TF32X3, /* mma.sync, each operand as the sum of two TF32 numbers */
-    CON_BF16X6, /* wgmma, each operand as the sum of three bf16 numbers */
-    CON_F16,    /* mma.sync of 16-bit operands */
-    CON_BF16,
+/* ---- the configuration ---- */
+
+/* What is multiplied. */
+enum con_format { CON_FP32, CON_TF32, CON_TF32X3, CON_BF16X6, CON_F16, CON_BF16 };
+struct con_format_info {
+    const char *note, *how; /* for the head of the file and the kernel's comment */
+    const char *loop;       /* main loops of the format: gemm_<loop> */
+    const char *type;       /* of the instruction's operands */
+    enum dtype tile;        /* of an element in shared memory */
+    int parts, products;    /* numbers an element is split into, products of two elements */
+    const char *cute_operand, *cute_atom; /* mma.sync */
+    int k;                                /* of an instruction of mma.sync */
 };
-struct con_tile {    /* an operand's tile in shared memory */
-    bool k_runs;     /* rows along k; otherwise rows are k, along its side */
-    bool window;     /* place by place, the side's part and k's apart */
-    bool vector;     /* copied in pieces of 16 bytes */
-    bool packed;     /* from a copy in rows along k that an earlier kernel makes */
-    bool async;      /* by cp.async; otherwise through registers, where it is converted */
-    int rows, row;   /* rows of `row` elements */
-    int pitch;       /* elements from row to row */
-    enum dtype type; /* stored in shared memory */
+extern const struct con_format_info con_formats[];
+
+struct con_config;
+struct con_writer;
+struct con_tile { /* an operand's tile in shared memory */
+    const struct con_source *source;
+    bool k_contiguous; /* rows along k; otherwise rows are k, along its side */
+    bool packed;       /* from a copy in rows along k that an earlier kernel makes */
+    int rows, row;     /* rows of `row` elements */
+    int pitch;         /* elements from row to row */
     size_t bytes;
 };
+
+/* The pieces. `write` puts what is theirs into the slots of kernel.cu and their functions into the
+ * file. */
+struct con_source {
+    bool one_by_one; /* a thread for each element of the side */
+    bool (*fits)(const struct contraction *c, const struct con_config *g, size_t operand);
+    /* Slots loader (declarations in the kernel), load and keep (what the main loop calls). */
+    bool (*write)(struct con_writer *w, size_t operand, struct slots *row);
+};
+struct con_math {
+    bool boxes; /* tiles are boxes of the copy engine: rows of 128 bytes along k */
+    bool (*fits)(const struct sheet *sh, const struct contraction *c, const struct con_config *g);
+    /* Threads and warps for the tile; a tile that it cannot do becomes the next one that it can. */
+    void (*shape)(struct con_config *g, int warps);
+    /* The layout of a tile of this length on its side; k_contiguous is set. */
+    void (*lay_out)(const struct con_config *g, int side, struct con_tile *t);
+    /* Slots main_loop (a function template over the struct of tiles), load_parameters and keeps of
+     * the kernel; math, a_at and b_at of the struct (tiles.cu). */
+    bool (*write)(struct con_writer *w, struct slots *kernel, struct slots *tiles);
+};
+struct con_sink {
+    bool (*fits)(const struct con_config *g);
+    void (*prepare)(struct con_writer *w); /* plan lines before all others; NULL: none */
+    /* Slots sink (the object that the main loop gives its sums) and results (what is done with them
+     * afterwards). */
+    bool (*write)(struct con_writer *w, struct slots *kernel);
+    bool (*finish)(struct con_writer *w); /* further kernels; NULL: none */
+};
+struct con_schedule {
+    bool (*fits)(const struct con_config *g);
+    /* Slots schedule (declares first_m, first_n, k_begin, k_end and the batch's variables) and
+     * schedule_end; gives the grid for the plan. */
+    str (*write)(struct con_writer *w, struct slots *kernel);
+};
+#define CON_SOURCE(name)   extern const struct con_source con_source_##name;
+#define CON_MATH(name)     extern const struct con_math con_math_##name;
+#define CON_SINK(name)     extern const struct con_sink con_sink_##name;
+#define CON_SCHEDULE(name) extern const struct con_schedule con_schedule_##name;
+#include "agent/expert/contraction/pieces.def"
+
 struct con_config {
-    enum con_path path;
+    enum con_format format;
+    int tensor_path; /* 0: multiply-adds, 1: mma.sync, 2: wgmma */
     int tile_m, tile_n, tile_k, warps_m, warps_n, stages, split, raster;
-    int threads;
-    int chain;   /* of k, in one accumulator */
-    int promote; /* tiles of k after which accumulators are added to fp32 registers; 0: never */
+    int threads;    /* that multiply */
+    int producers;  /* threads besides them that only load */
+    int warpgroups; /* of wgmma that multiply */
+    int chain;      /* of k, in one accumulator */
+    int promote;    /* tiles of k after which accumulators are added to fp32 registers; 0: never */
     bool swizzle;
-    bool pack;      /* operands that cannot be loaded by rows are copied first */
-    bool warpgroup; /* wgmma, tiles by the tensor copy engine */
-    int warpgroups; /* of them that multiply */
-    int parts;      /* numbers an element of a packed operand is split into */
-    bool cute;      /* layouts, TiledMMA and copies of CuTe */
-    int element;    /* bytes of a stored element */
+    bool pack;       /* operands that cannot be loaded by rows are copied first */
+    bool cute;       /* layouts, TiledMMA and copies of CuTe */
+    enum dtype type; /* of a stored element */
+    int element;     /* its bytes */
     struct con_tile tile[CON_OPERANDS];
-    size_t shared; /* bytes */
+    size_t shared, alignment; /* bytes: of shared memory, and where tiles begin in it */
+    const struct con_math *math;
+    const struct con_sink *sink;
+    const struct con_schedule *schedule;
 };
 /* Decisions, clamped to what the shape and an SM allow. */
 void contraction_configure(const struct sheet *sh, const struct contraction *c,
                            struct con_config *out);
-
-/* Where tiles in shared memory begin: at multiples of so many bytes. */
-#define CON_SWIZZLED 4096 /* the longest pattern of a swizzle in CuTe: four rows of 256 floats */
-size_t contraction_alignment(const struct con_config *g);
-/* The longest k that the kernel is accurate for; 0: any. */
-int64_t contraction_chain(const struct con_config *g);
+/* Padded or swizzled rows. */
+void contraction_lay_rows(const struct con_config *g, int side, struct con_tile *t);
+/* The first operand of a side, and how many it has. */
+size_t contraction_side(const struct contraction *c, enum con_axis side, size_t *first);
 
 /* ---- text ---- */
+
 struct con_writer {
     struct sheet *sh;
     const struct step *step;
@@ -144,84 +227,60 @@ struct con_writer {
     str total[CON_AXES];      /* batches, M, N and K in the kernel */
     bool listed;              /* k runs through a list of taps */
     bool skips;               /* terms that count for nothing are not visited */
-    int taps_at;              /* where in the list their number stands */
     str packed[CON_OPERANDS]; /* plan name of the copy; empty: none */
-    struct buf params, args;  /* what the kernel takes besides its scope's */
+    str params, args;         /* what the kernel takes before its scope's */
+    str part;                 /* plan name of the sums of parts of k; empty: none */
     bool decoded[CON_AXES];   /* the side's variables are declared, for who loads one by one */
+    struct {
+        str base, name;
+    } names[CON_NAMES]; /* of contraction_name */
+    size_t nnames;
 };
-/* A local name, the same in every kernel unless the task uses it. */
-str contraction_local(struct con_writer *w, const char *name);
-/* Declares a group's index with this value and the variables in it; gives the index's name. */
-str contraction_decode(struct con_writer *w, enum con_axis axis, str value, struct buf *out);
-/* What declares and defines load_<n>, and keep_<n> where registers are between. */
-bool contraction_loader(struct con_writer *w, size_t operand, struct buf *out);
-/* Results of the accumulators `acc[f]`: the folds' values, and the maps after them. */
-bool contraction_epilogue(struct con_writer *w, const str *acc, struct buf *out);
 bool contraction_kernels(struct con_writer *w);
-/* Functions for the sheet, the one that makes the product, and the struct of tiles it is given. */
-bool contraction_functions(struct con_writer *w);
-const char *contraction_product(struct con_writer *w);
-bool contraction_config(struct con_writer *w, str name);
-/* A fold's sum: its name, and the declarations of all of them from shared memory. */
-str contraction_sum(struct con_writer *w, size_t fold);
-str contraction_sums(struct con_writer *w);
-/* Sums of a part of k into the workspace, and the kernel that adds the parts. */
-void contraction_parts(struct con_writer *w, str m, str n, struct buf *out);
-bool contraction_finish(struct con_writer *w, str part, str count_plan);
+
+/* `list`, or both with `between` in the middle. */
+str con_join(struct sheet *sh, str list, const char *between, str one);
+/* Begins a kernel: its scope, and the sizes of the groups it needs (bits of con_axis). */
+bool contraction_begin(struct con_writer *w, str name, unsigned axes);
+/* A local name of the kernel, the same one whenever it is asked for. */
+str contraction_name(struct con_writer *w, str base);
+/* Lines that declare a group's index with this value and the variables in it; `flat`: the index. */
+str contraction_decode(struct con_writer *w, enum con_axis axis, str value, str *flat);
 /* The name of a part of a variable that is taken apart. */
 str contraction_part(struct con_writer *w, const struct con_index *x);
-/* Windows with gaps: k's variables from its index in the list (or in the copy, with all taps), what
- * limits the inner ones, the list, the elements of k for one tap, and where results exist. */
-str contraction_decode_taps(struct con_writer *w, str value, struct buf *out);
-str contraction_rest(struct con_writer *w);
-str contraction_taps(struct con_writer *w);
+/* Variables of the other side have no text where this operand is loaded. */
+void contraction_forget(struct con_writer *w, size_t operand);
+/* `side < M && k < k_end && …`: an element of the operand is there, and counts. */
+str contraction_exists(struct con_writer *w, const struct con_operand *o, str side, str k, str end);
+/* The element at the operand's place, in this type; its place. */
+str contraction_value(struct con_writer *w, const struct con_operand *o, enum dtype to);
+str contraction_offset(struct con_writer *w, const struct con_operand *o);
+const char *contraction_zero(enum dtype t);
+/* Strided windows: lines that declare k's variables from its index in the list (or in the copy,
+ * with all taps), elements of k for one tap (in the kernel, or of all taps in the plan), the slots
+ * of the list, and where results exist (empty: everywhere). */
+str contraction_decode_taps(struct con_writer *w, str value, str *flat);
+str contraction_rest(struct con_writer *w); /* k is one of the tap's own */
 str contraction_depth(struct con_writer *w);
 str contraction_depth_plan(struct con_writer *w);
+void contraction_list_taps(struct con_writer *w, struct slots *to);
 str contraction_inside(struct con_writer *w);
-/* The sizes of the groups as the kernel of w->k knows them, those that it needs. */
-void contraction_totals(struct con_writer *w, unsigned axes);
+/* Lines that declare variables [from, to) of a group whose flat index is given. */
+str contraction_decode_run(struct con_writer *w, const struct con_group *g, size_t from, size_t to,
+                           const char *type, str flat);
 /* The kernel that makes an operand's copy, and its plan lines. */
 bool contraction_pack(struct con_writer *w, size_t operand);
-/* Which of the copies (or of a tensor's leading dimensions) this block's batch reads. */
-str contraction_slab(struct con_writer *w, size_t operand);
 /* Elements of a row of the copy, as the plan has it. */
 str contraction_pitch(struct con_writer *w);
-/* The variables of the batch that an operand knows. */
-void contraction_batch(const struct contraction *c, const struct con_operand *o,
-                       struct con_group *out);
-/* `x && y`: an element of the operand is one that counts. */
-void contraction_exists(struct con_writer *w, const struct con_operand *o, struct buf *out);
-str contraction_value(struct con_writer *w, const struct con_operand *o, enum dtype to);
-const char *contraction_zero(enum dtype t);
-/* Whether an index of a padded operand can leave its dimension, by its form. */
-bool contraction_can_leave(const struct contraction *c, const struct con_operand *o, size_t d);
-/* `float *const to = …;`: the operand's tile in a stage. */
-str contraction_tile(struct con_writer *w, size_t operand);
-/* Operands of which every place is a part of the side plus a part of k. */
-bool contraction_is_window(const struct contraction *c, const struct con_operand *o);
-bool contraction_load_window(struct con_writer *w, size_t operand, struct buf *out);
-str contraction_loader_name(struct con_writer *w, const char *what, size_t operand);
-/* Declares the tensor map of an operand's tile: a parameter of the kernel. */
-str contraction_map(struct con_writer *w, size_t operand);
-/* Where rows come from: a pointer (its declaration: `base`, or empty) and the elements from one row
- * to the next. */
-struct con_rows {
-    str pointer, base, pitch;
-};
-/* A template among the functions, once in the file; `mark` is what it defines. */
-bool contraction_once(struct con_writer *w, const char *name, const char *mark,
-                      const struct slot *slots, size_t n);
-const struct con_tile *contraction_side_tile(const struct con_writer *w, enum con_axis side);
-size_t contraction_side_count(const struct con_writer *w, enum con_axis side);
-/* Results of a thread, of FMAs: tm x tn. */
-void contraction_simt_threads(const struct con_config *g, int *tm, int *tn);
-
-/* The same in CuTe (cute_contraction.c). */
-bool contraction_cute_functions(struct con_writer *w);
-bool contraction_cute_config(struct con_writer *w, str name);
-bool contraction_cute_rows(struct con_writer *w, size_t operand, const struct con_rows *r,
-                           struct buf *out);
-/* Whether the copy engine can read the operand as it lies. */
-bool contraction_is_direct(const struct contraction *c, const struct con_operand *o);
+/* Which of the copies (or of a tensor's leading dimensions) this block's batch reads; empty: the
+ * only one. */
+str contraction_slab(struct con_writer *w, size_t operand);
+/* What the loaders' templates have in common: tensor, name, rows, tile_at … `first`: the side's
+ * first index. */
+void contraction_loader(struct con_writer *w, size_t operand, struct slots *to);
+/* Copies of 16 or 4 bytes by cp.async: gemm_copy16, gemm_copy4. */
+bool contraction_copy(struct con_writer *w, int bytes);
+/* Rounding to TF32: gemm_tf32. */
+bool contraction_rounding(struct con_writer *w);
 
 #endif

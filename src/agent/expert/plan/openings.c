@@ -1,6 +1,6 @@
 /* The table of openings. */
 #include "agent/expert/plan/openings.h"
-#include "agent/expert/contraction/contraction_kind.h"
+#include "agent/expert/contraction/kind.h"
 #include "agent/expert/rows/rows_kind.h"
 #include "agent/expert/scan/scan_kind.h"
 #include <stdio.h>

@@ -1,8 +1,0 @@
-//% library
-// Starts the copy of a box of a tensor by the copy engine; its bytes arrive at the barrier.
-static __device__ __forceinline__ void gemm_copy_box(void *to, const CUtensorMap *map, int k,
-                                                     int row, int slab, cute::uint64_t *barrier) {
-    cute::SM90_TMA_LOAD_3D::copy(map, barrier,
-                                 (cute::uint64_t)cute::TMA::CacheHintSm90::EVICT_NORMAL, to, k, row,
-                                 slab);
-}

@@ -1,0 +1,164 @@
+/* The kernel of a product: its skeleton (kernel.cu) with what the pieces put into it. */
+#include "agent/expert/contraction/contraction.h"
+
+/* ---- what loaders have in common ---- */
+
+static size_t tile_offset(const struct con_writer *w, size_t operand) {
+    const struct contraction *c = w->c;
+    size_t at = 0;
+    for (size_t i = 0; i < c->noperands; i++) {
+        enum con_axis side = c->operands[i].side, own = c->operands[operand].side;
+        at += side < own || (side == own && i < operand) ? w->g.tile[i].bytes : 0;
+    }
+    return at;
+}
+
+/* The tensor's name, with a number where it is an operand before: a matrix times itself. */
+static str loader_name(struct con_writer *w, size_t operand) {
+    size_t tensor = w->c->operands[operand].read->ref;
+    str name = w->c->in->task->tensors[tensor].name;
+    for (size_t i = 0; i < operand; i++)
+        if (w->c->operands[i].read->ref == tensor)
+            return sheet_printf(w->sh, "%.*s_%zu", STR_ARG(name), operand);
+    return name;
+}
+
+void contraction_loader(struct con_writer *w, size_t operand, struct slots *to) {
+    const struct con_operand *o = &w->c->operands[operand];
+    const struct con_tile *t = &w->g.tile[operand];
+    slots_put(to, "tensor", w->c->in->task->tensors[o->read->ref].name);
+    slots_put(to, "name", loader_name(w, operand));
+    slots_number(to, "rows", t->rows);
+    slots_number(to, "row", t->row);
+    slots_number(to, "tile_at", (int64_t)tile_offset(w, operand));
+    slots_put(to, "type", str_view(dtype_info(w->g.type)->cuda));
+    slots_put(to, "index", str_view(w->index));
+    slots_number(to, "threads", w->g.threads);
+    slots_put(to, "first", o->side == CON_M ? S("first_m") : S("first_n"));
+    slots_put(to, "total", w->total[o->side]);
+    slots_put(to, "side", o->side == CON_M ? S("A") : S("B"));
+    slots_put(to, "place", o->side == CON_M ? S("a_at") : S("b_at"));
+    slots_flag(to, "cute", w->g.cute);
+}
+
+/* ---- the kernel ---- */
+
+/* The definitions this step computes, each once. */
+static void put_definitions(struct con_writer *w, struct slots *kernel) {
+    const struct task *t = w->step->inst->task;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        str line = str_cut(sheet_definition(w->sh, w->step, &t->statements[i]), 0, 90);
+        bool known = false;
+        for (size_t k = 0; k < i; k++)
+            known |=
+                str_eq(line, str_cut(sheet_definition(w->sh, w->step, &t->statements[k]), 0, 90));
+        if (!known)
+            slots_put(slots_row(kernel, "definitions"), "definition", line);
+    }
+}
+
+static void require_groups(struct con_writer *w) {
+    str k = sheet_plan(w->sh, w->c->group[CON_K].total);
+    bool fixed = w->c->group[CON_K].total->kind == EXPR_NUMBER;
+    if (w->k.wide && !fixed)
+        sheet_require(w->sh, "%.*s <= 1073741824", STR_ARG(k));
+    if (!w->g.promote && !fixed) /* no longer than one accumulator is accurate for */
+        sheet_require(w->sh, "%.*s <= %d", STR_ARG(k), w->g.chain);
+    for (size_t i = 0; i < w->c->group[CON_BATCH].n; i++) {
+        const struct con_index *v = &w->c->group[CON_BATCH].at[i];
+        if (v->part != CON_QUOTIENT)
+            continue;
+        str all = sheet_plan(w->sh, v->extent->args[0]), by = sheet_plan(w->sh, v->divisor);
+        sheet_require(w->sh, "%.*s %% %.*s == 0", STR_ARG(all), STR_ARG(by));
+    }
+}
+
+/* The struct of tiles that the main loop is given. */
+static bool put_tiles(struct con_writer *w, str name, struct slots *s) {
+    const struct con_config *g = &w->g;
+    size_t a, b;
+    slots_put(s, "kernel", w->k.name);
+    slots_put(s, "name", name);
+    slots_put(s, "element", str_view(dtype_info(g->type)->cuda));
+    slots_number(s, "threads", g->threads);
+    slots_flag(s, "producers", g->producers > 0);
+    slots_number(s, "tile_m", g->tile_m);
+    slots_number(s, "tile_n", g->tile_n);
+    slots_number(s, "tile_k", g->tile_k);
+    slots_number(s, "stages", g->stages);
+    slots_number(s, "folds", (int64_t)w->c->nfolds);
+    slots_number(s, "operands_m", (int64_t)contraction_side(w->c, CON_M, &a));
+    slots_number(s, "operands_n", (int64_t)contraction_side(w->c, CON_N, &b));
+    slots_number(s, "bytes_m", (int64_t)g->tile[a].bytes);
+    slots_number(s, "bytes_n", (int64_t)g->tile[b].bytes);
+    slots_number(s, "promote", g->promote);
+    w->sh->half |= g->type == DTYPE_F16;
+    w->sh->bfloat |= g->type == DTYPE_BF16;
+    return sheet_put(w->sh, "contraction/tiles.cu", s, &w->sh->functions);
+}
+
+static bool put_pieces(struct con_writer *w, struct slots *kernel, struct slots *tiles, str *grid) {
+    slots_flag(kernel, "keeps", false);
+    slots_put(tiles, "a_at", S(""));
+    bool ok = w->g.math->write(w, kernel, tiles);
+    *grid = w->g.schedule->write(w, kernel);
+    for (size_t i = 0; i < w->c->noperands && ok; i++) {
+        struct slots *row = slots_row(kernel, "operands");
+        slots_put(row, "loader", S(""));
+        slots_put(row, "keep", S(""));
+        contraction_forget(w, i);
+        ok = w->g.tile[i].source->write(w, i, row);
+    }
+    return ok && w->g.sink->write(w, kernel);
+}
+
+static bool put_kernel(struct con_writer *w) {
+    struct slots kernel = {.mem = w->sh->mem}, tiles = {.mem = w->sh->mem};
+    int block = w->g.threads + w->g.producers;
+    str name = sheet_name(w->sh, TEXT(w->sh, "$_tiles", w->k.name)), grid;
+    require_groups(w);
+    if (!put_pieces(w, &kernel, &tiles, &grid) || !put_tiles(w, name, &tiles))
+        return false;
+    str parameters = TEXT(w->sh, "$$", w->params, scope_params(&w->k)),
+        args = TEXT(w->sh, "$$", w->args, scope_args(&w->k));
+    if (w->part.n) {
+        parameters = TEXT(w->sh, "$, float *__restrict__ part", parameters);
+        args = TEXT(w->sh, "$, $", args, w->part);
+    }
+    put_definitions(w, &kernel);
+    slots_put(&kernel, "how",
+              sheet_printf(w->sh, "%s%s", w->g.cute ? "CuTe, " : "", con_formats[w->g.format].how));
+    slots_put(&kernel, "kernel", w->k.name);
+    slots_put(&kernel, "parameters", parameters);
+    slots_put(&kernel, "tiles", name);
+    slots_number(&kernel, "block", block);
+    slots_number(&kernel, "threads", w->g.threads);
+    slots_flag(&kernel, "producers", w->g.producers > 0);
+    slots_put(&kernel, "alignment",
+              w->g.alignment > 128 ? sheet_number(w->sh, (int64_t)w->g.alignment) : S(""));
+    sheet_step(w->sh, "launch %.*s<<<%.*s, %d, %zu>>>(%.*s)", STR_ARG(w->k.name), STR_ARG(grid),
+               block, w->g.shared, STR_ARG(args));
+    return sheet_put(w->sh, "contraction/kernel.cu", &kernel, &w->sh->kernels);
+}
+
+bool contraction_kernels(struct con_writer *w) {
+    const struct task *t = w->step->inst->task;
+    str last = t->tensors[t->statements[t->nstatements - 1].tensor].name;
+    bool ok = true;
+    if (w->g.sink->prepare)
+        w->g.sink->prepare(w);
+    for (size_t i = 0; i < w->c->noperands && ok; i++)
+        ok = !w->g.tile[i].packed || contraction_pack(w, i);
+    for (size_t i = 0; i < w->c->noperands; i++)
+        if (w->g.tile[i].packed && !w->g.math->boxes) {
+            str type = str_view(dtype_info(w->g.type)->cuda);
+            w->params = TEXT(w->sh, "$const $ *__restrict__ $, ", w->params, type, w->packed[i]);
+            w->args = TEXT(w->sh, "$$, ", w->args, w->packed[i]);
+        }
+    w->listed = w->c->taps > 0;
+    return ok &&
+           contraction_begin(w, TEXT(w->sh, "$_product", last),
+                             (w->g.split > 1 ? 1 << CON_BATCH : 0) | 1 << CON_M | 1 << CON_N |
+                                 1 << CON_K) &&
+           put_kernel(w) && (!w->g.sink->finish || w->g.sink->finish(w));
+}

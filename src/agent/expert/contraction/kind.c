@@ -1,0 +1,148 @@
+#include "agent/expert/contraction/kind.h"
+#include "agent/expert/contraction/contraction.h"
+#include <string.h>
+
+enum {
+    WIDE_LEAST = 256,
+    EXACT_SUM = 32,
+    TILE = 128,
+    LONG_SUM = 1024,
+    SHORT_SUM = 2048, /* smaller tiles are better than shared ones */
+    THIN = 64,
+    PART = 512,       /* of k: less is not worth a second kernel */
+    COPY_LEAST = 288, /* rows that share a copy, so that it pays */
+};
+#define COPY_WORK 5e8 /* products that make up for the kernels that copy */
+
+static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
+    bool ok = contraction_match_all(st->inst, a, c);
+    if (ok)
+        contraction_lay_out(c);
+    return ok;
+}
+
+static bool all_dense(const struct contraction *c) {
+    bool dense = true;
+    for (size_t i = 0; i < c->noperands; i++)
+        dense &= c->operands[i].dense;
+    return dense;
+}
+
+static size_t operand_bytes(const struct contraction *c, const struct con_operand *o) {
+    return dtype_info(c->in->task->tensors[o->read->ref].dtype)->bytes;
+}
+
+static bool are_half(const struct contraction *c) {
+    bool half = true;
+    for (size_t i = 0; i < c->noperands; i++)
+        half &= operand_bytes(c, &c->operands[i]) <= 2;
+    return half;
+}
+
+/* f32 operands that no tensor core may round. */
+static bool is_exact(const struct contraction *c) {
+    return !are_half(c) && c->in->task->accuracy == ACCURACY_FP32;
+}
+
+/* On a copy: it is the coder's decision whether they are left out. */
+static bool has_gaps(const struct contraction *c) {
+    struct contraction *apart = arena_new_of(c->mem, struct contraction);
+    *apart = *c;
+    contraction_split_strided(apart);
+    return apart->ntap_conditions > 0;
+}
+
+/* Warp groups read rows along k of 16-bit numbers; anything else is copied first. Bytes are copied
+ * for warps too. */
+static bool suits_groups(const struct contraction *c) {
+    double work = 1;
+    for (size_t i = 0; i < CON_AXES; i++)
+        work *= (double)c->group[i].count;
+    bool suits =
+        all_dense(c) && c->group[CON_K].count >= WIDE_LEAST && (c->nfolds == 1 || !is_exact(c));
+    for (size_t i = 0; i < c->noperands; i++) {
+        const struct con_operand *o = &c->operands[i];
+        enum con_axis other = o->side == CON_M ? CON_N : CON_M;
+        suits &= (c->group[other].count >= COPY_LEAST && work >= COPY_WORK) ||
+                 contraction_is_direct(c, o) || operand_bytes(c, o) == 1;
+    }
+    return suits;
+}
+
+static enum contraction_kind few_of(const struct briefing *b, int64_t tiles, int64_t k,
+                                    int64_t least) {
+    if (k > SHORT_SUM || least <= THIN || 2 * tiles > b->gpu->sms)
+        return CONTRACTION_FEW;
+    return 4 * tiles > b->gpu->sms ? CONTRACTION_FEW_SHORT : CONTRACTION_FEW_SMALL;
+}
+
+static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
+    int64_t m = c->group[CON_M].count, n = c->group[CON_N].count, k = c->group[CON_K].count,
+            batch = c->group[CON_BATCH].count, least = m < n ? m : n;
+    int64_t tiles = batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
+    if (c->k_lo || c->k_hi)
+        return CONTRACTION_TRIANGLE;
+    if (has_gaps(c))
+        return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
+    bool few = tiles < b->gpu->sms;
+    if ((few || least < WIDE_LEAST) && b->gpu->has.wgmma && suits_groups(c))
+        return few              ? few_of(b, tiles, k, least)
+               : n < TILE       ? CONTRACTION_FEW
+               : c->nfolds == 1 ? CONTRACTION_WIDE
+                                : CONTRACTION_PAIR;
+    if (few && k > LONG_SUM && batch == 1)
+        return least <= THIN ? CONTRACTION_SPLIT_THIN : CONTRACTION_SPLIT;
+    bool wide = !few && least >= WIDE_LEAST && all_dense(c);
+    if (wide && k >= WIDE_LEAST && !is_exact(c))
+        return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
+    if (wide && k >= EXACT_SUM && c->nfolds == 1 && is_exact(c))
+        return CONTRACTION_EXACT;
+    if (least <= 32)
+        return CONTRACTION_THIN;
+    if (least <= 64)
+        return CONTRACTION_HALF;
+    return tiles >= 2 * b->gpu->sms ? CONTRACTION_LARGE : CONTRACTION_SMALL;
+}
+
+static int64_t tile_for(int64_t count) {
+    int64_t tile = 32;
+    while (tile < TILE && tile < count)
+        tile *= 2;
+    return tile;
+}
+
+static int64_t parts_for(const struct briefing *b, const struct contraction *c,
+                         const struct strategy *s) {
+    bool groups = strategy_get(b->catalogue, s, "tensor-path") == 2;
+    int64_t tile_m = strategy_get(b->catalogue, s, "tile-m"),
+            tile_n = strategy_get(b->catalogue, s, "tile-n");
+    int64_t blocks = c->group[CON_BATCH].count * ((c->group[CON_M].count + tile_m - 1) / tile_m) *
+                     ((c->group[CON_N].count + tile_n - 1) / tile_n);
+    int64_t held = groups ? 1 : TILE * TILE / (tile_m * tile_n), parts = 1; /* held: by an SM */
+    while (parts < 64 && 2 * parts * blocks <= held * b->gpu->sms &&
+           2 * parts * PART <= c->group[CON_K].count)
+        parts *= 2;
+    return parts;
+}
+
+int64_t contraction_fitting(const struct briefing *b, const struct step *st,
+                            const struct strategy *s, const char *decision) {
+    struct arena *a = arena_new((size_t)16 << 20);
+    struct contraction *c = arena_new_of(a, struct contraction);
+    bool matched = match_all(st, a, c);
+    BUG_IF(!matched);
+    int64_t v = strcmp(decision, "tile-m") == 0   ? tile_for(c->group[CON_M].count)
+                : strcmp(decision, "tile-n") == 0 ? tile_for(c->group[CON_N].count)
+                : strcmp(decision, "tile-k") == 0 ? (are_half(c) ? 64 : 32)
+                                                  : parts_for(b, c, s);
+    arena_free(a);
+    return v;
+}
+
+enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st) {
+    struct arena *a = arena_new((size_t)16 << 20);
+    struct contraction *c = arena_new_of(a, struct contraction);
+    enum contraction_kind kind = match_all(st, a, c) ? kind_of(b, c) : CONTRACTION_NONE;
+    arena_free(a);
+    return kind;
+}

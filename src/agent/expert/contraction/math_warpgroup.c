@@ -1,0 +1,106 @@
+/* Tensor cores by wgmma, in CUDA and in CuTe: one warpgroup keeps tiles on their way, one or two
+ * multiply them. Operands of class fp32 are split into three bf16 numbers with six products. */
+#include "agent/expert/contraction/math.h"
+
+static bool fits(const struct sheet *sh, const struct contraction *c, const struct con_config *g) {
+    (void)sh, (void)c;
+    return g->tensor_path == 2;
+}
+
+static void shape(struct con_config *g, int warps) {
+    (void)warps;
+    g->tile_m = g->tile_m < 64 ? 64 : g->tile_m;
+    g->tile_k = 128 / g->element;
+    g->warpgroups = g->tile_m >= 128 ? 2 : 1;
+    g->threads = 128 * g->warpgroups;
+    g->producers = 128;
+}
+
+static void lay_out(const struct con_config *g, int side, struct con_tile *t) {
+    t->k_contiguous = true;
+    t->rows = side;
+    t->row = t->pitch = g->tile_k;
+    t->bytes = (size_t)(side * con_formats[g->format].parts) * 128;
+}
+
+/* The accumulators of the instruction: "%0, %1, …" and "+f"(d[0]), …. */
+static void put_registers(struct con_writer *w, int n, struct slots *to) {
+    str list = S(""), outputs = S("");
+    for (int i = 0; i < n; i++) {
+        list = sheet_printf(w->sh, "%.*s%s%%%d", STR_ARG(list),
+                            i == 0       ? "\""
+                            : i % 8 == 0 ? ", \"\n\""
+                                         : ", ",
+                            i);
+        outputs = sheet_printf(w->sh, "%.*s%s\"+f\"(d[%d])", STR_ARG(outputs),
+                               i == 0       ? ""
+                               : i % 5 == 0 ? ",\n"
+                                            : ", ",
+                               i);
+    }
+    slots_put(to, "list", TEXT(w->sh, "$\"", list));
+    slots_put(to, "outputs", outputs);
+}
+
+static bool put_instruction(struct con_writer *w, struct slots *loop) {
+    int n = w->g.tile_n;
+    bool tf32 = w->g.format == CON_TF32;
+    str type = str_view(con_formats[w->g.format].type), columns = sheet_number(w->sh, n);
+    slots_put(loop, "wgmma", TEXT(w->sh, "gemm_wgmma_$_$", type, columns));
+    slots_put(loop, "columns", columns);
+    slots_number(loop, "registers", n / 2);
+    slots_number(loop, "b", n / 2 + 1);
+    slots_number(loop, "add", n / 2 + 2);
+    slots_put(loop, "step", tf32 ? S("8") : S("16"));
+    slots_put(loop, "type", type);
+    slots_put(loop, "order", tf32 ? S("") : S(", 0, 0"));
+    put_registers(w, n / 2, loop);
+    return sheet_function(w->sh, "contraction/warpgroup_functions.cu", loop) &&
+           sheet_function(w->sh, "contraction/wgmma.cu", loop);
+}
+
+/* wgmma of 64 rows of A and all columns of the tile. */
+static str cute_atom(struct con_writer *w) {
+    int n = w->g.tile_n;
+    if (w->g.format == CON_TF32)
+        return sheet_printf(w->sh, "cute::SM90_64x%dx8_F32TF32TF32_SS_TN<>", n);
+    const char *type = w->g.format == CON_F16 ? "F16F16" : "BF16BF16";
+    return sheet_printf(
+        w->sh, "cute::SM90_64x%dx16_F32%s_SS<cute::GMMA::Major::K, cute::GMMA::Major::K>", n, type);
+}
+
+static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
+    struct slots loop = {.mem = w->sh->mem};
+    const struct con_format_info *f = &con_formats[w->g.format];
+    bool cute = w->g.cute;
+    str name = sheet_printf(w->sh, "gemm_warpgroup_%s_%d_%d", f->loop, w->g.tile_n,
+                            w->g.warpgroups); /* one a width of the instruction */
+    slots_put(&loop, "name", name);
+    slots_flag(&loop, "two", w->g.warpgroups == 2);
+    slots_put(&loop, "operand", str_view(f->cute_operand));
+    slots_flag(&loop, "cute", cute);
+    slots_number(&loop, "warpgroups", w->g.warpgroups);
+    slots_number(&loop, "parts", f->parts);
+    slots_number(&loop, "products", f->products);
+    slots_put(&loop, "atom", cute_atom(w));
+    slots_put(kernel, "main_loop", name);
+    slots_put(kernel, "load_parameters",
+              cute ? S("unsigned char *to, int k0, cute::uint64_t *barrier")
+                   : S("unsigned to, int k0, unsigned barrier"));
+    slots_put(tiles, "math", sheet_lines(w->sh, "contraction/tiles_warpgroup.cu", &loop));
+    if (cute)
+        sheet_include(w->sh, "cute/tensor.hpp");
+    if (cute && w->g.warpgroups == 2)
+        sheet_include(w->sh, "cutlass/arch/reg_reconfig.h");
+    return (cute || put_instruction(w, &loop)) &&
+           sheet_function(
+               w->sh, cute ? "contraction/cute_warpgroup.cu" : "contraction/warpgroup.cu", &loop);
+}
+
+const struct con_math con_math_warpgroup = {
+    .boxes = true,
+    .fits = fits,
+    .shape = shape,
+    .lay_out = lay_out,
+    .write = write_warpgroup,
+};

@@ -1,0 +1,99 @@
+/* Operands copied into rows along k, by a kernel before the product.
+ *
+ * The copy has the type of the tile, is rounded where the tensor core would cut off, has zeros
+ * where terms are left out and at the ends of its rows, and its rows begin at multiples of 16
+ * bytes. Whatever the operand was, a transposed matrix, a filter in a layout of its own, rows of
+ * odd length, bytes, the product reads plain rows. */
+#include "agent/expert/contraction/contraction.h"
+
+str contraction_pitch(struct con_writer *w) {
+    if (w->c->taps)
+        return contraction_depth_plan(w);
+    str k = sheet_plan(w->sh, w->c->group[CON_K].total),
+        piece = sheet_number(w->sh, 16 / w->g.element);
+    return TEXT(w->sh, "ceil_div($, $)*$", k, piece, piece);
+}
+
+/* wgmma cuts off what TF32 does not hold. */
+static bool is_rounded(const struct con_writer *w) {
+    return w->g.math->boxes && w->g.format == CON_TF32;
+}
+
+/* Threads run along what runs in memory: the tile is written one way and read the other. */
+static void put_text(struct con_writer *w, const struct con_operand *o, enum dtype kept, str pitch,
+                     struct slots *s) {
+    bool along_k = o->dense ? o->k_contiguous : o->factor->kind != EXPR_PAD;
+    str row = along_k ? S("turn * 8 + tid / 32") : S("tid % 32"),
+        col = along_k ? S("tid % 32") : S("turn * 8 + tid / 32"), slab, side, k;
+    slots_put(s, "row", row);
+    slots_put(s, "col", col);
+    slots_put(s, "decode_batch", contraction_decode(w, CON_BATCH, S("slab"), &slab));
+    str sides = contraction_decode(w, o->side, TEXT(w->sh, "first + $", row), &side);
+    str ks = contraction_decode(w, CON_K, TEXT(w->sh, "k0 + $", col), &k);
+    slots_put(s, "decode", con_join(w->sh, sides, "\n", ks));
+    slots_put(s, "exists", contraction_exists(w, o, side, k, w->c->taps ? pitch : w->total[CON_K]));
+    str value = contraction_value(w, o, kept);
+    slots_put(s, "value",
+              is_rounded(w) ? TEXT(w->sh, "__uint_as_float(gemm_tf32($))", value) : value);
+}
+
+static void put_plan(struct con_writer *w, enum con_axis axis, str packed, str pitch) {
+    str args = scope_args(&w->k), side = sheet_plan(w->sh, w->c->group[axis].total),
+        batch = sheet_plan(w->sh, w->c->group[CON_BATCH].total);
+    int parts = con_formats[w->g.format].parts;
+    bool alone = str_is(batch, "1");
+    str times = alone ? S("") : TEXT(w->sh, "$*", batch);
+    if (!w->k.wide)
+        sheet_require(w->sh, "%.*s%.*s*%.*s <= 1073741824", STR_ARG(times), STR_ARG(side),
+                      STR_ARG(pitch));
+    str slabs = parts == 1 ? batch : TEXT(w->sh, "$$", times, sheet_number(w->sh, parts));
+    sheet_memory(w->sh, "workspace %.*s[%.*s, %.*s, %.*s] : %s", STR_ARG(packed), STR_ARG(slabs),
+                 STR_ARG(side), STR_ARG(pitch), dtype_info(w->g.type)->name);
+    sheet_step(w->sh, "launch %.*s<<<%.*sceil_div(%.*s, 32)*ceil_div(%.*s, 32), 256>>>(%.*s, %.*s)",
+               STR_ARG(w->k.name), STR_ARG(times), STR_ARG(pitch), STR_ARG(side), STR_ARG(args),
+               STR_ARG(packed));
+}
+
+static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
+    const struct con_operand *o = &w->c->operands[operand];
+    struct slots s = {.mem = w->sh->mem};
+    bool split = con_formats[w->g.format].parts > 1;
+    enum dtype kept = split ? DTYPE_F32 : w->g.type;
+    str plan = contraction_pitch(w), pitch = scope_int_plan(&w->k, "pitch", plan);
+    put_text(w, o, kept, pitch, &s);
+    slots_put(&s, "tensor", w->c->in->task->tensors[o->read->ref].name);
+    slots_put(&s, "what",
+              split           ? S("split into three bf16 numbers")
+              : is_rounded(w) ? S("rounded to TF32")
+                              : S("in the type that is multiplied"));
+    slots_flag(&s, "split", split);
+    slots_put(&s, "kernel", w->k.name);
+    slots_put(&s, "parameters", scope_params(&w->k));
+    slots_put(&s, "type", str_view(dtype_info(w->g.type)->cuda));
+    slots_put(&s, "packed", packed);
+    slots_put(&s, "element", str_view(dtype_info(kept)->cuda));
+    slots_put(&s, "width", kept == DTYPE_F32 ? S("33") : S("34"));
+    slots_put(&s, "pitch", pitch);
+    slots_put(&s, "index", str_view(w->index));
+    slots_put(&s, "total", w->total[o->side]);
+    slots_put(&s, "zero", str_view(contraction_zero(kept)));
+    put_plan(w, o->side, packed, plan);
+    return (!is_rounded(w) || contraction_rounding(w)) &&
+           sheet_put(w->sh, "contraction/pack.cu", &s, &w->sh->kernels);
+}
+
+bool contraction_pack(struct con_writer *w, size_t operand) {
+    const struct con_operand *o = &w->c->operands[operand];
+    struct con_writer *own = arena_new_of(w->sh->mem, struct con_writer);
+    struct contraction *part = arena_new_of(w->sh->mem, struct contraction);
+    str tensor = w->c->in->task->tensors[o->read->ref].name;
+    *own = *w;
+    own->listed = false;
+    *part = *w->c;
+    own->c = part;
+    contraction_batch(w->c, o, &part->group[CON_BATCH]);
+    str packed = sheet_name(w->sh, TEXT(w->sh, "packed_$", tensor));
+    w->packed[operand] = packed;
+    return contraction_begin(own, TEXT(w->sh, "pack_$", tensor), 1u << o->side | 1u << CON_K) &&
+           put_kernel(own, operand, packed);
+}

@@ -1,0 +1,73 @@
+/* Operands element by element, each thread along what runs in memory: the place of an element, and
+ * whether it exists, stand as text of the operand's own index expressions. Elements of 4 bytes that
+ * need no conversion are copied in the background; others are held in registers until the tile in
+ * use has been multiplied, and stored then. */
+#include "agent/expert/contraction/contraction.h"
+
+static bool fits(const struct contraction *c, const struct con_config *g, size_t operand) {
+    (void)c, (void)g, (void)operand;
+    return true;
+}
+
+/* Threads run along k. */
+static bool is_fast_along_k(struct con_writer *w, size_t operand) {
+    const struct con_operand *o = &w->c->operands[operand];
+    if (o->dense)
+        return o->k_contiguous;
+    if (w->g.format != CON_FP32)
+        return w->g.tile[operand].k_contiguous;
+    const struct con_group *g = &w->c->group[o->side];
+    const struct expr *last = o->read->args[o->read->nargs - 1];
+    return !(expr_uses(last) >> g->at[g->n - 1].var & 1);
+}
+
+/* Variables of the side and of k, each where it changes. */
+static void put_variables(struct con_writer *w, size_t operand, bool k_fast, struct slots *s) {
+    const struct con_operand *o = &w->c->operands[operand];
+    bool by_rows = w->g.tile[operand].k_contiguous;
+    str row = slots_get(s, "tile_row"), col = slots_get(s, "tile_col"), side, k;
+    str first = slots_get(s, "first");
+    str sides =
+        contraction_decode(w, o->side, TEXT(w->sh, "$ + $", first, by_rows ? row : col), &side);
+    str ks = contraction_decode(w, CON_K, TEXT(w->sh, "k0 + $", by_rows ? col : row), &k);
+    slots_put(s, "exists", contraction_exists(w, o, side, k, S("k_end")));
+    slots_put(s, "before", k_fast || w->decoded[o->side] ? S("") : sides);
+    slots_put(s, "once", k_fast ? ks : S(""));
+    slots_put(s, "each", k_fast ? sides : ks);
+    w->decoded[o->side] |= !k_fast;
+}
+
+static bool write_elements(struct con_writer *w, size_t operand, struct slots *row) {
+    struct slots s = {.mem = w->sh->mem};
+    const struct con_operand *o = &w->c->operands[operand];
+    bool k_fast = is_fast_along_k(w, operand);
+    bool copied = contraction_type(w->c, o) == w->g.type && w->g.element == 4;
+    int side = o->side == CON_M ? w->g.tile_m : w->g.tile_n, fast = k_fast ? w->g.tile_k : side;
+    int step = w->g.threads / fast;
+    str quick = sheet_printf(w->sh, "tid %% %d", fast),
+        slow = sheet_printf(w->sh, "turn * %d + tid / %d", step, fast);
+    bool row_slow = w->g.tile[operand].k_contiguous == k_fast;
+    contraction_loader(w, operand, &s);
+    slots_put(&s, "tile_row", row_slow ? slow : quick);
+    slots_put(&s, "tile_col", row_slow ? quick : slow);
+    put_variables(w, operand, k_fast, &s);
+    slots_put(&s, "pointer", scope_pointer(&w->k, o->read->ref, false));
+    slots_put(&s, "offset", contraction_offset(w, o));
+    slots_put(&s, "value", copied ? S("") : contraction_value(w, o, w->g.type));
+    slots_put(&s, "zero", str_view(contraction_zero(w->g.type)));
+    slots_put(&s, "unroll", copied ? S("8") : S(""));
+    slots_number(&s, "turns", (k_fast ? side : w->g.tile_k) / step);
+    slots_put(&s, "why",
+              !o->dense ? S("its places are computed")
+              : copied  ? S("its rows are not aligned")
+                        : S("it is converted or not aligned"));
+    slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_elements.cu", &s));
+    slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
+    if (copied)
+        return contraction_copy(w, 4);
+    slots_put(row, "keep", TEXT(w->sh, "keep_$(stage);", slots_get(&s, "name")));
+    return true;
+}
+
+const struct con_source con_source_elements = {
+    .one_by_one = true, .fits = fits, .write = write_elements};

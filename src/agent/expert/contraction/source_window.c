@@ -1,0 +1,222 @@
+/* Windows: operands whose indices are sums of the side's variables and of k's, with numbers as
+ * factors, as a convolution's are. A place is then a part of the side plus a part of k. Threads run
+ * along the side, so that a warp is at one k at a time; each of its lanes computes k's part for one
+ * k of the tile, and the others get it by a shuffle. */
+#include "agent/expert/contraction/contraction.h"
+#include "spec/domain.h"
+
+#define SHIFT_BITS 10 /* of a tested index's part of k: three fit an int */
+#define SHIFT_MOST ((1 << (SHIFT_BITS - 1)) - 1)
+#define SHIFTS     3
+
+static bool is_literal(const struct expr *e) {
+    return !expr_has(e, EXPR_DIM) && !expr_has(e, EXPR_READ);
+}
+
+/* A dimension that only the batch runs through. */
+static bool is_batch(const struct contraction *c, const struct con_operand *o, size_t d) {
+    return !(expr_uses(o->read->args[d]) &
+             (contraction_vars(&c->group[o->side], 0) | contraction_vars(&c->group[CON_K], 0)));
+}
+
+static bool can_leave(const struct contraction *c, const struct con_operand *o, size_t d) {
+    return o->factor->kind == EXPR_PAD && contraction_can_leave(c, o, d);
+}
+
+/* How far k's part of an index goes, either way. */
+static int64_t k_reach(const struct contraction *c, const struct affine *f) {
+    int64_t reach = 0;
+    for (size_t i = 0; i < c->group[CON_K].n; i++) {
+        const struct con_index *x = &c->group[CON_K].at[i];
+        int64_t by = f->coef[x->var] < 0 ? -f->coef[x->var] : f->coef[x->var];
+        reach += by * (con_value(c->in, x->extent) - 1);
+    }
+    return reach;
+}
+
+/* Tested parts of k must not grow with the shape: their extents stand in the text. */
+static bool is_fixed(const struct contraction *c, const struct affine *f) {
+    for (size_t i = 0; i < c->group[CON_K].n; i++) {
+        const struct con_index *x = &c->group[CON_K].at[i];
+        if (f->coef[x->var] && x->extent->kind != EXPR_NUMBER)
+            return false;
+    }
+    return k_reach(c, f) <= SHIFT_MOST;
+}
+
+bool contraction_is_window(const struct contraction *c, const struct con_operand *o) {
+    size_t tested = 0;
+    if (o->dense || o->nconditions)
+        return false;
+    for (size_t d = 0; d < o->read->nargs; d++) {
+        const struct expr *e = o->read->args[d];
+        struct affine f;
+        if (is_batch(c, o, d) && !can_leave(c, o, d))
+            continue;
+        if (!is_literal(e) || !affine_of(c->in, e, &f) ||
+            (can_leave(c, o, d) && (++tested > SHIFTS || !is_fixed(c, &f))))
+            return false;
+    }
+    return true;
+}
+
+static bool fits(const struct contraction *c, const struct con_config *g, size_t operand) {
+    const struct con_operand *o = &c->operands[operand];
+    return !c->taps && contraction_type(c, o) == g->type && g->element == 4 &&
+           !contraction_along_k(c, o) && contraction_is_window(c, o);
+}
+
+/* ---- places ---- */
+
+/* "4 * p - 2": the terms of a group's variables, the number with them if asked for. */
+static str terms(struct con_writer *w, const struct affine *f, enum con_axis axis, bool number) {
+    uint32_t vars = contraction_vars(&w->c->group[axis], 0);
+    str s = S("");
+    for (size_t v = 0; v < TASK_MAX_VARS; v++) {
+        int64_t by = f->coef[v], size = by < 0 ? -by : by;
+        if (!(vars >> v & 1) || by == 0)
+            continue;
+        str sign = by < 0 ? (s.n ? S(" - ") : S("-")) : s.n ? S(" + ") : S("");
+        str factor = size == 1 ? S("") : TEXT(w->sh, "$ * ", sheet_number(w->sh, size));
+        s = TEXT(w->sh, "$$$$", s, sign, factor, w->k.var[v]);
+    }
+    if (!number || !f->c)
+        return s;
+    return !s.n ? sheet_number(w->sh, f->c)
+                : TEXT(w->sh, f->c < 0 ? "$ - $" : "$ + $", s,
+                       sheet_number(w->sh, f->c < 0 ? -f->c : f->c));
+}
+
+static str add_term(struct con_writer *w, str sum, str at, const struct expr *stride) {
+    bool sign = str_find(at, S(" ")) < at.n || (at.n && at.p[0] == '-');
+    if (!at.n)
+        return sum;
+    str by = scope_int(&w->k, stride);
+    return con_join(w->sh, sum, " + ",
+                    str_is(by, "1") ? at : TEXT(w->sh, sign ? "($) * $" : "$ * $", at, by));
+}
+
+/* What a thread adds up: the batch's part is in the pointer, the side's in `base`. */
+struct window {
+    const struct con_operand *o;
+    str base, by_k;                /* the side's part of the place; k's */
+    str own[SHIFTS], size[SHIFTS]; /* of the indices that may leave: the side's part, the extent */
+    size_t tested;
+    str shift; /* k's parts of them, packed; empty: k does not matter */
+};
+
+static str batch_offset(struct con_writer *w, const struct con_operand *o) {
+    str sum = S("");
+    for (size_t d = 0; d < o->read->nargs; d++) {
+        if (!is_batch(w->c, o, d) || expr_is_number(o->read->args[d], 0))
+            continue;
+        str at = scope_text(&w->k, o->read->args[d]);
+        if (w->k.wide)
+            at = TEXT(w->sh, "(long long)($)", at);
+        sum = add_term(w, sum, at, contraction_stride(w->c, o, (int)d));
+    }
+    return sum;
+}
+
+/* An index that may leave its dimension: the thread's part has a name, k's is packed. */
+static str put_tested(struct con_writer *w, struct window *x, str own, str of_k, str size,
+                      struct slots *s) {
+    struct slots *row = slots_row(s, "tested");
+    str number = sheet_number(w->sh, (int64_t)x->tested);
+    str name = TEXT(w->sh, "tested$_$", number, slots_get(s, "name"));
+    str bits = sheet_number(w->sh, (int64_t)(SHIFT_BITS * x->tested));
+    slots_put(row, "number", number);
+    slots_put(row, "own", own.n ? own : S("0"));
+    if (of_k.n)
+        x->shift = con_join(
+            w->sh, x->shift, " | ",
+            TEXT(w->sh, "(($) & $) << $", of_k, sheet_number(w->sh, (1 << SHIFT_BITS) - 1), bits));
+    x->own[x->tested] = name;
+    x->size[x->tested++] = size;
+    return name;
+}
+
+static str test_text(struct con_writer *w, const struct window *x, str flat) {
+    str s = TEXT(w->sh, "$ < $ && by_k != INT_MIN", flat, w->total[x->o->side]);
+    for (size_t i = 0; i < x->tested; i++) {
+        str left = sheet_number(w->sh, 32 - SHIFT_BITS * (int64_t)(i + 1));
+        str at =
+            x->shift.n ? TEXT(w->sh, "($ + (shift_k << $ >> 22))", x->own[i], left) : x->own[i];
+        s = TEXT(w->sh, "$ && (unsigned)$ < (unsigned)$", s, at, x->size[i]);
+    }
+    return s;
+}
+
+/* One dimension: its part of the side and of k, and the test of both together. */
+static void put_dimension(struct con_writer *w, struct window *x, size_t d, struct slots *s) {
+    const struct tensor *t = &w->c->in->task->tensors[x->o->read->ref];
+    struct affine f;
+    if (!affine_of(w->c->in, x->o->read->args[d], &f))
+        return;
+    str own = terms(w, &f, x->o->side, true), of_k = terms(w, &f, CON_K, false);
+    if (can_leave(w->c, x->o, d))
+        own = put_tested(w, x, own, of_k, scope_int(&w->k, t->extent[d]), s);
+    x->base = add_term(w, x->base, own, contraction_stride(w->c, x->o, (int)d));
+    x->by_k = add_term(w, x->by_k, of_k, contraction_stride(w->c, x->o, (int)d));
+}
+
+/* The part of the tensor that one batch sees is indexed by int. */
+static void require_small(struct con_writer *w, const struct con_operand *o) {
+    const struct tensor *t = &w->c->in->task->tensors[o->read->ref];
+    struct expr *count = expr_number(w->sh->mem, 1);
+    for (size_t d = 0; d < t->rank; d++)
+        if (!is_batch(w->c, o, d))
+            count = expr_times(w->sh->mem, count, t->extent[d]);
+    str plan = sheet_plan(w->sh, count);
+    if (w->k.wide)
+        sheet_require(w->sh, "%.*s <= 1073741824", STR_ARG(plan));
+}
+
+/* ---- the loader ---- */
+
+static void put_places(struct con_writer *w, struct window *x, struct slots *s) {
+    str flat, flat_k, side = slots_get(s, "side");
+    str sides = contraction_decode(w, x->o->side,
+                                   TEXT(w->sh, "$ + tid % $", slots_get(s, "first"), side), &flat);
+    slots_put(s, "before", w->decoded[x->o->side] ? S("") : sides);
+    w->decoded[x->o->side] = true;
+    slots_put(s, "decode_k", contraction_decode(w, CON_K, S("k0 + turn * 32 + tid % 32"), &flat_k));
+    slots_put(s, "flat_k", flat_k);
+    slots_put(s, "pointer", scope_pointer(&w->k, x->o->read->ref, false));
+    slots_put(s, "offset", batch_offset(w, x->o));
+    slots_list(s, "tested");
+    for (size_t d = 0; d < x->o->read->nargs; d++)
+        if (!is_batch(w->c, x->o, d) || can_leave(w->c, x->o, d))
+            put_dimension(w, x, d, s);
+    slots_put(s, "exists", test_text(w, x, flat));
+    slots_put(s, "base", x->base.n ? x->base : S("0"));
+    slots_put(s, "by_k", x->by_k.n ? x->by_k : S("0"));
+    slots_put(s, "shift", x->shift);
+}
+
+static bool write_window(struct con_writer *w, size_t operand, struct slots *row) {
+    struct slots s = {.mem = w->sh->mem};
+    struct window x = {.o = &w->c->operands[operand]};
+    bool by_rows = w->g.tile[operand].k_contiguous;
+    int side = x.o->side == CON_M ? w->g.tile_m : w->g.tile_n, step = w->g.threads / side;
+    contraction_loader(w, operand, &s);
+    slots_number(&s, "side", side);
+    slots_number(&s, "step", step);
+    slots_number(&s, "turns", w->g.tile_k / step);
+    slots_number(&s, "parts", (w->g.tile_k + 31) / 32);
+    str at_k = sheet_printf(w->sh, "turn * %d + tid / %d", step, side),
+        at_side = sheet_printf(w->sh, "tid %% %d", side);
+    slots_put(&s, "tile_row", by_rows ? at_side : at_k);
+    slots_put(&s, "tile_col", by_rows ? at_k : at_side);
+    require_small(w, x.o);
+    put_places(w, &x, &s);
+    slots_put(&s, "from",
+              slots_get(&s, "offset").n ? TEXT(w->sh, "from_$", slots_get(&s, "name"))
+                                        : slots_get(&s, "pointer"));
+    slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_window.cu", &s));
+    slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
+    return contraction_copy(w, 4);
+}
+
+const struct con_source con_source_window = {
+    .one_by_one = true, .fits = fits, .write = write_window};
