@@ -1,6 +1,4 @@
-//% each definitions
-// ${definition}
-//% end
+// ${definitions}
 // by ${how}.
 extern "C" __global__ void __launch_bounds__(${block}, 1)
     ${kernel}(${parameters}) {

@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int turn = 0; turn < 4; turn++) {
         const ${index} at = first + turn * 8 + tid / 32;
         if (at < ${total} && k0 + tid % 32 < ${pitch}) {
-            //% if split
+            //% if splits
             // 24 bits as three times 8: the first part is cut off, which cannot overflow, what is
             // left rounded.
             const float value = tile[turn * 8 + tid / 32][tid % 32];

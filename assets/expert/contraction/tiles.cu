@@ -1,7 +1,7 @@
 //% library
 // Tiles of ${kernel}: ${tile_m} x ${tile_n} results of ${threads} threads, k by ${tile_k}.
 struct ${name} {
-    using element = ${element}; // as it is loaded
+    using element = ${type}; // as it is loaded
     static constexpr int BM = ${tile_m}, BN = ${tile_n}, BK = ${tile_k}, STAGES = ${stages};
     static constexpr int FOLDS = ${folds}, NA = ${operands_m}, NB = ${operands_n}; // sums; tiles of each side
     static constexpr int A_TILE = ${bytes_m}, B_TILE = ${bytes_n}; // bytes

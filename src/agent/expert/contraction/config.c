@@ -105,7 +105,7 @@ static void set_tile(const struct contraction *c, struct con_config *g, size_t i
             t->k_contiguous = g->tile[k].k_contiguous;
     g->math->lay_out(g, side == CON_M ? g->tile_m : g->tile_n, t);
     size_t s = 0;
-    while (!sources[s]->fits(c, g, i))
+    while (sources[s]->fits && !sources[s]->fits(g, i))
         s++;
     t->source = sources[s];
 }
@@ -201,14 +201,13 @@ static int split_of(const struct sheet *sh, const struct contraction *c, int til
 
 /* ---- pieces ---- */
 
-static const struct con_math *choose_math(const struct sheet *sh, const struct contraction *c,
-                                          const struct con_config *g) {
+static const struct con_math *choose_math(const struct con_config *g) {
     static const struct con_math *const all[] = {
 #define CON_MATH(name) &con_math_##name,
 #include "agent/expert/contraction/pieces.def"
     };
     size_t i = 0;
-    while (!all[i]->fits(sh, c, g))
+    while (all[i]->fits && !all[i]->fits(g))
         i++;
     return all[i];
 }
@@ -223,9 +222,9 @@ static void choose_ends(struct con_config *g) {
 #include "agent/expert/contraction/pieces.def"
     };
     size_t sink = 0, schedule = 0;
-    while (!sinks[sink]->fits(g))
+    while (sinks[sink]->fits && !sinks[sink]->fits(g))
         sink++;
-    while (!schedules[schedule]->fits(g))
+    while (schedules[schedule]->fits && !schedules[schedule]->fits(g))
         schedule++;
     g->sink = sinks[sink];
     g->schedule = schedules[schedule];
@@ -246,7 +245,7 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
                                                                                 : CHAIN_24_BITS;
     g->type = con_formats[g->format].tile;
     g->element = (int)dtype_info(g->type)->bytes;
-    g->math = choose_math(sh, c, g);
+    g->math = choose_math(g);
     g->alignment = g->math->boxes ? 1024 : g->cute && g->swizzle ? SWIZZLED : ALIGNED;
 }
 
@@ -254,6 +253,8 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
                            struct con_config *out) {
     struct con_config *g = out;
     *g = (struct con_config){
+        .sh = sh,
+        .c = c,
         .tile_m = (int)sheet_decision(sh, "tile-m", 128),
         .tile_n = (int)sheet_decision(sh, "tile-n", 128),
         .tile_k = (int)sheet_decision(sh, "tile-k", 32),

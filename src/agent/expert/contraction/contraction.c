@@ -40,19 +40,8 @@ static bool same_space(const struct task *t, const struct statement *a, const st
 
 /* Types that a tile of f32, f16 or bf16 holds. A let without a type is f32 in memory. */
 static bool can_load(const struct tensor *t) {
-    switch (t->dtype) {
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-    case DTYPE_I8:
-    case DTYPE_U8:
-    case DTYPE_BOOL:
-        return true;
-    case DTYPE_F64:
-        return t->role == TENSOR_LET;
-    default:
-        return false;
-    }
+    const struct dtype_info *d = dtype_info(t->dtype);
+    return d->bytes == 1 || (d->kind == 'f' && (t->dtype != DTYPE_F64 || t->role == TENSOR_LET));
 }
 
 static bool can_load_operands(const struct contraction *c) {

@@ -148,17 +148,17 @@ struct con_tile { /* an operand's tile in shared memory */
     size_t bytes;
 };
 
-/* The pieces. `write` puts what is theirs into the slots of kernel.cu and their functions into the
- * file. */
+/* The pieces. `fits` may be NULL: always. `write` puts what is theirs into the slots of kernel.cu,
+ * and their functions into the file. */
 struct con_source {
     bool one_by_one; /* a thread for each element of the side */
-    bool (*fits)(const struct contraction *c, const struct con_config *g, size_t operand);
+    bool (*fits)(const struct con_config *g, size_t operand);
     /* Slots loader (declarations in the kernel), load and keep (what the main loop calls). */
     bool (*write)(struct con_writer *w, size_t operand, struct slots *row);
 };
 struct con_math {
     bool boxes; /* tiles are boxes of the copy engine: rows of 128 bytes along k */
-    bool (*fits)(const struct sheet *sh, const struct contraction *c, const struct con_config *g);
+    bool (*fits)(const struct con_config *g);
     /* Threads and warps for the tile; a tile that it cannot do becomes the next one that it can. */
     void (*shape)(struct con_config *g, int warps);
     /* The layout of a tile of this length on its side; k_contiguous is set. */
@@ -188,6 +188,8 @@ struct con_schedule {
 #include "agent/expert/contraction/pieces.def"
 
 struct con_config {
+    const struct sheet *sh;
+    const struct contraction *c;
     enum con_format format;
     int tensor_path; /* 0: multiply-adds, 1: mma.sync, 2: wgmma */
     int tile_m, tile_n, tile_k, warps_m, warps_n, stages, split, raster;
@@ -252,9 +254,9 @@ str contraction_part(struct con_writer *w, const struct con_index *x);
 void contraction_forget(struct con_writer *w, size_t operand);
 /* `side < M && k < k_end && …`: an element of the operand is there, and counts. */
 str contraction_exists(struct con_writer *w, const struct con_operand *o, str side, str k, str end);
-/* The element at the operand's place, in this type; its place. */
+/* The element at the operand's place, in this type; the place that is read. */
 str contraction_value(struct con_writer *w, const struct con_operand *o, enum dtype to);
-str contraction_offset(struct con_writer *w, const struct con_operand *o);
+str contraction_offset(struct con_writer *w, const struct expr *read);
 const char *contraction_zero(enum dtype t);
 /* Strided windows: lines that declare k's variables from its index in the list (or in the copy,
  * with all taps), elements of k for one tap (in the kernel, or of all taps in the plan), the slots
@@ -275,12 +277,21 @@ str contraction_pitch(struct con_writer *w);
 /* Which of the copies (or of a tensor's leading dimensions) this block's batch reads; empty: the
  * only one. */
 str contraction_slab(struct con_writer *w, size_t operand);
-/* What the loaders' templates have in common: tensor, name, rows, tile_at … `first`: the side's
- * first index. */
-void contraction_loader(struct con_writer *w, size_t operand, struct slots *to);
+/* Slots that templates have in common: tile_m, threads, index, total_m, cute …; for an operand's
+ * loader also tensor, name, tile_at, first (the side's first index) …. */
+struct slots contraction_slots(struct con_writer *w);
+struct slots contraction_loader(struct con_writer *w, size_t operand);
 /* Copies of 16 or 4 bytes by cp.async: gemm_copy16, gemm_copy4. */
 bool contraction_copy(struct con_writer *w, int bytes);
 /* Rounding to TF32: gemm_tf32. */
 bool contraction_rounding(struct con_writer *w);
+/* A main loop over a ring of tiles that cp.async fills (loop.cu): its template, with slots of its
+ * own and name, type, rounds, splits; the slots of the kernel and of the struct of tiles. */
+bool contraction_ring(struct con_writer *w, const char *template, struct slots *loop,
+                      struct slots *kernel, struct slots *tiles);
+/* Threads for fp32 multiply-adds, each with tm x tn results; warps side by side for mma.sync. */
+void contraction_shape_threads(struct con_config *g, int warps);
+void contraction_thread_tile(const struct con_config *g, int *tm, int *tn);
+void contraction_shape_warps(struct con_config *g, int warps);
 
 #endif

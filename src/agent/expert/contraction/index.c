@@ -164,10 +164,10 @@ str contraction_exists(struct con_writer *w, const struct con_operand *o, str si
     return s;
 }
 
-str contraction_offset(struct con_writer *w, const struct con_operand *o) {
+str contraction_offset(struct con_writer *w, const struct expr *read) {
     struct buf b;
     buf_init(&b, EXPERT_SOURCE_MAX);
-    scope_offset(&w->k, o->read, &b);
+    scope_offset(&w->k, read, &b);
     str s = sheet_keep(w->sh, &b);
     buf_release(&b);
     return s;
@@ -176,7 +176,7 @@ str contraction_offset(struct con_writer *w, const struct con_operand *o) {
 str contraction_value(struct con_writer *w, const struct con_operand *o, enum dtype to) {
     enum dtype from = w->c->in->task->tensors[o->read->ref].dtype;
     str pointer = scope_pointer(&w->k, o->read->ref, false);
-    str element = TEXT(w->sh, "$[$]", pointer, contraction_offset(w, o));
+    str element = TEXT(w->sh, "$[$]", pointer, contraction_offset(w, o->read));
     if (from == to || (from == DTYPE_F64 && to == DTYPE_F32))
         return element;
     str value = scope_unpacked(&w->k, o->read->ref, element);

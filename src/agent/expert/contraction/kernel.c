@@ -23,38 +23,51 @@ static str loader_name(struct con_writer *w, size_t operand) {
     return name;
 }
 
-void contraction_loader(struct con_writer *w, size_t operand, struct slots *to) {
+struct slots contraction_slots(struct con_writer *w) {
+    const struct con_config *g = &w->g;
+    struct slots s = {.mem = w->sh->mem};
+    slots_put(&s, "kernel", w->k.name);
+    slots_put(&s, "index", str_view(w->index));
+    slots_put(&s, "total_m", w->total[CON_M]);
+    slots_put(&s, "total_n", w->total[CON_N]);
+    slots_put(&s, "type", str_view(dtype_info(g->type)->cuda));
+    slots_flag(&s, "cute", g->cute);
+    slots_number(&s, "threads", g->threads);
+    slots_flag(&s, "producers", g->producers > 0);
+    slots_number(&s, "tile_m", g->tile_m);
+    slots_number(&s, "tile_n", g->tile_n);
+    slots_number(&s, "tile_k", g->tile_k);
+    slots_put(&s, "split", g->split > 1 ? sheet_number(w->sh, g->split) : S(""));
+    return s;
+}
+
+struct slots contraction_loader(struct con_writer *w, size_t operand) {
     const struct con_operand *o = &w->c->operands[operand];
-    const struct con_tile *t = &w->g.tile[operand];
-    slots_put(to, "tensor", w->c->in->task->tensors[o->read->ref].name);
-    slots_put(to, "name", loader_name(w, operand));
-    slots_number(to, "rows", t->rows);
-    slots_number(to, "row", t->row);
-    slots_number(to, "tile_at", (int64_t)tile_offset(w, operand));
-    slots_put(to, "type", str_view(dtype_info(w->g.type)->cuda));
-    slots_put(to, "index", str_view(w->index));
-    slots_number(to, "threads", w->g.threads);
-    slots_put(to, "first", o->side == CON_M ? S("first_m") : S("first_n"));
-    slots_put(to, "total", w->total[o->side]);
-    slots_put(to, "side", o->side == CON_M ? S("A") : S("B"));
-    slots_put(to, "place", o->side == CON_M ? S("a_at") : S("b_at"));
-    slots_flag(to, "cute", w->g.cute);
+    struct slots s = contraction_slots(w);
+    slots_put(&s, "tensor", w->c->in->task->tensors[o->read->ref].name);
+    slots_put(&s, "name", loader_name(w, operand));
+    slots_number(&s, "rows", w->g.tile[operand].rows);
+    slots_number(&s, "row", w->g.tile[operand].row);
+    slots_number(&s, "tile_at", (int64_t)tile_offset(w, operand));
+    slots_put(&s, "first", o->side == CON_M ? S("first_m") : S("first_n"));
+    slots_put(&s, "total", w->total[o->side]);
+    slots_put(&s, "side", o->side == CON_M ? S("A") : S("B"));
+    slots_put(&s, "place", o->side == CON_M ? S("a_at") : S("b_at"));
+    return s;
 }
 
 /* ---- the kernel ---- */
 
 /* The definitions this step computes, each once. */
-static void put_definitions(struct con_writer *w, struct slots *kernel) {
+static str definitions(struct con_writer *w) {
     const struct task *t = w->step->inst->task;
+    str all = S("");
     for (size_t i = 0; i < t->nstatements; i++) {
         str line = str_cut(sheet_definition(w->sh, w->step, &t->statements[i]), 0, 90);
-        bool known = false;
-        for (size_t k = 0; k < i; k++)
-            known |=
-                str_eq(line, str_cut(sheet_definition(w->sh, w->step, &t->statements[k]), 0, 90));
-        if (!known)
-            slots_put(slots_row(kernel, "definitions"), "definition", line);
+        if (str_find(all, line) == all.n)
+            all = con_join(w->sh, all, "\n// ", line);
     }
+    return all;
 }
 
 static void require_groups(struct con_writer *w) {
@@ -77,14 +90,7 @@ static void require_groups(struct con_writer *w) {
 static bool put_tiles(struct con_writer *w, str name, struct slots *s) {
     const struct con_config *g = &w->g;
     size_t a, b;
-    slots_put(s, "kernel", w->k.name);
     slots_put(s, "name", name);
-    slots_put(s, "element", str_view(dtype_info(g->type)->cuda));
-    slots_number(s, "threads", g->threads);
-    slots_flag(s, "producers", g->producers > 0);
-    slots_number(s, "tile_m", g->tile_m);
-    slots_number(s, "tile_n", g->tile_n);
-    slots_number(s, "tile_k", g->tile_k);
     slots_number(s, "stages", g->stages);
     slots_number(s, "folds", (int64_t)w->c->nfolds);
     slots_number(s, "operands_m", (int64_t)contraction_side(w->c, CON_M, &a));
@@ -113,7 +119,7 @@ static bool put_pieces(struct con_writer *w, struct slots *kernel, struct slots 
 }
 
 static bool put_kernel(struct con_writer *w) {
-    struct slots kernel = {.mem = w->sh->mem}, tiles = {.mem = w->sh->mem};
+    struct slots kernel = contraction_slots(w), tiles = kernel;
     int block = w->g.threads + w->g.producers;
     str name = sheet_name(w->sh, TEXT(w->sh, "$_tiles", w->k.name)), grid;
     require_groups(w);
@@ -125,15 +131,12 @@ static bool put_kernel(struct con_writer *w) {
         parameters = TEXT(w->sh, "$, float *__restrict__ part", parameters);
         args = TEXT(w->sh, "$, $", args, w->part);
     }
-    put_definitions(w, &kernel);
+    slots_put(&kernel, "definitions", definitions(w));
     slots_put(&kernel, "how",
               sheet_printf(w->sh, "%s%s", w->g.cute ? "CuTe, " : "", con_formats[w->g.format].how));
-    slots_put(&kernel, "kernel", w->k.name);
     slots_put(&kernel, "parameters", parameters);
     slots_put(&kernel, "tiles", name);
     slots_number(&kernel, "block", block);
-    slots_number(&kernel, "threads", w->g.threads);
-    slots_flag(&kernel, "producers", w->g.producers > 0);
     slots_put(&kernel, "alignment",
               w->g.alignment > 128 ? sheet_number(w->sh, (int64_t)w->g.alignment) : S(""));
     sheet_step(w->sh, "launch %.*s<<<%.*s, %d, %zu>>>(%.*s)", STR_ARG(w->k.name), STR_ARG(grid),

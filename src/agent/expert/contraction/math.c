@@ -1,6 +1,6 @@
 /* What main loops have in common: the formats they multiply in, the ring of tiles that cp.async
  * fills, and the functions that go with it. */
-#include "agent/expert/contraction/math.h"
+#include "agent/expert/contraction/contraction.h"
 
 #define TF32_ATOM "cute::tfloat32_t", "cute::SM80_16x8x8_F32TF32TF32F32_TN", 8
 
@@ -28,9 +28,8 @@ bool contraction_rounding(struct con_writer *w) {
 }
 
 bool contraction_copy(struct con_writer *w, int bytes) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_slots(w);
     slots_number(&s, "bytes", bytes);
-    slots_flag(&s, "cute", w->g.cute);
     slots_put(&s, "cache", bytes == 16 ? S("cg") : S("ca"));
     slots_put(&s, "cute_cache", bytes == 16 ? S("CACHEGLOBAL") : S("CACHEALWAYS"));
     slots_put(&s, "type", bytes == 16 ? S("cute::uint128_t") : S("unsigned"));
@@ -70,7 +69,6 @@ bool contraction_ring(struct con_writer *w, const char *template, struct slots *
     slots_put(kernel, "load_parameters", S("int stage, int k0"));
     slots_flag(kernel, "keeps", true);
     slots_put(loop, "name", name);
-    slots_flag(loop, "cute", w->g.cute);
     slots_flag(loop, "rounds", w->g.format == CON_TF32);
     slots_flag(loop, "splits", w->g.format == CON_TF32X3);
     slots_put(loop, "type", str_view(f->type));

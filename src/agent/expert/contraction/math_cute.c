@@ -1,9 +1,8 @@
 /* Products by a TiledMMA of CuTe: multiply-adds, or SM80 atoms fed by ldmatrix. Tiles in shared
  * memory are layouts, which the sources that compute each place use too. */
-#include "agent/expert/contraction/math.h"
+#include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct sheet *sh, const struct contraction *c, const struct con_config *g) {
-    (void)sh, (void)c;
+static bool fits(const struct con_config *g) {
     return g->cute && g->tensor_path < 2;
 }
 
@@ -55,7 +54,7 @@ static void put_side(struct con_writer *w, enum con_axis side, struct slots *to)
 }
 
 static bool write_cute(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = {.mem = w->sh->mem};
+    struct slots loop = contraction_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
     int tm, tn;
     contraction_thread_tile(&w->g, &tm, &tn);

@@ -1,8 +1,7 @@
 /* fp32 multiply-adds: every thread has a block of results in registers. */
-#include "agent/expert/contraction/math.h"
+#include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct sheet *sh, const struct contraction *c, const struct con_config *g) {
-    (void)sh, (void)c;
+static bool fits(const struct con_config *g) {
     return g->tensor_path == 0;
 }
 
@@ -19,7 +18,7 @@ void contraction_thread_tile(const struct con_config *g, int *tm, int *tn) {
 }
 
 static bool write_simt(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = {.mem = w->sh->mem};
+    struct slots loop = contraction_slots(w);
     int tm, tn;
     contraction_thread_tile(&w->g, &tm, &tn);
     slots_put(tiles, "math",

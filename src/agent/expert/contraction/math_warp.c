@@ -1,9 +1,8 @@
 /* Tensor cores by mma.sync: warps side by side, fragments by ldmatrix. Operands of 4 bytes are
  * rounded to TF32, or split into two TF32 numbers with three products. */
-#include "agent/expert/contraction/math.h"
+#include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct sheet *sh, const struct contraction *c, const struct con_config *g) {
-    (void)sh, (void)c;
+static bool fits(const struct con_config *g) {
     return g->tensor_path == 1;
 }
 
@@ -25,7 +24,7 @@ void contraction_shape_warps(struct con_config *g, int warps) {
 }
 
 static bool write_warp(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = {.mem = w->sh->mem};
+    struct slots loop = contraction_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
     size_t a, b;
     contraction_side(w->c, CON_M, &a);

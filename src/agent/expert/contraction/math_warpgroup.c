@@ -1,9 +1,8 @@
 /* Tensor cores by wgmma, in CUDA and in CuTe: one warpgroup keeps tiles on their way, one or two
  * multiply them. Operands of class fp32 are split into three bf16 numbers with six products. */
-#include "agent/expert/contraction/math.h"
+#include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct sheet *sh, const struct contraction *c, const struct con_config *g) {
-    (void)sh, (void)c;
+static bool fits(const struct con_config *g) {
     return g->tensor_path == 2;
 }
 
@@ -70,7 +69,7 @@ static str cute_atom(struct con_writer *w) {
 }
 
 static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = {.mem = w->sh->mem};
+    struct slots loop = contraction_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
     bool cute = w->g.cute;
     str name = sheet_printf(w->sh, "gemm_warpgroup_%s_%d_%d", f->loop, w->g.tile_n,
@@ -78,7 +77,6 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
     slots_put(&loop, "name", name);
     slots_flag(&loop, "two", w->g.warpgroups == 2);
     slots_put(&loop, "operand", str_view(f->cute_operand));
-    slots_flag(&loop, "cute", cute);
     slots_number(&loop, "warpgroups", w->g.warpgroups);
     slots_number(&loop, "parts", f->parts);
     slots_number(&loop, "products", f->products);

@@ -56,7 +56,7 @@ static void put_plan(struct con_writer *w, enum con_axis axis, str packed, str p
 
 static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
     const struct con_operand *o = &w->c->operands[operand];
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_slots(w);
     bool split = con_formats[w->g.format].parts > 1;
     enum dtype kept = split ? DTYPE_F32 : w->g.type;
     str plan = contraction_pitch(w), pitch = scope_int_plan(&w->k, "pitch", plan);
@@ -66,15 +66,12 @@ static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
               split           ? S("split into three bf16 numbers")
               : is_rounded(w) ? S("rounded to TF32")
                               : S("in the type that is multiplied"));
-    slots_flag(&s, "split", split);
-    slots_put(&s, "kernel", w->k.name);
+    slots_flag(&s, "splits", split);
     slots_put(&s, "parameters", scope_params(&w->k));
-    slots_put(&s, "type", str_view(dtype_info(w->g.type)->cuda));
     slots_put(&s, "packed", packed);
     slots_put(&s, "element", str_view(dtype_info(kept)->cuda));
     slots_put(&s, "width", kept == DTYPE_F32 ? S("33") : S("34"));
     slots_put(&s, "pitch", pitch);
-    slots_put(&s, "index", str_view(w->index));
     slots_put(&s, "total", w->total[o->side]);
     slots_put(&s, "zero", str_view(contraction_zero(kept)));
     put_plan(w, o->side, packed, plan);

@@ -3,11 +3,6 @@
 #include "agent/expert/contraction/contraction.h"
 #include "spec/domain.h"
 
-static bool fits(const struct con_config *g) {
-    (void)g;
-    return true;
-}
-
 /* The least (or most) value of an end of k's range in a tile, as text; empty: not known. */
 static str range_end(struct con_writer *w, const struct expr *e, bool most) {
     struct affine f;
@@ -58,14 +53,9 @@ static str grid_text(struct con_writer *w) {
 }
 
 static str write_tile(struct con_writer *w, struct slots *kernel) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_slots(w);
     str flat;
-    slots_put(&s, "total_m", w->total[CON_M]);
-    slots_put(&s, "total_n", w->total[CON_N]);
-    slots_put(&s, "index", str_view(w->index));
     slots_number(&s, "raster", w->g.raster);
-    slots_number(&s, "threads", w->g.threads);
-    slots_put(&s, "split", w->g.split > 1 ? sheet_number(w->sh, w->g.split) : S(""));
     slots_put(&s, "batch", contraction_decode(w, CON_BATCH, S("blockIdx.x / tiles"), &flat));
     put_range(w, &s);
     sheet_function(w->sh, "contraction/raster.cu", &s);
@@ -74,4 +64,4 @@ static str write_tile(struct con_writer *w, struct slots *kernel) {
     return grid_text(w);
 }
 
-const struct con_schedule con_schedule_tile = {.fits = fits, .write = write_tile};
+const struct con_schedule con_schedule_tile = {.write = write_tile};

@@ -2,7 +2,6 @@
  * taken from there row by row: finished by the folds' own text and the maps after them, or stored
  * as parts of k, which another kernel adds up and finishes. */
 #include "agent/expert/contraction/contraction.h"
-#include "agent/expert/expert.h"
 
 /* ---- values ---- */
 
@@ -31,15 +30,6 @@ static str fold_value(struct con_writer *w, size_t fold) {
                : value;
 }
 
-static str place_text(struct con_writer *w) {
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    scope_place(&w->k, &b);
-    str s = sheet_keep(w->sh, &b);
-    buf_release(&b);
-    return s;
-}
-
 /* The element a statement defines: a local, and memory where somebody else reads it. */
 static void put_value(struct con_writer *w, const struct statement *s, str value,
                       struct slots *row) {
@@ -66,7 +56,7 @@ static void put_value(struct con_writer *w, const struct statement *s, str value
         str element = scope_packed(&w->k, s->tensor, s->body->value_kind, name);
         slots_put(row, "pointer", scope_pointer(&w->k, s->tensor, true));
         slots_put(row, "element", element);
-        slots_put(row, "place", place_text(w));
+        slots_put(row, "place", contraction_offset(w, read));
         name = rounds ? scope_unpacked(&w->k, s->tensor, element) : name;
     }
     scope_hold(&w->k, read, name);
@@ -87,11 +77,6 @@ static str epilogue(struct con_writer *w) {
 
 /* ---- through shared memory ---- */
 
-static bool fits_all(const struct con_config *g) {
-    (void)g;
-    return true;
-}
-
 /* part[split][fold][batch][m][n] */
 static str part_text(struct con_writer *w, size_t fold) {
     str slot = S("(long long)blockIdx.y");
@@ -103,13 +88,9 @@ static str part_text(struct con_writer *w, size_t fold) {
 }
 
 static bool write_staged(struct con_writer *w, struct slots *kernel) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_slots(w);
     int across = w->g.threads < w->g.tile_n ? w->g.threads : w->g.tile_n;
     str flat_m, flat_n;
-    slots_flag(&s, "cute", w->g.cute);
-    slots_put(&s, "total_m", w->total[CON_M]);
-    slots_put(&s, "total_n", w->total[CON_N]);
-    slots_put(&s, "index", str_view(w->index));
     slots_number(&s, "across", across);
     slots_number(&s, "down", w->g.threads / across);
     w->k.statement = w->c->folds[0].statement;
@@ -131,7 +112,7 @@ static bool write_staged(struct con_writer *w, struct slots *kernel) {
     return sheet_function(w->sh, "contraction/stage.cu", &s);
 }
 
-const struct con_sink con_sink_staged = {.fits = fits_all, .write = write_staged};
+const struct con_sink con_sink_staged = {.write = write_staged};
 
 /* ---- parts of k ---- */
 
@@ -169,17 +150,15 @@ static str decode_result(struct con_writer *w) {
 }
 
 static bool finish_parts(struct con_writer *w) {
-    struct slots s = {.mem = w->sh->mem};
     if (!contraction_begin(w, S("finish"),
                            1 << CON_M | 1 << CON_N | (has_mean(w) ? 1 << CON_K : 0)))
         return false;
+    struct slots s = contraction_slots(w);
     str plan = count_plan(w), count = scope_int_plan(&w->k, "count", plan);
     slots_put(&s, "decode", decode_result(w));
     slots_put(&s, "inside", contraction_inside(w));
     slots_put(&s, "epilogue", epilogue(w));
     slots_put(&s, "count", count);
-    slots_put(&s, "index", str_view(w->index));
-    slots_number(&s, "split", w->g.split);
     for (size_t f = 0; f < w->c->nfolds; f++) {
         struct slots *row = slots_row(&s, "folds");
         slots_put(row, "fold", fold_number(w, f));
@@ -187,7 +166,6 @@ static bool finish_parts(struct con_writer *w) {
                   w->c->nfolds == 1 ? S("turn")
                                     : sheet_printf(w->sh, "(turn * %zu + %zu)", w->c->nfolds, f));
     }
-    slots_put(&s, "kernel", w->k.name);
     slots_put(&s, "parameters", scope_params(&w->k));
     str args = scope_args(&w->k);
     sheet_step(w->sh, "launch %.*s<<<ceil_div(%.*s, 256), 256>>>(%.*s, %.*s)", STR_ARG(w->k.name),

@@ -2,8 +2,8 @@
  * copy otherwise. One thread starts the copies of a stage; they arrive at the stage's barrier. */
 #include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct contraction *c, const struct con_config *g, size_t operand) {
-    (void)c, (void)operand;
+static bool fits(const struct con_config *g, size_t operand) {
+    (void)operand;
     return g->math->boxes;
 }
 
@@ -52,10 +52,9 @@ static str slab_text(struct con_writer *w, size_t operand, int part) {
 }
 
 static bool write_box(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_loader(w, operand);
     int parts = con_formats[w->g.format].parts;
     size_t bytes = w->g.tile[operand].bytes / (size_t)parts;
-    contraction_loader(w, operand, &s);
     put_map(w, operand, TEXT(w->sh, "map_$", slots_get(&s, "name")));
     for (int part = 0; part < parts; part++) {
         struct slots *box = slots_row(&s, "boxes");

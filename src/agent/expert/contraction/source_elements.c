@@ -4,11 +4,6 @@
  * use has been multiplied, and stored then. */
 #include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct contraction *c, const struct con_config *g, size_t operand) {
-    (void)c, (void)g, (void)operand;
-    return true;
-}
-
 /* Threads run along k. */
 static bool is_fast_along_k(struct con_writer *w, size_t operand) {
     const struct con_operand *o = &w->c->operands[operand];
@@ -38,7 +33,7 @@ static void put_variables(struct con_writer *w, size_t operand, bool k_fast, str
 }
 
 static bool write_elements(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_loader(w, operand);
     const struct con_operand *o = &w->c->operands[operand];
     bool k_fast = is_fast_along_k(w, operand);
     bool copied = contraction_type(w->c, o) == w->g.type && w->g.element == 4;
@@ -47,12 +42,11 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     str quick = sheet_printf(w->sh, "tid %% %d", fast),
         slow = sheet_printf(w->sh, "turn * %d + tid / %d", step, fast);
     bool row_slow = w->g.tile[operand].k_contiguous == k_fast;
-    contraction_loader(w, operand, &s);
     slots_put(&s, "tile_row", row_slow ? slow : quick);
     slots_put(&s, "tile_col", row_slow ? quick : slow);
     put_variables(w, operand, k_fast, &s);
     slots_put(&s, "pointer", scope_pointer(&w->k, o->read->ref, false));
-    slots_put(&s, "offset", contraction_offset(w, o));
+    slots_put(&s, "offset", contraction_offset(w, o->read));
     slots_put(&s, "value", copied ? S("") : contraction_value(w, o, w->g.type));
     slots_put(&s, "zero", str_view(contraction_zero(w->g.type)));
     slots_put(&s, "unroll", copied ? S("8") : S(""));
@@ -69,5 +63,4 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     return true;
 }
 
-const struct con_source con_source_elements = {
-    .one_by_one = true, .fits = fits, .write = write_elements};
+const struct con_source con_source_elements = {.one_by_one = true, .write = write_elements};

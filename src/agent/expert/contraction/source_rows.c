@@ -3,7 +3,8 @@
  */
 #include "agent/expert/contraction/contraction.h"
 
-static bool fits(const struct contraction *c, const struct con_config *g, size_t operand) {
+static bool fits(const struct con_config *g, size_t operand) {
+    const struct contraction *c = g->c;
     const struct con_operand *o = &c->operands[operand];
     int piece = 16 / g->element;
     if (g->tile[operand].packed)
@@ -86,11 +87,10 @@ static void put_places(struct con_writer *w, size_t operand, struct slots *s) {
 }
 
 static bool write_rows(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_loader(w, operand);
     const struct con_tile *t = &w->g.tile[operand];
     int piece = 16 / w->g.element, pieces = t->row / piece, all = t->rows * pieces;
     bool cute = w->g.cute && !w->listed;
-    contraction_loader(w, operand, &s);
     if (t->packed)
         put_packed(w, operand, &s);
     else

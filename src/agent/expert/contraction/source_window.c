@@ -60,10 +60,10 @@ bool contraction_is_window(const struct contraction *c, const struct con_operand
     return true;
 }
 
-static bool fits(const struct contraction *c, const struct con_config *g, size_t operand) {
-    const struct con_operand *o = &c->operands[operand];
-    return !c->taps && contraction_type(c, o) == g->type && g->element == 4 &&
-           !contraction_along_k(c, o) && contraction_is_window(c, o);
+static bool fits(const struct con_config *g, size_t operand) {
+    const struct con_operand *o = &g->c->operands[operand];
+    return !g->c->taps && contraction_type(g->c, o) == g->type && g->element == 4 &&
+           !contraction_along_k(g->c, o) && contraction_is_window(g->c, o);
 }
 
 /* ---- places ---- */
@@ -195,11 +195,10 @@ static void put_places(struct con_writer *w, struct window *x, struct slots *s) 
 }
 
 static bool write_window(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = {.mem = w->sh->mem};
+    struct slots s = contraction_loader(w, operand);
     struct window x = {.o = &w->c->operands[operand]};
     bool by_rows = w->g.tile[operand].k_contiguous;
     int side = x.o->side == CON_M ? w->g.tile_m : w->g.tile_n, step = w->g.threads / side;
-    contraction_loader(w, operand, &s);
     slots_number(&s, "side", side);
     slots_number(&s, "step", step);
     slots_number(&s, "turns", w->g.tile_k / step);
