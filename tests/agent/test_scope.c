@@ -206,6 +206,42 @@ static void test_reserved(void) {
     sheet_release(&f.sh);
 }
 
+/* Tasks keep the names that they use all the time: templates use others. */
+static void test_usual_names(void) {
+    static const char *const families[] = {"generic", "pointwise", "rows"};
+    static const char *const usual[] = {
+        "a",       "b",     "c",      "d",      "e",         "f",   "g",     "h",      "i",
+        "j",       "k",     "l",      "m",      "n",         "o",   "p",     "q",      "r",
+        "s",       "t",     "u",      "v",      "w",         "x",   "y",     "z",      "A",
+        "B",       "C",     "D",      "E",      "F",         "G",   "H",     "K",      "L",
+        "M",       "N",     "P",      "Q",      "R",         "S",   "T",     "V",      "W",
+        "bias",    "mat",   "beta",   "mask",   "gate",      "w1",  "x2",    "hidden", "gamma",
+        "q_scale", "x_sum", "weight", "mean_x", "row_count", "cat", "index", "value",  "block"};
+    struct fixture f;
+    if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = x[i,0]"))
+        return;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        CHECK(sheet_begin_step(&f.sh, families[i]));
+        for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
+            CHECKF(!sheet_is_reserved(&f.sh, str_view(usual[k])), "%s: %s", families[i], usual[k]);
+    }
+    sheet_release(&f.sh);
+}
+
+/* The name of a product of dimensions, and one that stands in for a name of templates. */
+static void test_reserved_products(void) {
+    struct fixture f;
+    if (!begin(
+            &f,
+            "dim la = 8, ne = 4, Q = 2\nin x[la*ne,Q] : f32 ~ uniform(0,1)\nout y[Q,la*ne] : f32\n",
+            "y[q,i] = x[i,q]"))
+        return;
+    CHECK(sheet_begin_step(&f.sh, "generic"));
+    str size = scope_int(&f.k, f.b.inst->task->tensors[0].extent[0]);
+    CHECKF(is(size, "lane_"), "%.*s", STR_ARG(size));
+    sheet_release(&f.sh);
+}
+
 static void test_texts(void) {
     struct fixture f;
     if (!begin(&f, HEAD, "out y[N,M] : f32\ny[i,j] = x[i,j]"))
@@ -321,6 +357,8 @@ static const struct tap_case cases[] = {
     {"large multiples of sizes", test_large_multiples},
     {"names", test_names},
     {"names of templates", test_reserved},
+    {"usual names of tasks", test_usual_names},
+    {"names of products of dimensions", test_reserved_products},
     {"texts, coordinates, launches", test_texts},
     {"functions of libraries", test_libraries},
     {"lets in memory", test_workspaces},

@@ -86,7 +86,11 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% else
     ${part_type} ${part} = ${part_type}::none();
 //% if gathers
-    for (int at = lane; ${alive}at < ${split}; at += kTeam)
+//% if spare
+    for (int at = lane; live && at < ${split}; at += kTeam)
+//% else
+    for (int at = lane; at < ${split}; at += kTeam)
+//% end
         ${part}.merge(static_cast<const ${part_type} *>(parts)[${first_part} + at]);
 //% else
     ${pass}

@@ -323,7 +323,6 @@ static bool write_finish(struct rows *r, size_t level, str workspace) {
     slots_put(s, "kept", rows_kept_text(r));
     slots_put(s, "columns", columns_text(r));
     slots_flag(s, "gathers", true);
-    slots_put(s, "alive", rows_has_spare_teams(r) ? S("live && ") : S(""));
     slots_number(s, "split", kept.split);
     slots_put(s, "first_part", r->g.nkept ? first_part(r, S("row"), kept.split) : S("0"));
     put_level(r, level, S(""), true, s);

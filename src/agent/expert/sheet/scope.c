@@ -33,6 +33,12 @@ str scope_name(struct scope *k, const char *base) {
     return name;
 }
 
+str scope_free_name(struct scope *k, str base) {
+    while (sheet_is_reserved(k->sh, base))
+        base = TEXT(k->sh, "$_", base);
+    return scope_name(k, base.p);
+}
+
 const char *scope_index_type(const struct scope *k) {
     return k->wide ? "long long" : "int";
 }
@@ -95,7 +101,7 @@ static str product_name(struct scope *k, const struct expr *e) {
 
 static str size_name(struct scope *k, const struct expr *e) {
     str name = product_name(k, e);
-    return scope_name(k, name.n ? arena_cstr(k->sh->mem, name) : "size");
+    return scope_free_name(k, name.n ? arena_str(k->sh->mem, name) : S("size"));
 }
 
 str scope_int(struct scope *k, const struct expr *e) {
@@ -108,7 +114,7 @@ str scope_int(struct scope *k, const struct expr *e) {
         return plan.n ? name : S("");
     bool own = e->kind == EXPR_DIM && !sheet_is_reserved(k->sh, plan);
     name = own                   ? plan
-           : e->kind == EXPR_DIM ? scope_name(k, TEXT(k->sh, "the_$", plan).p)
+           : e->kind == EXPR_DIM ? scope_free_name(k, TEXT(k->sh, "the_$", plan))
                                  : size_name(k, e);
     return add_int(k, name, plan, true);
 }

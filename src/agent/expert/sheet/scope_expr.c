@@ -383,7 +383,7 @@ static str other_name(struct scope *k, str own) {
     for (size_t i = 0; i < k->nrenamed; i++)
         if (str_eq(k->renamed[i].own, own))
             return k->renamed[i].here;
-    str here = scope_name(k, TEXT(k->sh, "$_at", own).p);
+    str here = scope_free_name(k, TEXT(k->sh, "$_at", own));
     if (k->nrenamed < TASK_MAX_VARS) {
         k->renamed[k->nrenamed].own = own;
         k->renamed[k->nrenamed++].here = here;

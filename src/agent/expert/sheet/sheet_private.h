@@ -20,6 +20,8 @@ void sheet_note_effective(struct sheet *sh, const struct used *u);
 /* Makes the plan's workspaces few enough. False: the plan would be refused, err says why. */
 bool sheet_gather(struct sheet *sh);
 
+/* A name for something of the task's: none that templates use either. */
+str scope_free_name(struct scope *k, str base);
 /* How many values a variable of the scope's statement takes, from 0 on; NULL: not known. */
 const struct expr *scope_extent(const struct scope *k, size_t var);
 
