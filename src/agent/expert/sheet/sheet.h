@@ -3,7 +3,9 @@
  * A step is a part of the task's normal form (form.h) as a task of its own. A sheet holds the
  * sections of the file (includes, constants and functions, kernels; plan lines) and hands out
  * names, so that steps do not collide. A scope is one kernel of it: which tensors and integers it
- * takes, how its variables are called, and expressions as text in its terms.
+ * takes, how its variables are called, and expressions as text in its terms. Device functions in
+ * blocks `//% if cp_name` of the library.cu files are in the file where its text has the name.
+ * docs/EXPERT.md says how a family uses all this.
  *
  * Sizes stay symbolic: the same text serves every shape its require lines admit. What is fixed by
  * the text (a filter's size, a tile) is required by a plan line. */
@@ -122,10 +124,10 @@ int64_t sheet_shared_most(const struct sheet *sh);
 int64_t sheet_cluster_most(const struct sheet *sh);
 
 /* ---- names ---- */
-/* Names in the templates of a family are ours, and plain: what the task calls the same has another
- * name in kernels (scope_variable, scope_int, scope_pointer), for every name, prefix
- * (`load_${tensor}`) and suffix
- * (`${field}_count`) in a template of the step's family that is not marked `//% library`. */
+/* Names in the templates of a family are plain, and what the task calls the same has another name
+ * in kernels (scope_variable, scope_int, scope_pointer). That holds for every name, prefix
+ * (`load_${tensor}`) and suffix (`${field}_count`) in a template of the step's family that is not
+ * marked `//% library`. */
 bool sheet_begin_step(struct sheet *sh, const char *family);
 /* In use by the templates, by CUDA, or by what emitted expressions call. */
 bool sheet_is_reserved(const struct sheet *sh, str name);
