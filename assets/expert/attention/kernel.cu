@@ -8,8 +8,8 @@ extern "C" __global__ void __launch_bounds__(${threads})
     constexpr int kDim = ${dim}; // head size, rounded up to 16: what is beyond the task's is zero
     constexpr int kPitch = kDim + 8; // of a row in shared memory: ldmatrix without conflicts
     constexpr int kThreads = 2 * kRows;
-    extern __shared__ __align__(16) ${type} shared[];
-    ${type} *queries = shared, *keys = queries + kRows * kPitch,
+    extern __shared__ __align__(16) ${type} shared_${mma}[];
+    ${type} *queries = shared_${mma}, *keys = queries + kRows * kPitch,
            *values = keys + kStages * kKeys * kPitch;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     ${coordinates}
