@@ -28,6 +28,7 @@ static_assert(CLASS_UNIT <= 0x1p-8, "the looser test is none");
 template <dtype T, int N>
 __device__ static inline bool compare_right(const double *expects, const void *at, int64_t i,
                                             oracle_tally &tally) {
+    const allowance a = allowed(T);
     expected x[N];
     double got[N];
     deviation d[N];
@@ -39,12 +40,12 @@ __device__ static inline bool compare_right(const double *expects, const void *a
     }
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        d[k] = deviation(looser(T), x[k], got[k]);
+        d[k] = deviation_of(&a, x[k].v, x[k].estimate, got[k]);
         right &= (d[k].strict <= RULES.limits.worst) & !isinf(x[k].estimate);
     }
 #pragma unroll
     for (int k = 0; k < N && right; k++)
-        add_deviation(tally, x[k], d[k]);
+        compared_add(&tally.all, x[k].v, d[k]);
     return right;
 }
 

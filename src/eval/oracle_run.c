@@ -200,18 +200,6 @@ static void collect_digests(const struct oracle_check *check, const struct oracl
             out->digest[row] += (uint64_t)records[row * check->blocks + b].count;
 }
 
-static void sum_add(struct compare_sum *s, const struct oracle_tally *t) {
-    s->judged += (uint64_t)t->judged;
-    s->wrong += (uint64_t)t->wrong;
-    s->nonfinite += (uint64_t)t->nonfinite;
-    s->squares += t->squares;
-    s->looser_squares += t->looser_squares;
-    s->worst = t->worst > s->worst ? t->worst : s->worst;
-    s->looser_wrong += (uint64_t)t->looser_wrong;
-    s->looser_miss = t->looser_miss > s->looser_miss ? t->looser_miss : s->looser_miss;
-    s->largest = t->largest > s->largest ? t->largest : s->largest;
-}
-
 /* ---- elements one by one ---- */
 
 enum { WINDOW = 16384 };
@@ -268,11 +256,12 @@ static bool collect_output(struct oracle *o, const struct oracle_check *check, s
     const struct oracle_world *w = (const struct oracle_world *)check->of->host;
     *out = (struct oracle_output){.tensor = tensor};
     for (size_t b = 0; b < check->blocks; b++) {
-        sum_add(&sum, &blocks[b]);
+        compared_join(&sum.all, &blocks[b].all);
         seen_add(&out->unwritten, &blocks[b].unwritten, out->tensor);
         seen_add(&out->untrue, &blocks[b].untrue, out->tensor);
     }
-    if ((sum.wrong || sum.nonfinite) && !find_mismatches(check, out->tensor, blocks, &sum, err))
+    if ((sum.all.wrong || sum.all.nonfinite) &&
+        !find_mismatches(check, out->tensor, blocks, &sum, err))
         return false;
     compare_conclude(&sum, o->t->accuracy, &out->comparison);
     if (out->untrue.count == 0)

@@ -141,13 +141,10 @@ static bool has_segments(const struct oracle_text *x) {
 static bool put_unit(struct oracle_text *x, struct err *err) {
     static const char *const first[] = {"oracle/shared.h", "rng/philox.cuh", "oracle/rng.cuh",
                                         NULL};
-    static const char *const second[] = {"oracle/convert_value.h",
-                                         "oracle/source_value.h",
-                                         "oracle/poison_value.h",
-                                         "oracle/value.h",
-                                         "oracle/chain.h",
-                                         "oracle/layout.h",
-                                         NULL};
+    static const char *const second[] = {"oracle/convert_value.h", "oracle/source_value.h",
+                                         "oracle/poison_value.h",  "oracle/value.h",
+                                         "oracle/chain.h",         "oracle/compare_value.h",
+                                         "oracle/layout.h",        NULL};
     static const char *const third[] = {"oracle/value.cuh", "oracle/element.cuh", "oracle/fold.cuh",
                                         "oracle/check.cuh", "oracle/kept.cuh",    NULL};
     static const char *const fourth[] = {"oracle/join.cuh", "oracle/kernels.cuh", NULL};

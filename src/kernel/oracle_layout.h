@@ -5,6 +5,7 @@
 #define KERNEL_ORACLE_LAYOUT_H
 
 #include "spec/chain.h"
+#include "spec/compare_value.h"
 #include "spec/source_value.h"
 
 #ifdef __CUDACC__
@@ -96,13 +97,12 @@ struct oracle_found {
     int64_t count, first;
 };
 
-/* Of the comparison of an output (spec/compare.c). */
+/* Of the comparison of an output. */
 struct oracle_tally {
     struct oracle_found unwritten; /* still poison */
     struct oracle_found untrue;    /* truth values that are neither 0 nor 1 */
     struct oracle_found bad;       /* wrong or not finite */
-    int64_t judged, wrong, nonfinite, looser_wrong;
-    double worst, squares, looser_squares, looser_miss, largest;
+    struct compared all;
 };
 
 /* Bytes around tensors that no kernel may change. */

@@ -29,10 +29,7 @@ struct comparing {
     const struct reference *ref;
     const void *got;
     enum dtype dtype;
-    double worst_limit;
-    double looser_scale;    /* from the class's unit to bf16's */
-    double looser_relative; /* bf16's own rounding of the result */
-    double looser_floor;    /* … where it is subnormal */
+    struct allowance allowance;
     struct compare_sum *blocks;
 };
 
@@ -40,31 +37,6 @@ static void keep(struct compare_sum *t, int64_t index, double expected, double g
                  double estimate) {
     if (t->nfirst < MISMATCH_KEPT)
         t->first[t->nfirst++] = (struct mismatch){index, expected, got, estimate};
-}
-
-/* Error over allowance; no error is 0 even where nothing is allowed. */
-static double ratio(double error, double allowed) {
-    return error == 0 ? 0 : allowed > 0 ? error / allowed : INFINITY;
-}
-
-static void judge_value(const struct comparing *c, struct compare_sum *t, int64_t i, double v,
-                        double g, double estimate) {
-    double error = fabs(g - v), r = ratio(error, estimate);
-    double looser =
-        ratio(error, estimate * c->looser_scale + fabs(v) * c->looser_relative + c->looser_floor);
-    t->judged++;
-    t->squares += r * r;
-    t->looser_squares += looser * looser;
-    t->worst = r > t->worst ? r : t->worst;
-    t->largest = fabs(v) > t->largest ? fabs(v) : t->largest;
-    if (!(looser <= c->worst_limit)) {
-        t->looser_wrong++;
-        t->looser_miss = error > t->looser_miss ? error : t->looser_miss;
-    }
-    if (!(r <= c->worst_limit)) {
-        t->wrong++;
-        keep(t, i, v, g, estimate);
-    }
 }
 
 /* Another index that is as good as the first one. */
@@ -78,30 +50,18 @@ static bool is_tie(const struct reference *ref, int64_t i, double g) {
 
 static void judge(const struct comparing *c, struct compare_sum *t, int64_t i, double g) {
     double v = c->ref->value[i], estimate = c->ref->estimate[i];
-    if (isinf(estimate))
-        return;
-    if (is_tie(c->ref, i, g))
+    if (!isinf(estimate) && is_tie(c->ref, i, g))
         g = v;
-    bool finite = isfinite(v) && isfinite(g);
-    if (finite)
-        judge_value(c, t, i, v, g, estimate);
-    else if (isnan(v) ? !isnan(g) : !(v == g) && !(isnan(g) && isinf(v) && estimate > 0)) {
-        t->nonfinite++;
+    if (!compare_one(&t->all, &c->allowance, v, estimate, g))
         keep(t, i, v, g, estimate);
-    }
 }
 
-/* A truth value is 0 or 1: another byte is wrong, whatever may be uncertain about it. */
 static void judge_truths(const struct comparing *c, struct compare_sum *t, int64_t at, size_t n) {
     const unsigned char *got = (const unsigned char *)c->got + at;
     for (size_t k = 0; k < n; k++) {
         int64_t i = at + (int64_t)k;
-        if (got[k] > 1) {
-            t->wrong++;
-            t->looser_wrong++;
-            t->looser_miss = INFINITY;
+        if (!compare_truth(&t->all, got[k]))
             keep(t, i, c->ref->value[i], got[k], c->ref->estimate[i]);
-        }
     }
 }
 
@@ -109,12 +69,12 @@ struct quotients {
     double r[STRETCH], looser[STRETCH];
 };
 
-/* judge_value's quotients; returns how many elements are not finite, or outside a limit. */
+/* deviation_of without branches; returns how many elements are not finite, or outside a limit. */
 WIDE static uint64_t divide(const struct comparing *c, const double *restrict v,
                             const double *restrict estimate, const double *restrict g, size_t n,
                             struct quotients *restrict q) {
-    double limit = c->worst_limit, scale = c->looser_scale, relative = c->looser_relative;
-    double least = c->looser_floor;
+    double limit = c->allowance.worst, scale = c->allowance.scale;
+    double relative = c->allowance.relative, least = c->allowance.least;
     uint64_t odd = 0;
     for (size_t k = 0; k < n; k++) {
         double error = fabs(g[k] - v[k]);
@@ -146,13 +106,13 @@ static bool judge_stretch(const struct comparing *c, struct compare_sum *t, int6
     if (c->ref->ties || divide(c, v, c->ref->estimate + at, g, n, &q) > 0)
         return false;
     for (size_t k = 0; k < n; k++) {
-        t->squares += q.r[k] * q.r[k];
-        t->looser_squares += q.looser[k] * q.looser[k];
-        t->worst = q.r[k] > t->worst ? q.r[k] : t->worst;
+        t->all.squares += q.r[k] * q.r[k];
+        t->all.looser_squares += q.looser[k] * q.looser[k];
+        t->all.worst = q.r[k] > t->all.worst ? q.r[k] : t->all.worst;
     }
     double largest = largest_of(v, n);
-    t->largest = largest > t->largest ? largest : t->largest;
-    t->judged += n;
+    t->all.largest = largest > t->all.largest ? largest : t->all.largest;
+    t->all.judged += n;
     return true;
 }
 
@@ -177,15 +137,7 @@ static void compare_piece(void *ctx, unsigned part, int64_t first, int64_t last)
 }
 
 static void add_tally(struct compare_sum *sum, const struct compare_sum *t) {
-    sum->judged += t->judged;
-    sum->wrong += t->wrong;
-    sum->nonfinite += t->nonfinite;
-    sum->squares += t->squares;
-    sum->looser_squares += t->looser_squares;
-    sum->worst = t->worst > sum->worst ? t->worst : sum->worst;
-    sum->looser_wrong += t->looser_wrong;
-    sum->looser_miss = t->looser_miss > sum->looser_miss ? t->looser_miss : sum->looser_miss;
-    sum->largest = t->largest > sum->largest ? t->largest : sum->largest;
+    compared_join(&sum->all, &t->all);
     for (size_t i = 0; i < t->nfirst && sum->nfirst < MISMATCH_KEPT; i++)
         sum->first[sum->nfirst++] = t->first[i];
 }
@@ -199,7 +151,9 @@ static double rms_limit(const struct limits *l, uint64_t n) {
     return n ? l->rms * sqrt(1 + 8 / (double)n) : l->rms;
 }
 
-void compare_conclude(const struct compare_sum *t, enum accuracy accuracy, struct comparison *out) {
+void compare_conclude(const struct compare_sum *sum, enum accuracy accuracy,
+                      struct comparison *out) {
+    const struct compared *t = &sum->all;
     struct limits limits = accuracy_limits(accuracy);
     *out = (struct comparison){.judged = t->judged,
                                .wrong = t->wrong,
@@ -208,9 +162,9 @@ void compare_conclude(const struct compare_sum *t, enum accuracy accuracy, struc
                                .rms = root_mean(t->squares, t->judged),
                                .worst_limit = limits.worst,
                                .rms_limit = rms_limit(&limits, t->judged),
-                               .nfirst = t->nfirst};
-    for (size_t i = 0; i < t->nfirst; i++)
-        out->first[i] = t->first[i];
+                               .nfirst = sum->nfirst};
+    for (size_t i = 0; i < sum->nfirst; i++)
+        out->first[i] = sum->first[i];
     out->pass = out->wrong == 0 && out->nonfinite == 0 && out->worst <= limits.worst &&
                 out->rms <= out->rms_limit;
     bool rare =
@@ -223,16 +177,13 @@ void reference_compare(const struct inst *in, const struct reference *ref, const
                        unsigned threads, struct comparison *out) {
     const struct task *t = in->task;
     enum dtype dtype = t->tensors[ref->tensor].dtype;
-    bool real = dtype_info(dtype)->kind == 'f';
-    double bf16 = accuracy_unit(ACCURACY_BF16);
     size_t nblocks = (ref->count + BLOCK - 1) / BLOCK;
     struct comparing c = {.ref = ref,
                           .got = got,
                           .dtype = dtype,
-                          .worst_limit = accuracy_limits(t->accuracy).worst,
-                          .looser_scale = real ? bf16 / accuracy_unit(t->accuracy) : 1,
-                          .looser_relative = real ? bf16 : 0,
-                          .looser_floor = real ? 0x1p-134 / accuracy_limits(t->accuracy).worst : 0,
+                          .allowance = allowance_of(dtype_info(dtype)->kind == 'f',
+                                                    accuracy_unit(t->accuracy),
+                                                    accuracy_limits(t->accuracy).worst),
                           .blocks = mem_alloc(nblocks * sizeof *c.blocks)};
     struct compare_sum sum = {0};
     parallel_for(threads, (int64_t)nblocks, compare_piece, &c);

@@ -3,14 +3,11 @@
 #ifndef SPEC_COMPARE_H
 #define SPEC_COMPARE_H
 
+#include "spec/compare_value.h"
 #include "spec/reference.h"
 
 struct compare_sum {
-    uint64_t judged, wrong, nonfinite;
-    double worst, squares;
-    uint64_t looser_wrong;
-    double looser_squares;
-    double looser_miss, largest; /* error where the looser test fails; magnitude expected */
+    struct compared all;
     struct mismatch first[MISMATCH_KEPT];
     size_t nfirst;
 };

@@ -4,7 +4,7 @@
  * Where the lanes of a reduction in columns run along one factor, element by element, and the other
  * is the same in all of them, the innermost loop needs no program: both tensors are converted to
  * fp64 once, and a run of terms is added with the sums in registers. Terms, their order and every
- * operation are those of the general way (columns.c), and so are the bits of the results. */
+ * operation are those of the general way (fold.c), and so are the bits of the results. */
 #ifndef SPEC_CONTRACT_H
 #define SPEC_CONTRACT_H
 

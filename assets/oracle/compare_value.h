@@ -1,0 +1,1 @@
+../../src/spec/compare_value.h
