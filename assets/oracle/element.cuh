@@ -58,24 +58,13 @@ template <dtype T> struct padded_walk {
 // The same where the type is not known beforehand.
 __device__ __noinline__ static double load_any(dtype t, const void *p, int64_t i) {
     switch (t) {
-    case DTYPE_F64:
-        return load<DTYPE_F64>(p, i);
-    case DTYPE_F32:
-        return load<DTYPE_F32>(p, i);
-    case DTYPE_F16:
-        return load<DTYPE_F16>(p, i);
-    case DTYPE_BF16:
-        return load<DTYPE_BF16>(p, i);
-    case DTYPE_I8:
-        return load<DTYPE_I8>(p, i);
-    case DTYPE_U8:
-        return load<DTYPE_U8>(p, i);
-    case DTYPE_I32:
-        return load<DTYPE_I32>(p, i);
-    case DTYPE_I64:
-        return load<DTYPE_I64>(p, i);
+#define DTYPE(id, name, bytes, cuda, npy, kind)                                                    \
+    case DTYPE_##id:                                                                               \
+        return load<DTYPE_##id>(p, i);
+#include "spec/dtype.def"
+#undef DTYPE
     default:
-        return load<DTYPE_BOOL>(p, i);
+        return 0;
     }
 }
 

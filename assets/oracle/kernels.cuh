@@ -165,7 +165,7 @@ __device__ static inline uint64_t digest_word(const oracle_region &r, int64_t i)
 extern "C" __global__ void oracle_digest(const __grid_constant__ oracle_regions all) {
     const oracle_region &r = all.region[blockIdx.y];
     const share mine((r.bytes + 7) / 8);
-    const int64_t whole = (uint64_t)r.at % 8 == 0 ? smaller(mine.last, r.bytes / 8) : mine.first;
+    const int64_t whole = (uint64_t)r.at % 8 == 0 ? integer_minimum(mine.last, r.bytes / 8) : mine.first;
     oracle_found f = {0, 0};
     int64_t i = mine.first + threadIdx.x;
 #pragma unroll 4

@@ -45,28 +45,20 @@ __device__ static inline int64_t floormod(int64_t a, int64_t b) {
     return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
 
-__device__ static inline int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-__device__ static inline int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 __device__ static inline int64_t integer_abs(int64_t a) {
-    return larger(a, -a);
+    return a < 0 ? -a : a;
 }
 
 __device__ static inline int64_t integer_maximum(int64_t a, int64_t b) {
-    return larger(a, b);
+    return a > b ? a : b;
 }
 
 __device__ static inline int64_t integer_minimum(int64_t a, int64_t b) {
-    return smaller(a, b);
+    return a < b ? a : b;
 }
 
 __device__ static inline int64_t integer_clamp(int64_t a, int64_t lo, int64_t hi) {
-    return smaller(larger(a, lo), hi);
+    return integer_minimum(integer_maximum(a, lo), hi);
 }
 
 // A place computed from data: -1 where it is none.

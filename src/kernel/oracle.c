@@ -33,43 +33,6 @@ static bool put_assets(struct oracle_text *x, const char *const *names, struct e
     return true;
 }
 
-/* Enumerators by their names in C, and what they are there. */
-static void put_enums(struct oracle_text *x) {
-    static const struct {
-        const char *name;
-        int value;
-    } rows[] = {
-#define DTYPE(id, name, bytes, cuda, npy, kind) {"DTYPE_" #id, DTYPE_##id},
-#include "spec/dtype.def"
-#undef DTYPE
-        {"dtype", -1},
-#define DATA(id, name, what) {"DATA_" #id, DATA_##id},
-#include "spec/data.def"
-#undef DATA
-        {"data_kind", -1},
-#define DIST(id) {#id, id},
-        DIST(DIST_UNIFORM) DIST(DIST_NORMAL) DIST(DIST_RANDINT) DIST(DIST_BERNOULLI) DIST(DIST_ONES)
-            DIST(DIST_ZEROS) DIST(DIST_DEFINED)
-#undef DIST
-                {"dist_kind", -1},
-#define REDUCTION(id) {#id, id},
-        REDUCTION(REDUCTION_SUM) REDUCTION(REDUCTION_PROD) REDUCTION(REDUCTION_MAX)
-            REDUCTION(REDUCTION_MIN) REDUCTION(REDUCTION_MEAN) REDUCTION(REDUCTION_ARGMAX)
-                REDUCTION(REDUCTION_ARGMIN)
-#undef REDUCTION
-                    {"reduction", -1},
-    };
-    str list = S("");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].value >= 0) {
-            list = arena_printf(x->a, "%.*s %s = %d,", STR_ARG(list), rows[i].name, rows[i].value);
-            continue;
-        }
-        buf_printf(x->out, "enum %s {%.*s };\n", rows[i].name, STR_ARG(list));
-        list = S("");
-    }
-}
-
 /* Normal numbers take long to compile. */
 static void put_normal(struct oracle_text *x) {
     bool normal = false;
@@ -131,31 +94,20 @@ static void put_statements(struct oracle_text *x) {
     }
 }
 
-static bool has_segments(const struct oracle_text *x) {
-    for (size_t k = 0; k < x->plan.nsteps; k++)
-        if (x->plan.steps[k].kind == ORACLE_REDUCE && x->plan.steps[k].fixed)
-            return true;
-    return false;
-}
-
 static bool put_unit(struct oracle_text *x, struct err *err) {
-    static const char *const first[] = {"oracle/shared.h", "rng/philox.cuh", "oracle/rng.cuh",
-                                        NULL};
-    static const char *const second[] = {"oracle/convert_value.h", "oracle/source_value.h",
-                                         "oracle/poison_value.h",  "oracle/value.h",
-                                         "oracle/chain.h",         "oracle/compare_value.h",
-                                         "oracle/layout.h",        NULL};
-    static const char *const third[] = {"oracle/value.cuh", "oracle/element.cuh", "oracle/fold.cuh",
-                                        "oracle/check.cuh", "oracle/kept.cuh",    NULL};
-    static const char *const fourth[] = {"oracle/join.cuh", "oracle/kernels.cuh", NULL};
+    static const char *const shared[] = {
+        "oracle/shared.h",        "rng/philox.cuh",         "oracle/rng.cuh",
+        "oracle/enums.h",         "oracle/convert_value.h", "oracle/source_value.h",
+        "oracle/poison_value.h",  "oracle/value.h",         "oracle/chain.h",
+        "oracle/compare_value.h", "oracle/layout.h",        NULL};
+    static const char *const own[] = {"oracle/value.cuh", "oracle/element.cuh", "oracle/fold.cuh",
+                                      "oracle/check.cuh", "oracle/kept.cuh",    NULL};
+    static const char *const kernels[] = {"oracle/kernels.cuh", NULL};
     put_normal(x);
-    if (!put_assets(x, first, err))
-        return false;
-    put_enums(x);
-    if (!put_assets(x, second, err))
+    if (!put_assets(x, shared, err))
         return false;
     put_rules(x);
-    if (!put_assets(x, third, err))
+    if (!put_assets(x, own, err))
         return false;
     put_sizes(x);
     put_dims(x);
@@ -167,7 +119,7 @@ static bool put_unit(struct oracle_text *x, struct err *err) {
     put_statements(x);
     oracle_put_element_switch(x);
     oracle_put_outputs(x);
-    return put_assets(x, has_segments(x) ? fourth : fourth + 1, err);
+    return put_assets(x, kernels, err);
 }
 
 bool oracle_unit(const struct task *t, struct buf *out, struct err *err) {

@@ -66,12 +66,12 @@ static void put_first_term(struct oracle_text *x, const struct oracle_step *p) {
         str name = oracle_variable(x, p->s, r->vars[k].var);
         buf_printf(x->out,
                    "    const int64_t %.*slo = %.*s, %.*shi = %.*s;\n"
-                   "    terms *= larger(%.*shi - %.*slo, 0);\n",
+                   "    terms *= integer_maximum(%.*shi - %.*slo, 0);\n",
                    STR_ARG(name), STR_ARG(oracle_integer(x, p->s, r->vars[k].lo)), STR_ARG(name),
                    STR_ARG(oracle_integer(x, p->s, r->vars[k].hi)), STR_ARG(name), STR_ARG(name));
     }
     buf_puts(x->out, S("    if (first >= terms)\n        return;\n"
-                       "    left = smaller(left, terms - first);\n"));
+                       "    left = integer_minimum(left, terms - first);\n"));
     for (size_t k = r->nvars; k-- > 0;) {
         str name = oracle_variable(x, p->s, r->vars[k].var);
         buf_printf(x->out,
@@ -268,7 +268,7 @@ static void put_chain(struct oracle_text *x, const struct oracle_step *p) {
     struct side side[2] = {side_of(x, p, 0), side_of(x, p, 1)};
     buf_printf(x->out,
                "        for (int rest = some; rest > 0;) {\n"
-               "            const int run = (int)smaller(rest, %.*shi - %.*s);\n",
+               "            const int run = (int)integer_minimum(rest, %.*shi - %.*s);\n",
                STR_ARG(inner), STR_ARG(inner));
     for (int k = 0; k < 2; k++)
         put_side_start(x, p, &side[k]);
@@ -360,7 +360,7 @@ void oracle_put_products(struct oracle_text *x, size_t k) {
                k, k, k, STR_ARG(common_text(x, p, "int64_t ")), k);
     put_first_term(x, p);
     buf_puts(x->out, S("    for (; left > 0; first += CHAIN, left -= CHAIN) {\n"
-                       "        const int some = (int)smaller(left, CHAIN);\n"));
+                       "        const int some = (int)integer_minimum(left, CHAIN);\n"));
     put_chain_start(x, p);
     put_chain(x, p);
     put_chain_end(x, k);
@@ -393,7 +393,7 @@ static void put_lines(struct oracle_text *x, const struct oracle_step *p, bool r
     const char *line = rows ? "row" : "column", *index = rows ? "u" : "v";
     buf_printf(x->out,
                "#pragma unroll\n    for (int %s = 0; %s < %d; %s++) {\n"
-               "        int64_t rest = smaller(t.%s + %s * op.tile.%s_step, %ss - 1);\n",
+               "        int64_t rest = integer_minimum(t.%s + %s * op.tile.%s_step, %ss - 1);\n",
                index, index, rows ? p->rows : p->columns, index, line, index, line, line);
     put_indices(x, p, rows ? p->row_axes : p->column_axes, rows ? "row[u]." : "column[v].", 8);
     buf_puts(x->out, S("    }\n"));

@@ -49,8 +49,8 @@ static void put_start(struct oracle_code *c, const struct reduce *r) {
                        STR_ARG(name));
             continue;
         }
-        buf_printf(out, "%*sconst int64_t %.*sn = larger(%.*s - %.*slo, 1);\n", c->indent, "",
-                   STR_ARG(name), STR_ARG(hi), STR_ARG(name));
+        buf_printf(out, "%*sconst int64_t %.*sn = integer_maximum(%.*s - %.*slo, 1);\n", c->indent,
+                   "", STR_ARG(name), STR_ARG(hi), STR_ARG(name));
         buf_printf(out, "%*sint64_t %.*s = %.*slo + rest %% %.*sn;\n%*srest /= %.*sn;\n", c->indent,
                    "", STR_ARG(name), STR_ARG(name), STR_ARG(name), c->indent, "", STR_ARG(name));
     }

@@ -8,12 +8,6 @@
 
 #include "spec/task.h"
 
-enum data_kind {
-#define DATA(id, name, what) DATA_##id,
-#include "spec/data.def"
-#undef DATA
-    DATA_COUNT
-};
 const char *data_name(enum data_kind k);
 bool data_find(str name, enum data_kind *out);
 

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "spec/enums.h"
 
 #define TASK_MAX_BYTES      (1u << 20)
 #define TASK_MAX_RANK       8
@@ -19,12 +20,6 @@
 #define TASK_MAX_DEPTH      200 /* nesting of an expression */
 #define TASK_MAX_STATEMENTS 128
 
-enum dtype {
-#define DTYPE(id, name, bytes, cuda, npy, kind) DTYPE_##id,
-#include "spec/dtype.def"
-#undef DTYPE
-    DTYPE_COUNT
-};
 struct dtype_info {
     const char *name;
     size_t bytes;
@@ -86,16 +81,6 @@ enum expr_kind {
     EXPR_REDUCE, /* args: body; over `reduce` */
 };
 
-enum reduction {
-    REDUCTION_SUM,
-    REDUCTION_PROD,
-    REDUCTION_MAX,
-    REDUCTION_MIN,
-    REDUCTION_MEAN,   /* divides by the number of terms selected */
-    REDUCTION_ARGMAX, /* of one variable: its value at the first maximum; integer */
-    REDUCTION_ARGMIN,
-    REDUCTION_COUNT
-};
 const char *reduction_name(enum reduction r);
 
 /* A reduction variable runs over lo <= v < hi. The bounds may use dimensions and every variable
@@ -134,15 +119,6 @@ struct expr {
 size_t expr_nparts(const struct expr *e);
 const struct expr *expr_part(const struct expr *e, size_t i);
 
-enum dist_kind {
-    DIST_UNIFORM,
-    DIST_NORMAL,
-    DIST_RANDINT,
-    DIST_BERNOULLI,
-    DIST_ONES,
-    DIST_ZEROS,
-    DIST_DEFINED
-};
 struct dist {
     enum dist_kind kind;
     struct expr *a, *b; /* bounds, or mean and deviation; over dimensions; NULL when unused */

@@ -1,0 +1,1 @@
+../../src/spec/enums.h
