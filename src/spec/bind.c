@@ -31,10 +31,8 @@ static const struct binding *setting(const struct binding *set, size_t n, str na
 static bool check_settings(const struct task *t, const struct binding *set, size_t n,
                            struct err *err) {
     for (size_t i = 0; i < n; i++) {
-        size_t d = 0;
-        while (d < t->ndims && !str_eq(t->dims[d].name, set[i].name))
-            d++;
-        if (d == t->ndims)
+        int d = dim_find(t, set[i].name);
+        if (d < 0)
             return err_set(err, ERR_INPUT, "task %.*s has no dimension '%.*s'", STR_ARG(t->name),
                            STR_ARG(set[i].name));
         if (t->dims[d].derived)

@@ -8,7 +8,7 @@
 #ifndef SPEC_BOUNDS_H
 #define SPEC_BOUNDS_H
 
-#include "spec/task.h"
+#include "spec/expr.h"
 
 struct range {
     int64_t lo, hi; /* both ends possible as far as is known; lo > hi: never */
@@ -44,8 +44,6 @@ enum range_result range_of(const struct ranges *r, const struct expr *e, struct 
 bool ranges_narrow(struct ranges *r, const struct expr *condition, bool truth);
 /* Inside a reduction: its variables at their ranges, its guard true. False: there is no term. */
 bool ranges_enter(struct ranges *r, const struct reduce *over);
-/* The condition depends on elements of tensors. */
-bool expr_reads(const struct expr *e);
 
 bool bounds_check(const struct inst *in, const struct statement *s, struct arena *a,
                   struct err *err);

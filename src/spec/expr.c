@@ -36,6 +36,10 @@ bool expr_has(const struct expr *e, enum expr_kind kind) {
     return expr_find(e, kind) != NULL;
 }
 
+bool expr_reads(const struct expr *e) {
+    return expr_has(e, EXPR_READ);
+}
+
 bool expr_is_number(const struct expr *e, int64_t v) {
     return e->kind == EXPR_NUMBER && e->integral && e->integer == v;
 }

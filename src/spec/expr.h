@@ -11,6 +11,7 @@ bool extents_same(const struct tensor *a, const struct tensor *b);
 /* The first part, in reading order, of that kind; NULL: none. */
 const struct expr *expr_find(const struct expr *e, enum expr_kind kind);
 bool expr_has(const struct expr *e, enum expr_kind kind);
+bool expr_reads(const struct expr *e);                /* an element of a tensor */
 bool expr_is_number(const struct expr *e, int64_t v); /* written as this integer */
 
 /* The value in checked 64-bit integers, truth as 1 and 0; division rounds down. `vars` are the

@@ -6,11 +6,7 @@
 
 #include <stdio.h>
 
-static const struct binary {
-    const char *symbol;
-    enum expr_kind kind;
-    int level;
-} binaries[] = {
+static const struct binary binaries[] = {
     {"||", EXPR_OR, LEVEL_ANY},     {"&&", EXPR_AND, LEVEL_AND},
     {"==", EXPR_EQ, LEVEL_COMPARE}, {"!=", EXPR_NE, LEVEL_COMPARE},
     {"<", EXPR_LT, LEVEL_COMPARE},  {"<=", EXPR_LE, LEVEL_COMPARE},
@@ -102,6 +98,13 @@ static bool parse_prefix(struct parser *p, struct node *out) {
 static const struct binary *binary_find(const struct token *t) {
     for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
         if (token_is(t, binaries[i].symbol))
+            return &binaries[i];
+    return NULL;
+}
+
+const struct binary *binary_of(enum expr_kind kind) {
+    for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
+        if (binaries[i].kind == kind)
             return &binaries[i];
     return NULL;
 }

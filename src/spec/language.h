@@ -62,6 +62,13 @@ struct node {
 /* Operators bind from loosely to tightly. */
 enum { LEVEL_ANY = 1, LEVEL_AND = 2, LEVEL_COMPARE = 3, LEVEL_SUM = 4, LEVEL_PRODUCT = 5 };
 
+struct binary {
+    const char *symbol;
+    enum expr_kind kind;
+    int level;
+};
+const struct binary *binary_of(enum expr_kind kind); /* NULL: no operator between two operands */
+
 bool parse_next(struct parser *p);
 bool parse_fail(struct parser *p, size_t at, size_t len, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

@@ -361,15 +361,6 @@ bool ranges_narrow(struct ranges *r, const struct expr *c, bool truth) {
            narrow_side(r, c->args[1], mirrored(kind), c->args[0]);
 }
 
-bool expr_reads(const struct expr *e) {
-    if (e->kind == EXPR_READ)
-        return true;
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        if (expr_reads(expr_part(e, i)))
-            return true;
-    return false;
-}
-
 enum range_result ranges_enter_var(struct ranges *r, const struct reduce_var *v, bool *some) {
     struct range lo, hi;
     enum range_result got = range_of(r, v->lo, &lo);

@@ -1,22 +1,12 @@
 /* A task as text for people (and models): sizes filled in, the mathematics written anew from the
  * tree, with no more brackets than it needs. */
-#include "spec/expr.h"
+#include "spec/language.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    enum expr_kind kind;
-    const char *symbol;
-    int level;
-} operators[] = {
-    {EXPR_OR, " || ", 1}, {EXPR_AND, " && ", 2},    {EXPR_EQ, " == ", 3}, {EXPR_NE, " != ", 3},
-    {EXPR_LT, " < ", 3},  {EXPR_LE, " <= ", 3},     {EXPR_GT, " > ", 3},  {EXPR_GE, " >= ", 3},
-    {EXPR_ADD, " + ", 4}, {EXPR_SUB, " - ", 4},     {EXPR_MUL, "*", 5},   {EXPR_DIV, "/", 5},
-    {EXPR_MOD, " % ", 5}, {EXPR_FLOORDIV, "//", 5},
-};
-enum { LEVEL_COMPARE = 3, LEVEL_SUM = 4, LEVEL_PRODUCT = 5, LEVEL_PREFIX = 6, LEVEL_LEAF = 7 };
+enum { LEVEL_PREFIX = LEVEL_PRODUCT + 1, LEVEL_LEAF };
 
 struct writer {
     const struct task *t;
@@ -24,20 +14,20 @@ struct writer {
     struct buf *out;
 };
 
-static int operator_of(const struct expr *e) {
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (operators[i].kind == e->kind)
-            return (int)i;
-    return -1;
-}
-
 static int level_of(const struct expr *e) {
-    int op = operator_of(e);
+    const struct binary *op = binary_of(e->kind);
     if (e->kind == EXPR_NEG || e->kind == EXPR_NOT)
         return LEVEL_PREFIX;
     if (e->kind == EXPR_REDUCE)
         return LEVEL_PRODUCT;
-    return op < 0 ? LEVEL_LEAF : operators[op].level;
+    return op ? op->level : LEVEL_LEAF;
+}
+
+/* Factors stand close together. */
+static void show_operator(struct buf *out, enum expr_kind kind) {
+    const struct binary *op = binary_of(kind);
+    bool close = op->level == LEVEL_PRODUCT && kind != EXPR_MOD;
+    buf_printf(out, close ? "%s" : " %s ", op->symbol);
 }
 
 static void show_expr(struct writer *w, const struct expr *e, int level);
@@ -133,13 +123,13 @@ static void show_operand(struct writer *w, const struct expr *e, int level, bool
 
 /* `level`: what stands around binds so tightly. */
 static void show_expr(struct writer *w, const struct expr *e, int level) {
-    int own = level_of(e), op = operator_of(e);
+    int own = level_of(e);
     if (own < level)
         buf_putc(w->out, '(');
-    if (op >= 0) {
+    if (binary_of(e->kind)) {
         bool factors = own == LEVEL_PRODUCT;
         show_operand(w, e->args[0], own == LEVEL_COMPARE ? own + 1 : own, factors);
-        buf_puts(w->out, str_view(operators[op].symbol));
+        show_operator(w->out, e->kind);
         show_operand(w, e->args[1], own + 1, factors);
     } else if (own == LEVEL_PREFIX) {
         buf_putc(w->out, e->kind == EXPR_NEG ? '-' : '!');
@@ -251,8 +241,7 @@ static void show_assumption(struct writer *w, const struct assumption *x) {
     for (size_t i = 0; i < x->s.nindex; i++)
         w->names[i] = x->s.index[i];
     show_left(w, &x->s);
-    struct expr compare = {.kind = x->kind == ASSUME_ZERO ? EXPR_EQ : x->op};
-    buf_puts(w->out, str_view(operators[operator_of(&compare)].symbol));
+    show_operator(w->out, x->kind == ASSUME_ZERO ? EXPR_EQ : x->op);
     show_expr(w, x->number, LEVEL_SUM);
     if (x->kind == ASSUME_ZERO) {
         buf_puts(w->out, S(" | "));
