@@ -32,6 +32,7 @@ static bool plan_name_is_function(str name) {
     return str_is(name, "min") || str_is(name, "max") || str_is(name, "ceil_div");
 }
 
+/* What a name alone stands for: a tensor, a workspace or a map. ARG_INTEGER: none of them. */
 static enum arg_kind plan_name_find(const struct plan_reader *r, str name, size_t *ref) {
     int tensor = tensor_find(r->task, name);
     *ref = (size_t)tensor;
@@ -54,6 +55,7 @@ static const char *plan_kind_name(enum arg_kind kind) {
     return names[kind];
 }
 
+/* Takes the name of a tensor that has memory, or of a workspace. `what` wants it. */
 static bool reader_memory(struct plan_reader *r, const char *what, enum arg_kind *of, size_t *ref) {
     struct token t = r->p.tok;
     if (t.kind != TOKEN_NAME)
@@ -100,6 +102,7 @@ static const char *name_taken(const struct plan_reader *r, str name) {
     }
 }
 
+/* Takes a name that is still free in the plan; `example` is a whole line. */
 static bool reader_new_name(struct plan_reader *r, const char *what, const char *example,
                             str *out) {
     struct token t = r->p.tok;

@@ -20,9 +20,8 @@ struct node;
 struct language {
     struct lex_rules lex;
     int depth_most; /* of brackets and of trees */
-    const char *deep, *deep_hint,
-        *deep_signs_hint;               /* what is said beyond; `deep` takes the depth */
-    const char *chained, *chained_hint; /* … of a < b < c */
+    /* What is said of deeper ones (`deep` takes the depth) and of a < b < c. */
+    const char *deep, *deep_hint, *deep_signs_hint, *chained, *chained_hint;
     bool (*name)(struct parser *p, struct node *out); /* one is next */
     bool (*no_operand)(struct parser *p);             /* fails */
     bool (*close)(struct parser *p, size_t open);     /* takes the ) of the ( there */
