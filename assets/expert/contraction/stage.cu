@@ -23,8 +23,8 @@ template <class G> struct gemm_stage {
     __device__ __forceinline__ void one(int f, int row, int col, float sum) const {
         ((float *)smem)[(f * G::BM + row) * G::CN + col] = sum;
     }
-    // A warp's sums from (m, n) on, 16 x 8 at a time, as m16n8 instructions leave them: a lane has two
-    // neighbours in each of two rows.
+    // A warp's sums from (m, n) on, 16 x 8 at a time, as m16n8 instructions leave them: a lane has
+    // two neighbours in each of two rows.
     template <int MI, int NI>
     __device__ __forceinline__ void mma(int m, int n, int lane,
                                         const float (*sums)[MI][NI][4]) const {

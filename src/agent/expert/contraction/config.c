@@ -81,6 +81,33 @@ static enum con_format choose_format(const struct sheet *sh, const struct contra
     }
 }
 
+/* ---- pieces ---- */
+
+#define FITS(piece, ...)                                                                           \
+    if (!(piece).fits || (piece).fits(__VA_ARGS__))                                                \
+        return &(piece);
+
+static const struct con_source *choose_source(const struct con_config *g, size_t operand) {
+#define CON_SOURCE(name) FITS(con_source_##name, g, operand)
+#include "agent/expert/contraction/pieces.def"
+    BUG_IF(true);
+}
+static const struct con_math *choose_math(const struct con_config *g) {
+#define CON_MATH(name) FITS(con_math_##name, g)
+#include "agent/expert/contraction/pieces.def"
+    BUG_IF(true);
+}
+static const struct con_sink *choose_sink(const struct con_config *g) {
+#define CON_SINK(name) FITS(con_sink_##name, g)
+#include "agent/expert/contraction/pieces.def"
+    BUG_IF(true);
+}
+static const struct con_schedule *choose_schedule(const struct con_config *g) {
+#define CON_SCHEDULE(name) FITS(con_schedule_##name, g)
+#include "agent/expert/contraction/pieces.def"
+    BUG_IF(true);
+}
+
 /* ---- tiles ---- */
 
 void contraction_lay_rows(const struct con_config *g, int side, struct con_tile *t) {
@@ -94,20 +121,13 @@ void contraction_lay_rows(const struct con_config *g, int side, struct con_tile 
 }
 
 static void set_tile(const struct contraction *c, struct con_config *g, size_t i) {
-    static const struct con_source *const sources[] = {
-#define CON_SOURCE(name) &con_source_##name,
-#include "agent/expert/contraction/pieces.def"
-    };
     enum con_axis side = c->operands[i].side;
     struct con_tile *t = &g->tile[i];
     for (size_t k = 0; k < i; k++) /* one layout a side */
         if (c->operands[k].side == side)
             t->k_contiguous = g->tile[k].k_contiguous;
     g->math->lay_out(g, side == CON_M ? g->tile_m : g->tile_n, t);
-    size_t s = 0;
-    while (sources[s]->fits && !sources[s]->fits(g, i))
-        s++;
-    t->source = sources[s];
+    t->source = choose_source(g, i);
 }
 
 /* Copies of all of a side's operands are not much more than the tensors themselves. */
@@ -140,7 +160,7 @@ static void choose_packed(const struct contraction *c, struct con_config *g, enu
 }
 
 static void set_tiles(const struct contraction *c, struct con_config *g) {
-    size_t stage = 0, results;
+    size_t stage = 0, results = g->sink->shared(g);
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
         g->tile[i] =
@@ -153,9 +173,12 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
         choose_packed(c, g, CON_M);
         choose_packed(c, g, CON_N);
     }
-    for (size_t i = 0; i < c->noperands; i++)
-        stage += g->tile[i].bytes;
-    results = c->nfolds * (size_t)g->tile_m * (size_t)(g->tile_n + 8) * sizeof(float);
+    for (int side = CON_M; side <= CON_N; side++)
+        for (size_t i = 0; i < c->noperands; i++)
+            if ((int)c->operands[i].side == side) {
+                g->tile[i].at = stage;
+                stage += g->tile[i].bytes;
+            }
     g->shared = (size_t)g->stages * stage;
     g->shared = g->shared > results ? g->shared : results;
     g->shared += g->alignment > ALIGNED ? g->alignment : 0;
@@ -199,37 +222,6 @@ static int split_of(const struct sheet *sh, const struct contraction *c, int til
     return split;
 }
 
-/* ---- pieces ---- */
-
-static const struct con_math *choose_math(const struct con_config *g) {
-    static const struct con_math *const all[] = {
-#define CON_MATH(name) &con_math_##name,
-#include "agent/expert/contraction/pieces.def"
-    };
-    size_t i = 0;
-    while (all[i]->fits && !all[i]->fits(g))
-        i++;
-    return all[i];
-}
-
-static void choose_ends(struct con_config *g) {
-    static const struct con_sink *const sinks[] = {
-#define CON_SINK(name) &con_sink_##name,
-#include "agent/expert/contraction/pieces.def"
-    };
-    static const struct con_schedule *const schedules[] = {
-#define CON_SCHEDULE(name) &con_schedule_##name,
-#include "agent/expert/contraction/pieces.def"
-    };
-    size_t sink = 0, schedule = 0;
-    while (sinks[sink]->fits && !sinks[sink]->fits(g))
-        sink++;
-    while (schedules[schedule]->fits && !schedules[schedule]->fits(g))
-        schedule++;
-    g->sink = sinks[sink];
-    g->schedule = schedules[schedule];
-}
-
 static void choose_format_and_math(const struct sheet *sh, const struct contraction *c,
                                    struct con_config *g) {
     g->format = choose_format(sh, c);
@@ -269,6 +261,9 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
     for (;;) {
         g->math->shape(g, warps);
         g->promote = promotion(c, g);
+        g->split = split_of(sh, c, g->tile_k);
+        g->sink = choose_sink(g);
+        g->schedule = choose_schedule(g);
         set_tiles(c, g);
         if (results_of(c, g) > RESULTS_MOST || is_too_wide(c, g)) {
             if (g->tile_n >= g->tile_m)
@@ -285,6 +280,4 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
             break;
         }
     }
-    g->split = split_of(sh, c, g->tile_k);
-    choose_ends(g);
 }

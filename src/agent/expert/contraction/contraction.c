@@ -26,16 +26,15 @@
 
 /* ---- claims ---- */
 
-static bool identity(const struct task *t, const struct statement *s) {
-    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
+/* The statement defines all elements of a tensor like that of the fold, in the order of its own
+ * variables. */
+static bool same_space(const struct task *t, const struct statement *fold,
+                       const struct statement *s) {
+    const struct tensor *x = &t->tensors[fold->tensor], *y = &t->tensors[s->tensor];
+    for (size_t i = 0; i < y->rank; i++)
         if (s->position[i] != (int)i)
             return false;
-    return true;
-}
-
-static bool same_space(const struct task *t, const struct statement *a, const struct statement *b) {
-    return identity(t, a) && identity(t, b) &&
-           extents_same(&t->tensors[a->tensor], &t->tensors[b->tensor]);
+    return extents_same(x, y);
 }
 
 /* Types that a tile of f32, f16 or bf16 holds. A let without a type is f32 in memory. */

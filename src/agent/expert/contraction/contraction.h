@@ -145,7 +145,7 @@ struct con_tile { /* an operand's tile in shared memory */
     bool packed;       /* from a copy in rows along k that an earlier kernel makes */
     int rows, row;     /* rows of `row` elements */
     int pitch;         /* elements from row to row */
-    size_t bytes;
+    size_t bytes, at;  /* its size, and where it lies in a stage */
 };
 
 /* The pieces. `fits` may be NULL: always. `write` puts what is theirs into the slots of kernel.cu,
@@ -170,6 +170,8 @@ struct con_math {
 struct con_sink {
     bool (*fits)(const struct con_config *g);
     void (*prepare)(struct con_writer *w); /* plan lines before all others; NULL: none */
+    /* Bytes of shared memory that it needs where the ring of tiles was. */
+    size_t (*shared)(const struct con_config *g);
     /* Slots sink (the object that the main loop gives its sums) and results (what is done with them
      * afterwards). */
     bool (*write)(struct con_writer *w, struct slots *kernel);
@@ -214,8 +216,9 @@ void contraction_configure(const struct sheet *sh, const struct contraction *c,
                            struct con_config *out);
 /* Padded or swizzled rows. */
 void contraction_lay_rows(const struct con_config *g, int side, struct con_tile *t);
-/* The first operand of a side, and how many it has. */
-size_t contraction_side(const struct contraction *c, enum con_axis side, size_t *first);
+/* How many operands a side has, and the tile of the first: all are alike. */
+size_t contraction_side(const struct contraction *c, enum con_axis side);
+const struct con_tile *contraction_side_tile(const struct con_config *g, enum con_axis side);
 
 /* ---- text ---- */
 

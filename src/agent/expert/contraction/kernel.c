@@ -3,16 +3,6 @@
 
 /* ---- what loaders have in common ---- */
 
-static size_t tile_offset(const struct con_writer *w, size_t operand) {
-    const struct contraction *c = w->c;
-    size_t at = 0;
-    for (size_t i = 0; i < c->noperands; i++) {
-        enum con_axis side = c->operands[i].side, own = c->operands[operand].side;
-        at += side < own || (side == own && i < operand) ? w->g.tile[i].bytes : 0;
-    }
-    return at;
-}
-
 /* The tensor's name, with a number where it is an operand before: a matrix times itself. */
 static str loader_name(struct con_writer *w, size_t operand) {
     size_t tensor = w->c->operands[operand].read->ref;
@@ -48,7 +38,7 @@ struct slots contraction_loader(struct con_writer *w, size_t operand) {
     slots_put(&s, "name", loader_name(w, operand));
     slots_number(&s, "rows", w->g.tile[operand].rows);
     slots_number(&s, "row", w->g.tile[operand].row);
-    slots_number(&s, "tile_at", (int64_t)tile_offset(w, operand));
+    slots_number(&s, "tile_at", (int64_t)w->g.tile[operand].at);
     slots_put(&s, "first", o->side == CON_M ? S("first_m") : S("first_n"));
     slots_put(&s, "total", w->total[o->side]);
     slots_put(&s, "side", o->side == CON_M ? S("A") : S("B"));
@@ -89,14 +79,13 @@ static void require_groups(struct con_writer *w) {
 /* The struct of tiles that the main loop is given. */
 static bool put_tiles(struct con_writer *w, str name, struct slots *s) {
     const struct con_config *g = &w->g;
-    size_t a, b;
     slots_put(s, "name", name);
     slots_number(s, "stages", g->stages);
     slots_number(s, "folds", (int64_t)w->c->nfolds);
-    slots_number(s, "operands_m", (int64_t)contraction_side(w->c, CON_M, &a));
-    slots_number(s, "operands_n", (int64_t)contraction_side(w->c, CON_N, &b));
-    slots_number(s, "bytes_m", (int64_t)g->tile[a].bytes);
-    slots_number(s, "bytes_n", (int64_t)g->tile[b].bytes);
+    slots_number(s, "operands_m", (int64_t)contraction_side(w->c, CON_M));
+    slots_number(s, "operands_n", (int64_t)contraction_side(w->c, CON_N));
+    slots_number(s, "bytes_m", (int64_t)contraction_side_tile(g, CON_M)->bytes);
+    slots_number(s, "bytes_n", (int64_t)contraction_side_tile(g, CON_N)->bytes);
     slots_number(s, "promote", g->promote);
     w->sh->half |= g->type == DTYPE_F16;
     w->sh->bfloat |= g->type == DTYPE_BF16;
@@ -108,12 +97,16 @@ static bool put_pieces(struct con_writer *w, struct slots *kernel, struct slots 
     slots_put(tiles, "a_at", S(""));
     bool ok = w->g.math->write(w, kernel, tiles);
     *grid = w->g.schedule->write(w, kernel);
+    struct slots *rows[CON_OPERANDS];
+    for (int side = CON_M; side <= CON_N; side++) /* boxes are copied in the order of their tiles */
+        for (size_t i = 0; i < w->c->noperands; i++)
+            if (side == (w->g.math->boxes ? (int)w->c->operands[i].side : CON_M))
+                rows[i] = slots_row(kernel, "operands");
     for (size_t i = 0; i < w->c->noperands && ok; i++) {
-        struct slots *row = slots_row(kernel, "operands");
-        slots_put(row, "loader", S(""));
-        slots_put(row, "keep", S(""));
+        slots_put(rows[i], "loader", S(""));
+        slots_put(rows[i], "keep", S(""));
         contraction_forget(w, i);
-        ok = w->g.tile[i].source->write(w, i, row);
+        ok = w->g.tile[i].source->write(w, i, rows[i]);
     }
     return ok && w->g.sink->write(w, kernel);
 }

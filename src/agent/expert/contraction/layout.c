@@ -166,15 +166,18 @@ bool contraction_along_k(const struct contraction *c, const struct con_operand *
     return !(uses >> side->at[side->n - 1].var & 1);
 }
 
-size_t contraction_side(const struct contraction *c, enum con_axis side, size_t *first) {
+size_t contraction_side(const struct contraction *c, enum con_axis side) {
     size_t n = 0;
-    for (size_t i = c->noperands; i-- > 0;)
-        if (c->operands[i].side == side) {
-            n++;
-            if (first)
-                *first = i;
-        }
+    for (size_t i = 0; i < c->noperands; i++)
+        n += c->operands[i].side == side;
     return n;
+}
+
+const struct con_tile *contraction_side_tile(const struct con_config *g, enum con_axis side) {
+    size_t i = 0;
+    while (g->c->operands[i].side != side)
+        i++;
+    return &g->tile[i];
 }
 
 bool contraction_is_direct(const struct contraction *c, const struct con_operand *o) {

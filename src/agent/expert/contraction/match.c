@@ -91,13 +91,6 @@ static bool only_quotient(const struct expr *e, size_t var, const struct expr **
 
 /* ---- groups ---- */
 
-static struct expr *extent_of_index(const struct task *t, const struct statement *s, size_t var) {
-    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
-        if (s->position[i] == (int)var)
-            return t->tensors[s->tensor].extent[i];
-    return NULL;
-}
-
 static void group_add(struct con_group *g, struct con_index x) {
     g->at[g->n++] = x;
 }
@@ -109,27 +102,25 @@ struct matcher {
     uint32_t uses[2];
     size_t split; /* variable taken apart, or SIZE_MAX */
     const struct expr *divisor;
-    int m; /* which factor has the rows */
+    int knows; /* the factor that knows its quotient alone */
+    int m;     /* which factor has the rows */
 };
-
-static uint32_t index_bits(const struct statement *s) {
-    return s->nindex >= 32 ? UINT32_MAX : BIT(s->nindex) - 1;
-}
 
 /* Both factors need an index of the result that the other has not. Where one has none, a variable
  * that it knows by its quotient alone gives the other the remainder. */
 static bool find_split(struct matcher *m) {
-    uint32_t index = index_bits(m->s), both = m->uses[0] & m->uses[1] & index;
+    uint32_t index = m->s->nindex >= 32 ? UINT32_MAX : BIT(m->s->nindex) - 1,
+             both = m->uses[0] & m->uses[1] & index;
     uint32_t own[2] = {m->uses[0] & ~m->uses[1] & index, m->uses[1] & ~m->uses[0] & index};
     m->split = SIZE_MAX;
     if (own[0] && own[1])
         return true;
     if (!own[0] && !own[1])
         return false;
-    const struct expr *knows = m->factor[own[0] ? 0 : 1];
+    m->knows = own[0] ? 0 : 1;
     for (size_t v = 0; v < m->s->nindex; v++) {
         m->divisor = NULL;
-        if (!(both & BIT(v)) || !only_quotient(knows, v, &m->divisor) || !m->divisor)
+        if (!(both & BIT(v)) || !only_quotient(m->factor[m->knows], v, &m->divisor) || !m->divisor)
             continue;
         m->split = v;
         return true;
@@ -139,16 +130,14 @@ static bool find_split(struct matcher *m) {
 
 static void add_index(struct matcher *m, size_t v) {
     struct contraction *c = m->c;
-    struct expr *extent = extent_of_index(c->in->task, m->s, v);
+    struct expr *extent = c->in->task->tensors[m->s->tensor].extent[v];
     bool in0 = m->uses[0] & BIT(v), in1 = m->uses[1] & BIT(v);
     if (v == m->split) {
-        uint32_t index = index_bits(m->s);
-        int knows = (m->uses[0] & ~m->uses[1] & index) ? 0 : 1;
         struct con_index quotient = {v, CON_QUOTIENT, m->divisor,
                                      expr_pair(c->mem, EXPR_FLOORDIV, extent, m->divisor)};
         struct con_index remainder = {v, CON_REMAINDER, m->divisor, (struct expr *)m->divisor};
         group_add(&c->group[CON_BATCH], quotient);
-        group_add(&c->group[knows == m->m ? CON_N : CON_M], remainder);
+        group_add(&c->group[m->knows == m->m ? CON_N : CON_M], remainder);
         return;
     }
     struct con_index whole = {v, CON_WHOLE, NULL, extent};
@@ -386,7 +375,7 @@ bool contraction_add(struct contraction *c, const struct statement *s) {
     for (int i = 0; i < 2; i++)
         f.operand[i] = keep_operand(c, &other.operands[other.folds[0].operand[i]]);
     c->folds[c->nfolds++] = f;
-    size_t m = contraction_side(c, CON_M, NULL), n = contraction_side(c, CON_N, NULL);
+    size_t m = contraction_side(c, CON_M), n = contraction_side(c, CON_N);
     if ((m == 1 || m == c->nfolds) && (n == 1 || n == c->nfolds))
         return true;
     *c = kept;

@@ -24,7 +24,7 @@ const struct con_format_info con_formats[] = {
 /* ---- functions ---- */
 
 bool contraction_rounding(struct con_writer *w) {
-    return sheet_function(w->sh, "contraction/tf32.cu", &(struct slots){.mem = w->sh->mem});
+    return sheet_function(w->sh, "contraction/tf32.cu", &(struct slots){.n = 0});
 }
 
 bool contraction_copy(struct con_writer *w, int bytes) {
@@ -59,12 +59,9 @@ bool contraction_ring(struct con_writer *w, const char *template, struct slots *
     const struct con_format_info *f = &con_formats[w->g.format];
     str name =
         w->g.format == CON_TF32 ? S("gemm_tf32_product") : TEXT(w->sh, "gemm_$", str_view(f->loop));
-    size_t a, b;
-    contraction_side(w->c, CON_M, &a);
-    contraction_side(w->c, CON_N, &b);
     slots_put(tiles, "layout", w->g.swizzle ? S("swizzled") : S("with rows padded"));
-    slots_put(tiles, "a_at", place_text(w, &w->g.tile[a]));
-    slots_put(tiles, "b_at", place_text(w, &w->g.tile[b]));
+    slots_put(tiles, "a_at", place_text(w, contraction_side_tile(&w->g, CON_M)));
+    slots_put(tiles, "b_at", place_text(w, contraction_side_tile(&w->g, CON_N)));
     slots_put(kernel, "main_loop", name);
     slots_put(kernel, "load_parameters", S("int stage, int k0"));
     slots_flag(kernel, "keeps", true);

@@ -41,9 +41,7 @@ static str fetch_text(const struct con_writer *w, const struct con_tile *t) {
 }
 
 static void put_side(struct con_writer *w, enum con_axis side, struct slots *to) {
-    size_t first;
-    contraction_side(w->c, side, &first);
-    const struct con_tile *t = &w->g.tile[first];
+    const struct con_tile *t = contraction_side_tile(&w->g, side);
     str sizes = sheet_printf(w->sh, "<%d, %d, %d>", t->rows, t->row, t->pitch);
     slots_put(to, "side", side == CON_M ? S("A") : S("B"));
     slots_put(to, "place", side == CON_M ? S("a_at") : S("b_at"));
@@ -79,8 +77,4 @@ static bool write_cute(struct con_writer *w, struct slots *kernel, struct slots 
 }
 
 const struct con_math con_math_cute_tiled = {
-    .fits = fits,
-    .shape = shape,
-    .lay_out = contraction_lay_rows,
-    .write = write_cute,
-};
+    .fits = fits, .shape = shape, .lay_out = contraction_lay_rows, .write = write_cute};

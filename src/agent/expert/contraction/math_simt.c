@@ -26,9 +26,7 @@ static bool write_simt(struct con_writer *w, struct slots *kernel, struct slots 
     return contraction_ring(w, "contraction/simt.cu", &loop, kernel, tiles);
 }
 
-const struct con_math con_math_simt = {
-    .fits = fits,
-    .shape = contraction_shape_threads,
-    .lay_out = contraction_lay_rows,
-    .write = write_simt,
-};
+const struct con_math con_math_simt = {.fits = fits,
+                                       .shape = contraction_shape_threads,
+                                       .lay_out = contraction_lay_rows,
+                                       .write = write_simt};

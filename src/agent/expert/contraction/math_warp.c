@@ -26,17 +26,14 @@ void contraction_shape_warps(struct con_config *g, int warps) {
 static bool write_warp(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
     struct slots loop = contraction_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
-    size_t a, b;
-    contraction_side(w->c, CON_M, &a);
-    contraction_side(w->c, CON_N, &b);
     slots_put(
         tiles, "math",
         sheet_printf(w->sh,
                      "static constexpr int WM = %d, WN = %d; // of a warp\n"
                      "static constexpr bool A_ALONG_K = %s, B_ALONG_K = %s; // rows of a tile",
                      w->g.tile_m / w->g.warps_m, w->g.tile_n / w->g.warps_n,
-                     w->g.tile[a].k_contiguous ? "true" : "false",
-                     w->g.tile[b].k_contiguous ? "true" : "false"));
+                     contraction_side_tile(&w->g, CON_M)->k_contiguous ? "true" : "false",
+                     contraction_side_tile(&w->g, CON_N)->k_contiguous ? "true" : "false"));
     slots_put(&loop, "type", str_view(f->type));
     slots_number(&loop, "step", f->k);
     return (f->tile != DTYPE_F32 || contraction_rounding(w)) &&
@@ -45,9 +42,7 @@ static bool write_warp(struct con_writer *w, struct slots *kernel, struct slots 
            contraction_ring(w, "contraction/warp.cu", &loop, kernel, tiles);
 }
 
-const struct con_math con_math_warp = {
-    .fits = fits,
-    .shape = contraction_shape_warps,
-    .lay_out = contraction_lay_rows,
-    .write = write_warp,
-};
+const struct con_math con_math_warp = {.fits = fits,
+                                       .shape = contraction_shape_warps,
+                                       .lay_out = contraction_lay_rows,
+                                       .write = write_warp};

@@ -96,9 +96,4 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
 }
 
 const struct con_math con_math_warpgroup = {
-    .boxes = true,
-    .fits = fits,
-    .shape = shape,
-    .lay_out = lay_out,
-    .write = write_warpgroup,
-};
+    .boxes = true, .fits = fits, .shape = shape, .lay_out = lay_out, .write = write_warpgroup};

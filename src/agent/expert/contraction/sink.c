@@ -77,6 +77,10 @@ static str epilogue(struct con_writer *w) {
 
 /* ---- through shared memory ---- */
 
+static size_t shared_staged(const struct con_config *g) {
+    return g->c->nfolds * (size_t)g->tile_m * (size_t)(g->tile_n + 8) * sizeof(float);
+}
+
 /* part[split][fold][batch][m][n] */
 static str part_text(struct con_writer *w, size_t fold) {
     str slot = S("(long long)blockIdx.y");
@@ -112,7 +116,7 @@ static bool write_staged(struct con_writer *w, struct slots *kernel) {
     return sheet_function(w->sh, "contraction/stage.cu", &s);
 }
 
-const struct con_sink con_sink_staged = {.write = write_staged};
+const struct con_sink con_sink_staged = {.shared = shared_staged, .write = write_staged};
 
 /* ---- parts of k ---- */
 
@@ -173,9 +177,8 @@ static bool finish_parts(struct con_writer *w) {
     return sheet_put(w->sh, "contraction/finish.cu", &s, &w->sh->kernels);
 }
 
-const struct con_sink con_sink_parts = {
-    .fits = fits_parts,
-    .prepare = prepare_parts,
-    .write = write_staged,
-    .finish = finish_parts,
-};
+const struct con_sink con_sink_parts = {.fits = fits_parts,
+                                        .shared = shared_staged,
+                                        .prepare = prepare_parts,
+                                        .write = write_staged,
+                                        .finish = finish_parts};

@@ -60,7 +60,7 @@ static bool write_box(struct con_writer *w, size_t operand, struct slots *row) {
         struct slots *box = slots_row(&s, "boxes");
         slots_put(box, "wide", w->k.wide ? S("(int)") : S(""));
         slots_put(box, "slab", slab_text(w, operand, part));
-        slots_number(box, "at", (int64_t)((size_t)part * bytes));
+        slots_number(box, "at", (int64_t)(w->g.tile[operand].at + (size_t)part * bytes));
     }
     slots_put(row, "load", sheet_lines(w->sh, "contraction/load_box.cu", &s));
     if (w->g.cute)

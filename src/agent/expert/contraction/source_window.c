@@ -9,10 +9,6 @@
 #define SHIFT_MOST ((1 << (SHIFT_BITS - 1)) - 1)
 #define SHIFTS     3
 
-static bool is_literal(const struct expr *e) {
-    return !expr_has(e, EXPR_DIM) && !expr_has(e, EXPR_READ);
-}
-
 /* A dimension that only the batch runs through. */
 static bool is_batch(const struct contraction *c, const struct con_operand *o, size_t d) {
     return !(expr_uses(o->read->args[d]) &
@@ -23,25 +19,18 @@ static bool can_leave(const struct contraction *c, const struct con_operand *o, 
     return o->factor->kind == EXPR_PAD && contraction_can_leave(c, o, d);
 }
 
-/* How far k's part of an index goes, either way. */
-static int64_t k_reach(const struct contraction *c, const struct affine *f) {
-    int64_t reach = 0;
+/* Tested parts of k must not grow with the shape, nor be more than what is packed holds: their
+ * extents stand in the text. */
+static bool is_fixed(const struct contraction *c, const struct affine *f) {
+    int64_t reach = 0; /* either way */
     for (size_t i = 0; i < c->group[CON_K].n; i++) {
         const struct con_index *x = &c->group[CON_K].at[i];
         int64_t by = f->coef[x->var] < 0 ? -f->coef[x->var] : f->coef[x->var];
+        if (by && x->extent->kind != EXPR_NUMBER)
+            return false;
         reach += by * (con_value(c->in, x->extent) - 1);
     }
-    return reach;
-}
-
-/* Tested parts of k must not grow with the shape: their extents stand in the text. */
-static bool is_fixed(const struct contraction *c, const struct affine *f) {
-    for (size_t i = 0; i < c->group[CON_K].n; i++) {
-        const struct con_index *x = &c->group[CON_K].at[i];
-        if (f->coef[x->var] && x->extent->kind != EXPR_NUMBER)
-            return false;
-    }
-    return k_reach(c, f) <= SHIFT_MOST;
+    return reach <= SHIFT_MOST;
 }
 
 bool contraction_is_window(const struct contraction *c, const struct con_operand *o) {
@@ -53,7 +42,7 @@ bool contraction_is_window(const struct contraction *c, const struct con_operand
         struct affine f;
         if (is_batch(c, o, d) && !can_leave(c, o, d))
             continue;
-        if (!is_literal(e) || !affine_of(c->in, e, &f) ||
+        if (expr_has(e, EXPR_DIM) || expr_has(e, EXPR_READ) || !affine_of(c->in, e, &f) ||
             (can_leave(c, o, d) && (++tested > SHIFTS || !is_fixed(c, &f))))
             return false;
     }
