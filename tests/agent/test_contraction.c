@@ -160,7 +160,7 @@ static const struct text_case texts[] = {
     {"warps", C, "tensor-path=1 tile-m=64 tile-n=64 warps=4", ", 128, ", NULL},
     {"padding", C, "tensor-path=1 swizzle=0 tile-k=32", "row * 36 + col", " ^ "},
     {"swizzle", C, "tensor-path=1 swizzle=1 tile-k=32", "(col / 4 ^ row % 8)", NULL},
-    {"raster", C, "tensor-path=1 raster=8", "tiles_n, 8, tile_m", NULL},
+    {"raster", C, "tensor-path=1 raster=8", "/ (8 * tiles_n) * 8", NULL},
     {"parts of k", C, "split-k=8", "//! workspace part[8, ", NULL},
     {"parts are added in order", C, "split-k=8", "//! launch finish<<<", "atomic"},
     {"pieces of 16 bytes", C, "tensor-path=1", "//! require K % 4 == 0", "gemm_copy4"},

@@ -5,8 +5,10 @@ const int tiles = tiles_m * tiles_n, tile = blockIdx.x % tiles;
 //% else
 const int tile = blockIdx.x;
 //% end
-int tile_m, tile_n;
-gemm_place(tile, tiles_m, tiles_n, ${raster}, tile_m, tile_n);
+// Blocks that run together share rows and columns: groups of ${raster} rows of tiles, column by column.
+const int group_m = tile / (${raster} * tiles_n) * ${raster};
+const int group_rows = min(tiles_m - group_m, ${raster}), in_group = tile - group_m * tiles_n;
+const int tile_m = group_m + in_group % group_rows, tile_n = in_group / group_rows;
 const ${index} first_m = (${index})tile_m * Tiles::BM, first_n = (${index})tile_n * Tiles::BN;
 //% if batch
 ${batch}

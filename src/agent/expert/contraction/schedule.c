@@ -58,7 +58,6 @@ static str write_tile(struct con_writer *w, struct slots *kernel) {
     slots_number(&s, "raster", w->g.raster);
     slots_put(&s, "batch", contraction_decode(w, CON_BATCH, S("blockIdx.x / tiles"), &flat));
     put_range(w, &s);
-    sheet_function(w->sh, "contraction/raster.cu", &s);
     slots_put(kernel, "schedule", sheet_lines(w->sh, "contraction/tile.cu", &s));
     slots_put(kernel, "schedule_end", S(""));
     return grid_text(w);
