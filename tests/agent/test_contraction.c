@@ -99,11 +99,11 @@ static void test_models(void) {
         const struct model_case *c = &models[i];
         struct contraction x;
         struct inst *in = bind(c->text);
-        bool ok = in && contraction_match(in, &in->task->statements[0], mem, &x);
+        bool ok = in && con_match(in, &in->task->statements[0], mem, &x);
         CHECKF(ok, "%s", c->name);
         if (!ok)
             continue;
-        contraction_lay_out(&x);
+        con_lay_out(&x);
         CHECKF(x.group[CON_BATCH].n == c->batch, "%s: batch", c->name);
         CHECKF(x.group[CON_M].n == c->m, "%s: m", c->name);
         CHECKF(x.group[CON_N].n == c->n, "%s: n", c->name);
@@ -119,7 +119,7 @@ static void test_assumed_zeros(void) {
     struct inst *in = bind("dim N = 64\nin a[N,N] : f32 ~ ones\nin b[N,N] : f32 ~ ones\n"
                            "out c[N,N] : f32\nassume a[i,j] == 0 | i > j\n"
                            "c[i,j] = sum(i <= k <= j) a[i,k]*b[k,j]\n");
-    CHECK(in && contraction_match(in, &in->task->statements[0], mem, &x));
+    CHECK(in && con_match(in, &in->task->statements[0], mem, &x));
     CHECK(x.k_lo && x.k_hi);
     CHECK(x.operands[x.folds[0].operand[0]].nconditions == 0); /* k < i: a is zero */
     CHECK(x.operands[x.folds[0].operand[1]].nconditions == 1);

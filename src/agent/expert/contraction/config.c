@@ -20,7 +20,7 @@ enum {
 static enum dtype tile_type(const struct contraction *c) {
     bool f16 = true, bf16 = true;
     for (size_t i = 0; i < c->noperands; i++) {
-        enum dtype t = contraction_type(c, &c->operands[i]);
+        enum dtype t = con_type(c, &c->operands[i]);
         bool small = t == DTYPE_I8 || t == DTYPE_U8 || t == DTYPE_BOOL;
         f16 &= small || t == DTYPE_F16;
         bf16 &= small || t == DTYPE_BF16;
@@ -110,7 +110,7 @@ static const struct con_schedule *choose_schedule(const struct con_config *g) {
 
 /* ---- tiles ---- */
 
-void contraction_lay_rows(const struct con_config *g, int side, struct con_tile *t) {
+void con_lay_rows(const struct con_config *g, int side, struct con_tile *t) {
     int piece = 16 / g->element;
     t->rows = t->k_contiguous ? side : g->tile_k;
     t->row = t->k_contiguous ? g->tile_k : side;
@@ -137,10 +137,10 @@ static bool can_pack(const struct contraction *c, enum con_axis side) {
         struct con_group batch;
         if (o->side != side)
             continue;
-        contraction_batch(c, o, &batch);
+        con_batch(c, o, &batch);
         double copy =
             (double)batch.count * (double)c->group[side].count * (double)c->group[CON_K].count;
-        if ((contraction_is_window(c, o) && !contraction_along_k(c, o)) ||
+        if ((con_is_window(c, o) && !con_along_k(c, o)) ||
             copy > PACK_MOST * (double)c->in->tensors[o->read->ref].count)
             return false;
     }
@@ -163,10 +163,9 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
     size_t stage = 0, results = g->sink->shared(g);
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
-        g->tile[i] =
-            (struct con_tile){.k_contiguous = g->format != CON_FP32 && contraction_along_k(c, o),
-                              .packed = g->math->boxes && (con_formats[g->format].parts > 1 ||
-                                                           !contraction_is_direct(c, o))};
+        g->tile[i] = (struct con_tile){
+            .k_contiguous = g->format != CON_FP32 && con_along_k(c, o),
+            .packed = g->math->boxes && (con_formats[g->format].parts > 1 || !con_is_direct(c, o))};
         set_tile(c, g, i);
     }
     if (g->pack && !g->math->boxes) {
@@ -241,8 +240,7 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
     g->alignment = g->math->boxes ? 1024 : g->cute && g->swizzle ? SWIZZLED : ALIGNED;
 }
 
-void contraction_configure(const struct sheet *sh, const struct contraction *c,
-                           struct con_config *out) {
+void con_configure(const struct sheet *sh, const struct contraction *c, struct con_config *out) {
     struct con_config *g = out;
     *g = (struct con_config){
         .sh = sh,

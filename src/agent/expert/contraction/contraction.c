@@ -101,8 +101,7 @@ static bool take_fold(struct claim *c, size_t tensor) {
     const struct task *t = c->f->task;
     for (size_t i = 0; i < t->nstatements; i++) {
         const struct statement *s = &t->statements[i];
-        if (s->tensor != tensor || c->done[i] || !same_space(t, c->first, s) ||
-            !contraction_add(&c->c, s))
+        if (s->tensor != tensor || c->done[i] || !same_space(t, c->first, s) || !con_add(&c->c, s))
             continue;
         c->take[i] = can_load_operands(&c->c);
         for (size_t k = 0; k < c->c.noperands; k++)
@@ -137,7 +136,7 @@ static bool contraction_claim(const struct briefing *b, const struct form *f, co
     c->take = take;
     c->first = &f->task->statements[first];
     (void)b;
-    bool ok = contraction_match(f->inst, c->first, a, &c->c) && can_load_operands(&c->c);
+    bool ok = con_match(f->inst, c->first, a, &c->c) && can_load_operands(&c->c);
     take[first] = ok;
     for (bool more = ok; more;) {
         more = false;
@@ -203,19 +202,19 @@ static void note_used(struct con_writer *w) {
 static bool contraction_write(struct sheet *sh, const struct step *st) {
     struct contraction *c = arena_new_of(sh->mem, struct contraction);
     struct con_writer *w = arena_new_of(sh->mem, struct con_writer);
-    if (!contraction_match_all(st->inst, sh->mem, c))
+    if (!con_match_all(st->inst, sh->mem, c))
         return err_set(sh->err, ERR_INPUT, "task %.*s: a fold that was claimed does not match",
                        STR_ARG(st->inst->task->name));
     if (sheet_decision(sh, "skip", 0) && sheet_decision(sh, "tensor-path", 0) != 0)
-        contraction_split_strided(c);
-    contraction_lay_out(c);
+        con_split_strided(c);
+    con_lay_out(c);
     w->sh = sh;
     w->step = st;
     w->c = c;
     fix_extents(w);
-    contraction_configure(sh, c, &w->g);
+    con_configure(sh, c, &w->g);
     note_tiles(w);
-    if (!contraction_kernels(w))
+    if (!con_kernels(w))
         return false;
     note_used(w);
     return true;

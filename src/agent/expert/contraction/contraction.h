@@ -87,40 +87,39 @@ struct contraction {
 
 /* Whether the statement is a fold this family writes. Nothing is written to `out` but from arena
  * `a`; out->nfolds is 1 then. */
-bool contraction_match(const struct inst *in, const struct statement *s, struct arena *a,
-                       struct contraction *out);
+bool con_match(const struct inst *in, const struct statement *s, struct arena *a,
+               struct contraction *out);
 /* Adds a fold over the same groups. */
-bool contraction_add(struct contraction *c, const struct statement *s);
+bool con_add(struct contraction *c, const struct statement *s);
 /* All folds of a step. */
-bool contraction_match_all(const struct inst *in, struct arena *a, struct contraction *out);
-/* Takes variables of strided windows apart. Before contraction_lay_out. */
-void contraction_split_strided(struct contraction *c);
+bool con_match_all(const struct inst *in, struct arena *a, struct contraction *out);
+/* Takes variables of strided windows apart. Before con_lay_out. */
+void con_split_strided(struct contraction *c);
 /* Which operands are dense, and how they lie in memory; what of the sides is batch for that. After
  * all folds. */
-void contraction_lay_out(struct contraction *c);
+void con_lay_out(struct contraction *c);
 
 int64_t con_value(const struct inst *in, const struct expr *e); /* of the instance; 0: none */
-struct expr *contraction_variable(struct arena *a, size_t var);
+struct expr *con_variable(struct arena *a, size_t var);
 /* Product of the extents of a group's variables from `from` up to `to`. */
-struct expr *contraction_extents(const struct contraction *c, const struct con_group *g,
-                                 size_t from, size_t to);
-void contraction_total(const struct contraction *c, struct con_group *g);
-uint32_t contraction_vars(const struct con_group *g, size_t from); /* bits */
+struct expr *con_extents(const struct contraction *c, const struct con_group *g, size_t from,
+                         size_t to);
+void con_total(const struct contraction *c, struct con_group *g);
+uint32_t con_vars(const struct con_group *g, size_t from); /* bits */
 /* Elements from one place of dimension d of the operand's tensor to the next. */
-struct expr *contraction_stride(const struct contraction *c, const struct con_operand *o, int d);
+struct expr *con_stride(const struct contraction *c, const struct con_operand *o, int d);
 /* The variables of the batch that an operand knows. */
-void contraction_batch(const struct contraction *c, const struct con_operand *o,
-                       struct con_group *out);
+void con_batch(const struct contraction *c, const struct con_operand *o, struct con_group *out);
 /* In memory: a let without a type is f32. */
-enum dtype contraction_type(const struct contraction *c, const struct con_operand *o);
+enum dtype con_type(const struct contraction *c, const struct con_operand *o);
 /* An operand runs along k in memory, or along its side. */
-bool contraction_along_k(const struct contraction *c, const struct con_operand *o);
+bool con_along_k(const struct contraction *c, const struct con_operand *o);
 /* Whether the copy engine can read the operand as it lies. */
-bool contraction_is_direct(const struct contraction *c, const struct con_operand *o);
+bool con_is_direct(const struct contraction *c, const struct con_operand *o);
 /* Every place of the operand is a part of the side plus a part of k. */
-bool contraction_is_window(const struct contraction *c, const struct con_operand *o);
+bool con_is_window(const struct contraction *c, const struct con_operand *o);
 /* Whether an index of a padded operand can leave its dimension, by its form. */
-bool contraction_can_leave(const struct contraction *c, const struct con_operand *o, size_t d);
+bool con_can_leave(const struct contraction *c, const struct con_operand *o, size_t d);
 
 /* ---- the configuration ---- */
 
@@ -212,13 +211,12 @@ struct con_config {
     const struct con_schedule *schedule;
 };
 /* Decisions, clamped to what the shape and an SM allow. */
-void contraction_configure(const struct sheet *sh, const struct contraction *c,
-                           struct con_config *out);
+void con_configure(const struct sheet *sh, const struct contraction *c, struct con_config *out);
 /* Padded or swizzled rows. */
-void contraction_lay_rows(const struct con_config *g, int side, struct con_tile *t);
+void con_lay_rows(const struct con_config *g, int side, struct con_tile *t);
 /* How many operands a side has, and the tile of the first: all are alike. */
-size_t contraction_side(const struct contraction *c, enum con_axis side);
-const struct con_tile *contraction_side_tile(const struct con_config *g, enum con_axis side);
+size_t con_side(const struct contraction *c, enum con_axis side);
+const struct con_tile *con_side_tile(const struct con_config *g, enum con_axis side);
 
 /* ---- text ---- */
 
@@ -238,63 +236,65 @@ struct con_writer {
     bool decoded[CON_AXES];   /* the side's variables are declared, for who loads one by one */
     struct {
         str base, name;
-    } names[CON_NAMES]; /* of contraction_name */
+    } names[CON_NAMES]; /* of con_name */
     size_t nnames;
 };
-bool contraction_kernels(struct con_writer *w);
+bool con_kernels(struct con_writer *w);
 
 /* `list`, or both with `between` in the middle. */
 str con_join(struct sheet *sh, str list, const char *between, str one);
 /* Begins a kernel: its scope, and the sizes of the groups it needs (bits of con_axis). */
-bool contraction_begin(struct con_writer *w, str name, unsigned axes);
+bool con_begin(struct con_writer *w, str name, unsigned axes);
 /* A local name of the kernel, the same one whenever it is asked for. */
-str contraction_name(struct con_writer *w, str base);
+str con_name(struct con_writer *w, str base);
 /* Lines that declare a group's index with this value and the variables in it; `flat`: the index. */
-str contraction_decode(struct con_writer *w, enum con_axis axis, str value, str *flat);
+str con_decode(struct con_writer *w, enum con_axis axis, str value, str *flat);
 /* The name of a part of a variable that is taken apart. */
-str contraction_part(struct con_writer *w, const struct con_index *x);
+str con_part(struct con_writer *w, const struct con_index *x);
 /* Variables of the other side have no text where this operand is loaded. */
-void contraction_forget(struct con_writer *w, size_t operand);
+void con_forget(struct con_writer *w, size_t operand);
 /* `side < M && k < k_end && …`: an element of the operand is there, and counts. */
-str contraction_exists(struct con_writer *w, const struct con_operand *o, str side, str k, str end);
+str con_exists(struct con_writer *w, const struct con_operand *o, str side, str k, str end);
 /* The element at the operand's place, in this type; the place that is read. */
-str contraction_value(struct con_writer *w, const struct con_operand *o, enum dtype to);
-str contraction_offset(struct con_writer *w, const struct expr *read);
-const char *contraction_zero(enum dtype t);
+str con_element(struct con_writer *w, const struct con_operand *o, enum dtype to);
+str con_offset(struct con_writer *w, const struct expr *read);
+const char *con_zero(enum dtype t);
+/* Elements before what the side and k run through: the batch's part of the place. */
+str con_batch_offset(struct con_writer *w, const struct con_operand *o);
 /* Strided windows: lines that declare k's variables from its index in the list (or in the copy,
  * with all taps), elements of k for one tap (in the kernel, or of all taps in the plan), the slots
  * of the list, and where results exist (empty: everywhere). */
-str contraction_decode_taps(struct con_writer *w, str value, str *flat);
-str contraction_rest(struct con_writer *w); /* k is one of the tap's own */
-str contraction_depth(struct con_writer *w);
-str contraction_depth_plan(struct con_writer *w);
-void contraction_list_taps(struct con_writer *w, struct slots *to);
-str contraction_inside(struct con_writer *w);
+str con_decode_taps(struct con_writer *w, str value, str *flat);
+str con_rest(struct con_writer *w); /* k is one of the tap's own */
+str con_depth(struct con_writer *w);
+str con_depth_plan(struct con_writer *w);
+void con_list_taps(struct con_writer *w, struct slots *to);
+str con_inside(struct con_writer *w);
 /* Lines that declare variables [from, to) of a group whose flat index is given. */
-str contraction_decode_run(struct con_writer *w, const struct con_group *g, size_t from, size_t to,
-                           const char *type, str flat);
+str con_decode_run(struct con_writer *w, const struct con_group *g, size_t from, size_t to,
+                   const char *type, str flat);
 /* The kernel that makes an operand's copy, and its plan lines. */
-bool contraction_pack(struct con_writer *w, size_t operand);
+bool con_pack(struct con_writer *w, size_t operand);
 /* Elements of a row of the copy, as the plan has it. */
-str contraction_pitch(struct con_writer *w);
+str con_pitch(struct con_writer *w);
 /* Which of the copies (or of a tensor's leading dimensions) this block's batch reads; empty: the
  * only one. */
-str contraction_slab(struct con_writer *w, size_t operand);
+str con_slab(struct con_writer *w, size_t operand);
 /* Slots that templates have in common: tile_m, threads, index, total_m, cute …; for an operand's
  * loader also tensor, name, tile_at, first (the side's first index) …. */
-struct slots contraction_slots(struct con_writer *w);
-struct slots contraction_loader(struct con_writer *w, size_t operand);
+struct slots con_slots(struct con_writer *w);
+struct slots con_loader(struct con_writer *w, size_t operand);
 /* Copies of 16 or 4 bytes by cp.async: gemm_copy16, gemm_copy4. */
-bool contraction_copy(struct con_writer *w, int bytes);
+bool con_copy(struct con_writer *w, int bytes);
 /* Rounding to TF32: gemm_tf32. */
-bool contraction_rounding(struct con_writer *w);
+bool con_rounding(struct con_writer *w);
 /* A main loop over a ring of tiles that cp.async fills (loop.cu): its template, with slots of its
  * own and name, type, rounds, splits; the slots of the kernel and of the struct of tiles. */
-bool contraction_ring(struct con_writer *w, const char *template, struct slots *loop,
-                      struct slots *kernel, struct slots *tiles);
+bool con_ring(struct con_writer *w, const char *template, struct slots *loop, struct slots *kernel,
+              struct slots *tiles);
 /* Threads for fp32 multiply-adds, each with tm x tn results; warps side by side for mma.sync. */
-void contraction_shape_threads(struct con_config *g, int warps);
-void contraction_thread_tile(const struct con_config *g, int *tm, int *tn);
-void contraction_shape_warps(struct con_config *g, int warps);
+void con_shape_threads(struct con_config *g, int warps);
+void con_thread_tile(const struct con_config *g, int *tm, int *tn);
+void con_shape_warps(struct con_config *g, int warps);
 
 #endif

@@ -13,7 +13,7 @@ static str loader_name(struct con_writer *w, size_t operand) {
     return name;
 }
 
-struct slots contraction_slots(struct con_writer *w) {
+struct slots con_slots(struct con_writer *w) {
     const struct con_config *g = &w->g;
     struct slots s = {.mem = w->sh->mem};
     slots_put(&s, "kernel", w->k.name);
@@ -31,9 +31,9 @@ struct slots contraction_slots(struct con_writer *w) {
     return s;
 }
 
-struct slots contraction_loader(struct con_writer *w, size_t operand) {
+struct slots con_loader(struct con_writer *w, size_t operand) {
     const struct con_operand *o = &w->c->operands[operand];
-    struct slots s = contraction_slots(w);
+    struct slots s = con_slots(w);
     slots_put(&s, "tensor", w->c->in->task->tensors[o->read->ref].name);
     slots_put(&s, "name", loader_name(w, operand));
     slots_number(&s, "rows", w->g.tile[operand].rows);
@@ -82,10 +82,10 @@ static bool put_tiles(struct con_writer *w, str name, struct slots *s) {
     slots_put(s, "name", name);
     slots_number(s, "stages", g->stages);
     slots_number(s, "folds", (int64_t)w->c->nfolds);
-    slots_number(s, "operands_m", (int64_t)contraction_side(w->c, CON_M));
-    slots_number(s, "operands_n", (int64_t)contraction_side(w->c, CON_N));
-    slots_number(s, "bytes_m", (int64_t)contraction_side_tile(g, CON_M)->bytes);
-    slots_number(s, "bytes_n", (int64_t)contraction_side_tile(g, CON_N)->bytes);
+    slots_number(s, "operands_m", (int64_t)con_side(w->c, CON_M));
+    slots_number(s, "operands_n", (int64_t)con_side(w->c, CON_N));
+    slots_number(s, "bytes_m", (int64_t)con_side_tile(g, CON_M)->bytes);
+    slots_number(s, "bytes_n", (int64_t)con_side_tile(g, CON_N)->bytes);
     slots_number(s, "promote", g->promote);
     w->sh->half |= g->type == DTYPE_F16;
     w->sh->bfloat |= g->type == DTYPE_BF16;
@@ -105,14 +105,14 @@ static bool put_pieces(struct con_writer *w, struct slots *kernel, struct slots 
     for (size_t i = 0; i < w->c->noperands && ok; i++) {
         slots_put(rows[i], "loader", S(""));
         slots_put(rows[i], "keep", S(""));
-        contraction_forget(w, i);
+        con_forget(w, i);
         ok = w->g.tile[i].source->write(w, i, rows[i]);
     }
     return ok && w->g.sink->write(w, kernel);
 }
 
 static bool put_kernel(struct con_writer *w) {
-    struct slots kernel = contraction_slots(w), tiles = kernel;
+    struct slots kernel = con_slots(w), tiles = kernel;
     int block = w->g.threads + w->g.producers;
     str name = sheet_name(w->sh, TEXT(w->sh, "$_tiles", w->k.name)), grid;
     require_groups(w);
@@ -137,14 +137,14 @@ static bool put_kernel(struct con_writer *w) {
     return sheet_put(w->sh, "contraction/kernel.cu", &kernel, &w->sh->kernels);
 }
 
-bool contraction_kernels(struct con_writer *w) {
+bool con_kernels(struct con_writer *w) {
     const struct task *t = w->step->inst->task;
     str last = t->tensors[t->statements[t->nstatements - 1].tensor].name;
     bool ok = true;
     if (w->g.sink->prepare)
         w->g.sink->prepare(w);
     for (size_t i = 0; i < w->c->noperands && ok; i++)
-        ok = !w->g.tile[i].packed || contraction_pack(w, i);
+        ok = !w->g.tile[i].packed || con_pack(w, i);
     for (size_t i = 0; i < w->c->noperands; i++)
         if (w->g.tile[i].packed && !w->g.math->boxes) {
             str type = str_view(dtype_info(w->g.type)->cuda);
@@ -153,8 +153,8 @@ bool contraction_kernels(struct con_writer *w) {
         }
     w->listed = w->c->taps > 0;
     return ok &&
-           contraction_begin(w, TEXT(w->sh, "$_product", last),
-                             (w->g.split > 1 ? 1 << CON_BATCH : 0) | 1 << CON_M | 1 << CON_N |
-                                 1 << CON_K) &&
+           con_begin(w, TEXT(w->sh, "$_product", last),
+                     (w->g.split > 1 ? 1 << CON_BATCH : 0) | 1 << CON_M | 1 << CON_N |
+                         1 << CON_K) &&
            put_kernel(w) && (!w->g.sink->finish || w->g.sink->finish(w));
 }

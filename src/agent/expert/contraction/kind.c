@@ -15,9 +15,9 @@ enum {
 #define COPY_WORK 5e8 /* products that make up for the kernels that copy */
 
 static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
-    bool ok = contraction_match_all(st->inst, a, c);
+    bool ok = con_match_all(st->inst, a, c);
     if (ok)
-        contraction_lay_out(c);
+        con_lay_out(c);
     return ok;
 }
 
@@ -48,7 +48,7 @@ static bool is_exact(const struct contraction *c) {
 static bool has_gaps(const struct contraction *c) {
     struct contraction *apart = arena_new_of(c->mem, struct contraction);
     *apart = *c;
-    contraction_split_strided(apart);
+    con_split_strided(apart);
     return apart->ntap_conditions > 0;
 }
 
@@ -64,7 +64,7 @@ static bool suits_groups(const struct contraction *c) {
         const struct con_operand *o = &c->operands[i];
         enum con_axis other = o->side == CON_M ? CON_N : CON_M;
         suits &= (c->group[other].count >= COPY_LEAST && work >= COPY_WORK) ||
-                 contraction_is_direct(c, o) || operand_bytes(c, o) == 1;
+                 con_is_direct(c, o) || operand_bytes(c, o) == 1;
     }
     return suits;
 }

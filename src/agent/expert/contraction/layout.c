@@ -53,7 +53,7 @@ static bool nowhere_else(const struct con_operand *o, uint32_t vars, int first, 
     return true;
 }
 
-struct expr *contraction_stride(const struct contraction *c, const struct con_operand *o, int d) {
+struct expr *con_stride(const struct contraction *c, const struct con_operand *o, int d) {
     const struct tensor *t = &c->in->task->tensors[o->read->ref];
     struct expr *stride = expr_number(c->mem, 1);
     for (int k = d + 1; k < (int)t->rank; k++)
@@ -64,7 +64,7 @@ struct expr *contraction_stride(const struct contraction *c, const struct con_op
 static bool lies_dense(struct contraction *c, struct con_operand *o, size_t from) {
     struct con_group *side = &c->group[o->side], *k = &c->group[CON_K];
     int first = 0, last = 0, k_first = 0, k_last = 0;
-    uint32_t vars = contraction_vars(side, from) | contraction_vars(k, 0);
+    uint32_t vars = con_vars(side, from) | con_vars(k, 0);
     for (size_t i = 0; i < side->n; i++) /* a quotient in the batch may be used anywhere */
         if (side->at[i].part == CON_REMAINDER && position_of(o, &side->at[i]) >= 0)
             vars &= ~(UINT32_C(1) << side->at[i].var);
@@ -77,12 +77,12 @@ static bool lies_dense(struct contraction *c, struct con_operand *o, size_t from
     o->last = last;
     o->k_first = k_first;
     o->k_last = k_last;
-    o->whole = expr_same(contraction_stride(c, o, k_first - 1), k->total);
-    o->side_stride = contraction_stride(c, o, last);
-    o->k_stride = contraction_stride(c, o, k_last);
+    o->whole = expr_same(con_stride(c, o, k_first - 1), k->total);
+    o->side_stride = con_stride(c, o, last);
+    o->k_stride = con_stride(c, o, k_last);
     o->side_contiguous = expr_is_number(o->side_stride, 1);
     o->k_contiguous = !o->side_contiguous && expr_is_number(o->k_stride, 1);
-    o->row = contraction_stride(c, o, (o->k_contiguous ? k_first : first) - 1);
+    o->row = con_stride(c, o, (o->k_contiguous ? k_first : first) - 1);
     return true;
 }
 
@@ -122,8 +122,8 @@ static void move_to_batch(struct contraction *c, struct con_group *g, size_t n) 
     }
     memmove(g->at, g->at + n, (g->n - n) * sizeof *g->at);
     g->n -= n;
-    contraction_total(c, g);
-    contraction_total(c, batch);
+    con_total(c, g);
+    con_total(c, batch);
 }
 
 static void settle_side(struct contraction *c, enum con_axis side) {
@@ -131,16 +131,15 @@ static void settle_side(struct contraction *c, enum con_axis side) {
     bool dense = false;
     size_t from = 0;
     for (; from < g->n &&
-           (from == 0 || con_value(c->in, contraction_extents(c, g, from, g->n)) >= SIDE_LEAST);
+           (from == 0 || con_value(c->in, con_extents(c, g, from, g->n)) >= SIDE_LEAST);
          from++)
         if (side_dense(c, side, from)) {
             dense = true;
             break;
         }
     if (!dense)
-        for (from = 0;
-             from + 1 < g->n && stands_alone(c, side, &g->at[from]) &&
-             con_value(c->in, contraction_extents(c, g, from + 1, g->n)) >= SIDE_GATHERED;)
+        for (from = 0; from + 1 < g->n && stands_alone(c, side, &g->at[from]) &&
+                       con_value(c->in, con_extents(c, g, from + 1, g->n)) >= SIDE_GATHERED;)
             from++;
     move_to_batch(c, g, from);
     for (size_t i = 0; i < c->noperands; i++) /* strides, with the side as it is now */
@@ -148,13 +147,13 @@ static void settle_side(struct contraction *c, enum con_axis side) {
             c->operands[i].dense = lies_dense(c, &c->operands[i], 0) || dense;
 }
 
-enum dtype contraction_type(const struct contraction *c, const struct con_operand *o) {
+enum dtype con_type(const struct contraction *c, const struct con_operand *o) {
     enum dtype t = c->in->task->tensors[o->read->ref].dtype;
     return t == DTYPE_F64 ? DTYPE_F32 : t; /* a let in memory */
 }
 
 /* A gathered operand runs along what its innermost index runs along. */
-bool contraction_along_k(const struct contraction *c, const struct con_operand *o) {
+bool con_along_k(const struct contraction *c, const struct con_operand *o) {
     if (o->dense)
         return o->k_contiguous;
     const struct tensor *t = &c->in->task->tensors[o->read->ref];
@@ -166,21 +165,21 @@ bool contraction_along_k(const struct contraction *c, const struct con_operand *
     return !(uses >> side->at[side->n - 1].var & 1);
 }
 
-size_t contraction_side(const struct contraction *c, enum con_axis side) {
+size_t con_side(const struct contraction *c, enum con_axis side) {
     size_t n = 0;
     for (size_t i = 0; i < c->noperands; i++)
         n += c->operands[i].side == side;
     return n;
 }
 
-const struct con_tile *contraction_side_tile(const struct con_config *g, enum con_axis side) {
+const struct con_tile *con_side_tile(const struct con_config *g, enum con_axis side) {
     size_t i = 0;
     while (g->c->operands[i].side != side)
         i++;
     return &g->tile[i];
 }
 
-bool contraction_is_direct(const struct contraction *c, const struct con_operand *o) {
+bool con_is_direct(const struct contraction *c, const struct con_operand *o) {
     const struct tensor *t = &c->in->task->tensors[o->read->ref];
     bool half = t->dtype == DTYPE_F16 || t->dtype == DTYPE_BF16;
     for (size_t i = 0; i < c->group[o->side].n; i++)
@@ -189,8 +188,7 @@ bool contraction_is_direct(const struct contraction *c, const struct con_operand
            con_value(c->in, o->row) % 8 == 0;
 }
 
-void contraction_batch(const struct contraction *c, const struct con_operand *o,
-                       struct con_group *out) {
+void con_batch(const struct contraction *c, const struct con_operand *o, struct con_group *out) {
     const struct con_group *batch = &c->group[CON_BATCH];
     uint32_t uses = expr_uses(o->factor);
     for (size_t i = 0; i < o->nconditions; i++)
@@ -199,10 +197,10 @@ void contraction_batch(const struct contraction *c, const struct con_operand *o,
     for (size_t i = 0; i < batch->n; i++)
         if (uses >> batch->at[i].var & 1)
             out->at[out->n++] = batch->at[i];
-    contraction_total(c, out);
+    con_total(c, out);
 }
 
-void contraction_lay_out(struct contraction *c) {
+void con_lay_out(struct contraction *c) {
     settle_side(c, CON_N);
     settle_side(c, CON_M);
 }

@@ -13,26 +13,26 @@ int64_t con_value(const struct inst *in, const struct expr *e) {
     return expr_eval_dims(e, in->dims, &v) ? v : 0;
 }
 
-struct expr *contraction_variable(struct arena *a, size_t var) {
+struct expr *con_variable(struct arena *a, size_t var) {
     struct expr *e = arena_new_of(a, struct expr);
     *e = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = var};
     return e;
 }
 
-struct expr *contraction_extents(const struct contraction *c, const struct con_group *g,
-                                 size_t from, size_t to) {
+struct expr *con_extents(const struct contraction *c, const struct con_group *g, size_t from,
+                         size_t to) {
     struct expr *e = expr_number(c->mem, 1);
     for (size_t i = from; i < to; i++)
         e = expr_times(c->mem, e, g->at[i].extent);
     return e;
 }
 
-void contraction_total(const struct contraction *c, struct con_group *g) {
-    g->total = contraction_extents(c, g, 0, g->n);
+void con_total(const struct contraction *c, struct con_group *g) {
+    g->total = con_extents(c, g, 0, g->n);
     g->count = con_value(c->in, g->total);
 }
 
-uint32_t contraction_vars(const struct con_group *g, size_t from) {
+uint32_t con_vars(const struct con_group *g, size_t from) {
     uint32_t vars = 0;
     for (size_t i = from; i < g->n; i++)
         vars |= BIT(g->at[i].var);
@@ -182,7 +182,7 @@ static bool add_condition(struct conditions *to, const struct expr *e) {
 static bool add_summed(struct matcher *m, const struct reduce_var *v, struct conditions *to) {
     struct contraction *c = m->c;
     struct arena *a = c->mem;
-    struct expr *var = contraction_variable(a, v->var);
+    struct expr *var = con_variable(a, v->var);
     bool from_zero = expr_is_number(v->lo, 0), sized = !expr_uses(v->hi) && !expr_reads(v->hi);
     struct expr *extent = v->hi;
     for (int i = 0; i < 2 && !sized; i++) {
@@ -305,8 +305,8 @@ static bool add_variables(struct matcher *m, struct conditions *conditions) {
     return !r->guard || add_condition(conditions, r->guard);
 }
 
-bool contraction_match(const struct inst *in, const struct statement *s, struct arena *a,
-                       struct contraction *out) {
+bool con_match(const struct inst *in, const struct statement *s, struct arena *a,
+               struct contraction *out) {
     struct matcher m = {.c = out, .s = s};
     struct conditions conditions = {.n = 0};
     *out = (struct contraction){.in = in, .mem = a};
@@ -326,7 +326,7 @@ bool contraction_match(const struct inst *in, const struct statement *s, struct 
         (s->body->reduce->op == REDUCTION_MEAN && conditions.n))
         return false;
     for (int x = 0; x < CON_AXES; x++)
-        contraction_total(out, &out->group[x]);
+        con_total(out, &out->group[x]);
     out->folds[0] = (struct con_fold){
         s, {m.m == 0 ? 0 : 1, m.m == 0 ? 1 : 0}, !is_product(s->body->args[0], m.factor)};
     out->nfolds = 1;
@@ -363,9 +363,9 @@ static size_t keep_operand(struct contraction *c, const struct con_operand *o) {
     return c->noperands++;
 }
 
-bool contraction_add(struct contraction *c, const struct statement *s) {
+bool con_add(struct contraction *c, const struct statement *s) {
     struct contraction other, kept = *c;
-    if (c->nfolds == CON_FOLDS || !contraction_match(c->in, s, c->mem, &other) || other.k_lo ||
+    if (c->nfolds == CON_FOLDS || !con_match(c->in, s, c->mem, &other) || other.k_lo ||
         other.k_hi || c->k_lo || c->k_hi)
         return false;
     for (int x = 0; x < CON_AXES; x++)
@@ -375,20 +375,20 @@ bool contraction_add(struct contraction *c, const struct statement *s) {
     for (int i = 0; i < 2; i++)
         f.operand[i] = keep_operand(c, &other.operands[other.folds[0].operand[i]]);
     c->folds[c->nfolds++] = f;
-    size_t m = contraction_side(c, CON_M), n = contraction_side(c, CON_N);
+    size_t m = con_side(c, CON_M), n = con_side(c, CON_N);
     if ((m == 1 || m == c->nfolds) && (n == 1 || n == c->nfolds))
         return true;
     *c = kept;
     return false;
 }
 
-bool contraction_match_all(const struct inst *in, struct arena *a, struct contraction *out) {
+bool con_match_all(const struct inst *in, struct arena *a, struct contraction *out) {
     bool first = true;
     for (size_t i = 0; i < in->task->nstatements; i++) {
         const struct statement *s = &in->task->statements[i];
         if (!form_is_fold(s))
             continue;
-        if (!(first ? contraction_match(in, s, a, out) : contraction_add(out, s)))
+        if (!(first ? con_match(in, s, a, out) : con_add(out, s)))
             return false;
         first = false;
     }

@@ -23,12 +23,12 @@ const struct con_format_info con_formats[] = {
 
 /* ---- functions ---- */
 
-bool contraction_rounding(struct con_writer *w) {
+bool con_rounding(struct con_writer *w) {
     return sheet_function(w->sh, "contraction/tf32.cu", &(struct slots){.n = 0});
 }
 
-bool contraction_copy(struct con_writer *w, int bytes) {
-    struct slots s = contraction_slots(w);
+bool con_copy(struct con_writer *w, int bytes) {
+    struct slots s = con_slots(w);
     slots_number(&s, "bytes", bytes);
     slots_put(&s, "cache", bytes == 16 ? S("cg") : S("ca"));
     slots_put(&s, "cute_cache", bytes == 16 ? S("CACHEGLOBAL") : S("CACHEALWAYS"));
@@ -54,14 +54,14 @@ static str place_text(struct con_writer *w, const struct con_tile *t) {
     return TEXT(w->sh, "row * $ + (col / $ ^ $) * $ + col % $", pitch, size, by, size, size);
 }
 
-bool contraction_ring(struct con_writer *w, const char *template, struct slots *loop,
-                      struct slots *kernel, struct slots *tiles) {
+bool con_ring(struct con_writer *w, const char *template, struct slots *loop, struct slots *kernel,
+              struct slots *tiles) {
     const struct con_format_info *f = &con_formats[w->g.format];
     str name =
         w->g.format == CON_TF32 ? S("gemm_tf32_product") : TEXT(w->sh, "gemm_$", str_view(f->loop));
     slots_put(tiles, "layout", w->g.swizzle ? S("swizzled") : S("with rows padded"));
-    slots_put(tiles, "a_at", place_text(w, contraction_side_tile(&w->g, CON_M)));
-    slots_put(tiles, "b_at", place_text(w, contraction_side_tile(&w->g, CON_N)));
+    slots_put(tiles, "a_at", place_text(w, con_side_tile(&w->g, CON_M)));
+    slots_put(tiles, "b_at", place_text(w, con_side_tile(&w->g, CON_N)));
     slots_put(kernel, "main_loop", name);
     slots_put(kernel, "load_parameters", S("int stage, int k0"));
     slots_flag(kernel, "keeps", true);

@@ -8,9 +8,9 @@ static bool fits(const struct con_config *g) {
 
 static void shape(struct con_config *g, int warps) {
     if (g->tensor_path == 0)
-        contraction_shape_threads(g, warps);
+        con_shape_threads(g, warps);
     else
-        contraction_shape_warps(g, warps);
+        con_shape_warps(g, warps);
 }
 
 static int log2_of(int v) {
@@ -41,7 +41,7 @@ static str fetch_text(const struct con_writer *w, const struct con_tile *t) {
 }
 
 static void put_side(struct con_writer *w, enum con_axis side, struct slots *to) {
-    const struct con_tile *t = contraction_side_tile(&w->g, side);
+    const struct con_tile *t = con_side_tile(&w->g, side);
     str sizes = sheet_printf(w->sh, "<%d, %d, %d>", t->rows, t->row, t->pitch);
     slots_put(to, "side", side == CON_M ? S("A") : S("B"));
     slots_put(to, "place", side == CON_M ? S("a_at") : S("b_at"));
@@ -52,10 +52,10 @@ static void put_side(struct con_writer *w, enum con_axis side, struct slots *to)
 }
 
 static bool write_cute(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = contraction_slots(w);
+    struct slots loop = con_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
     int tm, tn;
-    contraction_thread_tile(&w->g, &tm, &tn);
+    con_thread_tile(&w->g, &tm, &tn);
     slots_put(&loop, "operand", str_view(f->cute_operand));
     slots_put(&loop, "atom", str_view(f->cute_atom));
     slots_flag(&loop, "warps", w->g.tensor_path == 1);
@@ -71,10 +71,10 @@ static bool write_cute(struct con_writer *w, struct slots *kernel, struct slots 
     slots_put(tiles, "math", sheet_lines(w->sh, "contraction/tiles_cute.cu", &loop));
     sheet_include(w->sh, "cute/tensor.hpp");
     bool ok = sheet_function(w->sh, "contraction/cute_layouts.cu", &loop) &&
-              contraction_ring(w, "contraction/cute_tiled.cu", &loop, kernel, tiles);
+              con_ring(w, "contraction/cute_tiled.cu", &loop, kernel, tiles);
     slots_put(tiles, "a_at", S("")); /* by the layouts */
     return ok;
 }
 
 const struct con_math con_math_cute_tiled = {
-    .fits = fits, .shape = shape, .lay_out = contraction_lay_rows, .write = write_cute};
+    .fits = fits, .shape = shape, .lay_out = con_lay_rows, .write = write_cute};

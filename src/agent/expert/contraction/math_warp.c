@@ -6,7 +6,7 @@ static bool fits(const struct con_config *g) {
     return g->tensor_path == 1;
 }
 
-void contraction_shape_warps(struct con_config *g, int warps) {
+void con_shape_warps(struct con_config *g, int warps) {
     int best = 1 << 30;
     BUG_IF(warps < 1);
     for (int m = 1, n = warps; n > 0; m *= 2, n /= 2) {
@@ -18,13 +18,13 @@ void contraction_shape_warps(struct con_config *g, int warps) {
         g->warps_n = n;
     }
     if (best == 1 << 30)
-        contraction_shape_warps(g, warps / 2);
+        con_shape_warps(g, warps / 2);
     else
         g->threads = 32 * g->warps_m * g->warps_n;
 }
 
 static bool write_warp(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = contraction_slots(w);
+    struct slots loop = con_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
     slots_put(
         tiles, "math",
@@ -32,17 +32,15 @@ static bool write_warp(struct con_writer *w, struct slots *kernel, struct slots 
                      "static constexpr int WM = %d, WN = %d; // of a warp\n"
                      "static constexpr bool A_ALONG_K = %s, B_ALONG_K = %s; // rows of a tile",
                      w->g.tile_m / w->g.warps_m, w->g.tile_n / w->g.warps_n,
-                     contraction_side_tile(&w->g, CON_M)->k_contiguous ? "true" : "false",
-                     contraction_side_tile(&w->g, CON_N)->k_contiguous ? "true" : "false"));
+                     con_side_tile(&w->g, CON_M)->k_contiguous ? "true" : "false",
+                     con_side_tile(&w->g, CON_N)->k_contiguous ? "true" : "false"));
     slots_put(&loop, "type", str_view(f->type));
     slots_number(&loop, "step", f->k);
-    return (f->tile != DTYPE_F32 || contraction_rounding(w)) &&
+    return (f->tile != DTYPE_F32 || con_rounding(w)) &&
            sheet_function(w->sh, "contraction/fragments.cu", &loop) &&
            sheet_function(w->sh, "contraction/mma_instruction.cu", &loop) &&
-           contraction_ring(w, "contraction/warp.cu", &loop, kernel, tiles);
+           con_ring(w, "contraction/warp.cu", &loop, kernel, tiles);
 }
 
-const struct con_math con_math_warp = {.fits = fits,
-                                       .shape = contraction_shape_warps,
-                                       .lay_out = contraction_lay_rows,
-                                       .write = write_warp};
+const struct con_math con_math_warp = {
+    .fits = fits, .shape = con_shape_warps, .lay_out = con_lay_rows, .write = write_warp};

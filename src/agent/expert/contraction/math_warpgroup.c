@@ -69,7 +69,7 @@ static str cute_atom(struct con_writer *w) {
 }
 
 static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
-    struct slots loop = contraction_slots(w);
+    struct slots loop = con_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
     bool cute = w->g.cute;
     str name = sheet_printf(w->sh, "gemm_warpgroup_%s_%d_%d", f->loop, w->g.tile_n,

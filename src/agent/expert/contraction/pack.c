@@ -6,9 +6,9 @@
  * odd length, bytes, the product reads plain rows. */
 #include "agent/expert/contraction/contraction.h"
 
-str contraction_pitch(struct con_writer *w) {
+str con_pitch(struct con_writer *w) {
     if (w->c->taps)
-        return contraction_depth_plan(w);
+        return con_depth_plan(w);
     str k = sheet_plan(w->sh, w->c->group[CON_K].total),
         piece = sheet_number(w->sh, 16 / w->g.element);
     return TEXT(w->sh, "ceil_div($, $)*$", k, piece, piece);
@@ -27,12 +27,12 @@ static void put_text(struct con_writer *w, const struct con_operand *o, enum dty
         col = along_k ? S("tid % 32") : S("turn * 8 + tid / 32"), slab, side, k;
     slots_put(s, "row", row);
     slots_put(s, "col", col);
-    slots_put(s, "decode_batch", contraction_decode(w, CON_BATCH, S("slab"), &slab));
-    str sides = contraction_decode(w, o->side, TEXT(w->sh, "first + $", row), &side);
-    str ks = contraction_decode(w, CON_K, TEXT(w->sh, "k0 + $", col), &k);
+    slots_put(s, "decode_batch", con_decode(w, CON_BATCH, S("slab"), &slab));
+    str sides = con_decode(w, o->side, TEXT(w->sh, "first + $", row), &side);
+    str ks = con_decode(w, CON_K, TEXT(w->sh, "k0 + $", col), &k);
     slots_put(s, "decode", con_join(w->sh, sides, "\n", ks));
-    slots_put(s, "exists", contraction_exists(w, o, side, k, w->c->taps ? pitch : w->total[CON_K]));
-    str value = contraction_value(w, o, kept);
+    slots_put(s, "exists", con_exists(w, o, side, k, w->c->taps ? pitch : w->total[CON_K]));
+    str value = con_element(w, o, kept);
     slots_put(s, "value",
               is_rounded(w) ? TEXT(w->sh, "__uint_as_float(gemm_tf32($))", value) : value);
 }
@@ -56,10 +56,10 @@ static void put_plan(struct con_writer *w, enum con_axis axis, str packed, str p
 
 static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
     const struct con_operand *o = &w->c->operands[operand];
-    struct slots s = contraction_slots(w);
+    struct slots s = con_slots(w);
     bool split = con_formats[w->g.format].parts > 1;
     enum dtype kept = split ? DTYPE_F32 : w->g.type;
-    str plan = contraction_pitch(w), pitch = scope_int_plan(&w->k, "pitch", plan);
+    str plan = con_pitch(w), pitch = scope_int_plan(&w->k, "pitch", plan);
     put_text(w, o, kept, pitch, &s);
     slots_put(&s, "tensor", w->c->in->task->tensors[o->read->ref].name);
     slots_put(&s, "what",
@@ -73,13 +73,13 @@ static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
     slots_put(&s, "width", kept == DTYPE_F32 ? S("33") : S("34"));
     slots_put(&s, "pitch", pitch);
     slots_put(&s, "total", w->total[o->side]);
-    slots_put(&s, "zero", str_view(contraction_zero(kept)));
+    slots_put(&s, "zero", str_view(con_zero(kept)));
     put_plan(w, o->side, packed, plan);
-    return (!is_rounded(w) || contraction_rounding(w)) &&
+    return (!is_rounded(w) || con_rounding(w)) &&
            sheet_put(w->sh, "contraction/pack.cu", &s, &w->sh->kernels);
 }
 
-bool contraction_pack(struct con_writer *w, size_t operand) {
+bool con_pack(struct con_writer *w, size_t operand) {
     const struct con_operand *o = &w->c->operands[operand];
     struct con_writer *own = arena_new_of(w->sh->mem, struct con_writer);
     struct contraction *part = arena_new_of(w->sh->mem, struct contraction);
@@ -88,9 +88,9 @@ bool contraction_pack(struct con_writer *w, size_t operand) {
     own->listed = false;
     *part = *w->c;
     own->c = part;
-    contraction_batch(w->c, o, &part->group[CON_BATCH]);
+    con_batch(w->c, o, &part->group[CON_BATCH]);
     str packed = sheet_name(w->sh, TEXT(w->sh, "packed_$", tensor));
     w->packed[operand] = packed;
-    return contraction_begin(own, TEXT(w->sh, "pack_$", tensor), 1u << o->side | 1u << CON_K) &&
+    return con_begin(own, TEXT(w->sh, "pack_$", tensor), 1u << o->side | 1u << CON_K) &&
            put_kernel(own, operand, packed);
 }

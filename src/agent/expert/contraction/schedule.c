@@ -12,7 +12,7 @@ static str range_end(struct con_writer *w, const struct expr *e, bool most) {
         const struct con_group *g = &w->c->group[x];
         str first = x == CON_M ? S("first_m") : S("first_n"),
             length = x == CON_M ? S("Tiles::BM") : S("Tiles::BN");
-        if (!(f.vars & contraction_vars(g, 0)))
+        if (!(f.vars & con_vars(g, 0)))
             continue;
         if (g->n != 1 || g->at[0].part != CON_WHOLE)
             return S("");
@@ -31,7 +31,7 @@ static void put_range(struct con_writer *w, struct slots *s) {
     slots_put(s, "k_from", S("0"));
     slots_put(s, "k_to", w->total[CON_K]);
     if (w->listed)
-        contraction_list_taps(w, s);
+        con_list_taps(w, s);
     if (lo.n)
         slots_put(s, "k_from",
                   TEXT(w->sh, "(int)max($, ($)0) / Tiles::BK * Tiles::BK", lo, str_view(w->index)));
@@ -53,10 +53,10 @@ static str grid_text(struct con_writer *w) {
 }
 
 static str write_tile(struct con_writer *w, struct slots *kernel) {
-    struct slots s = contraction_slots(w);
+    struct slots s = con_slots(w);
     str flat;
     slots_number(&s, "raster", w->g.raster);
-    slots_put(&s, "batch", contraction_decode(w, CON_BATCH, S("blockIdx.x / tiles"), &flat));
+    slots_put(&s, "batch", con_decode(w, CON_BATCH, S("blockIdx.x / tiles"), &flat));
     put_range(w, &s);
     slots_put(kernel, "schedule", sheet_lines(w->sh, "contraction/tile.cu", &s));
     slots_put(kernel, "schedule_end", S(""));

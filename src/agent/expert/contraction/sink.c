@@ -41,7 +41,7 @@ static void put_value(struct con_writer *w, const struct statement *s, str value
     read->nargs = t->rank;
     read->args = arena_array(w->sh->mem, struct expr *, t->rank + 1);
     for (size_t i = 0; i < t->rank; i++)
-        read->args[i] = contraction_variable(w->sh->mem, i);
+        read->args[i] = con_variable(w->sh->mem, i);
     bool rounds = t->dtype == DTYPE_F16 || t->dtype == DTYPE_BF16, let = t->role == TENSOR_LET;
     if (rounds && let)
         value = scope_unpacked(&w->k, s->tensor,
@@ -56,7 +56,7 @@ static void put_value(struct con_writer *w, const struct statement *s, str value
         str element = scope_packed(&w->k, s->tensor, s->body->value_kind, name);
         slots_put(row, "pointer", scope_pointer(&w->k, s->tensor, true));
         slots_put(row, "element", element);
-        slots_put(row, "place", contraction_offset(w, read));
+        slots_put(row, "place", con_offset(w, read));
         name = rounds ? scope_unpacked(&w->k, s->tensor, element) : name;
     }
     scope_hold(&w->k, read, name);
@@ -92,14 +92,14 @@ static str part_text(struct con_writer *w, size_t fold) {
 }
 
 static bool write_staged(struct con_writer *w, struct slots *kernel) {
-    struct slots s = contraction_slots(w);
+    struct slots s = con_slots(w);
     int across = w->g.threads < w->g.tile_n ? w->g.threads : w->g.tile_n;
     str flat_m, flat_n;
     slots_number(&s, "across", across);
     slots_number(&s, "down", w->g.threads / across);
     w->k.statement = w->c->folds[0].statement;
-    slots_put(&s, "decode_n", contraction_decode(w, CON_N, S("first_n + col"), &flat_n));
-    slots_put(&s, "decode_m", contraction_decode(w, CON_M, S("first_m + row"), &flat_m));
+    slots_put(&s, "decode_n", con_decode(w, CON_N, S("first_n + col"), &flat_n));
+    slots_put(&s, "decode_m", con_decode(w, CON_M, S("first_m + row"), &flat_m));
     slots_put(&s, "flat_n", flat_n);
     slots_put(&s, "flat_m", flat_m);
     for (size_t f = 0; f < w->c->nfolds; f++) {
@@ -108,7 +108,7 @@ static bool write_staged(struct con_writer *w, struct slots *kernel) {
         slots_put(row, "sum_row", f ? sheet_printf(w->sh, "(%zu * Tiles::BM + row)", f) : S("row"));
         slots_put(row, "part", w->part.n ? part_text(w, f) : S(""));
     }
-    str inside = contraction_inside(w); /* of what was taken apart */
+    str inside = con_inside(w); /* of what was taken apart */
     slots_put(&s, "inside", w->part.n ? S("") : inside);
     slots_put(&s, "epilogue", w->part.n ? S("") : epilogue(w));
     slots_put(kernel, "sink", S("gemm_stage<Tiles>{smem}"));
@@ -146,21 +146,19 @@ static bool has_mean(const struct con_writer *w) {
 
 static str decode_result(struct con_writer *w) {
     str m = w->total[CON_M], n = w->total[CON_N], flat, lines;
-    lines = contraction_decode(w, CON_BATCH, TEXT(w->sh, "at / $ / $", n, m), &flat);
-    lines = con_join(w->sh, lines, "\n",
-                     contraction_decode(w, CON_M, TEXT(w->sh, "at / $ % $", n, m), &flat));
-    return con_join(w->sh, lines, "\n",
-                    contraction_decode(w, CON_N, TEXT(w->sh, "at % $", n), &flat));
+    lines = con_decode(w, CON_BATCH, TEXT(w->sh, "at / $ / $", n, m), &flat);
+    lines =
+        con_join(w->sh, lines, "\n", con_decode(w, CON_M, TEXT(w->sh, "at / $ % $", n, m), &flat));
+    return con_join(w->sh, lines, "\n", con_decode(w, CON_N, TEXT(w->sh, "at % $", n), &flat));
 }
 
 static bool finish_parts(struct con_writer *w) {
-    if (!contraction_begin(w, S("finish"),
-                           1 << CON_M | 1 << CON_N | (has_mean(w) ? 1 << CON_K : 0)))
+    if (!con_begin(w, S("finish"), 1 << CON_M | 1 << CON_N | (has_mean(w) ? 1 << CON_K : 0)))
         return false;
-    struct slots s = contraction_slots(w);
+    struct slots s = con_slots(w);
     str plan = count_plan(w), count = scope_int_plan(&w->k, "count", plan);
     slots_put(&s, "decode", decode_result(w));
-    slots_put(&s, "inside", contraction_inside(w));
+    slots_put(&s, "inside", con_inside(w));
     slots_put(&s, "epilogue", epilogue(w));
     slots_put(&s, "count", count);
     for (size_t f = 0; f < w->c->nfolds; f++) {

@@ -43,7 +43,7 @@ static void put_map(struct con_writer *w, size_t operand, str parameter) {
 
 static str slab_text(struct con_writer *w, size_t operand, int part) {
     int parts = con_formats[w->g.format].parts;
-    str slab = contraction_slab(w, operand), wide = w->k.wide ? S("(int)") : S("");
+    str slab = con_slab(w, operand), wide = w->k.wide ? S("(int)") : S("");
     if (!slab.n)
         return sheet_number(w->sh, part);
     if (parts > 1)
@@ -52,7 +52,7 @@ static str slab_text(struct con_writer *w, size_t operand, int part) {
 }
 
 static bool write_box(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = contraction_loader(w, operand);
+    struct slots s = con_loader(w, operand);
     int parts = con_formats[w->g.format].parts;
     size_t bytes = w->g.tile[operand].bytes / (size_t)parts;
     put_map(w, operand, TEXT(w->sh, "map_$", slots_get(&s, "name")));

@@ -22,10 +22,9 @@ static void put_variables(struct con_writer *w, size_t operand, bool k_fast, str
     bool by_rows = w->g.tile[operand].k_contiguous;
     str row = slots_get(s, "tile_row"), col = slots_get(s, "tile_col"), side, k;
     str first = slots_get(s, "first");
-    str sides =
-        contraction_decode(w, o->side, TEXT(w->sh, "$ + $", first, by_rows ? row : col), &side);
-    str ks = contraction_decode(w, CON_K, TEXT(w->sh, "k0 + $", by_rows ? col : row), &k);
-    slots_put(s, "exists", contraction_exists(w, o, side, k, S("k_end")));
+    str sides = con_decode(w, o->side, TEXT(w->sh, "$ + $", first, by_rows ? row : col), &side);
+    str ks = con_decode(w, CON_K, TEXT(w->sh, "k0 + $", by_rows ? col : row), &k);
+    slots_put(s, "exists", con_exists(w, o, side, k, S("k_end")));
     slots_put(s, "before", k_fast || w->decoded[o->side] ? S("") : sides);
     slots_put(s, "once", k_fast ? ks : S(""));
     slots_put(s, "each", k_fast ? sides : ks);
@@ -33,10 +32,10 @@ static void put_variables(struct con_writer *w, size_t operand, bool k_fast, str
 }
 
 static bool write_elements(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = contraction_loader(w, operand);
+    struct slots s = con_loader(w, operand);
     const struct con_operand *o = &w->c->operands[operand];
     bool k_fast = is_fast_along_k(w, operand);
-    bool copied = contraction_type(w->c, o) == w->g.type && w->g.element == 4;
+    bool copied = con_type(w->c, o) == w->g.type && w->g.element == 4;
     int side = o->side == CON_M ? w->g.tile_m : w->g.tile_n, fast = k_fast ? w->g.tile_k : side;
     int step = w->g.threads / fast;
     str quick = sheet_printf(w->sh, "tid %% %d", fast),
@@ -46,9 +45,9 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     slots_put(&s, "tile_col", row_slow ? quick : slow);
     put_variables(w, operand, k_fast, &s);
     slots_put(&s, "pointer", scope_pointer(&w->k, o->read->ref, false));
-    slots_put(&s, "offset", contraction_offset(w, o->read));
-    slots_put(&s, "value", copied ? S("") : contraction_value(w, o, w->g.type));
-    slots_put(&s, "zero", str_view(contraction_zero(w->g.type)));
+    slots_put(&s, "offset", con_offset(w, o->read));
+    slots_put(&s, "value", copied ? S("") : con_element(w, o, w->g.type));
+    slots_put(&s, "zero", str_view(con_zero(w->g.type)));
     slots_put(&s, "unroll", copied ? S("8") : S(""));
     slots_number(&s, "turns", (k_fast ? side : w->g.tile_k) / step);
     slots_put(&s, "why",
@@ -58,7 +57,7 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_elements.cu", &s));
     slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
     if (copied)
-        return contraction_copy(w, 4);
+        return con_copy(w, 4);
     slots_put(row, "keep", TEXT(w->sh, "keep_$(stage);", slots_get(&s, "name")));
     return true;
 }

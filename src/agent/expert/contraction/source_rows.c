@@ -9,7 +9,7 @@ static bool fits(const struct con_config *g, size_t operand) {
     int piece = 16 / g->element;
     if (g->tile[operand].packed)
         return true;
-    return contraction_type(c, o) == g->type && !c->taps && o->dense &&
+    return con_type(c, o) == g->type && !c->taps && o->dense &&
            (o->k_contiguous || o->side_contiguous) &&
            o->k_contiguous == g->tile[operand].k_contiguous &&
            con_value(c->in, o->row) % piece == 0 &&
@@ -17,25 +17,6 @@ static bool fits(const struct con_config *g, size_t operand) {
 }
 
 /* ---- where rows come from ---- */
-
-/* Sum of place times stride over the dimensions that the side and k do not run through. */
-static str batch_offset(struct con_writer *w, const struct con_operand *o) {
-    str sum = S("");
-    uint32_t mine = 0;
-    for (int x = CON_M; x < CON_AXES; x++)
-        for (size_t i = 0; (x == CON_K || x == (int)o->side) && i < w->c->group[x].n; i++)
-            if (w->c->group[x].at[i].part == CON_WHOLE)
-                mine |= UINT32_C(1) << w->c->group[x].at[i].var;
-    for (size_t d = 0; d < o->read->nargs; d++) {
-        const struct expr *e = o->read->args[d];
-        bool rest = e->kind == EXPR_MOD && o->dense && expr_uses(e);
-        if (expr_uses(e) & mine || expr_is_number(e, 0) || rest)
-            continue;
-        str at = scope_text(&w->k, e), by = scope_int(&w->k, contraction_stride(w->c, o, (int)d));
-        sum = con_join(w->sh, sum, " + ", TEXT(w->sh, e->nargs ? "($) * $" : "$ * $", at, by));
-    }
-    return sum;
-}
 
 /* The plan promises rows of whole pieces. */
 static void require_pieces(struct con_writer *w, const struct con_operand *o, int piece) {
@@ -50,14 +31,14 @@ static void require_pieces(struct con_writer *w, const struct con_operand *o, in
 static void put_dense(struct con_writer *w, const struct con_operand *o, struct slots *s) {
     require_pieces(w, o, 16 / w->g.element);
     slots_put(s, "pointer", scope_pointer(&w->k, o->read->ref, false));
-    slots_put(s, "offset", batch_offset(w, o));
+    slots_put(s, "offset", con_batch_offset(w, o));
     slots_put(s, "pitch", scope_int(&w->k, o->k_contiguous ? o->side_stride : o->k_stride));
 }
 
 static void put_packed(struct con_writer *w, size_t operand, struct slots *s) {
     enum con_axis side = w->c->operands[operand].side;
-    str pitch = scope_int_plan(&w->k, "pitch", contraction_pitch(w));
-    str slab = contraction_slab(w, operand);
+    str pitch = scope_int_plan(&w->k, "pitch", con_pitch(w));
+    str slab = con_slab(w, operand);
     slots_put(s, "pointer", w->packed[operand]);
     slots_put(s, "offset", slab.n ? TEXT(w->sh, "$ * $ * $", slab, w->total[side], pitch) : slab);
     slots_put(s, "pitch", pitch);
@@ -72,7 +53,7 @@ static void put_places(struct con_writer *w, size_t operand, struct slots *s) {
     str side = TEXT(w->sh, t->k_contiguous ? "$ + row" : "$ + col", first);
     str k = t->k_contiguous ? S("k0 + col") : S("k0 + row"), at_k = k;
     if (t->packed && w->listed) {
-        str depth = contraction_depth(w);
+        str depth = con_depth(w);
         at_k = TEXT(w->sh, "taps[($) / $] * $ + ($) % $", k, depth, depth, k, depth);
     }
     slots_put(s, "at_side", side);
@@ -87,7 +68,7 @@ static void put_places(struct con_writer *w, size_t operand, struct slots *s) {
 }
 
 static bool write_rows(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = contraction_loader(w, operand);
+    struct slots s = con_loader(w, operand);
     const struct con_tile *t = &w->g.tile[operand];
     int piece = 16 / w->g.element, pieces = t->row / piece, all = t->rows * pieces;
     bool cute = w->g.cute && !w->listed;
@@ -106,7 +87,7 @@ static bool write_rows(struct con_writer *w, size_t operand, struct slots *row) 
     slots_put(&s, "pieces_end", all % w->g.threads ? sheet_number(w->sh, all) : S(""));
     slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_rows.cu", &s));
     slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
-    return cute ? sheet_function(w->sh, "contraction/copy_rows.cu", &s) : contraction_copy(w, 16);
+    return cute ? sheet_function(w->sh, "contraction/copy_rows.cu", &s) : con_copy(w, 16);
 }
 
 const struct con_source con_source_rows = {.fits = fits, .write = write_rows};

@@ -12,11 +12,11 @@
 /* A dimension that only the batch runs through. */
 static bool is_batch(const struct contraction *c, const struct con_operand *o, size_t d) {
     return !(expr_uses(o->read->args[d]) &
-             (contraction_vars(&c->group[o->side], 0) | contraction_vars(&c->group[CON_K], 0)));
+             (con_vars(&c->group[o->side], 0) | con_vars(&c->group[CON_K], 0)));
 }
 
 static bool can_leave(const struct contraction *c, const struct con_operand *o, size_t d) {
-    return o->factor->kind == EXPR_PAD && contraction_can_leave(c, o, d);
+    return o->factor->kind == EXPR_PAD && con_can_leave(c, o, d);
 }
 
 /* Tested parts of k must not grow with the shape, nor be more than what is packed holds: their
@@ -33,7 +33,7 @@ static bool is_fixed(const struct contraction *c, const struct affine *f) {
     return reach <= SHIFT_MOST;
 }
 
-bool contraction_is_window(const struct contraction *c, const struct con_operand *o) {
+bool con_is_window(const struct contraction *c, const struct con_operand *o) {
     size_t tested = 0;
     if (o->dense || o->nconditions)
         return false;
@@ -51,15 +51,15 @@ bool contraction_is_window(const struct contraction *c, const struct con_operand
 
 static bool fits(const struct con_config *g, size_t operand) {
     const struct con_operand *o = &g->c->operands[operand];
-    return !g->c->taps && contraction_type(g->c, o) == g->type && g->element == 4 &&
-           !contraction_along_k(g->c, o) && contraction_is_window(g->c, o);
+    return !g->c->taps && con_type(g->c, o) == g->type && g->element == 4 &&
+           !con_along_k(g->c, o) && con_is_window(g->c, o);
 }
 
 /* ---- places ---- */
 
 /* "4 * p - 2": the terms of a group's variables, the number with them if asked for. */
 static str terms(struct con_writer *w, const struct affine *f, enum con_axis axis, bool number) {
-    uint32_t vars = contraction_vars(&w->c->group[axis], 0);
+    uint32_t vars = con_vars(&w->c->group[axis], 0);
     str s = S("");
     for (size_t v = 0; v < TASK_MAX_VARS; v++) {
         int64_t by = f->coef[v], size = by < 0 ? -by : by;
@@ -93,19 +93,6 @@ struct window {
     size_t tested;
     str shift; /* k's parts of them, packed; empty: k does not matter */
 };
-
-static str batch_offset(struct con_writer *w, const struct con_operand *o) {
-    str sum = S("");
-    for (size_t d = 0; d < o->read->nargs; d++) {
-        if (!is_batch(w->c, o, d) || expr_is_number(o->read->args[d], 0))
-            continue;
-        str at = scope_text(&w->k, o->read->args[d]);
-        if (w->k.wide)
-            at = TEXT(w->sh, "(long long)($)", at);
-        sum = add_term(w, sum, at, contraction_stride(w->c, o, (int)d));
-    }
-    return sum;
-}
 
 /* An index that may leave its dimension: the thread's part has a name, k's is packed. */
 static str put_tested(struct con_writer *w, struct window *x, str own, str of_k, str size,
@@ -145,8 +132,8 @@ static void put_dimension(struct con_writer *w, struct window *x, size_t d, stru
     str own = terms(w, &f, x->o->side, true), of_k = terms(w, &f, CON_K, false);
     if (can_leave(w->c, x->o, d))
         own = put_tested(w, x, own, of_k, scope_int(&w->k, t->extent[d]), s);
-    x->base = add_term(w, x->base, own, contraction_stride(w->c, x->o, (int)d));
-    x->by_k = add_term(w, x->by_k, of_k, contraction_stride(w->c, x->o, (int)d));
+    x->base = add_term(w, x->base, own, con_stride(w->c, x->o, (int)d));
+    x->by_k = add_term(w, x->by_k, of_k, con_stride(w->c, x->o, (int)d));
 }
 
 /* The part of the tensor that one batch sees is indexed by int. */
@@ -165,14 +152,14 @@ static void require_small(struct con_writer *w, const struct con_operand *o) {
 
 static void put_places(struct con_writer *w, struct window *x, struct slots *s) {
     str flat, flat_k, side = slots_get(s, "side");
-    str sides = contraction_decode(w, x->o->side,
-                                   TEXT(w->sh, "$ + tid % $", slots_get(s, "first"), side), &flat);
+    str sides =
+        con_decode(w, x->o->side, TEXT(w->sh, "$ + tid % $", slots_get(s, "first"), side), &flat);
     slots_put(s, "before", w->decoded[x->o->side] ? S("") : sides);
     w->decoded[x->o->side] = true;
-    slots_put(s, "decode_k", contraction_decode(w, CON_K, S("k0 + turn * 32 + tid % 32"), &flat_k));
+    slots_put(s, "decode_k", con_decode(w, CON_K, S("k0 + turn * 32 + tid % 32"), &flat_k));
     slots_put(s, "flat_k", flat_k);
     slots_put(s, "pointer", scope_pointer(&w->k, x->o->read->ref, false));
-    slots_put(s, "offset", batch_offset(w, x->o));
+    slots_put(s, "offset", con_batch_offset(w, x->o));
     slots_list(s, "tested");
     for (size_t d = 0; d < x->o->read->nargs; d++)
         if (!is_batch(w->c, x->o, d) || can_leave(w->c, x->o, d))
@@ -184,7 +171,7 @@ static void put_places(struct con_writer *w, struct window *x, struct slots *s) 
 }
 
 static bool write_window(struct con_writer *w, size_t operand, struct slots *row) {
-    struct slots s = contraction_loader(w, operand);
+    struct slots s = con_loader(w, operand);
     struct window x = {.o = &w->c->operands[operand]};
     bool by_rows = w->g.tile[operand].k_contiguous;
     int side = x.o->side == CON_M ? w->g.tile_m : w->g.tile_n, step = w->g.threads / side;
@@ -203,7 +190,7 @@ static bool write_window(struct con_writer *w, size_t operand, struct slots *row
                                         : slots_get(&s, "pointer"));
     slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_window.cu", &s));
     slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
-    return contraction_copy(w, 4);
+    return con_copy(w, 4);
 }
 
 const struct con_source con_source_window = {

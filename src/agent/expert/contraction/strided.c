@@ -24,8 +24,8 @@ static bool find_gap(const struct contraction *c, const struct con_operand *o, c
         e->args[0]->args[1]->kind != EXPR_NUMBER || expr_has(e, EXPR_DIM) ||
         !affine_of(c->in, e->args[0]->args[0], &f))
         return false;
-    uint32_t side = f.vars & contraction_vars(&c->group[o->side], 0);
-    out->of_k = f.vars & contraction_vars(&c->group[CON_K], 0);
+    uint32_t side = f.vars & con_vars(&c->group[o->side], 0);
+    out->of_k = f.vars & con_vars(&c->group[CON_K], 0);
     out->stride = e->args[0]->args[1]->integer;
     if (__builtin_popcount(side) != 1 || !out->of_k || f.vars & ~(side | out->of_k))
         return false;
@@ -33,48 +33,33 @@ static bool find_gap(const struct contraction *c, const struct con_operand *o, c
     return out->stride > 1;
 }
 
-static size_t find_index(const struct con_group *g, size_t var) {
-    size_t i = 0;
-    while (i < g->n && g->at[i].var != var)
-        i++;
-    return i;
-}
-
 /* p of P: p // s of the side, p % s of the batch; those with p >= P are nobody's. */
 static void take_apart(struct contraction *c, struct con_operand *o, const struct gap *gap) {
     struct con_group *side = &c->group[o->side], *batch = &c->group[CON_BATCH];
-    struct con_index *x = &side->at[find_index(side, gap->var)];
+    struct con_index *x = side->at;
+    while (x->var != gap->var)
+        x++;
     struct expr *s = expr_number(c->mem, gap->stride), *extent = x->extent;
     struct expr *more = expr_pair(c->mem, EXPR_ADD, extent, expr_number(c->mem, gap->stride - 1));
-    struct expr *inside =
-        expr_pair(c->mem, EXPR_LT, contraction_variable(c->mem, gap->var), extent);
+    struct expr *inside = expr_pair(c->mem, EXPR_LT, con_variable(c->mem, gap->var), extent);
     inside->value_kind = VALUE_BOOL;
     c->inside[c->ninside++] = inside;
     *x = (struct con_index){gap->var, CON_QUOTIENT, s, expr_pair(c->mem, EXPR_FLOORDIV, more, s)};
     batch->at[batch->n++] = (struct con_index){gap->var, CON_REMAINDER, s, s};
 }
 
-/* The variables that decide first. */
-static void reorder_k(struct contraction *c, uint32_t taps) {
-    struct con_group *k = &c->group[CON_K], sorted = *k;
-    sorted.n = 0;
+/* k with the variables that decide first. */
+static struct con_group taps_first(const struct contraction *c, uint32_t taps) {
+    const struct con_group *k = &c->group[CON_K];
+    struct con_group sorted = {.n = 0};
     for (int first = 1; first >= 0; first--)
         for (size_t i = 0; i < k->n; i++)
             if ((int)(taps >> k->at[i].var & 1) == first)
                 sorted.at[sorted.n++] = k->at[i];
-    *k = sorted;
-    c->taps = (size_t)__builtin_popcount(taps);
+    return sorted;
 }
 
-static int64_t taps_count(const struct contraction *c, uint32_t taps) {
-    int64_t n = 1;
-    for (size_t i = 0; i < c->group[CON_K].n; i++)
-        if (taps >> c->group[CON_K].at[i].var & 1)
-            n *= con_value(c->in, c->group[CON_K].at[i].extent);
-    return n;
-}
-
-void contraction_split_strided(struct contraction *c) {
+void con_split_strided(struct contraction *c) {
     for (size_t i = 0; c->nfolds == 1 && i < c->noperands; i++) {
         struct con_operand *o = &c->operands[i];
         struct gap gaps[CON_CONDITIONS];
@@ -93,8 +78,10 @@ void contraction_split_strided(struct contraction *c) {
             taps |= g.of_k;
             vars |= UINT32_C(1) << g.var;
         }
-        if (!ngaps || taps == contraction_vars(&c->group[CON_K], 0) ||
-            taps_count(c, taps) > TAPS_MOST)
+        struct con_group k_sorted = taps_first(c, taps);
+        size_t ntaps = (size_t)__builtin_popcount(taps);
+        if (!ngaps || ntaps == k_sorted.n ||
+            con_value(c->in, con_extents(c, &k_sorted, 0, ntaps)) > TAPS_MOST)
             continue;
         for (size_t k = 0; k < ngaps; k++)
             take_apart(c, o, &gaps[k]);
@@ -104,9 +91,10 @@ void contraction_split_strided(struct contraction *c) {
         for (size_t k = 0; k < c->ninside && o->nconditions < CON_CONDITIONS; k++)
             o->conditions[o->nconditions++] = c->inside[k];
         c->ntap_conditions = ngaps;
-        reorder_k(c, taps);
+        c->group[CON_K] = k_sorted;
+        c->taps = ntaps;
         for (int x = 0; x < CON_AXES; x++)
-            contraction_total(c, &c->group[x]);
+            con_total(c, &c->group[x]);
         return;
     }
 }
@@ -115,13 +103,13 @@ void contraction_split_strided(struct contraction *c) {
 
 static int64_t taps_of(struct con_writer *w) {
     const struct contraction *c = w->c;
-    return con_value(c->in, contraction_extents(c, &c->group[CON_K], 0, c->taps));
+    return con_value(c->in, con_extents(c, &c->group[CON_K], 0, c->taps));
 }
 
 /* What of k belongs to one tap. */
 static struct expr *rest_of(struct con_writer *w) {
     const struct con_group *k = &w->c->group[CON_K];
-    return contraction_extents(w->c, k, w->c->taps, k->n);
+    return con_extents(w->c, k, w->c->taps, k->n);
 }
 
 /* Rounded up to whole pieces of 16 bytes. */
@@ -130,48 +118,46 @@ static str depth_plan(struct con_writer *w) {
     return TEXT(w->sh, "ceil_div($, $)*$", sheet_plan(w->sh, rest_of(w)), piece, piece);
 }
 
-str contraction_depth(struct con_writer *w) {
+str con_depth(struct con_writer *w) {
     return scope_int_plan(&w->k, "depth", depth_plan(w));
 }
 
-str contraction_depth_plan(struct con_writer *w) {
+str con_depth_plan(struct con_writer *w) {
     return TEXT(w->sh, "$*$", sheet_number(w->sh, taps_of(w)), depth_plan(w));
 }
 
-str contraction_decode_taps(struct con_writer *w, str value, str *flat) {
+str con_decode_taps(struct con_writer *w, str value, str *flat) {
     const struct con_group *k = &w->c->group[CON_K];
-    str tap = contraction_name(w, S("tap_k")), rest = contraction_name(w, S("rest_k"));
-    str depth = contraction_depth(w), in_list;
-    *flat = contraction_name(w, S("flat_k"));
+    str tap = con_name(w, S("tap_k")), rest = con_name(w, S("rest_k"));
+    str depth = con_depth(w), in_list;
+    *flat = con_name(w, S("flat_k"));
     in_list = TEXT(w->sh, "$ / $", *flat, depth);
     str lines = TEXT(w->sh, "const int $ = $, $ = $ % $;\nconst int $ = $;", *flat, value, rest,
                      *flat, depth, tap, w->listed ? TEXT(w->sh, "taps[$]", in_list) : in_list);
-    lines = con_join(w->sh, lines, "\n", contraction_decode_run(w, k, 0, w->c->taps, "int", tap));
-    return con_join(w->sh, lines, "\n",
-                    contraction_decode_run(w, k, w->c->taps, k->n, "int", rest));
+    lines = con_join(w->sh, lines, "\n", con_decode_run(w, k, 0, w->c->taps, "int", tap));
+    return con_join(w->sh, lines, "\n", con_decode_run(w, k, w->c->taps, k->n, "int", rest));
 }
 
-str contraction_rest(struct con_writer *w) {
-    return TEXT(w->sh, "$ < $", contraction_name(w, S("rest_k")), scope_int(&w->k, rest_of(w)));
+str con_rest(struct con_writer *w) {
+    return TEXT(w->sh, "$ < $", con_name(w, S("rest_k")), scope_int(&w->k, rest_of(w)));
 }
 
-void contraction_list_taps(struct con_writer *w, struct slots *to) {
+void con_list_taps(struct con_writer *w, struct slots *to) {
     int taps = (int)taps_of(w), size = taps + w->g.tile_k / (16 / w->g.element) + 1;
     str exists = S("");
     w->k.statement = w->c->folds[0].statement;
     slots_put(to, "decode_tap",
-              contraction_decode_run(w, &w->c->group[CON_K], 0, w->c->taps, "int", S("tap")));
+              con_decode_run(w, &w->c->group[CON_K], 0, w->c->taps, "int", S("tap")));
     for (size_t i = 0; i < w->c->ntap_conditions; i++)
         exists = con_join(w->sh, exists, " && ", scope_text(&w->k, w->c->tap_conditions[i]));
     slots_put(to, "tap_exists", exists);
     slots_number(to, "taps", taps);
     slots_number(to, "taps_size", size);
     slots_number(to, "taps_rounded", (taps + 31) / 32 * 32);
-    slots_put(to, "k_to",
-              TEXT(w->sh, "taps[$] * $", sheet_number(w->sh, size - 1), contraction_depth(w)));
+    slots_put(to, "k_to", TEXT(w->sh, "taps[$] * $", sheet_number(w->sh, size - 1), con_depth(w)));
 }
 
-str contraction_inside(struct con_writer *w) {
+str con_inside(struct con_writer *w) {
     str s = S("");
     for (size_t i = 0; i < w->c->ninside; i++)
         s = con_join(w->sh, s, " && ", scope_text(&w->k, w->c->inside[i]));
