@@ -7,6 +7,12 @@ using operand = ${operand};
 using Rows = cute::GMMA::Layout_K_SW128_Atom<operand>;
 using LayoutA = decltype(cute::tile_to_shape(Rows{}, cute::Shape<cute::Int<BM>, cute::Int<BK>>{}));
 using LayoutB = decltype(cute::tile_to_shape(Rows{}, cute::Shape<cute::Int<BN>, cute::Int<BK>>{}));
-using Mma = cute::TiledMMA<cute::MMA_Atom<${atom}>,
+// 64 rows of A and all columns of the tile.
+//% if tf32
+using Atom = cute::SM90_64x${tile_n}x8_F32TF32TF32_SS_TN<>;
+//% else
+using Atom = cute::SM90_64x${tile_n}x16_F32${atom}_SS<cute::GMMA::Major::K, cute::GMMA::Major::K>;
+//% end
+using Mma = cute::TiledMMA<cute::MMA_Atom<Atom>,
                            cute::Layout<cute::Shape<cute::Int<WARPGROUPS>, cute::_1, cute::_1>>>;
 //% end

@@ -83,28 +83,28 @@ static enum con_format choose_format(const struct sheet *sh, const struct contra
 
 /* ---- pieces ---- */
 
-#define FITS(piece, ...)                                                                           \
+#define RETURN_IF_FITS(piece, ...)                                                                 \
     if (!(piece).fits || (piece).fits(__VA_ARGS__))                                                \
         return &(piece);
+#define SOURCE(name)   RETURN_IF_FITS(con_source_##name, g, operand)
+#define MATH(name)     RETURN_IF_FITS(con_math_##name, g)
+#define SINK(name)     RETURN_IF_FITS(con_sink_##name, g)
+#define SCHEDULE(name) RETURN_IF_FITS(con_schedule_##name, g)
 
 static const struct con_source *choose_source(const struct con_config *g, size_t operand) {
-#define CON_SOURCE(name) FITS(con_source_##name, g, operand)
-#include "agent/expert/contraction/pieces.def"
+    CON_SOURCES(SOURCE)
     BUG_IF(true);
 }
 static const struct con_math *choose_math(const struct con_config *g) {
-#define CON_MATH(name) FITS(con_math_##name, g)
-#include "agent/expert/contraction/pieces.def"
+    CON_MATHS(MATH)
     BUG_IF(true);
 }
 static const struct con_sink *choose_sink(const struct con_config *g) {
-#define CON_SINK(name) FITS(con_sink_##name, g)
-#include "agent/expert/contraction/pieces.def"
+    CON_SINKS(SINK)
     BUG_IF(true);
 }
 static const struct con_schedule *choose_schedule(const struct con_config *g) {
-#define CON_SCHEDULE(name) FITS(con_schedule_##name, g)
-#include "agent/expert/contraction/pieces.def"
+    CON_SCHEDULES(SCHEDULE)
     BUG_IF(true);
 }
 

@@ -15,7 +15,7 @@
  * it gates. The maps that read folds at their own index are the epilogue.
  *
  * A kernel (assets/expert/contraction/kernel.cu) has four pieces, each chosen from the table of its
- * kind (pieces.def) as the first one that fits:
+ * kind (CON_SOURCES and so on) as the first one that fits:
  *   schedule  which tile of the results a block has, and what of k
  *   source    how an operand's tile comes to shared memory, for each operand
  *   math      the main loop: which instructions multiply tiles, in which format
@@ -182,13 +182,30 @@ struct con_schedule {
      * schedule_end; gives the grid for the plan. */
     str (*write)(struct con_writer *w, struct slots *kernel);
 };
+/* All of them, those of a kind in the order in which they are asked whether they fit. */
+#define CON_SOURCES(X)                                                                             \
+    X(box)      /* boxes of the tensor copy engine */                                              \
+    X(rows)     /* rows, 16 bytes a copy */                                                        \
+    X(window)   /* a convolution's window, its place in two parts */                               \
+    X(elements) /* one by one, converted on the way where need be */
+#define CON_MATHS(X)                                                                               \
+    X(warpgroup)  /* wgmma, one warpgroup that loads; in CUDA and in CuTe */                       \
+    X(cute_tiled) /* multiply-adds and mma.sync in CuTe */                                         \
+    X(simt)       /* fp32 multiply-adds */                                                         \
+    X(warp)       /* mma.sync */
+#define CON_SINKS(X)                                                                               \
+    X(parts)                     /* of k, to a workspace; another kernel adds them */              \
+    X(staged)                    /* through shared memory, finished row by row */
+#define CON_SCHEDULES(X) X(tile) /* one tile a block, all of k or a part of it */
+
 #define CON_SOURCE(name)   extern const struct con_source con_source_##name;
 #define CON_MATH(name)     extern const struct con_math con_math_##name;
 #define CON_SINK(name)     extern const struct con_sink con_sink_##name;
 #define CON_SCHEDULE(name) extern const struct con_schedule con_schedule_##name;
-#include "agent/expert/contraction/pieces.def"
+CON_SOURCES(CON_SOURCE)
+CON_MATHS(CON_MATH) CON_SINKS(CON_SINK) CON_SCHEDULES(CON_SCHEDULE)
 
-struct con_config {
+    struct con_config {
     const struct sheet *sh;
     const struct contraction *c;
     enum con_format format;

@@ -43,10 +43,9 @@ static bool group_lies(const struct contraction *c, const struct con_operand *o,
 }
 
 /* No place but those found depends on the variables. */
-static bool nowhere_else(const struct con_operand *o, uint32_t vars, int first, int last,
-                         int k_first, int k_last) {
+static bool nowhere_else(const struct con_operand *o, uint32_t vars) {
     for (int d = 0; d < (int)o->read->nargs; d++) {
-        bool found = (d >= first && d <= last) || (d >= k_first && d <= k_last);
+        bool found = (d >= o->first && d <= o->last) || (d >= o->k_first && d <= o->k_last);
         if (!found && expr_uses(o->read->args[d]) & vars)
             return false;
     }
@@ -63,26 +62,20 @@ struct expr *con_stride(const struct contraction *c, const struct con_operand *o
 
 static bool lies_dense(struct contraction *c, struct con_operand *o, size_t from) {
     struct con_group *side = &c->group[o->side], *k = &c->group[CON_K];
-    int first = 0, last = 0, k_first = 0, k_last = 0;
     uint32_t vars = con_vars(side, from) | con_vars(k, 0);
     for (size_t i = 0; i < side->n; i++) /* a quotient in the batch may be used anywhere */
         if (side->at[i].part == CON_REMAINDER && position_of(o, &side->at[i]) >= 0)
             vars &= ~(UINT32_C(1) << side->at[i].var);
     if (o->factor->kind == EXPR_PAD || o->nconditions ||
-        !group_lies(c, o, side, from, &first, &last) ||
-        !group_lies(c, o, k, 0, &k_first, &k_last) ||
-        !nowhere_else(o, vars, first, last, k_first, k_last))
+        !group_lies(c, o, side, from, &o->first, &o->last) ||
+        !group_lies(c, o, k, 0, &o->k_first, &o->k_last) || !nowhere_else(o, vars))
         return false;
-    o->first = first;
-    o->last = last;
-    o->k_first = k_first;
-    o->k_last = k_last;
-    o->whole = expr_same(con_stride(c, o, k_first - 1), k->total);
-    o->side_stride = con_stride(c, o, last);
-    o->k_stride = con_stride(c, o, k_last);
+    o->whole = expr_same(con_stride(c, o, o->k_first - 1), k->total);
+    o->side_stride = con_stride(c, o, o->last);
+    o->k_stride = con_stride(c, o, o->k_last);
     o->side_contiguous = expr_is_number(o->side_stride, 1);
     o->k_contiguous = !o->side_contiguous && expr_is_number(o->k_stride, 1);
-    o->row = con_stride(c, o, (o->k_contiguous ? k_first : first) - 1);
+    o->row = con_stride(c, o, (o->k_contiguous ? o->k_first : o->first) - 1);
     return true;
 }
 

@@ -202,27 +202,15 @@ static bool add_summed(struct matcher *m, const struct reduce_var *v, struct con
     return true;
 }
 
-/* c >= 0 is what the condition (or its negation) says, as an affine form. */
-static bool inequality(const struct inst *in, const struct expr *e, bool truth,
+/* out >= 0 is what the condition (or its negation) says, as an affine form. */
+static bool inequality(const struct contraction *c, const struct expr *e, bool truth,
                        struct affine *out) {
-    struct affine x, y;
-    if (e->kind < EXPR_LT || e->kind > EXPR_GE || !affine_of(in, e->args[0], &x) ||
-        !affine_of(in, e->args[1], &y))
+    bool less = (e->kind == EXPR_LT || e->kind == EXPR_LE) == truth; /* a < b is not: a >= b */
+    bool strict = (e->kind == EXPR_LT || e->kind == EXPR_GT) == truth;
+    if (e->kind < EXPR_LT || e->kind > EXPR_GE ||
+        !affine_of(c->in, expr_pair(c->mem, EXPR_SUB, e->args[less], e->args[!less]), out))
         return false;
-    bool less = e->kind == EXPR_LT || e->kind == EXPR_LE;
-    bool strict = e->kind == EXPR_LT || e->kind == EXPR_GT;
-    if (!truth) { /* a < b is not: a >= b */
-        less = !less;
-        strict = !strict;
-    }
-    const struct affine *big = less ? &y : &x, *small = less ? &x : &y;
-    *out = *big;
-    out->c -= small->c + strict;
-    out->vars = 0;
-    for (size_t i = 0; i < TASK_MAX_VARS; i++) {
-        out->coef[i] -= small->coef[i];
-        out->vars |= out->coef[i] ? BIT(i) : 0;
-    }
+    out->c -= strict;
     return true;
 }
 
@@ -230,7 +218,7 @@ static bool inequality(const struct inst *in, const struct expr *e, bool truth,
 static bool is_assumed(const struct contraction *c, const struct expr *read,
                        const struct expr *condition) {
     struct affine outside, zero;
-    if (!inequality(c->in, condition, false, &outside))
+    if (!inequality(c, condition, false, &outside))
         return false;
     for (size_t i = 0; i < c->in->task->nassumptions; i++) {
         const struct assumption *s = &c->in->task->assumptions[i];
@@ -241,7 +229,7 @@ static bool is_assumed(const struct contraction *c, const struct expr *read,
             if (s->s.position[k] >= 0)
                 map[s->s.position[k]] = read->args[k];
         const struct expr *there = expr_replace(s->s.body, map, c->mem);
-        if (inequality(c->in, there, true, &zero) && zero.c == outside.c &&
+        if (inequality(c, there, true, &zero) && zero.c == outside.c &&
             memcmp(zero.coef, outside.coef, sizeof zero.coef) == 0)
             return true;
     }

@@ -58,16 +58,6 @@ static bool put_instruction(struct con_writer *w, struct slots *loop) {
            sheet_function(w->sh, "contraction/wgmma.cu", loop);
 }
 
-/* wgmma of 64 rows of A and all columns of the tile. */
-static str cute_atom(struct con_writer *w) {
-    int n = w->g.tile_n;
-    if (w->g.format == CON_TF32)
-        return sheet_printf(w->sh, "cute::SM90_64x%dx8_F32TF32TF32_SS_TN<>", n);
-    const char *type = w->g.format == CON_F16 ? "F16F16" : "BF16BF16";
-    return sheet_printf(
-        w->sh, "cute::SM90_64x%dx16_F32%s_SS<cute::GMMA::Major::K, cute::GMMA::Major::K>", n, type);
-}
-
 static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct slots *tiles) {
     struct slots loop = con_slots(w);
     const struct con_format_info *f = &con_formats[w->g.format];
@@ -80,7 +70,8 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
     slots_number(&loop, "warpgroups", w->g.warpgroups);
     slots_number(&loop, "parts", f->parts);
     slots_number(&loop, "products", f->products);
-    slots_put(&loop, "atom", cute_atom(w));
+    slots_flag(&loop, "tf32", w->g.format == CON_TF32);
+    slots_put(&loop, "atom", w->g.format == CON_F16 ? S("F16F16") : S("BF16BF16"));
     slots_put(kernel, "main_loop", name);
     slots_put(kernel, "load_parameters",
               cute ? S("unsigned char *to, int k0, cute::uint64_t *barrier")
