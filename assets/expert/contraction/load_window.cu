@@ -27,10 +27,10 @@ auto load_${name} = [&](int stage, int k0) {
 #pragma unroll
     for (int turn = 0; turn < ${turns}; turn++) {
         const int by_k = __shfl_sync(0xffffffff, places[turn * ${step} / 32],
-                                     turn * ${step} % 32 + tid / ${side});
+                                     turn * ${step} % 32 + tid / ${along});
         //% if shift
         const int shift_k = __shfl_sync(0xffffffff, shifts[turn * ${step} / 32],
-                                        turn * ${step} % 32 + tid / ${side});
+                                        turn * ${step} % 32 + tid / ${along});
         //% end
         const bool exists = ${exists};
         gemm_copy4(to + Tiles::${place}(${tile_row}, ${tile_col}),

@@ -203,7 +203,8 @@ struct con_schedule {
 #define CON_SINK(name)     extern const struct con_sink con_sink_##name;
 #define CON_SCHEDULE(name) extern const struct con_schedule con_schedule_##name;
 CON_SOURCES(CON_SOURCE)
-CON_MATHS(CON_MATH) CON_SINKS(CON_SINK) CON_SCHEDULES(CON_SCHEDULE)
+CON_MATHS(CON_MATH)
+CON_SINKS(CON_SINK) CON_SCHEDULES(CON_SCHEDULE)
 
     struct con_config {
     const struct sheet *sh;
@@ -301,6 +302,10 @@ str con_slab(struct con_writer *w, size_t operand);
  * loader also tensor, name, tile_at, first (the side's first index) …. */
 struct slots con_slots(struct con_writer *w);
 struct slots con_loader(struct con_writer *w, size_t operand);
+/* Slots for threads that take one element each in every turn, neighbours along k or the side. */
+void con_put_turns(struct con_writer *w, size_t operand, bool k_fast, struct slots *s);
+/* The loader load_<name> from its template; slots pointer, and offset if its batch has one. */
+void con_put_loader(struct con_writer *w, const char *template, struct slots *s, struct slots *row);
 /* Copies of 16 or 4 bytes by cp.async: gemm_copy16, gemm_copy4. */
 bool con_copy(struct con_writer *w, int bytes);
 /* Rounding to TF32: gemm_tf32. */

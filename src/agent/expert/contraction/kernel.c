@@ -46,6 +46,28 @@ struct slots con_loader(struct con_writer *w, size_t operand) {
     return s;
 }
 
+void con_put_turns(struct con_writer *w, size_t operand, bool k_fast, struct slots *s) {
+    int side = w->c->operands[operand].side == CON_M ? w->g.tile_m : w->g.tile_n;
+    int along = k_fast ? w->g.tile_k : side, step = w->g.threads / along;
+    str fast = sheet_printf(w->sh, "tid %% %d", along),
+        slow = sheet_printf(w->sh, "turn * %d + tid / %d", step, along);
+    bool row_slow = w->g.tile[operand].k_contiguous == k_fast;
+    slots_put(s, "tile_row", row_slow ? slow : fast);
+    slots_put(s, "tile_col", row_slow ? fast : slow);
+    slots_number(s, "along", along);
+    slots_number(s, "step", step);
+    slots_number(s, "turns", (k_fast ? side : w->g.tile_k) / step);
+}
+
+void con_put_loader(struct con_writer *w, const char *template, struct slots *s,
+                    struct slots *row) {
+    str name = slots_get(s, "name");
+    slots_put(s, "from",
+              slots_get(s, "offset").n ? TEXT(w->sh, "from_$", name) : slots_get(s, "pointer"));
+    slots_put(row, "loader", sheet_lines(w->sh, template, s));
+    slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", name));
+}
+
 /* ---- the kernel ---- */
 
 /* The definitions this step computes, each once. */

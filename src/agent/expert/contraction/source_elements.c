@@ -36,26 +36,18 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     const struct con_operand *o = &w->c->operands[operand];
     bool k_fast = is_fast_along_k(w, operand);
     bool copied = con_type(w->c, o) == w->g.type && w->g.element == 4;
-    int side = o->side == CON_M ? w->g.tile_m : w->g.tile_n, fast = k_fast ? w->g.tile_k : side;
-    int step = w->g.threads / fast;
-    str quick = sheet_printf(w->sh, "tid %% %d", fast),
-        slow = sheet_printf(w->sh, "turn * %d + tid / %d", step, fast);
-    bool row_slow = w->g.tile[operand].k_contiguous == k_fast;
-    slots_put(&s, "tile_row", row_slow ? slow : quick);
-    slots_put(&s, "tile_col", row_slow ? quick : slow);
+    con_put_turns(w, operand, k_fast, &s);
     put_variables(w, operand, k_fast, &s);
     slots_put(&s, "pointer", scope_pointer(&w->k, o->read->ref, false));
     slots_put(&s, "offset", con_offset(w, o->read));
     slots_put(&s, "value", copied ? S("") : con_element(w, o, w->g.type));
     slots_put(&s, "zero", str_view(con_zero(w->g.type)));
     slots_put(&s, "unroll", copied ? S("8") : S(""));
-    slots_number(&s, "turns", (k_fast ? side : w->g.tile_k) / step);
     slots_put(&s, "why",
               !o->dense ? S("its places are computed")
               : copied  ? S("its rows are not aligned")
                         : S("it is converted or not aligned"));
-    slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_elements.cu", &s));
-    slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
+    con_put_loader(w, "contraction/load_elements.cu", &s, row);
     if (copied)
         return con_copy(w, 4);
     slots_put(row, "keep", TEXT(w->sh, "keep_$(stage);", slots_get(&s, "name")));

@@ -78,15 +78,11 @@ static bool write_rows(struct con_writer *w, size_t operand, struct slots *row) 
         put_dense(w, &w->c->operands[operand], &s);
     put_places(w, operand, &s);
     slots_flag(&s, "cute", cute);
-    slots_put(&s, "from",
-              slots_get(&s, "offset").n ? TEXT(w->sh, "from_$", slots_get(&s, "name"))
-                                        : slots_get(&s, "pointer"));
     slots_number(&s, "turns", (all + w->g.threads - 1) / w->g.threads);
     slots_number(&s, "pieces", pieces);
     slots_number(&s, "elements", piece);
     slots_put(&s, "pieces_end", all % w->g.threads ? sheet_number(w->sh, all) : S(""));
-    slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_rows.cu", &s));
-    slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
+    con_put_loader(w, "contraction/load_rows.cu", &s, row);
     return cute ? sheet_function(w->sh, "contraction/copy_rows.cu", &s) : con_copy(w, 16);
 }
 

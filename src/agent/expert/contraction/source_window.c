@@ -151,7 +151,7 @@ static void require_small(struct con_writer *w, const struct con_operand *o) {
 /* ---- the loader ---- */
 
 static void put_places(struct con_writer *w, struct window *x, struct slots *s) {
-    str flat, flat_k, side = slots_get(s, "side");
+    str flat, flat_k, side = slots_get(s, "along");
     str sides =
         con_decode(w, x->o->side, TEXT(w->sh, "$ + tid % $", slots_get(s, "first"), side), &flat);
     slots_put(s, "before", w->decoded[x->o->side] ? S("") : sides);
@@ -173,23 +173,11 @@ static void put_places(struct con_writer *w, struct window *x, struct slots *s) 
 static bool write_window(struct con_writer *w, size_t operand, struct slots *row) {
     struct slots s = con_loader(w, operand);
     struct window x = {.o = &w->c->operands[operand]};
-    bool by_rows = w->g.tile[operand].k_contiguous;
-    int side = x.o->side == CON_M ? w->g.tile_m : w->g.tile_n, step = w->g.threads / side;
-    slots_number(&s, "side", side);
-    slots_number(&s, "step", step);
-    slots_number(&s, "turns", w->g.tile_k / step);
+    con_put_turns(w, operand, false, &s);
     slots_number(&s, "parts", (w->g.tile_k + 31) / 32);
-    str at_k = sheet_printf(w->sh, "turn * %d + tid / %d", step, side),
-        at_side = sheet_printf(w->sh, "tid %% %d", side);
-    slots_put(&s, "tile_row", by_rows ? at_side : at_k);
-    slots_put(&s, "tile_col", by_rows ? at_k : at_side);
     require_small(w, x.o);
     put_places(w, &x, &s);
-    slots_put(&s, "from",
-              slots_get(&s, "offset").n ? TEXT(w->sh, "from_$", slots_get(&s, "name"))
-                                        : slots_get(&s, "pointer"));
-    slots_put(row, "loader", sheet_lines(w->sh, "contraction/load_window.cu", &s));
-    slots_put(row, "load", TEXT(w->sh, "load_$(stage, k0);", slots_get(&s, "name")));
+    con_put_loader(w, "contraction/load_window.cu", &s, row);
     return con_copy(w, 4);
 }
 
