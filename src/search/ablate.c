@@ -15,10 +15,11 @@
 enum { ROOFLINE = 1, PLAN = 2, CREDIT = 4, HISTORY = 8 };
 static const struct {
     const char *name, *what;
-    enum search_how how;
+    enum search_method method;
     unsigned has;
 } variants[VARIANT_COUNT] = {
-#define VARIANT(id, name, how, mechanisms, what) [VARIANT_##id] = {name, what, how, mechanisms},
+#define VARIANT(id, name, method, mechanisms, what)                                                \
+    [VARIANT_##id] = {name, what, method, mechanisms},
 #include "search/variant.def"
 #undef VARIANT
 };
@@ -45,7 +46,7 @@ static struct replay_options options(const struct ablation *x, const struct tabl
     return (struct replay_options){.table = t,
                                    .agent = x->o->agent,
                                    .seed = seed,
-                                   .how = variants[v].how,
+                                   .method = variants[v].method,
                                    .roofline = variants[v].has & ROOFLINE,
                                    .unplanned = !(variants[v].has & PLAN),
                                    .uncredited = !(variants[v].has & CREDIT),

@@ -9,7 +9,7 @@
 #include "search/replay.h"
 
 enum variant {
-#define VARIANT(id, name, how, mechanisms, what) VARIANT_##id,
+#define VARIANT(id, name, method, mechanisms, what) VARIANT_##id,
 #include "search/variant.def"
 #undef VARIANT
     VARIANT_COUNT

@@ -1,9 +1,12 @@
 #include "search/driver.h"
 #include "base/hash.h"
+#include "search/evolve.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#define PLATEAU        3
+#define STOP_SHARE     0.98
 #define MEMORY_MAX     ((size_t)1 << 30)
 #define POLL_MS        50 /* how late a signal or the end of the time may be noticed */
 #define TEXT_MAX       8192
@@ -30,20 +33,29 @@ bool driver_goes_on(const struct driver *d) {
 
 /* ---- events ---- */
 
+const char *event_name(enum event_kind k) {
+    static const char *const names[EVENT_COUNT] = {
+#define EVENT(id, name) name,
+#include "search/event.def"
+#undef EVENT
+    };
+    return k < EVENT_COUNT ? names[k] : "unknown";
+}
+
 static uint64_t elapsed_ms(const struct driver *d) {
     return d->before_ms + (clock_ms() - d->start_ms);
 }
 
 static void emit(const struct driver *d, struct event *e) {
     e->done = d->best->evaluated;
-    e->budget = d->o->budget.candidates;
+    e->budget = d->o.budget.candidates;
     e->elapsed_s = (double)elapsed_ms(d) / 1000;
-    e->budget_s = (double)d->o->budget.ms / 1000;
+    e->budget_s = (double)d->o.budget.ms / 1000;
     e->best_s = d->best_s;
     e->limit_s = d->briefing.roofline.limit_s;
     e->naive_s = d->best->naive_s;
-    if (d->o->emit)
-        d->o->emit(d->o->emit_ctx, e);
+    if (d->o.emit)
+        d->o.emit(d->o.emit_ctx, e);
 }
 
 void driver_say(const struct driver *d, enum event_kind kind, str text) {
@@ -52,41 +64,38 @@ void driver_say(const struct driver *d, enum event_kind kind, str text) {
 }
 
 /* The strategy, where that is known when the outcome is as the code has it. */
-static void put_strategy(const struct search_candidate *c, struct buf *out) {
+static str strategy_of(const struct search_candidate *c) {
     const struct driver *d = c->driver;
-    buf_init(out, TEXT_MAX);
-    strategy_text(d->briefing.catalogue, d->policy->window ? &c->aligned : &c->strategy, out);
+    return strategy_as_text(d->briefing.catalogue, d->policy->window ? &c->aligned : &c->strategy,
+                            c->mem);
 }
 
 /* Code of a model is known by the idea behind it. */
 static void show(const struct search_candidate *c, enum event_kind kind) {
     const struct outcome *o = c->outcome;
-    struct buf strategy;
-    put_strategy(c, &strategy);
     struct event e = {.kind = kind,
                       .generation = c->generation,
                       .ordinal = c->ordinal,
-                      .strategy = c->driver->policy->window ? buf_str(&strategy) : c->reason,
+                      .strategy = c->driver->policy->window ? strategy_of(c) : c->reason,
                       .text = candidate_accepted(c) ? c->reason : str_view(o->why),
                       .verdict = o->verdict,
                       .time_s = o->time_s,
                       .estimated = o->estimated,
                       .replayed = c->replayed};
     emit(c->driver, &e);
-    buf_release(&strategy);
 }
 
 /* ---- notes in the archive ---- */
 
 bool driver_read_note(struct driver *d, const char *key, str *out) {
     *out = S("");
-    return !d->o->archive || archive_get_note(d->o->archive, key, d->mem, out, &d->err) ||
+    return !d->o.archive || archive_get_note(d->o.archive, key, d->mem, out, &d->err) ||
            driver_fail(d, &d->err);
 }
 
 bool driver_write_note(struct driver *d, const char *key, str value) {
     struct err err;
-    return !d->o->archive || archive_note(d->o->archive, key, value, &err) || driver_fail(d, &err);
+    return !d->o.archive || archive_note(d->o.archive, key, value, &err) || driver_fail(d, &err);
 }
 
 static void say_damaged(struct driver *d, const char *key, const char *is_not) {
@@ -118,7 +127,7 @@ bool driver_write_number(struct driver *d, const char *key, uint64_t value) {
 /* ---- budgets, the clock, stop requests ---- */
 
 uint64_t driver_left(const struct driver *d) {
-    uint64_t most = d->o->budget.candidates;
+    uint64_t most = d->o.budget.candidates;
     return most ? most - d->nknown : UINT64_MAX;
 }
 
@@ -133,7 +142,7 @@ uint64_t driver_left_told(const struct driver *d) {
 
 static bool note_budget(struct driver *d) {
     str text, word, rest;
-    uint64_t last = UINT64_MAX, now = d->o->budget.candidates;
+    uint64_t last = UINT64_MAX, now = d->o.budget.candidates;
     if (!driver_read_note(d, NOTE_BUDGETS, &text))
         return false;
     for (rest = text; str_word(&rest, ' ', &word);)
@@ -151,11 +160,11 @@ static bool note_budget(struct driver *d) {
 }
 
 static bool time_is_up(const struct driver *d) {
-    return d->o->budget.ms && elapsed_ms(d) >= d->o->budget.ms;
+    return d->o.budget.ms && elapsed_ms(d) >= d->o.budget.ms;
 }
 
 static bool heed_interruption(struct driver *d) {
-    return !(d->o->interrupted && *d->o->interrupted) || driver_stop(d, "interrupted");
+    return !(d->o.interrupted && *d->o.interrupted) || driver_stop(d, "interrupted");
 }
 
 static bool step_loop(struct driver *d) {
@@ -168,7 +177,7 @@ static bool wait_for_models(struct driver *d) {
         return false;
     /* The note says that it was up, whatever the clock says next time. */
     if (time_is_up(d))
-        return driver_write_number(d, NOTE_ELAPSED, d->o->budget.ms) && driver_stop(d, "budget");
+        return driver_write_number(d, NOTE_ELAPSED, d->o.budget.ms) && driver_stop(d, "budget");
     return step_loop(d);
 }
 
@@ -182,8 +191,11 @@ struct search_candidate *driver_add(struct driver *d) {
     struct search_candidate *c = mem_alloc(sizeof *c);
     d->candidates = mem_grow(d->candidates, &d->cap, d->n + 1, sizeof *d->candidates);
     d->candidates[d->n++] = c;
-    *c = (struct search_candidate){
-        .driver = d, .generation = d->generation, .time_s = INFINITY, .mem = arena_new(MEMORY_MAX)};
+    *c = (struct search_candidate){.state = CANDIDATE_PROPOSED,
+                                   .driver = d,
+                                   .generation = d->generation,
+                                   .time_s = INFINITY,
+                                   .mem = arena_new(MEMORY_MAX)};
     return c;
 }
 
@@ -204,21 +216,18 @@ void driver_drop_last(struct driver *d) {
 
 static bool archive(struct search_candidate *c) {
     struct driver *d = c->driver;
-    struct buf strategy;
     struct err err;
-    if (!d->o->archive || c->replayed)
+    if (!d->o.archive || c->replayed)
         return true;
-    put_strategy(c, &strategy);
     struct archive_candidate row = {.ordinal = c->ordinal,
                                     .generation = c->generation,
                                     .slot = c->slot,
-                                    .strategy = buf_str(&strategy),
+                                    .strategy = strategy_of(c),
                                     .reason = c->reason,
                                     .source = c->source};
     memcpy(row.source_hash, c->hash, sizeof row.source_hash);
-    bool ok = archive_add(d->o->archive, &row, c->outcome->record, &err) || driver_fail(d, &err);
-    buf_release(&strategy);
-    return ok && driver_write_number(d, NOTE_ELAPSED, elapsed_ms(d));
+    return (archive_add(d->o.archive, &row, c->outcome->record, &err) || driver_fail(d, &err)) &&
+           driver_write_number(d, NOTE_ELAPSED, elapsed_ms(d));
 }
 
 static void complete(struct search_candidate *c, struct outcome *o) {
@@ -250,8 +259,7 @@ static bool replay(struct search_candidate *c) {
     struct driver *d = c->driver;
     json *record = NULL;
     struct err err = {0};
-    int found =
-        d->o->archive ? archive_lookup(d->o->archive, c->ordinal, c->hash, &record, &err) : 0;
+    int found = d->o.archive ? archive_lookup(d->o.archive, c->ordinal, c->hash, &record, &err) : 0;
     if (found == 0 && err.kind != ERR_NONE)
         driver_say(d, EVENT_NOTE, str_view(err.text));
     struct outcome *o = found == 1 ? outcome_from_record(record, &err) : NULL;
@@ -350,13 +358,11 @@ static bool usable(struct driver *d, const struct err *err) {
 
 static void begin_question(struct search_candidate *c, enum candidate_state state) {
     c->state = state;
-    c->asked = true;
     c->unanswered = c->declined = false;
     c->repeats = NULL;
 }
 
 static bool end_question(struct search_candidate *c, const struct err *err) {
-    c->asked = false;
     c->unanswered = !usable(c->driver, err);
     return !c->unanswered;
 }
@@ -376,6 +382,7 @@ static void on_plan(void *ctx, const struct strategy *list, size_t n, str reason
 static void on_child(void *ctx, const struct strategy *list, size_t n, str reason,
                      const struct err *err) {
     struct search_candidate *c = ctx;
+    c->state = CANDIDATE_PROPOSED;
     c->unanswered = !end_question(c, err) || n == 0;
     if (c->unanswered)
         return;
@@ -416,27 +423,27 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
 }
 
 void driver_ask_plan(struct driver *d, const struct briefing *b, size_t n) {
-    struct agent *a = d->o->agent;
+    struct agent *a = d->o.agent;
     d->plan_asked = true;
-    a->plan(a->self, b, n, rng_stream(d->o->seed, S("plan")), on_plan, d);
+    a->plan(a->self, b, n, rng_stream(d->o.seed, S("plan")), on_plan, d);
 }
 
 void driver_ask_child(struct search_candidate *c, const struct briefing *b, const struct parent *x,
                       const struct parent *y, struct rng r) {
-    struct agent *a = c->driver->o->agent;
-    begin_question(c, CANDIDATE_PROPOSED);
+    struct agent *a = c->driver->o.agent;
+    begin_question(c, CANDIDATE_BEING_PROPOSED);
     a->cross(a->self, b, x, y, r, on_child, c);
 }
 
 void driver_ask_source(struct search_candidate *c, const struct briefing *b) {
-    struct agent *a = c->driver->o->agent;
+    struct agent *a = c->driver->o.agent;
     begin_question(c, CANDIDATE_BEING_WRITTEN);
     a->code(a->self, b, &c->strategy, on_code, c);
 }
 
 void driver_ask_repair(struct search_candidate *c, const struct briefing *b, size_t more,
                        str earlier) {
-    struct agent *a = c->driver->o->agent;
+    struct agent *a = c->driver->o.agent;
     struct attempt at = {&c->strategy, c->source, c->outcome, more};
     begin_question(c, CANDIDATE_BEING_REPAIRED);
     a->debug(a->self, b, &at, earlier, on_edit, c);
@@ -444,7 +451,7 @@ void driver_ask_repair(struct search_candidate *c, const struct briefing *b, siz
 
 void driver_ask_change(struct search_candidate *c, const struct briefing *b,
                        const struct search_candidate *of, const struct guidance *g) {
-    struct agent *a = c->driver->o->agent;
+    struct agent *a = c->driver->o.agent;
     struct attempt at = {&of->strategy, of->source, of->outcome, 0};
     c->strategy = c->aligned = of->strategy;
     c->written = of->written;
@@ -453,7 +460,7 @@ void driver_ask_change(struct search_candidate *c, const struct briefing *b,
 }
 
 void driver_ask_alignment(struct search_candidate *c, const struct briefing *b) {
-    struct agent *a = c->driver->o->agent;
+    struct agent *a = c->driver->o.agent;
     begin_question(c, CANDIDATE_BEING_ALIGNED);
     a->align(a->self, b, &c->strategy, &c->written, c->outcome->record, on_aligned, c);
 }
@@ -461,20 +468,21 @@ void driver_ask_alignment(struct search_candidate *c, const struct briefing *b) 
 void driver_align_by_rule(struct search_candidate *c) {
     struct buf ignored;
     buf_init(&ignored, TEXT_MAX);
-    aligner_align(c->driver->o->briefing, &c->strategy, c->outcome->record, &c->aligned, &ignored);
+    aligner_align(c->driver->o.briefing, &c->strategy, c->outcome->record, &c->aligned, &ignored);
     buf_release(&ignored);
     c->is_aligned = true;
 }
 
-static bool question_open(const struct driver *d) {
-    bool open = d->plan_asked;
-    for (size_t i = d->first; i < d->n && !open; i++)
-        open = d->candidates[i]->asked;
-    return open;
+/* Whether the plan is asked for, or a candidate is in a state up to this one. */
+static bool under_way(const struct driver *d, enum candidate_state last) {
+    bool found = d->plan_asked;
+    for (size_t i = d->first; i < d->n && !found; i++)
+        found = d->candidates[i]->state <= last;
+    return found;
 }
 
 bool driver_await_answers(struct driver *d) {
-    while (question_open(d))
+    while (under_way(d, CANDIDATE_BEING_ALIGNED))
         if (!wait_for_models(d))
             return false;
     return driver_goes_on(d);
@@ -521,17 +529,10 @@ static void take_oldest(struct driver *d) {
     }
 }
 
-static bool under_way(const struct driver *d) {
-    bool found = question_open(d);
-    for (size_t i = d->first; i < d->n && !found; i++)
-        found = d->candidates[i]->state == CANDIDATE_EVALUATING;
-    return found;
-}
-
 /* Also where one question had no answer and the run will end: the others are paid for, and what
  * they came to is recorded. */
 static void take_round(struct driver *d) {
-    while (under_way(d) && wait_for_models(d))
+    while (under_way(d, CANDIDATE_EVALUATING) && wait_for_models(d))
         ;
     for (size_t i = d->first; i < d->n; i++)
         if (d->candidates[i]->outcome && !d->candidates[i]->taken)
@@ -589,7 +590,7 @@ static void remember(const struct driver *d) {
         if (c->taken)
             n = add_tried(d, &c->aligned, c->time_s, list, n);
     }
-    if (!recall_add(d->o, &d->eo, d->best, list, n, d->mem, &err))
+    if (!recall_add(&d->o, &d->eo, d->best, list, n, d->mem, &err))
         driver_say(d, EVENT_NOTE, arena_printf(d->mem, "not added to the history: %s", err.text));
 }
 
@@ -608,7 +609,7 @@ static bool begin(struct driver *d) {
     return driver_read_number(d, NOTE_ELAPSED, 0, &d->before_ms) &&
            (d->policy->window ? driver_read_number(d, NOTE_TIME_ENDS, UINT64_MAX, &d->time_ends)
                               : note_budget(d)) &&
-           (recall_brief(d->o, &d->eo, d->mem, &d->briefing, &d->history, &d->recalled, &d->err) ||
+           (recall_brief(&d->o, &d->eo, d->mem, &d->briefing, &d->history, &d->recalled, &d->err) ||
             driver_fail(d, &d->err)) &&
            d->policy->begin(d->policy->self);
 }
@@ -617,13 +618,16 @@ void driver_init(struct driver *d, struct loop *l, const struct search_options *
                  const struct evaluator_options *eo, struct search_best *best) {
     *best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     *d = (struct driver){.loop = l,
-                         .o = o,
+                         .o = *o,
                          .eo = *eo,
                          .briefing = *o->briefing,
                          .mem = arena_new(MEMORY_MAX),
                          .best = best,
                          .best_s = INFINITY,
                          .start_ms = clock_ms()};
+    d->o.population = o->population ? o->population : SEARCH_POPULATION;
+    d->o.plateau = o->plateau ? o->plateau : PLATEAU;
+    d->o.stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE;
     history_init(&d->history);
 }
 

@@ -1,9 +1,9 @@
 /* The driver of every search. It takes candidates through their life and asks a policy what to do
  * next. Private to the room.
  *
- *     proposed ──▶ being written ──▶ evaluating ──▶ done ──▶ being aligned ──▶ done
- *        │               │               ▲           │
- *        └──▶ set aside ◀┘               └─ being repaired
+ *     being proposed ─▶ proposed ─▶ being written ─▶ evaluating ─▶ done ─▶ being aligned ─▶ done
+ *                           │             │              ▲           │
+ *                           └▶ set aside ◀┘              └ being repaired
  *
  * A candidate is one proposal and what becomes of it. Each source that is written for it, the first
  * one and its repairs, is a version: it has an ordinal of its own, counts against the budget and
@@ -34,19 +34,22 @@
 #include "search/search.h"
 
 enum candidate_state {
-    CANDIDATE_PROPOSED, /* has its strategy, or `asked` for it */
+    /* A question about it is open: */
+    CANDIDATE_BEING_PROPOSED,
     CANDIDATE_BEING_WRITTEN,
     CANDIDATE_BEING_REPAIRED,
-    CANDIDATE_EVALUATING,
     CANDIDATE_BEING_ALIGNED,
-    CANDIDATE_DONE, /* the last version has its outcome */
+    /* … or its present version is with the evaluator: */
+    CANDIDATE_EVALUATING,
+    /* It rests until the policy goes on with it: */
+    CANDIDATE_PROPOSED,
+    CANDIDATE_DONE, /* the present version has its outcome */
     CANDIDATE_SET_ASIDE,
 };
 
 struct search_candidate {
     struct driver *driver;
     enum candidate_state state;
-    bool asked;      /* a question about it is open */
     bool unanswered; /* the last question had no answer that could be used */
     bool declined;   /* the optimizer has nothing that should gain: no source */
     bool taken;      /* the policy was given the present version */
@@ -96,7 +99,7 @@ struct known_source {
 struct driver {
     const struct policy *policy;
     struct loop *loop;
-    const struct search_options *o;
+    struct search_options o; /* the caller's, with defaults in the place of 0 */
     struct evaluator_options eo;
     struct evaluator *evaluator; /* NULL: not needed so far */
     struct arena *mem;           /* of the run */

@@ -15,10 +15,10 @@ const char *event_name(enum event_kind k);
 
 struct event {
     enum event_kind kind;
-    uint64_t generation, ordinal;   /* of GENERATION; of CANDIDATE and BEST */
-    size_t done, submitted, budget; /* candidates; budget 0: none */
-    double elapsed_s, budget_s;     /* budget_s 0: none */
-    str strategy, text;             /* text: why, reason or note */
+    uint64_t generation, ordinal; /* of GENERATION; of CANDIDATE and BEST */
+    size_t done, budget;          /* candidates; budget 0: none */
+    double elapsed_s, budget_s;   /* budget_s 0: none */
+    str strategy, text;           /* text: why, reason or note */
     enum verdict verdict;
     double time_s, best_s, limit_s, naive_s; /* INFINITY where unknown */
     bool estimated, replayed;

@@ -332,14 +332,14 @@ static void propose_evolved(struct evolve *e, struct proposal *out) {
 
 bool evolve_propose(struct evolve *e, size_t nplan, struct proposal *out) {
     *out = (struct proposal){.from = FROM_CHANCE};
-    if (e->turn >= nplan && e->o.how == SEARCH_ONCE) {
+    if (e->turn >= nplan && e->o.method == SEARCH_ONCE) {
         e->stopped = "plan";
         return false;
     }
-    if (e->turn < nplan && e->o.how != SEARCH_RANDOM) {
+    if (e->turn < nplan && e->o.method != SEARCH_RANDOM) {
         out->from = FROM_PLAN;
         out->plan = (size_t)e->turn;
-    } else if (e->o.how == SEARCH_EVOLVE) {
+    } else if (e->o.method == SEARCH_EVOLVE) {
         propose_evolved(e, out);
     }
     if (out->from == FROM_CHANCE)
@@ -385,7 +385,7 @@ static bool find_left(const struct evolve *e, struct rng r, struct strategy *out
 static bool find_untried(const struct evolve *e, struct rng r, const struct strategy *proposal,
                          struct strategy *out) {
     *out = *proposal;
-    for (uint64_t i = 0; e->o.how != SEARCH_RANDOM && i < MUTATIONS; i++) {
+    for (uint64_t i = 0; e->o.method != SEARCH_RANDOM && i < MUTATIONS; i++) {
         if (!is_tried(e, out) && exists(e, out))
             return true;
         if (e->o.only)

@@ -21,15 +21,30 @@
 #ifndef SEARCH_EVOLVE_H
 #define SEARCH_EVOLVE_H
 
-#include "agent/agent.h"
 #include "search/credit.h"
-#include "search/how.h"
+#include "search/search.h"
+
+#define SEARCH_POPULATION 12
+
+/* Strategies that the planner is asked for: what follows is made from what they came to, and two
+ * thirds of a generation are enough to begin with. */
+static inline size_t search_plan(size_t population) {
+    return population - population / 3;
+}
+
+/* Candidates under way at a time: fewer would let compilers or devices wait, more would be made
+ * from what is known too early. Many workers get a whole population at the most. */
+static inline size_t search_window(size_t population, size_t workers) {
+    size_t n = population / 2, busy = 2 * workers < population ? 2 * workers : population;
+    n = n < busy ? busy : n;
+    return n < 4 ? 4 : n;
+}
 
 struct evolve_options {
     const struct catalogue *catalogue;
     struct ground ground;
     uint64_t seed;
-    enum search_how how;
+    enum search_method method;
     bool uncredited;            /* every child is the crossover role's: to measure credit by */
     enum regime regime;         /* REGIME_COUNT: not told */
     size_t population, plateau; /* not 0 */

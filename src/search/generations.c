@@ -13,8 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-#define PLATEAU     3
-#define STOP_SHARE  0.98
 #define REPAIRS     2 /* of a candidate */
 #define GAIN        0.005
 #define EMPTY_MOST  2
@@ -33,9 +31,9 @@ struct generations {
     struct sibling *parents; /* by member, of children; INFINITY: it has none */
     struct tried *tried;     /* of generations before */
     size_t ntried, cap_tried;
-    bool estimated;               /* times are the simulator's */
-    uint64_t ordinal;             /* the next; one is reserved for every question for a source */
-    size_t stale, plateau, empty; /* empty: generations without a candidate, in a row */
+    bool estimated;      /* times are the simulator's */
+    uint64_t ordinal;    /* the next; one is reserved for every question for a source */
+    size_t stale, empty; /* empty: generations without a candidate, in a row */
     double gain_from_s;
 };
 
@@ -48,7 +46,7 @@ static struct search_candidate *member(const struct generations *g, size_t i) {
 }
 
 static struct briefing brief(const struct generations *g, uint64_t candidate) {
-    return driver_brief(&g->d, candidate, g->plateau - g->stale);
+    return driver_brief(&g->d, candidate, g->d.o.plateau - g->stale);
 }
 
 /* ---- strategies ---- */
@@ -65,7 +63,7 @@ static void add_members(struct generations *g) {
 }
 
 static struct rng member_stream(const struct generations *g, size_t i) {
-    struct rng r = rng_stream(g->d.o->seed, S("generations"));
+    struct rng r = rng_stream(g->d.o.seed, S("generations"));
     return rng_sub(rng_sub(r, g->d.generation), i);
 }
 
@@ -186,7 +184,7 @@ static bool take(void *self, struct search_candidate *c) {
 static void remember(struct generations *g, const struct search_candidate *c) {
     struct buf where;
     buf_init(&where, WHERE_MAX);
-    if (g->d.o->facts && candidate_accepted(c))
+    if (g->d.o.facts && candidate_accepted(c))
         facts_summarise(c->outcome, &where);
     g->tried = mem_grow(g->tried, &g->cap_tried, g->ntried + 1, sizeof *g->tried);
     struct tried *t = &g->tried[g->ntried++];
@@ -217,15 +215,14 @@ static void settle(void *self) {
 static void look_for_end(struct generations *g) {
     struct driver *d = &g->d;
     double least = briefing_floor(&d->briefing, g->estimated);
-    double share = d->o->stop_share > 0 ? d->o->stop_share : STOP_SHARE;
     bool gained = !(d->best_s >= g->gain_from_s * (1 - GAIN));
-    if (least / d->best_s >= share)
+    if (least / d->best_s >= d->o.stop_share)
         driver_stop(d, "limit");
     if (isfinite(d->best_s))
         g->stale = gained ? 0 : g->stale + 1;
     if (gained)
         g->gain_from_s = d->best_s;
-    if (g->stale >= g->plateau)
+    if (g->stale >= d->o.plateau)
         driver_stop(d, "plateau");
     if (!driver_left(d))
         driver_stop(d, "budget");
@@ -276,11 +273,9 @@ static bool next(void *self) {
 
 static bool begin(void *self) {
     struct generations *g = self;
-    const struct search_options *o = g->d.o;
+    const struct search_options *o = &g->d.o;
     const struct briefing *b = &g->d.briefing;
-    g->population = o->population ? o->population : SEARCH_POPULATION;
-    g->population = g->population < MEMBERS_MAX ? g->population : MEMBERS_MAX;
-    g->plateau = o->plateau ? o->plateau : PLATEAU;
+    g->population = o->population < MEMBERS_MAX ? o->population : MEMBERS_MAX;
     g->gain_from_s = INFINITY;
     g->parents = arena_array(g->d.mem, struct sibling, g->population);
     struct evolve_options eo = {.catalogue = b->catalogue,
@@ -288,7 +283,7 @@ static bool begin(void *self) {
                                 .seed = o->seed,
                                 .regime = o->blind ? REGIME_COUNT : briefing_regime(b),
                                 .population = g->population,
-                                .plateau = g->plateau,
+                                .plateau = o->plateau,
                                 .window = g->population,
                                 .stop_share = 1}; /* of no limit: the end is this file's to see */
     evolve_init(&g->e, &eo);

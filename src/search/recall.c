@@ -197,7 +197,7 @@ bool recall_brief(const struct search_options *o, const struct evaluator_options
                   struct err *err) {
     str noted = {0};
     b->blind = o->blind;
-    if (!o->pool || o->how == SEARCH_RANDOM)
+    if (!o->pool || o->method == SEARCH_RANDOM)
         return true;
     if (o->archive && !archive_get_note(o->archive, NOTE_HISTORY, a, &noted, err))
         return false;
@@ -216,15 +216,6 @@ bool recall_brief(const struct search_options *o, const struct evaluator_options
 
 /* ---- what the run leaves ---- */
 
-static str text_of(const struct catalogue *c, const struct strategy *strategy, struct arena *a) {
-    struct buf b;
-    buf_init(&b, 8192);
-    strategy_text(c, strategy, &b);
-    str text = arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return text;
-}
-
 bool recall_add(const struct search_options *o, const struct evaluator_options *eo,
                 const struct search_best *best, const struct tried *list, size_t n, struct arena *a,
                 struct err *err) {
@@ -240,8 +231,8 @@ bool recall_add(const struct search_options *o, const struct evaluator_options *
         run.best_s = fmin(run.best_s, list[i].time_s);
     run.trials = arena_array(a, struct history_trial, n + 1);
     for (size_t i = 0; i < n; i++)
-        run.trials[run.n++] = (struct history_trial){text_of(b->catalogue, &list[i].strategy, a),
-                                                     list[i].time_s / run.best_s};
+        run.trials[run.n++] = (struct history_trial){
+            strategy_as_text(b->catalogue, &list[i].strategy, a), list[i].time_s / run.best_s};
     history_init(&one);
     history_add(&one, &run);
     bool ok = history_append(o->pool, &one, &added, err);

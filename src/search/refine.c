@@ -10,7 +10,6 @@
 
 #define SEEDS       3 /* strategies that are tried until a first candidate is right */
 #define REPAIRS     4
-#define STOP_SHARE  0.98
 #define WHY_BYTES   240
 #define WHERE_MAX   4096
 #define IDEA_BYTES  200
@@ -370,10 +369,10 @@ static bool take(void *self, struct search_candidate *c) {
 
 static bool begin(void *self) {
     struct refine *r = self;
-    const struct search_options *o = r->d.o;
+    const struct search_options *o = &r->d.o;
     struct rounds_options ro = {.workload = r->d.briefing.features.workload,
                                 .profiling = r->o.profiling,
-                                .stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE};
+                                .stop_share = o->stop_share};
     rounds_init(&r->rounds, &ro);
     r->o.repairs = r->o.repairs ? r->o.repairs : REPAIRS;
     driver_say(&r->d, EVENT_START,

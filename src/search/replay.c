@@ -109,7 +109,7 @@ static void set_up(struct player *p) {
     struct evolve_options eo = {.catalogue = &t->catalogue,
                                 .ground = t->briefing.ground,
                                 .seed = o->seed,
-                                .how = o->how,
+                                .method = o->method,
                                 .uncredited = o->uncredited,
                                 .regime =
                                     o->roofline ? briefing_regime(&t->briefing) : REGIME_COUNT,
@@ -127,8 +127,8 @@ static void set_up(struct player *p) {
     p->row = arena_array(p->a, size_t, o->candidates);
     p->trial = arena_array(p->a, size_t, o->candidates);
     p->out->trials = arena_array(p->a, struct replay_trial, o->candidates);
-    if (o->how != SEARCH_RANDOM && !o->unplanned)
-        ask_plan(p, o->how == SEARCH_ONCE ? o->candidates : search_plan(population));
+    if (o->method != SEARCH_RANDOM && !o->unplanned)
+        ask_plan(p, o->method == SEARCH_ONCE ? o->candidates : search_plan(population));
 }
 
 void replay_run(const struct replay_options *o, struct arena *a, struct replay *out) {

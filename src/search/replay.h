@@ -11,7 +11,7 @@ struct replay_options {
     const struct table *table;
     struct agent *agent; /* one that answers from inside the call */
     uint64_t seed;
-    enum search_how how;
+    enum search_method method;
     bool roofline;
     bool unplanned;                /* no proposals of the planner */
     bool uncredited;               /* children by crossover alone */

@@ -14,8 +14,14 @@
 #include "base/option.h"
 #include "eval/eval.h"
 #include "search/event.h"
-#include "search/how.h"
 #include <signal.h>
+
+/* The ways to search. */
+enum search_method {
+    SEARCH_EVOLVE,
+    SEARCH_RANDOM, /* any strategy, nothing is learnt: what the others are held against */
+    SEARCH_ONCE,   /* the planner's proposals alone */
+};
 
 struct search_options {
     const struct briefing *briefing;
@@ -23,7 +29,7 @@ struct search_options {
     struct archive *archive; /* NULL: nothing is kept */
     struct budget budget;    /* time ends between generations as well as inside one */
     uint64_t seed;
-    enum search_how how;
+    enum search_method method;
     bool blind;         /* planner and credit do not go by the roofline */
     bool facts;         /* models' crossover is told where the time of parents goes */
     const char *pool;   /* the user's history pool, read and added to; NULL: no history */

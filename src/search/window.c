@@ -6,8 +6,6 @@
 #include "search/evolve.h"
 #include <math.h>
 
-#define PLATEAU    3
-#define STOP_SHARE 0.98
 #define CODE_TRIES                                                                                 \
     64 /* strategies tried for a turn: those refused or written before cost nothing */
 #define NOTE_WINDOW "window" /* a run keeps it, whatever it is gone on with */
@@ -18,10 +16,6 @@ struct window {
     struct strategy fallback;
     uint64_t announced; /* generations */
 };
-
-static size_t population_of(const struct window *w) {
-    return w->d.o->population ? w->d.o->population : SEARCH_POPULATION;
-}
 
 /* ---- proposals ---- */
 
@@ -46,8 +40,8 @@ static bool answer_proposal(struct window *w, const struct proposal *from,
         return true;
     case FROM_CHANCE:
         c->strategy = from->strategy;
-        c->reason = d->o->how == SEARCH_RANDOM ? S("at random")
-                                               : S("at random: nothing was accepted so far");
+        c->reason = d->o.method == SEARCH_RANDOM ? S("at random")
+                                                 : S("at random: nothing was accepted so far");
     }
     return true;
 }
@@ -134,25 +128,25 @@ static bool find_window(struct window *w, uint64_t *out) {
         return false;
     if (*out)
         return true;
-    *out = search_window(population_of(w), evaluator_workers(&w->d.eo));
+    *out = search_window(w->d.o.population, evaluator_workers(&w->d.eo));
     return driver_write_number(&w->d, NOTE_WINDOW, *out);
 }
 
 static void set_up(struct window *w, uint64_t window) {
-    const struct search_options *o = w->d.o;
+    const struct search_options *o = &w->d.o;
     const struct briefing *b = &w->d.briefing;
     struct evolve_options eo = {
         .catalogue = b->catalogue,
         .ground = b->ground,
         .seed = o->seed,
-        .how = o->how,
+        .method = o->method,
         .regime = o->blind ? REGIME_COUNT : briefing_regime(b),
-        .population = population_of(w),
+        .population = o->population,
         .window = (size_t)window,
-        .plateau = o->plateau ? o->plateau : PLATEAU,
+        .plateau = o->plateau,
         .candidates = o->budget.candidates,
         .limit_s = b->roofline.limit_s,
-        .stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE,
+        .stop_share = o->stop_share,
         .precedents = w->d.recalled.precedents,
         .nprecedents = w->d.recalled.nprecedents,
     };
@@ -161,9 +155,9 @@ static void set_up(struct window *w, uint64_t window) {
 }
 
 static size_t plan_size(const struct window *w) {
-    if (w->d.o->how == SEARCH_RANDOM)
+    if (w->d.o.method == SEARCH_RANDOM)
         return 0;
-    bool all = w->d.o->how == SEARCH_ONCE && w->e.o.candidates;
+    bool all = w->d.o.method == SEARCH_ONCE && w->e.o.candidates;
     return all ? (size_t)w->e.o.candidates : search_plan(w->e.o.population);
 }
 
@@ -177,7 +171,7 @@ static bool begin(void *self) {
     uint64_t space = strategy_space(w->e.o.catalogue, &w->e.o.ground);
     size_t runs = d->best->precedents = d->recalled.nruns;
     driver_say(d, EVENT_START,
-               arena_printf(d->mem, "%s, %llu strategies, history of %zu run%s", d->o->agent->name,
+               arena_printf(d->mem, "%s, %llu strategies, history of %zu run%s", d->o.agent->name,
                             (unsigned long long)space, runs, runs == 1 ? "" : "s"));
     if (plan_size(w) == 0)
         return true;

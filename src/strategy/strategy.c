@@ -228,6 +228,15 @@ void strategy_text(const struct catalogue *c, const struct strategy *s, struct b
     }
 }
 
+str strategy_as_text(const struct catalogue *c, const struct strategy *s, struct arena *a) {
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    strategy_text(c, s, &b);
+    str line = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return line;
+}
+
 static bool refuse_value(const struct decision *d, str value, struct err *err) {
     struct buf list;
     buf_init(&list, 1024);

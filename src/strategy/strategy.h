@@ -102,6 +102,7 @@ bool strategy_impose(const struct catalogue *c, const struct ground *g,
                      const struct strategy *named, struct strategy *s, struct err *err);
 void strategy_fallback(const struct catalogue *c, const struct ground *g, struct strategy *out);
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out);
+str strategy_as_text(const struct catalogue *c, const struct strategy *s, struct arena *a);
 bool strategy_parse(const struct catalogue *c, str text, struct strategy *out, struct err *err);
 digest strategy_hash(const struct catalogue *c, const struct strategy *s);
 double strategy_distance(const struct catalogue *c, const struct strategy *a,

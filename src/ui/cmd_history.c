@@ -85,14 +85,10 @@ static bool add_table(struct ui *ui, const char *path, struct history *h, struct
     run.best_s = t.best_s;
     run.trials = arena_array(ui->arena, struct history_trial, t.n + 1);
     for (size_t i = 0; i < t.n; i++) {
-        struct buf b;
         if (!table_is_first(&t, i))
             continue;
-        buf_init(&b, 1 << 16);
-        strategy_text(&t.catalogue, &t.rows[i].aligned, &b);
-        run.trials[run.n++] =
-            (struct history_trial){arena_str(ui->arena, buf_str(&b)), t.rows[i].time_s / t.best_s};
-        buf_release(&b);
+        str line = strategy_as_text(&t.catalogue, &t.rows[i].aligned, ui->arena);
+        run.trials[run.n++] = (struct history_trial){line, t.rows[i].time_s / t.best_s};
     }
     history_add(h, &run);
     return true;

@@ -77,7 +77,7 @@ static bool open_folder(struct optimize *r, struct err *err) {
     return ok;
 }
 
-static enum search_how how_of(const char *name) {
+static enum search_method method_of(const char *name) {
     return !strcmp(name, "random") ? SEARCH_RANDOM
            : !strcmp(name, "once") ? SEARCH_ONCE
                                    : SEARCH_EVOLVE;
@@ -103,7 +103,7 @@ static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
         .archive = r->archive,
         .budget = option_budget(o, "budget"),
         .seed = (uint64_t)option_int(o, "seed"),
-        .how = how_of(option_text(o, "search")),
+        .method = method_of(option_text(o, "search")),
         .blind = !strcmp(option_text(o, "roofline"), "off"),
         .facts = r->agents.refine_options.profiling != PROFILING_NEVER,
         .pool = pool_of(r),
@@ -191,12 +191,7 @@ str optimize_nothing(const struct optimize *r) {
 }
 
 str optimize_strategy(const struct optimize *r) {
-    struct buf b;
-    buf_init(&b, 1 << 16);
-    strategy_text(r->catalogue, &r->best.strategy, &b);
-    str s = arena_str(r->ui->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
+    return strategy_as_text(r->catalogue, &r->best.strategy, r->ui->arena);
 }
 
 void optimize_baseline(struct optimize *r, const char *usual) {

@@ -37,12 +37,7 @@ static void choose(struct space *s) {
 }
 
 static str text_of(const struct space *s, const struct strategy *strategy) {
-    struct buf b;
-    buf_init(&b, 1 << 16);
-    strategy_text(s->catalogue, strategy, &b);
-    str text = arena_str(s->ui->arena, buf_str(&b));
-    buf_release(&b);
-    return text;
+    return strategy_as_text(s->catalogue, strategy, s->ui->arena);
 }
 
 /* ---- writing the sources ---- */

@@ -65,11 +65,11 @@ static void make_table(const char *name, double shift, struct table *out) {
 
 static struct table tables[3];
 
-static struct replay_options options(enum search_how how, uint64_t seed) {
+static struct replay_options options(enum search_method method, uint64_t seed) {
     return (struct replay_options){.table = &tables[0],
                                    .agent = &expert,
                                    .seed = seed,
-                                   .how = how,
+                                   .method = method,
                                    .roofline = true,
                                    .candidates = 100};
 }
@@ -90,9 +90,9 @@ static void test_repeats(void) {
 }
 
 static void test_sources_once(void) {
-    for (int how = SEARCH_EVOLVE; how <= SEARCH_RANDOM; how++) {
+    for (int method = SEARCH_EVOLVE; method <= SEARCH_RANDOM; method++) {
         struct replay r;
-        struct replay_options o = options((enum search_how)how, 1);
+        struct replay_options o = options((enum search_method)method, 1);
         o.candidates = 400;
         replay_run(&o, mem, &r);
         size_t doubles = 0;

@@ -117,7 +117,7 @@ static struct history run(const struct evolve_options *o, double (*f)(const stru
     struct evolve e;
     struct taken plan = {0};
     evolve_init(&e, o);
-    if (o->how != SEARCH_RANDOM)
+    if (o->method != SEARCH_RANDOM)
         expert.plan(expert.self, &brief, o->population, rng_stream(o->seed, S("plan")), on_plan,
                     &plan);
     while (evolve_open(&e) || e.settled < e.submitted) {
@@ -187,7 +187,7 @@ static void test_ends(void) {
     h = run(&o, none); /* nothing accepted: everything is tried */
     CHECKF(!strcmp(h.stopped, "space") && h.n == strategy_space(c, W), "%s after %zu", h.stopped,
            h.n);
-    o.how = SEARCH_ONCE;
+    o.method = SEARCH_ONCE;
     h = run(&o, cost);
     CHECKF(!strcmp(h.stopped, "plan") && h.n >= 8 && h.n <= 12, "%s after %zu", h.stopped, h.n);
 }
@@ -298,9 +298,9 @@ static void test_only(void) {
             only[n++] = s;
     }
     qsort(only, n, sizeof *only, strategy_order);
-    for (int how = SEARCH_EVOLVE; how <= SEARCH_RANDOM; how++) {
+    for (int method = SEARCH_EVOLVE; method <= SEARCH_RANDOM; method++) {
         struct evolve_options o = options(3);
-        o.how = (enum search_how)how;
+        o.method = (enum search_method)method;
         o.only = only;
         o.nonly = n;
         struct history h = run(&o, cost);
@@ -310,13 +310,13 @@ static void test_only(void) {
     }
 }
 
-static double mean_need(enum search_how how) {
+static double mean_need(enum search_method method) {
     double sum = 0;
     int runs = 20;
     for (int seed = 0; seed < runs; seed++) {
         struct evolve_options o = options((uint64_t)seed);
-        o.how = how;
-        o.candidates = how == SEARCH_RANDOM ? 0 : 160;
+        o.method = method;
+        o.candidates = method == SEARCH_RANDOM ? 0 : 160;
         o.limit_s = 1e-5; /* the optimum's: what comes after it says nothing */
         sum += (double)run(&o, cost).best_at / runs;
     }

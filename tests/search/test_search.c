@@ -439,11 +439,11 @@ static void test_ways(void) {
     struct seen *s = arena_new_of(mem, struct seen), *t = arena_new_of(mem, struct seen);
     struct search_options o = options(s, 30);
     struct search_best best;
-    o.how = SEARCH_RANDOM;
+    o.method = SEARCH_RANDOM;
     CHECK(search(&o, &best) && s->n == 30 && !strcmp(best.stopped, "budget"));
     json_free(best.record);
     o = options(t, 0);
-    o.how = SEARCH_ONCE;
+    o.method = SEARCH_ONCE;
     CHECK(search(&o, &best) && t->n > 4 && t->n <= 8 && !strcmp(best.stopped, "plan"));
     json_free(best.record);
     CHECK(!same_run(s, t));
