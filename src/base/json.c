@@ -70,6 +70,18 @@ json *json_string(str s) {
     return outer(o);
 }
 
+json *json_of_i64(int64_t v) {
+    return outer(made(json_object_new_int64(v)));
+}
+
+json *json_of_f64(double v) {
+    return outer(new_f64(v));
+}
+
+json *json_of_bool(bool v) {
+    return outer(made(json_object_new_boolean(v)));
+}
+
 json *json_object(void) {
     return outer(made(json_object_new_object()));
 }
@@ -100,15 +112,15 @@ void json_set_str(json *obj, const char *key, str v) {
 }
 
 void json_set_i64(json *obj, const char *key, int64_t v) {
-    json_set(obj, key, outer(made(json_object_new_int64(v))));
+    json_set(obj, key, json_of_i64(v));
 }
 
 void json_set_f64(json *obj, const char *key, double v) {
-    json_set(obj, key, outer(new_f64(v)));
+    json_set(obj, key, json_of_f64(v));
 }
 
 void json_set_bool(json *obj, const char *key, bool v) {
-    json_set(obj, key, outer(made(json_object_new_boolean(v))));
+    json_set(obj, key, json_of_bool(v));
 }
 
 void json_push(json *arr, json *value) {
@@ -122,11 +134,11 @@ void json_push_str(json *arr, str v) {
 }
 
 void json_push_i64(json *arr, int64_t v) {
-    json_push(arr, outer(made(json_object_new_int64(v))));
+    json_push(arr, json_of_i64(v));
 }
 
 void json_push_f64(json *arr, double v) {
-    json_push(arr, outer(new_f64(v)));
+    json_push(arr, json_of_f64(v));
 }
 
 /* ---- looking ---- */

@@ -36,6 +36,9 @@ void json_each(const json *obj, void (*f)(void *ctx, const char *key, const json
 json *json_object(void);
 json *json_array(void);
 json *json_string(str s); /* bytes that are not UTF-8 become U+FFFD */
+json *json_of_i64(int64_t v);
+json *json_of_f64(double v);
+json *json_of_bool(bool v);
 void json_set(json *obj, const char *key, json *value);
 void json_set_str(json *obj, const char *key, str v);
 void json_set_i64(json *obj, const char *key, int64_t v);
