@@ -111,7 +111,7 @@ struct agent {
     /* aligner: the strategy as the compiled code has it, and what was corrected. `record` is the
      * candidate's, of an accepted one. */
     void (*align)(void *self, const struct briefing *b, const struct strategy *s,
-                  const json *record, agent_plan_fn *done, void *ctx);
+                  const struct record *record, agent_plan_fn *done, void *ctx);
     void (*release)(void *self);
     /* The two below may be NULL: what the agent writes is right at once, or not at all.
      * debugger: a rejected candidate repaired. `earlier`: what repairs of it were tried. */
@@ -125,7 +125,7 @@ struct agent {
 
 /* The strategy as the compiled code of a candidate's record has it, by rule and without asking
  * anybody; reason: what was corrected. */
-void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
+void aligner_align(const struct briefing *b, const struct strategy *s, const struct record *record,
                    struct strategy *out, struct buf *reason);
 
 /* assets: folder that overrides the embedded ones, or NULL. */

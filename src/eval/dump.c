@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
-#include "device/job.h"
+#include "device/wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool write_tensor(const struct dump *d, size_t tensor, const char *suffix
 }
 
 /* What was written in place has overwritten its input, which is made again. */
-static bool write_before(const struct dump *d, size_t tensor, const struct trial_case *c,
+static bool write_before(const struct dump *d, size_t tensor, const struct job_case *c,
                          struct err *err) {
     struct data_scale scale;
     if (!data_scale_find(d->inst, c->seed, &scale, err))
@@ -38,7 +38,7 @@ static bool write_before(const struct dump *d, size_t tensor, const struct trial
     return ok;
 }
 
-static bool write_case(const struct dump *d, const struct trial_case *c, str *bytes,
+static bool write_case(const struct dump *d, const struct job_case *c, str *bytes,
                        struct err *err) {
     const struct task *t = d->inst->task;
     for (size_t i = 0; i < t->ntensors; i++) {
@@ -56,14 +56,11 @@ static bool write_case(const struct dump *d, const struct trial_case *c, str *by
     return true;
 }
 
-static bool write_facts(const struct dump *d, const struct trial_case *c, struct err *err) {
-    json *j = json_object();
+static bool write_facts(const struct dump *d, const struct job_case *c, struct err *err) {
+    struct wire_dump facts = {.data = c->data, .seed = c->seed};
     struct buf text;
-    char seed[32];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed);
-    json_set(j, "set", set_to_json(d->inst));
-    json_set_str(j, "data", str_view(data_name(c->data)));
-    json_set_str(j, "seed", str_view(seed));
+    facts.set = set_of(d->inst, d->arena, &facts.nset);
+    json *j = fields_to_json(&wire_dump_fields, &facts);
     buf_init(&text, 1 << 20);
     json_write_pretty(j, &text);
     bool ok =

@@ -101,7 +101,7 @@ static struct trial_batch *add_batch(struct trials *t, size_t shape) {
 
 static void add_case(struct trial_batch *b, enum data_kind data, uint64_t seed) {
     BUG_IF(b->n == TRIALS_MAX_CASES);
-    b->cases[b->n++] = (struct trial_case){data, seed};
+    b->cases[b->n++] = (struct job_case){data, seed};
 }
 
 /* Cases of a shape that the GPU has room for at a time, beside what else is kept there. */

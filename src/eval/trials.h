@@ -20,8 +20,7 @@
 #ifndef EVAL_TRIALS_H
 #define EVAL_TRIALS_H
 
-#include "kernel/candidate.h"
-#include "spec/data.h"
+#include "device/wire.h"
 
 #define TRIALS_MAX_SHAPES  32
 #define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
@@ -32,13 +31,9 @@ struct trial_shape {
     str label;
     struct bound_plan plan;
 };
-struct trial_case {
-    enum data_kind data;
-    uint64_t seed;
-};
 struct trial_batch {
     size_t shape;
-    struct trial_case cases[TRIALS_MAX_CASES];
+    struct job_case cases[TRIALS_MAX_CASES];
     size_t n;
     bool counted;       /* on the public seed */
     bool checked;       /* simulator: watched for races, unwritten memory, barriers */

@@ -32,9 +32,9 @@ static bool earlier(const struct finalist_options *o, const char *key, struct ou
     if (o->archive && !archive_get_note(o->archive, key, o->mem, &text, err))
         return false;
     struct err damage = {0};
-    json *record = text.n ? json_parse(text, &damage) : NULL;
+    struct record *record = text.n ? record_parse(text, &damage) : NULL;
     if (record)
-        *out = outcome_from_record(record, &damage);
+        *out = outcome_of(record);
     if (text.n && !*out)
         o->note(o->ctx, arena_printf(o->mem,
                                      "run.db: the row '%s' of the table meta is damaged; the "
@@ -49,7 +49,7 @@ static bool keep(const struct finalist_options *o, const char *key, const struct
     if (!o->archive)
         return true;
     buf_init(&b, RECORD_MAX);
-    json_write(outcome->record, &b);
+    record_write(outcome->record, &b);
     bool ok = archive_note(o->archive, key, buf_str(&b), err);
     buf_release(&b);
     return ok;
@@ -94,19 +94,18 @@ static void refuse(const struct finalist_options *o, struct finalist *f, const s
     o->note(o->ctx, arena_printf(o->mem, "candidate %llu did not hold %s: %s: %s",
                                  (unsigned long long)f->ordinal, where, verdict_name(why->verdict),
                                  why->why));
-    json_free(f->record);
+    record_free(f->record);
     f->record = NULL;
 }
 
 /* By the simulator's record of it: whether everything that it does at the task's own shape was
  * judged. One of which it was not has its turn after those of which it was. */
 static bool settle_covered(struct finalist *f, const struct outcome *seen) {
-    str scope = {0};
     bool known = f->uncovered;
     f->uncovered = !seen->covered;
-    json_set_bool(f->record, "covered", seen->covered);
-    if (json_get_str(seen->record, "scope", &scope))
-        json_set_str(f->record, "simulated_scope", scope);
+    fields_set(f->record, covered, seen->covered);
+    if (seen->record->scope.p)
+        f->record->simulated_scope = arena_str(f->record->mem, seen->record->scope);
     return seen->covered || known;
 }
 
@@ -121,13 +120,18 @@ static bool settle_watched(const struct finalist_options *o, struct finalist *f,
         return false;
     *wins = seen->verdict == VERDICT_ACCEPTED;
     f->unwatched = seen->verdict == VERDICT_UNSUPPORTED;
-    json_set_bool(f->record, "watched", *wins);
+    fields_set(f->record, watched, *wins);
     if (*wins)
         *wins = settle_covered(f, seen);
     else if (!f->unwatched)
         refuse(o, f, seen, "under the simulator's checkers");
     outcome_free(seen);
     return true;
+}
+
+static void confirm_record(struct record *r, const struct record *again) {
+    r->confirmed = arena_new_of(r->mem, struct record);
+    fields_copy(&record_fields, again, r->mem, r->confirmed);
 }
 
 static bool try_one(const struct finalist_options *o, struct finalist *f, bool *wins,
@@ -138,7 +142,7 @@ static bool try_one(const struct finalist_options *o, struct finalist *f, bool *
         return false;
     bool ok = true;
     if (again->verdict == VERDICT_ACCEPTED) {
-        json_set(f->record, "confirmed", json_copy(again->record));
+        confirm_record(f->record, again->record);
         if (o->eo->device.kind == DEVICE_SIM)
             *wins = settle_covered(f, again);
         else

@@ -13,9 +13,9 @@ struct finalist {
     struct strategy strategy; /* as its code has it */
     double time_s;
     str source;
-    json *record;   /* owned; NULL once it was refused or given away */
-    bool unwatched; /* right on the GPU, and the simulator cannot run it */
-    bool uncovered; /* something that it does at the task's own shape was not judged */
+    struct record *record; /* owned; NULL once it was refused or given away */
+    bool unwatched;        /* right on the GPU, and the simulator cannot run it */
+    bool uncovered;        /* something that it does at the task's own shape was not judged */
 };
 
 typedef void finalist_note_fn(void *ctx, str text);

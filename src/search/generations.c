@@ -168,7 +168,7 @@ static void add_finalist(struct generations *g, const struct member *m) {
                                             .strategy = m->strategy,
                                             .time_s = m->entry.outcome->time_s,
                                             .source = m->entry.source,
-                                            .record = json_copy(m->entry.outcome->record)};
+                                            .record = record_copy(m->entry.outcome->record)};
     g->nfinalists = n;
 }
 
@@ -414,7 +414,7 @@ static void release(struct generations *g) {
     if (g->evaluator)
         evaluator_free(g->evaluator);
     for (size_t i = 0; i < g->nfinalists; i++)
-        json_free(g->finalists[i].record);
+        record_free(g->finalists[i].record);
     mem_free(g->finalists);
     mem_free(g->hashes);
     mem_free(g->tried);

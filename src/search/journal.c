@@ -112,16 +112,15 @@ void entry_set_source(struct entry *e, str source) {
 }
 
 bool journal_recall(struct journal *j, struct entry *e) {
-    json *record = NULL;
+    struct record *record = NULL;
     struct err err = {0};
     int found =
         j->o->archive ? archive_lookup(j->o->archive, e->ordinal, e->hash, &record, &err) : 0;
     if (found == 0 && err.kind != ERR_NONE)
         journal_say(j, EVENT_NOTE, str_view(err.text));
     if (found == 1) {
-        e->outcome = outcome_from_record(record, &err);
+        e->outcome = outcome_of(record);
         e->replayed = true;
-        found = e->outcome ? 1 : -1;
     }
     return found >= 0 || journal_fail(j, &err);
 }

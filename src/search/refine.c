@@ -374,7 +374,7 @@ static void add_finalist(const struct refine *s, const struct entry *t, struct f
     *out = (struct finalist){.ordinal = t->ordinal,
                              .time_s = t->outcome->time_s,
                              .source = t->source,
-                             .record = json_copy(t->outcome->record)};
+                             .record = record_copy(t->outcome->record)};
     journal_align(&s->j, t, &out->strategy);
 }
 
@@ -389,7 +389,7 @@ static bool choose(struct refine *s, struct arena *a) {
     if (ok && which < n)
         finalist_take(&list[which], a, s->out);
     for (size_t i = 0; i < n; i++)
-        json_free(list[i].record);
+        record_free(list[i].record);
     mem_free(list);
     return ok;
 }

@@ -274,17 +274,14 @@ static void on_broken(void *ctx, const struct err *why) {
 
 /* 1: the archive knew it. 0: it did not. -1: failed. */
 static int recall(struct search *s, struct pending *p, uint64_t ordinal) {
-    json *record = NULL;
+    struct record *record = NULL;
     struct err err = {0};
     int found = s->o->archive ? archive_lookup(s->o->archive, ordinal, p->hash, &record, &err) : 0;
     if (found == 0 && err.kind != ERR_NONE)
         search_emit_text(s, EVENT_NOTE, S(""), str_view(err.text));
     if (found == 1) {
-        struct outcome *o = outcome_from_record(record, &err);
         p->replayed = true;
-        found = o ? 1 : -1;
-        if (o)
-            take_outcome(s, p, o);
+        take_outcome(s, p, outcome_of(record));
     }
     if (found < 0)
         search_fail(s, &err);
@@ -304,7 +301,7 @@ static void keep_accepted(struct search *s, const struct pending *p) {
     s->kept = mem_grow(s->kept, &s->cap_kept, s->nkept + 1, sizeof *s->kept);
     struct kept *k = &s->kept[s->nkept++];
     k->trial = p->trial;
-    k->record = json_copy(p->outcome->record);
+    k->record = record_copy(p->outcome->record);
     k->source = mem_alloc(p->source.n + 1);
     memcpy(k->source, p->source.p, p->source.n);
 }
@@ -526,7 +523,7 @@ static void release(struct search *s) {
         evaluator_free(s->evaluator);
     for (size_t i = 0; i < s->nkept; i++) {
         mem_free(s->kept[i].source);
-        json_free(s->kept[i].record);
+        record_free(s->kept[i].record);
     }
     for (size_t i = 0; s->pending && i < s->e.o.window; i++) {
         outcome_free(s->pending[i].outcome);

@@ -26,7 +26,7 @@ struct pending {
 struct kept {
     size_t trial;
     char *source;
-    json *record;
+    struct record *record;
 };
 
 struct source_hash {

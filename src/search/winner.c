@@ -16,13 +16,13 @@ bool winner_choose(struct search *s, struct arena *a) {
                                     .strategy = s->e.trials[k->trial].aligned,
                                     .time_s = s->e.trials[k->trial].time_s,
                                     .source = str_view(k->source),
-                                    .record = json_copy(k->record)};
+                                    .record = record_copy(k->record)};
     }
     bool ok = finalist_choose(&fo, list, s->nkept, &which, &s->err) || search_fail(s, &s->err);
     if (ok && which < s->nkept)
         finalist_take(&list[which], a, s->best);
     for (size_t i = 0; i < s->nkept; i++)
-        json_free(list[i].record);
+        record_free(list[i].record);
     mem_free(list);
     return ok;
 }

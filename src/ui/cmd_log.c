@@ -120,17 +120,16 @@ static void print_candidate(struct transcript *t, const struct archive_candidate
         print_text("why", str_cut(str_view(o->why), 0, WHY_BYTES));
 }
 
-static void each_candidate(void *ctx, const struct archive_candidate *c, str record) {
+static void each_candidate(void *ctx, const struct archive_candidate *c, struct record *record,
+                           const struct err *why) {
     struct transcript *t = ctx;
-    struct err err = {0};
-    json *j = json_parse(record, &err);
-    struct outcome *o = j ? outcome_from_record(j, &err) : NULL;
+    struct outcome *o = record ? outcome_of(record) : NULL;
     calls_before(t, c->ordinal);
     if (!o) {
         complain(
             "cutepilot: run.db: the row of candidate %llu is damaged: %s; the run's own command "
             "evaluates it again\n",
-            (unsigned long long)c->ordinal, err.text);
+            (unsigned long long)c->ordinal, why->text);
         return;
     }
     if (t->list)

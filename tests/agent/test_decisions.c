@@ -359,7 +359,7 @@ static bool is_decided(str head, const struct decision *d, int64_t value) {
 /* What the aligner reads off the compiled code is what the head says of it: it takes nothing back
  * that is there, and what it corrects the expert had to do otherwise. */
 static void check_aligned(const struct variant *v) {
-    json *record = record_of(v);
+    struct record *record = record_of(v);
     struct strategy aligned = v->strategy;
     expert.align(expert.self, &v->brief, &v->strategy, record, take_aligned, &aligned);
     for (size_t d = 0; d < catalogue->n; d++) {
@@ -370,7 +370,7 @@ static void check_aligned(const struct variant *v) {
                "%.*s=%d aligned to %d in\n%.*s", STR_ARG(name), (int)v->strategy.value[d],
                (int)aligned.value[d], STR_ARG(v->source));
     }
-    json_free(record);
+    record_free(record);
 }
 
 static void test_aligned(void) {
@@ -498,7 +498,7 @@ static bool is_twin(str a, str b) {
 
 /* What was written is the code of the aligned strategy, too, which has what the head decides. */
 static void check_written(const struct briefing *b, const struct strategy *s, int task) {
-    json *nothing = json_object();
+    struct record *nothing = record_new(VERDICT_ACCEPTED, S(""));
     struct strategy aligned = *s;
     expert.align(expert.self, b, s, nothing, take_aligned, &aligned);
     str asked = write_with(b, s), again = write_with(b, &aligned);
@@ -510,7 +510,7 @@ static void check_written(const struct briefing *b, const struct strategy *s, in
                    is_decided(head_of(asked), decision, aligned.value[d]),
                "%.*s=%d but\n%.*s", STR_ARG(decision->name), (int)aligned.value[d], STR_ARG(asked));
     }
-    json_free(nothing);
+    record_free(nothing);
 }
 
 static void test_aligned_is_the_same_code(void) {

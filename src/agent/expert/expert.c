@@ -120,7 +120,7 @@ static void say_written(const struct catalogue *c, const struct strategy *asked,
 /* The writer knows best what it made of the strategy; what the compiler made of that, and decisions
  * that no writer settles, the code shows. */
 static void expert_align(void *self, const struct briefing *b, const struct strategy *s,
-                         const json *record, agent_plan_fn *done, void *ctx) {
+                         const struct record *record, agent_plan_fn *done, void *ctx) {
     const struct expert *x = self;
     struct strategy written, aligned;
     struct buf reason;

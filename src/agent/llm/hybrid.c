@@ -87,7 +87,7 @@ static void hybrid_code(void *self, const struct briefing *b, const struct strat
 }
 
 static void hybrid_align(void *self, const struct briefing *b, const struct strategy *s,
-                         const json *record, agent_plan_fn *done, void *ctx) {
+                         const struct record *record, agent_plan_fn *done, void *ctx) {
     struct agent *a = author(self, b, s);
     a->align(a->self, b, s, record, done, ctx);
 }
