@@ -136,17 +136,24 @@ static bool check_origin(const struct archive *a, int64_t version, struct err *e
     return true;
 }
 
-static bool migrate(const struct archive *a, struct err *err) {
-    int64_t version = 0, known = 0;
-    if (!db_number(a, "PRAGMA user_version", &version, err) || !check_origin(a, version, err))
+bool db_version(const struct archive *a, const char *otherwise, int64_t *version, int64_t *known,
+                struct err *err) {
+    if (!db_number(a, "PRAGMA user_version", version, err))
         return false;
-    while (migration(known + 1))
-        known++;
-    if (version > known)
-        return err_set(err, ERR_INPUT,
-                       "%s was written by a newer cutepilot (schema %lld, this one knows %lld); "
-                       "use that one, --fresh to start anew, or another --out",
-                       a->path, (long long)version, (long long)known);
+    for (*known = 0; migration(*known + 1);)
+        ++*known;
+    return *version <= *known ||
+           err_set(err, ERR_INPUT,
+                   "%s was written by a newer cutepilot (schema %lld, this one knows %lld); use "
+                   "that one%s",
+                   a->path, (long long)*version, (long long)*known, otherwise);
+}
+
+static bool migrate(const struct archive *a, struct err *err) {
+    int64_t version, known;
+    if (!db_version(a, ", --fresh to start anew, or another --out", &version, &known, err) ||
+        !check_origin(a, version, err))
+        return false;
     for (; version < known; version++)
         if (!migrate_step(a, migration(version + 1), version + 1, err))
             return false;

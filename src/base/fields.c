@@ -259,7 +259,8 @@ static bool list_from_json(const struct field_row *f, const json *j, struct read
 static bool field_from_json(const struct field_row *f, const json *j, struct reading r, void *to,
                             struct err *err) {
     void *at = member_of(to, f->at);
-    if (!j && r.open && f->kind != FIELD_NAME)
+    bool is_null = f->form == FORM_ONE && f->kind == FIELD_REAL; /* which may be what it is */
+    if (!j && r.open && f->kind != FIELD_NAME && !is_null)
         return true;
     switch (f->form) {
     case FORM_MAYBE:

@@ -98,6 +98,20 @@ double phase_now(void) {
     return (double)t.tv_sec + (double)(t.tv_nsec / 1000000) / 1000;
 }
 
+void record_set_origin(struct record *r, const struct origin *from) {
+    if (r->has_ordinal || !from->step)
+        return;
+    fields_set(r, ordinal, (int64_t)from->ordinal);
+    r->parents = arena_array(r->mem, int64_t, from->nparents);
+    for (; r->nparents < from->nparents; r->nparents++)
+        r->parents[r->nparents] = (int64_t)from->parents[r->nparents];
+    r->step = arena_str(r->mem, str_view(from->step));
+    if (from->structure.n)
+        r->structure = arena_str(r->mem, from->structure);
+    if (from->proposed > 0)
+        fields_set(phases_of(r), proposed, from->proposed);
+}
+
 /* ---- outcomes ---- */
 
 struct outcome *outcome_of(struct record *r) {

@@ -36,6 +36,18 @@ void record_set_verdict(struct record *r, enum verdict v, str why);
 struct record_phases *phases_of(struct record *r);
 double phase_now(void); /* seconds since 1970, UTC */
 
+/* Where a candidate comes from; what the search adds to its record. */
+struct origin {
+    uint64_t ordinal;
+    const char *step; /* of the run that made it: "plan", "crossover", … */
+    uint64_t parents[2];
+    size_t nparents;
+    str structure;   /* empty: nothing was written of it */
+    double proposed; /* as phase_now; 0: not known */
+};
+/* Adds it to a record that does not have it yet. */
+void record_set_origin(struct record *r, const struct origin *from);
+
 struct outcome {
     enum verdict verdict;
     double time_s;  /* estimate or measurement; INFINITY when not accepted */

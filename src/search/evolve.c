@@ -125,7 +125,7 @@ static size_t tournament(struct rng r, uint64_t position, size_t n, size_t excep
 }
 
 static struct parent parent_of(const struct evolve_trial *t) {
-    return (struct parent){t->aligned, t->time_s};
+    return (struct parent){t->aligned, t->time_s, t->candidate};
 }
 
 /* Two different ones by tournament. One that is alone gets a stranger. */
@@ -294,6 +294,7 @@ static void settle_twin(struct evolve *e, size_t trial) {
     t->settled = true;
     t->time_s = e->trials[t->twin].time_s;
     t->aligned = e->trials[t->twin].aligned;
+    t->candidate = e->trials[t->twin].candidate;
     take_note(e, trial);
 }
 
@@ -314,7 +315,7 @@ void evolve_submit(struct evolve *e, size_t trial) {
     struct evolve_trial *t = &e->trials[trial];
     BUG_IF(t->submitted || (e->o.candidates && e->submitted >= e->o.candidates));
     t->submitted = true;
-    t->ordinal = e->submitted++;
+    t->ordinal = t->candidate = e->submitted++;
     e->turn++;
     e->passed = 0;
     look_for_end(e);

@@ -116,7 +116,14 @@ static void take_source(struct member *m, str source, str reason) {
                          .generation = g->j.generation,
                          .slot = m->slot,
                          .strategy = m->strategy,
-                         .reason = reason};
+                         .reason = reason,
+                         .origin = m->origin};
+    if (m->entry.outcome) /* it is repaired */
+        next.origin = (struct origin){.step = "repair",
+                                      .parents = {m->entry.ordinal},
+                                      .nparents = 1,
+                                      .structure = reason,
+                                      .proposed = m->asked};
     entry_set_source(&next, arena_str(g->mem, source));
     m->unable = is_known(g, next.hash);
     if (m->unable)
@@ -150,6 +157,7 @@ static void on_repair(void *ctx, str source, str idea, const struct err *err) {
 static void reserve(struct generations *g, size_t i, uint64_t round) {
     struct member *m = &g->members[i];
     m->open = true;
+    m->asked = phase_now();
     if (round)
         m->reserved = g->ordinal++;
     m->slot = i + round * g->population;
@@ -295,6 +303,7 @@ static void settle(struct generations *g) {
         remember(g, m, time_s);
         evolve_align(&g->e, m->trial, &m->aligned);
         evolve_submit(&g->e, m->trial);
+        g->e.trials[m->trial].candidate = m->entry.ordinal;
         evolve_settle(&g->e, m->trial, time_s);
         if (strategy_equal(g->briefing.catalogue, &m->strategy, &g->fallback))
             g->out->naive_s = time_s;

@@ -22,8 +22,10 @@ struct member {
     size_t trial;
     struct parent x, y;
     struct strategy strategy, aligned;
+    struct origin origin; /* of its first candidate */
     struct entry entry;
     bool fresh;        /* the entry is of the present round */
+    double asked;      /* when its source was, as phase_now */
     uint64_t reserved; /* ordinal, should there be a candidate */
     uint64_t slot;     /* … and its place */
 };

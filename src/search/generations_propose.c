@@ -46,6 +46,7 @@ bool generations_plan(struct generations *g) {
     for (size_t i = 0; i < g->n; i++) {
         g->members[i].unable = i >= g->nplan;
         g->members[i].strategy = i < g->nplan ? g->plan[i] : g->fallback;
+        g->members[i].origin = (struct origin){.step = "plan", .proposed = phase_now()};
         g->members[i].entry.reason = i < g->nplan ? g->plan_reason : S("");
     }
     return true;
@@ -56,6 +57,10 @@ static void choose_parents(struct generations *g) {
         struct member *m = &g->members[i];
         m->unable = !evolve_unlike_parents(&g->e, rng_sub(slot_stream(g, i), 0), &m->x, &m->y);
         g->siblings[i] = (struct sibling){m->x, m->y};
+        m->origin = (struct origin){.step = "crossover",
+                                    .parents = {m->x.candidate, m->y.candidate},
+                                    .nparents = isfinite(m->y.time_s) ? 2 : 1,
+                                    .proposed = phase_now()};
     }
 }
 
@@ -84,8 +89,10 @@ static void draw(const struct generations *g, size_t slot, struct member *m) {
     if (isfinite(g->e.best_s) && isfinite(m->x.time_s))
         strategy_cross(g->briefing.catalogue, &g->briefing.ground, &m->x.strategy, &m->y.strategy,
                        r, &m->strategy);
-    else
+    else {
         strategy_random(g->briefing.catalogue, &g->briefing.ground, r, &m->strategy);
+        m->origin = (struct origin){.step = "random", .proposed = phase_now()};
+    }
     m->entry.reason = S("drawn");
 }
 

@@ -111,6 +111,18 @@ void entry_set_source(struct entry *e, str source) {
     digest_hex(sha256_of(source), e->hash);
 }
 
+/* Where it comes from becomes part of its record. */
+static void note_origin(const struct journal *j, const struct entry *e) {
+    const struct agent *a = j->o->agent;
+    struct origin o = e->origin;
+    o.ordinal = e->ordinal;
+    if (a->remarks)
+        o.structure = a->remarks(a->self, e->hash, j->mem);
+    if (!o.structure.n)
+        o.structure = e->origin.structure;
+    record_set_origin(e->outcome->record, &o);
+}
+
 bool journal_recall(struct journal *j, struct entry *e) {
     struct record *record = NULL;
     struct err err = {0};
@@ -121,6 +133,7 @@ bool journal_recall(struct journal *j, struct entry *e) {
     if (found == 1) {
         e->outcome = outcome_of(record);
         e->replayed = true;
+        note_origin(j, e);
     }
     return found >= 0 || journal_fail(j, &err);
 }
@@ -128,6 +141,7 @@ bool journal_recall(struct journal *j, struct entry *e) {
 bool journal_keep(struct journal *j, const struct entry *e) {
     struct err err;
     struct buf text;
+    note_origin(j, e);
     if (!j->o->archive)
         return true;
     buf_init(&text, 8192);

@@ -13,6 +13,7 @@ struct entry {
     uint64_t generation, slot;
     struct strategy strategy;
     str source, reason;
+    struct origin origin;    /* for the record, without its ordinal */
     char hash[65];           /* of the source */
     struct outcome *outcome; /* owned; NULL: not known */
     bool replayed;

@@ -47,6 +47,7 @@ struct refine {
     struct outcome *arrived;
     struct search_best *out;
     uint64_t slot;
+    double asked;         /* when the last question was, as phase_now */
     struct err unwritten; /* why the last one could not be */
 };
 
@@ -101,6 +102,7 @@ static bool may_try(struct refine *s) {
 /* What a question is about: the next candidate, and how far the run may still go. */
 static const struct briefing *brief(struct refine *s) {
     s->briefing.candidate = s->n;
+    s->asked = phase_now();
     s->briefing.outlook =
         (struct outlook){journal_left(&s->j, s->n), course_rounds_all(&s->course)};
     return &s->briefing;
@@ -142,9 +144,10 @@ static bool seen(const struct refine *s, str source) {
     return false;
 }
 
-/* Evaluates a source as the next candidate. False: stopped or failed. */
+/* Evaluates a source as the next candidate, made of trial `from` (SIZE_MAX: of none) in this step.
+ * False: stopped or failed. */
 static bool try_source(struct refine *s, const struct strategy *strategy, str source, str idea,
-                       size_t *trial) {
+                       const char *step, size_t from, size_t *trial) {
     if (!may_try(s))
         return false;
     s->trials = mem_grow(s->trials, &s->cap, s->n + 1, sizeof *s->trials);
@@ -153,7 +156,12 @@ static bool try_source(struct refine *s, const struct strategy *strategy, str so
                         .generation = s->j.generation,
                         .slot = s->slot++,
                         .strategy = *strategy,
-                        .reason = idea};
+                        .reason = idea,
+                        .origin = {.step = step,
+                                   .parents = {from},
+                                   .nparents = from != SIZE_MAX,
+                                   .structure = from != SIZE_MAX ? idea : S(""),
+                                   .proposed = s->asked}};
     entry_set_source(t, source);
     if (!journal_recall(&s->j, t) || (!t->outcome && !run_trial(s, t))) {
         outcome_free(t->outcome);
@@ -190,7 +198,7 @@ static bool repair_once(struct refine *s, size_t *at, str earlier, size_t more) 
     s->o->agent->debug(s->o->agent->self, brief(s), &attempt, earlier, on_edit, &a);
     if (!await(s, &a))
         return journal_goes_on(&s->j);
-    return seen(s, a.source) || try_source(s, &strategy, a.source, a.idea, at);
+    return seen(s, a.source) || try_source(s, &strategy, a.source, a.idea, "repair", *at, at);
 }
 
 /* Repairs trial *at, a bounded number of times; it becomes the last one there is. */
@@ -231,7 +239,8 @@ static bool seed(struct refine *s, const struct strategy *strategy) {
         return journal_goes_on(&s->j);
     if (seen(s, a.source))
         return true;
-    if (!try_source(s, strategy, a.source, S("first version"), &t) || !repair(s, &t))
+    if (!try_source(s, strategy, a.source, S("first version"), "first", SIZE_MAX, &t) ||
+        !repair(s, &t))
         return false;
     if (!accepted(&s->trials[t]))
         return true;
@@ -330,7 +339,7 @@ static bool improve(struct refine *s) {
         course_end_round(&s->course, end, INFINITY, a.idea, S(""));
         return true;
     }
-    if (!try_source(s, &strategy, a.source, a.idea, &t) || !repair(s, &t))
+    if (!try_source(s, &strategy, a.source, a.idea, "improve", s->best, &t) || !repair(s, &t))
         return false;
     end_round(s, t, a.idea);
     return true;

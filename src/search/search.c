@@ -197,6 +197,16 @@ static bool ask_child(struct search *s, const struct proposal *from, struct stra
 /* The strategy of a proposal, and why it is tried. */
 static bool answer_proposal(struct search *s, const struct proposal *from, struct strategy *out,
                             struct pending *p) {
+    static const char *const steps[] = {[FROM_PLAN] = "plan",
+                                        [FROM_PARENTS] = "crossover",
+                                        [FROM_CREDIT] = "credit",
+                                        [FROM_CHANCE] = "random"};
+    p->origin = (struct origin){.step = steps[from->from], .proposed = phase_now()};
+    if (from->from == FROM_PARENTS) {
+        p->origin.parents[p->origin.nparents++] = from->x.candidate;
+        if (isfinite(from->y.time_s))
+            p->origin.parents[p->origin.nparents++] = from->y.candidate;
+    }
     if (from->from == FROM_PARENTS)
         return ask_child(s, from, out, p);
     *out = from->from == FROM_PLAN ? s->plan[from->plan] : from->strategy;
@@ -254,6 +264,10 @@ static void on_aligned(void *ctx, const struct strategy *list, size_t n, str rea
 static void take_outcome(struct search *s, struct pending *p, struct outcome *o) {
     const struct strategy *strategy = &s->e.trials[p->trial].strategy;
     p->outcome = o;
+    p->origin.ordinal = s->e.trials[p->trial].ordinal;
+    if (s->o->agent->remarks)
+        p->origin.structure = s->o->agent->remarks(s->o->agent->self, p->hash, p->mem);
+    record_set_origin(o->record, &p->origin);
     p->aligned = *strategy;
     if (o->verdict == VERDICT_ACCEPTED)
         s->o->agent->align(s->o->agent->self, &s->briefing, strategy, o->record, on_aligned, p);
@@ -479,14 +493,15 @@ static void set_up(struct search *s) {
 
 static bool begin(struct search *s) {
     uint64_t space = strategy_space(s->e.o.catalogue, &s->e.o.ground);
+    if (!read_number(s, NOTE_ELAPSED, 0, &s->before_ms) ||
+        !read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends))
+        return false;
     search_emit_text(s, EVENT_START, S(""),
                      arena_printf(s->mem, "%s, %llu strategies, history of %zu run%s",
                                   s->o->agent->name, (unsigned long long)space, s->recalled.nruns,
                                   s->recalled.nruns == 1 ? "" : "s"));
     s->best->precedents = s->recalled.nruns;
-    return read_number(s, NOTE_ELAPSED, 0, &s->before_ms) &&
-           read_number(s, NOTE_TIME_ENDS, UINT64_MAX, &s->time_ends) &&
-           (plan_size(s) == 0 || ask_plan(s, plan_size(s)));
+    return plan_size(s) == 0 || ask_plan(s, plan_size(s));
 }
 
 static bool run(struct search *s) {

@@ -16,6 +16,7 @@ struct pending {
     uint64_t generation;
     str strategy, reason, source;
     char hash[65], twin[65]; /* of the source, and of what makes it another candidate */
+    struct origin origin;    /* for its record */
     struct outcome *outcome; /* NULL: not known */
     struct strategy aligned; /* as its code has it */
     bool is_known;           /* both are, and the archive has them */

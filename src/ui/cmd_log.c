@@ -92,13 +92,19 @@ static void calls_before(struct transcript *t, uint64_t candidates) {
 /* ---- candidates ---- */
 
 static json *candidate_json(const struct archive_candidate *c, const struct outcome *o) {
-    json *j = json_object();
+    const struct record *r = o->record;
+    json *j = json_object(), *parents = json_array();
     json_set_str(j, "event", S("candidate"));
     json_set_i64(j, "ordinal", (int64_t)c->ordinal);
     json_set_i64(j, "generation", (int64_t)c->generation);
     json_set_i64(j, "slot", (int64_t)c->slot);
     json_set_str(j, "strategy", c->strategy);
     json_set_str(j, "reason", c->reason);
+    for (size_t i = 0; i < r->nparents; i++)
+        json_push_i64(parents, r->parents[i]);
+    json_set(j, "parents", parents);
+    json_set_str(j, "step", r->step);
+    json_set_str(j, "structure", r->structure);
     json_set_str(j, "source", c->source);
     json_set_str(j, "verdict", str_view(verdict_name(o->verdict)));
     json_set_str(j, "why", str_view(o->why));

@@ -102,10 +102,63 @@ static void reasons(void) {
     CHECK(says_why(record_verdict(&in, VERDICT_WRONG, S("its own words"))));
 }
 
+/* Everything that a record may have, read, written and copied. */
+static void goes_round(void) {
+    static const char text[] =
+        "{\"schema\":2,\"verdict\":\"wrong\",\"accepted\":false,\"why\":\"w\",\"ordinal\":7,"
+        "\"parents\":[2,5],\"step\":\"crossover\",\"structure\":\"rows by warps\",\"phases\":{"
+        "\"proposed\":1.5,\"decided\":2.5},\"launches\":[],\"shape\":\"N=3\",\"data\":\"signed\","
+        "\"details\":{\"verdict\":\"wrong\",\"why\":\"w\",\"at\":0,\"worst\":[null],"
+        "\"mismatches\":[{\"element\":\"y[0]\",\"expected\":1.0,\"got\":null}]},\"runs\":[],"
+        "\"confirmed\":{\"verdict\":\"accepted\",\"accepted\":true,\"why\":\"\",\"launches\":[],"
+        "\"runs\":[]}}";
+    struct record *r = record_parse(str_view(text), &err);
+    CHECKF(r, "%s", err.text);
+    if (!r)
+        return;
+    CHECK(r->ordinal == 7 && r->nparents == 2 && r->parents[1] == 5 && r->phases->has_decided);
+    CHECK(isnan(r->details->mismatches[0].got) && r->confirmed->accepted);
+    struct record *copy = record_copy(r);
+    struct buf b;
+    record_free(r);
+    buf_init(&b, 1 << 16);
+    record_write(copy, &b);
+    CHECKF(str_is(buf_str(&b), text), "%.*s", STR_ARG(buf_str(&b)));
+    buf_release(&b);
+    record_free(copy);
+}
+
+static void refused(void) {
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"{}", "record: verdict: a name is needed"},
+        {"{\"verdict\":\"great\"}", "record: verdict: 'great' is unknown"},
+        {"{\"verdict\":\"wrong\",\"kernels\":[{\"registers\":\"9\"}]}",
+         "record: kernels: 0: registers: an integer is needed"},
+        {"{\"verdict\":\"wrong\",\"parents\":[-1]}", "record: parents: 0: -1 is not from 0"},
+        {"{\"verdict\":\"wrong\",\"confirmed\":{\"verdict\":0}}",
+         "record: confirmed: verdict: a name is needed"},
+        {"{\"schema\":3,\"verdict\":\"wrong\"}",
+         "the record was written by a newer cutepilot (schema 3, this one knows 2)"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct record *r = record_parse(str_view(bad[i].text), &err);
+        CHECKF(!r && str_starts(str_view(err.text), str_view(bad[i].says)), "%s: %s", bad[i].text,
+               err.text);
+        record_free(r);
+    }
+    struct record *old = record_parse(S("{\"verdict\":\"wrong\",\"later\":[{}]}"), &err);
+    CHECKF(old && !old->has_schema, "%s", err.text); /* before schemas, or of one yet to come */
+    record_free(old);
+}
+
 static const struct tap_case cases[] = {
     {"timed alone", alone},
     {"timed beside another", beside_another},
     {"no rejection without a reason", reasons},
+    {"records go round", goes_round},
+    {"what is wrong in one is named", refused},
 };
 
 int main(void) {

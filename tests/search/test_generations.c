@@ -1,5 +1,6 @@
 /* Evolution with a model's agents on scripted replies: phases, questions in flight, repairs,
  * alignment, resuming without a new call. */
+#include "origins.h"
 #include "reader.h"
 
 #include "agent/llm/llm.h"
@@ -347,6 +348,11 @@ static void test_account(void) {
     CHECK(number(json_get(candidates, "8"), "tokens_in") == 10); /* debugger */
     json_free(spent);
     archive_close(a);
+    struct origins from = origins_in(dir.p);
+    CHECKF(from.n == 9 && from.by_plan == 3 && from.by_crossover == 3 && from.by_repair == 3,
+           "%zu planned, %zu children, %zu repairs", from.by_plan, from.by_crossover,
+           from.by_repair);
+    CHECKF(from.with_structure >= 3, "%zu", from.with_structure); /* at least of the repairs */
     CHECK(dir_remove_tree(dir.p, &err));
     record_free(part->best.record);
     record_free(rest->best.record);

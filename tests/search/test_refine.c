@@ -1,5 +1,6 @@
 /* The driver of refine on scripted replies: repairs, regressions, what the roles are told, resuming
  * without a new call. */
+#include "origins.h"
 #include "reader.h"
 #include "scripted.h"
 
@@ -246,6 +247,10 @@ static void test_resume(void) {
         CHECKF(asked + rest->script.nasked == nmistakes, "after %zu: %zu and %zu", k, asked,
                rest->script.nasked);
         CHECK(rest->best.ordinal == whole->best.ordinal && rest->best.replayed == k);
+        struct origins from = origins_in(dir.p);
+        CHECKF(from.n == whole->seen.n && from.by_repair && from.by_improvement,
+               "%zu repairs, %zu improvements", from.by_repair, from.by_improvement);
+        CHECK(from.with_structure == from.by_repair + from.by_improvement);
         record_free(rest->best.record);
         size_t before = world.submitted;
         struct run *again = run_new();

@@ -1,6 +1,8 @@
 /* The driver: order of consumption, resuming, budgets, refusals. The evaluator is this file's own,
  * linked in place of the real one: it answers late and out of order, with times that follow from
  * the source. */
+#include "origins.h"
+
 #include "archive/calls.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -232,6 +234,9 @@ static void test_aligned(void) {
     }
     CHECK(archive_each_candidate(o.archive, count_aligned, kept, &err) && kept[0] == 40);
     CHECKF(accepted > 10 && kept[1] >= accepted, "%zu of %zu", kept[1], accepted);
+    struct origins from = origins_in(dir.p);
+    CHECKF(from.n == 40 && from.by_plan > 2 && from.by_crossover > 0, "%zu planned, %zu children",
+           from.by_plan, from.by_crossover);
     record_free(best.record);
     o.emit_ctx = again;
     CHECK(search(&o, &best) && best.replayed == 40 && same_run(s, again));

@@ -92,6 +92,11 @@ static void hybrid_align(void *self, const struct briefing *b, const struct stra
     a->align(a->self, b, s, record, done, ctx);
 }
 
+static str hybrid_remarks(void *self, const char *source_hash, struct arena *a) {
+    struct hybrid *h = self;
+    return h->llm->remarks(h->llm->self, source_hash, a);
+}
+
 static void hybrid_debug(void *self, const struct briefing *b, const struct attempt *a, str earlier,
                          agent_edit_fn *done, void *ctx) {
     struct hybrid *h = self;
@@ -121,6 +126,7 @@ void hybrid_new(struct agent *expert, struct agent *llm, struct agent *out) {
                           .cross = hybrid_cross,
                           .code = hybrid_code,
                           .align = hybrid_align,
+                          .remarks = hybrid_remarks,
                           .release = hybrid_free,
                           .debug = hybrid_debug,
                           .improve = hybrid_improve};

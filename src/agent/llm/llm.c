@@ -316,6 +316,16 @@ static void llm_align(void *self, const struct briefing *b, const struct strateg
     buf_release(&against);
 }
 
+/* The sentence of whoever proposed it, and where its author left the strategy. */
+static str llm_remarks(void *self, const char *source_hash, struct arena *a) {
+    struct llm *x = self;
+    const struct notebook_entry *e = notebook_of_source(&x->notes, str_view(source_hash));
+    if (!e || !e->instead.n)
+        return e ? arena_str(a, e->note) : S("");
+    return arena_printf(a, "%.*s%sinstead: %.*s", STR_ARG(e->note), e->note.n ? "; " : "",
+                        STR_ARG(e->instead));
+}
+
 /* ---- writers ---- */
 
 static bool read_code(struct role_job *j, str reply, struct err *complaint) {
@@ -405,6 +415,7 @@ void llm_new(const struct provider *p, const struct llm_options *o, struct agent
                           .cross = llm_cross,
                           .code = llm_code,
                           .align = llm_align,
+                          .remarks = llm_remarks,
                           .release = llm_free,
                           .debug = llm_debug,
                           .improve = llm_improve};
