@@ -6,6 +6,7 @@
 #undef END
 #undef FIELD
 #undef MAYBE
+#undef MAYBE_TEXT
 #undef COUNT
 #undef FIXED
 #undef LIST

@@ -71,9 +71,6 @@ enum wire {
 #define FIELDS_AS_STRUCTS
 #include "base/fields_as.h"
 #include "device/wire.def"
-#define FIELDS_AS_DECLARATIONS
-#include "base/fields_as.h"
-#include "device/wire.def"
 extern const struct fields bound_plan_fields, sim_counters_fields, sim_line_fields;
 extern const struct field_names verdict_names, data_names;
 

@@ -297,7 +297,7 @@ static void finish_timed(struct work *w, const struct result *result) {
 }
 
 static void take_result(struct work *w, const struct result *r) {
-    fields_set(&w->phases, evaluated, phase_now());
+    fields_set(&w->phases, evaluated_at, phase_now());
     if (w->duel)
         end_duel(w, r, (str){0});
     else if (w->e->o.duel && on_gpu(w->e))
@@ -413,7 +413,7 @@ static void built(void *ctx, const struct build *b) {
         return;
     }
     keep_build(w, b);
-    fields_set(&w->phases, compiled, phase_now());
+    fields_set(&w->phases, compiled_at, phase_now());
     if (b->verdict != VERDICT_ACCEPTED) {
         str log = arena_str(w->arena, b->log);
         end_with(w, b->verdict, log);
@@ -469,7 +469,7 @@ void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
         rng_secret(&w->seed); /* or else the run's own, which is as secret */
     w->file = arena_str(w->arena, file);
     w->source = arena_str(w->arena, source);
-    fields_set(&w->phases, written, phase_now());
+    fields_set(&w->phases, written_at, phase_now());
     buf_init(&unit, 4u << 20);
     if (!plan_work(w, &unit)) {
         w->timer = loop_timer(e->loop, 0, end_early, w);

@@ -109,7 +109,7 @@ void record_set_origin(struct record *r, const struct origin *from) {
     if (from->structure.n)
         r->structure = arena_str(r->mem, from->structure);
     if (from->proposed > 0)
-        fields_set(phases_of(r), proposed, from->proposed);
+        fields_set(phases_of(r), proposed_at, from->proposed);
 }
 
 /* ---- outcomes ---- */

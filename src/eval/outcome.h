@@ -15,9 +15,6 @@
 #define FIELDS_AS_STRUCTS
 #include "base/fields_as.h"
 #include "eval/record.def"
-#define FIELDS_AS_DECLARATIONS
-#include "base/fields_as.h"
-#include "eval/record.def"
 extern const struct fields census_fields;
 
 struct record *record_new(enum verdict v, str why);

@@ -25,7 +25,7 @@ static struct record *base_record(const struct record_input *in, enum verdict v,
     fields_set(r, wall_ms, in->wall_ms);
     fields_set(r, queue_ms, in->queue_ms);
     *phases_of(r) = in->phases;
-    fields_set(r->phases, decided, phase_now());
+    fields_set(r->phases, decided_at, phase_now());
     return r;
 }
 

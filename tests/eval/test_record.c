@@ -107,7 +107,7 @@ static void goes_round(void) {
     static const char text[] =
         "{\"schema\":2,\"verdict\":\"wrong\",\"accepted\":false,\"why\":\"w\",\"ordinal\":7,"
         "\"parents\":[2,5],\"step\":\"crossover\",\"structure\":\"rows by warps\",\"phases\":{"
-        "\"proposed\":1.5,\"decided\":2.5},\"launches\":[],\"shape\":\"N=3\",\"data\":\"signed\","
+        "\"proposed_at\":1.5,\"decided_at\":2.5},\"launches\":[],\"shape\":\"N=3\",\"data\":\"signed\","
         "\"details\":{\"verdict\":\"wrong\",\"why\":\"w\",\"at\":0,\"worst\":[null],"
         "\"mismatches\":[{\"element\":\"y[0]\",\"expected\":1.0,\"got\":null}]},\"runs\":[],"
         "\"confirmed\":{\"verdict\":\"accepted\",\"accepted\":true,\"why\":\"\",\"launches\":[],"
@@ -116,7 +116,7 @@ static void goes_round(void) {
     CHECKF(r, "%s", err.text);
     if (!r)
         return;
-    CHECK(r->ordinal == 7 && r->nparents == 2 && r->parents[1] == 5 && r->phases->has_decided);
+    CHECK(r->ordinal == 7 && r->nparents == 2 && r->parents[1] == 5 && r->phases->has_decided_at);
     CHECK(isnan(r->details->mismatches[0].got) && r->confirmed->accepted);
     struct record *copy = record_copy(r);
     struct buf b;

@@ -23,7 +23,7 @@ static void origin_of(void *ctx, const struct archive_candidate *c, struct recor
         bool better = str_is(r->step, "improve");
         CHECKF((r->nparents > 0) == (child || repair || better), "%d by %.*s", (int)r->ordinal,
                STR_ARG(r->step));
-        CHECK(r->phases && r->phases->has_proposed);
+        CHECK(r->phases && r->phases->has_proposed_at);
         o->by_plan += str_is(r->step, "plan");
         o->by_crossover += child;
         o->by_repair += repair;
