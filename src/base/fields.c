@@ -66,6 +66,8 @@ static json *value_to_json(const struct field_row *f, const void *at) {
         return json_string(str_view(text));
     case FIELD_TEXT:
         return json_string(*(const str *)at);
+    case FIELD_CHARS:
+        return json_string(str_view(at));
     case FIELD_NAME:
         return json_string(str_view(f->names->name(*(const unsigned *)at)));
     case FIELD_STRUCT:
@@ -204,6 +206,11 @@ static bool value_from_json(const struct field_row *f, const json *j, struct rea
         if (!json_to_str(j, &text))
             return err_set(err, ERR_INPUT, "a text is needed");
         *(str *)to = arena_str(r.a, text);
+        return true;
+    case FIELD_CHARS:
+        if (!json_to_str(j, &text) || text.n >= f->size)
+            return err_set(err, ERR_INPUT, "a text of less than %zu bytes is needed", f->size);
+        memcpy(to, text.p, text.n);
         return true;
     case FIELD_NAME:
         return name_from(f->names, j, to, err);

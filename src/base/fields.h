@@ -19,7 +19,8 @@ enum field_kind {
     FIELD_SEED, /* 64 bits, as decimal text: JSON's readers may not have so many */
     FIELD_REAL, /* NAN where it is null; what is not finite is written as null */
     FIELD_TEXT,
-    FIELD_NAME, /* an enum, by its name */
+    FIELD_CHARS, /* a text in an array of `size` bytes */
+    FIELD_NAME,  /* an enum, by its name */
     FIELD_STRUCT,
 };
 

@@ -21,4 +21,5 @@
 #undef OWN
 #undef RANGE
 #undef FIXED_RANGE
+#undef CHARS
 #undef NAMED

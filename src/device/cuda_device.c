@@ -120,35 +120,6 @@ static bool take_buffers(struct server *s, const struct frame *f, struct arena *
 
 /* ---- modules ---- */
 
-static int64_t attribute(const struct cuda *c, cu_function f, enum cu_function_attribute which) {
-    int v = 0;
-    return c->function_get(&v, which, f) == CU_OK ? v : 0;
-}
-
-static struct wire_function describe(const struct cuda *c, cu_function f, size_t module,
-                                     struct arena *a) {
-    const char *name = NULL;
-    c->function_load(f); /* what it is limited to is known then */
-    return (struct wire_function){
-        .module = module,
-        .name = c->function_name(&name, f) == CU_OK ? arena_str(a, str_view(name)) : S("?"),
-        .registers = attribute(c, f, CU_FN_REGISTERS),
-        .shared_static = attribute(c, f, CU_FN_SHARED_STATIC),
-        .local_bytes = attribute(c, f, CU_FN_LOCAL_BYTES),
-        .max_threads = attribute(c, f, CU_FN_MAX_THREADS)};
-}
-
-static void list_functions(const struct cuda *c, cu_module m, size_t module, struct answer *out) {
-    cu_function functions[CANDIDATE_MAX_LAUNCHES];
-    unsigned n = 0;
-    if (c->module_function_count(&n, m) != CU_OK)
-        return;
-    n = n < CANDIDATE_MAX_LAUNCHES ? n : CANDIDATE_MAX_LAUNCHES;
-    if (c->module_functions(functions, n, m) == CU_OK)
-        for (unsigned i = 0; i < n; i++)
-            out->say.functions[out->say.nfunctions++] = describe(c, functions[i], module, out->mem);
-}
-
 static bool blame(struct server *s, struct answer *out, int code, const char *what) {
     out->code = code;
     out->say.verdict = cuda_verdict(code);
@@ -200,14 +171,11 @@ static bool load_modules(struct server *s, const struct frame *f, struct answer 
         return bad_message(&out->why, "load before the task");
     if (!wire_read(&wire_load_fields, f->head, out->mem, &m, &out->why))
         return false;
-    out->say.functions =
-        arena_array(out->mem, struct wire_function, m.nmodules * CANDIDATE_MAX_LAUNCHES);
     for (size_t i = 0; i < m.nmodules; i++) {
         if (!m.modules[i] || m.modules[i] > rest.n)
             return bad_message(&out->why, "modules");
         if (!load_module(s, str_cut(rest, 0, m.modules[i]), out))
             return false;
-        list_functions(&s->cuda, s->modules[i], i, out);
         rest = str_from(rest, m.modules[i]);
     }
     return m.nmodules || bad_message(&out->why, "modules");
@@ -509,7 +477,8 @@ static bool enter(struct server *s, int ordinal, struct err *err) {
         !cuda_timer_init(&s->cuda, &s->timer, err))
         return false;
     set_limits(&s->cuda);
-    return role_hello(ROLE_FD, "device", &report, cuda_facts_to_json(&s->cuda.facts), err);
+    return role_hello(ROLE_FD, "device", &report,
+                      fields_to_json(&cuda_facts_fields, &s->cuda.facts), err);
 }
 
 int cuda_device_main(int ordinal) {

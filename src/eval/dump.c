@@ -76,14 +76,14 @@ bool dump_write(const char *folder, const struct trials *t, const struct frame *
     json_get_i64(f->head, "batch", &batch);
     if (batch < 0 || (size_t)batch >= t->nbatches)
         return err_set(err, ERR_ENV, "bad message: dump");
-    const struct trial_batch *b = &t->batches[batch];
+    const struct job_batch *b = &t->batches[batch];
     struct dump d = {.inst = t->shapes[b->shape].inst, .arena = arena_new(64u << 20)};
     str bytes = f->blob;
     size_t number = 0;
     bool ok = true;
     for (int64_t i = 0; i < batch; i++)
-        number += t->batches[i].n;
-    for (size_t i = 0; ok && i < b->n; i++) {
+        number += t->batches[i].ncases;
+    for (size_t i = 0; ok && i < b->ncases; i++) {
         d.folder = arena_printf(d.arena, "%s/%03zu", folder, number + i).p;
         ok = dir_make(d.folder, err) && write_facts(&d, &b->cases[i], err) &&
              write_case(&d, &b->cases[i], &bytes, err);

@@ -26,7 +26,6 @@
 #define WATCHED_FLOPS    4e6
 #define WATCHED_INSTRS   (INT64_C(1) << 17)
 #define WATCHED_PRODUCER (INT64_C(1) << 19)
-#define PATIENCE_MS      3000 /* for one run that need not be */
 #define COVER_MS         6000
 #define SEARCH_SHARE     4 /* in a search a fourth of these, and … */
 #define RUN_LIMIT_MS     20000
@@ -52,20 +51,6 @@ static struct job_shape make_shape(const struct inst *in, str label, bool own,
     s.set = set_of(in, a, &s.nset);
     set_align(&s, in, own, a);
     return s;
-}
-
-static struct job_batch make_batch(const struct trial_batch *b) {
-    return (struct job_batch){.shape = b->shape,
-                              .cases =
-                                  (struct job_case *)b->cases, /* only ever written from here */
-                              .ncases = b->n,
-                              .counted = b->counted,
-                              .checked = b->checked,
-                              .checked_drawn = b->checked_drawn,
-                              .order = b->order,
-                              .timed = b->timed,
-                              .patience_ms = b->patient ? PATIENCE_MS : 0,
-                              .extra = b->extra};
 }
 
 /* A block of a persistent grid may walk through millions of elements: few of those will do. */
@@ -96,7 +81,7 @@ static struct job new_job(const struct evaluator_options *o, const struct trials
                     .batches = arena_array(a, struct job_batch, t->nbatches)};
     for (size_t i = 0; i < t->nbatches; i++)
         if (!o->dump || !t->batches[i].timed)
-            j.batches[j.nbatches++] = make_batch(&t->batches[i]);
+            j.batches[j.nbatches++] = t->batches[i];
     return j;
 }
 
@@ -124,7 +109,7 @@ static struct job_sample drawn(const struct evaluator_options *o, const struct t
                            .data = data,
                            .seed = rng_u64(r, 2 * data),
                            .key = rng_u64(r, 2 * data + 1) | 1,
-                           .patience_ms = PATIENCE_MS};
+                           .patience_ms = TRIALS_PATIENCE_MS};
     s.set = set_of(o->inst, a, &s.nset);
     return s;
 }
@@ -208,7 +193,7 @@ void job_of_duel(const struct evaluator_options *o, uint64_t secret, const struc
         .secret = secret, .gpu = true, .measure = true, .memory = o->memory_bytes};
     struct trials *t = arena_new_of(a, struct trials);
     struct bound_plan *plans = arena_array(a, struct bound_plan, n);
-    trials_timed(o->inst, &to, t);
+    trials_timed(o->inst, &to, a, t);
     struct job j = new_job(o, t, o->time_ms, a);
     j.modules = arena_array(a, size_t, n);
     for (size_t i = 0; i < n; i++) {

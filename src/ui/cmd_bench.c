@@ -224,7 +224,7 @@ static json *provenance_json(const struct bench *b) {
     if (b->eo.device.gpu)
         json_set(j, "ceilings", ceilings_json(b->eo.device.gpu));
     if (b->eo.facts)
-        json_set(j, "gpu", cuda_facts_to_json(b->eo.facts));
+        json_set(j, "gpu", fields_to_json(&cuda_facts_fields, b->eo.facts));
     if (b->nkernels && b->kernels[0].record->clocks) /* of the last block */
         json_set(j, "clocks", fields_to_json(&wire_clocks_fields, b->kernels[0].record->clocks));
     return j;

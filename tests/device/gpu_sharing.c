@@ -102,7 +102,7 @@ static bool open_peer(struct peer_state *s, enum box kind, unsigned flags, json 
     json_set_f64(out, "harness_ms", (t4 - t3) / 1000);
     json_set_f64(out, "nvml_ms", (t5 - t4) / 1000);
     json_set(out, "sandbox", sandbox_to_json(&report));
-    json_set(out, "facts", cuda_facts_to_json(&s->c.facts));
+    json_set(out, "facts", fields_to_json(&cuda_facts_fields, &s->c.facts));
     return true;
 }
 
