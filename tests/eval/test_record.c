@@ -109,7 +109,7 @@ static void goes_round(void) {
         "\"parents\":[2,5],\"step\":\"crossover\",\"structure\":\"rows by warps\",\"phases\":{"
         "\"proposed_at\":1.5,\"decided_at\":2.5},\"launches\":[],\"shape\":\"N=3\",\"data\":"
         "\"signed\","
-        "\"details\":{\"verdict\":\"wrong\",\"why\":\"w\",\"at\":0,\"worst\":[null],"
+        "\"details\":{\"verdict\":\"wrong\",\"why\":\"w\",\"at\":0,\"worst\":[null],\"rms\":[],"
         "\"mismatches\":[{\"element\":\"y[0]\",\"expected\":1.0,\"got\":null}]},\"runs\":[],"
         "\"confirmed\":{\"verdict\":\"accepted\",\"accepted\":true,\"why\":\"\",\"launches\":[],"
         "\"runs\":[]}}";
