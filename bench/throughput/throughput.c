@@ -85,13 +85,18 @@ struct run {
 
 static void on_done(void *ctx, uint64_t id, struct outcome *o) {
     struct run *r = ctx;
+    const struct record *k = o->record;
+    const struct {
+        bool known;
+        double ms;
+    } took[STAGES] = {{k->has_build_ms, k->build_ms},
+                      {k->has_queue_ms, k->queue_ms},
+                      {k->has_verify_ms, k->verify_ms},
+                      {k->has_time_ms, k->time_ms}};
     r->t.done++;
     for (size_t i = 0; i < STAGES; i++) {
-        double ms;
-        if (json_get_f64(o->record, stages[i], &ms)) {
-            r->t.sum_ms[i] += ms;
-            r->t.known[i] = true;
-        }
+        r->t.sum_ms[i] += took[i].ms;
+        r->t.known[i] |= took[i].known;
     }
     if (o->verdict == VERDICT_ACCEPTED)
         r->t.accepted++;

@@ -12,7 +12,8 @@
 
 struct parent { /* a strategy that was tried */
     struct strategy strategy;
-    double time_s; /* INFINITY: not accepted */
+    double time_s;      /* INFINITY: not accepted */
+    uint64_t candidate; /* its number in the run */
 };
 
 /* A strategy that was tried in this run, for the crossover role, or on another task before. */
@@ -113,9 +114,12 @@ struct agent {
     /* aligner: the strategy as the compiled code has it, and what was corrected. `written` is the
      * coder's answer, `record` the candidate's, of an accepted one. */
     void (*align)(void *self, const struct briefing *b, const struct strategy *s,
-                  const struct strategy *written, const json *record, agent_plan_fn *done,
+                  const struct strategy *written, const struct record *record, agent_plan_fn *done,
                   void *ctx);
     void (*release)(void *self);
+    /* What the author of a source wrote beyond the strategy, for the candidate's record; in the
+     * arena. NULL: there never is anything. */
+    str (*remarks)(void *self, const char *source_hash, struct arena *a);
     /* The two below may be NULL: what the agent writes is right at once, or not at all.
      * debugger: a rejected candidate repaired. `earlier`: what repairs of it were tried. */
     void (*debug)(void *self, const struct briefing *b, const struct attempt *a, str earlier,
@@ -128,7 +132,7 @@ struct agent {
 
 /* The strategy as the compiled code of a candidate's record has it, by rule and without asking
  * anybody; reason: what was corrected. */
-void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
+void aligner_align(const struct briefing *b, const struct strategy *s, const struct record *record,
                    struct strategy *out, struct buf *reason);
 
 /* assets: folder that overrides the embedded ones, or NULL. */

@@ -12,7 +12,6 @@
 #include "archive/folder.h"
 #include "base/asset.h"
 #include "base/file.h"
-#include "kernel/verdict.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -137,17 +136,24 @@ static bool check_origin(const struct archive *a, int64_t version, struct err *e
     return true;
 }
 
-static bool migrate(const struct archive *a, struct err *err) {
-    int64_t version = 0, known = 0;
-    if (!db_number(a, "PRAGMA user_version", &version, err) || !check_origin(a, version, err))
+bool db_version(const struct archive *a, const char *otherwise, int64_t *version, int64_t *known,
+                struct err *err) {
+    if (!db_number(a, "PRAGMA user_version", version, err))
         return false;
-    while (migration(known + 1))
-        known++;
-    if (version > known)
-        return err_set(err, ERR_INPUT,
-                       "%s was written by a newer cutepilot (schema %lld, this one knows %lld); "
-                       "use that one, --fresh to start anew, or another --out",
-                       a->path, (long long)version, (long long)known);
+    for (*known = 0; migration(*known + 1);)
+        ++*known;
+    return *version <= *known ||
+           err_set(err, ERR_INPUT,
+                   "%s was written by a newer cutepilot (schema %lld, this one knows %lld); use "
+                   "that one%s",
+                   a->path, (long long)*version, (long long)*known, otherwise);
+}
+
+static bool migrate(const struct archive *a, struct err *err) {
+    int64_t version, known;
+    if (!db_version(a, ", --fresh to start anew, or another --out", &version, &known, err) ||
+        !check_origin(a, version, err))
+        return false;
     for (; version < known; version++)
         if (!migrate_step(a, migration(version + 1), version + 1, err))
             return false;
@@ -346,17 +352,6 @@ static bool is_hash(str s) {
     return s.n == 64;
 }
 
-static json *whole_record(str text) {
-    struct err ignored;
-    str name = {0};
-    enum verdict v;
-    json *j = json_parse(text, &ignored);
-    if (j && json_get_str(j, "verdict", &name) && verdict_find(name, &v))
-        return j;
-    json_free(j);
-    return NULL;
-}
-
 static bool forget(const struct archive *a, uint64_t ordinal, struct err *err) {
     char sql[160];
     sqlite3_snprintf(sizeof sql, sql,
@@ -368,7 +363,8 @@ static bool forget(const struct archive *a, uint64_t ordinal, struct err *err) {
 
 /* As archive_lookup; 2: there is a row, and it is damaged. */
 static int lookup_row(const struct archive *a, sqlite3_stmt *s, uint64_t ordinal,
-                      const char *source_hash, json **record, struct err *err) {
+                      const char *source_hash, struct record **record, struct err *err) {
+    struct err damage;
     int code = sqlite3_step(s);
     if (code == SQLITE_DONE)
         return 0;
@@ -385,12 +381,12 @@ static int lookup_row(const struct archive *a, sqlite3_stmt *s, uint64_t ordinal
                 a->path, (unsigned long long)ordinal);
         return -1;
     }
-    *record = whole_record(db_column(s, 1));
+    *record = record_parse(db_column(s, 1), &damage);
     return *record ? 1 : 2;
 }
 
-int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash, json **record,
-                   struct err *err) {
+int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash,
+                   struct record **record, struct err *err) {
     sqlite3_stmt *s = db_prepare(a,
                                  "SELECT source_hash, record FROM candidate LEFT JOIN outcome "
                                  "USING (ordinal) WHERE ordinal = ?1 UNION ALL SELECT '', record "
@@ -426,11 +422,11 @@ static bool add_candidate(const struct archive *a, const struct archive_candidat
     return db_run(a, s, err);
 }
 
-static bool add_outcome(const struct archive *a, uint64_t ordinal, const json *record,
+static bool add_outcome(const struct archive *a, uint64_t ordinal, const struct record *record,
                         struct err *err) {
     struct buf text;
     buf_init(&text, 64u << 20);
-    json_write(record, &text);
+    record_write(record, &text);
     bool ok = !text.failed || err_set(err, ERR_ENV, "%s: an outcome over 64 MiB", a->path);
     sqlite3_stmt *s = ok ? db_prepare(a, "INSERT INTO outcome VALUES (?, ?)", err) : NULL;
     if (s) {
@@ -442,7 +438,7 @@ static bool add_outcome(const struct archive *a, uint64_t ordinal, const json *r
     return ok && s;
 }
 
-bool archive_add(struct archive *a, const struct archive_candidate *c, const json *record,
+bool archive_add(struct archive *a, const struct archive_candidate *c, const struct record *record,
                  struct err *err) {
     if (!db_exec(a, BEGIN_WRITE, "begin", err))
         return false;

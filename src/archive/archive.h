@@ -4,8 +4,7 @@
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
 
-#include "base/arena.h"
-#include "base/json.h"
+#include "eval/outcome.h"
 
 struct archive;
 
@@ -30,10 +29,10 @@ bool archive_resumed(const struct archive *a); /* the folder had rows */
  * an error: the search did not replay). Returns 1 and *record (owned by the caller), 0 when there
  * is none, -1 with err. A row that is damaged is removed, and is none: err then has a text for the
  * user, and ERR_NONE otherwise. */
-int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash, json **record,
-                   struct err *err);
+int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash,
+                   struct record **record, struct err *err);
 /* Candidate and outcome in one transaction. */
-bool archive_add(struct archive *a, const struct archive_candidate *c, const json *record,
+bool archive_add(struct archive *a, const struct archive_candidate *c, const struct record *record,
                  struct err *err);
 bool archive_note(struct archive *a, const char *key, str value, struct err *err); /* meta */
 bool archive_get_note(struct archive *a, const char *key, struct arena *mem, str *value,

@@ -155,8 +155,9 @@ bool archive_each_candidate(struct archive *a, archive_candidate_fn *f, void *ct
                                       .strategy = db_column(s, 3),
                                       .reason = db_column(s, 4),
                                       .source = db_column(s, 5)};
+        struct err why = {0};
         copy_hash(c.source_hash, db_column(s, 6));
-        f(ctx, &c, db_column(s, 7));
+        f(ctx, &c, record_parse(db_column(s, 7), &why), &why);
     }
     return end_rows(a, s, code, err);
 }

@@ -33,8 +33,9 @@ int archive_find_call(struct archive *a, const char *role, uint64_t ordinal,
 bool archive_open_read(const char *dir, struct archive **out, struct err *err);
 typedef void archive_call_fn(void *ctx, const struct archive_call *c);
 bool archive_each_call(struct archive *a, archive_call_fn *f, void *ctx, struct err *err);
-/* In order of ordinals. */
-typedef void archive_candidate_fn(void *ctx, const struct archive_candidate *c, str record);
+/* In order of ordinals. record: the callee's; NULL: the row is damaged, as `why` says. */
+typedef void archive_candidate_fn(void *ctx, const struct archive_candidate *c,
+                                  struct record *record, const struct err *why);
 bool archive_each_candidate(struct archive *a, archive_candidate_fn *f, void *ctx, struct err *err);
 
 #endif

@@ -119,7 +119,8 @@ bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
         ok = errno == EACCES
                  ? err_errno(err, ERR_INPUT, "%s", a->path)
                  : err_errno(err, ERR_INPUT, "%s is not the folder of a run: run.db", dir);
-    ok = ok && open_some_way(a, err);
+    int64_t version, known;
+    ok = ok && open_some_way(a, err) && db_version(a, "", &version, &known, err);
     if (ok)
         *out = a;
     else

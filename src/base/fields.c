@@ -25,19 +25,19 @@ static void *pointer_at(const void *at) {
     return p;
 }
 
-static void *pointer_make(const struct field *f, void *at, struct arena *a) {
+static void *pointer_make(const struct field_row *f, void *at, struct arena *a) {
     void *p = arena_alloc(a, f->size, _Alignof(max_align_t));
     memcpy(at, &p, sizeof p);
     return p;
 }
 
 /* The items of a list or map, and how many there are. */
-static char *list_of(const struct field *f, const void *from, size_t *n) {
+static char *list_of(const struct field_row *f, const void *from, size_t *n) {
     memcpy(n, member(from, f->n), sizeof *n);
     return pointer_at(member(from, f->at));
 }
 
-static char *list_make(const struct field *f, void *to, size_t n, struct arena *a) {
+static char *list_make(const struct field_row *f, void *to, size_t n, struct arena *a) {
     char *items = arena_array_bytes(a, n, f->size, _Alignof(max_align_t));
     memcpy(member_of(to, f->at), &items, sizeof items);
     memcpy(member_of(to, f->n), &n, sizeof n);
@@ -46,13 +46,13 @@ static char *list_make(const struct field *f, void *to, size_t n, struct arena *
 
 /* ---- writing ---- */
 
-static int64_t integer_at(const struct field *f, const void *at) {
+static int64_t integer_at(const struct field_row *f, const void *at) {
     if (f->size == sizeof(uint32_t))
         return f->least < 0 ? *(const int32_t *)at : (int64_t) * (const uint32_t *)at;
     return *(const int64_t *)at;
 }
 
-static json *value_to_json(const struct field *f, const void *at) {
+static json *value_to_json(const struct field_row *f, const void *at) {
     char text[24];
     switch (f->kind) {
     case FIELD_FLAG:
@@ -66,6 +66,8 @@ static json *value_to_json(const struct field *f, const void *at) {
         return json_string(str_view(text));
     case FIELD_TEXT:
         return json_string(*(const str *)at);
+    case FIELD_CHARS:
+        return json_string(str_view(at));
     case FIELD_NAME:
         return json_string(str_view(f->names->name(*(const unsigned *)at)));
     case FIELD_STRUCT:
@@ -74,7 +76,7 @@ static json *value_to_json(const struct field *f, const void *at) {
     return NULL;
 }
 
-static json *items_to_json(const struct field *f, const char *items, size_t n) {
+static json *items_to_json(const struct field_row *f, const char *items, size_t n) {
     json *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_push(list, value_to_json(f, items + i * f->size));
@@ -94,13 +96,15 @@ static json *map_to_json(const struct pair *pairs, size_t n) {
     return j;
 }
 
-static bool is_there(const struct field *f, const void *from) {
+static bool is_there(const struct field_row *f, const void *from) {
     const void *at = member(from, f->at);
     size_t n = 1;
     if (f->form == FORM_MAYBE && f->kind == FIELD_TEXT)
         return ((const str *)at)->p != NULL;
     if (f->form == FORM_MAYBE)
         return *(const bool *)member(from, f->has);
+    if (f->form == FORM_ZERO)
+        return integer_at(f, at) != 0;
     if (f->form == FORM_POINTER)
         return pointer_at(at) != NULL;
     if (f->form == FORM_SOME)
@@ -108,12 +112,13 @@ static bool is_there(const struct field *f, const void *from) {
     return n > 0;
 }
 
-static json *field_to_json(const struct field *f, const void *from) {
+static json *field_to_json(const struct field_row *f, const void *from) {
     const void *at = member(from, f->at);
     size_t n;
     const char *items;
     switch (f->form) {
     case FORM_ONE:
+    case FORM_ZERO:
     case FORM_MAYBE:
         return value_to_json(f, at);
     case FORM_POINTER:
@@ -121,6 +126,7 @@ static json *field_to_json(const struct field *f, const void *from) {
     case FORM_FIXED:
         return items_to_json(f, at, f->most);
     case FORM_LIST:
+    case FORM_OPEN:
     case FORM_SOME:
         items = list_of(f, from, &n);
         return items_to_json(f, items, n);
@@ -133,7 +139,7 @@ static json *field_to_json(const struct field *f, const void *from) {
 
 json *fields_to_json(const struct fields *of, const void *from) {
     size_t n;
-    const struct field *table = of->table(&n);
+    const struct field_row *table = of->table(&n);
     json *j = of->as_array ? json_array() : json_object();
     for (size_t i = 0; i < n; i++) {
         if (!is_there(&table[i], from))
@@ -149,7 +155,15 @@ json *fields_to_json(const struct fields *of, const void *from) {
 
 /* ---- reading ---- */
 
-static bool integer_from(const struct field *f, const json *j, void *to, struct err *err) {
+struct reading {
+    struct arena *a;
+    bool open; /* what is absent is 0 */
+};
+
+static bool struct_from_json(const struct fields *of, const json *j, struct reading r, void *to,
+                             struct err *err);
+
+static bool integer_from(const struct field_row *f, const json *j, void *to, struct err *err) {
     int64_t v;
     if (!json_to_i64(j, &v))
         return err_set(err, ERR_INPUT, "an integer is needed");
@@ -174,7 +188,7 @@ static bool name_from(const struct field_names *names, const json *j, unsigned *
     return err_set(err, ERR_INPUT, "'%.*s' is unknown", STR_ARG(str_cut(name, 0, 64)));
 }
 
-static bool value_from_json(const struct field *f, const json *j, struct arena *a, void *to,
+static bool value_from_json(const struct field_row *f, const json *j, struct reading r, void *to,
                             struct err *err) {
     str text;
     switch (f->kind) {
@@ -191,20 +205,25 @@ static bool value_from_json(const struct field *f, const json *j, struct arena *
     case FIELD_TEXT:
         if (!json_to_str(j, &text))
             return err_set(err, ERR_INPUT, "a text is needed");
-        *(str *)to = arena_str(a, text);
+        *(str *)to = arena_str(r.a, text);
+        return true;
+    case FIELD_CHARS:
+        if (!json_to_str(j, &text) || text.n >= f->size)
+            return err_set(err, ERR_INPUT, "a text of less than %zu bytes is needed", f->size);
+        memcpy(to, text.p, text.n);
         return true;
     case FIELD_NAME:
         return name_from(f->names, j, to, err);
     case FIELD_STRUCT:
-        return fields_from_json(f->of, j, a, to, err);
+        return struct_from_json(f->of, j, r, to, err);
     }
     return false;
 }
 
-static bool items_from_json(const struct field *f, const json *list, struct arena *a, char *items,
-                            struct err *err) {
+static bool items_from_json(const struct field_row *f, const json *list, struct reading r,
+                            char *items, struct err *err) {
     for (size_t i = 0; i < json_len(list); i++)
-        if (!value_from_json(f, json_at(list, i), a, items + i * f->size, err))
+        if (!value_from_json(f, json_at(list, i), r, items + i * f->size, err))
             return err_wrap(err, "%zu", i);
     return true;
 }
@@ -222,75 +241,87 @@ static void read_pair(void *ctx, const char *key, const json *value) {
     r->bad |= !json_to_i64(value, &r->pairs[r->n++].value);
 }
 
-static bool map_from_json(const struct field *f, const json *j, struct arena *a, void *to,
+static bool map_from_json(const struct field_row *f, const json *j, struct reading r, void *to,
                           struct err *err) {
     if (!json_is_object(j) || json_len(j) > f->most)
         return err_set(err, ERR_INPUT, "an object of at most %zu members is needed", f->most);
-    struct map_reader r = {.a = a};
-    r.pairs = (struct pair *)(void *)list_make(f, to, json_len(j), a);
-    json_each(j, read_pair, &r);
-    return !r.bad || err_set(err, ERR_INPUT, "an integer is needed for every name");
+    struct map_reader m = {.a = r.a};
+    m.pairs = (struct pair *)(void *)list_make(f, to, json_len(j), r.a);
+    json_each(j, read_pair, &m);
+    return !m.bad || err_set(err, ERR_INPUT, "an integer is needed for every name");
 }
 
-static bool list_from_json(const struct field *f, const json *j, struct arena *a, void *to,
+static bool list_from_json(const struct field_row *f, const json *j, struct reading r, void *to,
                            struct err *err) {
     bool fixed = f->form == FORM_FIXED;
-    if (!j && f->form == FORM_SOME)
+    if (!j && (f->form == FORM_SOME || f->form == FORM_OPEN))
         return true;
     if (!json_is_array(j) || (fixed ? json_len(j) != f->most : json_len(j) > f->most))
         return err_set(err, ERR_INPUT, "a list of %s%zu is needed", fixed ? "" : "at most ",
                        f->most);
-    char *items = fixed ? member_of(to, f->at) : list_make(f, to, json_len(j), a);
-    return items_from_json(f, j, a, items, err);
+    char *items = fixed ? member_of(to, f->at) : list_make(f, to, json_len(j), r.a);
+    return items_from_json(f, j, r, items, err);
 }
 
-static bool field_from_json(const struct field *f, const json *j, struct arena *a, void *to,
+static bool field_from_json(const struct field_row *f, const json *j, struct reading r, void *to,
                             struct err *err) {
     void *at = member_of(to, f->at);
+    bool is_null = f->form == FORM_ONE && f->kind == FIELD_REAL; /* which may be what it is */
+    if (!j && r.open && f->kind != FIELD_NAME && !is_null)
+        return true;
     switch (f->form) {
     case FORM_MAYBE:
         if (j && f->kind != FIELD_TEXT)
             *(bool *)member_of(to, f->has) = true;
-        return !j || value_from_json(f, j, a, at, err);
+        return !j || value_from_json(f, j, r, at, err);
+    case FORM_ZERO:
+        return !j || value_from_json(f, j, r, at, err);
     case FORM_POINTER:
-        return !j || value_from_json(f, j, a, pointer_make(f, at, a), err);
+        return !j || value_from_json(f, j, r, pointer_make(f, at, r.a), err);
     case FORM_FIXED:
     case FORM_LIST:
+    case FORM_OPEN:
     case FORM_SOME:
-        return list_from_json(f, j, a, to, err);
+        return list_from_json(f, j, r, to, err);
     case FORM_MAP:
-        return map_from_json(f, j, a, to, err);
+        return map_from_json(f, j, r, to, err);
     case FORM_ONE:
-        return (!j && f->kind == FIELD_FLAG) || value_from_json(f, j, a, at, err);
+        return (!j && f->kind == FIELD_FLAG) || value_from_json(f, j, r, at, err);
     }
     return false;
 }
 
-bool fields_from_json(const struct fields *of, const json *j, struct arena *a, void *to,
-                      struct err *err) {
+static bool struct_from_json(const struct fields *of, const json *j, struct reading r, void *to,
+                             struct err *err) {
     size_t n;
-    const struct field *table = of->table(&n);
+    const struct field_row *table = of->table(&n);
     memset(to, 0, of->size);
+    r.open |= of->open;
     if (of->as_array ? !json_is_array(j) : !json_is_object(j))
         return err_set(err, ERR_INPUT, "%s is needed", of->as_array ? "a list" : "an object");
     for (size_t i = 0; i < n; i++) {
         const json *value = of->as_array ? json_at(j, i) : json_get(j, table[i].key);
-        if (!field_from_json(&table[i], value, a, to, err))
+        if (!field_from_json(&table[i], value, r, to, err))
             return err_wrap(err, "%s", table[i].key);
     }
     return true;
 }
 
+bool fields_from_json(const struct fields *of, const json *j, struct arena *a, void *to,
+                      struct err *err) {
+    return struct_from_json(of, j, (struct reading){.a = a}, to, err);
+}
+
 /* ---- copying ---- */
 
-static void copy_inside(const struct field *f, struct arena *a, void *at) {
+static void copy_inside(const struct field_row *f, struct arena *a, void *at) {
     if (f->kind == FIELD_TEXT && ((str *)at)->p)
         *(str *)at = arena_str(a, *(str *)at);
     else if (f->kind == FIELD_STRUCT)
         fields_copy(f->of, at, a, at);
 }
 
-static void copy_list(const struct field *f, const void *from, struct arena *a, void *to) {
+static void copy_list(const struct field_row *f, const void *from, struct arena *a, void *to) {
     size_t n;
     const char *items = list_of(f, from, &n);
     char *copy = list_make(f, to, n, a);
@@ -307,12 +338,12 @@ static void copy_list(const struct field *f, const void *from, struct arena *a, 
 /* In place where to is from: what it refers to becomes its own. */
 void fields_copy(const struct fields *of, const void *from, struct arena *a, void *to) {
     size_t n;
-    const struct field *table = of->table(&n);
+    const struct field_row *table = of->table(&n);
     memmove(to, from, of->size);
     for (size_t i = 0; i < n; i++) {
-        const struct field *f = &table[i];
+        const struct field_row *f = &table[i];
         void *at = member_of(to, f->at);
-        if (f->form == FORM_LIST || f->form == FORM_SOME || f->form == FORM_MAP) {
+        if (f->form >= FORM_LIST) {
             copy_list(f, from, a, to);
         } else if (f->form == FORM_POINTER && pointer_at(at)) {
             const void *one = pointer_at(at);

@@ -19,16 +19,19 @@ enum field_kind {
     FIELD_SEED, /* 64 bits, as decimal text: JSON's readers may not have so many */
     FIELD_REAL, /* NAN where it is null; what is not finite is written as null */
     FIELD_TEXT,
-    FIELD_NAME, /* an enum, by its name */
+    FIELD_CHARS, /* a text in an array of `size` bytes */
+    FIELD_NAME,  /* an enum, by its name */
     FIELD_STRUCT,
 };
 
 enum field_form {
     FORM_ONE,     /* must be there; but a flag that is not is false, and a real number NAN */
     FORM_MAYBE,   /* has_NAME says whether it is there; of a text, that it is not NULL */
+    FORM_ZERO,    /* an integer that is left out where it is 0 */
     FORM_POINTER, /* to a struct; NULL: it is not there */
     FORM_FIXED,   /* an array of `most` */
     FORM_LIST,    /* NAME and nNAME: at most `most` */
+    FORM_OPEN,    /* the same, which may be absent when it is read */
     FORM_SOME,    /* the same, left out where it is empty */
     FORM_MAP,     /* the same of pairs of a name and an int64_t, as an object */
 };
@@ -39,7 +42,7 @@ struct field_names { /* of an enum: 0 to n-1 */
 };
 
 struct fields;
-struct field {
+struct field_row {
     const char *key;
     enum field_kind kind;
     enum field_form form;
@@ -54,7 +57,9 @@ struct field {
 struct fields {
     size_t size;
     bool as_array; /* its fields in order, without names */
-    const struct field *(*table)(size_t *n);
+    bool open;     /* what is absent, in it and below, is 0: an older version may not have had it.
+                      Enums have to be there. */
+    const struct field_row *(*table)(size_t *n);
 };
 
 json *fields_to_json(const struct fields *of, const void *from);

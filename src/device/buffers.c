@@ -1,6 +1,8 @@
 /* The list is short and ids are few, so it is searched from the front. */
 #include "device/buffers.h"
 
+#include "device/wire.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -34,22 +36,16 @@ static bool add(struct buffers *b, int64_t id, int fd, struct err *err) {
 }
 
 bool buffers_take(struct buffers *b, const struct frame *f, struct err *err) {
-    const json *added = json_get(f->head, "buffers"), *dropped = json_get(f->head, "drop");
-    bool reset = false;
-    json_get_bool(f->head, "reset", &reset);
-    while (reset && b->n)
+    struct arena *a = arena_new(16u << 20);
+    struct wire_buffers m;
+    bool ok = wire_read(&wire_buffers_fields, f->head, a, &m, err) &&
+              (m.nbuffers == f->nfds || err_set(err, ERR_ENV, "bad message: buffers"));
+    while (ok && m.reset && b->n)
         drop(b, b->list[0].id);
-    for (size_t i = 0; i < json_len(dropped); i++) {
-        int64_t id;
-        if (json_to_i64(json_at(dropped, i), &id))
-            drop(b, id);
-    }
-    if (json_len(added) != f->nfds)
-        return err_set(err, ERR_ENV, "bad message: buffers");
-    for (size_t i = 0; i < f->nfds; i++) {
-        int64_t id;
-        if (!json_get_i64(json_at(added, i), "id", &id) || !add(b, id, f->fds[i], err))
-            return err->kind ? false : err_set(err, ERR_ENV, "bad message: buffer %zu", i);
-    }
-    return true;
+    for (size_t i = 0; ok && i < m.ndrop; i++)
+        drop(b, m.drop[i]);
+    for (size_t i = 0; ok && i < m.nbuffers; i++)
+        ok = add(b, m.buffers[i].id, f->fds[i], err);
+    arena_free(a);
+    return ok;
 }

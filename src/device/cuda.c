@@ -275,77 +275,41 @@ int cuda_launch(const struct cuda *c, const struct cuda_launch *l) {
 
 /* ---- facts on their way ---- */
 
-static const struct {
-    const char *key;
-    size_t at;
-    enum { FACT_INT, FACT_SIZE, FACT_BOOL } kind;
-} fact_keys[] = {
-#define FACT(kind, member)                                                                         \
-    { #member, offsetof(struct cuda_facts, member), FACT_##kind }
-    FACT(INT, ordinal),          FACT(INT, count),
-    FACT(INT, driver),           FACT(INT, cc_major),
-    FACT(INT, cc_minor),         FACT(INT, sms),
-    FACT(INT, clock_khz),        FACT(INT, memory_clock_khz),
-    FACT(INT, memory_bus_bits),  FACT(INT, max_threads_sm),
-    FACT(INT, max_blocks_sm),    FACT(INT, max_threads_block),
-    FACT(INT, registers_sm),     FACT(INT, fp32_to_fp64),
-    FACT(SIZE, memory_bytes),    FACT(SIZE, memory_free),
-    FACT(SIZE, l2_bytes),        FACT(SIZE, persisting_l2_bytes),
-    FACT(SIZE, shared_sm),       FACT(SIZE, shared_block),
-    FACT(SIZE, shared_reserved), FACT(INT, compute_mode),
-    FACT(BOOL, run_time_limit),  FACT(BOOL, vmm),
-    FACT(BOOL, vmm_fd),          FACT(BOOL, cooperative),
-    FACT(BOOL, cluster),         FACT(BOOL, tensor_map),
-    FACT(BOOL, multicast),
-#undef FACT
-};
 _Static_assert(sizeof(enum cu_compute_mode) == sizeof(int), "compute_mode travels as an int");
+#define FIELDS_AS_TABLES
+#include "base/fields_as.h"
 
-json *cuda_facts_to_json(const struct cuda_facts *f) {
-    json *j = json_object();
-    json_set_str(j, "name", str_view(f->name));
-    json_set_str(j, "uuid", str_view(f->uuid));
-    for (size_t i = 0; i < sizeof fact_keys / sizeof *fact_keys; i++) {
-        const void *p = (const char *)f + fact_keys[i].at;
-        if (fact_keys[i].kind == FACT_BOOL)
-            json_set_bool(j, fact_keys[i].key, *(const bool *)p);
-        else if (fact_keys[i].kind == FACT_SIZE)
-            json_set_i64(j, fact_keys[i].key, (int64_t) * (const size_t *)p);
-        else
-            json_set_i64(j, fact_keys[i].key, *(const int *)p);
-    }
-    return j;
-}
-
-static bool text_from_json(const json *j, const char *key, char *out, size_t room) {
-    str s;
-    if (!json_get_str(j, key, &s) || s.n >= room)
-        return false;
-    memcpy(out, s.p, s.n);
-    return true;
-}
-
-bool cuda_facts_from_json(const json *j, struct cuda_facts *out) {
-    memset(out, 0, sizeof *out);
-    if (!text_from_json(j, "name", out->name, sizeof out->name) ||
-        !text_from_json(j, "uuid", out->uuid, sizeof out->uuid))
-        return false;
-    for (size_t i = 0; i < sizeof fact_keys / sizeof *fact_keys; i++) {
-        void *p = (char *)out + fact_keys[i].at;
-        int64_t v = 0;
-        if (fact_keys[i].kind == FACT_BOOL) {
-            if (!json_get_bool(j, fact_keys[i].key, p))
-                return false;
-            continue;
-        }
-        if (!json_get_i64(j, fact_keys[i].key, &v) || v < 0)
-            return false;
-        if (fact_keys[i].kind == FACT_SIZE)
-            *(size_t *)p = (size_t)v;
-        else if (v > INT32_MAX)
-            return false;
-        else
-            *(int *)p = (int)v;
-    }
-    return true;
-}
+BEGIN(cuda_facts)
+CHARS(name)
+CHARS(uuid)
+RANGE(ordinal, 0, INT32_MAX)
+RANGE(count, 0, INT32_MAX)
+RANGE(driver, 0, INT32_MAX)
+RANGE(cc_major, 0, INT32_MAX)
+RANGE(cc_minor, 0, INT32_MAX)
+RANGE(sms, 0, INT32_MAX)
+RANGE(clock_khz, 0, INT32_MAX)
+RANGE(memory_clock_khz, 0, INT32_MAX)
+RANGE(memory_bus_bits, 0, INT32_MAX)
+RANGE(max_threads_sm, 0, INT32_MAX)
+RANGE(max_blocks_sm, 0, INT32_MAX)
+RANGE(max_threads_block, 0, INT32_MAX)
+RANGE(registers_sm, 0, INT32_MAX)
+RANGE(fp32_to_fp64, 0, INT32_MAX)
+FIELD(SIZE, memory_bytes, )
+FIELD(SIZE, memory_free, )
+FIELD(SIZE, l2_bytes, )
+FIELD(SIZE, persisting_l2_bytes, )
+FIELD(SIZE, shared_sm, )
+FIELD(SIZE, shared_block, )
+FIELD(SIZE, shared_reserved, )
+RANGE(compute_mode, 0, INT32_MAX)
+FIELD(FLAG, run_time_limit, )
+FIELD(FLAG, vmm, )
+FIELD(FLAG, vmm_fd, )
+FIELD(FLAG, cooperative, )
+FIELD(FLAG, cluster, )
+FIELD(FLAG, tensor_map, )
+FIELD(FLAG, multicast, )
+END(cuda_facts)
+#include "base/fields_end.h"

@@ -17,7 +17,7 @@
 #define DEVICE_CUDA_H
 
 #include "base/err.h"
-#include "base/json.h"
+#include "base/fields.h"
 #include "device/cuda_types.h"
 #include "kernel/verdict.h"
 
@@ -82,7 +82,6 @@ int cuda_launch(const struct cuda *c, const struct cuda_launch *l);
 /* For kernels of our own: `CUDA_PARAMS(&address, &count)`. */
 #define CUDA_PARAMS(...) ((void *[]){__VA_ARGS__})
 
-json *cuda_facts_to_json(const struct cuda_facts *f);
-bool cuda_facts_from_json(const json *j, struct cuda_facts *out);
+extern const struct fields cuda_facts_fields;
 
 #endif

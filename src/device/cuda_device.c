@@ -5,13 +5,11 @@
  *
  * A kernel that faults takes the context with it. The process then answers with the verdict, says
  * that it is leaving, and ends; the worker starts another. */
-#include "base/frame.h"
 #include "base/rng.h"
 #include "base/say.h"
 #include "device/ceilings.h"
 #include "device/cuda_plan.h"
 #include "device/cuda_time.h"
-#include "device/job.h"
 #include "device/module_memory.h"
 #include "device/nvml.h"
 #include "device/role.h"
@@ -22,9 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_MODULES 16
-#define MAX_CASES   256
-#define MAX_RUNS    4096
 #define MAX_BUFFERS 4096
 #define STACK_BYTES 256
 
@@ -41,8 +36,8 @@ struct server {
     struct cuda_timer timer;
     bool ready;         /* the harness is loaded */
     struct err trouble; /* of a message that has no answer; told with the next one */
-    cu_module modules[MAX_MODULES];
-    str images[MAX_MODULES]; /* their cubins */
+    cu_module modules[WIRE_MAX_MODULES];
+    str images[WIRE_MAX_MODULES]; /* their cubins */
     size_t nmodules;
     bool fresh; /* nothing was launched from them since they were loaded */
     struct shared_buffer *buffers;
@@ -50,11 +45,12 @@ struct server {
 };
 
 struct answer {
-    enum verdict verdict; /* ACCEPTED in a failure: our own trouble, never the candidate's */
+    struct wire_answer
+        say; /* verdict ACCEPTED in a failure: our own trouble, not the candidate's */
     struct err why;
-    json *more;   /* further members, or NULL */
-    int code;     /* the driver's, where it has one */
-    bool leaving; /* the context is gone */
+    struct arena *mem; /* of what is said */
+    json *ceilings;    /* NULL: none were asked for */
+    int code;          /* the driver's, where it has one */
 };
 
 static bool bad_message(struct err *err, const char *what) {
@@ -63,16 +59,15 @@ static bool bad_message(struct err *err, const char *what) {
 
 /* ---- the task and its memory ---- */
 
-static bool take_task(struct server *s, const struct frame *f, struct err *err) {
-    int64_t oracle, harness;
-    if (!json_get_i64(f->head, "oracle", &oracle) || !json_get_i64(f->head, "harness", &harness) ||
-        oracle < 0 || harness <= 0 || (uint64_t)oracle > f->blob.n ||
-        (uint64_t)harness > f->blob.n - (uint64_t)oracle)
+static bool take_task(struct server *s, const struct frame *f, struct arena *a, struct err *err) {
+    struct wire_task m;
+    if (!wire_read(&wire_task_fields, f->head, a, &m, err))
+        return false;
+    if (!m.harness || m.oracle > f->blob.n || m.harness > f->blob.n - m.oracle)
         return bad_message(err, "task");
     if (s->ready)
         return true; /* one task a worker's life; its harness is the same */
-    str cubin = str_cut(f->blob, (size_t)oracle, (size_t)harness);
-    s->ready = harness_load(&s->cuda, cubin, &s->harness, err);
+    s->ready = harness_load(&s->cuda, str_cut(f->blob, m.oracle, m.harness), &s->harness, err);
     uint64_t secret;
     if (s->ready && rng_secret(&secret))
         s->harness.pattern = (uint32_t)secret;
@@ -91,79 +86,43 @@ static void drop_buffer(struct server *s, struct shared_buffer *b) {
     *b = s->buffers[--s->nbuffers];
 }
 
-static bool add_buffer(struct server *s, const json *j, int fd, struct err *err) {
-    int64_t id, bytes;
-    if (!json_get_i64(j, "id", &id) || !json_get_i64(j, "bytes", &bytes) || bytes <= 0 ||
-        s->nbuffers >= MAX_BUFFERS)
+static bool add_buffer(struct server *s, const struct wire_buffer *one, int fd, struct err *err) {
+    if (!one->bytes || s->nbuffers >= MAX_BUFFERS)
         return bad_message(err, "buffers");
-    struct shared_buffer *before = find_buffer(s, id);
+    struct shared_buffer *before = find_buffer(s, one->id);
     if (before) /* sent to the process before this one, and again */
         drop_buffer(s, before);
-    struct shared_buffer b = {.id = id};
-    if (!vmm_import(&s->cuda, fd, (size_t)bytes, false, &b.memory, err))
+    struct shared_buffer b = {.id = one->id};
+    if (!vmm_import(&s->cuda, fd, one->bytes, false, &b.memory, err))
         return false;
     s->buffers = mem_grow(s->buffers, &s->room, s->nbuffers + 1, sizeof *s->buffers);
     s->buffers[s->nbuffers++] = b;
     return true;
 }
 
-static bool take_buffers(struct server *s, const struct frame *f, struct err *err) {
-    const json *buffers = json_get(f->head, "buffers"), *drop = json_get(f->head, "drop");
-    bool reset = false;
-    json_get_bool(f->head, "reset", &reset);
-    while (reset && s->nbuffers)
+static bool take_buffers(struct server *s, const struct frame *f, struct arena *a,
+                         struct err *err) {
+    struct wire_buffers m;
+    if (!wire_read(&wire_buffers_fields, f->head, a, &m, err))
+        return false;
+    while (m.reset && s->nbuffers)
         drop_buffer(s, &s->buffers[s->nbuffers - 1]);
-    for (size_t i = 0; i < json_len(drop); i++) {
-        int64_t id;
-        struct shared_buffer *b = json_to_i64(json_at(drop, i), &id) ? find_buffer(s, id) : NULL;
-        if (b)
-            drop_buffer(s, b);
-    }
-    if (json_len(buffers) != f->nfds)
+    for (size_t i = 0; i < m.ndrop; i++)
+        if (find_buffer(s, m.drop[i]))
+            drop_buffer(s, find_buffer(s, m.drop[i]));
+    if (m.nbuffers != f->nfds)
         return bad_message(err, "a descriptor for every buffer");
     for (size_t i = 0; i < f->nfds; i++)
-        if (!add_buffer(s, json_at(buffers, i), f->fds[i], err))
+        if (!add_buffer(s, &m.buffers[i], f->fds[i], err))
             return false;
     return true;
 }
 
 /* ---- modules ---- */
 
-static json *function_json(const struct cuda *c, cu_function f, size_t module) {
-    static const struct {
-        const char *key;
-        enum cu_function_attribute attribute;
-    } facts[] = {{"registers", CU_FN_REGISTERS},
-                 {"shared_static", CU_FN_SHARED_STATIC},
-                 {"local_bytes", CU_FN_LOCAL_BYTES},
-                 {"max_threads", CU_FN_MAX_THREADS}};
-    json *j = json_object();
-    const char *name = NULL;
-    c->function_load(f); /* what it is limited to is known then */
-    json_set_i64(j, "module", (int64_t)module);
-    json_set_str(j, "name", c->function_name(&name, f) == CU_OK ? str_view(name) : S("?"));
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        int v = 0;
-        if (c->function_get(&v, facts[i].attribute, f) == CU_OK)
-            json_set_i64(j, facts[i].key, v);
-    }
-    return j;
-}
-
-static void list_functions(const struct cuda *c, cu_module m, size_t module, json *list) {
-    cu_function functions[CANDIDATE_MAX_LAUNCHES];
-    unsigned n = 0;
-    if (c->module_function_count(&n, m) != CU_OK)
-        return;
-    n = n < CANDIDATE_MAX_LAUNCHES ? n : CANDIDATE_MAX_LAUNCHES;
-    if (c->module_functions(functions, n, m) == CU_OK)
-        for (unsigned i = 0; i < n; i++)
-            json_push(list, function_json(c, functions[i], module));
-}
-
 static bool blame(struct server *s, struct answer *out, int code, const char *what) {
     out->code = code;
-    out->verdict = cuda_verdict(code);
+    out->say.verdict = cuda_verdict(code);
     return cuda_fail(&s->cuda, &out->why, code, "%s", what);
 }
 
@@ -177,7 +136,7 @@ static void drop_modules(struct server *s) {
 static bool load_module(struct server *s, str cubin, struct answer *out) {
     int code = cuda_module_load(&s->cuda, cubin, &s->modules[s->nmodules]);
     if (code != CU_OK) {
-        json_set_i64(out->more, "at", (int64_t)s->nmodules);
+        out->say.at = s->nmodules;
         return blame(s, out, code, "load the kernel");
     }
     char *image = mem_alloc(cubin.n);
@@ -204,133 +163,92 @@ static bool refresh_modules(struct server *s, struct answer *out) {
 }
 
 static bool load_modules(struct server *s, const struct frame *f, struct answer *out) {
-    const json *sizes = json_get(f->head, "modules");
+    struct wire_load m;
     str rest = f->blob;
     drop_modules(s);
     s->fresh = true;
     if (!s->ready)
         return bad_message(&out->why, "load before the task");
-    if (!json_len(sizes) || json_len(sizes) > MAX_MODULES)
-        return bad_message(&out->why, "modules");
-    out->more = json_object();
-    json *functions = json_array();
-    json_set(out->more, "functions", functions);
-    for (size_t i = 0; i < json_len(sizes); i++) {
-        int64_t bytes;
-        if (!json_to_i64(json_at(sizes, i), &bytes) || bytes <= 0 || (uint64_t)bytes > rest.n)
+    if (!wire_read(&wire_load_fields, f->head, out->mem, &m, &out->why))
+        return false;
+    for (size_t i = 0; i < m.nmodules; i++) {
+        if (!m.modules[i] || m.modules[i] > rest.n)
             return bad_message(&out->why, "modules");
-        if (!load_module(s, str_cut(rest, 0, (size_t)bytes), out))
+        if (!load_module(s, str_cut(rest, 0, m.modules[i]), out))
             return false;
-        list_functions(&s->cuda, s->modules[i], i, functions);
-        rest = str_from(rest, (size_t)bytes);
+        rest = str_from(rest, m.modules[i]);
     }
-    return true;
+    return m.nmodules || bad_message(&out->why, "modules");
 }
 
 /* ---- runs: what the message says ---- */
 
 struct batch {
-    struct bound_plan *plans; /* one a module */
-    size_t nplans;
+    struct wire_run asked;
     struct cuda_memory *cases;
-    size_t ncases;
     struct ready_plan *ready; /* by case and module; plan NULL: not yet */
-    size_t (*runs)[2];        /* case, module */
-    size_t nruns;
-    bool timed;
     double *device_s, *host_s;
 };
 
-static bool read_span(struct server *s, const json *j, struct cuda_span *out) {
-    int64_t id, offset, bytes;
-    if (!json_get_i64(j, "buffer", &id) || !json_get_i64(j, "offset", &offset) ||
-        !json_get_i64(j, "bytes", &bytes) || offset < 0 || bytes < 0)
+static bool find_span(struct server *s, const struct wire_span *span, struct cuda_span *out) {
+    const struct shared_buffer *b = find_buffer(s, span->buffer);
+    if (!b || span->offset > b->memory.mapped || span->bytes > b->memory.mapped - span->offset)
         return false;
-    const struct shared_buffer *b = find_buffer(s, id);
-    if (!b || (uint64_t)offset > b->memory.mapped ||
-        (uint64_t)bytes > b->memory.mapped - (uint64_t)offset)
-        return false;
-    *out = (struct cuda_span){b->memory.address + (uint64_t)offset, (uint64_t)bytes};
+    *out = (struct cuda_span){b->memory.address + span->offset, span->bytes};
     return true;
 }
 
-static bool read_case(struct server *s, const json *tensors, const json *workspaces,
-                      struct cuda_memory *out) {
-    if (json_len(tensors) > TASK_MAX_TENSORS || json_len(workspaces) > PLAN_MAX_WORKSPACES)
-        return false;
-    for (size_t i = 0; i < json_len(tensors); i++)
-        if (json_is_object(json_at(tensors, i)) && /* a let has no memory */
-            !read_span(s, json_at(tensors, i), &out->tensors[i]))
+static bool find_memory(struct server *s, const struct wire_memory *m, const struct wire_run *run,
+                        struct cuda_memory *out) {
+    for (size_t i = 0; i < m->ntensors; i++)
+        if (m->tensors[i].bytes && /* a let has no memory */
+            !find_span(s, &m->tensors[i], &out->tensors[i]))
             return false;
-    for (size_t i = 0; i < json_len(workspaces); i++)
-        if (!read_span(s, json_at(workspaces, i), &out->workspaces[i]))
+    for (size_t i = 0; i < run->nworkspaces; i++)
+        if (!find_span(s, &run->workspaces[i], &out->workspaces[i]))
             return false;
-    return true;
-}
-
-static bool read_runs(const json *runs, struct arena *a, struct batch *b) {
-    b->nruns = json_len(runs);
-    if (!b->nruns || b->nruns > MAX_RUNS)
-        return false;
-    b->runs = arena_array_bytes(a, b->nruns, sizeof *b->runs, _Alignof(size_t));
-    for (size_t i = 0; i < b->nruns; i++) {
-        int64_t at, module;
-        if (!json_to_i64(json_at(json_at(runs, i), 0), &at) ||
-            !json_to_i64(json_at(json_at(runs, i), 1), &module) || at < 0 || module < 0 ||
-            (size_t)at >= b->ncases || (size_t)module >= b->nplans)
-            return false;
-        b->runs[i][0] = (size_t)at;
-        b->runs[i][1] = (size_t)module;
-    }
     return true;
 }
 
 static bool read_batch(struct server *s, const struct frame *f, struct arena *a, struct batch *b,
                        struct err *err) {
-    const json *plans = json_get(f->head, "plans"), *cases = json_get(f->head, "cases");
-    b->nplans = json_len(plans);
-    b->ncases = json_len(cases);
-    if (!b->nplans || b->nplans > s->nmodules || !b->ncases || b->ncases > MAX_CASES)
+    const struct wire_run *m = &b->asked;
+    if (!wire_read(&wire_run_fields, f->head, a, &b->asked, err))
+        return false;
+    if (!m->nplans || m->nplans > s->nmodules || !m->ncases)
         return bad_message(err, "run");
-    json_get_bool(f->head, "timed", &b->timed);
-    b->plans = arena_array(a, struct bound_plan, b->nplans);
-    b->cases = arena_array(a, struct cuda_memory, b->ncases);
-    b->ready = arena_array(a, struct ready_plan, b->ncases * b->nplans);
-    for (size_t i = 0; i < b->nplans; i++)
-        if (!plan_from_json(json_at(plans, i), a, &b->plans[i], err))
+    b->cases = arena_array(a, struct cuda_memory, m->ncases);
+    b->ready = arena_array(a, struct ready_plan, m->ncases * m->nplans);
+    for (size_t i = 0; i < m->nplans; i++)
+        if (!plan_check(&m->plans[i], err))
             return false;
-    for (size_t i = 0; i < b->ncases; i++)
-        if (!read_case(s, json_get(json_at(cases, i), "tensors"), json_get(f->head, "workspaces"),
-                       &b->cases[i]))
+    for (size_t i = 0; i < m->ncases; i++)
+        if (!find_memory(s, &m->cases[i], m, &b->cases[i]))
             return bad_message(err, "cases");
-    if (!read_runs(json_get(f->head, "runs"), a, b))
-        return bad_message(err, "runs");
-    b->device_s = arena_array(a, double, b->nruns);
-    b->host_s = arena_array(a, double, b->nruns);
-    return true;
+    for (size_t i = 0; i < m->nruns; i++)
+        if (m->runs[i].at >= m->ncases || m->runs[i].module >= m->nplans)
+            return bad_message(err, "runs");
+    b->device_s = arena_array(a, double, m->nruns);
+    b->host_s = arena_array(a, double, m->nruns);
+    return m->nruns || bad_message(err, "runs");
 }
 
 /* ---- runs: doing it ---- */
 
 static struct ready_plan *ready_of(const struct batch *b, size_t run) {
-    return &b->ready[b->runs[run][0] * b->nplans + b->runs[run][1]];
-}
-
-static void set_at(struct answer *out, size_t run) {
-    if (!out->more)
-        out->more = json_object();
-    json_set_i64(out->more, "at", (int64_t)run);
+    const struct wire_order *r = &b->asked.runs[run];
+    return &b->ready[r->at * b->asked.nplans + r->module];
 }
 
 static bool make_ready(struct server *s, struct batch *b, struct arena *a, struct answer *out) {
-    for (size_t i = 0; i < b->nruns; i++) {
+    for (size_t i = 0; i < b->asked.nruns; i++) {
         struct ready_plan *r = ready_of(b, i);
-        size_t at = b->runs[i][0], module = b->runs[i][1];
+        size_t at = b->asked.runs[i].at, module = b->asked.runs[i].module;
         if (r->plan)
             continue;
-        if (!ready_plan_make(&s->cuda, s->modules[module], &b->plans[module], &b->cases[at], a, r,
-                             &out->verdict, &out->why)) {
-            set_at(out, i);
+        if (!ready_plan_make(&s->cuda, s->modules[module], &b->asked.plans[module], &b->cases[at],
+                             a, r, &out->say.verdict, &out->why)) {
+            out->say.at = i;
             return false;
         }
     }
@@ -341,7 +259,7 @@ static bool make_ready(struct server *s, struct batch *b, struct arena *a, struc
  * batch begin alike. */
 static bool cover_local(struct server *s, const struct batch *b, struct answer *out) {
     size_t most = 0, at = 0;
-    for (size_t i = 0; i < b->nruns; i++)
+    for (size_t i = 0; i < b->asked.nruns; i++)
         if (ready_of(b, i)->local_bytes > most) {
             most = ready_of(b, i)->local_bytes;
             at = i;
@@ -349,10 +267,9 @@ static bool cover_local(struct server *s, const struct batch *b, struct answer *
     int code = harness_cover_local(&s->cuda, &s->harness, most);
     if (code == CU_OK)
         return true;
-    if (most)
-        set_at(out, at);
+    out->say.at = at;
     out->code = code;
-    out->verdict = most ? cuda_verdict(code) : VERDICT_ACCEPTED;
+    out->say.verdict = most ? cuda_verdict(code) : VERDICT_ACCEPTED;
     return cuda_fail(&s->cuda, &out->why, code,
                      "local memory of %zu bytes a thread, for every thread that the GPU can hold",
                      most);
@@ -403,41 +320,35 @@ static bool run_timed(struct server *s, const struct ready_plan *r, double *devi
     return code == CU_OK || blame_step(s, r, step, code, out);
 }
 
-static json *seconds_json(const double *s, size_t n) {
-    json *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_push_f64(list, s[i]);
-    return list;
-}
-
-static json *clocks_json(struct server *s, const struct nvml_reading *before) {
-    json *j = json_object();
+static struct wire_clocks *read_clocks(struct server *s, const struct nvml_reading *before,
+                                       struct arena *a) {
+    struct wire_clocks *c = arena_new_of(a, struct wire_clocks);
     struct nvml_reading after;
     double mhz = 0;
     nvml_read(&s->nvml, &after);
     if (harness_clock_mhz(&s->cuda, &s->harness, &mhz) == CU_OK && mhz > 0)
-        json_set_f64(j, "sm_mhz", mhz);
+        fields_set(c, sm_mhz, mhz);
     if (!before->known || !after.known) {
-        json_set_str(j, "unreadable", str_view(s->nvml.why));
-        return j;
+        c->unreadable = str_view(s->nvml.why);
+        return c;
     }
-    json_set_i64(j, "sm_mhz_before", before->sm_mhz);
-    json_set_i64(j, "sm_mhz_after", after.sm_mhz);
-    json_set_i64(j, "memory_mhz", after.memory_mhz);
-    json_set_f64(j, "power_w", after.power_mw / 1000.0);
-    json_set_i64(j, "celsius", after.celsius);
-    json_set(j, "slowed", nvml_slowed_to_json(before->slowed | after.slowed));
-    return j;
+    fields_set(c, sm_mhz_before, before->sm_mhz);
+    fields_set(c, sm_mhz_after, after.sm_mhz);
+    fields_set(c, memory_mhz, after.memory_mhz);
+    fields_set(c, power_w, after.power_mw / 1000.0);
+    fields_set(c, celsius, after.celsius);
+    c->slowed = nvml_slowed(before->slowed | after.slowed, a, &c->nslowed);
+    return c;
 }
 
 static bool run_all(struct server *s, struct batch *b, struct answer *out) {
-    for (size_t i = 0; i < b->nruns; i++) {
+    for (size_t i = 0; i < b->asked.nruns; i++) {
         const struct ready_plan *r = ready_of(b, i);
-        bool ok = clean_up(s, r, !b->timed, out) &&
-                  (b->timed ? run_timed(s, r, &b->device_s[i], &b->host_s[i], out)
-                            : run_plain(s, r, out));
+        bool ok = clean_up(s, r, !b->asked.timed, out) &&
+                  (b->asked.timed ? run_timed(s, r, &b->device_s[i], &b->host_s[i], out)
+                                  : run_plain(s, r, out));
         if (!ok) {
-            set_at(out, i);
+            out->say.at = i;
             return false;
         }
     }
@@ -447,44 +358,42 @@ static bool run_all(struct server *s, struct batch *b, struct answer *out) {
 /* Of the modules that were run; the first run of the one that changed something is to blame. */
 static bool modules_kept(struct server *s, const struct batch *b, struct arena *a,
                          struct answer *out) {
-    for (size_t m = 0; m < b->nplans; m++) {
+    for (size_t m = 0; m < b->asked.nplans; m++) {
         size_t run = 0;
-        while (run < b->nruns && b->runs[run][1] != m)
+        while (run < b->asked.nruns && b->asked.runs[run].module != m)
             run++;
-        if (run == b->nruns || module_memory_same(&s->cuda, s->modules[m], s->images[m], a,
-                                                  &out->verdict, &out->code, &out->why))
+        if (run == b->asked.nruns || module_memory_same(&s->cuda, s->modules[m], s->images[m], a,
+                                                        &out->say.verdict, &out->code, &out->why))
             continue;
-        set_at(out, run);
+        out->say.at = run;
         return false;
     }
     return true;
 }
 
-static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
-                      struct answer *out) {
+static bool run_batch(struct server *s, const struct frame *f, struct answer *out) {
     struct nvml_reading before = {0};
     struct batch b = {0};
-    bool fresh = true;
     if (!s->ready)
         return bad_message(&out->why, "run before the task");
-    json_get_bool(f->head, "fresh", &fresh);
-    if (!read_batch(s, f, a, &b, &out->why) || (fresh && !refresh_modules(s, out)) ||
-        !make_ready(s, &b, a, out) || !cover_local(s, &b, out))
+    if (!read_batch(s, f, out->mem, &b, &out->why) || (b.asked.fresh && !refresh_modules(s, out)) ||
+        !make_ready(s, &b, out->mem, out) || !cover_local(s, &b, out))
         return false;
-    if (b.timed && !s->nvml_tried)
+    bool timed = b.asked.timed;
+    if (timed && !s->nvml_tried)
         nvml_open(&s->nvml, s->cuda.facts.uuid);
-    s->nvml_tried |= b.timed;
-    if (b.timed)
+    s->nvml_tried |= timed;
+    if (timed)
         nvml_read(&s->nvml, &before);
     s->fresh = false;
-    if (!run_all(s, &b, out) || !modules_kept(s, &b, a, out))
+    if (!run_all(s, &b, out) || !modules_kept(s, &b, out->mem, out))
         return false;
-    if (!b.timed)
+    if (!timed)
         return true;
-    out->more = json_object();
-    json_set(out->more, "times_s", seconds_json(b.device_s, b.nruns));
-    json_set(out->more, "host_s", seconds_json(b.host_s, b.nruns));
-    json_set(out->more, "clocks", clocks_json(s, &before));
+    out->say.times_s = b.device_s;
+    out->say.host_s = b.host_s;
+    out->say.ntimes_s = out->say.nhost_s = b.asked.nruns;
+    out->say.clocks = read_clocks(s, &before, out->mem);
     return true;
 }
 
@@ -496,20 +405,17 @@ static bool measure_ceilings(struct server *s, struct answer *out) {
     if (!ceilings_measure(&s->cuda, &s->harness, &m, &out->why))
         return false;
     harness_clock_mhz(&s->cuda, &s->harness, &mhz); /* what was held here is not a run's */
-    out->more = ceilings_to_json(&m);
+    out->ceilings = ceilings_to_json(&m);
     return true;
 }
 
 /* ---- serving ---- */
 
 static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err *err) {
-    json *head = ans->more ? ans->more : json_object();
-    bool trouble = !ok && ans->verdict == VERDICT_ACCEPTED;
-    ans->leaving = cuda_sticky(ans->code);
-    json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
-    json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
-    if (ans->leaving)
-        json_set_bool(head, "leaving", true);
+    bool trouble = !ok && ans->say.verdict == VERDICT_ACCEPTED;
+    ans->say.leaving = cuda_sticky(ans->code);
+    ans->say.why = ok ? (str){0} : str_view(ans->why.text);
+    json *head = ans->ceilings ? ans->ceilings : fields_to_json(&wire_answer_fields, &ans->say);
     bool sent = frame_write(fd, trouble ? WIRE_ERROR : type, head, (str){0}, NULL, 0, err);
     json_free(head);
     return sent;
@@ -525,22 +431,22 @@ static bool no_trouble(struct server *s, struct answer *ans) {
 }
 
 static bool serve(struct server *s, int fd, const struct frame *f, bool *leaving, struct err *err) {
-    struct answer ans = {.verdict = VERDICT_ACCEPTED};
     struct arena *a = arena_new(256u << 20);
+    struct answer ans = {.say.verdict = VERDICT_ACCEPTED, .mem = a};
     bool ok = false, sent = true;
     switch (f->type) {
     case WIRE_TASK:
-        take_task(s, f, &s->trouble);
+        take_task(s, f, a, &s->trouble);
         break;
     case WIRE_BUFFERS:
-        take_buffers(s, f, &s->trouble);
+        take_buffers(s, f, a, &s->trouble);
         break;
     case WIRE_LOAD:
         ok = no_trouble(s, &ans) && load_modules(s, f, &ans);
         sent = reply(fd, WIRE_LOADED, &ans, ok, err);
         break;
     case WIRE_RUN:
-        ok = no_trouble(s, &ans) && run_batch(s, f, a, &ans);
+        ok = no_trouble(s, &ans) && run_batch(s, f, &ans);
         sent = reply(fd, WIRE_RAN, &ans, ok, err);
         break;
     case WIRE_CEILINGS:
@@ -550,7 +456,7 @@ static bool serve(struct server *s, int fd, const struct frame *f, bool *leaving
     default:
         sent = err_set(err, ERR_ENV, "unexpected message %u", f->type);
     }
-    *leaving = ans.leaving;
+    *leaving = ans.say.leaving;
     arena_free(a);
     return sent;
 }
@@ -571,7 +477,8 @@ static bool enter(struct server *s, int ordinal, struct err *err) {
         !cuda_timer_init(&s->cuda, &s->timer, err))
         return false;
     set_limits(&s->cuda);
-    return role_hello(ROLE_FD, "device", &report, cuda_facts_to_json(&s->cuda.facts), err);
+    return role_hello(ROLE_FD, "device", &report,
+                      fields_to_json(&cuda_facts_fields, &s->cuda.facts), err);
 }
 
 int cuda_device_main(int ordinal) {

@@ -77,10 +77,11 @@ size_t nvml_free_bytes(const struct nvml *n) {
     return total_free_used[1];
 }
 
-json *nvml_slowed_to_json(uint64_t mask) {
-    json *list = json_array();
+str *nvml_slowed(uint64_t mask, struct arena *a, size_t *n) {
+    str *list = arena_array(a, str, sizeof reasons / sizeof *reasons);
+    *n = 0;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (mask & reasons[i].bit)
-            json_push_str(list, str_view(reasons[i].name));
+            list[(*n)++] = str_view(reasons[i].name);
     return list;
 }

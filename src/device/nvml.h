@@ -5,7 +5,7 @@
 #ifndef DEVICE_NVML_H
 #define DEVICE_NVML_H
 
-#include "base/json.h"
+#include "base/arena.h"
 
 struct nvml {
     void *device; /* NULL: not readable, `why` says why */
@@ -26,7 +26,7 @@ struct nvml_reading {
 void nvml_open(struct nvml *n, const char *uuid); /* as in struct cuda_facts */
 void nvml_read(const struct nvml *n, struct nvml_reading *out);
 size_t nvml_free_bytes(const struct nvml *n); /* of its memory; 0: not readable */
-/* The reasons in words: ["power cap", …]. */
-json *nvml_slowed_to_json(uint64_t mask);
+/* The reasons in words, "power cap" and the like; in the arena. */
+str *nvml_slowed(uint64_t mask, struct arena *a, size_t *n);
 
 #endif

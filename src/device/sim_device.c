@@ -4,11 +4,8 @@
  * worker holds the clock. */
 #include "device/sim_device.h"
 
-#include "base/frame.h"
 #include "base/say.h"
-#include "device/job.h"
 #include "device/role.h"
-#include "device/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,28 +24,32 @@
 #define BUDGET_BYTE   2
 
 bool simdev_refuse(struct answer *out, enum verdict v) {
-    out->verdict = v;
+    out->say.verdict = v;
     return false;
 }
 
 static bool take_task(struct server *s, const struct frame *f, struct err *err) {
-    str task, file;
-    if (!json_get_str(f->head, "task", &task) || !json_get_str(f->head, "file", &file))
-        return err_set(err, ERR_ENV, "bad message: task");
-    if (!task.n)
-        return true;
+    struct arena *a = arena_new(TASK_ARENA);
+    struct wire_task m;
+    bool ok = wire_read(&wire_task_fields, f->head, a, &m, err);
+    if (!ok || !m.task.n) {
+        arena_free(a);
+        return ok;
+    }
     arena_free(s->task_arena);
-    s->task_arena = arena_new(TASK_ARENA);
+    s->task_arena = a;
     s->task = NULL;
-    return task_parse(arena_str(s->task_arena, file), arena_str(s->task_arena, task), s->task_arena,
-                      &s->task, err);
+    return task_parse(m.file, m.task, a, &s->task, err);
 }
 
 static bool load_module(struct server *s, const struct frame *f, struct answer *out) {
     arena_free(s->module_arena);
     s->module_arena = arena_new(MODULE_ARENA);
     s->module = NULL;
-    if (!s->task || json_len(json_get(f->head, "modules")) != 1)
+    struct wire_load m;
+    if (!wire_read(&wire_load_fields, f->head, out->mem, &m, &out->why))
+        return false;
+    if (!s->task || m.nmodules != 1)
         return err_set(&out->why, ERR_ENV, "bad message: load");
     if (!ptx_parse(arena_str(s->module_arena, f->blob), s->module_arena, &s->module, &out->why))
         return simdev_refuse(out, VERDICT_UNSUPPORTED);
@@ -64,37 +65,27 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
 
 #define MISSING_KEPT 12
 
-static bool lists(const json *list, str text) {
-    str is;
-    for (size_t i = 0; i < json_len(list); i++)
-        if (json_to_str(json_at(list, i), &is) && str_eq(is, text))
+static bool lists(const struct wire_coverage *c, str text) {
+    for (size_t i = 0; i < c->nmissing; i++)
+        if (str_eq(c->missing[i], text))
             return true;
     return false;
 }
 
-/* Outcomes of the task's own shape that no judged run has had: {"uncovered": how many, "missing":
- * the first of them in words}. */
-static json *coverage_json(const struct server *s) {
-    json *out = json_object(), *missing = json_array();
-    int64_t n = 0;
+/* Outcomes of the task's own shape that no judged run has had. */
+void simdev_answer_coverage(const struct server *s, struct answer *out) {
+    struct wire_coverage *c = arena_new_of(out->mem, struct wire_coverage);
     char text[160];
+    c->missing = arena_array(out->mem, str, MISSING_KEPT);
     for (size_t i = 0; i < s->module->nentries; i++)
         for (size_t k = 0; s->programs[i] && k < sim_places(s->programs[i]); k++)
             for (uint8_t left = s->own[i][k] & (uint8_t)~s->judged[i][k]; left; left &= left - 1) {
                 sim_place_text(s->programs[i], k, left & (uint8_t)-left, text, sizeof text);
-                n++;
-                if (json_len(missing) < MISSING_KEPT && !lists(missing, str_view(text)))
-                    json_push(missing, json_string(str_view(text)));
+                c->uncovered++;
+                if (c->nmissing < MISSING_KEPT && !lists(c, str_view(text)))
+                    c->missing[c->nmissing++] = arena_str(out->mem, str_view(text));
             }
-    json_set_i64(out, "uncovered", n);
-    json_set(out, "missing", missing);
-    return out;
-}
-
-void simdev_answer_coverage(const struct server *s, struct answer *out) {
-    if (!out->more)
-        out->more = json_object();
-    json_set(out->more, "coverage", coverage_json(s));
+    out->say.coverage = c;
 }
 
 /* ---- launches ---- */
@@ -106,7 +97,7 @@ static const struct sim_program *find_program(struct server *s, const struct ptx
         return s->programs[i];
     if (!sim_load(s->module, e, s->module_arena, &s->programs[i], &out->why)) {
         s->programs[i] = NULL;
-        out->verdict = VERDICT_UNSUPPORTED;
+        out->say.verdict = VERDICT_UNSUPPORTED;
         return NULL;
     }
     s->own[i] = arena_array(s->module_arena, uint8_t, sim_places(s->programs[i]));
@@ -160,9 +151,8 @@ static uint64_t resident_ctas(const struct gpu *g, const struct bound_launch *l)
 
 /* It was the simulator's limit, not the kernel's fault. */
 void simdev_forgive(struct answer *out) {
-    json_free(out->findings);
-    out->findings = NULL;
-    out->verdict = VERDICT_ACCEPTED;
+    out->say.nfindings = 0;
+    out->say.verdict = VERDICT_ACCEPTED;
     out->why = (struct err){0};
 }
 
@@ -180,6 +170,35 @@ static uint64_t now_ns(void) {
 void simdev_move_memory(struct server *s) {
     sim_machine_move(s->machine, s->repeats ? rng_u64(s->secret, UINT64_MAX) : draw(s),
                      !s->repeats);
+}
+
+/* ---- what is said of a launch ---- */
+
+static void answer_findings(const struct sim_findings *f, struct answer *out) {
+    struct wire_finding *list = arena_array(out->mem, struct wire_finding, f->n);
+    for (size_t i = 0; i < f->n; i++)
+        list[i] = (struct wire_finding){.check = f->list[i].check == SIM_CHECK_RACE ? S("race")
+                                                 : f->list[i].check == SIM_CHECK_UNINITIALISED
+                                                     ? S("uninitialised")
+                                                     : S("sync"),
+                                        .line = f->list[i].src_line,
+                                        .other_line = f->list[i].other_line,
+                                        .text = arena_str(out->mem, str_view(f->list[i].text))};
+    out->say.findings = list;
+    out->say.nfindings = f->n;
+}
+
+static void answer_counts(const struct sim_result *r, struct answer *out) {
+    struct wire_answer *say = &out->say;
+    if (!out->counts || say->ncounters == CANDIDATE_MAX_LAUNCHES)
+        return;
+    if (!say->counters) {
+        say->counters = arena_array(out->mem, struct sim_counters, CANDIDATE_MAX_LAUNCHES);
+        say->lines = arena_array(out->mem, struct wire_lines, CANDIDATE_MAX_LAUNCHES);
+    }
+    say->counters[say->ncounters++] = r->counters;
+    if (out->lines)
+        say->lines[say->nlines++] = (struct wire_lines){(struct sim_line *)r->lines, r->nlines};
 }
 
 bool simdev_run_launch(struct server *s, const struct bound_launch *l,
@@ -212,7 +231,7 @@ bool simdev_run_launch(struct server *s, const struct bound_launch *l,
                                 .checks = s->checks,
                                 .findings = &s->findings,
                                 .lines = out->lines ? s->module_arena : NULL,
-                                .clocks = out->counters ? &clocks : NULL,
+                                .clocks = out->counts ? &clocks : NULL,
                                 .noise = s->repeats ? 0 : draw(s),
                                 .order = sim_has_choices(program) ? s->order : 0,
                                 .lanes = s->order,
@@ -234,7 +253,7 @@ bool simdev_run_launch(struct server *s, const struct bound_launch *l,
     launch.nalso = extent->draw == SIM_DRAW_PAIRS ? rare->n : 0;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
-    out->order = launch.order || result->drawn ? s->order : out->order;
+    out->say.order = launch.order || result->drawn ? s->order : out->say.order;
     if (launch.misses)
         rare->n =
             sim_rare_gangs(launch.misses, sim_places(program), l->grid, rare->gangs, RARE_BLOCKS);
@@ -244,13 +263,10 @@ bool simdev_run_launch(struct server *s, const struct bound_launch *l,
     }
     if (s->checks && s->findings.n) {
         err_set(&out->why, ERR_NO, "%s", s->findings.list[0].text);
-        out->findings = findings_to_json(&s->findings);
+        answer_findings(&s->findings, out);
         return simdev_refuse(out, finding_verdict(s->findings.list[0].check));
     }
-    if (out->counters)
-        json_push(out->counters, counters_to_json(&result->counters));
-    if (out->lines)
-        json_push(out->lines, lines_to_json(result));
+    answer_counts(result, out);
     return true;
 }
 
@@ -389,23 +405,17 @@ void simdev_free_workspaces(const struct bound_plan *p, struct places *at) {
             munmap(at->workspace_host[i], p->workspaces[i].bytes);
 }
 
-static bool add_tensor(struct server *s, const json *t, size_t i, uint32_t align, struct places *at,
-                       struct err *err) {
-    int64_t id, offset, bytes;
-    bool writable = false;
-    json_get_bool(t, "writable", &writable);
-    if (!json_get_i64(t, "buffer", &id) || !json_get_i64(t, "offset", &offset) ||
-        !json_get_i64(t, "bytes", &bytes) || offset < 0 || bytes < 0)
-        return err_set(err, ERR_ENV, "bad message: tensor %zu", i);
-    const struct buffer *b = buffers_find(&s->buffers, id);
-    if (!b || (uint64_t)offset > b->size || (uint64_t)bytes > b->size - (uint64_t)offset)
+static bool add_tensor(struct server *s, const struct wire_span *t, size_t i, uint32_t align,
+                       struct places *at, struct err *err) {
+    const struct buffer *b = buffers_find(&s->buffers, t->buffer);
+    if (!b || t->offset > b->size || t->bytes > b->size - t->offset)
         return err_set(err, ERR_ENV, "bad message: tensor %zu lies in no buffer", i);
-    s->bytes += (uint64_t)bytes;
+    s->bytes += t->bytes;
     at->tensors[i] = sim_machine_add(
         s->machine, &(struct sim_buffer){.name = s->task->tensors[i].name,
-                                         .host = b->map + offset,
-                                         .size = (size_t)bytes,
-                                         .read_only = !writable,
+                                         .host = b->map + t->offset,
+                                         .size = t->bytes,
+                                         .read_only = !t->writable,
                                          .align = s->repeats ? 0 : align,
                                          .undefined = s->task->tensors[i].role == TENSOR_OUT});
     return true;
@@ -413,32 +423,33 @@ static bool add_tensor(struct server *s, const json *t, size_t i, uint32_t align
 
 /* The tensors of the message, as buffers over the judge's memory, in an order that nobody knows: no
  * tensor is found from the address of another. */
-static bool add_case(struct server *s, const json *tensors, const struct bound_plan *plan,
+static bool add_case(struct server *s, const struct wire_memory *m, const struct bound_plan *plan,
                      struct places *at, struct err *err) {
     size_t order[TASK_MAX_TENSORS];
     uint64_t key = 0;
-    if (json_len(tensors) != s->task->ntensors)
+    if (m->ntensors != s->task->ntensors)
         return err_set(err, ERR_ENV, "bad message: tensors");
     if (!s->repeats && !rng_secret(&key))
         return err_set(err, ERR_ENV, "no random numbers from the operating system");
     rng_order(rng_stream(key, S("tensors")), s->task->ntensors, order);
     for (size_t i = 0; i < s->task->ntensors; i++)
-        if (json_is_object(json_at(tensors, order[i])) && /* a let has no memory */
-            !add_tensor(s, json_at(tensors, order[i]), order[i], plan->align[order[i]], at, err))
+        if (m->tensors[order[i]].bytes && /* a let has no memory */
+            !add_tensor(s, &m->tensors[order[i]], order[i], plan->align[order[i]], at, err))
             return false;
     return true;
 }
 
-static bool run_case(struct server *s, const json *tensors, const struct bound_plan *plan,
-                     const struct extent *extent, bool *late, struct answer *out) {
+static bool run_case(struct server *s, const struct wire_memory *memory,
+                     const struct bound_plan *plan, const struct extent *extent,
+                     struct answer *out) {
     struct places at = {0};
     struct sim_result last = {0};
     s->bytes = 0;
     simdev_move_memory(s);
-    bool ok = add_case(s, tensors, plan, &at, &out->why) &&
+    bool ok = add_case(s, memory, plan, &at, &out->why) &&
               simdev_add_workspaces(s, plan, &at, true, out) &&
               simdev_run_plan(s, plan, &at, extent, &last, NULL, NULL, out);
-    *late = !ok && extent->patience_ms && last.status == SIM_BUDGET;
+    out->say.late = !ok && extent->patience_ms && last.status == SIM_BUDGET;
     sim_machine_clear(s->machine);
     simdev_free_workspaces(plan, &at);
     return ok;
@@ -456,91 +467,68 @@ static bool has_choices(struct server *s, const struct bound_plan *p, struct ans
     return any;
 }
 
-static bool run_batch(struct server *s, const struct frame *f, struct arena *a,
-                      struct answer *out) {
-    const json *cases = json_get(f->head, "cases"), *runs = json_get(f->head, "runs");
-    const json *plans = json_get(f->head, "plans");
-    struct bound_plan plan;
-    bool counted = false, checked = false, covers = false, late = false, drawn = false, ok = true;
-    int64_t patience_ms = 0;
-    int64_t order = 0;
-    if (!s->task || !s->module || json_len(plans) != 1)
+static bool run_batch(struct server *s, const struct wire_run *m, struct answer *out) {
+    bool ok = true;
+    if (!s->task || !s->module || m->nplans != 1)
         return err_set(&out->why, ERR_ENV, "bad message: run");
-    if (!plan_from_json(json_at(plans, 0), a, &plan, &out->why))
+    if (!plan_check(&m->plans[0], &out->why))
         return false;
-    json_get_bool(f->head, "counted", &counted);
-    s->repeats = counted;
-    if (counted)
-        out->counters = json_array();
-    json_get_bool(f->head, "checked", &checked);
-    json_get_bool(f->head, "covers", &covers);
-    json_get_i64(f->head, "patience_ms", &patience_ms);
-    json_get_bool(f->head, "checked_drawn", &drawn);
-    s->checks = checked || (drawn && has_choices(s, &plan, out)) ? SIM_CHECK_ALL : 0;
-    if (out->verdict != VERDICT_ACCEPTED)
+    s->repeats = out->counts = m->counted;
+    s->checks =
+        m->checked || (m->checked_drawn && has_choices(s, &m->plans[0], out)) ? SIM_CHECK_ALL : 0;
+    if (out->say.verdict != VERDICT_ACCEPTED)
         return false;
-    s->covering = covers ? s->judged : NULL;
-    struct extent extent = {.patience_ms = (uint64_t)patience_ms};
-    json_get_i64(f->head, "order", &order);
-    s->order = order > 0 && order <= UINT32_MAX ? (uint32_t)order : 0;
-    for (size_t i = 0; ok && i < json_len(runs); i++) {
-        int64_t at = -1;
-        json_to_i64(json_at(json_at(runs, i), 0), &at);
-        const json *tensors = at < 0 ? NULL : json_get(json_at(cases, (size_t)at), "tensors");
-        out->at = i;
-        ok = run_case(s, tensors, &plan, &extent, &late, out);
+    s->covering = m->covers ? s->judged : NULL;
+    s->order = m->order;
+    struct extent extent = {.patience_ms = (uint64_t)m->patience_ms};
+    for (size_t i = 0; ok && i < m->nruns; i++) {
+        out->say.at = i;
+        ok = m->runs[i].at < m->ncases
+                 ? run_case(s, &m->cases[m->runs[i].at], &m->plans[0], &extent, out)
+                 : err_set(&out->why, ERR_ENV, "bad message: a run of no case");
     }
-    if (late) {
+    if (out->say.late) {
         simdev_forgive(out);
-        out->more = json_object();
-        json_set_bool(out->more, "late", true);
         ok = true;
     }
-    if (covers)
+    if (m->covers)
         simdev_answer_coverage(s, out);
     return ok;
 }
 
-static bool reply(int fd, uint32_t type, struct answer *ans, bool ok, struct err *err) {
-    json *head = ans->more ? ans->more : json_object();
+static bool reply(int fd, enum wire type, struct answer *ans, bool ok, struct err *err) {
     /* A failure without a verdict is our own trouble, never the candidate's. */
-    bool trouble = !ok && ans->verdict == VERDICT_ACCEPTED;
-    json_set_str(head, "verdict", str_view(verdict_name(ans->verdict)));
-    json_set_str(head, "why", ok ? (str){0} : str_view(ans->why.text));
-    json_set_i64(head, "at", (int64_t)ans->at);
-    if (ans->order)
-        json_set_i64(head, "order", ans->order);
-    if (!ok) {
-        json_free(ans->counters);
-        json_free(ans->lines);
-        ans->counters = ans->lines = NULL;
-    }
-    if (ans->counters)
-        json_set(head, "counters", ans->counters);
-    if (ans->lines)
-        json_set(head, "lines", ans->lines);
-    if (ans->findings)
-        json_set(head, "findings", ans->findings);
-    str blob = ok && ans->blob ? buf_str(ans->blob) : (str){0};
-    bool sent = frame_write(fd, trouble ? WIRE_ERROR : type, head, blob, NULL, 0, err);
-    json_free(head);
-    return sent;
+    bool trouble = !ok && ans->say.verdict == VERDICT_ACCEPTED;
+    ans->say.why = ok ? (str){0} : str_view(ans->why.text);
+    if (!ok)
+        ans->say.ncounters = ans->say.nlines = 0;
+    return wire_write(fd, trouble ? WIRE_ERROR : type, &wire_answer_fields, &ans->say,
+                      ok && ans->blob ? buf_str(ans->blob) : (str){0}, err);
 }
 
-static bool serve_sample(struct server *s, int fd, const struct frame *f, struct arena *a,
-                         struct err *err) {
-    struct buf blob;
-    buf_init(&blob, 64u << 20);
-    struct answer ans = {.verdict = VERDICT_ACCEPTED, .blob = &blob};
-    bool ok = simdev_sample(s, f, a, &ans), sent = reply(fd, WIRE_SAMPLED, &ans, ok, err);
-    buf_release(&blob);
-    return sent;
+static bool serve_run(struct server *s, const struct frame *f, struct answer *ans) {
+    struct wire_run m;
+    return wire_read(&wire_run_fields, f->head, ans->mem, &m, &ans->why) && run_batch(s, &m, ans);
+}
+
+static bool serve_measure(struct server *s, const struct frame *f, struct answer *ans) {
+    struct job_measure m;
+    return wire_read(&job_measure_fields, f->head, ans->mem, &m, &ans->why) &&
+           simdev_measure(s, &m, ans);
+}
+
+static bool serve_sample(struct server *s, const struct frame *f, struct answer *ans) {
+    struct job_sample m;
+    return wire_read(&job_sample_fields, f->head, ans->mem, &m, &ans->why) &&
+           simdev_sample(s, &m, ans);
 }
 
 static bool serve(struct server *s, int fd, const struct frame *f, struct err *err) {
-    struct answer ans = {.verdict = VERDICT_ACCEPTED};
-    struct arena *a = arena_new(256u << 20);
-    bool ok, sent = true;
+    struct buf blob;
+    struct answer ans = {
+        .say.verdict = VERDICT_ACCEPTED, .mem = arena_new(256u << 20), .blob = &blob};
+    bool sent;
+    buf_init(&blob, 64u << 20);
     switch (f->type) {
     case WIRE_TASK:
         sent = take_task(s, f, err);
@@ -549,24 +537,22 @@ static bool serve(struct server *s, int fd, const struct frame *f, struct err *e
         sent = buffers_take(&s->buffers, f, err);
         break;
     case WIRE_LOAD:
-        ok = load_module(s, f, &ans);
-        sent = reply(fd, WIRE_LOADED, &ans, ok, err);
+        sent = reply(fd, WIRE_LOADED, &ans, load_module(s, f, &ans), err);
         break;
     case WIRE_RUN:
-        ok = run_batch(s, f, a, &ans);
-        sent = reply(fd, WIRE_RAN, &ans, ok, err);
+        sent = reply(fd, WIRE_RAN, &ans, serve_run(s, f, &ans), err);
         break;
     case WIRE_MEASURE:
-        ok = simdev_measure(s, f, a, &ans);
-        sent = reply(fd, WIRE_MEASURED, &ans, ok, err);
+        sent = reply(fd, WIRE_MEASURED, &ans, serve_measure(s, f, &ans), err);
         break;
     case WIRE_SAMPLE:
-        sent = serve_sample(s, fd, f, a, err);
+        sent = reply(fd, WIRE_SAMPLED, &ans, serve_sample(s, f, &ans), err);
         break;
     default:
         sent = err_set(err, ERR_ENV, "unexpected message %u", f->type);
     }
-    arena_free(a);
+    buf_release(&blob);
+    arena_free(ans.mem);
     return sent;
 }
 

@@ -5,13 +5,11 @@
 #ifndef DEVICE_SIM_DEVICE_H
 #define DEVICE_SIM_DEVICE_H
 
-#include "base/json.h"
 #include "base/rng.h"
 #include "device/buffers.h"
+#include "device/wire.h"
 #include "kernel/inspect.h"
-#include "kernel/verdict.h"
 #include "sim/model.h"
-#include "spec/data.h"
 
 #define RARE_BLOCKS 8
 
@@ -44,15 +42,11 @@ struct server {
 };
 
 struct answer {
-    enum verdict verdict;
+    struct wire_answer say; /* what it refers to is in `mem` */
     struct err why;
-    json *counters; /* array, or NULL */
-    json *lines;    /* array, or NULL: not wanted */
-    json *findings; /* of the checkers, or NULL */
-    json *more;     /* further members, or NULL */
-    struct buf *blob;
-    size_t at;      /* the run it is about */
-    uint32_t order; /* in which it went; 0: the first, or it has no other */
+    struct arena *mem;
+    bool counts, lines; /* are wanted */
+    struct buf *blob;   /* NULL: none */
 };
 
 /* How much of a launch is run. */
@@ -101,8 +95,7 @@ bool simdev_add_workspaces(struct server *s, const struct bound_plan *p, struct 
                            bool noise, struct answer *out);
 void simdev_free_workspaces(const struct bound_plan *p, struct places *at);
 
-/* WIRE_MEASURE and WIRE_SAMPLE. */
-bool simdev_measure(struct server *s, const struct frame *f, struct arena *a, struct answer *out);
-bool simdev_sample(struct server *s, const struct frame *f, struct arena *a, struct answer *out);
+bool simdev_measure(struct server *s, const struct job_measure *m, struct answer *out);
+bool simdev_sample(struct server *s, const struct job_sample *m, struct answer *out);
 
 #endif

@@ -3,9 +3,6 @@
  * (docs/EVAL.md). */
 #include "device/sim_device.h"
 
-#include "base/frame.h"
-#include "device/job.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,16 +38,13 @@ struct lazy {
     struct rng noise;
 };
 
-static bool lazy_read(struct server *s, const struct frame *f, struct arena *a, struct lazy *z,
-                      struct err *err) {
-    struct binding *set;
-    size_t nset;
+static bool lazy_bind(struct server *s, const struct bound_plan *plan, const struct binding *set,
+                      size_t nset, struct arena *a, struct lazy *z, struct err *err) {
     if (!s->task || !s->module)
         return err_set(err, ERR_ENV, "bad message: measure or sample");
     z->scale = data_scale_stated();
-    return plan_from_json(json_get(f->head, "plan"), a, &z->plan, err) &&
-           set_from_json(json_get(f->head, "set"), a, &set, &nset, err) &&
-           task_bind(s->task, set, nset, a, &z->inst, err);
+    z->plan = *plan;
+    return plan_check(plan, err) && task_bind(s->task, set, nset, a, &z->inst, err);
 }
 
 static bool lazy_tensor(struct server *s, struct lazy *z, size_t i, struct arena *a,
@@ -82,14 +76,15 @@ static bool lazy_tensor(struct server *s, struct lazy *z, size_t i, struct arena
     return true;
 }
 
-static bool lazy_add(struct server *s, struct lazy *z, struct arena *a, struct answer *out) {
+static bool lazy_add(struct server *s, struct lazy *z, struct answer *out) {
     uint64_t key = 0;
     rng_secret(&key);
     z->noise = rng_stream(key, S("outputs"));
     s->bytes = 0;
     simdev_move_memory(s);
     for (size_t i = 0; i < z->inst->task->ntensors; i++)
-        if (tensor_has_memory(&z->inst->task->tensors[i]) && !lazy_tensor(s, z, i, a, &out->why))
+        if (tensor_has_memory(&z->inst->task->tensors[i]) &&
+            !lazy_tensor(s, z, i, out->mem, &out->why))
             return false;
     return simdev_add_workspaces(s, &z->plan, &z->at, z->noisy, out);
 }
@@ -156,39 +151,34 @@ static bool stores_enough(const struct lazy *z, const struct storing *got, struc
     return simdev_refuse(out, VERDICT_UNWRITTEN);
 }
 
-bool simdev_measure(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
+bool simdev_measure(struct server *s, const struct job_measure *m, struct answer *out) {
     struct lazy z = {.kind = DATA_STATED};
     struct storing stores = {.known = true};
     struct sim_result last = {0};
-    int64_t sample = 0;
-    bool lines = false, covers = false;
-    json_get_i64(f->head, "sample_ctas", &sample);
-    json_get_bool(f->head, "lines", &lines);
-    json_get_bool(f->head, "covers", &covers);
-    if (!lazy_read(s, f, a, &z, &out->why))
+    if (!lazy_bind(s, &m->plan, m->set, m->nset, out->mem, &z, &out->why))
         return false;
     struct bound_plan plan = z.plan;
-    if (sample) { /* of a part of the blocks nothing else would be right either */
-        plan.memsets = arena_array(a, struct bound_memset, plan.nmemsets);
+    if (m->sample_ctas) { /* of a part of the blocks nothing else would be right either */
+        plan.memsets = arena_array(out->mem, struct bound_memset, plan.nmemsets);
         for (size_t i = 0; i < plan.nmemsets; i++) {
             plan.memsets[i] = z.plan.memsets[i];
             plan.memsets[i].count = 0;
         }
     }
-    out->counters = json_array();
-    out->lines = lines ? json_array() : NULL;
+    out->counts = true;
+    out->lines = m->lines;
     s->checks = 0;
     s->repeats = true;
     s->order = 0;
-    s->covering = covers ? s->own : NULL;
-    s->seeks_rare = covers && sample;
-    bool ok = lazy_add(s, &z, a, out) &&
-              simdev_run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)sample}, &last,
-                              add_stores, &stores, out) &&
-              (!covers || stores_enough(&z, &stores, out));
+    s->covering = m->covers ? s->own : NULL;
+    s->seeks_rare = m->covers && m->sample_ctas;
+    bool ok = lazy_add(s, &z, out) &&
+              simdev_run_plan(s, &plan, &z.at, &(struct extent){.ctas = (uint64_t)m->sample_ctas},
+                              &last, add_stores, &stores, out) &&
+              (!m->covers || stores_enough(&z, &stores, out));
     s->seeks_rare = false;
     lazy_free(s, &z);
-    if (covers)
+    if (m->covers)
         simdev_answer_coverage(s, out);
     return ok;
 }
@@ -196,6 +186,7 @@ bool simdev_measure(struct server *s, const struct frame *f, struct arena *a, st
 /* ---- judging a part ---- */
 
 #define MOST_ORDER     9999         /* a number that is easily typed */
+#define MOST_PARTS     64           /* of a tensor */
 #define PART_ELEMENTS  64           /* of a part, at most, along the last dimension */
 #define PRODUCER_BYTES (1ull << 30) /* of all tensors: beyond, no launch is run whole */
 
@@ -206,22 +197,19 @@ struct sampling {
     struct server *s;
     struct lazy z;
     struct extent extent;
-    uint64_t producer_budget;
-    uint64_t survey; /* blocks of the last launch that are run once more, to see what they store */
-    int64_t nparts;  /* of a tensor, at most; 0: the shape is run whole elsewhere, and judged */
-    bool values;     /* are all that matters: of the checkers, only what they need is on */
-    bool incomplete; /* a launch before this one was run in part */
-    json *parts[TASK_MAX_TENSORS];
+    const struct job_sample *asked;
+    bool incomplete;                           /* a launch before this one was run in part */
+    struct wire_part *parts[TASK_MAX_TENSORS]; /* NULL: the tensor was not stored to */
+    size_t nparts[TASK_MAX_TENSORS];
     struct buf contents[TASK_MAX_TENSORS];
-    json *unjudged;
+    str unjudged; /* why a launch could not be; the first ends it */
     uint64_t ctas, ctas_total;
     struct rng draw;
+    struct arena *mem;
 };
 
 static void set_unjudged(struct sampling *p, const struct bound_launch *l, const char *why) {
-    char text[256];
-    snprintf(text, sizeof text, "kernel %.*s: %s", STR_ARG(l->kernel), why);
-    json_push(p->unjudged, json_string(str_view(text)));
+    p->unjudged = arena_printf(p->mem, "kernel %.*s: %s", STR_ARG(l->kernel), why);
 }
 
 /* Elements of a tensor, as stretches of its memory that were stored. */
@@ -247,19 +235,20 @@ static void add_part(struct sampling *p, const struct stretches *t, int64_t from
     const struct inst *in = p->z.inst;
     const struct tensor *tensor = &in->task->tensors[t->tensor];
     const struct bound_tensor *b = &in->tensors[t->tensor];
-    json *part = json_object(), *lo = json_array(), *n = json_array();
+    struct wire_part *part = &p->parts[t->tensor][p->nparts[t->tensor]++];
     int64_t row = tensor->rank ? b->extent[tensor->rank - 1] : 1;
     int64_t count = t->first + t->count - from, rest = row - from % row;
     count = count < rest ? count : rest;
     count = count < PART_ELEMENTS ? count : PART_ELEMENTS;
+    *part = (struct wire_part){.tensor = t->tensor,
+                               .from = arena_array(p->mem, int64_t, tensor->rank),
+                               .nfrom = tensor->rank,
+                               .count = arena_array(p->mem, int64_t, tensor->rank),
+                               .ncount = tensor->rank};
     for (size_t d = 0; d < tensor->rank; d++) {
-        json_push_i64(lo, from / b->stride[d] % b->extent[d]);
-        json_push_i64(n, d + 1 == tensor->rank ? count : 1);
+        part->from[d] = from / b->stride[d] % b->extent[d];
+        part->count[d] = d + 1 == tensor->rank ? count : 1;
     }
-    json_set_i64(part, "tensor", (int64_t)t->tensor);
-    json_set(part, "lo", lo);
-    json_set(part, "n", n);
-    json_push(p->parts[t->tensor], part);
     buf_puts(&p->contents[t->tensor],
              (str){(char *)p->z.maps[t->tensor] + (size_t)from * t->item, (size_t)count * t->item});
 }
@@ -267,7 +256,7 @@ static void add_part(struct sampling *p, const struct stretches *t, int64_t from
 /* The place of part i among so many elements: the first, then one drawn from each stretch of equal
  * length. */
 static int64_t part_place(const struct sampling *p, size_t tensor, int64_t i, int64_t elements) {
-    int64_t low = elements / p->nparts * i, room = elements / p->nparts;
+    int64_t low = elements / p->asked->parts * i, room = elements / p->asked->parts;
     if (!room)
         return i;
     return low +
@@ -284,11 +273,12 @@ static void take_parts(struct sampling *p, size_t tensor) {
         elements += t.count;
     if (!elements)
         return;
-    json_free(p->parts[tensor]);
-    p->parts[tensor] = json_array();
+    int64_t most = p->asked->parts < MOST_PARTS ? p->asked->parts : MOST_PARTS;
+    p->parts[tensor] = arena_array(p->mem, struct wire_part, (size_t)most);
+    p->nparts[tensor] = 0;
     buf_clear(&p->contents[tensor]);
-    for (t.end = 0; i < p->nparts && stretch_next(&t); before += t.count)
-        for (; i < p->nparts && part_place(p, tensor, i, elements) < before + t.count; i++)
+    for (t.end = 0; i < most && stretch_next(&t); before += t.count)
+        for (; i < most && part_place(p, tensor, i, elements) < before + t.count; i++)
             add_part(p, &t, t.first + part_place(p, tensor, i, elements) - before);
 }
 
@@ -299,10 +289,10 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     bool whole = !final && s->bytes <= PRODUCER_BYTES;
     struct extent extent = p->extent;
     if (whole)
-        extent =
-            (struct extent){.budget = p->producer_budget, .patience_ms = 2 * p->extent.patience_ms};
+        extent = (struct extent){.budget = (uint64_t)p->asked->producer_budget,
+                                 .patience_ms = 2 * p->extent.patience_ms};
     struct sim_result result;
-    s->checks = whole || p->values ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
+    s->checks = whole || p->asked->values ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
     bool ok = simdev_run_launch(s, l, memory, &extent, &result, out), lacks = false;
     for (size_t i = 0; p->incomplete && i < s->findings.n; i++)
         lacks |= s->findings.list[i].of_buffer;
@@ -310,7 +300,7 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
         set_unjudged(p, l, "reads what blocks that were not run would have made");
     else if (!ok && result.status == SIM_BUDGET)
         set_unjudged(p, l, "even a few of its blocks take too long here");
-    else if (!ok && result.status == SIM_NO_PROGRESS && !p->nparts)
+    else if (!ok && result.status == SIM_NO_PROGRESS && !p->asked->parts)
         set_unjudged(p, l, "waits for blocks that were not run");
     else if (!ok)
         return false;
@@ -346,7 +336,7 @@ static bool makes_all(const struct lazy *z) {
 static bool survey_run(struct sampling *p, const struct bound_launch *l,
                        const struct launch_memory *memory, enum sim_draw draw, bool *known,
                        struct sim_result *r, struct answer *out) {
-    struct extent extent = {.ctas = p->survey,
+    struct extent extent = {.ctas = (uint64_t)p->asked->survey,
                             .key = p->extent.key + 1 + draw,
                             .draw = draw,
                             .patience_ms = p->extent.patience_ms};
@@ -381,7 +371,7 @@ static bool survey(struct sampling *p, const struct bound_launch *l,
     bool known;
     p->s->checks = 0;
     p->s->order = 0;
-    if (!makes_all(&p->z) || !p->survey)
+    if (!makes_all(&p->z) || !p->asked->survey)
         return true;
     if (!survey_run(p, l, memory, SIM_DRAW_APART, &known, &apart, out))
         return false;
@@ -407,7 +397,7 @@ static bool sample_plan(struct sampling *p, struct answer *out) {
                                    (const uint8_t(*)[TENSORMAP_BYTES])maps};
     size_t launches = 0;
     bool ok = simdev_encode_maps(plan, &p->z.at, maps, out);
-    for (size_t i = 0; ok && i < plan->nsteps && !json_len(p->unjudged); i++) {
+    for (size_t i = 0; ok && i < plan->nsteps && !p->unjudged.n; i++) {
         size_t k = plan->steps[i].index;
         bool launch = plan->steps[i].kind == PLAN_LAUNCH;
         launches += launch;
@@ -415,62 +405,48 @@ static bool sample_plan(struct sampling *p, struct answer *out) {
                  ? sample_launch(p, &plan->launches[k], launches == plan->nlaunches, &memory, out)
                  : simdev_run_memset(p->s, &plan->memsets[k], &p->z.at, out);
     }
-    if (ok && !json_len(p->unjudged))
+    if (ok && !p->unjudged.n)
         ok = survey(p, &plan->launches[plan->nlaunches - 1], &memory, out);
     return ok;
 }
 
 static void answer_parts(struct sampling *p, struct answer *out) {
-    json *parts = json_array();
-    bool judged = !json_len(p->unjudged);
+    struct wire_answer *say = &out->say;
+    say->parts = arena_array(out->mem, struct wire_part, TASK_MAX_TENSORS * MOST_PARTS);
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++) {
-        for (size_t k = 0; judged && k < json_len(p->parts[i]); k++)
-            json_push(parts, json_copy(json_at(p->parts[i], k)));
-        if (judged && p->parts[i])
+        for (size_t k = 0; !p->unjudged.n && k < p->nparts[i]; k++)
+            say->parts[say->nparts++] = p->parts[i][k];
+        if (!p->unjudged.n && p->parts[i])
             buf_puts(out->blob, buf_str(&p->contents[i]));
-        json_free(p->parts[i]);
         buf_release(&p->contents[i]);
     }
-    out->more = json_object();
-    json_set(out->more, "parts", parts);
-    json_set(out->more, "unjudged", p->unjudged);
-    json_set_i64(out->more, "blocks", (int64_t)p->ctas);
-    json_set_i64(out->more, "blocks_total", (int64_t)p->ctas_total);
+    say->unjudged = arena_array(out->mem, str, 1);
+    say->unjudged[0] = p->unjudged;
+    say->nunjudged = p->unjudged.n > 0;
+    say->blocks = (int64_t)p->ctas;
+    say->blocks_total = (int64_t)p->ctas_total;
     if (p->s->covering)
         simdev_answer_coverage(p->s, out);
 }
 
-static bool get_u64(const json *head, const char *key, uint64_t *out) {
-    str text;
-    return json_get_str(head, key, &text) && str_to_u64(text, out);
-}
-
-bool simdev_sample(struct server *s, const struct frame *f, struct arena *a, struct answer *out) {
-    struct sampling p = {.s = s, .z = {.noisy = true}, .unjudged = json_array()};
-    str data;
-    int64_t ctas = 2;
-    bool covers = false;
-    json_get_bool(f->head, "covers", &covers);
-    json_get_i64(f->head, "sample_ctas", &ctas);
-    json_get_i64(f->head, "parts", &p.nparts);
-    json_get_bool(f->head, "values", &p.values);
-    bool ok = (json_get_str(f->head, "data", &data) && data_find(data, &p.z.kind) &&
-               get_u64(f->head, "seed", &p.z.seed) && get_u64(f->head, "key", &p.extent.key) &&
-               get_u64(f->head, "budget", &p.extent.budget) &&
-               get_u64(f->head, "producer_budget", &p.producer_budget) &&
-               get_u64(f->head, "survey", &p.survey) &&
-               get_u64(f->head, "patience_ms", &p.extent.patience_ms)) ||
-              err_set(&out->why, ERR_ENV, "bad message: sample");
-    p.extent.ctas = (uint64_t)(ctas < 1 ? 1 : ctas);
-    p.extent.draw = p.values ? SIM_DRAW_APART : SIM_DRAW_PAIRS;
-    p.draw = rng_stream(p.extent.key, S("parts"));
+bool simdev_sample(struct server *s, const struct job_sample *m, struct answer *out) {
+    struct sampling p = {.s = s,
+                         .asked = m,
+                         .z = {.noisy = true, .kind = m->data, .seed = m->seed},
+                         .extent = {.ctas = (uint64_t)(m->sample_ctas < 1 ? 1 : m->sample_ctas),
+                                    .key = m->key,
+                                    .draw = m->values ? SIM_DRAW_APART : SIM_DRAW_PAIRS,
+                                    .budget = (uint64_t)m->budget,
+                                    .patience_ms = (uint64_t)m->patience_ms},
+                         .draw = rng_stream(m->key, S("parts")),
+                         .mem = out->mem};
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         buf_init(&p.contents[i], 1u << 20);
-    ok = ok && lazy_read(s, f, a, &p.z, &out->why);
-    s->covering = covers ? s->own : NULL;
+    bool ok = lazy_bind(s, &m->plan, m->set, m->nset, out->mem, &p.z, &out->why);
+    s->covering = m->covers ? s->own : NULL;
     s->repeats = false;
     s->order = 1 + (uint32_t)rng_below(p.draw, 0, MOST_ORDER);
-    ok = ok && lazy_add(s, &p.z, a, out) && sample_plan(&p, out);
+    ok = ok && lazy_add(s, &p.z, out) && sample_plan(&p, out);
     answer_parts(&p, out);
     lazy_free(s, &p.z);
     return ok;

@@ -1,5 +1,6 @@
 /* What coordinator, worker, device and judge say to each other. All of it is frames (base/frame.h):
  * JSON for what is said, a blob for bulk, descriptors for shared memory between device and judge.
+ * Within a process a message is a struct of wire.def, which also says what each field means.
  *
  * - coordinator ⇄ worker: pipes, possibly through ssh or srun; no descriptors, and end of file ends
  *   it.
@@ -16,79 +17,76 @@
 #ifndef DEVICE_WIRE_H
 #define DEVICE_WIRE_H
 
-#include "base/json.h"
+#include "base/fields.h"
+#include "base/frame.h"
+#include "kernel/candidate.h"
+#include "kernel/verdict.h"
+#include "sim/sim.h"
+#include "spec/data.h"
 
-#define WIRE_VERSION  3
+#define WIRE_VERSION  4
 #define WIRE_NOISE    65536 /* bytes of login banner skipped before a worker's first frame */
 #define WIRE_ALIVE_MS 5000  /* between a busy worker's signs of life */
 #define WIRE_DEAD_MS  60000 /* of silence on a job: the worker is given up */
 #define ROLE_FD       3     /* a role's socket */
 
+#define WIRE_MAX_MODULES 16
+#define WIRE_MAX_CASES   256
+
 enum wire {
     WIRE_HELLO = 1, /* role → parent, first: {role, protocol, build, pid, sandbox, device} */
-    /* coordinator → worker → device and judge, before the first job; no answer: {task, file,
-     * once: a single candidate comes, oracle, harness: bytes}; blob: the oracle's cubin, the
-     * harness's cubin (none for sim) */
+    /* coordinator → worker → device and judge, before the first job; no answer: wire_task; blob:
+     * the oracle's cubin, the harness's cubin (none for sim) */
     WIRE_TASK = 9,
-    /* coordinator → worker: {job, limit_ms, modules: [bytes], shapes: [{label, set, align: [a
-     * tensor], plans: [one a module]}], batches: [{shape, cases: [{data, seed}], counted, checked,
-     * order, timed, extra: only while something is not covered, patience_ms: after which the device
-     * gives it up}], time: {samples, budget_ms}, fresh: every batch has fresh modules, not timed
-     * ones alone, measure, samples: messages of those names, covers: what became of choices is
-     * recorded, cover_ms: for extra batches}; blob: the modules one after the other. A worker takes
-     * one while it is at another */
+    /* coordinator → worker: job; blob: the modules one after the other. A worker takes one while it
+     * is at another */
     WIRE_JOB = 10,
-    /* worker → coordinator: {job, verdict, why, shape, data, runs: […], counters: […], lines: […],
-     * findings: […] of the checkers where they ended it, times: [one
-     * a module: {samples_s, host_s}], rivals: [{module, verdict, why}] that failed, clocks,
-     * waited_ms: for the job before it, verify_ms, time_ms} */
-    WIRE_RESULT = 11,
+    WIRE_RESULT = 11, /* worker → coordinator: result */
     WIRE_FAILED = 12, /* worker → coordinator: {job, why}: the worker's own trouble, no verdict */
     WIRE_ALIVE = 13,  /* worker → coordinator: {}: now and then while it works on a job */
-    /* worker → judge: {set, cases: [{data, seed}], align: [a tensor], workspaces: [bytes], device:
-     * number of the device process}; inputs and poison are made */
-    WIRE_PREPARE = 20,
-    /* judge → worker: {cases: [{tensors: [0 | {buffer, offset, bytes, writable}]}], workspaces:
-     * [{buffer, offset, bytes}]}, or {verdict, why} where the candidate asks for too much */
-    WIRE_CASE = 21,
-    WIRE_COMPARE = 22, /* worker → judge: {} about the last batch */
-    /* judge → worker: {verdict, why, at: case, worst: […], rms: […], mismatches} */
-    WIRE_JUDGED = 23,
-    /* judge → worker → device, before the CASE that names them; no answer: {reset, buffers: [{id,
-     * bytes}], drop: [id]}; one descriptor a buffer */
-    WIRE_BUFFERS = 24,
-    WIRE_LOAD = 30,   /* worker → device: {modules: [bytes]}; blob */
-    WIRE_LOADED = 31, /* device → worker: {verdict, why, at: the module it is about} */
-    /* worker → device: {cases, workspaces (as in CASE), plans: [one a module], runs: [[case,
-     * module]], timed, fresh: from modules that nothing ran from (unless false), counted, checked:
-     * watched for races and the like, checked_drawn: … of programs with several orders, order} */
-    WIRE_RUN = 32,
-    /* device → worker: {verdict, why, at: run, counters where asked for, findings where there are
-     * some, coverage where it is recorded, late: given up for want of patience, times_s, host_s,
-     * clocks where timed, leaving: its context is gone and so is it} */
-    WIRE_RAN = 33,
-    WIRE_MEASURE = 34,  /* worker → device: {set, plan, sample_ctas, lines}: counters without
-                           judging, of a few blocks or (0) of all, by line of the source too */
-    WIRE_MEASURED = 35, /* device → worker: {verdict, why, counters: one object a launch, lines:
-                           one list a launch} */
+    WIRE_PREPARE = 20,  /* worker → judge: wire_prepare; inputs and poison are made */
+    WIRE_CASE = 21,     /* judge → worker: wire_cases */
+    WIRE_COMPARE = 22,  /* worker → judge: {} about the last batch */
+    WIRE_JUDGED = 23,   /* judge → worker: wire_judged */
+    WIRE_BUFFERS = 24,  /* judge → worker → device, before the CASE that names them; no answer:
+                           wire_buffers; one descriptor a buffer */
+    WIRE_LOAD = 30,     /* worker → device: wire_load; blob: the modules */
+    WIRE_LOADED = 31,   /* device → worker: wire_answer, as are all of its answers */
+    WIRE_RUN = 32,      /* worker → device: wire_run */
+    WIRE_RAN = 33,      /* device → worker */
+    WIRE_MEASURE = 34,  /* worker → device: job_measure: counters without judging */
+    WIRE_MEASURED = 35, /* device → worker */
     WIRE_CEILINGS = 36, /* coordinator → worker → device: {}: what this GPU can do at most */
     WIRE_CEILED = 37,   /* device → worker → coordinator: {copy_bytes_s, …} or {why} */
     WIRE_DUMP = 38,     /* worker → judge: {}: the last batch's inputs and outputs as they are */
-    WIRE_DUMPED = 39, /* judge → worker: {tensors: [[bytes a tensor] a case]}; blob: all of them */
-    /* worker → device: {set, plan, seed, key, sample_ctas, parts, budget, producer_budget,
-     * patience_ms, survey: blocks that are run once more to see what they store, covers, data,
-     * values: not under all checkers}: some blocks of a shape, drawn by the key, under the
-     * checkers, on data of that kind and the seed (no other data are of it). parts 0: of a shape
-     * that is run whole as well, so that nothing that they store is asked for */
-    WIRE_SAMPLE = 41,
-    /* device → worker: {verdict, why, findings, parts: [{tensor, lo, n}] of what they stored,
-     * unjudged: [why a launch could not be judged], blocks, blocks_total, coverage}; blob: contents
-     * of the parts */
-    WIRE_SAMPLED = 42,
-    WIRE_PARTS =
-        43, /* worker → judge: {set, data, seed, parts, most: cost of one}; blob as in SAMPLED;
-               answered by JUDGED with judged: elements, skipped: parts that cost more */
+    WIRE_DUMPED = 39,   /* judge → worker → coordinator: {batch, job}; blob: all tensors */
     WIRE_ERROR = 40, /* judge or device → worker: {why}: cannot do that (memory, bad message) */
+    /* worker → device: job_sample: some blocks of a shape, drawn by the key, under the checkers, on
+     * data of that kind and the seed */
+    WIRE_SAMPLE = 41,
+    WIRE_SAMPLED = 42, /* device → worker; blob: contents of the parts */
+    WIRE_PARTS = 43,   /* worker → judge: wire_parts; blob as in SAMPLED; answered by JUDGED */
 };
+
+#define FIELDS_AS_STRUCTS
+#include "base/fields_as.h"
+#include "device/wire.def"
+extern const struct fields bound_plan_fields, sim_counters_fields, sim_line_fields;
+extern const struct field_names verdict_names, data_names;
+
+/* As fields_from_json; what is wrong is a bad message (ERR_ENV). */
+bool wire_read(const struct fields *of, const json *head, struct arena *a, void *to,
+               struct err *err);
+bool wire_write(int fd, enum wire type, const struct fields *of, const void *message, str blob,
+                struct err *err);
+
+/* Of a plan that was read, whoever runs it need not check anything: every reference lies within its
+ * list and every number within the plan's limits. Of tensors (are they the task's, does a memset
+ * stay within one?) the caller knows more and checks it. */
+bool plan_check(const struct bound_plan *p, struct err *err);
+
+/* Settable dimensions of an instance, in the arena; and whether they are this instance's. */
+struct binding *set_of(const struct inst *in, struct arena *a, size_t *n);
+bool set_is(const struct binding *set, size_t n, const struct inst *in);
 
 #endif

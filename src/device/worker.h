@@ -6,11 +6,9 @@
 #ifndef DEVICE_WORKER_H
 #define DEVICE_WORKER_H
 
-#include "base/arena.h"
-#include "base/frame.h"
 #include "device/meetings.h"
 #include "device/role.h"
-#include "kernel/verdict.h"
+#include "device/wire.h"
 
 enum step {
     STEP_IDLE,
@@ -41,9 +39,6 @@ struct role {
     json *facts;    /* … what the device is, where it is a GPU */
 };
 
-#define WORKER_MAX_MODULES 16
-#define WORKER_MAX_CASES   256
-
 /* What was timed of one module. */
 struct timed {
     double *s, *host_s;
@@ -52,42 +47,39 @@ struct timed {
 
 /* The contents of the batch under way. */
 struct meet {
-    bool drawn, holds;                                  /* some are held back in the first round */
-    bool held[WORKER_MAX_CASES], met[WORKER_MAX_CASES]; /* by case of the batch */
-    size_t kind[WORKER_MAX_CASES];
-    size_t sent[WORKER_MAX_CASES], nsent; /* the cases of the round, by place */
-    unsigned further;                     /* rounds with new contents that were asked for */
-    size_t from;                          /* where replacing begins */
+    bool drawn, holds;                              /* some are held back in the first round */
+    bool held[WIRE_MAX_CASES], met[WIRE_MAX_CASES]; /* by case of the batch */
+    size_t kind[WIRE_MAX_CASES];
+    size_t sent[WIRE_MAX_CASES], nsent; /* the cases of the round, by place */
+    unsigned further;                   /* rounds with new contents that were asked for */
+    size_t from;                        /* where replacing begins */
     struct meeting *list;
     size_t n, room;
 };
 
 /* The job in hand and how far it is. */
-struct job {
+struct job_walk {
     struct frame frame; /* type 0: none */
-    int64_t id, limit_ms;
+    struct arena *mem;  /* as long as the job */
+    struct job asked;
     size_t batch, round, nmodules;
-    size_t live[WORKER_MAX_MODULES], nlive; /* modules that have not failed; [0]: the candidate */
-    bool apart;                             /* the device has one of them a time */
+    size_t live[WIRE_MAX_MODULES], nlive; /* modules that have not failed; [0]: the candidate */
+    bool apart;                           /* the device has one of them a time */
     bool loaded, prepared, timed_out;
-    unsigned tries[WORKER_MAX_MODULES]; /* of the batch, by module; [0]: of all while together */
+    unsigned tries[WIRE_MAX_MODULES]; /* of the batch, by module; [0]: of all while together */
     unsigned judges;
-    json *order;          /* runs of the batch under way: [[case, place of the module]…] */
-    json *evidence;       /* of runs that were right */
-    json *counters;       /* of the counted run, once it was judged right; NULL: none */
-    json *lines;          /* of what was measured, by line of the source; or NULL */
+    struct wire_order order[WIRE_MAX_CASES]; /* runs of the batch under way, in order */
+    size_t norder;
+    struct result found;  /* what is known so far, in mem */
+    size_t room_runs;     /* of found.runs */
     bool measured;        /* the task's own shape, where it is not run whole */
     size_t sampled;       /* of the job's samples: done */
-    json *sample;         /* what was judged of it: {blocks, blocks_total, elements, skipped,
-                             unjudged}; or NULL */
-    json *coverage;       /* as the device said last; NULL: it is not recorded */
     uint64_t covering_us; /* spent on batches that are only for coverage */
-    json *ran;            /* the device's last answer, until it is judged */
-    int64_t drawn;        /* the order in which the batch ran; 0: the first */
-    struct timed timed[WORKER_MAX_MODULES];
+    struct arena *ran_mem;
+    struct wire_answer ran; /* the device's last answer, until it is judged; in ran_mem */
+    uint32_t drawn;         /* the order in which the batch ran; 0: the first */
+    struct timed timed[WIRE_MAX_MODULES];
     struct meet meet;
-    json *clocks;
-    json *rivals;                   /* those that failed: [{module, verdict, why}…] */
     unsigned rechecks;              /* of a batch that was right in an earlier round */
     struct err failed;              /* what it was then */
     uint64_t waited_us;             /* for the job before it */
@@ -109,7 +101,7 @@ struct worker {
     int exit_code;     /* -1: running */
     struct frame task; /* type 0: none yet */
     enum step step;
-    struct job job;
+    struct job_walk job;
     struct frame next; /* job; type 0: none */
     uint64_t next_us;  /* when it came */
     uint64_t timer, alive;
@@ -130,40 +122,46 @@ void job_judge_died(struct worker *w, int status);
 bool step_is_device(enum step s);
 bool step_is_judge(enum step s);
 
+/* The batch under way; NULL: all are done. */
+const struct job_batch *batch_now(const struct job_walk *j);
+
 /* worker_modules.c */
-bool modules_init(struct job *j, struct err *why); /* of the job's frame */
-size_t modules_on_device(const struct job *j);
-size_t module_at(const struct job *j, size_t place); /* on the device */
+bool modules_init(struct job_walk *j, struct err *why); /* of the job's frame */
+size_t modules_on_device(const struct job_walk *j);
+size_t module_at(const struct job_walk *j, size_t place); /* on the device */
 /* From now on the device has one at a time. False: it has no more than one anyway. */
-bool modules_part(struct job *j);
-void module_drop(struct job *j, size_t module, str verdict, str why);
-/* Of those on the device, for LOAD, RUN and PREPARE; all: the plans of a shape. */
-json *modules_sizes(const struct job *j, struct buf *blob);
-json *modules_plans(const struct job *j, const json *all);
-json *modules_workspaces(const struct job *j, const json *all); /* the largest of each number */
+bool modules_part(struct job_walk *j);
+void module_drop(struct job_walk *j, size_t module, enum verdict verdict, str why);
+/* Of those on the device, for LOAD, RUN and PREPARE; in the arena. */
+struct wire_load modules_load(const struct job_walk *j, struct buf *blob, struct arena *a);
+struct bound_plan *modules_plans(const struct job_walk *j, const struct job_shape *s, size_t *n,
+                                 struct arena *a);
+int64_t *modules_workspaces(const struct job_walk *j, const struct job_shape *s, size_t *n,
+                            struct arena *a); /* the largest of each number */
 
 /* worker_meet.c */
-json *meet_cases(struct worker *w); /* of the round that comes: [{data, seed}…] */
-size_t meet_case(const struct job *j, size_t place); /* of the batch, by its place in the round */
-bool meet_is_first(const struct job *j, size_t place);
-void meet_keep(struct job *j); /* what the last run measured, once it was judged right */
+/* Of the round that comes. */
+struct job_case *meet_cases(struct worker *w, size_t *n, struct arena *a);
+/* Of the batch, by its place in the round. */
+size_t meet_case(const struct job_walk *j, size_t place);
+bool meet_is_first(const struct job_walk *j, size_t place);
+void meet_keep(struct job_walk *j); /* what the last run measured, once it was judged right */
 enum meet_verdict {
     MEET_FINE,
     MEET_AGAIN, /* a further round, with new contents */
     MEET_DRIFT, /* first meetings are slower, by this fraction */
 };
-enum meet_verdict meet_judge(struct job *j, double *slower);
-void meet_clear(struct job *j); /* for another batch */
+enum meet_verdict meet_judge(struct job_walk *j, double *slower);
+void meet_clear(struct job_walk *j); /* for another batch */
 
 /* worker_time.c */
-/* A batch's runs, [[case, place of the module]…]. */
-json *order_make(struct worker *w, size_t ncases, bool timed);
-size_t order_case(const struct job *j, size_t run); /* of the order under way */
-size_t order_module(const struct job *j, size_t run);
-size_t order_module_of(const struct job *j, size_t at); /* that ran a case */
-void times_keep(struct job *j);                         /* what the last run measured */
-bool times_suffice(const struct job *j); /* or is another round of the batch worth while? */
-json *times_json(const struct job *j);   /* [{samples_s, host_s}…] by module */
-void times_release(struct job *j);
+void order_make(struct worker *w, size_t ncases, bool timed);
+size_t order_case(const struct job_walk *j, size_t run); /* of the order under way */
+size_t order_module(const struct job_walk *j, size_t run);
+size_t order_module_of(const struct job_walk *j, size_t at); /* that ran a case */
+void times_keep(struct job_walk *j);                         /* what the last run measured */
+bool times_suffice(const struct job_walk *j); /* or is another round of the batch worth while? */
+void times_report(const struct job_walk *j, struct result *out); /* borrows */
+void times_release(struct job_walk *j);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "base/child.h"
 #include "base/say.h"
-#include "device/wire.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -22,42 +21,33 @@
 #define MAX_KILLED        6 /* …by SIGKILL, which mostly comes from outside */
 #define MAX_JUDGES        4 /* in one job */
 
+#define JOB_ARENA (1u << 30)
+
 /* ---- what the job says ---- */
 
-static const json *batch_now(const struct job *j) {
-    return json_at(json_get(j->frame.head, "batches"), j->batch);
+const struct job_batch *batch_now(const struct job_walk *j) {
+    return j->batch < j->asked.nbatches ? &j->asked.batches[j->batch] : NULL;
 }
 
-static const json *shape_of(const struct job *j, const json *batch) {
-    int64_t shape = -1;
-    json_get_i64(batch, "shape", &shape);
-    return shape < 0 ? NULL : json_at(json_get(j->frame.head, "shapes"), (size_t)shape);
+static const struct job_shape *shape_now(const struct job_walk *j) {
+    return &j->asked.shapes[batch_now(j)->shape];
 }
 
-static bool flag(const json *o, const char *key) {
-    bool set = false;
-    json_get_bool(o, key, &set);
-    return set;
+static const struct job_sample *sample_now(const struct job_walk *j) {
+    return j->sampled < j->asked.nsamples ? &j->asked.samples[j->sampled] : NULL;
 }
 
 /* ---- the job's end ---- */
 
-static void forget(json **j) {
-    json_free(*j);
-    *j = NULL;
-}
-
 static void job_clear(struct worker *w) {
-    struct job *j = &w->job;
+    struct job_walk *j = &w->job;
     loop_timer_cancel(w->loop, w->timer);
     loop_timer_cancel(w->loop, w->alive);
     w->timer = w->alive = 0;
-    json *all[] = {j->order,  j->evidence, j->counters, j->ran,     j->clocks,
-                   j->rivals, j->lines,    j->sample,   j->coverage};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        json_free(all[i]);
     times_release(j);
     meet_clear(j);
+    arena_free(j->mem);
+    arena_free(j->ran_mem);
     frame_release(&j->frame);
     memset(j, 0, sizeof *j);
     w->step = STEP_IDLE;
@@ -70,7 +60,7 @@ static void start_next(struct worker *w) {
 }
 
 static void job_end(struct worker *w, uint32_t type, json *head) {
-    json_set_i64(head, "job", w->job.id);
+    json_set_i64(head, "job", w->job.asked.job);
     conn_send(w->up, type, head, (str){0}, NULL, 0);
     json_free(head);
     job_clear(w);
@@ -78,99 +68,63 @@ static void job_end(struct worker *w, uint32_t type, json *head) {
         start_next(w);
 }
 
-static void set_steps(const struct job *j, json *head) {
-    static const struct {
-        const char *name;
-        enum step step;
-    } steps[] = {{"load", STEP_LOAD},
-                 {"prepare", STEP_PREPARE},
-                 {"run", STEP_RUN},
-                 {"compare", STEP_COMPARE}};
-    json *o = json_object();
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        json_set_f64(o, steps[i].name, (double)j->spent_us[steps[i].step] / 1000);
-    json_set(head, "steps_ms", o);
+static double milliseconds(uint64_t us) {
+    return (double)us / 1000;
 }
 
-static void set_evidence(struct job *j, json *head) {
-    json_set(head, "runs", j->evidence);
-    j->evidence = NULL;
-    double all_ms = (double)(clock_us() - j->started_us) / 1000;
-    double time_ms = (double)j->timing_us / 1000;
-    json_set_f64(head, "waited_ms", (double)j->waited_us / 1000);
-    json_set_f64(head, "verify_ms", all_ms - time_ms);
-    json_set_f64(head, "time_ms", time_ms);
-    set_steps(j, head);
-    if (j->sample)
-        json_set(head, "sample", json_copy(j->sample));
-    if (j->coverage)
-        json_set(head, "coverage", json_copy(j->coverage));
-    if (json_len(j->rivals))
-        json_set(head, "rivals", json_copy(j->rivals));
-    if (!j->timed[0].n)
-        return;
-    json_set(head, "times", times_json(j));
-    if (j->clocks)
-        json_set(head, "clocks", json_copy(j->clocks));
-}
-
-static const json *sample_now(const struct job *j) {
-    return json_at(json_get(j->frame.head, "samples"), j->sampled);
+static void set_evidence(struct job_walk *j, struct result *r) {
+    double all_ms = milliseconds(clock_us() - j->started_us);
+    fields_set(r, waited_ms, milliseconds(j->waited_us));
+    fields_set(r, verify_ms, all_ms - milliseconds(j->timing_us));
+    fields_set(r, time_ms, milliseconds(j->timing_us));
+    r->steps_ms = arena_new_of(j->mem, struct result_steps);
+    *r->steps_ms = (struct result_steps){.load = milliseconds(j->spent_us[STEP_LOAD]),
+                                         .prepare = milliseconds(j->spent_us[STEP_PREPARE]),
+                                         .run = milliseconds(j->spent_us[STEP_RUN]),
+                                         .compare = milliseconds(j->spent_us[STEP_COMPARE])};
+    if (j->timed[0].n)
+        times_report(j, r);
+    else
+        r->clocks = NULL;
 }
 
 /* Where in the job it happened, for every verdict but acceptance. at: the case. */
-static void set_place(struct worker *w, size_t at, json *head) {
-    const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
-    const json *own =
-        w->step == STEP_MEASURE ? json_get(w->job.frame.head, "measure") : sample_now(&w->job);
-    str label, data = S("stated");
-    if (w->step == STEP_MEASURE || w->step == STEP_SAMPLE || w->step == STEP_PARTS) {
-        if (json_get_str(own, "label", &label))
-            json_set_str(head, "shape", label);
-        json_get_str(own, "data", &data);
-        json_set_str(head, "data", data);
+static void set_place(struct worker *w, size_t at, struct result *r) {
+    const struct job_walk *j = &w->job;
+    enum data_kind data = DATA_STATED;
+    if (w->step == STEP_MEASURE) {
+        r->shape = j->asked.measure->label;
+    } else if (w->step == STEP_SAMPLE || w->step == STEP_PARTS) {
+        r->shape = sample_now(j)->label;
+        data = sample_now(j)->data;
+    } else if (batch_now(j) && w->step != STEP_LOAD) {
+        r->shape = shape_now(j)->label;
+        data = batch_now(j)->cases[meet_case(j, at)].data;
+        r->order = j->drawn;
+    } else {
         return;
     }
-    if (!shape || w->step == STEP_LOAD)
-        return;
-    if (json_get_str(shape, "label", &label))
-        json_set_str(head, "shape", label);
-    if (json_get_str(json_at(json_get(batch, "cases"), meet_case(&w->job, at)), "data", &data))
-        json_set_str(head, "data", data);
-    if (w->job.drawn)
-        json_set_i64(head, "order", w->job.drawn);
-    json_set_bool(head, "timed", flag(batch, "timed"));
+    r->data = str_view(data_name(data));
 }
 
-/* details: the judge's or the device's answer */
-static void finish(struct worker *w, str verdict, str why, size_t at, const json *details) {
-    json *head = json_object();
-    char text[1024];
-    if (w->job.drawn)
-        snprintf(text, sizeof text, "in order %lld of events: %.*s", (long long)w->job.drawn,
-                 STR_ARG(why));
-    json_set_str(head, "verdict", verdict);
-    json_set_str(head, "why", w->job.drawn ? str_view(text) : why);
-    set_place(w, at, head);
-    if (json_get(details, "findings"))
-        json_set(head, "findings", json_copy(json_get(details, "findings")));
-    else if (details)
-        json_set(head, "details", json_copy(details));
-    set_evidence(&w->job, head);
-    job_end(w, WIRE_RESULT, head);
-}
-
-static void finish_accepted(struct worker *w) {
-    const struct job *j = &w->job;
-    json *head = json_object();
-    json_set_str(head, "verdict", str_view(verdict_name(VERDICT_ACCEPTED)));
-    json_set_str(head, "why", (str){0});
-    if (j->counters)
-        json_set(head, "counters", json_copy(j->counters));
-    if (j->lines)
-        json_set(head, "lines", json_copy(j->lines));
-    set_evidence(&w->job, head);
-    job_end(w, WIRE_RESULT, head);
+/* details: what the judge said, where it did */
+static void finish(struct worker *w, enum verdict verdict, str why, size_t at,
+                   const struct wire_judged *details) {
+    struct job_walk *j = &w->job;
+    struct result *r = &j->found;
+    bool ordered = j->drawn && verdict != VERDICT_ACCEPTED;
+    r->verdict = verdict;
+    r->why =
+        ordered ? arena_printf(j->mem, "in order %u of events: %.*s", j->drawn, STR_ARG(why)) : why;
+    r->findings = j->ran.findings;
+    r->nfindings = j->ran.nfindings;
+    r->details = r->nfindings ? NULL : (struct wire_judged *)details;
+    if (verdict != VERDICT_ACCEPTED) {
+        set_place(w, at, r);
+        r->ncounters = r->nlines = 0;
+    }
+    set_evidence(j, r);
+    job_end(w, WIRE_RESULT, fields_to_json(&result_fields, r));
 }
 
 static void fail(struct worker *w, str why) {
@@ -191,7 +145,7 @@ bool step_is_judge(enum step s) {
 }
 
 static uint64_t device_limit(const struct worker *w, enum step step) {
-    return step == STEP_CEILINGS ? CEILINGS_LIMIT_MS : (uint64_t)w->job.limit_ms;
+    return step == STEP_CEILINGS ? CEILINGS_LIMIT_MS : (uint64_t)w->job.asked.limit_ms;
 }
 
 static void clock_ran_out(void *ctx) {
@@ -203,40 +157,40 @@ static void clock_ran_out(void *ctx) {
         child_kill(r->pid);
 }
 
-static void ask(struct worker *w, enum step step, uint32_t type, const json *head, str blob) {
+static void ask(struct worker *w, enum step step, uint32_t type, const struct fields *of,
+                const void *message, str blob) {
     struct role *r = step_is_device(step) ? &w->device : &w->judge;
     uint64_t limit = r == &w->device ? device_limit(w, step) : JUDGE_LIMIT_MS;
+    json *head = of ? fields_to_json(of, message) : NULL;
     loop_timer_cancel(w->loop, w->timer);
     w->timer = loop_timer(w->loop, limit, clock_ran_out, w);
     w->step = step;
     w->job.asked_us = clock_us();
     conn_send(r->conn, type, head, blob, NULL, 0);
+    json_free(head);
 }
 
 static void ask_load(struct worker *w) {
-    json *head = json_object();
     struct buf blob;
     buf_init(&blob, w->job.frame.blob.n + 1);
-    json_set(head, "modules", modules_sizes(&w->job, &blob));
-    ask(w, STEP_LOAD, WIRE_LOAD, head, buf_str(&blob));
+    struct wire_load m = modules_load(&w->job, &blob, w->job.mem);
+    ask(w, STEP_LOAD, WIRE_LOAD, &wire_load_fields, &m, buf_str(&blob));
     buf_release(&blob);
-    json_free(head);
 }
 
 static void ask_prepare(struct worker *w) {
-    const json *batch = batch_now(&w->job), *shape = shape_of(&w->job, batch);
-    static const char *const keys[] = {"set", "align"};
-    json *head = json_object();
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_get(shape, keys[i]))
-            json_set(head, keys[i], json_copy(json_get(shape, keys[i])));
-    json_set(head, "workspaces", modules_workspaces(&w->job, json_get(shape, "plans")));
-    json_set(head, "cases", meet_cases(w));
-    json_set_i64(head, "device", w->generation);
-    w->job.prepared = true;
-    w->job.batch_us = clock_us();
-    ask(w, STEP_PREPARE, WIRE_PREPARE, head, (str){0});
-    json_free(head);
+    struct job_walk *j = &w->job;
+    const struct job_shape *s = shape_now(j);
+    struct wire_prepare m = {.set = s->set,
+                             .nset = s->nset,
+                             .align = s->align,
+                             .nalign = s->nalign,
+                             .device = w->generation};
+    m.workspaces = modules_workspaces(j, s, &m.nworkspaces, j->mem);
+    m.cases = meet_cases(w, &m.ncases, j->mem);
+    j->prepared = true;
+    j->batch_us = clock_us();
+    ask(w, STEP_PREPARE, WIRE_PREPARE, &wire_prepare_fields, &m, (str){0});
 }
 
 /* The clock was the dead role's. */
@@ -248,67 +202,61 @@ static void wait_roles(struct worker *w) {
 
 /* ---- for coverage ---- */
 
-static bool is_extra(const struct job *j) {
-    return flag(batch_now(j), "extra");
+static bool is_extra(const struct job_walk *j) {
+    return batch_now(j) && batch_now(j)->extra;
 }
 
-static bool all_covered(const struct job *j) {
-    int64_t uncovered = 0;
-    json_get_i64(j->coverage, "uncovered", &uncovered);
-    return uncovered == 0;
+static bool all_covered(const struct job_walk *j) {
+    return !j->found.coverage || j->found.coverage->uncovered == 0;
 }
 
 /* Batches that were only there for coverage, once everything is covered or their time is over. */
-static void skip_extra(struct job *j) {
-    int64_t most_ms = 0;
-    json_get_i64(j->frame.head, "cover_ms", &most_ms);
-    while (is_extra(j) && (all_covered(j) || (int64_t)j->covering_us / 1000 >= most_ms))
+static void skip_extra(struct job_walk *j) {
+    while (is_extra(j) && (all_covered(j) || (int64_t)j->covering_us / 1000 >= j->asked.cover_ms))
         j->batch++;
 }
 
-/* The next part of what is done with blocks of the task's own shape; NULL: that is done. */
-static const json *next_part(const struct job *j, const json *part) {
-    return json_is_object(part) && (!batch_now(j) || is_extra(j)) ? part : NULL;
-}
-
 void job_next(struct worker *w) {
-    struct job *j = &w->job;
-    const json *measure = j->measured ? NULL : next_part(j, json_get(j->frame.head, "measure"));
-    const json *sample = next_part(j, sample_now(j));
+    struct job_walk *j = &w->job;
+    /* Blocks of the task's own shape come after the batches that are not only for coverage. */
+    bool parts = !batch_now(j) || is_extra(j);
+    const struct job_measure *measure = parts && !j->measured ? j->asked.measure : NULL;
+    const struct job_sample *sample = parts ? sample_now(j) : NULL;
     if (!measure && !sample)
         skip_extra(j);
     if (!w->device.ready || !w->judge.ready)
         wait_roles(w);
     else if (j->frame.type == WIRE_CEILINGS)
-        ask(w, STEP_CEILINGS, WIRE_CEILINGS, j->frame.head, (str){0});
+        ask(w, STEP_CEILINGS, WIRE_CEILINGS, NULL, NULL, (str){0});
     else if (!j->loaded)
         ask_load(w);
     else if (measure)
-        ask(w, STEP_MEASURE, WIRE_MEASURE, measure, (str){0});
+        ask(w, STEP_MEASURE, WIRE_MEASURE, &job_measure_fields, measure, (str){0});
     else if (sample)
-        ask(w, STEP_SAMPLE, WIRE_SAMPLE, sample, (str){0});
+        ask(w, STEP_SAMPLE, WIRE_SAMPLE, &job_sample_fields, sample, (str){0});
     else if (batch_now(j))
         ask_prepare(w);
     else
-        finish_accepted(w);
+        finish(w, VERDICT_ACCEPTED, S(""), 0, NULL);
 }
 
 /* ---- whose doing it is ---- */
 
 /* A rival that fails says nothing about the candidate: that is noted, and the others go on.
  * at: the case. */
-static void blame(struct worker *w, size_t module, str verdict, str why, size_t at,
-                  const json *details) {
+static void blame(struct worker *w, size_t module, enum verdict verdict, str why, size_t at,
+                  const struct wire_judged *details) {
     if (!module) {
         finish(w, verdict, why, at, details);
         return;
     }
+    w->job.ran = (struct wire_answer){0};
     module_drop(&w->job, module, verdict, why);
     job_next(w);
 }
 
 /* Where nothing tells which of them it was. */
-static void blame_some(struct worker *w, str verdict, str why) {
+static void blame_some(struct worker *w, enum verdict verdict, str why) {
     if (modules_part(&w->job))
         job_next(w);
     else
@@ -318,7 +266,7 @@ static void blame_some(struct worker *w, str verdict, str why) {
 /* ---- deaths ---- */
 
 void job_device_died(struct worker *w, int status) {
-    struct job *j = &w->job;
+    struct job_walk *j = &w->job;
     char space[64], why[160];
     bool late = j->timed_out;
     j->loaded = j->prepared = j->timed_out = false;
@@ -327,7 +275,7 @@ void job_device_died(struct worker *w, int status) {
     if (late) {
         snprintf(why, sizeof why, "still running after %llu ms",
                  (unsigned long long)device_limit(w, w->step));
-        blame_some(w, str_view(verdict_name(VERDICT_TIMEOUT)), str_view(why));
+        blame_some(w, VERDICT_TIMEOUT, str_view(why));
         return;
     }
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
@@ -339,12 +287,11 @@ void job_device_died(struct worker *w, int status) {
     str how = child_status_text(status, space, sizeof space);
     bool memory = killed || (WIFEXITED(status) && WEXITSTATUS(status) == 3);
     snprintf(why, sizeof why, "the device process ended %u times: %.*s", tries, STR_ARG(how));
-    blame_some(w, str_view(verdict_name(memory ? VERDICT_OUT_OF_MEMORY : VERDICT_CRASH)),
-               str_view(why));
+    blame_some(w, memory ? VERDICT_OUT_OF_MEMORY : VERDICT_CRASH, str_view(why));
 }
 
 void job_judge_died(struct worker *w, int status) {
-    struct job *j = &w->job;
+    struct job_walk *j = &w->job;
     char space[64], why[128];
     j->prepared = false;
     if (w->step == STEP_IDLE)
@@ -363,58 +310,38 @@ void job_judge_died(struct worker *w, int status) {
 
 /* ---- a batch ---- */
 
-static bool accepted(const struct frame *f, str *verdict, str *why) {
-    *verdict = S("crash");
-    *why = S("");
-    json_get_str(f->head, "verdict", verdict);
-    json_get_str(f->head, "why", why);
-    return str_is(*verdict, verdict_name(VERDICT_ACCEPTED));
-}
-
-static void got_case(struct worker *w, struct frame *f) {
-    struct job *j = &w->job;
-    const json *batch = batch_now(j);
-    const json *cases = json_get(f->head, "cases");
-    str verdict, why;
-    if (json_get(f->head, "verdict")) {
-        accepted(f, &verdict, &why);
-        blame_some(w, verdict, why);
+static void got_case(struct worker *w, const struct wire_cases *made) {
+    struct job_walk *j = &w->job;
+    const struct job_batch *batch = batch_now(j);
+    if (made->has_verdict) {
+        blame_some(w, made->verdict, made->why);
         return;
     }
     if (!j->loaded || !j->prepared || !w->device.ready) {
         job_next(w); /* the device that it was made for is gone */
         return;
     }
-    forget(&j->order);
-    j->order = order_make(w, json_len(cases), flag(batch, "timed"));
-    json *head = json_object();
-    json_set(head, "cases", json_copy(cases));
-    if (json_get(f->head, "workspaces"))
-        json_set(head, "workspaces", json_copy(json_get(f->head, "workspaces")));
-    json_set(head, "plans", modules_plans(j, json_get(shape_of(j, batch), "plans")));
-    json_set(head, "runs", json_copy(j->order));
-    json_set_bool(head, "counted", flag(batch, "counted"));
-    json_set_bool(head, "checked", flag(batch, "checked"));
-    json_set_bool(head, "covers", flag(j->frame.head, "covers"));
-    json_set_bool(head, "fresh", flag(batch, "timed") || flag(j->frame.head, "fresh"));
-    if (json_get(batch, "patience_ms"))
-        json_set(head, "patience_ms", json_copy(json_get(batch, "patience_ms")));
-    json_set_bool(head, "checked_drawn", flag(batch, "checked_drawn"));
-    if (json_get(batch, "order"))
-        json_set(head, "order", json_copy(json_get(batch, "order")));
-    json_set_bool(head, "timed", flag(batch, "timed"));
+    order_make(w, made->ncases, batch->timed);
+    struct wire_run m = {.cases = made->cases,
+                         .ncases = made->ncases,
+                         .workspaces = made->workspaces,
+                         .nworkspaces = made->nworkspaces,
+                         .runs = j->order,
+                         .nruns = j->norder,
+                         .counted = batch->counted,
+                         .checked = batch->checked,
+                         .checked_drawn = batch->checked_drawn,
+                         .covers = j->asked.covers,
+                         .fresh = batch->timed || j->asked.fresh,
+                         .timed = batch->timed,
+                         .order = batch->order,
+                         .patience_ms = batch->patience_ms};
+    m.plans = modules_plans(j, shape_now(j), &m.nplans, j->mem);
     j->drawn = 0;
-    ask(w, STEP_RUN, WIRE_RUN, head, (str){0});
-    json_free(head);
+    ask(w, STEP_RUN, WIRE_RUN, &wire_run_fields, &m, (str){0});
 }
 
-static size_t at_of(const struct frame *f) {
-    int64_t at = 0;
-    json_get_i64(f->head, "at", &at);
-    return at < 0 ? 0 : (size_t)at;
-}
-
-static void next_batch(struct job *j) {
+static void next_batch(struct job_walk *j) {
     j->batch++;
     j->round = 0;
     j->rechecks = 0;
@@ -422,86 +349,99 @@ static void next_batch(struct job *j) {
     memset(j->tries, 0, sizeof j->tries);
 }
 
-static void keep_coverage(struct job *j, const struct frame *f) {
-    if (!json_get(f->head, "coverage"))
+static void keep_coverage(struct job_walk *j) {
+    if (!j->ran.coverage)
         return;
-    forget(&j->coverage);
-    j->coverage = json_copy(json_get(f->head, "coverage"));
+    j->found.coverage = arena_new_of(j->mem, struct wire_coverage);
+    fields_copy(&wire_coverage_fields, j->ran.coverage, j->mem, j->found.coverage);
 }
 
-static void got_ran(struct worker *w, struct frame *f) {
-    struct job *j = &w->job;
-    str verdict, why;
-    json_get_i64(f->head, "order", &j->drawn);
-    if (!accepted(f, &verdict, &why)) {
-        size_t run = at_of(f);
-        blame(w, order_module(j, run), verdict, why, order_case(j, run),
-              json_get(f->head, "findings") ? f->head : NULL);
+static void got_ran(struct worker *w) {
+    struct job_walk *j = &w->job;
+    j->drawn = j->ran.order;
+    if (j->ran.verdict != VERDICT_ACCEPTED) {
+        blame(w, order_module(j, j->ran.at), j->ran.verdict, j->ran.why, order_case(j, j->ran.at),
+              NULL);
         return;
     }
-    forget(&j->ran);
-    j->ran = json_copy(f->head);
-    keep_coverage(j, f);
-    if (flag(f->head, "late")) { /* too slow here to be judged, which says nothing of the kernel */
+    keep_coverage(j);
+    if (j->ran.late) { /* too slow here to be judged, which says nothing of the kernel */
         j->covering_us += clock_us() - j->batch_us;
         next_batch(j);
         job_next(w);
         return;
     }
     if (j->prepared && w->judge.ready)
-        ask(w, STEP_COMPARE, WIRE_COMPARE, NULL, (str){0});
+        ask(w, STEP_COMPARE, WIRE_COMPARE, NULL, NULL, (str){0});
     else
         job_next(w); /* the judge that knew the answer is gone */
 }
 
-static void keep_evidence(struct job *j, const struct frame *f) {
-    const json *batch = batch_now(j), *cases = json_get(batch, "cases");
+static void add_run(struct job_walk *j, const struct result_run *run) {
+    struct result *r = &j->found;
+    if (r->nruns == j->room_runs) {
+        size_t room = j->room_runs ? 2 * j->room_runs : 64;
+        struct result_run *more = arena_array(j->mem, struct result_run, room);
+        if (r->nruns)
+            memcpy(more, r->runs, r->nruns * sizeof *more);
+        r->runs = more;
+        j->room_runs = room;
+    }
+    r->runs[r->nruns++] = *run;
+}
+
+static void keep_counters(struct job_walk *j) {
+    struct result *r = &j->found;
+    struct wire_answer kept;
+    if (!j->ran.ncounters)
+        return;
+    fields_copy(&wire_answer_fields, &j->ran, j->mem, &kept);
+    r->counters = kept.counters;
+    r->ncounters = kept.ncounters;
+    r->lines = kept.lines;
+    r->nlines = kept.nlines;
+}
+
+static void keep_evidence(struct job_walk *j, const struct wire_judged *said) {
     for (size_t i = 0; i < j->meet.nsent; i++) {
         size_t at = meet_case(j, i);
         if (j->meet.met[at])
             continue;
-        json *run = json_object();
-        const json *worst = json_at(json_get(f->head, "worst"), i);
-        const json *rms = json_at(json_get(f->head, "rms"), i);
-        json_set(run, "shape", json_copy(json_get(shape_of(j, batch), "label")));
-        json_set(run, "data", json_copy(json_get(json_at(cases, at), "data")));
-        if (worst)
-            json_set(run, "worst", json_copy(worst));
-        if (rms)
-            json_set(run, "rms", json_copy(rms));
-        json_push(j->evidence, run);
+        struct result_run run = {.shape = shape_now(j)->label,
+                                 .data = batch_now(j)->cases[at].data};
+        if (i < said->nworst)
+            fields_set(&run, worst, said->worst[i]);
+        if (i < said->nrms)
+            fields_set(&run, rms, said->rms[i]);
+        add_run(j, &run);
     }
-    const json *counters = json_get(j->ran, "counters");
-    if (counters) {
-        forget(&j->counters);
-        j->counters = json_copy(counters);
-    }
+    keep_counters(j);
 }
 
 /* Wrong where it was right before. Once more: right again is instability, wrong is drift. */
-static void recheck(struct worker *w, const struct frame *f, str why) {
-    struct job *j = &w->job;
+static void recheck(struct worker *w, const struct wire_judged *said) {
+    struct job_walk *j = &w->job;
     if (!j->rechecks++) {
-        err_set(&j->failed, ERR_NO, "%.*s", STR_ARG(why));
+        err_set(&j->failed, ERR_NO, "%.*s", STR_ARG(said->why));
         job_next(w);
         return;
     }
-    finish(w, str_view(verdict_name(VERDICT_DRIFT)), why, at_of(f), f->head);
+    finish(w, VERDICT_DRIFT, said->why, said->at, said);
 }
 
-static void got_wrong(struct worker *w, const struct frame *f, str verdict, str why) {
-    struct job *j = &w->job;
-    size_t module = order_module_of(j, at_of(f));
-    bool again = j->round > 0 && !meet_is_first(j, at_of(f));
+static void got_wrong(struct worker *w, const struct wire_judged *said) {
+    struct job_walk *j = &w->job;
+    size_t module = order_module_of(j, said->at);
+    bool again = j->round > 0 && !meet_is_first(j, said->at);
     if (!module && (again || j->rechecks))
-        recheck(w, f, why);
+        recheck(w, said);
     else
-        blame(w, module, verdict, why, at_of(f), f->head);
+        blame(w, module, said->verdict, said->why, said->at, said);
 }
 
 /* All of it is right, and it was timed often enough. */
 static void settle_batch(struct worker *w) {
-    struct job *j = &w->job;
+    struct job_walk *j = &w->job;
     double slower = 0;
     char why[200];
     switch (meet_judge(j, &slower)) {
@@ -515,29 +455,28 @@ static void settle_batch(struct worker *w) {
                  "where it meets a content for the first time it takes %.0f%% longer than where it "
                  "meets one again, in five rounds: nothing may be kept from launch to launch",
                  100 * slower);
-        finish(w, str_view(verdict_name(VERDICT_DRIFT)), str_view(why), 0, NULL);
+        finish(w, VERDICT_DRIFT, str_view(why), 0, NULL);
         return;
     }
     job_next(w);
 }
 
-static void got_judged(struct worker *w, const struct frame *f) {
-    struct job *j = &w->job;
-    bool timed = flag(batch_now(j), "timed");
-    str verdict, why;
+static void got_judged(struct worker *w, const struct wire_judged *said) {
+    struct job_walk *j = &w->job;
+    bool timed = batch_now(j)->timed;
     if (timed)
         j->timing_us += clock_us() - j->batch_us;
     if (is_extra(j))
         j->covering_us += clock_us() - j->batch_us;
-    if (!accepted(f, &verdict, &why)) {
-        got_wrong(w, f, verdict, why);
+    if (said->verdict != VERDICT_ACCEPTED) {
+        got_wrong(w, said);
         return;
     }
     if (j->rechecks) {
-        finish(w, str_view(verdict_name(VERDICT_UNSTABLE)), str_view(j->failed.text), 0, NULL);
+        finish(w, VERDICT_UNSTABLE, str_view(j->failed.text), 0, NULL);
         return;
     }
-    keep_evidence(j, f);
+    keep_evidence(j, said);
     meet_keep(j);
     if (timed) {
         times_keep(j);
@@ -552,89 +491,80 @@ static void got_judged(struct worker *w, const struct frame *f) {
 
 /* ---- answers ---- */
 
-static void got_loaded(struct worker *w, const struct frame *f) {
-    str verdict, why;
-    w->job.loaded = accepted(f, &verdict, &why);
-    if (w->job.loaded)
+static void got_loaded(struct worker *w) {
+    struct job_walk *j = &w->job;
+    j->loaded = j->ran.verdict == VERDICT_ACCEPTED;
+    if (j->loaded)
         job_next(w);
     else
-        blame(w, module_at(&w->job, at_of(f)), verdict, why, 0, NULL);
+        blame(w, module_at(j, j->ran.at), j->ran.verdict, j->ran.why, 0, NULL);
 }
 
-static json *copy_of(const json *head, const char *key) {
-    return json_get(head, key) ? json_copy(json_get(head, key)) : NULL;
-}
-
-static void got_measured(struct worker *w, const struct frame *f) {
-    struct job *j = &w->job;
-    str verdict, why;
-    if (!accepted(f, &verdict, &why)) {
-        finish(w, verdict, why, 0, NULL);
+static void got_measured(struct worker *w) {
+    struct job_walk *j = &w->job;
+    if (j->ran.verdict != VERDICT_ACCEPTED) {
+        finish(w, j->ran.verdict, j->ran.why, 0, NULL);
         return;
     }
     j->measured = true;
-    forget(&j->counters);
-    forget(&j->lines);
-    j->counters = copy_of(f->head, "counters");
-    j->lines = copy_of(f->head, "lines");
-    keep_coverage(j, f);
+    keep_counters(j);
+    keep_coverage(j);
     job_next(w);
 }
 
 /* ---- blocks of the task's own shape ---- */
 
-static void add_to(json *facts, const char *name, const json *from, const char *key) {
-    int64_t sum = 0, more = 0;
-    json_get_i64(facts, name, &sum);
-    json_get_i64(from, key, &more);
-    json_set_i64(facts, name, sum + more);
+static void keep_sample(struct job_walk *j) {
+    struct wire_answer kept;
+    if (!j->found.sample)
+        j->found.sample = arena_new_of(j->mem, struct result_sample);
+    struct result_sample *s = j->found.sample;
+    if (!j->sampled) { /* later ones are of other data */
+        fields_copy(&wire_answer_fields, &j->ran, j->mem, &kept);
+        *s = (struct result_sample){.blocks_total = kept.blocks_total,
+                                    .unjudged = kept.unjudged,
+                                    .nunjudged = kept.nunjudged};
+    }
+    s->blocks += j->ran.blocks;
 }
 
-static void got_sampled(struct worker *w, const struct frame *f) {
-    struct job *j = &w->job;
-    static const char *const facts[] = {"blocks_total", "unjudged"};
-    static const char *const asked[] = {"set", "data", "seed", "most"};
-    const json *sample = sample_now(j);
-    str verdict, why;
-    if (!accepted(f, &verdict, &why)) {
-        finish(w, verdict, why, 0, json_get(f->head, "findings") ? f->head : NULL);
+static void got_sampled(struct worker *w, str contents) {
+    struct job_walk *j = &w->job;
+    const struct job_sample *sample = sample_now(j);
+    if (j->ran.verdict != VERDICT_ACCEPTED) {
+        finish(w, j->ran.verdict, j->ran.why, 0, NULL);
         return;
     }
-    if (!j->sampled) {
-        forget(&j->sample);
-        j->sample = json_object();
-        for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-            json_set(j->sample, facts[i], copy_of(f->head, facts[i]));
-    }
-    add_to(j->sample, "blocks", f->head, "blocks");
-    keep_coverage(j, f);
-    json *head = json_object();
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-        json_set(head, asked[i], copy_of(sample, asked[i]));
-    json_set(head, "parts", copy_of(f->head, "parts"));
+    keep_sample(j);
+    keep_coverage(j);
+    struct wire_parts m = {.set = sample->set,
+                           .nset = sample->nset,
+                           .data = sample->data,
+                           .seed = sample->seed,
+                           .most = sample->most,
+                           .parts = j->ran.parts,
+                           .nparts = j->ran.nparts};
     if (w->judge.ready)
-        ask(w, STEP_PARTS, WIRE_PARTS, head, f->blob);
+        ask(w, STEP_PARTS, WIRE_PARTS, &wire_parts_fields, &m, contents);
     else
         wait_roles(w); /* and the blocks are run again */
-    json_free(head);
 }
 
-static void got_parts(struct worker *w, const struct frame *f) {
-    struct job *j = &w->job;
-    str verdict, why;
-    if (!accepted(f, &verdict, &why)) {
-        finish(w, verdict, why, 0, f->head);
+static void got_parts(struct worker *w, const struct wire_judged *said) {
+    struct job_walk *j = &w->job;
+    if (said->verdict != VERDICT_ACCEPTED) {
+        finish(w, said->verdict, said->why, 0, said);
         return;
     }
-    add_to(j->sample, "elements", f->head, "judged");
-    add_to(j->sample, "skipped", f->head, "skipped");
+    j->found.sample->elements += said->judged;
+    j->found.sample->skipped += said->skipped;
     j->sampled++;
     job_next(w);
 }
 
 static void got_dumped(struct worker *w, const struct frame *f) {
-    json *head = json_copy(f->head);
-    json_set_i64(head, "job", w->job.id);
+    json *head = json_object();
+    json_set_i64(head, "job", w->job.asked.job);
     json_set_i64(head, "batch", (int64_t)w->job.batch);
     conn_send(w->up, WIRE_DUMPED, head, f->blob, NULL, 0);
     json_free(head);
@@ -647,44 +577,80 @@ static void got_ceilings(struct worker *w, const struct frame *f) {
     job_end(w, WIRE_CEILED, head);
 }
 
-/* Outputs for another judge: what was computed is handed up as it is. */
-static bool dumps(const struct worker *w) {
-    return flag(w->job.frame.head, "dump");
+/* An answer is expected from one role at a time; anything else is stale or broken. */
+static bool is_expected(enum step step, uint32_t type) {
+    static const uint32_t answers[STEP_COUNT] = {
+        [STEP_LOAD] = WIRE_LOADED,    [STEP_PREPARE] = WIRE_CASE, [STEP_RUN] = WIRE_RAN,
+        [STEP_COMPARE] = WIRE_JUDGED, [STEP_DUMP] = WIRE_DUMPED,  [STEP_MEASURE] = WIRE_MEASURED,
+        [STEP_SAMPLE] = WIRE_SAMPLED, [STEP_PARTS] = WIRE_JUDGED, [STEP_CEILINGS] = WIRE_CEILED};
+    return type && answers[step] == type;
 }
 
-/* An answer is expected from one role at a time; anything else is stale or broken. */
+static void device_answered(struct worker *w, const struct frame *f) {
+    struct job_walk *j = &w->job;
+    if (w->step == STEP_LOAD)
+        got_loaded(w);
+    else if (w->step == STEP_MEASURE)
+        got_measured(w);
+    else if (w->step == STEP_SAMPLE)
+        got_sampled(w, f->blob);
+    else if (j->asked.dump && j->ran.verdict == VERDICT_ACCEPTED && j->prepared && w->judge.ready)
+        ask(w, STEP_DUMP, WIRE_DUMP, NULL, NULL, (str){0}); /* for another judge, as it is */
+    else
+        got_ran(w);
+}
+
+static void judge_answered(struct worker *w, const struct wire_judged *said) {
+    if (w->step == STEP_PARTS)
+        got_parts(w, said);
+    else
+        got_judged(w, said);
+}
+
+/* False: the message cannot be read. */
+static bool take_answer(struct worker *w, const struct frame *f, struct arena *a, struct err *err) {
+    struct job_walk *j = &w->job;
+    struct wire_judged said;
+    struct wire_cases made;
+    if (f->type == WIRE_CASE) {
+        if (!wire_read(&wire_cases_fields, f->head, a, &made, err))
+            return false;
+        got_case(w, &made);
+    } else if (f->type == WIRE_JUDGED) {
+        if (!wire_read(&wire_judged_fields, f->head, a, &said, err))
+            return false;
+        judge_answered(w, &said);
+    } else if (f->type == WIRE_DUMPED) {
+        got_dumped(w, f);
+    } else if (f->type == WIRE_CEILED) {
+        got_ceilings(w, f);
+    } else {
+        arena_reset(j->ran_mem);
+        if (!wire_read(&wire_answer_fields, f->head, j->ran_mem, &j->ran, err))
+            return false;
+        device_answered(w, f);
+    }
+    return true;
+}
+
 void job_answer(struct worker *w, struct role *r, struct frame *f) {
-    str why = S("no reason given"), verdict;
-    if (f->type != WIRE_BUFFERS)
-        w->job.spent_us[w->step] += clock_us() - w->job.asked_us;
+    str why = S("no reason given");
+    struct err err = {0};
     if (f->type == WIRE_BUFFERS && r == &w->judge) {
         if (w->device.ready)
             conn_send(w->device.conn, WIRE_BUFFERS, f->head, (str){0}, f->fds, f->nfds);
-    } else if (f->type == WIRE_ERROR) {
+        return;
+    }
+    w->job.spent_us[w->step] += clock_us() - w->job.asked_us;
+    if (f->type == WIRE_ERROR) {
         json_get_str(f->head, "why", &why);
         role_dismiss(r); /* what it cannot do now it may never do again, where a fresh one can */
         fail(w, why);
-    } else if (f->type == WIRE_CASE && w->step == STEP_PREPARE) {
-        got_case(w, f);
-    } else if (f->type == WIRE_JUDGED && w->step == STEP_COMPARE) {
-        got_judged(w, f);
-    } else if (f->type == WIRE_LOADED && w->step == STEP_LOAD) {
-        got_loaded(w, f);
-    } else if (f->type == WIRE_RAN && w->step == STEP_RUN) {
-        if (dumps(w) && accepted(f, &verdict, &why) && w->job.prepared && w->judge.ready)
-            ask(w, STEP_DUMP, WIRE_DUMP, NULL, (str){0});
-        else
-            got_ran(w, f);
-    } else if (f->type == WIRE_DUMPED && w->step == STEP_DUMP) {
-        got_dumped(w, f);
-    } else if (f->type == WIRE_MEASURED && w->step == STEP_MEASURE) {
-        got_measured(w, f);
-    } else if (f->type == WIRE_SAMPLED && w->step == STEP_SAMPLE) {
-        got_sampled(w, f);
-    } else if (f->type == WIRE_JUDGED && w->step == STEP_PARTS) {
-        got_parts(w, f);
-    } else if (f->type == WIRE_CEILED && w->step == STEP_CEILINGS) {
-        got_ceilings(w, f);
+    } else if (is_expected(w->step, f->type)) {
+        struct arena *a = arena_new(JOB_ARENA);
+        if (!take_answer(w, f, a, &err))
+            fail(w, str_view(err.text));
+        arena_free(a);
     } else {
         complain("cutepilot worker: unexpected message %u from the %s\n", f->type, r->name);
         child_kill(r->pid);
@@ -700,23 +666,40 @@ static void say_alive(void *ctx) {
     w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
 }
 
+/* What the message's parts refer to is there. */
+static bool holds_together(const struct job *j) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < j->nshapes; i++)
+        ok = j->shapes[i].nplans == j->nmodules;
+    for (size_t i = 0; ok && i < j->nbatches; i++)
+        ok = j->batches[i].shape < j->nshapes && j->batches[i].ncases;
+    return ok;
+}
+
+static bool read_job(struct job_walk *j, struct err *err) {
+    if (j->frame.type == WIRE_CEILINGS) {
+        json_get_i64(j->frame.head, "job", &j->asked.job);
+        return true;
+    }
+    return wire_read(&job_fields, j->frame.head, j->mem, &j->asked, err) &&
+           (holds_together(&j->asked) ||
+            err_set(err, ERR_ENV, "bad message: a job whose parts do not belong together"));
+}
+
 void job_start(struct worker *w, struct frame *f) {
-    struct job *j = &w->job;
+    struct job_walk *j = &w->job;
     struct err err = {0};
     memset(j, 0, sizeof *j);
     j->frame = *f;
-    j->id = -1;
-    j->limit_ms = 20000;
-    json_get_i64(f->head, "job", &j->id);
-    json_get_i64(f->head, "limit_ms", &j->limit_ms);
-    j->rivals = json_array();
+    j->mem = arena_new(JOB_ARENA);
+    j->ran_mem = arena_new(JOB_ARENA);
+    j->found.rivals = arena_array(j->mem, struct result_rival, WIRE_MAX_MODULES);
     j->started_us = clock_us();
     if (w->next_us)
         j->waited_us = j->started_us - w->next_us;
     w->next_us = 0;
-    j->evidence = json_array();
     w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
-    if (modules_init(j, &err))
+    if (read_job(j, &err) && modules_init(j, &err))
         job_next(w);
     else
         fail(w, str_view(err.text));

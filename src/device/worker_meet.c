@@ -19,41 +19,24 @@
 
 #include "base/rng.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #define FURTHER_ROUNDS 4
 
-static const json *all_cases(const struct job *j) {
-    return json_get(json_at(json_get(j->frame.head, "batches"), j->batch), "cases");
+static size_t count(const struct job_walk *j) {
+    return batch_now(j)->ncases;
 }
 
-static size_t count(const struct job *j) {
-    size_t n = json_len(all_cases(j));
-    return n < WORKER_MAX_CASES ? n : WORKER_MAX_CASES;
-}
-
-static bool applies(const struct job *j) {
-    bool timed = false, dump = false;
-    json_get_bool(json_at(json_get(j->frame.head, "batches"), j->batch), "timed", &timed);
-    json_get_bool(j->frame.head, "dump", &dump);
-    return timed && !dump && j->nmodules == 1;
-}
-
-static str data_of(const struct job *j, size_t at) {
-    str data = S("");
-    json_get_str(json_at(all_cases(j), at), "data", &data);
-    return data;
+static bool applies(const struct job_walk *j) {
+    return batch_now(j)->timed && !j->asked.dump && j->nmodules == 1;
 }
 
 /* The kinds are numbered as they come. */
-static void number_kinds(struct job *j) {
+static void number_kinds(struct job_walk *j) {
+    const struct job_case *cases = batch_now(j)->cases;
     struct meet *m = &j->meet;
     size_t kinds = 0;
     for (size_t i = 0; i < count(j); i++) {
         size_t same = 0;
-        while (same < i && !str_eq(data_of(j, same), data_of(j, i)))
+        while (same < i && cases[same].data != cases[i].data)
             same++;
         m->kind[i] = same < i ? m->kind[same] : kinds++;
     }
@@ -63,7 +46,7 @@ static size_t draw(struct worker *w, size_t n) {
     return (size_t)rng_below(rng_stream(w->random, S("meetings")), w->drawn++, n);
 }
 
-static bool has_likes(const struct job *j, size_t at) {
+static bool has_likes(const struct job_walk *j, size_t at) {
     size_t n = 0;
     for (size_t i = 0; i < count(j); i++)
         n += j->meet.kind[i] == j->meet.kind[at];
@@ -71,8 +54,8 @@ static bool has_likes(const struct job *j, size_t at) {
 }
 
 static void hold_back(struct worker *w) {
-    struct job *j = &w->job;
-    size_t of[WORKER_MAX_CASES], n = 0;
+    struct job_walk *j = &w->job;
+    size_t of[WIRE_MAX_CASES], n = 0;
     for (size_t i = 0; i < count(j); i++)
         if (has_likes(j, i))
             of[n++] = i;
@@ -83,25 +66,16 @@ static void hold_back(struct worker *w) {
 }
 
 /* In the round that comes: is the content a new one, in another's place? */
-static bool is_replaced(const struct job *j, size_t at) {
+static bool is_replaced(const struct job_walk *j, size_t at) {
     if (!j->meet.further)
         return false;
     return j->meet.holds ? j->meet.held[at] : at == (j->meet.from + j->round) % count(j);
 }
 
-static json *new_content(struct worker *w, const json *old) {
-    char text[32];
-    json *c = json_copy(old);
-    uint64_t seed = rng_u64(rng_stream(w->random, S("contents")), w->drawn++);
-    snprintf(text, sizeof text, "%" PRIu64, seed >> 1);
-    json_set_str(c, "seed", str_view(text));
-    return c;
-}
-
-json *meet_cases(struct worker *w) {
-    struct job *j = &w->job;
+struct job_case *meet_cases(struct worker *w, size_t *n, struct arena *a) {
+    struct job_walk *j = &w->job;
     struct meet *m = &j->meet;
-    json *list = json_array();
+    struct job_case *list = arena_array(a, struct job_case, count(j));
     if (applies(j) && !m->drawn) {
         number_kinds(j);
         hold_back(w);
@@ -110,31 +84,33 @@ json *meet_cases(struct worker *w) {
     m->drawn = true;
     m->nsent = 0;
     for (size_t i = 0; i < count(j); i++) {
-        const json *c = json_at(all_cases(j), i);
         if (j->round == 0 && m->held[i])
             continue;
-        json_push(list, is_replaced(j, i) ? new_content(w, c) : json_copy(c));
+        struct job_case *c = &list[m->nsent];
+        *c = batch_now(j)->cases[i];
+        if (is_replaced(j, i)) /* a new content */
+            c->seed = rng_u64(rng_stream(w->random, S("contents")), w->drawn++) >> 1;
         m->sent[m->nsent++] = i;
     }
+    *n = m->nsent;
     return list;
 }
 
-size_t meet_case(const struct job *j, size_t place) {
+size_t meet_case(const struct job_walk *j, size_t place) {
     return place < j->meet.nsent ? j->meet.sent[place] : 0;
 }
 
-bool meet_is_first(const struct job *j, size_t place) {
+bool meet_is_first(const struct job_walk *j, size_t place) {
     size_t at = meet_case(j, place);
     return !j->meet.met[at] || is_replaced(j, at);
 }
 
-void meet_keep(struct job *j) {
+void meet_keep(struct job_walk *j) {
     struct meet *m = &j->meet;
-    const json *times = json_get(j->ran, "times_s");
-    for (size_t i = 0; i < json_len(times) && applies(j); i++) {
+    for (size_t i = 0; i < j->ran.ntimes_s && applies(j); i++) {
         size_t place = order_case(j, i);
-        double s = 0;
-        if (!json_to_f64(json_at(times, i), &s) || !(s > 0))
+        double s = j->ran.times_s[i];
+        if (!(s > 0))
             continue;
         m->list = mem_grow(m->list, &m->room, m->n + 1, sizeof *m->list);
         m->list[m->n++] = (struct meeting){.kind = m->kind[meet_case(j, place)],
@@ -147,7 +123,7 @@ void meet_keep(struct job *j) {
         m->met[m->sent[i]] = true;
 }
 
-enum meet_verdict meet_judge(struct job *j, double *slower) {
+enum meet_verdict meet_judge(struct job_walk *j, double *slower) {
     struct meet *m = &j->meet;
     size_t round = m->further ? j->round - 1 : m->holds ? 1 : 0;
     if (!applies(j) || !meetings_slower(m->list, m->n, round, slower))
@@ -155,7 +131,7 @@ enum meet_verdict meet_judge(struct job *j, double *slower) {
     return m->further++ < FURTHER_ROUNDS ? MEET_AGAIN : MEET_DRIFT;
 }
 
-void meet_clear(struct job *j) {
+void meet_clear(struct job_walk *j) {
     mem_free(j->meet.list);
     j->meet = (struct meet){0};
 }

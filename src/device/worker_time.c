@@ -22,7 +22,7 @@ static uint64_t draw(struct worker *w, uint64_t n) {
 /* The first run after modules were loaded fetches their instructions: a content that is met for the
  * first time is not to pay for that. */
 static void start_with_known(struct worker *w, size_t *place, size_t n) {
-    size_t known[WORKER_MAX_CASES], nknown = 0;
+    size_t known[WIRE_MAX_CASES], nknown = 0;
     for (size_t i = 0; i < n; i++)
         if (!meet_is_first(&w->job, place[i]))
             known[nknown++] = i;
@@ -34,10 +34,9 @@ static void start_with_known(struct worker *w, size_t *place, size_t n) {
 }
 
 /* Each case once; timed, in an order that nobody knows, candidate and rivals taking turns. */
-json *order_make(struct worker *w, size_t ncases, bool timed) {
-    json *order = json_array();
-    size_t place[WORKER_MAX_CASES], first = w->job.round;
-    ncases = ncases < WORKER_MAX_CASES ? ncases : WORKER_MAX_CASES;
+void order_make(struct worker *w, size_t ncases, bool timed) {
+    struct job_walk *j = &w->job;
+    size_t place[WIRE_MAX_CASES];
     for (size_t i = 0; i < ncases; i++)
         place[i] = i;
     for (size_t i = ncases; timed && i > 1; i--) {
@@ -47,31 +46,28 @@ json *order_make(struct worker *w, size_t ncases, bool timed) {
     }
     if (timed)
         start_with_known(w, place, ncases);
-    for (size_t i = 0; i < ncases; i++) {
-        json *run = json_array();
-        json_push_i64(run, (int64_t)place[i]);
-        json_push_i64(run, timed ? (int64_t)((place[i] + first) % modules_on_device(&w->job)) : 0);
-        json_push(order, run);
+    for (j->norder = 0; j->norder < ncases; j->norder++) {
+        size_t at = place[j->norder];
+        j->order[j->norder] =
+            (struct wire_order){at, timed ? (at + j->round) % modules_on_device(j) : 0};
     }
-    return order;
 }
 
-static size_t order_part(const struct job *j, size_t run, size_t part) {
-    int64_t v = 0;
-    json_to_i64(json_at(json_at(j->order, run), part), &v);
-    return v < 0 ? 0 : (size_t)v;
+/* Of a run that a message names: one that there is. */
+static const struct wire_order *run_of(const struct job_walk *j, size_t run) {
+    return &j->order[run < j->norder ? run : 0];
 }
 
-size_t order_case(const struct job *j, size_t run) {
-    return order_part(j, run, 0);
+size_t order_case(const struct job_walk *j, size_t run) {
+    return run_of(j, run)->at;
 }
 
-size_t order_module(const struct job *j, size_t run) {
-    return module_at(j, order_part(j, run, 1));
+size_t order_module(const struct job_walk *j, size_t run) {
+    return module_at(j, run_of(j, run)->module);
 }
 
-size_t order_module_of(const struct job *j, size_t at) {
-    for (size_t i = 0; i < json_len(j->order); i++)
+size_t order_module_of(const struct job_walk *j, size_t at) {
+    for (size_t i = 0; i < j->norder; i++)
         if (order_case(j, i) == at)
             return order_module(j, i);
     return 0;
@@ -89,18 +85,15 @@ static void timed_add(struct timed *t, double s, double host_s) {
     t->host_s[t->n++] = host_s;
 }
 
-void times_keep(struct job *j) {
-    const json *s = json_get(j->ran, "times_s"), *host = json_get(j->ran, "host_s");
-    for (size_t i = 0; i < json_len(s); i++) {
-        double t, h = NAN;
-        json_to_f64(json_at(host, i), &h);
-        if (json_to_f64(json_at(s, i), &t))
-            timed_add(&j->timed[order_module(j, i)], t, h);
-    }
-    if (json_get(j->ran, "clocks")) {
-        json_free(j->clocks);
-        j->clocks = json_copy(json_get(j->ran, "clocks"));
-    }
+void times_keep(struct job_walk *j) {
+    for (size_t i = 0; i < j->ran.ntimes_s; i++)
+        if (!isnan(j->ran.times_s[i]))
+            timed_add(&j->timed[order_module(j, i)], j->ran.times_s[i],
+                      i < j->ran.nhost_s ? j->ran.host_s[i] : (double)NAN);
+    if (!j->ran.clocks)
+        return;
+    j->found.clocks = arena_new_of(j->mem, struct wire_clocks);
+    fields_copy(&wire_clocks_fields, j->ran.clocks, j->mem, j->found.clocks);
 }
 
 static bool known_well(const struct timed *t, size_t samples) {
@@ -114,52 +107,35 @@ static bool known_well(const struct timed *t, size_t samples) {
     return half <= PRECISION * s.median || half <= PRECISION_S || t->n >= MAX_SAMPLES;
 }
 
-bool times_suffice(const struct job *j) {
-    const json *time = json_get(j->frame.head, "time");
-    const json *batches = json_get(j->frame.head, "batches");
-    int64_t samples = 16, budget_ms = 2000, timed = 0;
-    json_get_i64(time, "samples", &samples);
-    json_get_i64(time, "budget_ms", &budget_ms);
-    /* Several timed batches share both. */
-    for (size_t i = j->batch; i < json_len(batches); i++) {
-        bool set = false;
-        json_get_bool(json_at(batches, i), "timed", &set);
-        timed += set;
-    }
+bool times_suffice(const struct job_walk *j) {
+    int64_t timed = 0;
+    /* Several timed batches share samples and budget. */
+    for (size_t i = j->batch; i < j->asked.nbatches; i++)
+        timed += j->asked.batches[i].timed;
     timed = timed < 1 ? 1 : timed;
     if (j->round < 2)
         return false; /* right once and then wrong is what a second round shows */
     for (size_t i = 0; i < j->nlive; i++)
         if (!j->timed[j->live[i]].n)
             return false; /* of many modules and few cases some have not had their turn */
-    if ((double)j->timing_us / 1000 * (double)timed > (double)budget_ms)
+    if ((double)j->timing_us / 1000 * (double)timed > (double)j->asked.time.budget_ms)
         return true;
     for (size_t i = 0; i < j->nlive; i++)
-        if (!known_well(&j->timed[j->live[i]], (size_t)(samples / timed)))
+        if (!known_well(&j->timed[j->live[i]], (size_t)(j->asked.time.samples / timed)))
             return false;
     return true;
 }
 
-static json *timed_json(const struct timed *t) {
-    json *o = json_object(), *s = json_array(), *host = json_array();
-    for (size_t i = 0; i < t->n; i++) {
-        json_push_f64(s, t->s[i]);
-        json_push_f64(host, t->host_s[i]);
+void times_report(const struct job_walk *j, struct result *out) {
+    out->times = arena_array(j->mem, struct result_times, j->nmodules);
+    for (; out->ntimes < j->nmodules; out->ntimes++) {
+        const struct timed *t = &j->timed[out->ntimes];
+        out->times[out->ntimes] = (struct result_times){t->s, t->n, t->host_s, t->n};
     }
-    json_set(o, "samples_s", s);
-    json_set(o, "host_s", host);
-    return o;
 }
 
-json *times_json(const struct job *j) {
-    json *all = json_array();
-    for (size_t i = 0; i < j->nmodules; i++)
-        json_push(all, timed_json(&j->timed[i]));
-    return all;
-}
-
-void times_release(struct job *j) {
-    for (size_t i = 0; i < WORKER_MAX_MODULES; i++) {
+void times_release(struct job_walk *j) {
+    for (size_t i = 0; i < WIRE_MAX_MODULES; i++) {
         mem_free(j->timed[i].s);
         mem_free(j->timed[i].host_s);
     }

@@ -24,12 +24,8 @@ static void built(void *ctx, const struct build *b) {
                 STR_ARG(b->log));
         return;
     }
-    json *head = json_object();
-    json_set_str(head, "task", (str){0}); /* there is none */
-    json_set_str(head, "file", (str){0});
-    json_set_i64(head, "oracle", 0);
-    json_set_i64(head, "harness", (int64_t)b->cubin.n);
-    links_set_task(m->links, head, b->cubin);
+    struct wire_task none = {.harness = b->cubin.n};
+    links_set_task(m->links, fields_to_json(&wire_task_fields, &none), b->cubin);
 }
 
 static void on_idle(void *ctx) {

@@ -4,15 +4,10 @@
  * is made in the memory of the one before it of its shape: fresh pages cost more than data. */
 #include "eval/judge_private.h"
 
-#include "base/frame.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "device/job.h"
 #include "device/role.h"
-#include "device/wire.h"
 #include "eval/poison.h"
-#include "eval/ruling.h"
-#include "kernel/verdict.h"
 #include "spec/data.h"
 #include "spec/part.h"
 #include "spec/reference.h"
@@ -58,7 +53,8 @@ struct judge {
     uint64_t clock;
     int64_t next_id;
     bool reset_sent;
-    json *dropped; /* ids of memory that is no more, for the next message to the device; or NULL */
+    int64_t *dropped; /* ids of memory that is no more, for the next message to the device */
+    size_t ndropped, room_dropped;
     struct test_case *batch[JUDGE_MAX_BATCH];
     size_t nbatch; /* 0: none prepared */
 };
@@ -89,9 +85,8 @@ static void drop_oldest(struct judge *j) {
     for (size_t i = 1; i < j->ncases; i++)
         if (j->cases[i]->used < j->cases[old]->used)
             old = i;
-    if (!j->dropped)
-        j->dropped = json_array();
-    json_push_i64(j->dropped, j->cases[old]->id);
+    j->dropped = mem_grow(j->dropped, &j->room_dropped, j->ndropped + 1, sizeof *j->dropped);
+    j->dropped[j->ndropped++] = j->cases[old]->id;
     j->bytes -= j->cases[old]->bytes;
     case_free(j->cases[old]);
     j->cases[old] = j->cases[--j->ncases];
@@ -153,18 +148,15 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     return true;
 }
 
-static struct test_case *case_new(struct judge *j, const json *set, enum data_kind data,
-                                  uint64_t seed, struct err *err) {
+static struct test_case *case_new(struct judge *j, const struct wire_prepare *m,
+                                  const struct job_case *like, struct err *err) {
     struct test_case *c = mem_alloc(sizeof *c);
-    struct binding *bindings;
-    size_t n;
     c->fd = -1;
     c->id = ++j->next_id;
     c->arena = arena_new(64u << 20);
-    c->data = data;
-    c->seed = seed;
-    if (set_from_json(set, c->arena, &bindings, &n, err) &&
-        task_bind(j->task, bindings, n, c->arena, &c->inst, err) && map_case(c, err) &&
+    c->data = like->data;
+    c->seed = like->seed;
+    if (task_bind(j->task, m->set, m->nset, c->arena, &c->inst, err) && map_case(c, err) &&
         fill_case(j, c, err))
         return c;
     case_free(c);
@@ -172,34 +164,35 @@ static struct test_case *case_new(struct judge *j, const json *set, enum data_ki
 }
 
 /* A case of the same shape that nobody needs any more: none of this batch. */
-static struct test_case *find_spent(struct judge *j, const json *set) {
+static struct test_case *find_spent(struct judge *j, const struct wire_prepare *m) {
     for (size_t i = 0; i < j->ncases && j->once && !j->nbatch; i++)
-        if (set_is(set, j->cases[i]->inst))
+        if (set_is(m->set, m->nset, j->cases[i]->inst))
             return j->cases[i];
     return NULL;
 }
 
 /* False: its data are as they may be, and it is never found again. */
-static bool remake_case(struct judge *j, struct test_case *c, enum data_kind data, uint64_t seed,
+static bool remake_case(struct judge *j, struct test_case *c, const struct job_case *like,
                         struct err *err) {
-    c->data = data;
-    c->seed = seed;
+    c->data = like->data;
+    c->seed = like->seed;
     bool made = fill_case(j, c, err);
     c->spoilt = !made;
     return made;
 }
 
-static struct test_case *find_case(struct judge *j, const json *set, enum data_kind data,
-                                   uint64_t seed, struct err *err) {
+static struct test_case *find_case(struct judge *j, const struct wire_prepare *m,
+                                   const struct job_case *like, struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct test_case *c = j->cases[i];
-        if (c->data == data && c->seed == seed && !c->spoilt && set_is(set, c->inst))
+        if (c->data == like->data && c->seed == like->seed && !c->spoilt &&
+            set_is(m->set, m->nset, c->inst))
             return c;
     }
-    struct test_case *c = find_spent(j, set);
+    struct test_case *c = find_spent(j, m);
     if (c)
-        return remake_case(j, c, data, seed, err) ? c : NULL;
-    c = case_new(j, set, data, seed, err);
+        return remake_case(j, c, like, err) ? c : NULL;
+    c = case_new(j, m, like, err);
     if (!c)
         return NULL;
     while (j->ncases > j->nbatch && (j->ncases == MAX_CASES || j->bytes + c->bytes > MAX_BYTES))
@@ -238,80 +231,63 @@ static bool poison_case(const struct judge *j, struct test_case *c, struct err *
     return true;
 }
 
-static bool take_task(void *ctx, const struct frame *f, struct err *err) {
+static bool take_task(void *ctx, const struct wire_task *m, str cubins, struct err *err) {
     struct judge *j = ctx;
-    const json *head = f->head;
-    str file, text;
-    if (!json_get_str(head, "task", &text) || !json_get_str(head, "file", &file))
-        return err_set(err, ERR_ENV, "bad message: task");
-    if (!text.n)
+    (void)cubins;
+    if (!m->task.n)
         return true; /* nothing is to be judged */
-    j->once = false;
-    json_get_bool(head, "once", &j->once);
-    if (j->task && str_eq(j->task->text, text))
+    j->once = m->once;
+    if (j->task && str_eq(j->task->text, m->task))
         return true;
     drop_cases(j);
     arena_free(j->task_arena);
     j->task_arena = arena_new(64u << 20);
     j->task = NULL;
-    return task_parse(arena_str(j->task_arena, file), arena_str(j->task_arena, text), j->task_arena,
-                      &j->task, err);
+    return task_parse(arena_str(j->task_arena, m->file), arena_str(j->task_arena, m->task),
+                      j->task_arena, &j->task, err);
 }
 
-static json *tensors_json(const struct test_case *c) {
-    json *tensors = json_array();
-    for (size_t i = 0; i < c->inst->task->ntensors; i++) {
+static struct wire_memory memory_of(const struct test_case *c, struct arena *a) {
+    size_t n = c->inst->task->ntensors;
+    struct wire_memory m = {arena_array(a, struct wire_span, n), n};
+    for (size_t i = 0; i < n; i++) {
         const struct tensor *t = &c->inst->task->tensors[i];
-        if (!tensor_has_memory(t)) {
-            json_push_i64(tensors, 0);
-            continue;
-        }
-        json *o = json_object();
-        json_set_i64(o, "buffer", c->id);
-        json_set_i64(o, "offset", (int64_t)c->offset[i]);
-        json_set_i64(o, "bytes", (int64_t)c->inst->tensors[i].bytes);
-        json_set_bool(o, "writable", tensor_is_output(t));
-        json_push(tensors, o);
+        if (tensor_has_memory(t))
+            m.tensors[i] = (struct wire_span){c->id, c->offset[i], c->inst->tensors[i].bytes,
+                                              tensor_is_output(t)};
     }
-    return tensors;
+    return m;
 }
 
 /* What the device process has not got yet. */
 static bool send_buffers(struct judge *j, int64_t device, struct err *err) {
-    json *head = json_object(), *buffers = json_array();
+    struct wire_buffer buffers[JUDGE_MAX_BATCH];
+    struct wire_buffers m = {.reset = !j->reset_sent, /* of one before this nothing is left */
+                             .buffers = buffers,
+                             .drop = j->dropped,
+                             .ndrop = j->ndropped};
     int fds[JUDGE_MAX_BATCH];
-    size_t n = 0;
     for (size_t i = 0; i < j->nbatch; i++) {
         struct test_case *c = j->batch[i];
         if (c->sent == device)
             continue;
-        json *o = json_object();
-        json_set_i64(o, "id", c->id);
-        json_set_i64(o, "bytes", (int64_t)c->size);
-        json_push(buffers, o);
+        buffers[m.nbuffers] = (struct wire_buffer){c->id, c->size};
+        fds[m.nbuffers++] = c->fd;
         c->sent = device;
-        fds[n++] = c->fd;
     }
-    json_set_bool(head, "reset", !j->reset_sent); /* of a judge before this one nothing is left */
-    json_set(head, "buffers", buffers);
-    if (j->dropped)
-        json_set(head, "drop", j->dropped);
-    bool any = n || j->dropped;
-    j->reset_sent |= any;
-    j->dropped = NULL;
-    bool ok = !any || frame_write(ROLE_FD, WIRE_BUFFERS, head, (str){0}, fds, n, err);
+    if (!m.nbuffers && !m.ndrop)
+        return true;
+    json *head = fields_to_json(&wire_buffers_fields, &m);
+    bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, head, (str){0}, fds, m.nbuffers, err);
     json_free(head);
+    j->reset_sent = true;
+    j->ndropped = 0;
     return ok;
 }
 
-static bool prepare_case(struct judge *j, const json *set, const json *spec, struct err *err) {
-    str data_text, seed_text;
-    enum data_kind data;
-    uint64_t seed;
-    if (!json_get_str(spec, "seed", &seed_text) || !str_to_u64(seed_text, &seed) ||
-        !json_get_str(spec, "data", &data_text) || !data_find(data_text, &data))
-        return err_set(err, ERR_ENV, "bad message: a case");
-    struct test_case *c = find_case(j, set, data, seed, err);
+static bool prepare_case(struct judge *j, const struct wire_prepare *m, const struct job_case *like,
+                         struct err *err) {
+    struct test_case *c = find_case(j, m, like, err);
     if (!c || !poison_case(j, c, err))
         return false;
     c->used = ++j->clock;
@@ -319,26 +295,20 @@ static bool prepare_case(struct judge *j, const json *set, const json *spec, str
     return true;
 }
 
-static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
+static bool prepare(void *ctx, const struct wire_prepare *m, struct arena *a,
+                    struct wire_cases *out, struct err *err) {
     struct judge *j = ctx;
-    const json *cases = json_get(head, "cases");
-    int64_t device = 0;
-    json_get_i64(head, "device", &device);
     j->nbatch = 0;
-    if (!j->task || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
+    if (!j->task || !m->ncases || m->ncases > JUDGE_MAX_BATCH)
         return err_set(err, ERR_ENV, "bad message: prepare");
-    for (size_t i = 0; i < json_len(cases); i++)
-        if (!prepare_case(j, json_get(head, "set"), json_at(cases, i), err))
+    for (size_t i = 0; i < m->ncases; i++)
+        if (!prepare_case(j, m, &m->cases[i], err))
             return false;
-    if (!send_buffers(j, device, err))
+    if (!send_buffers(j, m->device, err))
         return false;
-    json *made = json_array();
-    for (size_t i = 0; i < j->nbatch; i++) {
-        json *o = json_object();
-        json_set(o, "tensors", tensors_json(j->batch[i]));
-        json_push(made, o);
-    }
-    json_set(out, "cases", made);
+    out->cases = arena_array(a, struct wire_memory, j->nbatch);
+    for (; out->ncases < j->nbatch; out->ncases++)
+        out->cases[out->ncases] = memory_of(j->batch[out->ncases], a);
     return true;
 }
 
@@ -415,62 +385,45 @@ static void rule_on(const struct judge *j, const struct test_case *c, struct rul
         ok = check_values(j, c, &c->refs[i], r);
 }
 
-static bool compare(void *ctx, json *out, struct err *err) {
+static bool compare(void *ctx, struct ruling *r, struct err *err) {
     struct judge *j = ctx;
-    struct ruling r;
-    ruling_init(&r);
-    for (size_t i = 0; i < j->nbatch && r.verdict == VERDICT_ACCEPTED; i++) {
-        ruling_next(&r);
-        rule_on(j, j->batch[i], &r);
+    for (size_t i = 0; i < j->nbatch && r->say.verdict == VERDICT_ACCEPTED; i++) {
+        ruling_next(r);
+        rule_on(j, j->batch[i], r);
     }
-    ruling_to_json(&r, out);
     bool any = j->nbatch;
     j->nbatch = 0;
     return any || err_set(err, ERR_ENV, "bad message: compare before prepare");
 }
 
 /* Tensors of the last batch as they are, one after the other. */
-static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
+static bool dump(void *ctx, struct buf *blob, struct err *err) {
     struct judge *j = ctx;
-    json *cases = json_array();
+    (void)err;
     for (size_t i = 0; i < j->nbatch; i++) {
         const struct test_case *c = j->batch[i];
-        json *sizes = json_array();
-        for (size_t k = 0; k < c->inst->task->ntensors; k++) {
-            bool has = tensor_has_memory(&c->inst->task->tensors[k]);
-            size_t bytes = has ? c->inst->tensors[k].bytes : 0;
-            json_push_i64(sizes, (int64_t)bytes);
-            buf_puts(blob, (str){c->map + c->offset[k], bytes});
-        }
-        json_push(cases, sizes);
+        for (size_t k = 0; k < c->inst->task->ntensors; k++)
+            if (tensor_has_memory(&c->inst->task->tensors[k]))
+                buf_puts(blob, (str){c->map + c->offset[k], c->inst->tensors[k].bytes});
     }
-    json_set(out, "tensors", cases);
-    return !blob->failed || err_set(err, ERR_ENV, "a batch too large to dump");
+    return true;
 }
 
 /* ---- parts of a shape that is not run whole ---- */
 
-static bool read_indices(const json *list, int64_t *out, size_t n) {
-    bool ok = json_len(list) == n;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = json_to_i64(json_at(list, i), &out[i]);
-    return ok;
-}
-
-static bool read_part(const struct inst *in, const json *j, struct part *out) {
-    int64_t tensor = -1;
-    *out = (struct part){0};
-    if (!json_get_i64(j, "tensor", &tensor) || tensor < 0 || tensor >= (int64_t)in->task->ntensors)
+static bool part_of(const struct inst *in, const struct wire_part *m, struct part *out) {
+    *out = (struct part){.tensor = m->tensor};
+    if (m->tensor >= in->task->ntensors)
         return false;
-    const struct tensor *t = &in->task->tensors[tensor];
-    out->tensor = (size_t)tensor;
-    if (!tensor_is_output(t) || !read_indices(json_get(j, "lo"), out->lo, t->rank) ||
-        !read_indices(json_get(j, "n"), out->n, t->rank))
+    const struct tensor *t = &in->task->tensors[m->tensor];
+    if (!tensor_is_output(t) || m->nfrom != t->rank || m->ncount != t->rank)
         return false;
-    for (size_t k = 0; k < t->rank; k++)
-        if (out->lo[k] < 0 || out->n[k] < 1 ||
-            out->n[k] > in->tensors[tensor].extent[k] - out->lo[k])
+    for (size_t k = 0; k < t->rank; k++) {
+        out->lo[k] = m->from[k];
+        out->n[k] = m->count[k];
+        if (out->n[k] < 1 || out->n[k] > in->tensors[m->tensor].extent[k] - out->lo[k])
             return false;
+    }
     return true;
 }
 
@@ -483,21 +436,20 @@ static size_t part_elements(const struct inst *in, const struct part *p) {
 
 struct judging {
     struct judge *j;
+    const struct wire_parts *asked;
     const struct inst *in;
-    enum data_kind data;
-    uint64_t seed;
-    double most; /* of the cost of a part */
-    str rest;    /* contents of the parts to come */
-    int64_t judged, skipped;
-    struct ruling ruling;
+    str rest; /* contents of the parts to come */
+    struct ruling *ruling;
 };
 
-static bool judge_part(struct judging *g, const json *part, struct err *err) {
+static bool judge_part(struct judging *g, const struct wire_part *part, struct err *err) {
     struct data_scale scale = data_scale_stated(); /* as the device has it */
+    struct wire_judged *say = &g->ruling->say;
+    enum data_kind data = g->asked->data;
     struct reference ref;
     struct comparison cmp;
     struct part p;
-    if (!read_part(g->in, part, &p))
+    if (!part_of(g->in, part, &p))
         return err_set(err, ERR_ENV, "bad message: a part");
     size_t n = part_elements(g->in, &p);
     size_t bytes = n * dtype_info(g->in->task->tensors[p.tensor].dtype)->bytes;
@@ -505,47 +457,35 @@ static bool judge_part(struct judging *g, const json *part, struct err *err) {
         return err_set(err, ERR_ENV, "bad message: the contents of a part");
     const char *got = g->rest.p;
     g->rest = str_from(g->rest, bytes);
-    if (!(part_cost(g->in, &p) <= g->most)) {
-        g->skipped++;
+    if (!(part_cost(g->in, &p) <= g->asked->most)) {
+        say->skipped++;
         return true;
     }
-    if (!part_reference(g->in, &scale, g->data, g->seed, &p, g->j->threads, &ref, err))
+    if (!part_reference(g->in, &scale, data, g->asked->seed, &p, g->j->threads, &ref, err))
         return false;
     part_compare(g->in, &p, &ref, got, &cmp);
-    ruling_next(&g->ruling);
-    rule_values(&g->ruling, g->in, p.tensor, &cmp);
+    say->judged += (int64_t)n;
+    ruling_next(g->ruling);
+    rule_values(g->ruling, g->in, p.tensor, &cmp);
     /* In long sums of equal terms rounding errors all go one way; what a class allows is reckoned
      * for errors that go either way. */
-    if (g->data == DATA_MIXED && g->ruling.verdict == VERDICT_INACCURATE)
-        ruling_init(&g->ruling);
-    g->judged += (int64_t)n;
+    if (data == DATA_MIXED && say->verdict == VERDICT_INACCURATE)
+        ruling_forgive(g->ruling);
     part_release(&ref);
     return true;
 }
 
-static bool judge_parts(void *ctx, const struct frame *f, json *out, struct err *err) {
-    struct judging g = {.j = ctx, .rest = f->blob};
-    const json *parts = json_get(f->head, "parts");
-    struct arena *a = arena_new(64u << 20);
-    struct binding *bindings;
+static bool judge_parts(void *ctx, const struct wire_parts *m, str contents, struct ruling *r,
+                        struct err *err) {
+    struct judging g = {.j = ctx, .asked = m, .rest = contents, .ruling = r};
     struct inst *in = NULL;
-    str seed, data;
-    size_t n;
-    json_get_f64(f->head, "most", &g.most);
-    bool ok = g.j->task && json_get_str(f->head, "seed", &seed) && str_to_u64(seed, &g.seed) &&
-              json_get_str(f->head, "data", &data) && data_find(data, &g.data);
-    if (!ok)
-        err_set(err, ERR_ENV, "bad message: parts");
-    ok = ok && set_from_json(json_get(f->head, "set"), a, &bindings, &n, err) &&
-         task_bind(g.j->task, bindings, n, a, &in, err);
+    r->say.has_judged = r->say.has_skipped = true;
+    if (!g.j->task)
+        return err_set(err, ERR_ENV, "bad message: parts");
+    bool ok = task_bind(g.j->task, m->set, m->nset, r->mem, &in, err);
     g.in = in;
-    ruling_init(&g.ruling);
-    for (size_t i = 0; ok && i < json_len(parts) && g.ruling.verdict == VERDICT_ACCEPTED; i++)
-        ok = judge_part(&g, json_at(parts, i), err);
-    ruling_to_json(&g.ruling, out);
-    json_set_i64(out, "judged", g.judged);
-    json_set_i64(out, "skipped", g.skipped);
-    arena_free(a);
+    for (size_t i = 0; ok && i < m->nparts && r->say.verdict == VERDICT_ACCEPTED; i++)
+        ok = judge_part(&g, &m->parts[i], err);
     return ok;
 }
 

@@ -5,16 +5,17 @@
 
 struct contest {
     struct evaluator *e;
-    json **records; /* by id; NULL until there is one */
-    size_t n, open;
-    json *result; /* of the duel */
+    struct record **records; /* by id; NULL until there is one */
+    size_t n, open, ncontenders;
+    const struct evaluator_options *o;
+    uint64_t ids[EVALUATOR_MAX_DUEL]; /* of those that are timed together */
     struct err broken;
     bool ended;
 };
 
 static void on_done(void *ctx, uint64_t id, struct outcome *o) {
     struct contest *c = ctx;
-    c->records[id] = json_copy(o->record);
+    c->records[id] = record_copy(o->record);
     c->open--;
     outcome_free(o);
 }
@@ -24,11 +25,35 @@ static void on_broken(void *ctx, const struct err *why) {
     c->broken = *why;
 }
 
-static void on_duel(void *ctx, const json *result, str why) {
+/* The duel's times replace those of each kernel alone, and what was wrong in it is wrong. */
+static void settle(struct contest *c, const struct result *result) {
+    struct roofline limit = task_limit(c->o->device.gpu, c->o->inst);
+    struct record_input in = {
+        .options = c->o, .limit = &limit, .floor_s = task_floor(c->o->device.gpu, c->o->inst)};
+    for (size_t i = 0; i < result->ntimes && i < c->ncontenders; i++) {
+        struct record *r = c->records[c->ids[i]];
+        if (!result->times[i].nsamples_s)
+            continue;
+        record_times(r, &in, &result->times[i]);
+        if (!result->clocks)
+            continue;
+        r->clocks = arena_new_of(r->mem, struct wire_clocks);
+        fields_copy(&wire_clocks_fields, result->clocks, r->mem, r->clocks);
+    }
+    if (result->verdict != VERDICT_ACCEPTED)
+        record_set_verdict(c->records[c->ids[0]], result->verdict, result->why);
+    for (size_t i = 0; i < result->nrivals; i++) {
+        const struct result_rival *v = &result->rivals[i];
+        if (v->module > 0 && v->module < c->ncontenders)
+            record_set_verdict(c->records[c->ids[v->module]], v->verdict, v->why);
+    }
+}
+
+static void on_duel(void *ctx, const struct result *result, str why) {
     struct contest *c = ctx;
     c->ended = true;
     if (result)
-        c->result = json_copy(result);
+        settle(c, result);
     else
         err_set(&c->broken, ERR_ENV, "the kernels could not be timed together: %.*s", STR_ARG(why));
 }
@@ -41,96 +66,43 @@ static bool step(struct loop *l, struct contest *c, struct err *err) {
     return !c->broken.kind;
 }
 
-static size_t contenders(const struct contest *c, uint64_t *ids) {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n && n < EVALUATOR_MAX_DUEL; i++) {
-        bool accepted = false;
-        json_get_bool(c->records[i], "accepted", &accepted);
-        if (accepted)
-            ids[n++] = i;
-    }
-    return n;
-}
-
-static void reject(json *record, const json *from) {
-    str verdict = S("crash"), why = {0};
-    json_get_str(from, "verdict", &verdict);
-    json_get_str(from, "why", &why);
-    record_reject(record, verdict, why);
-}
-
-/* The duel's times replace those of each kernel alone, and what was wrong in it is wrong. */
-static void settle(struct contest *c, const struct evaluator_options *o, const uint64_t *ids,
-                   size_t n) {
-    struct roofline limit = task_limit(o->device.gpu, o->inst);
-    struct record_input in = {
-        .options = o, .limit = &limit, .floor_s = task_floor(o->device.gpu, o->inst)};
-    const json *rivals = json_get(c->result, "rivals");
-    str verdict = {0};
-    for (size_t i = 0; i < n; i++) {
-        const json *times = json_at(json_get(c->result, "times"), i);
-        if (times && record_spread(times).n)
-            record_times(c->records[ids[i]], &in, times);
-    }
-    json_get_str(c->result, "verdict", &verdict);
-    if (!str_is(verdict, verdict_name(VERDICT_ACCEPTED)))
-        reject(c->records[ids[0]], c->result);
-    for (size_t i = 0; i < json_len(rivals); i++) {
-        int64_t failed = 0;
-        json_get_i64(json_at(rivals, i), "module", &failed);
-        if (failed > 0 && (size_t)failed < n)
-            reject(c->records[ids[failed]], json_at(rivals, i));
-    }
-}
-
-static bool run(struct loop *l, struct contest *c, const struct evaluator_options *o,
-                const struct source_file *files, struct err *err) {
-    uint64_t ids[EVALUATOR_MAX_DUEL];
+static bool run(struct loop *l, struct contest *c, const struct source_file *files,
+                struct err *err) {
     for (size_t i = 0; i < c->n; i++)
         evaluator_submit(c->e, i, files[i].file, files[i].text);
     while (c->open)
         if (!step(l, c, err))
             return false;
-    size_t n = contenders(c, ids);
-    if (n < 2 || o->device.kind != DEVICE_CUDA)
+    for (size_t i = 0; i < c->n && c->ncontenders < EVALUATOR_MAX_DUEL; i++)
+        if (c->records[i]->accepted)
+            c->ids[c->ncontenders++] = i;
+    if (c->ncontenders < 2 || c->o->device.kind != DEVICE_CUDA)
         return true;
-    evaluator_duel(c->e, ids, n, on_duel, c);
+    evaluator_duel(c->e, c->ids, c->ncontenders, on_duel, c);
     while (!c->ended)
         if (!step(l, c, err))
             return false;
-    settle(c, o, ids, n);
     return true;
 }
 
-static json *contest_json(struct contest *c, const struct source_file *files) {
-    json *j = json_object(), *list = json_array();
-    for (size_t i = 0; i < c->n; i++) {
-        json_set_str(c->records[i], "file", files[i].file);
-        json_push(list, c->records[i]);
-        c->records[i] = NULL;
-    }
-    json_set(j, "kernels", list);
-    if (json_get(c->result, "clocks"))
-        json_set(j, "clocks", json_copy(json_get(c->result, "clocks")));
-    return j;
-}
-
 bool evaluate_duel(const struct evaluator_options *given, const struct source_file *files, size_t n,
-                   json **out, struct err *err) {
+                   struct record **out, struct err *err) {
     struct evaluator_options o = *given;
-    struct contest c = {.records = mem_alloc((n + 1) * sizeof *c.records), .n = n, .open = n};
+    struct contest c = {.o = &o, .records = out, .n = n, .open = n};
     struct loop *l = loop_new(err);
     o.keep = true;
     o.duel = false; /* with the fastest so far: here all of them meet, and none is only screened */
+    for (size_t i = 0; i < n; i++)
+        out[i] = NULL;
     c.e = l ? evaluator_new(l, &o, on_done, on_broken, &c, err) : NULL;
-    bool ok = c.e && run(l, &c, &o, files, err);
-    if (ok)
-        *out = contest_json(&c, files);
+    bool ok = c.e && run(l, &c, files, err);
     evaluator_free(c.e);
     loop_free(l);
-    for (size_t i = 0; i < n; i++)
-        json_free(c.records[i]);
-    mem_free(c.records);
-    json_free(c.result);
+    for (size_t i = 0; i < n; i++) {
+        if (ok)
+            out[i]->file = arena_str(out[i]->mem, files[i].file);
+        else
+            record_free(out[i]);
+    }
     return ok;
 }

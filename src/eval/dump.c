@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
-#include "device/job.h"
+#include "device/wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool write_tensor(const struct dump *d, size_t tensor, const char *suffix
 }
 
 /* What was written in place has overwritten its input, which is made again. */
-static bool write_before(const struct dump *d, size_t tensor, const struct trial_case *c,
+static bool write_before(const struct dump *d, size_t tensor, const struct job_case *c,
                          struct err *err) {
     struct data_scale scale;
     if (!data_scale_find(d->inst, c->seed, &scale, err))
@@ -38,7 +38,7 @@ static bool write_before(const struct dump *d, size_t tensor, const struct trial
     return ok;
 }
 
-static bool write_case(const struct dump *d, const struct trial_case *c, str *bytes,
+static bool write_case(const struct dump *d, const struct job_case *c, str *bytes,
                        struct err *err) {
     const struct task *t = d->inst->task;
     for (size_t i = 0; i < t->ntensors; i++) {
@@ -56,14 +56,11 @@ static bool write_case(const struct dump *d, const struct trial_case *c, str *by
     return true;
 }
 
-static bool write_facts(const struct dump *d, const struct trial_case *c, struct err *err) {
-    json *j = json_object();
+static bool write_facts(const struct dump *d, const struct job_case *c, struct err *err) {
+    struct wire_dump facts = {.data = c->data, .seed = c->seed};
     struct buf text;
-    char seed[32];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed);
-    json_set(j, "set", set_to_json(d->inst));
-    json_set_str(j, "data", str_view(data_name(c->data)));
-    json_set_str(j, "seed", str_view(seed));
+    facts.set = set_of(d->inst, d->arena, &facts.nset);
+    json *j = fields_to_json(&wire_dump_fields, &facts);
     buf_init(&text, 1 << 20);
     json_write_pretty(j, &text);
     bool ok =
@@ -79,14 +76,14 @@ bool dump_write(const char *folder, const struct trials *t, const struct frame *
     json_get_i64(f->head, "batch", &batch);
     if (batch < 0 || (size_t)batch >= t->nbatches)
         return err_set(err, ERR_ENV, "bad message: dump");
-    const struct trial_batch *b = &t->batches[batch];
+    const struct job_batch *b = &t->batches[batch];
     struct dump d = {.inst = t->shapes[b->shape].inst, .arena = arena_new(64u << 20)};
     str bytes = f->blob;
     size_t number = 0;
     bool ok = true;
     for (int64_t i = 0; i < batch; i++)
-        number += t->batches[i].n;
-    for (size_t i = 0; ok && i < b->n; i++) {
+        number += t->batches[i].ncases;
+    for (size_t i = 0; ok && i < b->ncases; i++) {
         d.folder = arena_printf(d.arena, "%s/%03zu", folder, number + i).p;
         ok = dir_make(d.folder, err) && write_facts(&d, &b->cases[i], err) &&
              write_case(&d, &b->cases[i], &bytes, err);

@@ -5,10 +5,9 @@
 
 #include "base/rng.h"
 #include "base/spread.h"
-#include "device/wire.h"
 #include "eval/dump.h"
 #include "eval/fit.h"
-#include "eval/job_text.h"
+#include "eval/job.h"
 #include "eval/links.h"
 #include "eval/record.h"
 #include "eval/support.h"
@@ -42,7 +41,8 @@ struct work {
     unsigned losses;
     enum verdict early; /* reached before compilation */
     struct err why;
-    json *result; /* of the worker; while the duel is on, and as long as it is kept */
+    struct result *result; /* of the worker, in the arena; while the duel is on */
+    struct record_phases phases;
     double time_s;
     uint64_t met; /* which of the fastest so far its duel is with */
     bool kept;
@@ -102,7 +102,6 @@ static void work_free(struct work *w) {
         w->older->newer = w->newer;
     if (w->e->incumbent == w)
         w->e->incumbent = NULL;
-    json_free(w->result);
     mem_free(w->duel);
     arena_free(w->arena);
     mem_free(w);
@@ -126,20 +125,16 @@ static struct record_input record_input(const struct work *w) {
         .seed = w->seed,
         .queue_ms = (double)(w->sent_us - w->queued_us) / 1000,
         .wall_ms = (double)(clock_us() - w->started_us) / 1000,
+        .phases = w->phases,
     };
 }
 
-static void deliver(struct work *w, json *record) {
+static void deliver(struct work *w, struct record *record) {
     struct evaluator *e = w->e;
-    struct err err = {0};
     uint64_t id = w->id;
-    struct outcome *o = outcome_from_record(record, &err);
     if (!w->kept)
         work_free(w);
-    if (o)
-        e->done(e->ctx, id, o);
-    else
-        e->broken(e->ctx, &err);
+    e->done(e->ctx, id, outcome_of(record));
 }
 
 static void end_with(struct work *w, enum verdict v, str why) {
@@ -157,33 +152,39 @@ static void give_up(struct work *w, const struct err *why) {
 
 /* ---- at the workers ---- */
 
-static json *duel_job(const struct work *w, struct buf *blob) {
+static void duel_job(const struct work *w, struct arena *a, struct buf *blob, struct job *out) {
     struct job_module m[EVALUATOR_MAX_DUEL];
     for (size_t i = 0; i < w->duel->n; i++) {
         const struct work *k = w->duel->of[i] ? w->duel->of[i] : w->e->incumbent;
         m[i] = (struct job_module){&k->trials.task_plan, k->module.n};
         buf_puts(blob, k->module);
     }
-    return job_of_duel(&w->e->o, w->e->seed, m, w->duel->n);
+    job_of_duel(&w->e->o, w->e->seed, m, w->duel->n, a, out);
 }
 
-static json *job_json(const struct work *w, struct buf *blob) {
-    if (w->duel)
-        return duel_job(w, blob);
-    buf_puts(blob, w->module);
-    return job_of_trials(&w->e->o, &w->trials, w->seed, w->module.n);
+static bool send_job(struct evaluator *e, struct work *w) {
+    struct arena *a = arena_new(WORK_ARENA);
+    struct buf blob;
+    struct job job;
+    buf_init(&blob, 256u << 20);
+    if (w->duel) {
+        duel_job(w, a, &blob, &job);
+    } else {
+        buf_puts(&blob, w->module);
+        job_of_trials(&e->o, &w->trials, w->seed, w->module.n, a, &job);
+    }
+    json *head = fields_to_json(&job_fields, &job);
+    bool sent = links_send(e->links, WIRE_JOB, w, head, buf_str(&blob));
+    json_free(head);
+    buf_release(&blob);
+    arena_free(a);
+    return sent;
 }
 
 static void feed(struct evaluator *e) {
     while (e->head && !e->dead && links_idle(e->links)) {
         struct work *w = e->head;
-        struct buf blob;
-        buf_init(&blob, 256u << 20);
-        json *job = job_json(w, &blob);
-        bool sent = links_send(e->links, WIRE_JOB, w, job, buf_str(&blob));
-        buf_release(&blob);
-        json_free(job);
-        if (!sent)
+        if (!send_job(e, w))
             return;
         w->sent_us = clock_us();
         for (size_t i = 0; w->duel && i < w->duel->n; i++)
@@ -210,30 +211,28 @@ static void worker_idle(void *ctx) {
     feed(ctx);
 }
 
-static void end_duel(struct work *w, const json *result, str why) {
+static void end_duel(struct work *w, const struct result *result, str why) {
     evaluator_duel_fn *done = w->duel->done;
     void *ctx = w->duel->ctx;
     done(ctx, result, why);
     work_free(w);
 }
 
-static void finish(struct work *w, const json *result) {
+static void finish(struct work *w, const struct result *result) {
     struct record_input in = record_input(w);
-    json *record = record_result(&in, result);
-    bool accepted = false;
-    json_get_bool(record, "accepted", &accepted);
-    json_get_f64(record, "time_s", &w->time_s);
-    w->kept = accepted && w->e->o.keep;
+    struct record *record = record_result(&in, result);
+    w->time_s = record->time_s;
+    w->kept = record->accepted && w->e->o.keep;
     deliver(w, record);
 }
 
 /* ---- against the fastest so far ---- */
 
-static bool is_faster(const json *result) {
-    struct spread s[2];
-    for (size_t i = 0; i < 2; i++)
-        s[i] = record_spread(json_at(json_get(result, "times"), i));
-    return s[0].n && s[1].n && s[0].high < s[1].low;
+static bool is_faster(const struct result *result) {
+    if (result->ntimes < 2)
+        return false;
+    struct spread mine = record_spread(&result->times[0]), other = record_spread(&result->times[1]);
+    return mine.n && other.n && mine.high < other.low;
 }
 
 static void make_incumbent(struct work *w) {
@@ -253,17 +252,15 @@ static void challenge(struct work *w);
 
 /* It may have beaten one that lost to another meanwhile, whom it then meets too. That comes to an
  * end: there is a new one to meet only when somebody has won. */
-static void challenge_ended(void *ctx, const json *result, str why) {
+static void challenge_ended(void *ctx, const struct result *result, str why) {
     struct work *w = ctx;
     struct record_input in = record_input(w);
     (void)why; /* a duel that did not take place leaves the first measurement */
-    json *record = record_duel(&in, w->result, result);
-    bool accepted = false; /* times are told of what went wrong later, too */
-    json_get_bool(record, "accepted", &accepted);
-    json_get_f64(record, "time_s", &w->time_s);
-    bool won = accepted && result && is_faster(result), last = w->met == w->e->reigns;
+    struct record *record = record_duel(&in, w->result, result);
+    w->time_s = record->time_s; /* also of what went wrong later */
+    bool won = record->accepted && result && is_faster(result), last = w->met == w->e->reigns;
     if (won && !last && is_near(w)) {
-        json_free(record);
+        record_free(record);
         challenge(w);
         return;
     }
@@ -279,35 +276,47 @@ static void challenge(struct work *w) {
 
 /* Right, and timed: the first of its kind becomes the one to beat, and what comes near it is timed
  * again in turns with it. */
-static void finish_timed(struct work *w, const json *result) {
+static void finish_timed(struct work *w, const struct result *result) {
     struct evaluator *e = w->e;
     struct record_input in = record_input(w);
-    json *record = record_result(&in, result);
-    bool accepted = false;
-    json_get_bool(record, "accepted", &accepted);
-    if (!accepted || !json_get_f64(record, "time_s", &w->time_s)) {
+    struct record *record = record_result(&in, result);
+    w->time_s = record->time_s;
+    if (!record->accepted || !record->has_time_s) {
         deliver(w, record);
     } else if (!e->incumbent) {
         make_incumbent(w);
         deliver(w, record);
     } else if (is_near(w)) {
-        json_free(record);
-        w->result = json_copy(result);
+        record_free(record);
+        w->result = arena_new_of(w->arena, struct result);
+        fields_copy(&result_fields, result, w->arena, w->result);
         challenge(w);
     } else {
         deliver(w, record);
     }
 }
 
-static void worker_result(void *ctx, void *job, const json *head) {
-    struct evaluator *e = ctx;
-    struct work *w = job;
+static void take_result(struct work *w, const struct result *r) {
+    fields_set(&w->phases, evaluated_at, phase_now());
     if (w->duel)
-        end_duel(w, head, (str){0});
-    else if (e->o.duel && on_gpu(e))
-        finish_timed(w, head);
+        end_duel(w, r, (str){0});
+    else if (w->e->o.duel && on_gpu(w->e))
+        finish_timed(w, r);
     else
-        finish(w, head);
+        finish(w, r);
+}
+
+static void worker_lost(void *ctx, void *job, str why);
+
+static void worker_result(void *ctx, void *job, const json *head) {
+    struct arena *a = arena_new(WORK_ARENA);
+    struct result r;
+    struct err err = {0};
+    if (wire_read(&result_fields, head, a, &r, &err))
+        take_result(job, &r);
+    else
+        worker_lost(ctx, job, str_view(err.text));
+    arena_free(a);
 }
 
 static void worker_dumped(void *ctx, void *job, const struct frame *f) {
@@ -404,6 +413,7 @@ static void built(void *ctx, const struct build *b) {
         return;
     }
     keep_build(w, b);
+    fields_set(&w->phases, compiled_at, phase_now());
     if (b->verdict != VERDICT_ACCEPTED) {
         str log = arena_str(w->arena, b->log);
         end_with(w, b->verdict, log);
@@ -459,6 +469,7 @@ void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
         rng_secret(&w->seed); /* or else the run's own, which is as secret */
     w->file = arena_str(w->arena, file);
     w->source = arena_str(w->arena, source);
+    fields_set(&w->phases, written_at, phase_now());
     buf_init(&unit, 4u << 20);
     if (!plan_work(w, &unit)) {
         w->timer = loop_timer(e->loop, 0, end_early, w);
@@ -500,17 +511,16 @@ static void find_limit(struct evaluator *e) {
 
 static void set_task(void *ctx) {
     struct evaluator *e = ctx;
-    json *head = json_object();
+    struct wire_task m = {.task = e->o.task->text,
+                          .file = e->o.task->file,
+                          .once = e->o.candidates == 1,
+                          .oracle = e->support.oracle.n,
+                          .harness = e->support.harness.n};
     struct buf blob;
     buf_init(&blob, 128u << 20);
     buf_puts(&blob, e->support.oracle);
     buf_puts(&blob, e->support.harness);
-    json_set_str(head, "task", e->o.task->text);
-    json_set_str(head, "file", e->o.task->file);
-    json_set_bool(head, "once", e->o.candidates == 1);
-    json_set_i64(head, "oracle", (int64_t)e->support.oracle.n);
-    json_set_i64(head, "harness", (int64_t)e->support.harness.n);
-    links_set_task(e->links, head, buf_str(&blob));
+    links_set_task(e->links, fields_to_json(&wire_task_fields, &m), buf_str(&blob));
     buf_release(&blob);
 }
 

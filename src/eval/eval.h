@@ -65,7 +65,7 @@ void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source);
 /* Times candidates that were kept, by their ids, interleaved in one job. done is called once, with
  * the worker's WIRE_RESULT or with why there is none. At most EVALUATOR_MAX_DUEL. */
 #define EVALUATOR_MAX_DUEL 16
-typedef void evaluator_duel_fn(void *ctx, const json *result, str why);
+typedef void evaluator_duel_fn(void *ctx, const struct result *result, str why);
 void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluator_duel_fn *done,
                     void *ctx);
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
@@ -96,9 +96,9 @@ typedef void evaluate_each_fn(void *ctx, const struct source_file *f, const stru
 bool evaluate_many(const struct evaluator_options *o, const struct source_file *files, size_t n,
                    size_t repeat, evaluate_each_fn *each, void *ctx, struct err *err);
 /* Several: each is verified, and those that are right are timed interleaved with each other (CUDA).
- * *out: {"kernels": [the records, in order; with times of the duel], "clocks"}. */
+ * out: n records, in order, with times and clocks of the duel; the caller frees them. */
 bool evaluate_duel(const struct evaluator_options *o, const struct source_file *files, size_t n,
-                   json **out, struct err *err);
+                   struct record **out, struct err *err);
 /* The measured ceilings of the GPU, by its harness kernels: copy_bytes_s, …. */
 bool evaluate_ceilings(const struct evaluator_options *o, json **out, struct err *err);
 

@@ -61,7 +61,7 @@ static bool ask_there(const struct device_name *d, const char *const *command,
     bool ok = run_probe(argv, a, &text, err);
     if (ok) {
         json *j = json_parse(last_line(text), err);
-        ok = j && (cuda_facts_from_json(j, out) ||
+        ok = j && (fields_from_json(&cuda_facts_fields, j, a, out, err) ||
                    err_set(err, ERR_ENV, "'%s … probe' gave no facts of a GPU", argv[0]));
         json_free(j);
     }
@@ -82,7 +82,7 @@ int gpu_probe_main(int argc, char **argv) {
         complain("cutepilot probe: %s\n", argc < 1 ? "which device?" : err.text);
         return 3;
     }
-    json *j = cuda_facts_to_json(&f);
+    json *j = fields_to_json(&cuda_facts_fields, &f);
     buf_init(&b, MAX_ANSWER);
     json_write(j, &b);
     buf_putc(&b, '\n');

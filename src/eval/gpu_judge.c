@@ -7,7 +7,6 @@
 #include "eval/judge_private.h"
 
 #include "base/rng.h"
-#include "device/job.h"
 #include "device/wire.h"
 #include "eval/gpu_memory.h"
 #include "eval/ruling.h"
@@ -247,32 +246,29 @@ static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *e
            take_digest(j, c, err);
 }
 
-static struct gpu_case *case_new(struct gpu_judge *j, const struct gpu_case *like, const json *set,
-                                 struct err *err) {
+static struct gpu_case *case_new(struct gpu_judge *j, const struct gpu_case *like,
+                                 const struct wire_prepare *m, struct err *err) {
     struct gpu_case *c = mem_alloc(sizeof *c);
-    struct binding *bindings;
-    size_t n;
     c->arena = arena_new(64u << 20);
     c->data = like->data;
     c->seed = like->seed;
     memcpy(c->align, like->align, sizeof c->align);
-    if (set_from_json(set, c->arena, &bindings, &n, err) &&
-        task_bind(j->task, bindings, n, c->arena, &c->inst, err) && make_tensors(j, c, err) &&
+    if (task_bind(j->task, m->set, m->nset, c->arena, &c->inst, err) && make_tensors(j, c, err) &&
         make_contents(j, c, err))
         return c;
     case_free(j, c);
     return NULL;
 }
 
-static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *like, const json *set,
-                                  struct err *err) {
+static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *like,
+                                  const struct wire_prepare *m, struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct gpu_case *c = j->cases[i];
         if (c->data == like->data && c->seed == like->seed &&
-            memcmp(c->align, like->align, sizeof c->align) == 0 && set_is(set, c->inst))
+            memcmp(c->align, like->align, sizeof c->align) == 0 && set_is(m->set, m->nset, c->inst))
             return c;
     }
-    struct gpu_case *c = case_new(j, like, set, err);
+    struct gpu_case *c = case_new(j, like, m, err);
     if (!c)
         return NULL;
     while ((j->ncases == MAX_CASES || j->bytes + c->bytes > j->room) && drop_largest(j))
@@ -319,20 +315,20 @@ static bool poison_case(struct gpu_judge *j, struct gpu_case *c, struct err *err
     return oracle_canary_fill(j->oracle, regions, n, err) && oracle_poison(c->oracle, c->key, err);
 }
 
-static bool make_workspaces(struct gpu_judge *j, const json *sizes, struct err *err) {
+static bool make_workspaces(struct gpu_judge *j, const struct wire_prepare *m, struct err *err) {
     struct oracle_region regions[SIDES * PLAN_MAX_WORKSPACES];
-    size_t n = json_len(sizes);
-    if (n > PLAN_MAX_WORKSPACES || !rng_secret(&j->workspace_key))
-        return err_set(err, ERR_ENV, "bad message: workspaces");
+    size_t n = m->nworkspaces;
+    if (!rng_secret(&j->workspace_key))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
     for (size_t i = 0; i < n; i++) {
         struct shared *s = &j->workspace[i];
         j->nworkspaces = i; /* of the others it may take the memory */
-        int64_t bytes;
-        if (!json_to_i64(json_at(sizes, i), &bytes) || bytes < 1)
+        size_t bytes = (size_t)m->workspaces[i];
+        if (!bytes)
             return err_set(err, ERR_ENV, "bad message: workspaces");
-        if (s->bytes != (size_t)bytes) {
+        if (s->bytes != bytes) {
             shared_free(&j->memory, s);
-            if (!shared_make(&j->memory, (size_t)bytes, PLAN_MAX_ALIGN, false, s, &j->full, err))
+            if (!shared_make(&j->memory, bytes, PLAN_MAX_ALIGN, false, s, &j->full, err))
                 return err_wrap(err, "memory for a workspace");
         }
     }
@@ -364,19 +360,16 @@ static bool send_buffers(struct gpu_judge *j, struct err *err) {
     return sending_end(&s, ok, err);
 }
 
-static json *case_json(const struct gpu_case *c) {
-    json *j = json_object(), *tensors = json_array();
-    for (size_t i = 0; i < c->inst->task->ntensors; i++) {
-        if (!c->tensor[i].memory.address) {
-            json_push_i64(tensors, 0);
+static struct wire_memory memory_of(const struct gpu_case *c, struct arena *a) {
+    size_t n = c->inst->task->ntensors;
+    struct wire_memory m = {arena_array(a, struct wire_span, n), n};
+    for (size_t i = 0; i < n; i++) {
+        if (!c->tensor[i].memory.address)
             continue;
-        }
-        json *o = shared_to_json(&c->tensor[i]);
-        json_set_bool(o, "writable", tensor_is_output(&c->inst->task->tensors[i]));
-        json_push(tensors, o);
+        m.tensors[i] = shared_span(&c->tensor[i]);
+        m.tensors[i].writable = tensor_is_output(&c->inst->task->tensors[i]);
     }
-    json_set(j, "tensors", tensors);
-    return j;
+    return m;
 }
 
 /* ---- messages ---- */
@@ -397,41 +390,31 @@ static void forget_task(struct gpu_judge *j) {
     j->scaled_dims = NULL;
 }
 
-static bool take_task(void *ctx, const struct frame *f, struct err *err) {
+static bool take_task(void *ctx, const struct wire_task *m, str cubins, struct err *err) {
     struct gpu_judge *j = ctx;
-    str file, text;
-    int64_t oracle = 0;
-    if (!json_get_str(f->head, "task", &text) || !json_get_str(f->head, "file", &file))
-        return err_set(err, ERR_ENV, "bad message: task");
-    if (!text.n)
+    if (!m->task.n)
         return true; /* nothing is to be judged */
-    if (!json_get_i64(f->head, "oracle", &oracle) || oracle < 1 || (uint64_t)oracle > f->blob.n)
+    if (!m->oracle || m->oracle > cubins.n)
         return err_set(err, ERR_ENV, "bad message: task without a reference");
-    if (j->task && str_eq(j->task->text, text))
+    if (j->task && str_eq(j->task->text, m->task))
         return true;
     forget_task(j);
     j->task_arena = arena_new(64u << 20);
-    return task_parse(arena_str(j->task_arena, file), arena_str(j->task_arena, text), j->task_arena,
-                      &j->task, err) &&
-           cuda_try(&j->cuda,
-                    cuda_module_load(&j->cuda, str_cut(f->blob, 0, (size_t)oracle), &j->module),
+    return task_parse(arena_str(j->task_arena, m->file), arena_str(j->task_arena, m->task),
+                      j->task_arena, &j->task, err) &&
+           cuda_try(&j->cuda, cuda_module_load(&j->cuda, str_cut(cubins, 0, m->oracle), &j->module),
                     err, "load the reference") &&
            (j->oracle = oracle_new(j->task, &j->engine, err));
 }
 
-static bool prepare_case(struct gpu_judge *j, const json *head, const json *spec, struct err *err) {
-    const json *align = json_get(head, "align");
-    str data_text, seed_text;
-    struct gpu_case like = {0};
-    if (!json_get_str(spec, "seed", &seed_text) || !str_to_u64(seed_text, &like.seed) ||
-        !json_get_str(spec, "data", &data_text) || !data_find(data_text, &like.data))
-        return err_set(err, ERR_ENV, "bad message: a case");
+static bool prepare_case(struct gpu_judge *j, const struct wire_prepare *m,
+                         const struct job_case *one, struct err *err) {
+    struct gpu_case like = {.data = one->data, .seed = one->seed};
     for (size_t i = 0; i < j->task->ntensors; i++) {
-        int64_t a = PLAN_ALIGN;
-        json_to_i64(json_at(align, i), &a);
-        like.align[i] = a >= PLAN_ALIGN && a <= PLAN_MAX_ALIGN ? (uint32_t)a : PLAN_ALIGN;
+        uint32_t a = i < m->nalign ? m->align[i] : PLAN_ALIGN;
+        like.align[i] = a >= PLAN_ALIGN && a <= PLAN_MAX_ALIGN ? a : PLAN_ALIGN;
     }
-    struct gpu_case *c = find_case(j, &like, json_get(head, "set"), err);
+    struct gpu_case *c = find_case(j, &like, m, err);
     if (!c)
         return false;
     c->used = ++j->clock;
@@ -439,34 +422,32 @@ static bool prepare_case(struct gpu_judge *j, const json *head, const json *spec
     return poison_case(j, c, err);
 }
 
-static bool prepare(void *ctx, const json *head, json *out, struct err *err) {
+static bool prepare(void *ctx, const struct wire_prepare *m, struct arena *a,
+                    struct wire_cases *out, struct err *err) {
     struct gpu_judge *j = ctx;
-    const json *cases = json_get(head, "cases");
-    json_get_i64(head, "device", &j->memory.device);
+    j->memory.device = m->device;
     j->nbatch = j->nworkspaces = 0;
     j->full = false;
-    if (!j->oracle || !json_len(cases) || json_len(cases) > JUDGE_MAX_BATCH)
+    if (!j->oracle || !m->ncases || m->ncases > JUDGE_MAX_BATCH)
         return err_set(err, ERR_ENV, "bad message: prepare");
-    for (size_t i = 0; i < json_len(cases); i++)
-        if (!prepare_case(j, head, json_at(cases, i), err))
+    for (size_t i = 0; i < m->ncases; i++)
+        if (!prepare_case(j, m, &m->cases[i], err))
             return false;
-    if (!make_workspaces(j, json_get(head, "workspaces"), err)) {
+    if (!make_workspaces(j, m, err)) {
         if (!j->full)
             return false;
-        /* What it asks for is the candidate's doing. */
-        json_set_str(out, "verdict", str_view(verdict_name(VERDICT_OUT_OF_MEMORY)));
-        json_set_str(out, "why", str_view(err->text));
+        fields_set(out, verdict, VERDICT_OUT_OF_MEMORY); /* its asking for it is the candidate's */
+        out->why = arena_str(a, str_view(err->text));
         return true;
     }
     if (!wait_done(j, err) || !send_buffers(j, err))
         return false;
-    json *made = json_array(), *workspaces = json_array();
-    for (size_t i = 0; i < j->nbatch; i++)
-        json_push(made, case_json(j->batch[i]));
-    for (size_t i = 0; i < j->nworkspaces; i++)
-        json_push(workspaces, shared_to_json(&j->workspace[i]));
-    json_set(out, "cases", made);
-    json_set(out, "workspaces", workspaces);
+    out->cases = arena_array(a, struct wire_memory, j->nbatch);
+    for (; out->ncases < j->nbatch; out->ncases++)
+        out->cases[out->ncases] = memory_of(j->batch[out->ncases], a);
+    out->workspaces = arena_array(a, struct wire_span, j->nworkspaces);
+    for (; out->nworkspaces < j->nworkspaces; out->nworkspaces++)
+        out->workspaces[out->nworkspaces] = shared_span(&j->workspace[out->nworkspaces]);
     return true;
 }
 
@@ -542,51 +523,43 @@ static bool look_closer(struct gpu_judge *j, struct gpu_case *c, struct oracle_r
     return true;
 }
 
-static bool compare(void *ctx, json *out, struct err *err) {
+static bool compare(void *ctx, struct ruling *r, struct err *err) {
     struct gpu_judge *j = ctx;
     struct oracle_result seen[JUDGE_MAX_BATCH + 1] = {0};
-    struct ruling r;
     if (!j->nbatch)
         return err_set(err, ERR_ENV, "bad message: compare before prepare");
     if (!look(j, seen, err))
         return false;
-    ruling_init(&r);
-    for (size_t i = 0; i < j->nbatch && r.verdict == VERDICT_ACCEPTED; i++) {
-        ruling_next(&r);
-        if (!rule_case(j->batch[i], &seen[i], &r) && r.verdict == VERDICT_MODIFIED_INPUT) {
+    for (size_t i = 0; i < j->nbatch && r->say.verdict == VERDICT_ACCEPTED; i++) {
+        ruling_next(r);
+        if (!rule_case(j->batch[i], &seen[i], r) && r->say.verdict == VERDICT_MODIFIED_INPUT) {
             if (!look_closer(j, j->batch[i], &seen[i], err))
                 return false;
-            rule_case(j->batch[i], &seen[i], &r);
+            rule_case(j->batch[i], &seen[i], r);
         }
     }
     const struct oracle_seen *w = &seen[j->nbatch].canary;
-    if (r.verdict == VERDICT_ACCEPTED && w->count)
-        rule_canary(&r, S("a workspace"), w->where, w->first);
-    ruling_to_json(&r, out);
+    if (r->say.verdict == VERDICT_ACCEPTED && w->count)
+        rule_canary(r, S("a workspace"), w->where, w->first);
     j->nbatch = 0;
     return true;
 }
 
 /* Tensors of the last batch as they are, one after the other. */
-static bool dump(void *ctx, json *out, struct buf *blob, struct err *err) {
+static bool dump(void *ctx, struct buf *blob, struct err *err) {
     struct gpu_judge *j = ctx;
-    json *cases = json_array();
     bool ok = true;
     for (size_t i = 0; ok && i < j->nbatch; i++) {
         const struct gpu_case *c = j->batch[i];
-        json *sizes = json_array();
         for (size_t k = 0; ok && k < c->inst->task->ntensors; k++) {
             size_t bytes = c->tensor[k].memory.address ? c->tensor[k].bytes : 0;
             char *copy = mem_alloc(bytes + 1);
             ok = !bytes || engine_fetch(j, copy, shared_content(&c->tensor[k]), bytes, err);
             buf_puts(blob, (str){copy, bytes});
-            json_push_i64(sizes, (int64_t)bytes);
             mem_free(copy);
         }
-        json_push(cases, sizes);
     }
-    json_set(out, "tensors", cases);
-    return ok && (!blob->failed || err_set(err, ERR_ENV, "a batch too large to dump"));
+    return ok;
 }
 
 bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {

@@ -1,8 +1,6 @@
 #include "eval/gpu_memory.h"
 
 #include "device/role.h"
-#include "device/wire.h"
-#include "kernel/candidate.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -12,9 +10,8 @@
 #define LET_GO_MOST 100 /* times that, for the device to let go of memory */
 
 static void release(struct gpu_memory *m, struct shared *s) {
-    if (!m->dropped)
-        m->dropped = json_array();
-    json_push_i64(m->dropped, s->id);
+    m->dropped = mem_grow(m->dropped, &m->room_dropped, m->ndropped + 1, sizeof *m->dropped);
+    m->dropped[m->ndropped++] = s->id;
     vmm_release(m->cuda, &s->memory);
 }
 
@@ -53,7 +50,7 @@ bool gpu_memory_make_room(struct gpu_memory *m) {
     struct err ignored = {0};
     if (!give_up_something(m))
         return false;
-    if (!m->dropped)
+    if (!m->ndropped)
         return true; /* what was given up waits for another case, and goes next */
     sending_start(&s, m);
     sending_end(&s, true, &ignored); /* a device that is gone holds nothing */
@@ -95,12 +92,8 @@ uint64_t shared_content(const struct shared *s) {
     return s->memory.address + s->offset;
 }
 
-json *shared_to_json(const struct shared *s) {
-    json *o = json_object();
-    json_set_i64(o, "buffer", s->id);
-    json_set_i64(o, "offset", (int64_t)s->offset);
-    json_set_i64(o, "bytes", (int64_t)s->bytes);
-    return o;
+struct wire_span shared_span(const struct shared *s) {
+    return (struct wire_span){.buffer = s->id, .offset = s->offset, .bytes = s->bytes};
 }
 
 size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region out[SIDES]) {
@@ -114,28 +107,28 @@ size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region
 /* ---- telling the device ---- */
 
 void sending_start(struct sending *s, struct gpu_memory *m) {
-    *s = (struct sending){.m = m, .head = json_object(), .buffers = json_array()};
+    *s = (struct sending){.m = m};
 }
 
 static void sending_clear(struct sending *s) {
     for (size_t i = 0; i < s->n; i++)
         close(s->fds[i]);
-    json_free(s->head);
-    json_free(s->buffers);
+    s->n = 0;
 }
 
 static bool send_now(struct sending *s, struct err *err) {
     struct gpu_memory *m = s->m;
-    json_set_bool(s->head, "reset", !m->reset_sent); /* nothing is left of a judge before this */
+    struct wire_buffers said = {.reset = !m->reset_sent, /* nothing is left of a judge before */
+                                .buffers = s->buffers,
+                                .nbuffers = s->n,
+                                .drop = m->dropped,
+                                .ndrop = m->ndropped};
+    json *head = fields_to_json(&wire_buffers_fields, &said);
+    bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, head, (str){0}, s->fds, s->n, err);
+    json_free(head);
     m->reset_sent = true;
-    json_set(s->head, "buffers", s->buffers);
-    s->buffers = NULL;
-    if (m->dropped)
-        json_set(s->head, "drop", m->dropped);
-    m->dropped = NULL;
-    bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, s->head, (str){0}, s->fds, s->n, err);
+    m->ndropped = 0;
     sending_clear(s);
-    sending_start(s, m);
     return ok;
 }
 
@@ -145,17 +138,13 @@ bool sending_add(struct sending *s, struct shared *b, struct err *err) {
     if ((s->n == FRAME_MAX_FDS && !send_now(s, err)) ||
         !vmm_export(s->m->cuda, &b->memory, &s->fds[s->n], err))
         return false;
-    s->n++;
-    json *o = json_object();
-    json_set_i64(o, "id", b->id);
-    json_set_i64(o, "bytes", (int64_t)b->memory.mapped);
-    json_push(s->buffers, o);
+    s->buffers[s->n++] = (struct wire_buffer){b->id, b->memory.mapped};
     b->sent = s->m->device;
     return true;
 }
 
 bool sending_end(struct sending *s, bool ok, struct err *err) {
-    if (ok && (s->n || s->m->dropped))
+    if (ok && (s->n || s->m->ndropped))
         ok = send_now(s, err);
     sending_clear(s);
     return ok;

@@ -8,8 +8,8 @@
 #ifndef EVAL_GPU_MEMORY_H
 #define EVAL_GPU_MEMORY_H
 
-#include "base/frame.h"
 #include "device/vmm.h"
+#include "device/wire.h"
 #include "eval/oracle_run.h"
 
 struct shared {
@@ -26,7 +26,8 @@ struct gpu_memory {
     struct shared spare[SPARE_MOST];
     size_t nspare;
     int64_t next_id;
-    json *dropped; /* ids the device has not been told of; or NULL */
+    int64_t *dropped; /* ids the device has not been told of */
+    size_t ndropped, room_dropped;
     bool reset_sent;
     int64_t device; /* the process that buffers are sent to */
     /* Asked when the GPU is full: gives something up, or false. */
@@ -44,7 +45,7 @@ bool shared_make(struct gpu_memory *m, size_t bytes, uint32_t align, bool odd, s
                  bool *full, struct err *err);
 void shared_free(struct gpu_memory *m, struct shared *s);
 uint64_t shared_content(const struct shared *s);
-json *shared_to_json(const struct shared *s); /* {buffer, offset, bytes} */
+struct wire_span shared_span(const struct shared *s);
 
 /* What must not change around a content: before it, and behind it. */
 enum { SIDES = 2 };
@@ -53,7 +54,7 @@ size_t shared_regions(const struct shared *s, uint64_t key, struct oracle_region
 /* Telling a device process of buffers it has not got yet. */
 struct sending {
     struct gpu_memory *m;
-    json *head, *buffers;
+    struct wire_buffer buffers[FRAME_MAX_FDS];
     int fds[FRAME_MAX_FDS];
     size_t n;
 };

@@ -2,19 +2,23 @@
 #ifndef EVAL_JUDGE_PRIVATE_H
 #define EVAL_JUDGE_PRIVATE_H
 
-#include "base/frame.h"
+#include "device/wire.h"
 #include "eval/judge.h"
+#include "eval/ruling.h"
 
 #define JUDGE_MAX_BATCH 64 /* cases */
 
+/* What answers refer to is in the arena, which is as long as the message. */
 struct judge_ops {
     void *ctx;
-    bool (*task)(void *ctx, const struct frame *f, struct err *err);
-    bool (*prepare)(void *ctx, const json *head, json *out, struct err *err); /* sends buffers */
-    bool (*compare)(void *ctx, json *out, struct err *err);
-    bool (*dump)(void *ctx, json *out, struct buf *blob, struct err *err);
-    /* Of a shape too large for cases: WIRE_PARTS. NULL where everything is run whole. */
-    bool (*parts)(void *ctx, const struct frame *f, json *out, struct err *err);
+    bool (*task)(void *ctx, const struct wire_task *m, str cubins, struct err *err);
+    bool (*prepare)(void *ctx, const struct wire_prepare *m, struct arena *a,
+                    struct wire_cases *out, struct err *err); /* sends buffers */
+    bool (*compare)(void *ctx, struct ruling *r, struct err *err);
+    bool (*dump)(void *ctx, struct buf *blob, struct err *err);
+    /* Of a shape too large for cases. NULL where everything is run whole. */
+    bool (*parts)(void *ctx, const struct wire_parts *m, str contents, struct ruling *r,
+                  struct err *err);
 };
 
 /* Sandboxed, hello said, ready to serve. */

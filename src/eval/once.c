@@ -60,19 +60,19 @@ bool evaluate_many(const struct evaluator_options *o, const struct source_file *
 }
 
 static void take_record(void *ctx, const struct source_file *f, const struct outcome *o) {
-    json **record = ctx;
+    struct record **record = ctx;
     (void)f;
-    *record = json_copy(o->record);
+    *record = record_copy(o->record);
 }
 
 bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
                    struct err *err) {
     struct source_file f = {file, source};
-    json *record = NULL;
-    if (!evaluate_many(o, &f, 1, 1, take_record, &record, err)) {
-        json_free(record);
-        return false;
-    }
-    *out = outcome_from_record(record, err);
-    return *out != NULL;
+    struct record *record = NULL;
+    bool ok = evaluate_many(o, &f, 1, 1, take_record, &record, err);
+    if (ok)
+        *out = outcome_of(record);
+    else
+        record_free(record);
+    return ok;
 }

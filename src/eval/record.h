@@ -1,4 +1,4 @@
-/* The record of a candidate: what is known of it, put together once, as JSON. */
+/* Putting the record of a candidate together (outcome.h). Private. */
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
 
@@ -18,20 +18,21 @@ struct record_input {
     const struct ptx_module *module; /* what was compiled; NULL: not known */
     uint64_t seed;
     double wall_ms, queue_ms;
+    struct record_phases phases;
 };
 
 /* A verdict reached without a worker. */
-json *record_verdict(const struct record_input *in, enum verdict v, str why);
+struct record *record_verdict(const struct record_input *in, enum verdict v, str why);
 /* A worker's result: verdict, runs, counters → estimate, or samples → time. */
-json *record_result(const struct record_input *in, const json *result);
+struct record *record_result(const struct record_input *in, const struct result *result);
 /* The same, with the times of a duel against the fastest so far (NULL: it did not take place). */
-json *record_duel(const struct record_input *in, const json *result, const json *duel);
-/* Of one element of a result's "times". */
-struct spread record_spread(const json *times);
+struct record *record_duel(const struct record_input *in, const struct result *result,
+                           const struct result *duel);
+/* Of a module's times. */
+struct spread record_spread(const struct result_times *times);
 /* Adds the times of the samples to a kernel's record: time_s, ci_low_s, ci_high_s, samples_s, ….
  * What no kernel can take as little as is a verdict, whenever it was measured. */
-void record_times(json *r, const struct record_input *in, const json *times);
-/* Turns the record of what was right so far into that of a rejected one. */
-void record_reject(json *r, str verdict, str why);
+void record_times(struct record *r, const struct record_input *in,
+                  const struct result_times *times);
 
 #endif

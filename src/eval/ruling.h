@@ -4,22 +4,23 @@
 #ifndef EVAL_RULING_H
 #define EVAL_RULING_H
 
-#include "base/json.h"
-#include "kernel/verdict.h"
+#include "device/wire.h"
 #include "spec/reference.h"
 
+#define RULING_MOST 4096 /* cases */
+
 struct ruling {
-    enum verdict verdict;
+    struct wire_judged say; /* whole after ruling_end; what it refers to is here and in `mem` */
     char why[1024];
     size_t cases;      /* looked at so far; the last one is what the verdict is about */
     double worst, rms; /* of the case at hand, error over estimate */
-    json *all_worst, *all_rms;
-    json *mismatches;
+    struct arena *mem;
 };
 
-void ruling_init(struct ruling *r);
-void ruling_next(struct ruling *r);               /* the next case begins */
-void ruling_to_json(struct ruling *r, json *out); /* ends it */
+void ruling_init(struct ruling *r, struct arena *mem);
+void ruling_next(struct ruling *r);    /* the next case begins */
+void ruling_forgive(struct ruling *r); /* takes back what was found */
+void ruling_end(struct ruling *r);
 
 bool rule(struct ruling *r, enum verdict v, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

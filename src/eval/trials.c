@@ -92,16 +92,17 @@ static struct trial_shape *add_shape(const struct candidate *c, const struct ins
     return s;
 }
 
-static struct trial_batch *add_batch(struct trials *t, size_t shape) {
+static struct job_batch *add_batch(struct trials *t, size_t shape) {
     BUG_IF(t->nbatches == TRIALS_MAX_BATCHES);
-    struct trial_batch *b = &t->batches[t->nbatches++];
-    *b = (struct trial_batch){.shape = shape};
+    struct job_batch *b = &t->batches[t->nbatches++];
+    *b = (struct job_batch){.shape = shape,
+                            .cases = arena_array(t->mem, struct job_case, TRIALS_MAX_CASES)};
     return b;
 }
 
-static void add_case(struct trial_batch *b, enum data_kind data, uint64_t seed) {
-    BUG_IF(b->n == TRIALS_MAX_CASES);
-    b->cases[b->n++] = (struct trial_case){data, seed};
+static void add_case(struct job_batch *b, enum data_kind data, uint64_t seed) {
+    BUG_IF(b->ncases == TRIALS_MAX_CASES);
+    b->cases[b->ncases++] = (struct job_case){data, seed};
 }
 
 /* Cases of a shape that the GPU has room for at a time, beside what else is kept there. */
@@ -113,11 +114,11 @@ static size_t room_for(const struct inst *in, const struct trials_options *o) {
 static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUNT],
                       const struct trials_options *o) {
     size_t most = o->gpu && !o->one_by_one ? room_for(t->shapes[shape].inst, o) : 1;
-    struct trial_batch *b = NULL;
+    struct job_batch *b = NULL;
     for (size_t k = 0; k < DATA_COUNT; k++) {
         if (!kinds[k])
             continue;
-        if (!b || b->n >= most)
+        if (!b || b->ncases >= most)
             b = add_batch(t, shape);
         add_case(b, (enum data_kind)k, o->secret);
     }
@@ -127,7 +128,7 @@ static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUN
 static void watch_small(struct trials *t, size_t first, const struct trials_options *o) {
     struct rng r = rng_stream(o->secret, S("orders"));
     for (size_t i = first; i < t->nbatches; i++) {
-        struct trial_batch *b = &t->batches[i];
+        struct job_batch *b = &t->batches[i];
         b->checked = b->cases[0].data == DATA_STATED;
         b->order = o->order || b->checked ? o->order : 1 + (uint32_t)rng_below(r, i, MAX_ORDER);
         b->checked_drawn = b->cases[0].data == DATA_SIGNED && (b->shape + o->secret) % 3 == 0;
@@ -464,7 +465,7 @@ static bool make_stretched_shapes(const struct candidate *c, const struct inst *
                 return false;
         }
         for (size_t i = batches; i < t->nbatches; i++)
-            t->batches[i].patient = far > 0;
+            t->batches[i].patience_ms = far > 0 ? TRIALS_PATIENCE_MS : 0;
     }
     return true;
 }
@@ -529,10 +530,10 @@ static void add_long_kinds(struct trials *t, const struct trials_options *o, boo
                                     DATA_NONFINITE, DATA_INFINITE, DATA_LARGE};
     size_t n = !o->thorough ? 1 : extra ? 2 : sizeof kinds / sizeof *kinds;
     for (size_t i = 0; i < n; i++) {
-        struct trial_batch *b = add_batch(t, t->n - 1);
+        struct job_batch *b = add_batch(t, t->n - 1);
         add_case(b, kinds[i], o->secret);
         b->extra = extra;
-        b->patient = true;
+        b->patience_ms = TRIALS_PATIENCE_MS;
     }
 }
 
@@ -610,7 +611,7 @@ static bool own_shape(const struct candidate *c, const struct inst *own, struct 
 
 /* Where it counts, first on the public seed. */
 static void count_own(struct trials *t) {
-    struct trial_batch *b = add_batch(t, t->n - 1);
+    struct job_batch *b = add_batch(t, t->n - 1);
     b->counted = true;
     add_case(b, DATA_STATED, COUNTED_SEED);
 }
@@ -622,7 +623,7 @@ static void time_own(const struct inst *own, const struct trials_options *o, str
     enum { KINDS = sizeof kinds / sizeof *kinds };
     size_t fit = room_for(own, o);
     size_t n = inst_bytes(own) > LARGE_CASE || fit < TIMED_CASES ? KINDS : TIMED_CASES;
-    struct trial_batch *b = NULL;
+    struct job_batch *b = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!b || fit < KINDS)
             b = add_batch(t, t->n - 1);
@@ -674,8 +675,10 @@ static bool add_own(const struct candidate *c, const struct inst *own,
     return true;
 }
 
-void trials_timed(const struct inst *own, const struct trials_options *o, struct trials *t) {
+void trials_timed(const struct inst *own, const struct trials_options *o, struct arena *a,
+                  struct trials *t) {
     memset(t, 0, sizeof *t);
+    t->mem = a;
     t->n = 1;
     time_own(own, o, t);
 }
@@ -700,6 +703,7 @@ static str scope_of(const struct trials *t, const struct trials_options *o, size
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
                  struct arena *a, struct trials *t, bool *launch, struct err *err) {
     memset(t, 0, sizeof *t);
+    t->mem = a;
     if (!own_shape(c, own, a, t, launch, err))
         return false;
     t->task_shape_run = runs_whole(own, o);

@@ -20,39 +20,26 @@
 #ifndef EVAL_TRIALS_H
 #define EVAL_TRIALS_H
 
-#include "kernel/candidate.h"
-#include "spec/data.h"
+#include "device/wire.h"
 
 #define TRIALS_MAX_SHAPES  32
 #define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
 #define TRIALS_MAX_CASES   24
+#define TRIALS_PATIENCE_MS 3000 /* for one run that need not be */
 
 struct trial_shape {
     const struct inst *inst;
     str label;
     struct bound_plan plan;
 };
-struct trial_case {
-    enum data_kind data;
-    uint64_t seed;
-};
-struct trial_batch {
-    size_t shape;
-    struct trial_case cases[TRIALS_MAX_CASES];
-    size_t n;
-    bool counted;       /* on the public seed */
-    bool checked;       /* simulator: watched for races, unwritten memory, barriers */
-    bool checked_drawn; /* the same, of programs for which the order matters */
-    uint32_t order;     /* simulator: of what may happen in several; 0: the first one */
-    bool timed;
-    bool patient; /* simulator: given up where it takes long, which says nothing of the kernel */
-    bool extra;   /* simulator: run only while outcomes of the task's own shape are not covered */
-};
 struct trials {
     struct trial_shape shapes[TRIALS_MAX_SHAPES];
     size_t n;
-    struct trial_batch batches[TRIALS_MAX_BATCHES];
+    /* Counted batches are on the public seed. What is patient says nothing of a kernel that it
+     * gives up; extra ones are run only while outcomes of the task's own shape are not covered. */
+    struct job_batch batches[TRIALS_MAX_BATCHES];
     size_t nbatches;
+    struct arena *mem;           /* of their cases */
     struct bound_plan task_plan; /* at the task's own shape */
     bool task_shape_run;         /* whole */
     bool covers;                 /* it is not: blocks of it are run, and what they do is covered */
@@ -78,6 +65,7 @@ struct trials_options {
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
                  struct arena *a, struct trials *out, bool *launch, struct err *err);
 /* The timed batches of the task's own shape alone, as shape 0. */
-void trials_timed(const struct inst *own, const struct trials_options *o, struct trials *out);
+void trials_timed(const struct inst *own, const struct trials_options *o, struct arena *a,
+                  struct trials *out);
 
 #endif

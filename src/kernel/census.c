@@ -13,10 +13,6 @@ static const struct {
 #undef CENSUS
 };
 
-const char *census_group_name(enum census_group g) {
-    return groups[g].name;
-}
-
 /* ---- which group ---- */
 
 static const struct {
@@ -146,14 +142,14 @@ static str form_of(const struct ptx_instr *in, enum census_group g, struct arena
 
 /* ---- counting ---- */
 
-static void count_form(struct census *c, enum census_group g, str name) {
+static void count_form(struct census *c, str name) {
     for (size_t i = 0; i < c->nforms; i++)
-        if (c->forms[i].group == g && str_eq(c->forms[i].name, name)) {
+        if (str_eq(c->forms[i].name, name)) {
             c->forms[i].count++;
             return;
         }
     if (c->nforms < CENSUS_MAX_FORMS)
-        c->forms[c->nforms++] = (struct census_form){g, name, 1};
+        c->forms[c->nforms++] = (struct census_count){name, 1};
 }
 
 /* Loads of parameters are how a kernel gets its arguments: counted, not named. */
@@ -166,6 +162,7 @@ struct walk {
     const struct ptx_module *m;
     struct arena *a;
     struct census *out;
+    int64_t groups[CENSUS_COUNT];
     bool *seen; /* by entry: counted, or waiting */
     size_t *todo, ntodo;
 };
@@ -180,9 +177,9 @@ static void want(struct walk *w, size_t entry) {
 static void count_instr(struct walk *w, const struct ptx_instr *in) {
     enum census_group g = group_of(in);
     w->out->instructions++;
-    w->out->groups[g]++;
+    w->groups[g]++;
     if (is_named(in, g))
-        count_form(w->out, g, form_of(in, g, w->a));
+        count_form(w->out, form_of(in, g, w->a));
     for (size_t i = 0; str_is(in->op, "call") && i < in->nops; i++)
         if (in->ops[i].symbol == PTX_SYM_FUNCTION && w->m->functions[in->ops[i].index].entry >= 0)
             want(w, (size_t)w->m->functions[in->ops[i].index].entry);
@@ -190,7 +187,8 @@ static void count_instr(struct walk *w, const struct ptx_instr *in) {
 
 void census_take(const struct ptx_module *m, const struct ptx_entry *kernel, struct arena *a,
                  struct census *out) {
-    *out = (struct census){.forms = arena_array(a, struct census_form, CENSUS_MAX_FORMS)};
+    *out = (struct census){.groups = arena_array(a, struct census_count, CENSUS_COUNT),
+                           .forms = arena_array(a, struct census_count, CENSUS_MAX_FORMS)};
     struct walk w = {.m = m, .a = a, .out = out};
     w.seen = arena_array(a, bool, m->nentries);
     w.todo = arena_array(a, size_t, m->nentries);
@@ -200,22 +198,15 @@ void census_take(const struct ptx_module *m, const struct ptx_entry *kernel, str
         for (size_t i = 0; i < e->ninstrs; i++)
             count_instr(&w, &e->instrs[i]);
     }
+    for (int g = 0; g < CENSUS_COUNT; g++)
+        if (w.groups[g])
+            out->groups[out->ngroups++] =
+                (struct census_count){str_view(groups[g].name), w.groups[g]};
 }
 
-json *census_to_json(const struct census *c) {
-    json *j = json_object(), *by_group = json_object(), *by_form = json_object();
-    json_set_i64(j, "instructions", (int64_t)c->instructions);
-    for (int g = 0; g < CENSUS_COUNT; g++)
-        if (c->groups[g])
-            json_set_i64(by_group, groups[g].name, (int64_t)c->groups[g]);
-    for (size_t i = 0; i < c->nforms; i++) {
-        char name[128];
-        str s = str_cut(c->forms[i].name, 0, sizeof name - 1);
-        memcpy(name, s.p, s.n);
-        name[s.n] = 0;
-        json_set_i64(by_form, name, (int64_t)c->forms[i].count);
-    }
-    json_set(j, "groups", by_group);
-    json_set(j, "forms", by_form);
-    return j;
+int64_t census_group_count(const struct census *c, str group) {
+    for (size_t i = 0; i < c->ngroups; i++)
+        if (str_eq(c->groups[i].name, group))
+            return c->groups[i].count;
+    return 0;
 }

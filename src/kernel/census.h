@@ -7,7 +7,6 @@
 #ifndef KERNEL_CENSUS_H
 #define KERNEL_CENSUS_H
 
-#include "base/json.h"
 #include "ptx/ptx.h"
 
 enum census_group {
@@ -17,27 +16,26 @@ enum census_group {
     CENSUS_COUNT
 };
 
-/* How often a form occurs: "ld.global.128", "st.global.cs.64" (streaming), "ex2.approx.ftz.f32",
- * "cp.async.wait_group 1" (how many groups may be on their way). */
-struct census_form {
-    enum census_group group;
+struct census_count {
     str name;
-    uint64_t count;
+    int64_t count;
 };
 #define CENSUS_MAX_FORMS 128 /* more are counted in their groups only */
 
 struct census {
-    uint64_t instructions, groups[CENSUS_COUNT];
-    struct census_form *forms; /* in the order in which they first occur */
+    int64_t instructions;
+    struct census_count *groups; /* by name, without those of which there are none */
+    size_t ngroups;
+    /* How often a form occurs, in the order in which they first do: "ld.global.128",
+     * "st.global.cs.64" (streaming), "ex2.approx.ftz.f32", "cp.async.wait_group 1" (how many groups
+     * may be on their way). */
+    struct census_count *forms;
     size_t nforms;
 };
 
-const char *census_group_name(enum census_group g);
 /* Borrows names from the module. */
 void census_take(const struct ptx_module *m, const struct ptx_entry *kernel, struct arena *a,
                  struct census *out);
-/* {"instructions": n, "groups": {"fma": n, …}, "forms": {"ld.global.128": n, …}}, zeros left out.
- */
-json *census_to_json(const struct census *c);
+int64_t census_group_count(const struct census *c, str group); /* 0: none */
 
 #endif

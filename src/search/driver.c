@@ -195,6 +195,7 @@ struct search_candidate *driver_add(struct driver *d) {
                                    .driver = d,
                                    .generation = d->generation,
                                    .time_s = INFINITY,
+                                   .origin = {.proposed = phase_now()},
                                    .mem = arena_new(MEMORY_MAX)};
     return c;
 }
@@ -230,8 +231,20 @@ static bool archive(struct search_candidate *c) {
            driver_write_number(d, NOTE_ELAPSED, elapsed_ms(d));
 }
 
+/* Where it comes from becomes part of its record. */
+static void note_origin(struct search_candidate *c) {
+    const struct agent *a = c->driver->o.agent;
+    struct origin from = c->origin;
+    str remarks = a->remarks ? a->remarks(a->self, c->hash, c->mem) : S("");
+    from.ordinal = c->ordinal;
+    if (remarks.n)
+        from.structure = remarks;
+    record_set_origin(c->outcome->record, &from);
+}
+
 static void complete(struct search_candidate *c, struct outcome *o) {
     c->outcome = o;
+    note_origin(c);
     c->state = CANDIDATE_DONE;
     c->time_s = o->time_s;
     if (c->driver->policy->window && o->verdict == VERDICT_ACCEPTED)
@@ -257,16 +270,15 @@ static void on_broken(void *ctx, const struct err *why) {
 /* The outcome recorded for it, if there is one. */
 static bool replay(struct search_candidate *c) {
     struct driver *d = c->driver;
-    json *record = NULL;
+    struct record *record = NULL;
     struct err err = {0};
     int found = d->o.archive ? archive_lookup(d->o.archive, c->ordinal, c->hash, &record, &err) : 0;
     if (found == 0 && err.kind != ERR_NONE)
         driver_say(d, EVENT_NOTE, str_view(err.text));
-    struct outcome *o = found == 1 ? outcome_from_record(record, &err) : NULL;
-    c->replayed = o;
-    if (o)
-        complete(c, o);
-    return found == 0 || o || driver_fail(d, &err);
+    c->replayed = found == 1;
+    if (c->replayed)
+        complete(c, outcome_of(record));
+    return found >= 0 || driver_fail(d, &err);
 }
 
 /* From the archive, or to the evaluator; time that is up keeps it from the latter. */
@@ -337,6 +349,14 @@ static void take_source(struct search_candidate *c, str source, str reason) {
     c->outcome = NULL;
     c->taken = false;
     c->rejected += repair;
+    if (repair)
+        c->origin = (struct origin){.step = "repair",
+                                    .parents = {c->ordinal},
+                                    .nparents = 1,
+                                    .structure = reason,
+                                    .proposed = c->asked_at};
+    else if (c->origin.step && !strcmp(c->origin.step, "improve"))
+        c->origin.structure = reason;
     c->source = arena_str(c->mem, source);
     memcpy(c->hash, hash, sizeof c->hash);
     c->ordinal = c->next_ordinal;
@@ -358,6 +378,7 @@ static bool usable(struct driver *d, const struct err *err) {
 
 static void begin_question(struct search_candidate *c, enum candidate_state state) {
     c->state = state;
+    c->asked_at = phase_now();
     c->unanswered = c->declined = false;
     c->repeats = NULL;
 }
@@ -428,9 +449,18 @@ void driver_ask_plan(struct driver *d, const struct briefing *b, size_t n) {
     a->plan(a->self, b, n, rng_stream(d->o.seed, S("plan")), on_plan, d);
 }
 
+void candidate_set_parents(struct search_candidate *c, const struct parent *x,
+                           const struct parent *y) {
+    c->origin.step = "crossover";
+    c->origin.parents[0] = x->candidate;
+    c->origin.parents[1] = y->candidate;
+    c->origin.nparents = isfinite(y->time_s) ? 2 : 1;
+}
+
 void driver_ask_child(struct search_candidate *c, const struct briefing *b, const struct parent *x,
                       const struct parent *y, struct rng r) {
     struct agent *a = c->driver->o.agent;
+    candidate_set_parents(c, x, y);
     begin_question(c, CANDIDATE_BEING_PROPOSED);
     a->cross(a->self, b, x, y, r, on_child, c);
 }
@@ -455,6 +485,9 @@ void driver_ask_change(struct search_candidate *c, const struct briefing *b,
     struct attempt at = {&of->strategy, of->source, of->outcome, 0};
     c->strategy = c->aligned = of->strategy;
     c->written = of->written;
+    c->origin.step = "improve";
+    c->origin.parents[0] = of->ordinal;
+    c->origin.nparents = 1;
     begin_question(c, CANDIDATE_BEING_WRITTEN);
     a->improve(a->self, b, &at, g, on_edit, c);
 }

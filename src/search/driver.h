@@ -67,6 +67,8 @@ struct search_candidate {
     struct strategy strategy;
     struct strategy written; /* with what its decisions became when it was written */
     struct strategy aligned; /* as its code has it */
+    struct origin origin;    /* of the present version, for its record; policies set the step */
+    double asked_at;         /* the last question, as phase_now */
     str reason, source;
     char hash[65];           /* of the source */
     double time_s;           /* INFINITY: not accepted, or not known */
@@ -174,6 +176,9 @@ bool driver_await_answers(struct driver *d);
 void driver_align_by_rule(struct search_candidate *c);
 
 bool candidate_accepted(const struct search_candidate *c);
+/* It is a child of these. */
+void candidate_set_parents(struct search_candidate *c, const struct parent *x,
+                           const struct parent *y);
 
 void driver_say(const struct driver *d, enum event_kind kind, str text);
 /* Notes in the archive; a number that is damaged is said, and counts as absent. */

@@ -129,7 +129,7 @@ static size_t tournament(struct rng r, uint64_t position, size_t n, size_t excep
 }
 
 static struct parent parent_of(const struct evolve_trial *t) {
-    return (struct parent){t->aligned, t->time_s};
+    return (struct parent){t->aligned, t->time_s, t->candidate};
 }
 
 void evolve_random(const struct evolve *e, struct rng r, struct strategy *out) {
@@ -431,6 +431,7 @@ static void settle_same(struct evolve *e, size_t trial) {
     t->settled = true;
     t->time_s = e->trials[t->same_as].time_s;
     t->aligned = e->trials[t->same_as].aligned;
+    t->candidate = e->trials[t->same_as].candidate;
     take_note(e, trial);
 }
 
@@ -451,7 +452,7 @@ void evolve_submit(struct evolve *e, size_t trial) {
     struct evolve_trial *t = &e->trials[trial];
     BUG_IF(t->submitted || (e->o.candidates && e->submitted >= e->o.candidates));
     t->submitted = true;
-    t->ordinal = e->submitted++;
+    t->ordinal = t->candidate = e->submitted++;
     e->turn++;
     e->passed = 0;
     look_for_end(e);

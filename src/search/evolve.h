@@ -63,6 +63,8 @@ struct evolve_trial {
     struct strategy strategy;
     struct strategy aligned; /* as its code has it: what parents and credit go by */
     uint64_t ordinal, turn;  /* ordinal: of what was submitted */
+    uint64_t candidate;      /* its number in the run, for records: the ordinal, or as the driver
+                                has it */
     size_t same_as;          /* an earlier trial with the same source; itself: none */
     bool submitted, settled;
     double time_s; /* INFINITY: not accepted, or not known */

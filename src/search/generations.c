@@ -108,10 +108,14 @@ static void draw(const struct generations *g, size_t i, struct search_candidate 
     const struct briefing *b = &g->d.briefing;
     const struct sibling *s = &g->parents[i];
     struct rng r = rng_sub(member_stream(g, i), 2);
-    if (isfinite(g->e.best_s) && isfinite(s->x.time_s))
+    if (isfinite(g->e.best_s) && isfinite(s->x.time_s)) {
         strategy_cross(b->catalogue, &b->ground, &s->x.strategy, &s->y.strategy, r, &c->strategy);
-    else
+        candidate_set_parents(c, &s->x, &s->y);
+    } else {
         strategy_random(b->catalogue, &b->ground, r, &c->strategy);
+        c->origin.step = "random";
+        c->origin.nparents = 0;
+    }
     c->reason = S("drawn");
 }
 
@@ -124,6 +128,7 @@ static void claim(struct generations *g, size_t i) {
     if (g->d.generation == 0 && i < g->d.nplan) {
         c->strategy = g->d.plan[i];
         c->reason = g->d.plan_reason;
+        c->origin.step = "plan";
     } else if (g->d.generation == 0 || c->unanswered) {
         draw(g, i, c);
     }
@@ -206,6 +211,7 @@ static void settle(void *self) {
         remember(g, c);
         evolve_align(&g->e, c->trial, &c->aligned);
         evolve_submit(&g->e, c->trial);
+        g->e.trials[c->trial].candidate = c->ordinal;
         evolve_settle(&g->e, c->trial, c->time_s);
         if (strategy_equal(g->d.briefing.catalogue, &c->strategy, &g->fallback))
             g->d.best->naive_s = c->time_s;

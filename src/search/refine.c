@@ -256,6 +256,7 @@ static bool begin_seed(struct refine *r) {
         strategy_fallback(b.catalogue, &b.ground, &r->now->strategy);
     r->seeds++;
     r->now->reason = S("first version");
+    r->now->origin.step = "first";
     driver_ask_source(r->now, &b);
     return true;
 }

@@ -47,7 +47,7 @@ struct search_best {
     uint64_t ordinal;
     struct strategy strategy; /* as its code has it */
     str source;               /* in the arena given to search_evolve */
-    json *record; /* owned by the caller; "confirmed" in it is the second verification */
+    struct record *record; /* owned by the caller; "confirmed" in it is the second verification */
     double time_s;
     double naive_s; /* of the fallback strategy; INFINITY when it was not accepted */
     size_t evaluated, replayed;

@@ -22,7 +22,12 @@ struct window {
 /* The strategy of a proposal, and why it is tried. */
 static bool answer_proposal(struct window *w, const struct proposal *from,
                             struct search_candidate *c) {
+    static const char *const steps[] = {[FROM_PLAN] = "plan",
+                                        [FROM_PARENTS] = "crossover",
+                                        [FROM_CREDIT] = "credit",
+                                        [FROM_CHANCE] = "random"};
     struct driver *d = &w->d;
+    c->origin.step = steps[from->from];
     switch (from->from) {
     case FROM_PARENTS:
         driver_ask_child(c, &d->briefing, &from->x, &from->y, evolve_stream(&w->e));

@@ -35,9 +35,9 @@ static bool earlier(struct driver *d, const char *key, struct outcome **out) {
     *out = NULL;
     if (!driver_read_note(d, key, &text))
         return false;
-    json *record = text.n ? json_parse(text, &damage) : NULL;
+    struct record *record = text.n ? record_parse(text, &damage) : NULL;
     if (record)
-        *out = outcome_from_record(record, &damage);
+        *out = outcome_of(record);
     if (text.n && !*out)
         driver_say(d, EVENT_NOTE,
                    arena_printf(d->mem,
@@ -50,7 +50,7 @@ static bool earlier(struct driver *d, const char *key, struct outcome **out) {
 static bool keep(struct driver *d, const char *key, const struct outcome *outcome) {
     struct buf b;
     buf_init(&b, RECORD_MAX);
-    json_write(outcome->record, &b);
+    record_write(outcome->record, &b);
     bool ok = driver_write_note(d, key, buf_str(&b));
     buf_release(&b);
     return ok;
@@ -102,12 +102,12 @@ static void refuse(struct search_candidate *f, const struct outcome *why, const 
 /* By the simulator's record of it: whether everything that it does at the task's own shape was
  * judged. One of which it was not has its turn after those of which it was. */
 static bool settle_covered(struct search_candidate *f, const struct outcome *seen) {
-    str scope = {0};
+    struct record *r = f->outcome->record;
     bool known = f->uncovered;
     f->uncovered = !seen->covered;
-    json_set_bool(f->outcome->record, "covered", seen->covered);
-    if (json_get_str(seen->record, "scope", &scope))
-        json_set_str(f->outcome->record, "simulated_scope", scope);
+    fields_set(r, covered, seen->covered);
+    if (seen->record->scope.p)
+        r->simulated_scope = arena_str(r->mem, seen->record->scope);
     return seen->covered || known;
 }
 
@@ -121,13 +121,18 @@ static bool settle_watched(struct search_candidate *f, bool *wins) {
         return false;
     *wins = seen->verdict == VERDICT_ACCEPTED;
     f->unwatched = seen->verdict == VERDICT_UNSUPPORTED;
-    json_set_bool(f->outcome->record, "watched", *wins);
+    fields_set(f->outcome->record, watched, *wins);
     if (*wins)
         *wins = settle_covered(f, seen);
     else if (!f->unwatched)
         refuse(f, seen, "under the simulator's checkers");
     outcome_free(seen);
     return true;
+}
+
+static void confirm_record(struct record *r, const struct record *again) {
+    r->confirmed = arena_new_of(r->mem, struct record);
+    fields_copy(&record_fields, again, r->mem, r->confirmed);
 }
 
 static bool try_one(struct search_candidate *f, bool *wins) {
@@ -137,7 +142,7 @@ static bool try_one(struct search_candidate *f, bool *wins) {
         return false;
     bool ok = true;
     if (again->verdict == VERDICT_ACCEPTED) {
-        json_set(f->outcome->record, "confirmed", json_copy(again->record));
+        confirm_record(f->outcome->record, again->record);
         if (f->driver->eo.device.kind == DEVICE_SIM)
             *wins = settle_covered(f, again);
         else

@@ -79,29 +79,21 @@ static void add_naive(struct bench *b, struct arena *a) {
 
 /* ---- blocks of kernels ---- */
 
-static void take_record(struct bench_kernel *k, const json *record) {
-    str verdict = {0};
-    const json *list = json_get(record, "samples_s");
-    json_get_str(record, "verdict", &verdict);
-    if (!verdict_find(verdict, &k->verdict))
-        k->verdict = VERDICT_CRASH;
-    json_free(k->record);
-    k->record = json_copy(record);
-    json_get_f64(record, "limit_s", &k->limit_s);
-    json_get_bool(record, "estimated", &k->estimated);
-    for (size_t i = 0; i < json_len(list); i++) {
-        double s;
-        if (json_to_f64(json_at(list, i), &s))
-            samples_add(&k->samples, &s, 1);
-    }
+static void take_record(struct bench_kernel *k, struct record *r) {
+    record_free(k->record);
+    k->record = r;
+    k->verdict = r->verdict;
+    k->limit_s = r->limit_s;
+    k->estimated = r->estimated;
+    samples_add(&k->samples, r->samples_s, r->nsamples_s);
 }
 
 /* All kernels that are still in. */
 static bool time_kernels(struct bench *b, bool first, struct arena *a, struct err *err) {
     struct bench_kernel **in = arena_array(a, struct bench_kernel *, b->nkernels);
     struct source_file *files = arena_array(a, struct source_file, b->nkernels);
+    struct record **records = arena_array(a, struct record *, b->nkernels);
     size_t n = 0;
-    json *result;
     for (size_t i = 0; i < b->nkernels; i++) {
         struct bench_kernel *k = &b->kernels[i];
         if (!first && k->verdict != VERDICT_ACCEPTED)
@@ -114,16 +106,10 @@ static bool time_kernels(struct bench *b, bool first, struct arena *a, struct er
     struct evaluator_options eo = b->eo;
     eo.thorough = first;
     eo.samples = SAMPLES;
-    if (!evaluate_duel(&eo, files, n, &result, err))
+    if (!evaluate_duel(&eo, files, n, records, err))
         return false;
-    const json *clocks = json_get(result, "clocks");
     for (size_t i = 0; i < n; i++)
-        take_record(in[i], json_at(json_get(result, "kernels"), i));
-    if (!clocks) /* of a kernel that was timed alone */
-        clocks = json_get(in[0]->record, "clocks");
-    json_free(b->clocks);
-    b->clocks = clocks ? json_copy(clocks) : NULL;
-    json_free(result);
+        take_record(in[i], records[i]);
     return true;
 }
 
@@ -193,8 +179,8 @@ static void conclude_kernel(struct bench_kernel *k) {
         k->time_s = s.median;
         k->low_s = s.low;
         k->high_s = s.high;
-    } else if (!json_get_f64(k->record, "time_s", &k->time_s)) {
-        k->time_s = INFINITY;
+    } else if (k->record->has_time_s) {
+        k->time_s = k->record->time_s;
     }
 }
 
@@ -273,10 +259,9 @@ bool bench_run(struct bench *b, struct arena *a, struct err *err) {
 void bench_release(struct bench *b) {
     for (size_t i = 0; i < b->nkernels; i++) {
         mem_free(b->kernels[i].samples.s);
-        json_free(b->kernels[i].record);
+        record_free(b->kernels[i].record);
     }
     for (size_t i = 0; i < BENCH_WAYS; i++)
         mem_free(b->ways[i].samples.s);
     json_free(b->torch);
-    json_free(b->clocks);
 }

@@ -30,7 +30,7 @@ struct bench_kernel {
     double time_s, low_s, high_s; /* INFINITY where not accepted; interval 0, 0 where unknown */
     double limit_s;
     struct bench_samples samples;
-    json *record; /* of its last block; owned */
+    struct record *record; /* of its last block; owned */
 };
 
 /* One of PyTorch's ways: eager or compiled, in the class's numerics or PyTorch's own. */
@@ -55,7 +55,6 @@ struct bench {
     json *torch;       /* the helper's facts; owned, NULL: none */
     double baseline_s; /* what a speedup is stated against; 0: nothing */
     size_t blocks;
-    json *clocks; /* of the last block, where they are known; owned */
 };
 
 enum bench_baseline bench_baseline_of(const char *name); /* as --baseline has it */

@@ -86,8 +86,7 @@ static void print_kernel(const struct table *t, const struct bench_kernel *k) {
 }
 
 static void print_rejected(const struct bench_kernel *k) {
-    str why = {0}, line = {0};
-    json_get_str(k->record, "why", &why);
+    str why = k->record->why, line = {0};
     str_line(&why, &line);
     say("%-24s %.*s%s%.*s\n", verdict_name(k->verdict), STR_ARG(k->file), line.n ? ": " : "",
         STR_ARG(line));
@@ -156,7 +155,7 @@ static json *kernel_json(const struct table *t, const struct bench_kernel *k) {
         if (t->b->baseline_s > 0)
             json_set_f64(j, "speedup", t->b->baseline_s / k->time_s);
     }
-    json_set(j, "record", json_copy(k->record));
+    json_set(j, "record", record_to_json(k->record));
     return j;
 }
 
@@ -225,9 +224,9 @@ static json *provenance_json(const struct bench *b) {
     if (b->eo.device.gpu)
         json_set(j, "ceilings", ceilings_json(b->eo.device.gpu));
     if (b->eo.facts)
-        json_set(j, "gpu", cuda_facts_to_json(b->eo.facts));
-    if (b->clocks)
-        json_set(j, "clocks", json_copy(b->clocks));
+        json_set(j, "gpu", fields_to_json(&cuda_facts_fields, b->eo.facts));
+    if (b->nkernels && b->kernels[0].record->clocks) /* of the last block */
+        json_set(j, "clocks", fields_to_json(&wire_clocks_fields, b->kernels[0].record->clocks));
     return j;
 }
 

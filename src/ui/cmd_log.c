@@ -92,13 +92,19 @@ static void calls_before(struct transcript *t, uint64_t candidates) {
 /* ---- candidates ---- */
 
 static json *candidate_json(const struct archive_candidate *c, const struct outcome *o) {
-    json *j = json_object();
+    const struct record *r = o->record;
+    json *j = json_object(), *parents = json_array();
     json_set_str(j, "event", S("candidate"));
     json_set_i64(j, "ordinal", (int64_t)c->ordinal);
     json_set_i64(j, "generation", (int64_t)c->generation);
     json_set_i64(j, "slot", (int64_t)c->slot);
     json_set_str(j, "strategy", c->strategy);
     json_set_str(j, "reason", c->reason);
+    for (size_t i = 0; i < r->nparents; i++)
+        json_push_i64(parents, r->parents[i]);
+    json_set(j, "parents", parents);
+    json_set_str(j, "step", r->step);
+    json_set_str(j, "structure", r->structure);
     json_set_str(j, "source", c->source);
     json_set_str(j, "verdict", str_view(verdict_name(o->verdict)));
     json_set_str(j, "why", str_view(o->why));
@@ -120,17 +126,16 @@ static void print_candidate(struct transcript *t, const struct archive_candidate
         print_text("why", str_cut(str_view(o->why), 0, WHY_BYTES));
 }
 
-static void each_candidate(void *ctx, const struct archive_candidate *c, str record) {
+static void each_candidate(void *ctx, const struct archive_candidate *c, struct record *record,
+                           const struct err *why) {
     struct transcript *t = ctx;
-    struct err err = {0};
-    json *j = json_parse(record, &err);
-    struct outcome *o = j ? outcome_from_record(j, &err) : NULL;
+    struct outcome *o = record ? outcome_of(record) : NULL;
     calls_before(t, c->ordinal);
     if (!o) {
         complain(
             "cutepilot: run.db: the row of candidate %llu is damaged: %s; the run's own command "
             "evaluates it again\n",
-            (unsigned long long)c->ordinal, err.text);
+            (unsigned long long)c->ordinal, why->text);
         return;
     }
     if (t->list)

@@ -36,7 +36,7 @@ static json *result_json(const struct optimize *r) {
         json_set_f64(j, "speedup", r->baseline_s / r->against_s);
     }
     json_set_str(j, "kernel", arena_printf(r->ui->arena, "%s/kernel.cu", r->dir));
-    json_set(j, "outcome", json_copy(b->record));
+    json_set(j, "outcome", record_to_json(b->record));
     return j;
 }
 
@@ -46,11 +46,8 @@ static void print_times(const struct optimize *r) {
     double limit = r->briefing.roofline.limit_s;
     bool expert = agents_expert_first(r->ui);
     str time = ui_time(a, b->time_s), naive = ui_time(a, b->naive_s), lim = ui_time(a, limit);
-    str bound = {0}, scope = {0};
-    json_get_str(b->record, "bound", &bound);
-    json_get_str(b->record, "scope", &scope);
     say("  %s  %.*s on %s, %.*s-bound\n", is_estimate(r) ? "estimated" : "measured ", STR_ARG(time),
-        r->eo.device.gpu->title, STR_ARG(bound));
+        r->eo.device.gpu->title, STR_ARG(b->record->bound));
     if (isfinite(b->naive_s))
         say("  %s    %.*s%s%s: %.2fx\n", expert ? "naive  " : "default", STR_ARG(naive),
             is_estimate(r) ? " estimated" : "",
@@ -67,7 +64,7 @@ static void print_times(const struct optimize *r) {
         say("  worth      %.*s; a pair: two tried kernels, one with the decision at its default, "
             "alike in all others\n",
             STR_ARG(b->worth));
-    say("  verified   %.*s\n", STR_ARG(scope));
+    say("  verified   %.*s\n", STR_ARG(b->record->scope));
     if (is_estimate(r))
         say("Times are the simulator's estimates%s, not measurements.\n",
             r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");

@@ -6,7 +6,6 @@
  * compile has no profile; one that is wrong has, with its verdict. */
 #include "base/file.h"
 #include "base/say.h"
-#include "device/job.h"
 #include "eval/eval.h"
 #include "kernel/census.h"
 #include "kernel/inspect.h"
@@ -143,16 +142,15 @@ static void print_time(const struct profile *p) {
     struct arena *a = p->ui->arena;
     str time = ui_time(a, o->time_s), limit = ui_time(a, p->limit.limit_s);
     str memory = ui_time(a, p->limit.memory_s), compute = ui_time(a, p->limit.compute_s);
-    double low, high;
+    const struct record *r = o->record;
     say("verdict    %s%s%s\n", verdict_name(o->verdict), *o->why ? ": " : "", o->why);
     if (o->verdict == VERDICT_ACCEPTED) {
         say("time       %.*s", STR_ARG(time));
         if (o->estimated)
             say(" estimated (%s, not a measurement)", ui_model(o));
-        else if (json_get_f64(o->record, "ci_low_s", &low) &&
-                 json_get_f64(o->record, "ci_high_s", &high))
-            say(" -%.1f%% +%.1f%% measured", 100 * (1 - low / o->time_s),
-                100 * (high / o->time_s - 1));
+        else if (r->has_ci_low_s && r->has_ci_high_s)
+            say(" -%.1f%% +%.1f%% measured", 100 * (1 - r->ci_low_s / o->time_s),
+                100 * (r->ci_high_s / o->time_s - 1));
         say(", %.0f%% of the limit %.*s\n", 100 * p->limit.limit_s / o->time_s, STR_ARG(limit));
         say("achieved   %.3g TB/s of compulsory bytes, %.3g Tflop/s\n",
             p->cost.compulsory_bytes / o->time_s / 1e12, p->cost.flops / o->time_s / 1e12);
@@ -166,15 +164,13 @@ static void print_time(const struct profile *p) {
 }
 
 static void print_census(const struct census *c) {
-    say("  code       %llu instructions:", (unsigned long long)c->instructions);
-    for (int g = 0; g < CENSUS_COUNT; g++)
-        if (c->groups[g])
-            say(" %s %llu", census_group_name((enum census_group)g),
-                (unsigned long long)c->groups[g]);
+    say("  code       %lld instructions:", (long long)c->instructions);
+    for (size_t i = 0; i < c->ngroups; i++)
+        say(" %.*s %lld", STR_ARG(c->groups[i].name), (long long)c->groups[i].count);
     say("\n");
     for (size_t i = 0; i < c->nforms; i++)
-        say("%s%.*s x%llu", i ? ", " : "  forms      ", STR_ARG(c->forms[i].name),
-            (unsigned long long)c->forms[i].count);
+        say("%s%.*s x%lld", i ? ", " : "  forms      ", STR_ARG(c->forms[i].name),
+            (long long)c->forms[i].count);
     if (c->nforms)
         say("\n");
 }
@@ -245,7 +241,7 @@ static json *kernel_json(const struct profile *p, const struct kernel_facts *f) 
     json_set_i64(j, "spill_store_bytes", f->spill_store_bytes);
     json_set_i64(j, "spill_load_bytes", f->spill_load_bytes);
     json_set_i64(j, "shared_static", (int64_t)f->shared_static);
-    json_set(j, "census", census_to_json(&c));
+    json_set(j, "census", fields_to_json(&census_fields, &c));
     return j;
 }
 
@@ -304,7 +300,7 @@ static json *profile_json(const struct profile *p) {
                  p->counters           ? S("ncu, one run outside the sandbox on stated data")
                  : p->no_counters.kind ? str_view(p->no_counters.text)
                                        : S("none"));
-    json_set(j, "outcome", json_copy(p->outcome->record));
+    json_set(j, "outcome", record_to_json(p->outcome->record));
     return j;
 }
 

@@ -25,41 +25,34 @@ struct looking {
 /* ---- words ---- */
 
 static bool has_estimate(const struct looking *l) {
-    return l->seen && json_len(json_get(l->seen->record, "estimate")) > 0;
+    return l->seen && l->seen->record->nestimate > 0;
 }
 
 static void print_verdict(const struct looking *l) {
-    const json *findings = json_get(l->judged->record, "findings");
-    str shape, scope = {0};
-    json_get_str(l->judged->record, "scope", &scope);
+    const struct record *r = l->judged->record;
     say("verdict    %s%s%s\n", verdict_name(l->judged->verdict), *l->judged->why ? ": " : "",
         l->judged->why);
     if (l->judged->verdict == VERDICT_ACCEPTED) {
-        say("verified   on %.*s\n", STR_ARG(scope));
+        say("verified   on %.*s\n", STR_ARG(r->scope));
         say("findings   none of races, unwritten memory or barriers, at the small shapes%s\n",
             l->eo.check_own ? " and the task's own" : "");
     }
-    for (size_t i = 0; i < json_len(findings); i++) {
-        str check = {0}, text = {0};
-        json_get_str(json_at(findings, i), "check", &check);
-        json_get_str(json_at(findings, i), "text", &text);
-        say("finding    %.*s: %.*s\n", STR_ARG(check), STR_ARG(text));
-    }
-    if (json_len(findings) && json_get_str(l->judged->record, "shape", &shape))
-        say("           at %.*s\n", STR_ARG(shape));
+    for (size_t i = 0; i < r->nfindings; i++)
+        say("finding    %.*s: %.*s\n", STR_ARG(r->findings[i].check), STR_ARG(r->findings[i].text));
+    if (r->nfindings && r->shape.p)
+        say("           at %.*s\n", STR_ARG(r->shape));
 }
 
 static void print_estimate(const struct looking *l) {
     const struct gpu *g = l->eo.device.gpu;
     struct arena *a = l->ui->arena;
-    double time_s;
     if (!has_estimate(l)) {
         if (l->seen && *l->seen->why)
             say("not run    at the task's shape: %s: %s\n", verdict_name(l->seen->verdict),
                 l->seen->why);
         return;
     }
-    json_get_f64(l->seen->record, "time_s", &time_s);
+    double time_s = l->seen->record->time_s;
     say("estimate   %.*s on an %s, %.0f%% of the limit %.*s: a model's, %s, not a measurement\n",
         STR_ARG(ui_time(a, time_s)), g->title, 100 * l->limit.limit_s / time_s,
         STR_ARG(ui_time(a, l->limit.limit_s)),
@@ -67,39 +60,26 @@ static void print_estimate(const struct looking *l) {
 }
 
 static void print_spills(const struct looking *l, str kernel) {
-    const json *kernels = json_get(l->seen->record, "kernels");
-    for (size_t i = 0; i < json_len(kernels); i++) {
-        int64_t spills = 0, local = 0;
-        str name = {0};
-        json_get_str(json_at(kernels, i), "name", &name);
-        json_get_i64(json_at(kernels, i), "spill_bytes", &spills);
-        json_get_i64(json_at(kernels, i), "local_bytes", &local);
-        if (str_eq(name, kernel) && (spills || local))
-            say(", %lld bytes of stack, %lld of spills", (long long)local, (long long)spills);
+    const struct record *r = l->seen->record;
+    for (size_t i = 0; i < r->nkernels; i++) {
+        const struct record_kernel *k = &r->kernels[i];
+        if (str_eq(k->name, kernel) && (k->spill_bytes || k->local_bytes))
+            say(", %lld bytes of stack, %lld of spills", (long long)k->local_bytes,
+                (long long)k->spill_bytes);
     }
 }
 
 static void print_launch(const struct looking *l, const struct sim_report *r, size_t i) {
-    const json *e = json_at(json_get(l->seen->record, "estimate"), i);
-    static const char *const keys[] = {"registers", "shared_bytes", "blocks_sm", "warps_sm"};
-    int64_t n[4] = {0}, grid[3] = {0}, block[3] = {0};
-    str kernel = {0}, limiter = {0};
-    json_get_str(e, "kernel", &kernel);
-    json_get_str(e, "occupancy_limiter", &limiter);
-    for (size_t k = 0; k < 4; k++)
-        json_get_i64(e, keys[k], &n[k]);
-    for (size_t k = 0; k < 3; k++) {
-        json_to_i64(json_at(json_get(e, "grid"), k), &grid[k]);
-        json_to_i64(json_at(json_get(e, "block"), k), &block[k]);
-    }
-    say("launch %zu of %zu: %.*s, %lldx%lldx%lld blocks of %lldx%lldx%lld threads\n", i + 1,
-        r->nlaunches, STR_ARG(kernel), (long long)grid[0], (long long)grid[1], (long long)grid[2],
-        (long long)block[0], (long long)block[1], (long long)block[2]);
+    const struct record_estimate *e = &l->seen->record->estimate[i];
+    say("launch %zu of %zu: %.*s, %ux%ux%u blocks of %ux%ux%u threads\n", i + 1, r->nlaunches,
+        STR_ARG(e->kernel), e->grid[0], e->grid[1], e->grid[2], e->block[0], e->block[1],
+        e->block[2]);
     say("  resources  %lld registers a thread, %lld bytes of shared memory a block",
-        (long long)n[0], (long long)n[1]);
-    print_spills(l, kernel);
-    say("\n  occupancy  %lld blocks and %lld of %d warps an SM, limited by %.*s\n", (long long)n[2],
-        (long long)n[3], l->eo.device.gpu->max_warps_sm, STR_ARG(limiter));
+        (long long)e->registers, (long long)e->shared_bytes);
+    print_spills(l, e->kernel);
+    say("\n  occupancy  %lld blocks and %lld of %d warps an SM, limited by %.*s\n",
+        (long long)e->blocks_sm, (long long)e->warps_sm, l->eo.device.gpu->max_warps_sm,
+        STR_ARG(e->occupancy_limiter));
     sim_report_counts(r, i);
     sim_report_lines(r, i);
 }
@@ -108,8 +88,7 @@ static struct sim_report report_of(const struct looking *l) {
     return (struct sim_report){.a = l->ui->arena,
                                .record = l->seen ? l->seen->record : NULL,
                                .cost = &l->cost,
-                               .nlaunches =
-                                   l->seen ? json_len(json_get(l->seen->record, "estimate")) : 0,
+                               .nlaunches = l->seen ? l->seen->record->nestimate : 0,
                                .source = l->source,
                                .lines = (unsigned)option_int(l->ui->options, "lines")};
 }
@@ -130,28 +109,14 @@ static void print_report(const struct looking *l) {
 /* The record's lines with their texts and shares, hottest first, as many as were asked for. */
 static json *lines_json(const struct looking *l, const struct sim_report *r, size_t launch) {
     size_t n;
-    struct sim_hot_line *hot =
-        sim_hot_lines(json_at(json_get(l->seen->record, "lines"), launch), l->ui->arena, &n);
+    struct sim_hot_line *hot = sim_hot_lines(l->seen->record, launch, l->ui->arena, &n);
     json *list = json_array();
     for (size_t i = 0; i < n && i < r->lines; i++) {
         const struct sim_line *k = &hot[i].line;
-        json *j = json_object();
-        json_set_str(j, "file", k->file);
-        json_set_i64(j, "line", k->line);
+        json *j = fields_to_json(&sim_line_fields, k);
         if (str_is(k->file, CANDIDATE_UNIT_FILE))
             json_set_str(j, "text", sim_source_line(l->source, k->line));
         json_set_f64(j, "share", hot[i].share);
-        json_set_i64(j, "warp_instrs", (int64_t)k->warp_instrs);
-        json_set_i64(j, "lane_instrs", (int64_t)k->lane_instrs);
-        json_set_i64(j, "flops", (int64_t)k->flops);
-        json_set_i64(j, "tensor_flops", (int64_t)k->tensor_flops);
-        json_set_i64(j, "requests", (int64_t)k->requests);
-        json_set_i64(j, "sectors", (int64_t)k->sectors);
-        json_set_i64(j, "bytes", (int64_t)k->bytes);
-        json_set_i64(j, "shared_requests", (int64_t)k->shared_requests);
-        json_set_i64(j, "shared_wavefronts", (int64_t)k->shared_wavefronts);
-        json_set_i64(j, "shared_conflicts", (int64_t)k->shared_conflicts);
-        json_set_i64(j, "divergent_branches", (int64_t)k->divergent_branches);
         json_push(list, j);
     }
     return list;
@@ -161,17 +126,24 @@ static json *launches_json(const struct looking *l) {
     struct sim_report r = report_of(l);
     json *list = json_array();
     for (size_t i = 0; i < r.nlaunches; i++) {
-        json *j = json_copy(json_at(json_get(l->seen->record, "estimate"), i));
-        json_set(j, "counters", json_copy(json_at(json_get(l->seen->record, "counters"), i)));
+        json *j = fields_to_json(&record_estimate_fields, &l->seen->record->estimate[i]);
+        json_set(j, "counters",
+                 fields_to_json(&sim_counters_fields, &l->seen->record->counters[i]));
         json_set(j, "lines", lines_json(l, &r, i));
         json_push(list, j);
     }
     return list;
 }
 
+static json *findings_json(const struct record *r) {
+    json *list = json_array();
+    for (size_t i = 0; i < r->nfindings; i++)
+        json_push(list, fields_to_json(&wire_finding_fields, &r->findings[i]));
+    return list;
+}
+
 static json *looking_json(const struct looking *l) {
     json *j = json_object();
-    double time_s;
     json_set_str(j, "task", l->eo.task->name);
     json_set_str(j, "shape", inst_label(l->eo.inst, l->ui->arena));
     json_set_str(j, "device", str_view(l->eo.device.text));
@@ -180,11 +152,9 @@ static json *looking_json(const struct looking *l) {
     json_set_str(j, "verdict", str_view(verdict_name(l->judged->verdict)));
     json_set_bool(j, "accepted", l->judged->verdict == VERDICT_ACCEPTED);
     json_set_str(j, "why", str_view(l->judged->why));
-    json_set(j, "findings",
-             json_get(l->judged->record, "findings")
-                 ? json_copy(json_get(l->judged->record, "findings"))
-                 : json_array());
-    if (has_estimate(l) && json_get_f64(l->seen->record, "time_s", &time_s)) {
+    json_set(j, "findings", findings_json(l->judged->record));
+    if (has_estimate(l)) {
+        double time_s = l->seen->record->time_s;
         json_set_bool(j, "estimated", true);
         json_set_f64(j, "time_s", time_s);
         json_set_f64(j, "limit_share", l->limit.limit_s / time_s);
@@ -203,7 +173,7 @@ static json *looking_json(const struct looking *l) {
 
 /* Without code there is nothing to observe. */
 static bool was_built(const struct outcome *o) {
-    return json_len(json_get(o->record, "kernels")) > 0;
+    return o->record->nkernels > 0;
 }
 
 static bool look(struct looking *l, struct err *err) {

@@ -7,53 +7,45 @@
 
 #include <stdio.h>
 
-/* What the simulator's checkers say of a file, before a GPU judges it. */
-struct watched {
-    enum verdict verdict;
-    json *record; /* NULL: it was not asked */
-};
-
 struct verifying {
     struct ui *ui;
     bool lines; /* JSON, one a line; or, of a single evaluation, pretty */
     bool named; /* there are several files */
     const char *dump;
     const struct source_file *files;
-    struct watched *watched; /* by file; NULL: none is */
+    struct record **watched; /* what the simulator's checkers say, by file; NULL: nothing */
     unsigned rejected;
     bool unsaid; /* stdout took none of it */
     bool gpu;
 };
 
 static void print_time(struct ui *ui, const struct outcome *o) {
+    const struct record *r = o->record;
     str time = ui_time(ui->arena, o->time_s);
-    double low, high;
     if (o->estimated)
         say("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",
             STR_ARG(time), o->bound, 100 * o->limit_share, ui_model(o));
-    else if (json_get_f64(o->record, "ci_low_s", &low) &&
-             json_get_f64(o->record, "ci_high_s", &high))
+    else if (r->has_ci_low_s && r->has_ci_high_s)
         say("measured %.*s (%.*s to %.*s, %zu runs), %.0f%% of the limit\n", STR_ARG(time),
-            STR_ARG(ui_time(ui->arena, low)), STR_ARG(ui_time(ui->arena, high)),
-            json_len(json_get(o->record, "samples_s")), 100 * o->limit_share);
+            STR_ARG(ui_time(ui->arena, r->ci_low_s)), STR_ARG(ui_time(ui->arena, r->ci_high_s)),
+            r->nsamples_s, 100 * o->limit_share);
 }
 
 static void print_outcome(struct ui *ui, const struct outcome *o) {
-    str scope = {0}, shape, data;
-    json_get_str(o->record, "scope", &scope);
+    const struct record *r = o->record;
     say("%s", verdict_name(o->verdict));
-    if (json_get_str(o->record, "shape", &shape) && json_get_str(o->record, "data", &data))
-        say(" at %.*s on %.*s data", STR_ARG(shape), STR_ARG(data));
+    if (r->shape.p && r->data.p)
+        say(" at %.*s on %.*s data", STR_ARG(r->shape), STR_ARG(r->data));
     if (*o->why)
         say(": %s", o->why);
     say("\n");
     if (o->verdict != VERDICT_ACCEPTED)
         return;
-    say("verified on %.*s\n", STR_ARG(scope));
-    if (json_get_str(o->record, "simulated_scope", &scope))
-        say("and on %.*s\n", STR_ARG(scope));
-    else if (json_get_str(o->record, "unwatched_why", &scope))
-        say("not under the simulator's checkers: %.*s\n", STR_ARG(scope));
+    say("verified on %.*s\n", STR_ARG(r->scope));
+    if (r->simulated_scope.p)
+        say("and on %.*s\n", STR_ARG(r->simulated_scope));
+    else if (r->unwatched_why.p)
+        say("not under the simulator's checkers: %.*s\n", STR_ARG(r->unwatched_why));
     print_time(ui, o);
 }
 
@@ -64,7 +56,7 @@ static void print_dumped(const struct verifying *v, const struct source_file *f)
 /* Of what was only written nothing is known but that it ran. */
 static json *each_json(const struct verifying *v, const struct source_file *f,
                        const struct outcome *o, bool dumped) {
-    json *j = dumped ? json_object() : json_copy(o->record);
+    json *j = dumped ? json_object() : record_to_json(o->record);
     json_set_str(j, "file", f->file);
     if (dumped)
         json_set_str(j, "dumped", str_view(v->dump));
@@ -75,10 +67,9 @@ static json *each_json(const struct verifying *v, const struct source_file *f,
 
 static void keep_watched(void *ctx, const struct source_file *f, const struct outcome *o) {
     struct verifying *v = ctx;
-    struct watched *w = &v->watched[f - v->files];
-    w->verdict = o->verdict;
-    json_free(w->record);
-    w->record = json_copy(o->record);
+    struct record **kept = &v->watched[f - v->files];
+    record_free(*kept);
+    *kept = record_copy(o->record);
 }
 
 /* All files at once: what they do under the simulator's checkers does not depend on the GPU. */
@@ -87,7 +78,7 @@ static bool watch_all(struct verifying *v, const struct evaluator_options *eo, s
     struct evaluator_options watching;
     if (eo->device.kind != DEVICE_CUDA || eo->dump || option_bool(v->ui->options, "fast"))
         return true;
-    v->watched = arena_array(v->ui->arena, struct watched, n);
+    v->watched = arena_array(v->ui->arena, struct record *, n);
     if (!evaluator_options_watching(eo, v->ui->arena, &watching, err))
         return false;
     watching.candidates = n;
@@ -95,32 +86,25 @@ static bool watch_all(struct verifying *v, const struct evaluator_options *eo, s
 }
 
 /* The record of a kernel that the GPU found right, with the simulator's opinion. */
-static json *with_opinion(const struct verifying *v, const struct source_file *f,
-                          const struct outcome *o) {
-    json *r = json_copy(o->record);
-    const struct watched *w = v->watched ? &v->watched[f - v->files] : NULL;
-    bool agreed = w && w->record && w->verdict == VERDICT_ACCEPTED, covered = agreed;
-    str why = S("--fast"), scope = {0};
-    if (w && w->record)
-        json_get_str(w->record, "why", &why);
-    json_set_bool(r, "watched", agreed);
-    if (agreed) {
-        json_get_bool(w->record, "covered", &covered);
-        json_set_bool(r, "covered", covered);
-        if (json_get_str(w->record, "scope", &scope))
-            json_set_str(r, "simulated_scope", scope);
+static struct record *with_opinion(const struct verifying *v, const struct source_file *f,
+                                   const struct outcome *o) {
+    struct record *r = record_copy(o->record);
+    const struct record *w = v->watched ? v->watched[f - v->files] : NULL;
+    fields_set(r, watched, w && w->accepted);
+    if (r->watched) {
+        fields_set(r, covered, !w->has_covered || w->covered);
+        r->simulated_scope = w->scope;
     } else if (!w || w->verdict == VERDICT_UNSUPPORTED || w->verdict == VERDICT_OUT_OF_MEMORY) {
-        json_set_str(r, "unwatched_why", why);
+        r->unwatched_why = w ? w->why : S("--fast");
     } else {
-        static const char *const keys[] = {"shape", "data", "findings", "order"};
-        json_set_str(r, "verdict", str_view(verdict_name(w->verdict)));
-        json_set_bool(r, "accepted", false);
-        json_set_str(
-            r, "why",
-            arena_printf(v->ui->arena, "under the simulator's checkers: %.*s", STR_ARG(why)));
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            if (json_get(w->record, keys[i]))
-                json_set(r, keys[i], json_copy(json_get(w->record, keys[i])));
+        record_set_verdict(
+            r, w->verdict,
+            arena_printf(r->mem, "under the simulator's checkers: %.*s", STR_ARG(w->why)));
+        r->shape = w->shape;
+        r->data = w->data;
+        r->order = w->order;
+        r->findings = w->findings;
+        r->nfindings = w->nfindings;
     }
     return r;
 }
@@ -129,9 +113,8 @@ static void print_each(struct verifying *v, const struct source_file *f, const s
 
 static void each(void *ctx, const struct source_file *f, const struct outcome *gpu) {
     struct verifying *v = ctx;
-    struct err err = {0};
     bool whole = !v->gpu || v->dump || gpu->verdict != VERDICT_ACCEPTED;
-    struct outcome *both = whole ? NULL : outcome_from_record(with_opinion(v, f, gpu), &err);
+    struct outcome *both = whole ? NULL : outcome_of(with_opinion(v, f, gpu));
     print_each(v, f, both ? both : gpu);
     outcome_free(both);
 }
@@ -185,7 +168,7 @@ int cmd_verify(struct ui *ui) {
     v.gpu = eo.device.kind == DEVICE_CUDA;
     bool ok = watch_all(&v, &eo, n, &err) && evaluate_many(&eo, files, n, repeat, each, &v, &err);
     for (size_t i = 0; v.watched && i < n; i++)
-        json_free(v.watched[i].record);
+        record_free(v.watched[i]);
     if (!ok)
         return ui_fail(ui, &err);
     return v.unsaid ? ERR_ENV : v.rejected ? ERR_NO : 0;

@@ -4,7 +4,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/loop.h"
-#include "device/job.h"
+#include "device/wire.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -142,8 +142,10 @@ bool ncu_parse(str text, json **out, struct err *err) {
 
 /* ---- running it ---- */
 
-static bool write_json(const char *path, json *j, struct err *err) {
+static bool write_json(const char *path, const struct fields *of, const void *what,
+                       struct err *err) {
     struct buf b;
+    json *j = fields_to_json(of, what);
     buf_init(&b, 16u << 20);
     json_write(j, &b);
     json_free(j);
@@ -155,10 +157,12 @@ static bool write_json(const char *path, json *j, struct err *err) {
 
 static bool write_folder(const struct ncu_run *r, const char *dir, struct arena *a,
                          struct err *err) {
+    struct wire_shape shape;
+    shape.set = set_of(r->inst, a, &shape.nset);
     return file_replace(arena_printf(a, "%s/task.task", dir).p, r->inst->task->text, err) &&
            file_replace(arena_printf(a, "%s/kernel.cubin", dir).p, r->cubin, err) &&
-           write_json(arena_printf(a, "%s/set.json", dir).p, set_to_json(r->inst), err) &&
-           write_json(arena_printf(a, "%s/plan.json", dir).p, plan_to_json(r->plan), err);
+           write_json(arena_printf(a, "%s/set.json", dir).p, &wire_shape_fields, &shape, err) &&
+           write_json(arena_printf(a, "%s/plan.json", dir).p, &bound_plan_fields, r->plan, err);
 }
 
 bool ncu_folder(const struct ncu_run *r, const char *dir, struct err *err) {

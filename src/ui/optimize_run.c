@@ -172,7 +172,9 @@ static bool write_results(struct optimize *r, struct err *err) {
     if (!r->best.found)
         return true;
     buf_init(&b, 64u << 20);
-    json_write_pretty(r->best.record, &b);
+    json *j = record_to_json(r->best.record);
+    json_write_pretty(j, &b);
+    json_free(j);
     buf_putc(&b, '\n');
     bool ok =
         file_replace(arena_printf(r->ui->arena, "%s/kernel.cu", r->dir).p, r->best.source, err) &&
@@ -228,7 +230,7 @@ bool optimize_run(struct optimize *r, struct err *err) {
 }
 
 void optimize_release(struct optimize *r) {
-    json_free(r->best.record);
+    record_free(r->best.record);
     json_free(r->account);
     archive_close(r->archive);
 }

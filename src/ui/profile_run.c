@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/say.h"
 #include "device/cuda_plan.h"
-#include "device/job.h"
+#include "device/wire.h"
 #include "spec/data.h"
 
 #include <stdio.h>
@@ -27,29 +27,27 @@ struct runner {
     struct cuda_memory memory;
 };
 
-static bool read_json(const char *dir, const char *name, struct arena *a, json **out,
-                      struct err *err) {
+static bool read_json(const char *dir, const char *name, const struct fields *of, struct arena *a,
+                      void *out, struct err *err) {
     str text;
-    return file_read(arena_printf(a, "%s/%s", dir, name).p, FILE_BYTES, a, &text, err) &&
-           (*out = json_parse(text, err)) != NULL;
+    if (!file_read(arena_printf(a, "%s/%s", dir, name).p, FILE_BYTES, a, &text, err))
+        return false;
+    json *j = json_parse(text, err);
+    bool ok = j && fields_from_json(of, j, a, out, err);
+    json_free(j);
+    return ok || err_wrap(err, "%s", name);
 }
 
 static bool read_folder(struct runner *r, const char *dir, struct err *err) {
-    json *set = NULL, *plan = NULL;
-    struct binding *bindings;
+    struct wire_shape shape;
     struct task *task;
-    size_t n;
-    bool ok =
-        task_load(arena_printf(r->a, "%s/task.task", dir).p, r->a, &task, err) &&
-        read_json(dir, "set.json", r->a, &set, err) &&
-        set_from_json(set, r->a, &bindings, &n, err) &&
-        task_bind(task, bindings, n, r->a, &r->inst, err) &&
-        read_json(dir, "plan.json", r->a, &plan, err) &&
-        plan_from_json(plan, r->a, &r->plan, err) &&
-        file_read(arena_printf(r->a, "%s/kernel.cubin", dir).p, FILE_BYTES, r->a, &r->cubin, err);
-    json_free(set);
-    json_free(plan);
-    return ok;
+    return task_load(arena_printf(r->a, "%s/task.task", dir).p, r->a, &task, err) &&
+           read_json(dir, "set.json", &wire_shape_fields, r->a, &shape, err) &&
+           task_bind(task, shape.set, shape.nset, r->a, &r->inst, err) &&
+           read_json(dir, "plan.json", &bound_plan_fields, r->a, &r->plan, err) &&
+           plan_check(&r->plan, err) &&
+           file_read(arena_printf(r->a, "%s/kernel.cubin", dir).p, FILE_BYTES, r->a, &r->cubin,
+                     err);
 }
 
 /* The first piece from the generator, then the tensor doubles itself. */
@@ -94,7 +92,7 @@ static bool make_memory(struct runner *r, struct err *err) {
 }
 
 /* Patterns of 8 bytes are set by a kernel of ours elsewhere, which must not be counted here. */
-static bool plan_check(const struct bound_plan *p, struct err *err) {
+static bool can_profile(const struct bound_plan *p, struct err *err) {
     for (size_t i = 0; i < p->nmemsets; i++)
         if (p->memsets[i].size == 8)
             return err_set(err, ERR_INPUT, "a memset of 8-byte elements cannot be profiled");
@@ -121,7 +119,7 @@ int profile_run_main(int argc, char **argv) {
     bool ok = argc == 2 && str_to_i64(str_view(argv[1]), &ordinal);
     if (!ok)
         err_set(&err, ERR_INPUT, "expected DIR ORDINAL");
-    ok = ok && read_folder(&r, argv[0], &err) && plan_check(&r.plan, &err) &&
+    ok = ok && read_folder(&r, argv[0], &err) && can_profile(&r.plan, &err) &&
          cuda_open(&r.cuda, (int)ordinal, &err) && make_memory(&r, &err) && launch(&r, &err);
     if (!ok)
         complain("profile-run: %s\n", err.text);

@@ -1,8 +1,8 @@
 #include "ui/progress.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/say.h"
+#include "eval/outcome.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -25,8 +25,60 @@ void progress_init(struct progress *p, const char *how) {
     *p = (struct progress){.how = choose(how), .log_fd = -1};
 }
 
+/* ---- what the log has ---- */
+
+#define LOG_MAX_BYTES ((size_t)1 << 30)
+#define NUMBERS_MOST  (1u << 24) /* of candidates and generations */
+
+/* By what an event is known again: START, NOTE and END are each command's own. */
+static bool number_of(enum event_kind kind, uint64_t ordinal, uint64_t generation, uint64_t *out) {
+    *out = kind == EVENT_GENERATION ? generation : ordinal;
+    return (kind == EVENT_GENERATION || kind == EVENT_CANDIDATE || kind == EVENT_BEST) &&
+           *out < NUMBERS_MOST;
+}
+
+static void note_logged(struct progress *p, str line) {
+    struct err ignored;
+    str name = {0};
+    int64_t ordinal = -1, generation = -1;
+    uint64_t number;
+    json *j = json_parse(line, &ignored);
+    json_get_str(j, "event", &name);
+    json_get_i64(j, "ordinal", &ordinal);
+    json_get_i64(j, "generation", &generation);
+    for (int k = 0; k < EVENT_COUNT; k++) {
+        if (!str_is(name, event_name((enum event_kind)k)) ||
+            !number_of((enum event_kind)k, (uint64_t)ordinal, (uint64_t)generation, &number))
+            continue;
+        p->logged[k] = mem_grow(p->logged[k], &p->nlogged[k], number + 1, sizeof *p->logged[k]);
+        p->logged[k][number] = true;
+    }
+    json_free(j);
+}
+
+/* A candidate that is evaluated once more is news. */
+static bool is_logged(const struct progress *p, const struct event *e) {
+    uint64_t number;
+    return (e->replayed || e->kind == EVENT_GENERATION) &&
+           number_of(e->kind, e->ordinal, e->generation, &number) && number < p->nlogged[e->kind] &&
+           p->logged[e->kind][number];
+}
+
+/* What a killed command left of a line goes. */
 void progress_log_to(struct progress *p, const char *path) {
-    p->log_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    struct arena *a = arena_new(2 * LOG_MAX_BYTES);
+    struct err err = {0};
+    str text = {0}, line;
+    p->log_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    bool ok = p->log_fd >= 0 && file_read_fd(p->log_fd, LOG_MAX_BYTES, a, &text, &err);
+    str whole = str_whole_lines(text);
+    if (ok && whole.n < text.n)
+        ok = ftruncate(p->log_fd, (off_t)whole.n) == 0 || err_errno(&err, ERR_ENV, "%s", path);
+    while (ok && str_line(&whole, &line))
+        note_logged(p, line);
+    if (err.kind)
+        complain("cutepilot: what was logged before is not known: %s\n", err.text);
+    arena_free(a);
 }
 
 static void clear_line(struct progress *p) {
@@ -40,6 +92,10 @@ void progress_release(struct progress *p) {
     if (p->log_fd >= 0)
         close(p->log_fd);
     p->log_fd = -1;
+    for (int k = 0; k < EVENT_COUNT; k++) {
+        mem_free(p->logged[k]);
+        p->logged[k] = NULL;
+    }
 }
 
 static void time_text(double s, char out[24]) {
@@ -125,6 +181,7 @@ static void log_event(struct progress *p, const struct event *e) {
     struct buf b;
     struct err err = {0};
     json_set_str(j, "event", str_view(event_name(e->kind)));
+    json_set_f64(j, "at", phase_now());
     json_set_f64(j, "elapsed_s", e->elapsed_s);
     json_set_i64(j, "generation", (int64_t)e->generation);
     if (e->kind == EVENT_CANDIDATE || e->kind == EVENT_BEST) {
@@ -158,7 +215,7 @@ void progress_event(void *ctx, const struct event *e) {
         p->replayed++;
         p->replayed_s = e->elapsed_s;
     }
-    if (p->log_fd >= 0)
+    if (p->log_fd >= 0 && !is_logged(p, e))
         log_event(p, e);
     if (p->how == PROGRESS_PLAIN) {
         plain_line(e);

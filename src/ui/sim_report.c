@@ -1,7 +1,6 @@
 #include "ui/sim_report.h"
 
 #include "base/say.h"
-#include "device/job.h"
 #include "kernel/candidate.h"
 #include "ui/ui.h"
 
@@ -69,42 +68,34 @@ static void print_memory(const struct sim_report *r, const struct sim_counters *
         say("  async      %.4g MB by asynchronous copies\n", (double)c->async_bytes / 1e6);
 }
 
-struct parts {
-    struct arena *a;
-    size_t n;
-};
-
-/* "dram_s": 1.2e-6 → "dram 1.2 us"; the parts of an estimate are all its members in seconds. */
-static void print_part(void *ctx, const char *key, const json *value) {
-    struct parts *p = ctx;
-    str name = str_view(key);
-    double s;
-    if (!str_ends(name, S("_s")) || str_is(name, "time_s") || !json_to_f64(value, &s) || !(s > 0))
-        return;
-    say("%s%.*s %.*s", p->n++ ? ", " : " ", (int)name.n - 2, name.p, STR_ARG(ui_time(p->a, s)));
-}
-
-static void print_model(const struct sim_report *r, const json *estimate) {
-    struct parts p = {.a = r->a};
-    str bound;
-    double waves = 0, time_s = 0;
-    if (!json_get_str(estimate, "bound", &bound))
-        return;
-    json_get_f64(estimate, "waves", &waves);
-    json_get_f64(estimate, "time_s", &time_s);
-    say("  model      %.*s-bound, %.2f waves, %.*s:", STR_ARG(bound), waves,
-        STR_ARG(ui_time(r->a, time_s)));
-    json_each(estimate, print_part, &p);
+static void print_model(const struct sim_report *r, const struct record_estimate *e) {
+    const struct {
+        const char *name;
+        double s;
+    } parts[] = {{"dram", e->dram_s},       {"l2", e->l2_s},
+                 {"issue", e->issue_s},     {"pipe", e->pipe_s},
+                 {"tensor", e->tensor_s},   {"lsu", e->lsu_s},
+                 {"latency", e->latency_s}, {"dispatch", e->dispatch_s},
+                 {"launch", e->launch_s}};
+    const char *gap = " ";
+    say("  model      %.*s-bound, %.2f waves, %.*s:", STR_ARG(e->bound), e->waves,
+        STR_ARG(ui_time(r->a, e->time_s)));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!(parts[i].s > 0))
+            continue;
+        say("%s%s %.*s", gap, parts[i].name, STR_ARG(ui_time(r->a, parts[i].s)));
+        gap = ", ";
+    }
     say("\n");
 }
 
 void sim_report_counts(const struct sim_report *r, size_t i) {
-    struct sim_counters c;
-    if (!counters_from_json(json_at(json_get(r->record, "counters"), i), &c))
+    if (!r->record || i >= r->record->ncounters)
         return;
-    print_executed(&c);
-    print_memory(r, &c);
-    print_model(r, json_at(json_get(r->record, "estimate"), i));
+    print_executed(&r->record->counters[i]);
+    print_memory(r, &r->record->counters[i]);
+    if (i < r->record->nestimate)
+        print_model(r, &r->record->estimate[i]);
 }
 
 /* ---- lines ---- */
@@ -124,15 +115,15 @@ static int by_share(const void *x, const void *y) {
     return (a->line.line > b->line.line) - (a->line.line < b->line.line);
 }
 
-struct sim_hot_line *sim_hot_lines(const json *lines, struct arena *a, size_t *n) {
-    struct sim_hot_line *hot = arena_array(a, struct sim_hot_line, json_len(lines) + 1);
+struct sim_hot_line *sim_hot_lines(const struct record *r, size_t launch, struct arena *a,
+                                   size_t *n) {
+    const struct wire_lines *lines = r && launch < r->nlines ? &r->lines[launch] : NULL;
+    struct sim_hot_line *hot = arena_array(a, struct sim_hot_line, (lines ? lines->nlist : 0) + 1);
     double sum = 0;
     *n = 0;
-    for (size_t i = 0; i < json_len(lines); i++) {
+    for (size_t i = 0; lines && i < lines->nlist; i++) {
         struct sim_hot_line *h = &hot[*n];
-        if (!line_from_json(json_at(lines, i), &h->line))
-            continue;
-        h->share = cost_of_line(&h->line);
+        *h = (struct sim_hot_line){lines->list[i], cost_of_line(&lines->list[i])};
         sum += h->share;
         *n += h->share > 0;
     }
@@ -169,8 +160,7 @@ static void print_line(const struct sim_report *r, const struct sim_hot_line *h)
 
 void sim_report_lines(const struct sim_report *r, size_t i) {
     size_t n;
-    const json *lines = json_at(json_get(r->record, "lines"), i);
-    struct sim_hot_line *hot = sim_hot_lines(lines, r->a, &n);
+    struct sim_hot_line *hot = sim_hot_lines(r->record, i, r->a, &n);
     if (!n || !r->lines)
         return;
     say("  %7s %6s %12s %8s %10s  source (sectors and wavefronts a request)\n", "share", "line",

@@ -1,15 +1,14 @@
 /* What the simulator counted, in words: the part of a report that `sim` and `profile` share. All of
- * it is read from an evaluation's record (eval/record.h); nothing is run or computed anew. */
+ * it is read from an evaluation's record (eval/outcome.h); nothing is run or computed anew. */
 #ifndef UI_SIM_REPORT_H
 #define UI_SIM_REPORT_H
 
-#include "base/json.h"
-#include "sim/sim.h"
+#include "eval/outcome.h"
 #include "spec/cost.h"
 
 struct sim_report {
     struct arena *a;
-    const json *record;
+    const struct record *record;
     const struct cost *cost;
     size_t nlaunches; /* of the plan */
     str source;       /* of the candidate, for the text of lines */
@@ -26,7 +25,8 @@ struct sim_hot_line {
     struct sim_line line;
     double share;
 };
-struct sim_hot_line *sim_hot_lines(const json *lines, struct arena *a, size_t *n);
+struct sim_hot_line *sim_hot_lines(const struct record *r, size_t launch, struct arena *a,
+                                   size_t *n);
 /* A line of a text, from 1, without blanks around it; empty where there is none. */
 str sim_source_line(str source, uint32_t line);
 

@@ -132,9 +132,7 @@ int ui_fail(const struct ui *ui, const struct err *err) {
 }
 
 const char *ui_model(const struct outcome *o) {
-    bool calibrated = false;
-    json_get_bool(o->record, "model_calibrated", &calibrated);
-    return calibrated ? "a model" : "a model not calibrated on hardware";
+    return o->record->model_calibrated ? "a model" : "a model not calibrated on hardware";
 }
 
 str ui_time(struct arena *a, double s) {

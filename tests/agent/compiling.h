@@ -61,32 +61,21 @@ static bool start_build(struct build_pool *pool, struct variant *v) {
 }
 
 /* What an agent is told of it: as much of a candidate's record as the code decides. */
-static json *sizes_of(const uint32_t n[3]) {
-    json *list = json_array();
-    for (int d = 0; d < 3; d++)
-        json_push_i64(list, n[d]);
-    return list;
-}
-
-static json *record_of(const struct variant *v) {
-    json *record = json_object(), *kernels = json_array(), *launches = json_array();
-    for (size_t i = 0; i < v->nkernels; i++) {
-        json *k = json_object();
-        json_set_str(k, "name", v->names[i]);
-        json_set(k, "census", census_to_json(&v->census[i]));
-        json_push(kernels, k);
+static inline struct record *record_of(const struct variant *v) {
+    struct record *r = record_new(VERDICT_ACCEPTED, S(""));
+    r->kernels = arena_array(r->mem, struct record_kernel, v->nkernels);
+    for (; r->nkernels < v->nkernels; r->nkernels++)
+        r->kernels[r->nkernels] = (struct record_kernel){
+            .name = v->names[r->nkernels], .census = (struct census *)&v->census[r->nkernels]};
+    r->launches = arena_array(r->mem, struct record_launch, v->plan.nlaunches);
+    for (; r->nlaunches < v->plan.nlaunches; r->nlaunches++) {
+        const struct bound_launch *l = &v->plan.launches[r->nlaunches];
+        struct record_launch *to = &r->launches[r->nlaunches];
+        *to = (struct record_launch){.kernel = l->kernel, .shared_dynamic = (int64_t)l->shared};
+        memcpy(to->block, l->block, sizeof to->block);
+        memcpy(to->cluster, l->cluster, sizeof to->cluster);
     }
-    for (size_t i = 0; i < v->plan.nlaunches; i++) {
-        json *l = json_object();
-        json_set_str(l, "kernel", v->plan.launches[i].kernel);
-        json_set(l, "block", sizes_of(v->plan.launches[i].block));
-        json_set(l, "cluster", sizes_of(v->plan.launches[i].cluster));
-        json_set_i64(l, "shared_dynamic", (int64_t)v->plan.launches[i].shared);
-        json_push(launches, l);
-    }
-    json_set(record, "kernels", kernels);
-    json_set(record, "launches", launches);
-    return record;
+    return r;
 }
 
 /* ---- facts ---- */
@@ -151,7 +140,7 @@ static int64_t census_fact(const struct variant *v, str pattern, bool bits) {
     int64_t count = 0, widest = 0;
     for (size_t k = 0; k < v->nkernels; k++)
         for (size_t i = 0; i < v->census[k].nforms; i++) {
-            const struct census_form *f = &v->census[k].forms[i];
+            const struct census_count *f = &v->census[k].forms[i];
             int64_t n = 0;
             size_t dot = f->name.n;
             if (!matches(pattern, f->name))
@@ -160,7 +149,7 @@ static int64_t census_fact(const struct variant *v, str pattern, bool bits) {
                 dot--;
             str_to_i64(str_from(f->name, dot), &n);
             widest = n > widest ? n : widest;
-            count += (int64_t)f->count;
+            count += f->count;
         }
     return bits ? widest : count;
 }

@@ -359,7 +359,7 @@ static bool is_decided(str head, const struct decision *d, int64_t value) {
 /* What the aligner reads off the compiled code is what the head says of it: it takes nothing back
  * that is there, and what it corrects the expert had to do otherwise. */
 static void check_aligned(const struct variant *v) {
-    json *record = record_of(v);
+    struct record *record = record_of(v);
     struct strategy aligned = v->strategy;
     struct written w = {0};
     expert.code(expert.self, &v->brief, &v->strategy, on_code, &w);
@@ -372,7 +372,7 @@ static void check_aligned(const struct variant *v) {
                "%.*s=%d aligned to %d in\n%.*s", STR_ARG(name), (int)v->strategy.value[d],
                (int)aligned.value[d], STR_ARG(v->source));
     }
-    json_free(record);
+    record_free(record);
 }
 
 static void test_aligned(void) {
@@ -500,7 +500,7 @@ static bool is_twin(str a, str b) {
 
 /* What was written is the code of the aligned strategy, too, which has what the head decides. */
 static void check_written(const struct briefing *b, const struct strategy *s, int task) {
-    json *nothing = json_object();
+    struct record *nothing = record_new(VERDICT_ACCEPTED, S(""));
     struct strategy aligned = *s;
     struct written w = {0};
     expert.code(expert.self, b, s, on_code, &w);
@@ -514,7 +514,7 @@ static void check_written(const struct briefing *b, const struct strategy *s, in
                    is_decided(head_of(asked), decision, aligned.value[d]),
                "%.*s=%d but\n%.*s", STR_ARG(decision->name), (int)aligned.value[d], STR_ARG(asked));
     }
-    json_free(nothing);
+    record_free(nothing);
 }
 
 static void test_aligned_is_the_same_code(void) {

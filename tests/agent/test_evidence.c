@@ -158,9 +158,9 @@ static void test_flood(void) {
 
 static struct outcome *outcome(const char *record) {
     struct err err = {0};
-    json *j = json_parse(str_view(record), &err);
-    CHECKF(j, "%s", err.text);
-    return j ? outcome_from_record(j, &err) : NULL;
+    struct record *r = record_parse(str_view(record), &err);
+    CHECKF(r, "%s", err.text);
+    return r ? outcome_of(r) : NULL;
 }
 
 static const struct {
@@ -168,7 +168,8 @@ static const struct {
 } outcomes[] = {
     {"{\"verdict\": \"wrong\", \"why\": \"64 of 4096 elements are off; y[0,63] is 2, expected 1\","
      "\"shape\": \"M=64 N=64\", \"data\": \"signed\", \"verify_seed\": \"12345\","
-     "\"details\": {\"mismatches\": [{\"element\": \"y[0,63]\", \"expected\": 1, \"got\": 2},"
+     "\"details\": {\"verdict\": \"wrong\", \"mismatches\": [{\"element\": \"y[0,63]\", "
+     "\"expected\": 1, \"got\": 2},"
      "{\"element\": \"y[1,63]\", \"expected\": 3, \"got\": 6}]}}",
      {"Verdict: wrong, computes something else", "At shape M=64 N=64 on signed data",
       "y[1,63]: 3, 6", "got = 2 * expected", "64 of 4096"}},

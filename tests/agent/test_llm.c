@@ -366,11 +366,12 @@ static void test_aligner(void) {
     strategy_put(catalogue, &st, "vector-width", 4);
     llm_new(&p, &o, &agent);
     agent.code(agent.self, &b, &st, on_code, &c);
-    json *record = json_parse(S("{\"kernels\": [{\"name\": \"k\", \"census\": {\"forms\": "
-                                "{\"ld.global.32\": 1}}}]}"),
-                              &err);
+    struct record *record = record_parse(
+        S("{\"verdict\": \"accepted\", \"kernels\": [{\"name\": \"k\", \"census\": {\"forms\": "
+          "{\"ld.global.32\": 1}}}]}"),
+        &err);
     digest_hex(sha256_of(S(KERNEL)), hex);
-    json_set_str(record, "source_sha256", str_view(hex));
+    record->source_sha256 = str_view(hex);
     struct strategy narrow = fallback(&b); /* nothing contradicts it */
     agent.align(agent.self, &b, &narrow, &narrow, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 1 && strategy_equal(catalogue, &a.s[0], &narrow));
@@ -385,16 +386,16 @@ static void test_aligner(void) {
     agent.align(agent.self, &b, &narrow, &narrow, record, on_plan, &a);
     CHECK(s.nasked == 4 && script_told(&s, 3, "did instead: items=1, registers"));
     CHECK(a.n == 1 && a.s[0].remark == 7);
-    json_set_str(record, "source_sha256", S("of somebody else"));
+    record->source_sha256 = S("of somebody else");
     a = (struct answer){0};
     agent.align(agent.self, &b, &st, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 4 && strategy_equal(catalogue, &a.s[0], &st));
-    json_set_str(record, "source_sha256", str_view(hex));
+    record->source_sha256 = str_view(hex);
     b.outlook.candidates = 0; /* nobody will be its child: by rule */
     a = (struct answer){0};
     agent.align(agent.self, &b, &st, &st, record, on_plan, &a);
     CHECK(a.calls == 1 && s.nasked == 4 && strategy_get(catalogue, &a.s[0], "vector-width") == 1);
-    json_free(record);
+    record_free(record);
     agent.release(agent.self);
 }
 
@@ -403,9 +404,9 @@ static void test_aligner(void) {
 #define EDIT(a, b) "IDEA: mend\n<<<<<<< SEARCH\n" a "\n=======\n" b "\n>>>>>>> REPLACE\n"
 
 static struct outcome *outcome(const char *record) {
-    json *j = json_parse(str_view(record), &err);
-    CHECKF(j, "%s", err.text);
-    return j ? outcome_from_record(j, &err) : NULL;
+    struct record *r = record_parse(str_view(record), &err);
+    CHECKF(r, "%s", err.text);
+    return r ? outcome_of(r) : NULL;
 }
 
 static void test_debugger(void) {

@@ -199,9 +199,9 @@ static void test_matters_beside(void) {
     "], \"launches\": [" launches "]}"
 
 static struct outcome *outcome(const char *record) {
-    json *j = json_parse(str_view(record), &err);
-    CHECKF(j, "%s", err.text);
-    return j ? outcome_from_record(j, &err) : NULL;
+    struct record *r = record_parse(str_view(record), &err);
+    CHECKF(r, "%s", err.text);
+    return r ? outcome_of(r) : NULL;
 }
 
 #define WIDE   KERNEL("\"ld.global.nc.128\": 2, \"st.global.cs.32\": 1", "")

@@ -53,23 +53,21 @@ static bool add(struct archive *a, uint64_t ordinal) {
                                   .reason = S("test"),
                                   .source = S("__global__ void k() {}")};
     memset(c.source_hash, 'a' + (int)(ordinal % 6), 64);
-    json *r = json_object();
-    json_set_i64(r, "ordinal", (int64_t)ordinal);
-    json_set_str(r, "verdict", S("accepted"));
+    struct record *r = record_new(VERDICT_ACCEPTED, S(""));
+    fields_set(r, ordinal, (int64_t)ordinal);
     bool ok = archive_add(a, &c, r, &err);
-    json_free(r);
+    record_free(r);
     return ok;
 }
 
 static int look(struct archive *a, uint64_t ordinal, char hash_letter) {
     char hash[65] = {0};
     memset(hash, hash_letter, 64);
-    json *r = NULL;
+    struct record *r = NULL;
     int found = archive_lookup(a, ordinal, hash, &r, &err);
-    int64_t back = -1;
-    if (found == 1 && !(json_get_i64(r, "ordinal", &back) && back == (int64_t)ordinal))
+    if (found == 1 && !(r->has_ordinal && r->ordinal == (int64_t)ordinal))
         found = -2;
-    json_free(r);
+    record_free(r);
     return found;
 }
 
@@ -325,7 +323,10 @@ static void test_versions(void) {
     archive_close(opened(dir, 1, false));
     run_sql(db, "PRAGMA user_version=99");
     CHECK(!opened(dir, 1, false));
-    CHECKF(says("newer cutepilot (schema 99, this one knows 3)"), "%s", err.text);
+    CHECKF(says("newer cutepilot (schema 99, this one knows 4)"), "%s", err.text);
+    struct archive *read = NULL;
+    CHECK(!archive_open_read(dir, &read, &err));
+    CHECKF(says("newer cutepilot (schema 99, this one knows 4); use that one"), "%s", err.text);
 
     dir = temp_dir();
     run_sql(in_dir(dir, "run.db"), "CREATE TABLE recipes (name TEXT)");
@@ -337,6 +338,83 @@ static void test_versions(void) {
     struct archive *a = opened(dir, 1, false);
     CHECKF(a, "%s", err.text);
     archive_close(a);
+}
+
+/* ---- a folder of the version before ---- */
+
+/* What every record of the folder has, as the version before wrote it. */
+static void check_old_row(void *ctx, const struct archive_candidate *c, struct record *r,
+                          const struct err *why) {
+    size_t *n = ctx;
+    ++*n;
+    CHECKF(r, "candidate %d: %s", (int)c->ordinal, why->text);
+    if (!r)
+        return;
+    CHECK(r->accepted && r->has_time_s && r->time_s > 0 && r->estimated && r->nkernels == 1);
+    CHECK(r->nlaunches == 1 && r->launches[0].block[0] > 0 && r->nestimate == 1);
+    CHECK(r->ncounters == 1 && r->counters[0].warp_instrs > 0 && r->nruns > 10);
+    CHECK(r->kernels[0].census && r->kernels[0].census->nforms > 0 && r->steps_ms);
+    CHECK(r->source_sha256.n == 64 && str_is(str_view(c->source_hash), r->source_sha256.p));
+    CHECK(!r->has_ordinal && !r->nparents && !r->step.p && !r->phases); /* not known then */
+    record_free(r);
+}
+
+/* The records as text, without what migration adds; in order. */
+static str old_records(const char *db, const char *from) {
+    sqlite3 *s;
+    sqlite3_stmt *q;
+    struct buf all;
+    buf_init(&all, 1 << 20);
+    CHECK(sqlite3_open(db, &s) == SQLITE_OK);
+    CHECK(sqlite3_prepare_v2(s, from, -1, &q, NULL) == SQLITE_OK);
+    while (sqlite3_step(q) == SQLITE_ROW)
+        buf_printf(&all, "%s\n", (const char *)sqlite3_column_text(q, 0));
+    sqlite3_finalize(q);
+    sqlite3_close(s);
+    str text = arena_str(mem, buf_str(&all));
+    buf_release(&all);
+    return text;
+}
+
+static json *old_fingerprint(const char *dir) {
+    struct archive *a = NULL;
+    str text = {0};
+    size_t n = 0;
+    CHECKF(archive_open_read(dir, &a, &err), "%s", err.text);
+    CHECK(a && archive_each_candidate(a, check_old_row, &n, &err) && n == 2);
+    CHECK(a && archive_get_note(a, "fingerprint", mem, &text, &err));
+    archive_close(a);
+    return json_parse(text, &err);
+}
+
+static void test_version_before(void) {
+    char *dir = temp_dir(), *db = in_dir(dir, "run.db");
+    const char *root = getenv("SOURCE_ROOT");
+    struct archive *a = NULL;
+    str file;
+    if (!root)
+        SKIP("SOURCE_ROOT is not set");
+    CHECK(file_read(arena_printf(mem, "%s/tests/archive/run-0.1.0/run.db", root).p, 1 << 20, mem,
+                    &file, &err));
+    CHECK(file_replace(db, file, &err));
+    json *print = old_fingerprint(dir); /* read as it is, ... */
+    str version = old_records(db, "PRAGMA user_version");
+    CHECKF(str_is(version, "3\n"), "%.*s", STR_ARG(version));
+    str before = old_records(db, "SELECT record FROM outcome ORDER BY ordinal");
+    CHECKF(archive_open(dir, print, false, &a, &err), "%s", err.text); /* ... and migrated */
+    CHECK(a && archive_resumed(a) && archive_count(a) == 2);
+    archive_close(a);
+    version = old_records(db, "PRAGMA user_version");
+    CHECKF(str_is(version, "4\n"), "%.*s", STR_ARG(version));
+    str after = old_records(db, "SELECT replace(record, '\"schema\":1,', '') FROM outcome "
+                                "ORDER BY ordinal");
+    CHECK(str_eq(before, after)); /* nothing is lost */
+    str marked = old_records(db, "SELECT count(*) FROM outcome WHERE record LIKE '{\"schema\":1,%' "
+                                 "UNION ALL SELECT count(*) FROM meta WHERE key = 'confirmed_0' "
+                                 "AND value LIKE '{\"schema\":1,%'");
+    CHECKF(str_is(marked, "2\n1\n"), "%.*s", STR_ARG(marked));
+    json_free(print);
+    json_free(old_fingerprint(dir)); /* and reads as before */
 }
 
 /* A full disk, as RLIMIT_FSIZE has it, in a child of its own. */
@@ -378,9 +456,11 @@ static void test_unwritable(void) {
     chmod(dir, 0755);
 }
 
-static void count_rows(void *ctx, const struct archive_candidate *c, str record) {
-    (void)c;
-    *(size_t *)ctx += record.n > 0;
+static void count_rows(void *ctx, const struct archive_candidate *c, struct record *record,
+                       const struct err *why) {
+    (void)c, (void)why;
+    *(size_t *)ctx += record != NULL;
+    record_free(record);
 }
 
 /* As somebody who may read the folder and no more: the rows, or an exit code that says what failed.
@@ -470,6 +550,7 @@ CASE(test_kill)
 CASE(test_corrupt)
 CASE(test_damaged_rows)
 CASE(test_versions)
+CASE(test_version_before)
 CASE(test_full_disk)
 CASE(test_unwritable)
 CASE(test_read_only)
@@ -487,6 +568,7 @@ static const struct tap_case cases[] = {
     {"a damaged file is refused and left as it is", test_corrupt_case},
     {"a damaged row makes room for another", test_damaged_rows_case},
     {"newer, foreign and empty files", test_versions_case},
+    {"a run of the version before is read, and migrated whole", test_version_before_case},
     {"a full disk keeps what was recorded", test_full_disk_case},
     {"an unwritable folder is refused", test_unwritable_case},
     {"read without a right to write", test_read_only_case},

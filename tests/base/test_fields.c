@@ -124,9 +124,24 @@ static void what_is_wrong_is_named(void) {
     }
 }
 
+static void what_an_older_version_lacks(void) {
+    struct arena *a = arena_new(1 << 20);
+    struct test_open open;
+    struct err err = {0};
+    json *j = json_parse(S("{\"inner\":{},\"list\":[{\"bytes\":1},{}]}"), &err);
+    CHECKF(fields_from_json(&test_open_fields, j, a, &open, &err), "%s", err.text);
+    CHECK(!open.integer && !open.inner.name.n && open.nlist == 2 && open.list[0].bytes == 1);
+    json_free(j);
+    j = json_parse(S("{\"integer\":\"1\"}"), &err); /* there, and wrong */
+    CHECK(!fields_from_json(&test_open_fields, j, a, &open, &err));
+    json_free(j);
+    arena_free(a);
+}
+
 static const struct tap_case cases[] = {
     {"everything goes round", everything_goes_round},
     {"what may be absent is", what_may_be_absent_is},
     {"what is wrong is named", what_is_wrong_is_named},
+    {"what an older version lacks is 0", what_an_older_version_lacks},
 };
 TAP_CASES(cases)

@@ -5,7 +5,6 @@
 
 #include "base/child.h"
 #include "base/frame.h"
-#include "device/job.h"
 #include "device/role.h"
 #include "device/wire.h"
 
@@ -101,7 +100,7 @@ static struct frame client_run(struct client *c, const struct bound_plan *p, jso
     json_push(cases, one);
     json_set(head, "cases", cases);
     json_set(head, "workspaces", workspaces ? workspaces : json_array());
-    json_push(plans, plan_to_json(p));
+    json_push(plans, fields_to_json(&bound_plan_fields, p));
     json_set(head, "plans", plans);
     for (size_t i = 0; i < runs; i++) {
         json *run = json_array();
@@ -111,6 +110,7 @@ static struct frame client_run(struct client *c, const struct bound_plan *p, jso
     }
     json_set(head, "runs", order);
     json_set_bool(head, "timed", timed);
+    json_set_bool(head, "fresh", true);
     client_send(c, WIRE_RUN, head, (str){0}, NULL, 0);
     return client_get(c);
 }

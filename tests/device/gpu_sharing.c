@@ -102,7 +102,7 @@ static bool open_peer(struct peer_state *s, enum box kind, unsigned flags, json 
     json_set_f64(out, "harness_ms", (t4 - t3) / 1000);
     json_set_f64(out, "nvml_ms", (t5 - t4) / 1000);
     json_set(out, "sandbox", sandbox_to_json(&report));
-    json_set(out, "facts", cuda_facts_to_json(&s->c.facts));
+    json_set(out, "facts", fields_to_json(&cuda_facts_fields, &s->c.facts));
     return true;
 }
 
@@ -225,7 +225,14 @@ static void read_nvml(struct peer_state *s, json *out) {
     json_set_i64(out, "memory_mhz", r.memory_mhz);
     json_set_i64(out, "power_mw", r.power_mw);
     json_set_i64(out, "celsius", r.celsius);
-    json_set(out, "slowed", nvml_slowed_to_json(r.slowed));
+    struct arena *a = arena_new(1 << 16);
+    size_t n;
+    str *slowed = nvml_slowed(r.slowed, a, &n);
+    json *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_push_str(list, slowed[i]);
+    json_set(out, "slowed", list);
+    arena_free(a);
 }
 
 static int serve_memory(struct peer_state *s, const struct frame *f, str op, json *out, int *fd,

@@ -134,16 +134,16 @@ static void test_facts(void) {
     CHECK(strcmp(c.facts.name, "Fake GPU 1") == 0);
     CHECK(strcmp(c.facts.uuid, "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1") == 0);
     CHECK(c.facts.sms == 4 && c.facts.cc_major == 9 && c.facts.vmm && !c.facts.multicast);
-    json *j = cuda_facts_to_json(&c.facts);
-    CHECK(cuda_facts_from_json(j, &back));
+    json *j = fields_to_json(&cuda_facts_fields, &c.facts);
+    CHECK(fields_from_json(&cuda_facts_fields, j, NULL, &back, &err));
     CHECK(memcmp(&back, &c.facts, sizeof back) == 0);
     json_set_i64(j, "sms", -1);
-    CHECK(!cuda_facts_from_json(j, &back));
+    CHECK(!fields_from_json(&cuda_facts_fields, j, NULL, &back, &err));
     json_set_i64(j, "sms", INT64_C(1) << 40);
-    CHECK(!cuda_facts_from_json(j, &back));
+    CHECK(!fields_from_json(&cuda_facts_fields, j, NULL, &back, &err));
     json_free(j);
     j = json_object();
-    CHECK(!cuda_facts_from_json(j, &back));
+    CHECK(!fields_from_json(&cuda_facts_fields, j, NULL, &back, &err));
     json_free(j);
 }
 
@@ -255,12 +255,11 @@ static void test_nvml(void) {
     struct nvml_reading r;
     nvml_read(&n, &r);
     CHECK(!r.known);
-    json *j = nvml_slowed_to_json(0x4 | 0x40 | 0x1);
-    str s;
-    CHECK(json_len(j) == 2);
-    CHECK(json_to_str(json_at(j, 0), &s) && str_is(s, "power cap"));
-    CHECK(json_to_str(json_at(j, 1), &s) && str_is(s, "hardware thermal"));
-    json_free(j);
+    struct arena *a = arena_new(1 << 16);
+    size_t reasons;
+    str *s = nvml_slowed(0x4 | 0x40 | 0x1, a, &reasons);
+    CHECK(reasons == 2 && str_is(s[0], "power cap") && str_is(s[1], "hardware thermal"));
+    arena_free(a);
 }
 
 static void test_probe(void) {

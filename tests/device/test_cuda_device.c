@@ -117,7 +117,7 @@ static json *toy_tensors(void) {
     json *list = json_array();
     json_push(list, span_json(1, 4096, 4096));
     json_push(list, span_json(1, 8192, 4096));
-    json_push_i64(list, 0);
+    json_push(list, span_json(0, 0, 0));
     return list;
 }
 
@@ -168,10 +168,7 @@ static void test_load(void) {
     struct device d;
     CHECK(device_ready(&d, NULL, KERNELS));
     struct frame f = client_load(&d.c, fake_image("a 8\nb 4\n"));
-    const json *functions = json_get(f.head, "functions");
-    str name;
-    CHECK(json_len(functions) == 2);
-    CHECK(json_get_str(json_at(functions, 1), "name", &name) && str_is(name, "b"));
+    CHECK(f.type == WIRE_LOADED && str_is(client_text(&f, "verdict"), "accepted"));
     frame_release(&f);
     CHECK(strstr(device_log(&d), "unload\nmodule 2\n"));
     f = client_load(&d.c, fake_image("broken"));
@@ -535,17 +532,17 @@ static void run_json(struct device *d, const char *text, const char *says) {
     frame_release(&f);
 }
 
-#define PLAN          "\"plans\":[{\"steps\":[],\"launches\":[]}],\"workspaces\":[],"
-#define CASE(tensors) "\"cases\":[{\"tensors\":[" tensors "]}],"
+#define CASE "\"cases\":[{\"tensors\":[]}],"
 
 static void test_bad_messages(void) {
     static const struct {
         const char *text, *says;
     } rows[] = {
-        {"{}", "bad message: run"},
-        {"{\"plans\":[]," CASE("0") "\"runs\":[[0,0]]}", "bad message: run"},
-        {"{" PLAN "\"cases\":[],\"runs\":[[0,0]]}", "bad message"},
-        {"{\"plans\":[{},{}]," CASE("0") "\"runs\":[[0,0]]}", "bad message: run"},
+        {"{}", "bad message: cases: a list"},
+        {"{\"cases\":[],\"plans\":[],\"runs\":[]}", "bad message: run"},
+        {"{\"plans\":[]," CASE "\"runs\":[[0,0]]}", "bad message: run"},
+        {"{\"plans\":[]," CASE "\"runs\":[[0]]}", "bad message: runs: 0: module: an integer"},
+        {"{\"plans\":[{},{}]," CASE "\"runs\":[[0,0]]}", "bad message: plans: 0: steps: a list"},
     };
     struct device d;
     struct toy t;
@@ -560,7 +557,7 @@ static void test_bad_messages(void) {
         json *list = json_array();
         json_push(list, span_json(spans[i][0], spans[i][1], spans[i][2]));
         struct frame f = client_run(&d.c, &t.plan, list, NULL, 1, false);
-        CHECKF(f.type == WIRE_ERROR && str_is(client_text(&f, "why"), "bad message: cases"),
+        CHECKF(f.type == WIRE_ERROR && str_starts(client_text(&f, "why"), S("bad message: cases")),
                "span %zu", i);
         frame_release(&f);
     }

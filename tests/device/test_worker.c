@@ -74,23 +74,31 @@ struct contents {
     size_t n;
 };
 
-static bool is_new(struct contents *c, const json *one) {
+/* The content's number, from 1; *is_new: it was not met before. */
+static size_t content_of(struct contents *c, const json *one, bool *is_new) {
     str data = S(""), seed = S("");
     char text[64];
     json_get_str(one, "data", &data);
     json_get_str(one, "seed", &seed);
     snprintf(text, sizeof text, "%.*s %.*s", STR_ARG(data), STR_ARG(seed));
+    *is_new = false;
     for (size_t i = 0; i < c->n; i++)
         if (!strcmp(c->text[i], text))
-            return false;
-    if (c->n < 64)
+            return i + 1;
+    *is_new = c->n < 64;
+    if (*is_new)
         memcpy(c->text[c->n++], text, sizeof text);
-    return true;
+    return c->n;
+}
+
+/* What the judge tells the device beside the worker: where a case's only tensor is. */
+static const json *told(const json *one) {
+    return json_at(json_get(one, "tensors"), 0);
 }
 
 struct fake_device {
     char modules[16]; /* by place */
-    struct contents met;
+    bool met[65];     /* contents, by number */
     uint64_t runs, batches;
 };
 
@@ -142,7 +150,9 @@ static void device_fail(const struct fake_device *d, int64_t script, int64_t pro
 /* How long a run takes, in units of its module's time. */
 static double run_takes(struct fake_device *d, int64_t script, const json *one) {
     static const double scatter[] = {0, 0.6, -1.2, 0.3, 1.1, -0.4, -0.9, 0.8, 0.1, -0.2, 0.5};
-    bool first = is_new(&d->met, one);
+    int64_t content = number(told(one), "bytes");
+    bool first = !d->met[content];
+    d->met[content] = true;
     uint64_t n = d->runs++;
     if (script < REMEMBERS)
         return 1;
@@ -154,7 +164,7 @@ static double run_takes(struct fake_device *d, int64_t script, const json *one) 
 /* A tenth of a millisecond apart by module, so that a test can tell whose they are. */
 static void device_run(struct fake_device *d, const struct frame *f) {
     const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
-    int64_t script = number(first, "script"), process = number(first, "device");
+    int64_t script = number(told(first), "buffer"), process = number(told(first), "offset");
     bool timed = false;
     json_get_bool(f->head, "timed", &timed);
     d->batches++;
@@ -212,12 +222,16 @@ static void judge_prepare(struct fake_judge *j, const json *head) {
     j->late = -1;
     for (size_t i = 0; i < j->cases; i++) {
         const json *given = json_at(json_get(head, "cases"), i);
-        json *c = json_copy(given); /* with its seed, which only this device is told */
-        if (is_new(&j->met, given) && j->compared)
-            j->late = (int64_t)i;
-        json_set_i64(c, "script", j->script);
-        json_set_i64(c, "device", j->device);
+        json *c = json_object(), *tensors = json_array(), *span = json_object();
+        bool is_new;
+        json_set_i64(span, "buffer", j->script);
+        json_set_i64(span, "offset", j->device);
+        json_set_i64(span, "bytes", (int64_t)content_of(&j->met, given, &is_new));
+        json_push(tensors, span);
+        json_set(c, "tensors", tensors);
         json_push(cases, c);
+        if (is_new && j->compared)
+            j->late = (int64_t)i;
     }
     json_set(out, "cases", cases);
     say(WIRE_CASE, out);
@@ -295,6 +309,15 @@ struct answer {
     char verdict[64];
 };
 
+/* A plan that does nothing, with a workspace where it is to ask for too much. */
+static json *plan_of(char module) {
+    struct bound_workspace work = {S("w"), DTYPE_F32, 4, PLAN_ALIGN};
+    struct bound_plan p = {.workspaces = &work, .nworkspaces = module == LARGE};
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        p.align[i] = PLAN_ALIGN;
+    return fields_to_json(&bound_plan_fields, &p);
+}
+
 /* Only what hangs is to run into its limit: a busy machine may leave anyone waiting for a while. */
 static json *job(enum script script, const char *modules, bool timed) {
     const char *text =
@@ -307,8 +330,7 @@ static json *job(enum script script, const char *modules, bool timed) {
     json *shape = (json *)json_at(json_get(j, "shapes"), 0);
     for (const char *m = modules; *m; m++) {
         json_push_i64(list, 1);
-        json_push(plans, json_parse(*m == LARGE ? S("{\"workspaces\": [{\"bytes\": 1}]}") : S("{}"),
-                                    &err));
+        json_push(plans, plan_of(*m));
     }
     json_set(j, "modules", list);
     json_set(shape, "plans", plans);

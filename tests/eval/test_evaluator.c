@@ -159,11 +159,8 @@ struct seen {
 
 static void on_done(void *ctx, uint64_t id, struct outcome *o) {
     struct seen *s = ctx;
-    str verdict = {0};
-    json_get_str(o->record, "verdict", &verdict);
-    CHECKF(str_is(verdict, "accepted"), "%c is %.*s", (int)('a' + id), STR_ARG(verdict));
-    s->other_s[id] = NAN;
-    json_get_f64(json_get(o->record, "duel"), "other_s", &s->other_s[id]);
+    CHECKF(o->record->accepted, "%c is %s", (int)('a' + id), verdict_name(o->record->verdict));
+    s->other_s[id] = o->record->duel ? o->record->duel->other_s : (double)NAN;
     s->n++;
     outcome_free(o);
 }

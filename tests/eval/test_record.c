@@ -14,113 +14,152 @@ static struct evaluator_options options;
 static const struct roofline limit = {.limit_s = 1.2e-5, .memory_bound = true};
 static struct err err;
 
-static json *parsed(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static json *parsed(const char *format, ...) {
-    char line[1024];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    json *j = json_parse(str_view(line), &err);
-    CHECKF(j, "%s: %s", line, err.text);
-    return j;
-}
-
 /* A worker's result: three samples of each of one or two modules. */
-static json *result(const char *verdict, double device_s, double host_s, double other_s) {
-    const char *times = "{\"samples_s\": [%g, %g, %g], \"host_s\": [%g, %g, %g]}";
-    char mine[256], other[256] = "";
-    snprintf(mine, sizeof mine, times, device_s, device_s, device_s, host_s, host_s, host_s);
-    if (other_s > 0) {
-        other[0] = ',';
-        snprintf(other + 1, sizeof other - 1, times, other_s, other_s, other_s, other_s, other_s,
-                 other_s);
-    }
-    return parsed("{\"verdict\": \"%s\", \"why\": \"\", \"times\": [%s%s]}", verdict, mine, other);
+struct fake {
+    struct result result;
+    struct result_times times[2];
+    double samples[4][3];
+};
+
+static const struct result *result(struct fake *f, enum verdict v, double device_s, double host_s,
+                                   double other_s) {
+    const double all[4] = {device_s, host_s, other_s, other_s};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 3; k++)
+            f->samples[i][k] = all[i];
+    for (size_t i = 0; i < 2; i++)
+        f->times[i] = (struct result_times){f->samples[2 * i], 3, f->samples[2 * i + 1], 3};
+    f->result = (struct result){.verdict = v, .times = f->times, .ntimes = other_s > 0 ? 2 : 1};
+    return &f->result;
 }
 
-static void check_record(const char *name, json *r, const char *verdict, double time_s) {
-    str is = S("?");
-    bool accepted = false;
-    double got = INFINITY;
-    json_get_str(r, "verdict", &is);
-    json_get_bool(r, "accepted", &accepted);
-    json_get_f64(r, "time_s", &got);
-    CHECKF(str_is(is, verdict), "%s: %.*s", name, STR_ARG(is));
-    CHECKF(accepted == !strcmp(verdict, "accepted"), "%s", name);
-    CHECKF(!accepted || fabs(got - time_s) < 1e-12, "%s: %g", name, got);
-    json_free(r);
+static void check_record(const char *name, struct record *r, enum verdict v, double time_s) {
+    CHECKF(r->verdict == v, "%s: %s", name, verdict_name(r->verdict));
+    CHECKF(r->accepted == (v == VERDICT_ACCEPTED), "%s", name);
+    CHECKF(!r->accepted || (r->has_time_s && fabs(r->time_s - time_s) < 1e-12), "%s: %g", name,
+           r->time_s);
+    record_free(r);
 }
 
 static const struct {
     const char *name;
     double device_s, host_s;
-    const char *verdict;
+    enum verdict verdict;
 } rows[] = {
-    {"as it should be", 2e-5, 2.2e-5, "accepted"},
-    {"below the floor", 5e-6, 6e-6, "impossible"},
-    {"just above it", 0.98e-5, 1e-5, "accepted"},
-    {"the host saw more", 2e-5, 1e-3, "impossible"},
+    {"as it should be", 2e-5, 2.2e-5, VERDICT_ACCEPTED},
+    {"below the floor", 5e-6, 6e-6, VERDICT_IMPOSSIBLE},
+    {"just above it", 0.98e-5, 1e-5, VERDICT_ACCEPTED},
+    {"the host saw more", 2e-5, 1e-3, VERDICT_IMPOSSIBLE},
 };
 
 static void alone(void) {
     struct record_input in = {.options = &options, .limit = &limit, .floor_s = FLOOR_S};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json *seen = result("accepted", rows[i].device_s, rows[i].host_s, 0);
-        check_record(rows[i].name, record_result(&in, seen), rows[i].verdict, rows[i].device_s);
-        json_free(seen);
-    }
+    struct fake f;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_record(
+            rows[i].name,
+            record_result(&in, result(&f, VERDICT_ACCEPTED, rows[i].device_s, rows[i].host_s, 0)),
+            rows[i].verdict, rows[i].device_s);
 }
 
 /* The times of a duel take the place of those before it, and are held to the same. */
 static void beside_another(void) {
     struct record_input in = {.options = &options, .limit = &limit, .floor_s = FLOOR_S};
-    json *first = result("accepted", 3e-5, 3.1e-5, 0);
+    struct fake alone, both;
+    const struct result *first = result(&alone, VERDICT_ACCEPTED, 3e-5, 3.1e-5, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json *duel = result("accepted", rows[i].device_s, rows[i].host_s, 2.5e-5);
+        const struct result *duel =
+            result(&both, VERDICT_ACCEPTED, rows[i].device_s, rows[i].host_s, 2.5e-5);
         check_record(rows[i].name, record_duel(&in, first, duel), rows[i].verdict,
                      rows[i].device_s);
-        json_free(duel);
     }
-    check_record("no duel", record_duel(&in, first, NULL), "accepted", 3e-5);
-    json *wrong = result("drift", 2e-5, 2.1e-5, 2.5e-5);
-    check_record("wrong in the duel", record_duel(&in, first, wrong), "drift", 0);
-    json_free(wrong);
-    json_free(first);
+    check_record("no duel", record_duel(&in, first, NULL), VERDICT_ACCEPTED, 3e-5);
+    check_record("wrong in the duel",
+                 record_duel(&in, first, result(&both, VERDICT_DRIFT, 2e-5, 2.1e-5, 2.5e-5)),
+                 VERDICT_DRIFT, 0);
 }
 
 /* Whether the record says why, in other words than blanks. */
-static bool says_why(json *r) {
-    str why = {0};
-    bool ok = json_get_str(r, "why", &why) && str_trim(why).n > 0;
-    json_free(r);
+static bool says_why(struct record *r) {
+    bool ok = str_trim(r->why).n > 0;
+    record_free(r);
     return ok;
 }
 
 static void reasons(void) {
     struct record_input in = {.options = &options, .limit = &limit, .floor_s = FLOOR_S};
-    for (int v = 0; v < VERDICT_COUNT; v++) {
-        const char *name = verdict_name((enum verdict)v);
+    struct fake f;
+    for (int i = 0; i < VERDICT_COUNT; i++) {
+        enum verdict v = (enum verdict)i;
         bool rejected = v != VERDICT_ACCEPTED;
-        json *none = parsed("{\"verdict\": \"%s\"}", name), *r = record_result(&in, none);
-        json *blank = result(name, 2e-5, 2.1e-5, 0);
-        CHECKF(says_why(record_verdict(&in, (enum verdict)v, S(" \n"))) || !rejected, "%s", name);
-        CHECKF(says_why(record_result(&in, blank)) == rejected, "%s", name);
-        record_reject(r, str_view(name), S(""));
-        CHECKF(says_why(r) == rejected, "%s", name);
-        json_free(none);
-        json_free(blank);
+        struct record *r = record_new(VERDICT_ACCEPTED, S(""));
+        CHECKF(says_why(record_verdict(&in, v, S(" \n"))) || !rejected, "%s", verdict_name(v));
+        CHECKF(says_why(record_result(&in, result(&f, v, 2e-5, 2.1e-5, 0))) == rejected, "%s",
+               verdict_name(v));
+        record_set_verdict(r, v, S(""));
+        CHECKF(says_why(r) == rejected, "%s", verdict_name(v));
     }
-    json *nothing = json_object();
-    CHECK(says_why(record_result(&in, nothing)));
     CHECK(says_why(record_verdict(&in, VERDICT_WRONG, S("its own words"))));
-    json_free(nothing);
+}
+
+/* Everything that a record may have, read, written and copied. */
+static void goes_round(void) {
+    static const char text[] =
+        "{\"schema\":2,\"verdict\":\"wrong\",\"accepted\":false,\"why\":\"w\",\"ordinal\":7,"
+        "\"parents\":[2,5],\"step\":\"crossover\",\"structure\":\"rows by warps\",\"phases\":{"
+        "\"proposed_at\":1.5,\"decided_at\":2.5},\"launches\":[],\"shape\":\"N=3\",\"data\":"
+        "\"signed\","
+        "\"details\":{\"verdict\":\"wrong\",\"why\":\"w\",\"at\":0,\"worst\":[null],\"rms\":[],"
+        "\"mismatches\":[{\"element\":\"y[0]\",\"expected\":1.0,\"got\":null}]},\"runs\":[],"
+        "\"confirmed\":{\"verdict\":\"accepted\",\"accepted\":true,\"why\":\"\",\"launches\":[],"
+        "\"runs\":[]}}";
+    struct record *r = record_parse(str_view(text), &err);
+    CHECKF(r, "%s", err.text);
+    if (!r)
+        return;
+    CHECK(r->ordinal == 7 && r->nparents == 2 && r->parents[1] == 5 && r->phases->has_decided_at);
+    CHECK(isnan(r->details->mismatches[0].got) && r->confirmed->accepted);
+    struct record *copy = record_copy(r);
+    struct buf b;
+    record_free(r);
+    buf_init(&b, 1 << 16);
+    record_write(copy, &b);
+    CHECKF(str_is(buf_str(&b), text), "%.*s", STR_ARG(buf_str(&b)));
+    buf_release(&b);
+    record_free(copy);
+}
+
+static void refused(void) {
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"{}", "record: verdict: a name is needed"},
+        {"{\"verdict\":\"great\"}", "record: verdict: 'great' is unknown"},
+        {"{\"verdict\":\"wrong\",\"kernels\":[{\"registers\":\"9\"}]}",
+         "record: kernels: 0: registers: an integer is needed"},
+        {"{\"verdict\":\"wrong\",\"parents\":[-1]}", "record: parents: 0: -1 is not from 0"},
+        {"{\"verdict\":\"wrong\",\"confirmed\":{\"verdict\":0}}",
+         "record: confirmed: verdict: a name is needed"},
+        {"{\"schema\":3,\"verdict\":\"wrong\"}",
+         "the record was written by a newer cutepilot (schema 3, this one knows 2)"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct record *r = record_parse(str_view(bad[i].text), &err);
+        CHECKF(!r && str_starts(str_view(err.text), str_view(bad[i].says)), "%s: %s", bad[i].text,
+               err.text);
+        record_free(r);
+    }
+    struct record *old = record_parse(S("{\"verdict\":\"wrong\",\"later\":[{}]}"), &err);
+    CHECKF(old && !old->has_schema, "%s", err.text); /* before schemas, or of one yet to come */
+    record_free(old);
 }
 
 static const struct tap_case cases[] = {
     {"timed alone", alone},
     {"timed beside another", beside_another},
     {"no rejection without a reason", reasons},
+    {"records go round", goes_round},
+    {"what is wrong in one is named", refused},
 };
 
 int main(void) {

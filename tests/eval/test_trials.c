@@ -43,7 +43,7 @@ static struct made make(const char *plan, int64_t rows) {
 static size_t cases_of(const struct trials *t, size_t shape, enum data_kind kind, bool counted) {
     size_t n = 0;
     for (size_t i = 0; i < t->nbatches; i++)
-        for (size_t k = 0; k < t->batches[i].n; k++)
+        for (size_t k = 0; k < t->batches[i].ncases; k++)
             n += t->batches[i].shape == shape && t->batches[i].cases[k].data == kind &&
                  t->batches[i].counted == counted;
     return n;
@@ -114,7 +114,7 @@ static void all_check_shapes_and_the_own_one(void) {
     CHECK(cases_of(&m.t, PLAIN, DATA_SIGNED, false) == 1 &&
           cases_of(&m.t, PLAIN, DATA_SPIKES, false) == 1);
     for (size_t i = 0; i < m.t.nbatches; i++)
-        CHECK(m.t.batches[i].n == 1 && !m.t.batches[i].timed);
+        CHECK(m.t.batches[i].ncases == 1 && !m.t.batches[i].timed);
     CHECK(m.t.shapes[PLAIN].plan.launches[0].grid[0] == 512 * 1024 / 256);
     arena_free(m.a);
 }
@@ -168,9 +168,9 @@ static void on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed(void) {
     struct made m = make_with(PLAN, 512, &o);
     CHECK(m.ok && m.t.n == PLAIN + 1 && m.t.nbatches == PLAIN + 1);
     for (size_t i = 0; m.ok && i < PLAIN; i++)
-        CHECK(m.t.batches[i].n == DATA_COUNT - 5 && !m.t.batches[i].timed);
-    const struct trial_batch *own = &m.t.batches[PLAIN];
-    CHECK(own->timed && own->n == 8 && own->shape == PLAIN);
+        CHECK(m.t.batches[i].ncases == DATA_COUNT - 5 && !m.t.batches[i].timed);
+    const struct job_batch *own = &m.t.batches[PLAIN];
+    CHECK(own->timed && own->ncases == 8 && own->shape == PLAIN);
     CHECK(own->cases[0].seed == 7 && own->cases[3].seed == 8 && own->cases[1].data == DATA_SIGNED);
     arena_free(m.a);
 }
@@ -180,7 +180,7 @@ static size_t single_own(const struct trials *t) {
     size_t n = 0;
     for (size_t i = 0; i < t->nbatches; i++)
         if (t->batches[i].shape == t->n - 1) {
-            CHECK(t->batches[i].n == 1);
+            CHECK(t->batches[i].ncases == 1);
             n++;
         }
     return n;
@@ -418,7 +418,7 @@ static void orders_and_checks_are_drawn(void) {
         size_t second = 0, watched = 0;
         uint32_t last = 0;
         for (size_t i = 0; m.ok && i < m.t.nbatches; i++) {
-            const struct trial_batch *b = &m.t.batches[i];
+            const struct job_batch *b = &m.t.batches[i];
             bool stated = b->cases[0].data == DATA_STATED, small = b->shape < PLAIN;
             CHECK(!stated || b->checked == small);
             CHECK((b->order != 0) == (small && !stated));

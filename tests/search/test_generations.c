@@ -1,5 +1,6 @@
 /* Evolution with a model's agents on scripted replies: phases, questions in flight, repairs,
  * alignment, resuming without a new call. */
+#include "origins.h"
 #include "reader.h"
 
 #include "agent/llm/llm.h"
@@ -222,7 +223,7 @@ static void test_phases(void) {
     CHECK(told(nth(m, "crossover", 0), "vector-width=2")); /* as the aligner has it */
     CHECK(!told(nth(m, "crossover", 0), "void k()"));
     CHECKF(fabs(r->best.time_s - 25e-6) < 1e-9, "%g", r->best.time_s);
-    json_free(r->best.record);
+    record_free(r->best.record);
 }
 
 /* The first is the fastest: it is given back as the aligner has it. */
@@ -233,7 +234,7 @@ static void test_aligned(void) {
              "```cuda\n//! launch k<<<1, 32>>>(x, y)\nvoid k() {} // us=2\n```");
     CHECKF(evolve(r, 9, NULL) && r->best.found && r->best.ordinal == 0, "%s", err.text);
     CHECK(strategy_get(catalogue, &r->best.strategy, "vector-width") == 2);
-    json_free(r->best.record);
+    record_free(r->best.record);
     write_replies();
 }
 
@@ -242,8 +243,8 @@ static void test_order(void) {
     b->late = true;
     CHECK(evolve(a, 12, NULL) && evolve(b, 12, NULL) && same(&a->seen, &b->seen));
     CHECK(a->best.ordinal == b->best.ordinal);
-    json_free(a->best.record);
-    json_free(b->best.record);
+    record_free(a->best.record);
+    record_free(b->best.record);
 }
 
 static void test_resume(void) {
@@ -255,16 +256,16 @@ static void test_resume(void) {
         part->late = rest->late = true;
         part->seen.interrupt_at = k;
         CHECKF(evolve(part, 12, dir.p), "%s", err.text);
-        json_free(part->best.record);
+        record_free(part->best.record);
         CHECKF(evolve(rest, 12, dir.p), "%s", err.text);
         CHECKF(same(&whole->seen, &rest->seen), "after %zu", k);
         CHECKF(part->model.asked + rest->model.asked == whole->model.asked, "%zu: %zu + %zu of %zu",
                k, part->model.asked, rest->model.asked, whole->model.asked);
         CHECK(rest->best.ordinal == whole->best.ordinal && rest->best.replayed >= k);
-        json_free(rest->best.record);
+        record_free(rest->best.record);
         CHECK(dir_remove_tree(dir.p, &err));
     }
-    json_free(whole->best.record);
+    record_free(whole->best.record);
 }
 
 /* The line goes dead after each number of requests: the best so far, and nothing asked twice. */
@@ -279,15 +280,15 @@ static void test_outage(void) {
         CHECKF(evolve(part, 12, dir.p), "%s", err.text);
         CHECKF(part->best.found && !strcmp(part->best.stopped, "no answer"), "%zu: %s", k,
                part->best.stopped);
-        json_free(part->best.record);
+        record_free(part->best.record);
         CHECKF(evolve(rest, 12, dir.p), "%s", err.text);
         CHECKF(same(&whole->seen, &rest->seen), "after %zu", k);
         CHECKF(k + rest->model.asked == whole->model.asked, "%zu: %zu of %zu", k, rest->model.asked,
                whole->model.asked);
-        json_free(rest->best.record);
+        record_free(rest->best.record);
         CHECK(dir_remove_tree(dir.p, &err));
     }
-    json_free(whole->best.record);
+    record_free(whole->best.record);
     struct run *never = arena_new_of(mem, struct run);
     memset(replies[0][0], 0, 512);
     memset(replies[1], 0, sizeof replies[1]); /* nothing anybody could use */
@@ -316,8 +317,8 @@ static void test_history(void) {
     CHECK(evolve(next, 9, NULL) && next->best.precedents == 1);
     CHECK(told(nth(&next->model, "planner", 0), "tasks like this one"));
     CHECK(unlink(pool.p) == 0 && dir_remove_tree(next->assets, &err));
-    json_free(r->best.record);
-    json_free(next->best.record);
+    record_free(r->best.record);
+    record_free(next->best.record);
 }
 
 static int64_t number(const json *j, const char *key) {
@@ -347,9 +348,14 @@ static void test_account(void) {
     CHECK(number(json_get(candidates, "8"), "tokens_in") == 10); /* debugger */
     json_free(spent);
     archive_close(a);
+    struct origins from = origins_in(dir.p);
+    CHECKF(from.n == 9 && from.by_plan == 3 && from.by_crossover == 3 && from.by_repair == 3,
+           "%zu planned, %zu children, %zu repairs", from.by_plan, from.by_crossover,
+           from.by_repair);
+    CHECKF(from.with_structure >= 3, "%zu", from.with_structure); /* at least of the repairs */
     CHECK(dir_remove_tree(dir.p, &err));
-    json_free(part->best.record);
-    json_free(rest->best.record);
+    record_free(part->best.record);
+    record_free(rest->best.record);
 }
 
 static void test_code_crossover(void) {
@@ -358,7 +364,7 @@ static void test_code_crossover(void) {
     CHECKF(evolve(r, 9, NULL), "%s", err.text);
     CHECK(asked_of(&r->model, "crossover") < 3);
     CHECK(told(nth(&r->model, "coder", 3), "Two kernels to combine"));
-    json_free(r->best.record);
+    record_free(r->best.record);
 }
 
 static void test_hybrid(void) {
@@ -382,7 +388,7 @@ static void test_hybrid(void) {
     CHECK(r->best.evaluated == 16 && asked_of(&r->model, "planner") == 0);
     CHECK(asked_of(&r->model, "crossover") > 0 && asked_of(&r->model, "coder") > 0);
     CHECK(asked_of(&r->model, "coder") < 12);
-    json_free(r->best.record);
+    record_free(r->best.record);
     hybrid.release(hybrid.self);
     llm.release(llm.self);
     expert.release(expert.self);

@@ -1,5 +1,6 @@
 /* The driver of refine on scripted replies: repairs, regressions, what the roles are told, resuming
  * without a new call. */
+#include "origins.h"
 #include "reader.h"
 #include "scripted.h"
 
@@ -141,7 +142,7 @@ static void test_mistakes(void) {
     CHECK(script_told(s, 8, "Verdict: nonfinite"));
     CHECK(script_told(s, 10, "the same again: the same source as an earlier one"));
     CHECK(script_told(s, 13, "no usable reply"));
-    json_free(r->best.record);
+    record_free(r->best.record);
 }
 
 /* A winner that does not hold a second time is none. */
@@ -150,7 +151,7 @@ static void test_winner_must_hold(void) {
     world.refuse = true;
     CHECKF(refine(r, mistakes, nmistakes, NULL), "%s", err.text);
     CHECKF(r->best.found && fabs(r->best.time_s - 7.5e-6) < 1e-9, "%g", r->best.time_s);
-    json_free(r->best.record);
+    record_free(r->best.record);
 }
 
 static void test_second_strategy(void) {
@@ -162,7 +163,7 @@ static void test_second_strategy(void) {
     CHECKF(refine(r, script, 5, NULL), "%s", err.text);
     CHECK(r->best.found && script_told(&r->script, 4, "block=512"));
     CHECK(!strcmp(r->best.stopped, "no answer")); /* the script has ended */
-    json_free(r->best.record);
+    record_free(r->best.record);
     r = run_new();
     r->ro.repairs = 2;
     CHECKF(refine(r, script, 4, NULL), "%s", err.text);
@@ -182,7 +183,7 @@ static void test_no_plan(void) {
     CHECKF(refine(r, script, 5, NULL), "%s", err.text);
     CHECK(r->best.found && fabs(r->best.time_s - 9e-6) < 1e-9 && r->seen.notes == 2);
     CHECK(!strcmp(r->best.stopped, "no answer")); /* the script has ended */
-    json_free(r->best.record);
+    record_free(r->best.record);
     r = run_new();
     CHECK(!refine(r, script, 3, NULL) && err.kind == ERR_ENV); /* nor a coder that answers */
 }
@@ -205,7 +206,7 @@ static void test_rejections(void) {
         CHECKF(r->best.found && r->best.ordinal == 0, "%s won", verdict_name((enum verdict)v));
         str told = arena_printf(mem, "Verdict: %s", verdict_name((enum verdict)v));
         CHECKF(script_told(&r->script, 3, told.p), "%s", told.p);
-        json_free(r->best.record);
+        record_free(r->best.record);
     }
 }
 
@@ -217,7 +218,7 @@ static void test_budget(void) {
     CHECKF(refine(r, mistakes, nmistakes, NULL), "%s", err.text);
     CHECK(r->best.evaluated == 4 && !strcmp(r->best.stopped, "budget"));
     CHECK(r->script.nasked == 6); /* nothing is asked that could not be tried */
-    json_free(r->best.record);
+    record_free(r->best.record);
 }
 
 static bool same(const struct seen *a, const struct seen *b) {
@@ -238,7 +239,7 @@ static void test_resume(void) {
         part->seen.interrupt_at = k;
         CHECK(refine(part, mistakes, nmistakes, dir.p));
         CHECKF(!strcmp(part->best.stopped, "interrupted") && part->seen.n == k, "%zu", k);
-        json_free(part->best.record);
+        record_free(part->best.record);
         size_t asked = part->script.nasked - part->script.cancelled;
         rest->late = true;
         CHECKF(refine(rest, mistakes + asked, nmistakes - asked, dir.p), "%s", err.text);
@@ -246,15 +247,19 @@ static void test_resume(void) {
         CHECKF(asked + rest->script.nasked == nmistakes, "after %zu: %zu and %zu", k, asked,
                rest->script.nasked);
         CHECK(rest->best.ordinal == whole->best.ordinal && rest->best.replayed == k);
-        json_free(rest->best.record);
+        struct origins from = origins_in(dir.p);
+        CHECKF(from.n == whole->seen.n && from.by_repair && from.by_improvement,
+               "%zu repairs, %zu improvements", from.by_repair, from.by_improvement);
+        CHECK(from.with_structure == from.by_repair + from.by_improvement);
+        record_free(rest->best.record);
         size_t before = world.submitted;
         struct run *again = run_new();
         CHECK(refine(again, NULL, 0, dir.p) && same(&whole->seen, &again->seen));
         CHECK(again->script.nasked == 0 && world.submitted == before);
-        json_free(again->best.record);
+        record_free(again->best.record);
         CHECK(dir_remove_tree(dir.p, &err));
     }
-    json_free(whole->best.record);
+    record_free(whole->best.record);
 }
 
 /* Nobody answers any more: the best so far, and the same command goes on when somebody does. */
@@ -271,9 +276,9 @@ static void test_outage(void) {
     CHECKF(refine(rest, mistakes + 7, nmistakes - 7, dir.p), "%s", err.text);
     CHECK(same(&whole->seen, &rest->seen) && rest->best.ordinal == whole->best.ordinal);
     CHECK(dir_remove_tree(dir.p, &err));
-    json_free(whole->best.record);
-    json_free(first->best.record);
-    json_free(rest->best.record);
+    record_free(whole->best.record);
+    record_free(first->best.record);
+    record_free(rest->best.record);
 }
 
 /* Roles are told how much of the budget is left. A run that is gone on with under another budget
@@ -286,14 +291,14 @@ static void test_other_budget(void) {
     first->budget.candidates = 4;
     CHECKF(refine(first, mistakes, nmistakes, dir.p), "%s", err.text);
     CHECK(script_told(&first->script, 0, "after 4 more candidates") && first->script.nasked == 6);
-    json_free(first->best.record);
+    record_free(first->best.record);
     rest->budget.candidates = 100;
     CHECKF(refine(rest, mistakes + 6, nmistakes - 6, dir.p), "%s", err.text);
     CHECK(same(&whole->seen, &rest->seen) && rest->best.replayed == 4);
     CHECK(script_told(&rest->script, 0, "or 96 more candidates"));
     CHECK(dir_remove_tree(dir.p, &err));
-    json_free(whole->best.record);
-    json_free(rest->best.record);
+    record_free(whole->best.record);
+    record_free(rest->best.record);
 }
 
 /* A folder whose calls were made with other prompts is another run's. */
@@ -301,7 +306,7 @@ static void test_other_prompts(void) {
     str dir = arena_printf(mem, "/tmp/refine-%ld-other", (long)getpid());
     struct run *r = run_new();
     CHECKF(refine(r, mistakes, nmistakes, dir.p), "%s", err.text);
-    json_free(r->best.record);
+    record_free(r->best.record);
     r = run_new();
     r->blind = true;
     CHECK(!refine(r, mistakes, nmistakes, dir.p));
@@ -341,9 +346,9 @@ static void test_history(void) {
     CHECK(!script_told(&first->script, 0, "- 1.00: `block=64"));
     CHECK(script_told(&next->script, 0, "- 1.00: `block=64"));
     CHECK(unlink(pool.p) == 0 && dir_remove_tree(next->assets, &err));
-    json_free(cut->best.record);
-    json_free(first->best.record);
-    json_free(next->best.record);
+    record_free(cut->best.record);
+    record_free(first->best.record);
+    record_free(next->best.record);
 }
 
 /* ---- what the roles are told ---- */
@@ -366,7 +371,7 @@ static void test_profiling(void) {
         CHECK(script_told(&r->script, 2, "The stage: structure"));
         CHECK(script_told(&r->script, 3, "77 registers") == rows[i].late);
         CHECK(script_told(&r->script, 3, "The stage: details"));
-        json_free(r->best.record);
+        record_free(r->best.record);
     }
 }
 
@@ -388,7 +393,7 @@ static void test_size(void) {
     CHECKF(refine(r, script, 12, NULL), "%s", err.text);
     CHECK(r->best.evaluated == 11);
     CHECKF(r->script.bytes < 480 * 1024, "%zu bytes", r->script.bytes);
-    json_free(r->best.record);
+    record_free(r->best.record);
 }
 
 static const struct tap_case cases[] = {

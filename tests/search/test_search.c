@@ -1,6 +1,8 @@
 /* The driver: order of consumption, resuming, budgets, refusals. The evaluator is this file's own,
  * linked in place of the real one: it answers late and out of order, with times that follow from
  * the source. */
+#include "origins.h"
+
 #include "archive/calls.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -63,18 +65,16 @@ void evaluator_free(struct evaluator *e) {
 static void answer(void *ctx) {
     struct open_job *j = ctx;
     struct evaluator *e = j->e;
-    struct err err = {0};
-    json *r = json_object();
     bool accepted = j->source.b[0] >= 40;
     if (e->again && world.refuse) {
         world.refuse--;
         accepted = false;
     }
-    json_set_str(r, "verdict", accepted ? S("accepted") : S("wrong"));
-    json_set_str(r, "why", accepted ? S("") : S("it is off by one"));
-    json_set_bool(r, "estimated", true);
-    json_set_f64(r, "time_s", 1e-5 + j->source.b[1] * 1e-7 + j->source.b[2] * 1e-9);
-    struct outcome *o = outcome_from_record(r, &err);
+    struct record *r = record_new(accepted ? VERDICT_ACCEPTED : VERDICT_WRONG,
+                                  accepted ? S("") : S("it is off by one"));
+    fields_set(r, estimated, true);
+    fields_set(r, time_s, 1e-5 + j->source.b[1] * 1e-7 + j->source.b[2] * 1e-9);
+    struct outcome *o = outcome_of(r);
     uint64_t id = j->id;
     drop(j);
     e->done(e->ctx, id, o);
@@ -187,31 +187,31 @@ static void test_plain(void) {
     CHECK(best.found && !strcmp(best.stopped, "budget") && s->ends == 1);
     CHECK(s->generations == 7 && s->bests > 0);
     CHECK(isfinite(best.time_s) && best.source.n > 100 && best.record);
-    str verdict = {0};
-    CHECK(json_get_str(best.record, "verdict", &verdict) && str_is(verdict, "accepted"));
-    double t = 0;
-    CHECK(json_get_f64(best.record, "time_s", &t) && t == best.time_s);
-    json_free(best.record);
+    CHECK(best.record->accepted && best.record->time_s == best.time_s);
+    record_free(best.record);
 }
 
 /* ---- what the code has ---- */
 
 /* An expert whose code has vectors of one element, whatever it was asked for. */
 static void align_to_one(void *self, const struct briefing *b, const struct strategy *s,
-                         const struct strategy *written, const json *record, agent_plan_fn *done,
-                         void *ctx) {
+                         const struct strategy *written, const struct record *record,
+                         agent_plan_fn *done, void *ctx) {
     (void)self, (void)written, (void)record;
     struct strategy one = *s;
     CHECK(strategy_put(b->catalogue, &one, "vector-width", 1));
     done(ctx, &one, 1, S(""), NULL);
 }
 
-static void count_aligned(void *ctx, const struct archive_candidate *kept, str record) {
+static void count_aligned(void *ctx, const struct archive_candidate *kept, struct record *record,
+                          const struct err *why) {
     size_t *n = ctx;
     bool one = str_find(kept->strategy, S("vector-width=1")) < kept->strategy.n;
     n[0]++;
     n[1] += one;
-    CHECK(one || str_find(record, S("accepted")) == record.n);
+    CHECKF(record, "%s", why->text);
+    CHECK(one || !record->accepted);
+    record_free(record);
 }
 
 /* It is what is shown, kept, given back and credited. */
@@ -235,10 +235,13 @@ static void test_aligned(void) {
     }
     CHECK(archive_each_candidate(o.archive, count_aligned, kept, &err) && kept[0] == 40);
     CHECKF(accepted > 10 && kept[1] >= accepted, "%zu of %zu", kept[1], accepted);
-    json_free(best.record);
+    struct origins from = origins_in(dir.p);
+    CHECKF(from.n == 40 && from.by_plan > 2 && from.by_crossover > 0, "%zu planned, %zu children",
+           from.by_plan, from.by_crossover);
+    record_free(best.record);
     o.emit_ctx = again;
     CHECK(search(&o, &best) && best.replayed == 40 && same_run(s, again));
-    json_free(best.record);
+    record_free(best.record);
     archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err));
 }
@@ -287,7 +290,7 @@ static void test_alone(void) {
     struct search_best best;
     CHECKF(search(&o, &best), "%s", err.text);
     CHECKF(best.evaluated == 1 && best.worth.n == 0, "%.*s", STR_ARG(best.worth));
-    json_free(best.record);
+    record_free(best.record);
 }
 
 /* The two fastest fail when they are verified again: the third wins, also when it is asked again.
@@ -304,7 +307,7 @@ static void test_winner_must_hold(void) {
     CHECKF(search(&o, &third), "%s", err.text);
     CHECK(world.refuse == 0 && t->notes == s->notes + 2 && third.found);
     CHECK(third.ordinal != first.ordinal && third.time_s >= first.time_s);
-    CHECK(json_get(third.record, "confirmed"));
+    CHECK(third.record->confirmed && third.record->confirmed->accepted);
     archive_close(o.archive);
     o.archive = archive_at(dir.p);
     t->n = world.submitted = 0;
@@ -312,9 +315,9 @@ static void test_winner_must_hold(void) {
     CHECK(again.ordinal == third.ordinal && world.submitted == 0);
     archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err));
-    json_free(first.record);
-    json_free(third.record);
-    json_free(again.record);
+    record_free(first.record);
+    record_free(third.record);
+    record_free(again.record);
 }
 
 /* Interrupted after each number of candidates in turn, and gone on with: the same run. */
@@ -331,7 +334,7 @@ static void test_resume(void) {
         o = options(part, 30);
         o.archive = archive_at(dir.p);
         CHECK(search(&o, &cut) && !strcmp(cut.stopped, "interrupted") && part->n == k);
-        json_free(cut.record);
+        record_free(cut.record);
         archive_close(o.archive);
         o = options(rest, 30);
         o.archive = archive_at(dir.p);
@@ -340,16 +343,16 @@ static void test_resume(void) {
         CHECK(rest->replayed >= k && again.replayed == rest->replayed);
         CHECK(again.ordinal == best.ordinal && again.time_s == best.time_s);
         CHECK(str_eq(again.source, best.source) && again.naive_s == best.naive_s);
-        json_free(again.record);
+        record_free(again.record);
         CHECK(archive_count(o.archive) == 30);
         size_t before = world.submitted;
         *rest = (struct seen){0};
         CHECK(search(&o, &again) && world.submitted == before); /* all of it is known */
-        json_free(again.record);
+        record_free(again.record);
         archive_close(o.archive);
         CHECK(dir_remove_tree(dir.p, &err));
     }
-    json_free(best.record);
+    record_free(best.record);
 }
 
 static size_t lines_of(const char *path) {
@@ -383,7 +386,7 @@ static void test_history(void) {
     o.assets = assets.p;
     o.pool = pool.p;
     CHECKF(search(&o, &best) && best.precedents == 0, "%s", err.text);
-    json_free(best.record);
+    record_free(best.record);
     CHECK(lines_of(pool.p) == 1);
     str old;
     CHECK(file_read(pool.p, 1 << 20, mem, &old, &err));
@@ -391,7 +394,7 @@ static void test_history(void) {
     o.assets = assets.p;
     o.pool = pool.p;
     CHECK(search(&o, &best) && best.precedents == 1 && !same_run(cold, warm));
-    json_free(best.record);
+    record_free(best.record);
     CHECK(lines_of(pool.p) == 2);
     CHECK(file_replace(pool.p, old, &err));
     part->interrupt_at = 11;
@@ -400,7 +403,7 @@ static void test_history(void) {
     o.pool = pool.p;
     o.archive = archive_at(dir.p);
     CHECK(search(&o, &best) && !strcmp(best.stopped, "interrupted") && lines_of(pool.p) == 1);
-    json_free(best.record);
+    record_free(best.record);
     archive_close(o.archive);
     CHECK(file_replace(pool.p, S(""), &err));
     o = options(rest, 30);
@@ -409,10 +412,10 @@ static void test_history(void) {
     o.archive = archive_at(dir.p);
     CHECKF(search(&o, &best), "%s", err.text);
     CHECK(same_run(warm, rest) && best.precedents == 1 && lines_of(pool.p) == 1);
-    json_free(best.record);
+    record_free(best.record);
     *rest = (struct seen){0};
     CHECK(search(&o, &best) && lines_of(pool.p) == 1);
-    json_free(best.record);
+    record_free(best.record);
     archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err) && dir_remove_tree(assets.p, &err) && unlink(pool.p) == 0);
 }
@@ -424,14 +427,14 @@ static void test_bad_pool(void) {
     struct search_best best;
     o.pool = "/proc/no/pool";
     CHECKF(search(&o, &best) && best.found && s->notes == 1, "%s", err.text);
-    json_free(best.record);
+    record_free(best.record);
     str pool = arena_printf(mem, "/tmp/search-%ld-bad", (long)getpid());
     CHECK(file_replace(pool.p, S("nonsense\n"), &err));
     o.pool = pool.p;
     *s = (struct seen){0};
     CHECKF(search(&o, &best) && best.found && s->notes == 1, "%s, %zu notes", err.text, s->notes);
     CHECK(lines_of(pool.p) == 2 && unlink(pool.p) == 0);
-    json_free(best.record);
+    record_free(best.record);
 }
 
 /* Other ways to search end as they should; random search takes no history. */
@@ -441,11 +444,11 @@ static void test_ways(void) {
     struct search_best best;
     o.method = SEARCH_RANDOM;
     CHECK(search(&o, &best) && s->n == 30 && !strcmp(best.stopped, "budget"));
-    json_free(best.record);
+    record_free(best.record);
     o = options(t, 0);
     o.method = SEARCH_ONCE;
     CHECK(search(&o, &best) && t->n > 4 && t->n <= 8 && !strcmp(best.stopped, "plan"));
-    json_free(best.record);
+    record_free(best.record);
     CHECK(!same_run(s, t));
 }
 
@@ -454,7 +457,7 @@ static void test_killed(void) {
     struct search_options o = options(whole, 40);
     struct search_best best;
     CHECK(search(&o, &best));
-    json_free(best.record);
+    record_free(best.record);
     str dir = arena_printf(mem, "/tmp/search-%ld-killed", (long)getpid());
     world.slow_ms = 5;
     fflush(stdout);
@@ -475,7 +478,7 @@ static void test_killed(void) {
     o.archive = archive_at(dir.p);
     CHECKF(search(&o, &best), "%s", err.text);
     CHECK(same_run(whole, rest));
-    json_free(best.record);
+    record_free(best.record);
     archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err));
 }
@@ -491,7 +494,7 @@ static void test_time(void) {
     CHECK(search(&o, &best) && !strcmp(best.stopped, "budget"));
     /* How many there are is for the machine's load to say. */
     CHECKF(first->n >= 1 && first->n < 320, "%zu", first->n);
-    json_free(best.record);
+    record_free(best.record);
     archive_close(o.archive);
     size_t before = world.submitted;
     o = options(again, 0);
@@ -499,7 +502,7 @@ static void test_time(void) {
     o.archive = archive_at(dir.p);
     CHECK(search(&o, &best) && !strcmp(best.stopped, "budget"));
     CHECK(same_run(first, again) && world.submitted == before);
-    json_free(best.record);
+    record_free(best.record);
     archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err));
 }
@@ -545,7 +548,7 @@ static void test_refusing_coder(void) {
     CHECK(search(&o, &best) && !strcmp(best.stopped, "space"));
     size_t half = (size_t)strategy_space(brief.catalogue, &brief.ground) / 2;
     CHECKF(s->n == half && s->notes == half, "%zu candidates, %zu notes", s->n, s->notes);
-    json_free(best.record);
+    record_free(best.record);
     for (size_t i = 0; i < s->n; i++)
         CHECK(!strstr(s->line[i], "items=4") && !strstr(s->line[i], "items=8"));
     refuse_all = true;
@@ -566,7 +569,7 @@ static void test_other_source(void) {
     o.agent = &picky;
     o.archive = archive_at(dir.p);
     CHECK(search(&o, &best));
-    json_free(best.record);
+    record_free(best.record);
     extra = "// changed\n";
     *s = (struct seen){0};
     CHECK(!search(&o, &best) && strstr(err.text, "did not replay"));

@@ -10,6 +10,8 @@
  * same decision each in its own way, so what one launch alone would show counts for nothing where
  * there are others that it could belong to. */
 #include "agent/expert/expert.h"
+#include "eval/outcome.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +29,6 @@ struct traces {
 
 /* ---- the census ---- */
 
-struct look { /* at one kernel */
-    struct traces *t;
-    bool matrix; /* it has matrix instructions */
-};
-
 static bool starts(const char *form, const char *with) {
     return strncmp(form, with, strlen(with)) == 0;
 }
@@ -44,10 +41,8 @@ static void look_at_access(const char *form, struct traces *t) {
     t->streaming |= strstr(form, ".cs") != NULL;
 }
 
-static void look_at_form(void *ctx, const char *form, const json *count) {
-    (void)count;
-    struct look *l = ctx;
-    struct traces *t = l->t;
+/* Whether it is a matrix instruction. */
+static bool look_at_form(const char *form, struct traces *t) {
     static const char wait[] = "cp.async.wait_group ";
     bool mma = starts(form, "mma") || starts(form, "wmma"), wgmma = starts(form, "wgmma");
     if (starts(form, "ld.global") || starts(form, "st.global"))
@@ -56,7 +51,6 @@ static void look_at_form(void *ctx, const char *form, const json *count) {
         int64_t n = strtol(form + strlen(wait), NULL, 10);
         t->waits = n > t->waits ? n : t->waits;
     }
-    l->matrix |= mma || wgmma;
     t->mma |= mma;
     t->wgmma |= wgmma;
     t->copies |= starts(form, "cp.async");
@@ -64,54 +58,47 @@ static void look_at_form(void *ctx, const char *form, const json *count) {
     t->approximate |= strstr(form, ".approx") || strstr(form, ".full");
     t->atomics |= starts(form, "atom") || starts(form, "red.");
     t->barriers |= starts(form, "bar");
+    return mma || wgmma;
 }
 
 /* The name of a kernel with matrix instructions goes to `product`. */
-static void look_at_kernel(const json *k, struct traces *t, str *product) {
-    const json *census = json_get(k, "census"), *forms = json_get(census, "forms");
-    struct look l = {.t = t};
-    int64_t n = 0;
-    if (forms)
-        json_each(forms, look_at_form, &l);
-    if (l.matrix)
-        json_get_str(k, "name", product);
-    t->shuffles |= json_get_i64(json_get(census, "groups"), "shuffle", &n) && n > 0;
-    if (json_get_i64(k, "spill_bytes", &n))
-        t->spilled += n;
+static void look_at_kernel(const struct record_kernel *k, struct traces *t, str *product) {
+    for (size_t i = 0; k->census && i < k->census->nforms; i++) {
+        char form[128];
+        snprintf(form, sizeof form, "%.*s", STR_ARG(k->census->forms[i].name));
+        if (look_at_form(form, t))
+            *product = k->name;
+    }
+    t->shuffles |= k->census && census_group_count(k->census, S("shuffle")) > 0;
+    t->spilled += k->spill_bytes;
 }
 
 /* ---- the launches ---- */
 
-static int64_t product_of(const json *sizes) {
-    int64_t all = 1, n;
-    for (size_t i = 0; i < json_len(sizes); i++)
-        all *= json_to_i64(json_at(sizes, i), &n) ? n : 1;
+static int64_t product_of(const uint32_t n[3]) {
+    int64_t all = 1;
+    for (int d = 0; d < 3; d++)
+        all *= n[d] ? n[d] : 1; /* 0: the record does not say */
     return all;
 }
 
-static void look_at_launch(const json *l, str product, struct traces *t) {
-    int64_t threads = product_of(json_get(l, "block")), shared = 0;
-    int64_t cluster = product_of(json_get(l, "cluster"));
-    str name = {0};
-    json_get_str(l, "kernel", &name);
-    json_get_i64(l, "shared_dynamic", &shared);
+static void look_at_launch(const struct record_launch *l, str product, struct traces *t) {
+    int64_t threads = product_of(l->block), cluster = product_of(l->cluster);
     t->threads = t->launches == 0 || t->threads == threads ? threads : 0;
     t->launches++;
     t->widest_cluster = cluster > t->widest_cluster ? cluster : t->widest_cluster;
-    t->shared = shared > t->shared ? shared : t->shared;
-    if (product.n && str_eq(name, product))
+    t->shared = l->shared_dynamic > t->shared ? l->shared_dynamic : t->shared;
+    if (product.n && str_eq(l->kernel, product))
         t->product = threads;
 }
 
-static struct traces traces_of(const json *record) {
-    bool cute;
-    struct traces t = {.waits = -1, .cute = json_get_bool(record, "cute", &cute) ? cute : -1};
-    const json *kernels = json_get(record, "kernels"), *launches = json_get(record, "launches");
+static struct traces traces_of(const struct record *r) {
+    struct traces t = {.waits = -1, .cute = r->has_cute ? r->cute : -1};
     str product = {0};
-    for (size_t i = 0; kernels && i < json_len(kernels); i++)
-        look_at_kernel(json_at(kernels, i), &t, &product);
-    for (size_t i = 0; launches && i < json_len(launches); i++)
-        look_at_launch(json_at(launches, i), product, &t);
+    for (size_t i = 0; i < r->nkernels; i++)
+        look_at_kernel(&r->kernels[i], &t, &product);
+    for (size_t i = 0; i < r->nlaunches; i++)
+        look_at_launch(&r->launches[i], product, &t);
     return t;
 }
 
@@ -237,12 +224,12 @@ static const struct {
     {"warps", shown_warps, "by the threads of the launch"},
 };
 
-void aligner_align(const struct briefing *b, const struct strategy *s, const json *record,
+void aligner_align(const struct briefing *b, const struct strategy *s, const struct record *record,
                    struct strategy *out, struct buf *reason) {
     const struct catalogue *c = b->catalogue;
     struct traces t = traces_of(record);
     *out = *s;
-    for (size_t i = 0; json_get(record, "kernels") && i < sizeof rules / sizeof *rules; i++) {
+    for (size_t i = 0; record->nkernels && i < sizeof rules / sizeof *rules; i++) {
         int64_t value = strategy_get(c, s, rules[i].decision);
         int64_t shown = value == STRATEGY_UNSET ? value : rules[i].shown(b, &t, value);
         if (shown == STRATEGY_UNSET || !strategy_put(c, out, rules[i].decision, shown))

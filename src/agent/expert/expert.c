@@ -133,8 +133,8 @@ static void say_written(const struct catalogue *c, const struct strategy *asked,
 /* The writer knows best what it made of the strategy; what the compiler made of that, and decisions
  * that no writer settles, the code shows. */
 static void expert_align(void *self, const struct briefing *b, const struct strategy *s,
-                         const struct strategy *written, const json *record, agent_plan_fn *done,
-                         void *ctx) {
+                         const struct strategy *written, const struct record *record,
+                         agent_plan_fn *done, void *ctx) {
     (void)self;
     struct strategy aligned;
     struct buf reason;

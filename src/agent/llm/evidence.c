@@ -51,44 +51,35 @@ static void read_counts(str why, struct mismatches *m) {
 }
 
 /* The extents that the tensor had at the shape that failed. */
-static void read_extents(const struct task *t, const json *record, str name, struct arena *a,
+static void read_extents(const struct task *t, str label, str name, struct arena *a,
                          struct mismatches *m) {
     struct binding set[TASK_MAX_DIMS];
     struct inst *in;
     struct err err;
-    str label;
     int tensor = tensor_find(t, name);
-    if (tensor < 0 || !json_get_str(record, "shape", &label) ||
+    if (tensor < 0 || !label.p ||
         !task_bind(t, set, bindings_of(label, set, TASK_MAX_DIMS), a, &in, &err))
         return;
     for (size_t d = 0; d < m->rank; d++)
         m->extent[d] = in->tensors[tensor].extent[d];
 }
 
-static double number_of(const json *row, const char *key) {
-    double v;
-    return json_get_f64(row, key, &v) ? v : (double)__builtin_nan("");
-}
-
-static void put_mismatches(const json *record, const json *list, const struct task *t,
-                           struct buf *out) {
+static void put_mismatches(const struct record *record, const struct task *t, struct buf *out) {
+    const struct wire_judged *d = record->details;
     struct arena *a = arena_new((size_t)16 << 20);
-    struct mismatches m = {.rows = arena_array(a, struct mismatch_row, json_len(list))};
-    str name = {0}, why = {0};
+    struct mismatches m = {.rows = arena_array(a, struct mismatch_row, d->nmismatches)};
+    str name = {0};
     buf_puts(out, S("First mismatches (element: expected, got):\n"));
-    for (size_t i = 0; i < json_len(list); i++) {
-        const json *row = json_at(list, i);
+    for (size_t i = 0; i < d->nmismatches; i++) {
+        const struct wire_mismatch *row = &d->mismatches[i];
         struct mismatch_row *r = &m.rows[m.n];
-        str text = {0};
-        json_get_str(row, "element", &text);
-        r->expected = number_of(row, "expected");
-        r->got = number_of(row, "got");
-        buf_printf(out, "  %.*s: %.9g, %.9g\n", STR_ARG(text), r->expected, r->got);
-        m.n += read_element(text, &name, r->index, &m.rank);
+        r->expected = row->expected;
+        r->got = row->got;
+        buf_printf(out, "  %.*s: %.9g, %.9g\n", STR_ARG(row->element), r->expected, r->got);
+        m.n += read_element(row->element, &name, r->index, &m.rank);
     }
-    json_get_str(record, "why", &why);
-    read_counts(why, &m);
-    read_extents(t, record, name, a, &m);
+    read_counts(record->why, &m);
+    read_extents(t, record->shape, name, a, &m);
     size_t before = out->n;
     buf_puts(out, S("Pattern: "));
     size_t said = out->n;
@@ -102,24 +93,21 @@ static void put_mismatches(const json *record, const json *list, const struct ta
 
 /* ---- checkers ---- */
 
-static void put_findings(const json *list, str source, struct buf *out) {
-    int64_t seen[FINDINGS_SHOWN], line;
+static void put_findings(const struct record *record, str source, struct buf *out) {
+    uint32_t seen[FINDINGS_SHOWN];
     size_t n = 0, more = 0;
-    str text;
-    for (size_t i = 0; i < json_len(list); i++) {
-        const json *f = json_at(list, i);
-        line = 0;
-        json_get_i64(f, "line", &line);
+    for (size_t i = 0; i < record->nfindings; i++) {
+        const struct wire_finding *f = &record->findings[i];
         bool again = n == FINDINGS_SHOWN;
         for (size_t k = 0; k < n; k++)
-            again |= seen[k] == line;
+            again |= seen[k] == f->line;
         more += again;
-        if (again || !json_get_str(f, "text", &text))
+        if (again)
             continue;
-        seen[n++] = line;
-        buf_printf(out, "%.*s\n", STR_ARG(str_cut(text, 0, WHY_BYTES)));
-        if (line > 0)
-            evidence_lines(source, (size_t)line, out);
+        seen[n++] = f->line;
+        buf_printf(out, "%.*s\n", STR_ARG(str_cut(f->text, 0, WHY_BYTES)));
+        if (f->line > 0)
+            evidence_lines(source, f->line, out);
     }
     if (more)
         buf_printf(out, "%zu further finding%s of this kind.\n", more, more == 1 ? "" : "s");
@@ -134,10 +122,9 @@ static size_t line_named(str why) {
     return str_word(&rest, ':', &number) && str_to_u64(number, &line) ? (size_t)line : 0;
 }
 
-static void put_place(const json *record, struct buf *out) {
-    str shape, data;
-    if (json_get_str(record, "shape", &shape) && json_get_str(record, "data", &data))
-        buf_printf(out, "At shape %.*s on %.*s data.\n", STR_ARG(shape), STR_ARG(data));
+static void put_place(const struct record *r, struct buf *out) {
+    if (r->shape.p && r->data.p)
+        buf_printf(out, "At shape %.*s on %.*s data.\n", STR_ARG(r->shape), STR_ARG(r->data));
 }
 
 static const char *hint_of(enum verdict v) {
@@ -165,22 +152,20 @@ static const char *hint_of(enum verdict v) {
 
 void evidence_write(const struct outcome *o, const struct task *t, str source, struct buf *out) {
     str why = str_view(o->why);
-    const json *findings = json_get(o->record, "findings");
-    const json *list = json_get(json_get(o->record, "details"), "mismatches");
     const char *hint = hint_of(o->verdict);
     buf_printf(out, "Verdict: %s, %s.\n", verdict_name(o->verdict), verdict_meaning(o->verdict));
     put_place(o->record, out);
     if (o->verdict == VERDICT_COMPILE_ERROR) {
         evidence_compiler(why, source, out);
-    } else if (json_len(findings)) {
-        put_findings(findings, source, out);
+    } else if (o->record->nfindings) {
+        put_findings(o->record, source, out);
     } else {
         buf_printf(out, "%.*s\n", STR_ARG(str_cut(why, 0, WHY_BYTES)));
         if (line_named(why) && !strchr(o->why, '|'))
             evidence_lines(source, line_named(why), out);
     }
-    if (json_len(list))
-        put_mismatches(o->record, list, t, out);
+    if (o->record->details && o->record->details->nmismatches)
+        put_mismatches(o->record, t, out);
     if (hint)
         buf_printf(out, "%s\n", hint);
 }

@@ -87,10 +87,15 @@ static void hybrid_code(void *self, const struct briefing *b, const struct strat
 }
 
 static void hybrid_align(void *self, const struct briefing *b, const struct strategy *s,
-                         const struct strategy *written, const json *record, agent_plan_fn *done,
-                         void *ctx) {
+                         const struct strategy *written, const struct record *record,
+                         agent_plan_fn *done, void *ctx) {
     struct agent *a = author(self, b, s);
     a->align(a->self, b, s, written, record, done, ctx);
+}
+
+static str hybrid_remarks(void *self, const char *source_hash, struct arena *a) {
+    struct hybrid *h = self;
+    return h->llm->remarks(h->llm->self, source_hash, a);
 }
 
 static void hybrid_debug(void *self, const struct briefing *b, const struct attempt *a, str earlier,
@@ -122,6 +127,7 @@ void hybrid_new(struct agent *expert, struct agent *llm, struct agent *out) {
                           .cross = hybrid_cross,
                           .code = hybrid_code,
                           .align = hybrid_align,
+                          .remarks = hybrid_remarks,
                           .release = hybrid_free,
                           .debug = hybrid_debug,
                           .improve = hybrid_improve};

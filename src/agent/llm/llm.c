@@ -15,16 +15,16 @@ struct llm {
     struct llm_options o;
     uint64_t asked[ROLE_COUNT];
     struct notebook notes;
-    struct job *open; /* cancelled when the agent goes */
+    struct role_job *open; /* cancelled when the agent goes */
 };
 
 /* Reads a reply and delivers; false with a complaint for the model. */
-struct job;
-typedef bool read_fn(struct job *j, str reply, struct err *complaint);
+struct role_job;
+typedef bool read_fn(struct role_job *j, str reply, struct err *complaint);
 
-struct job {
+struct role_job {
     struct llm *llm;
-    struct job *next;
+    struct role_job *next;
     struct arena *mem;
     struct prompter prompter;
     struct briefing briefing;
@@ -55,24 +55,24 @@ const char *role_name(enum role r) {
 
 /* ---- jobs ---- */
 
-static struct job *job_new(struct llm *x, const struct briefing *b, enum role role, read_fn *read,
-                           void *ctx) {
-    struct job *j = mem_alloc(sizeof *j);
-    *j = (struct job){.llm = x,
-                      .next = x->open,
-                      .mem = arena_new(JOB_MAX),
-                      .briefing = *b,
-                      .role = role,
-                      .number = x->asked[role]++,
-                      .read = read,
-                      .ctx = ctx};
+static struct role_job *job_new(struct llm *x, const struct briefing *b, enum role role,
+                                read_fn *read, void *ctx) {
+    struct role_job *j = mem_alloc(sizeof *j);
+    *j = (struct role_job){.llm = x,
+                           .next = x->open,
+                           .mem = arena_new(JOB_MAX),
+                           .briefing = *b,
+                           .role = role,
+                           .number = x->asked[role]++,
+                           .read = read,
+                           .ctx = ctx};
     j->prompter = (struct prompter){&x->o.prompt, &j->briefing, j->mem, &x->notes};
     x->open = j;
     return j;
 }
 
-static void job_free(struct job *j) {
-    struct job **at = &j->llm->open;
+static void job_free(struct role_job *j) {
+    struct role_job **at = &j->llm->open;
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
@@ -80,7 +80,7 @@ static void job_free(struct job *j) {
     mem_free(j);
 }
 
-static void job_fail(struct job *j, const struct err *err) {
+static void job_fail(struct role_job *j, const struct err *err) {
     if (j->plan)
         j->plan(j->ctx, NULL, 0, S(""), err);
     else if (j->code)
@@ -92,7 +92,7 @@ static void job_fail(struct job *j, const struct err *err) {
 
 static void on_reply(void *ctx, const struct llm_reply *reply, const struct err *err);
 
-static void job_ask(struct job *j, const struct prompt *p) {
+static void job_ask(struct role_job *j, const struct prompt *p) {
     struct llm_request q = {.role = role_name(j->role),
                             .ordinal = j->number * LLM_TRIES + j->attempt,
                             .candidate = j->briefing.candidate,
@@ -107,7 +107,7 @@ static void job_ask(struct job *j, const struct prompt *p) {
 }
 
 /* Asks again with the complaint; after the last try the request has failed. */
-static void job_complain(struct job *j, str reply, bool cut, const struct err *complaint) {
+static void job_complain(struct role_job *j, str reply, bool cut, const struct err *complaint) {
     struct prompt again;
     struct err err = {0};
     str text = str_view(complaint->text);
@@ -126,7 +126,7 @@ static void job_complain(struct job *j, str reply, bool cut, const struct err *c
 }
 
 static void on_reply(void *ctx, const struct llm_reply *reply, const struct err *err) {
-    struct job *j = ctx;
+    struct role_job *j = ctx;
     struct err complaint = {0};
     if (err) {
         struct err gone = *err;
@@ -142,7 +142,7 @@ static void on_reply(void *ctx, const struct llm_reply *reply, const struct err 
 }
 
 /* `made`: the prompt could be made. */
-static void job_start(struct job *j, bool made, struct err *err) {
+static void job_start(struct role_job *j, bool made, struct err *err) {
     if (made)
         job_ask(j, &j->prompt);
     else
@@ -153,7 +153,7 @@ static void job_start(struct job *j, bool made, struct err *err) {
 
 /* Of two strategies that are the same the first is written, so its note stays; the aligner knows
  * better what was. */
-static void take_note(struct job *j, digest strategy, str note) {
+static void take_note(struct role_job *j, digest strategy, str note) {
     struct notebook *notes = &j->llm->notes;
     const struct notebook_entry *e = notebook_find(notes, strategy);
     if (!e || !e->note.n || j->role == ROLE_ALIGNER)
@@ -161,7 +161,7 @@ static void take_note(struct job *j, digest strategy, str note) {
 }
 
 /* Where remarks tell strategies apart. What is aligned stays the strategy it was. */
-static uint64_t remark_of(const struct job *j, str comment) {
+static uint64_t remark_of(const struct role_job *j, str comment) {
     uint64_t number;
     if (j->role == ROLE_ALIGNER)
         return j->strategy.remark;
@@ -173,7 +173,7 @@ static uint64_t remark_of(const struct job *j, str comment) {
 }
 
 /* A line as a legal strategy; its comment is remembered with it. */
-static bool take_line(struct job *j, const struct reply_line *l, struct strategy *out,
+static bool take_line(struct role_job *j, const struct reply_line *l, struct strategy *out,
                       struct err *complaint) {
     const struct briefing *b = &j->briefing;
     if (!strategy_parse(b->catalogue, l->text, out, complaint))
@@ -186,7 +186,7 @@ static bool take_line(struct job *j, const struct reply_line *l, struct strategy
 }
 
 /* Lines that are no strategies are passed over as long as one is. */
-static size_t take_lines(struct job *j, const struct reply_line *lines, size_t n,
+static size_t take_lines(struct role_job *j, const struct reply_line *lines, size_t n,
                          struct strategy *out, size_t most, struct err *complaint) {
     size_t got = 0;
     for (size_t i = 0; i < n && got < most; i++) {
@@ -200,7 +200,7 @@ static size_t take_lines(struct job *j, const struct reply_line *lines, size_t n
     return got;
 }
 
-static bool read_strategies(struct job *j, str reply, struct err *complaint) {
+static bool read_strategies(struct role_job *j, str reply, struct err *complaint) {
     struct reply_line *lines;
     size_t n;
     str idea;
@@ -220,7 +220,7 @@ static void llm_plan(void *self, const struct briefing *b, size_t n, struct rng 
                      agent_plan_fn *done, void *ctx) {
     (void)r;
     struct err err = {0};
-    struct job *j = job_new(self, b, ROLE_PLANNER, read_strategies, ctx);
+    struct role_job *j = job_new(self, b, ROLE_PLANNER, read_strategies, ctx);
     j->plan = done;
     /* Of a whole generation the fallback is a part: it is what gains are stated against. */
     j->fallback = n > 2;
@@ -254,13 +254,13 @@ static void llm_cross(void *self, const struct briefing *b, const struct parent 
         done(ctx, &child, 1, S("from the code of both parents"), NULL);
         return;
     }
-    struct job *j = job_new(self, b, ROLE_CROSSOVER, read_strategies, ctx);
+    struct role_job *j = job_new(self, b, ROLE_CROSSOVER, read_strategies, ctx);
     j->plan = done;
     j->n = 1;
     job_start(j, prompt_crossover(&j->prompter, x, y, &j->prompt, &err), &err);
 }
 
-static bool read_aligned(struct job *j, str reply, struct err *complaint) {
+static bool read_aligned(struct role_job *j, str reply, struct err *complaint) {
     struct reply_line *lines;
     struct strategy s;
     size_t n;
@@ -274,8 +274,8 @@ static bool read_aligned(struct job *j, str reply, struct err *complaint) {
 }
 
 /* What the compiled code shows against the strategy; empty: nothing. */
-static void contradict(const struct briefing *b, const struct strategy *s, const json *record,
-                       struct strategy *shown, struct buf *out) {
+static void contradict(const struct briefing *b, const struct strategy *s,
+                       const struct record *record, struct strategy *shown, struct buf *out) {
     buf_init(out, CONTRADICTIONS_MAX);
     aligner_align(b, s, record, shown, out);
     if (strategy_equal(b->catalogue, s, shown))
@@ -285,7 +285,7 @@ static void contradict(const struct briefing *b, const struct strategy *s, const
 static void ask_aligner(struct llm *x, const struct briefing *b, const struct aligning *a,
                         agent_plan_fn *done, void *ctx) {
     struct err err = {0};
-    struct job *j = job_new(x, b, ROLE_ALIGNER, read_aligned, ctx);
+    struct role_job *j = job_new(x, b, ROLE_ALIGNER, read_aligned, ctx);
     j->plan = done;
     j->before = a->source;
     j->strategy = *a->strategy;
@@ -296,15 +296,13 @@ static void ask_aligner(struct llm *x, const struct briefing *b, const struct al
  * contradicts, or what the author did instead of the strategy. With nothing left of the budget
  * nobody is going to be its child, and it is aligned by rule. */
 static void llm_align(void *self, const struct briefing *b, const struct strategy *s,
-                      const struct strategy *written, const json *record, agent_plan_fn *done,
-                      void *ctx) {
+                      const struct strategy *written, const struct record *record,
+                      agent_plan_fn *done, void *ctx) {
     (void)written;
     struct llm *x = self;
     struct buf against;
     struct strategy shown;
-    str hash = S("");
-    json_get_str(record, "source_sha256", &hash);
-    const struct notebook_entry *e = notebook_of_source(&x->notes, hash);
+    const struct notebook_entry *e = notebook_of_source(&x->notes, record->source_sha256);
     contradict(b, s, record, &shown, &against);
     struct aligning a = {.strategy = s, .against = buf_str(&against)};
     if (e) {
@@ -320,9 +318,19 @@ static void llm_align(void *self, const struct briefing *b, const struct strateg
     buf_release(&against);
 }
 
+/* The sentence of whoever proposed it, and where its author left the strategy. */
+static str llm_remarks(void *self, const char *source_hash, struct arena *a) {
+    struct llm *x = self;
+    const struct notebook_entry *e = notebook_of_source(&x->notes, str_view(source_hash));
+    if (!e || !e->instead.n)
+        return e ? arena_str(a, e->note) : S("");
+    return arena_printf(a, "%.*s%sinstead: %.*s", STR_ARG(e->note), e->note.n ? "; " : "",
+                        STR_ARG(e->instead));
+}
+
 /* ---- writers ---- */
 
-static bool read_code(struct job *j, str reply, struct err *complaint) {
+static bool read_code(struct role_job *j, str reply, struct err *complaint) {
     struct reply_source s;
     if (!reply_read_source(reply, S(""), j->mem, &s, complaint))
         return false;
@@ -337,7 +345,7 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
                      agent_code_fn *done, void *ctx) {
     struct llm *x = self;
     struct err err = {0};
-    struct job *j = job_new(x, b, ROLE_CODER, read_code, ctx);
+    struct role_job *j = job_new(x, b, ROLE_CODER, read_code, ctx);
     digest hash = strategy_hash(b->catalogue, s);
     j->code = done;
     j->strategy = *s;
@@ -345,7 +353,7 @@ static void llm_code(void *self, const struct briefing *b, const struct strategy
     job_start(j, prompt_coder(&j->prompter, s, parents, &j->prompt, &err), &err);
 }
 
-static bool read_edit(struct job *j, str reply, struct err *complaint) {
+static bool read_edit(struct role_job *j, str reply, struct err *complaint) {
     struct reply_source s;
     str why;
     if (j->role == ROLE_OPTIMIZER && reply_is_done(reply, &why)) {
@@ -362,9 +370,9 @@ static bool read_edit(struct job *j, str reply, struct err *complaint) {
     return true;
 }
 
-static struct job *edit_job(struct llm *x, const struct briefing *b, const struct attempt *a,
-                            enum role role, agent_edit_fn *done, void *ctx) {
-    struct job *j = job_new(x, b, role, read_edit, ctx);
+static struct role_job *edit_job(struct llm *x, const struct briefing *b, const struct attempt *a,
+                                 enum role role, agent_edit_fn *done, void *ctx) {
+    struct role_job *j = job_new(x, b, role, read_edit, ctx);
     j->edit = done;
     j->strategy = *a->strategy;
     /* The prompt shows it without blanks around it, and edits are of what was shown. */
@@ -375,14 +383,14 @@ static struct job *edit_job(struct llm *x, const struct briefing *b, const struc
 static void llm_debug(void *self, const struct briefing *b, const struct attempt *a, str earlier,
                       agent_edit_fn *done, void *ctx) {
     struct err err = {0};
-    struct job *j = edit_job(self, b, a, ROLE_DEBUGGER, done, ctx);
+    struct role_job *j = edit_job(self, b, a, ROLE_DEBUGGER, done, ctx);
     job_start(j, prompt_debugger(&j->prompter, a, earlier, &j->prompt, &err), &err);
 }
 
 static void llm_improve(void *self, const struct briefing *b, const struct attempt *a,
                         const struct guidance *g, agent_edit_fn *done, void *ctx) {
     struct err err = {0};
-    struct job *j = edit_job(self, b, a, ROLE_OPTIMIZER, done, ctx);
+    struct role_job *j = edit_job(self, b, a, ROLE_OPTIMIZER, done, ctx);
     job_start(j, prompt_optimizer(&j->prompter, a, g, &j->prompt, &err), &err);
 }
 
@@ -409,6 +417,7 @@ void llm_new(const struct provider *p, const struct llm_options *o, struct agent
                           .cross = llm_cross,
                           .code = llm_code,
                           .align = llm_align,
+                          .remarks = llm_remarks,
                           .release = llm_free,
                           .debug = llm_debug,
                           .improve = llm_improve};

@@ -117,7 +117,7 @@ str prompt_outlook(const struct prompter *p, const char *unit, size_t each) {
 
 /* The simulator's times have the launches in them, the limit has none. */
 static str estimated_time(const struct prompter *p, const struct outcome *o) {
-    size_t n = json_len(json_get(o->record, "estimate"));
+    size_t n = o->record->nestimate;
     double each = p->b->gpu->launch_s, launches = (double)(n ? n : 1) * each;
     str text = arena_printf(p->mem, "%.4g us by the simulator's estimate, of which %.2g us are ",
                             o->time_s * 1e6, launches * 1e6);

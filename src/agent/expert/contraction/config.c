@@ -232,8 +232,8 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
     if (g->tensor_path == 2 && g->format == CON_TF32X3)
         g->format = CON_BF16X6;
     g->pack = g->format != CON_FP32 && (c->taps || sheet_decision(sh, "pack", 0) != 0);
-    g->chain = g->format == CON_FP32 || sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST
-                                                                                : CHAIN_24_BITS;
+    g->chain =
+        g->format == CON_FP32 || sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST : CHAIN_24_BITS;
     g->type = con_formats[g->format].tile;
     g->element = (int)dtype_info(g->type)->bytes;
     g->math = choose_math(g);

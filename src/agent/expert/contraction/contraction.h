@@ -204,7 +204,8 @@ struct con_schedule {
 #define CON_SCHEDULE(name) extern const struct con_schedule con_schedule_##name;
 CON_SOURCES(CON_SOURCE)
 CON_MATHS(CON_MATH)
-CON_SINKS(CON_SINK) CON_SCHEDULES(CON_SCHEDULE)
+CON_SINKS(CON_SINK)
+CON_SCHEDULES(CON_SCHEDULE)
 
     struct con_config {
     const struct sheet *sh;

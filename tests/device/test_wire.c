@@ -1,5 +1,5 @@
-#include "device/job.h"
 #include "device/role.h"
+#include "device/wire.h"
 
 #include "tap.h"
 
@@ -65,6 +65,10 @@ static void same_launch(const struct bound_launch *l, const struct bound_launch 
               l->args[i].value == k->args[i].value);
 }
 
+static bool plan_read(const json *j, struct arena *a, struct bound_plan *out, struct err *err) {
+    return wire_read(&bound_plan_fields, j, a, out, err) && plan_check(out, err);
+}
+
 static void plans_go_round(void) {
     struct arena *a = arena_new(1 << 20);
     struct bound_plan out;
@@ -72,12 +76,12 @@ static void plans_go_round(void) {
     struct err err = {0};
     struct buf b;
     whole_fill(&w);
-    json *j = plan_to_json(&w.plan);
+    json *j = fields_to_json(&bound_plan_fields, &w.plan);
     buf_init(&b, 1u << 20);
     json_write(j, &b);
     json_free(j);
     j = json_parse(buf_str(&b), &err); /* as it arrives */
-    bool ok = j && plan_from_json(j, a, &out, &err);
+    bool ok = j && plan_read(j, a, &out, &err);
     CHECKF(ok, "%s", err.text);
     if (ok) {
         CHECK(out.nsteps == 3 && out.nlaunches == 1 && out.nmemsets == 2 && out.nworkspaces == 1);
@@ -120,39 +124,44 @@ static void broken_plans_are_refused(void) {
         {"\"cluster\":[2,1,1]", "\"cluster\":[17,1,1]"},
         {"\"cooperative\":true", "\"cooperative\":1"},
         {"\"shared\":1024", "\"shared\":-1"},
-        {"{\"tensor\":2},", "{\"tensor\":64},"},
-        {"{\"tensor\":2},", "{\"tensor\":-1},"},
-        {"{\"tensor\":2},", "{\"nothing\":0},"},
-        {"{\"tensor\":2},", "\"x\","},
-        {"{\"map\":0}", "{\"map\":1}"},
-        {"{\"workspace\":0},{\"map\":0}", "{\"workspace\":1},{\"map\":0}"},
+        {"\"ref\":2,\"value\"", "\"ref\":64,\"value\""},
+        {"\"ref\":2,\"value\"", "\"ref\":-1,\"value\""},
+        {"{\"kind\":\"tensor\",\"ref\":2,", "{\"kind\":\"nothing\",\"ref\":2,"},
+        {"{\"kind\":\"tensor\",\"ref\":2,\"value\":0},", "\"x\","},
+        {"\"kind\":\"map\",\"ref\":0", "\"kind\":\"map\",\"ref\":1"},
+        {"\"kind\":\"workspace\",\"ref\":0", "\"kind\":\"workspace\",\"ref\":1"},
         {"\"pattern\":-1", "\"pattern\":null"},
         {"\"size\":8", "\"size\":3"},
         {"\"size\":8", "\"size\":16"},
         {"\"count\":32", "\"count\":33"},
         {"\"count\":7", "\"count\":0"},
         {"\"count\":7", "\"count\":9223372036854775807"},
-        {"\"tensor\":2,\"pattern\"", "\"map\":0,\"pattern\""},
+        {"\"of\":\"tensor\",\"ref\":2,\"pattern\"", "\"of\":\"map\",\"ref\":0,\"pattern\""},
+        {"\"of\":\"tensor\",\"ref\":2,\"pattern\"", "\"of\":\"integer\",\"ref\":0,\"pattern\""},
         {"\"bytes\":256", "\"bytes\":0"},
         {"\"bytes\":256", "\"bytes\":-8"},
         {"\"align\":128", "\"align\":96"},
         {"\"align\":128", "\"align\":512"},
         {"\"align\":128", "\"align\":8"},
         {"\"name\":\"part\",\"dtype\":\"f64\"", "\"name\":\"part\",\"dtype\":\"f65\""},
-        {"\"extent\":[4,8]", "\"extent\":[]"},
-        {"\"extent\":[4,8]", "\"extent\":[4,8,1,1,1,1]"},
-        {"\"extent\":[4,8]", "\"extent\":[4,4294967296]"},
-        {"\"stride\":[32]", "\"stride\":[]"},
-        {"\"stride\":[32]", "\"stride\":[1099511627776]"},
-        {"\"box\":[4,2]", "\"box\":[4,257]"},
-        {"\"step\":[1,2]", "\"step\":[1,9]"},
+        {"\"extent\":[4,8,0,0,0]", "\"extent\":[]"},
+        {"\"extent\":[4,8,0,0,0]", "\"extent\":[4,0,0,0,0]"},
+        {"\"rank\":2", "\"rank\":0"},
+        {"\"rank\":2", "\"rank\":6"},
+        {"\"rank\":2", "\"rank\":3"},
+        {"\"extent\":[4,8,0,0,0]", "\"extent\":[4,8,1,1,1,1]"},
+        {"\"extent\":[4,8,0,0,0]", "\"extent\":[4,4294967296,0,0,0]"},
+        {"\"stride\":[32,0,0,0]", "\"stride\":[0,0,0,0]"},
+        {"\"stride\":[32,0,0,0]", "\"stride\":[1099511627776,0,0,0]"},
+        {"\"box\":[4,2,0,0,0]", "\"box\":[4,257,0,0,0]"},
+        {"\"step\":[1,2,0,0,0]", "\"step\":[1,9,0,0,0]"},
         {"\"swizzle\":32", "\"swizzle\":48"},
         {"\"swizzle\":32", "\"swizzle\":16"},
         {"\"fill_nan\":true", "\"fill_nan\":\"yes\""},
-        {"{\"memset\":1}", "{\"memset\":2}"},
-        {"{\"launch\":0}", "{\"launch\":1}"},
-        {"{\"launch\":0}", "{}"},
-        {"{\"launch\":0}", "7"},
+        {"\"kind\":\"memset\",\"index\":1", "\"kind\":\"memset\",\"index\":2"},
+        {"\"kind\":\"launch\",\"index\":0", "\"kind\":\"launch\",\"index\":1"},
+        {"{\"kind\":\"launch\",\"index\":0}", "{}"},
+        {"{\"kind\":\"launch\",\"index\":0}", "7"},
         {"[16,16,256", "[16,16,255"},
         {"[16,16,256", "[16,256"},
         {"\"steps\":[", "\"stairs\":["},
@@ -162,7 +171,7 @@ static void broken_plans_are_refused(void) {
     struct err err = {0};
     struct buf good;
     whole_fill(&w);
-    json *j = plan_to_json(&w.plan);
+    json *j = fields_to_json(&bound_plan_fields, &w.plan);
     buf_init(&good, 1u << 20);
     json_write(j, &good);
     json_free(j);
@@ -174,24 +183,31 @@ static void broken_plans_are_refused(void) {
         CHECKF(at < text.n, "%s is not in %s", rows[i].from, good.p);
         str bad = arena_printf(a, "%.*s%s%s", (int)at, text.p, rows[i].to, text.p + at + from.n);
         j = json_parse(bad, &err);
-        CHECKF(!j || !plan_from_json(j, a, &out, &err), "%s passed", rows[i].to);
+        CHECKF(!j || !plan_read(j, a, &out, &err), "%s passed", rows[i].to);
         json_free(j);
         arena_free(a);
     }
     struct arena *a = arena_new(1 << 20);
     struct bound_plan out;
-    CHECK(!plan_from_json(NULL, a, &out, &err));
+    CHECK(!plan_read(NULL, a, &out, &err));
     arena_free(a);
     buf_release(&good);
 }
 
 static void counters_go_round(void) {
+    struct arena *a = arena_new(1 << 20);
     struct sim_counters c = {.ctas = 1, .warp_instrs = 1ull << 40, .widest_store = 16}, d;
-    json *j = counters_to_json(&c);
-    CHECK(counters_from_json(j, &d) && !memcmp(&c, &d, sizeof c));
+    struct err err = {0};
+    json *j = fields_to_json(&sim_counters_fields, &c);
+    CHECK(wire_read(&sim_counters_fields, j, a, &d, &err) && !memcmp(&c, &d, sizeof c));
     json_set_i64(j, "flops", -1);
-    CHECK(!counters_from_json(j, &d));
+    CHECK(!wire_read(&sim_counters_fields, j, a, &d, &err));
+    CHECKF(err.kind == ERR_ENV && !strncmp(err.text, "bad message: flops: -1", 22), "%s", err.text);
+    json_set_i64(j, "flops", 1);
+    json_set_i64(j, "widest_load", INT64_C(1) << 32); /* more than its member has room for */
+    CHECK(!wire_read(&sim_counters_fields, j, a, &d, &err));
     json_free(j);
+    arena_free(a);
 }
 
 static void device_names(void) {
@@ -219,7 +235,6 @@ static void device_names(void) {
 static void shapes_are_told_apart(void) {
     struct arena *a = arena_new(16u << 20);
     struct binding own[] = {{S("R"), 3}, {S("C"), 5}}, other[] = {{S("R"), 5}, {S("C"), 3}};
-    struct binding *read;
     struct task *task;
     struct inst *in, *turned;
     struct err err = {0};
@@ -230,53 +245,49 @@ static void shapes_are_told_apart(void) {
               task_bind(task, own, 2, a, &in, &err) && task_bind(task, other, 2, a, &turned, &err);
     CHECKF(ok, "%s", err.text);
     if (ok) {
-        json *j = set_to_json(in);
-        CHECK(set_is(j, in) && !set_is(j, turned)); /* as many elements, another shape */
-        CHECK(set_from_json(j, a, &read, &n, &err) && n == 2 && read[1].value == 5);
-        json_set_i64(j, "K", 1);
-        CHECK(!set_is(j, in));
-        json_free(j);
+        struct binding *set = set_of(in, a, &n);
+        CHECK(n == 2 && set[1].value == 5);
+        CHECK(set_is(set, n, in) && !set_is(set, n, turned)); /* as many elements, another shape */
+        CHECK(!set_is(set, 1, in));
+        struct binding more[] = {set[0], set[1], {S("K"), 1}};
+        CHECK(!set_is(more, 3, in));
     }
     arena_free(a);
 }
 
-static void lines_and_findings(void) {
-    struct sim_line lines[] = {{.file = S("kernel.cu"),
-                                .line = 7,
-                                .warp_instrs = 1,
-                                .lane_instrs = 2,
-                                .flops = 3,
-                                .tensor_flops = 4,
-                                .divergent_branches = 5,
-                                .requests = 6,
-                                .sectors = 7,
-                                .bytes = 8,
-                                .shared_requests = 9,
-                                .shared_wavefronts = 10,
-                                .shared_conflicts = 11},
-                               {.file = S("")}};
-    struct sim_result r = {.lines = lines, .nlines = 2};
-    struct sim_findings f = {.n = 1,
-                             .list = {{.check = SIM_CHECK_RACE, .src_line = 3, .other_line = 4}}};
-    json *j = lines_to_json(&r), *k = findings_to_json(&f);
-    struct sim_line back;
-    int64_t other = 0;
-    str check = {0};
-    CHECK(json_len(j) == 2 && line_from_json(json_at(j, 0), &back));
-    CHECK(str_eq(back.file, lines[0].file) && back.line == 7 && back.warp_instrs == 1 &&
+static void lines_go_round(void) {
+    struct arena *a = arena_new(1 << 20);
+    struct sim_line line = {.file = S("kernel.cu"),
+                            .line = 7,
+                            .warp_instrs = 1,
+                            .lane_instrs = 2,
+                            .flops = 3,
+                            .tensor_flops = 4,
+                            .divergent_branches = 5,
+                            .requests = 6,
+                            .sectors = 7,
+                            .bytes = 8,
+                            .shared_requests = 9,
+                            .shared_wavefronts = 10,
+                            .shared_conflicts = 11},
+                    back;
+    struct err err = {0};
+    json *j = fields_to_json(&sim_line_fields, &line), *none = json_array();
+    CHECK(wire_read(&sim_line_fields, j, a, &back, &err));
+    CHECK(str_eq(back.file, line.file) && back.line == 7 && back.warp_instrs == 1 &&
           back.lane_instrs == 2 && back.flops == 3 && back.tensor_flops == 4 &&
           back.divergent_branches == 5 && back.requests == 6 && back.sectors == 7 &&
           back.bytes == 8 && back.shared_requests == 9 && back.shared_wavefronts == 10 &&
           back.shared_conflicts == 11);
-    CHECK(!line_from_json(k, &back) && !line_from_json(NULL, &back));
-    CHECK(json_get_str(json_at(k, 0), "check", &check) && str_is(check, "race"));
-    CHECK(json_get_i64(json_at(k, 0), "other_line", &other) && other == 4);
+    CHECK(!wire_read(&sim_line_fields, none, a, &back, &err));
+    CHECK(!wire_read(&sim_line_fields, NULL, a, &back, &err));
+    json_free(none);
     json_free(j);
-    json_free(k);
+    arena_free(a);
 }
 
 static const struct tap_case cases[] = {
-    {"lines and findings travel whole", lines_and_findings},
+    {"lines go round", lines_go_round},
     {"shapes are told apart", shapes_are_told_apart},
     {"plans go round", plans_go_round},
     {"broken plans are refused", broken_plans_are_refused},
