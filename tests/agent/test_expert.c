@@ -151,8 +151,8 @@ static void test_shapes_of_code(void) {
 
     CHECK(brief(tasks[2].name, tasks[2].text, &b));
     s = code(&b, &wide).source;
-    CHECK(has(s, "C % kWidth == 0") && has(s, "cp_fetch<kWidth, false>(b + j)"));
-    CHECK(has(s, "cp_fetch<kWidth, true>(x + element)"));
+    CHECK(has(s, "C % kWidth == 0") && has(s, "cp_fetch<kWidth, cp_cached>(b + j)"));
+    CHECK(has(s, "cp_fetch<kWidth, cp_streamed>(x + element)"));
 
     CHECK(brief(tasks[13].name, tasks[13].text, &b));
     s = code(&b, &naive).source;
@@ -205,8 +205,8 @@ static void test_rotated_rows(void) {
                 &b));
     CHECK(strategy_parse(catalogue, S("vector-width=8"), &s, &err));
     str text = code(&b, &s).source;
-    CHECK(has(text, "cp_fetch<kWidth, false>(x + l * D + ") &&
-          has(text, "cp_fetch<kWidth, false>(c + "));
+    CHECK(has(text, "cp_fetch<kWidth, cp_cached>(x + l * D + ") &&
+          has(text, "cp_fetch<kWidth, cp_cached>(c + "));
     CHECK(has(text, "D % kWidth == 0") && has(text, "E % kWidth == 0"));
 }
 

@@ -1,19 +1,54 @@
 //% library
+//% if cp_cached
+// How a word is read that others read as well, or that caches may keep.
+struct cp_cached {
+    template <class W> static __device__ __forceinline__ W read(const W *p) { return *p; }
+};
+//% end
+//% if cp_streamed
+// How a word is read that nobody reads again.
+struct cp_streamed {
+    template <class W> static __device__ __forceinline__ W read(const W *p) { return __ldcs(p); }
+};
+//% end
 //% if cp_fetch
 // N neighbours, in one access where they have 16 bytes or less.
-template <int N, bool STREAM, class T>
+template <int N, class HOW, class T>
 static __device__ __forceinline__ cp_pack<T, N> cp_fetch(const T *p) {
     typedef typename cp_pack<T, N>::word word;
     cp_pack<T, N> v;
     const word *from = reinterpret_cast<const word *>(p);
     if constexpr (sizeof v == sizeof(word)) {
-        *reinterpret_cast<word *>(v.at) = STREAM ? __ldcs(from) : *from;
+        *reinterpret_cast<word *>(v.at) = HOW::read(from);
     } else {
 #pragma unroll
         for (int w = 0; w < int(sizeof v / sizeof(word)); w++)
-            reinterpret_cast<word *>(v.at)[w] = STREAM ? __ldcs(from + w) : from[w];
+            reinterpret_cast<word *>(v.at)[w] = HOW::read(from + w);
     }
     return v;
+}
+//% end
+//% if cp_deliver
+template <int N, class T>
+static __device__ __forceinline__ void cp_deliver(T *p, const cp_pack<T, N> &v) {
+    typedef typename cp_pack<T, N>::word word;
+    const word *from = reinterpret_cast<const word *>(v.at);
+    word *to = reinterpret_cast<word *>(p);
+    if constexpr (sizeof v == sizeof(word)) {
+//% if stream
+        __stcs(to, *from);
+//% else
+        *to = *from;
+//% end
+    } else {
+#pragma unroll
+        for (int w = 0; w < int(sizeof v / sizeof(word)); w++)
+//% if stream
+            __stcs(to + w, from[w]);
+//% else
+            to[w] = from[w];
+//% end
+    }
 }
 //% end
 //% if cp_tile

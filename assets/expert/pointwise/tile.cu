@@ -51,7 +51,7 @@ if (${full}) {
     for (int item = 0; item < kItems; item++) {
         const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
 //% each loads
-        ${vector}[item] = cp_fetch<kWidth, ${stream}>(${pointer} + element);
+        ${vector}[item] = cp_fetch<kWidth, ${access}>(${pointer} + element);
 //% end
     }
 //% end
@@ -61,7 +61,7 @@ if (${full}) {
         ${coordinates}
 //% each beside
 //% if row
-        const cp_pack<${type}, kWidth> ${vector} = cp_fetch<kWidth, false>(${pointer} + ${offset});
+        const cp_pack<${type}, kWidth> ${vector} = cp_fetch<kWidth, cp_cached>(${pointer} + ${offset});
 //% else
         const auto ${vector} = ${value};
 //% end
@@ -83,7 +83,7 @@ if (${full}) {
         }
 //% each outputs
 //% if flat
-        cp_store(${pointer} + element, ${vector});
+        cp_deliver(${pointer} + element, ${vector});
 //% end
 //% end
     }

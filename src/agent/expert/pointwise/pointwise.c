@@ -407,7 +407,7 @@ static void put_tile(struct pw *p, struct slots *s, struct slots **rows) {
         put_result(p, &p->outputs[i], rows[i]);
     slots_flag(s, "prepares", coordinates_used(p));
     slots_flag(s, "cute", p->cute);
-    slots_put(s, "stream", p->hint ? S("true") : S("false"));
+    slots_put(s, "access", p->hint ? S("cp_streamed") : S("cp_cached"));
     slots_put(s, "tile_lines", sheet_lines(p->sh, "pointwise/tile.cu", s));
 }
 
