@@ -205,7 +205,7 @@ static void test_rotated_rows(void) {
                 &b));
     CHECK(strategy_parse(catalogue, S("vector-width=8"), &s, &err));
     str text = code(&b, &s).source;
-    CHECK(has(text, "cp_fetch<kWidth, cp_cached>(x + l * D") &&
+    CHECK(has(text, "cp_fetch<kWidth, cp_cached>(x + l * D + ((d + E) % D))") &&
           has(text, "cp_fetch<kWidth, cp_cached>(c + "));
     CHECK(has(text, "D % kWidth == 0") && has(text, "E % kWidth == 0"));
 }

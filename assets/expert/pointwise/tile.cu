@@ -61,7 +61,7 @@ if (${full}) {
         ${coordinates}
 //% each beside
 //% if row
-        const cp_pack<${type}, kWidth> ${vector} = cp_fetch<kWidth, cp_cached>(${pointer} + ${offset});
+        const auto ${vector} = cp_fetch<kWidth, cp_cached>(${pointer} + ${offset});
 //% else
         const auto ${vector} = ${value};
 //% end
