@@ -101,7 +101,7 @@ static bool fits_gpu(const struct briefing *b, str source, uint64_t *shared) {
         *shared = plan.launches[i].shared > *shared ? plan.launches[i].shared : *shared;
         fits = plan.launches[i].shared <= b->gpu->shared_block &&
                (int)plan.launches[i].cluster[0] <= b->gpu->has.cluster_most &&
-               (b->gpu->has.wgmma || str_find(source, S("wgmma")) == source.n);
+               (b->gpu->has.wgmma || str_find(source, S("wgmma.mma_async")) == source.n);
     }
     return fits;
 }

@@ -260,7 +260,7 @@ static void code_with_two(void *self, const struct briefing *b, const struct str
 }
 
 static void align_as_written(void *self, const struct briefing *b, const struct strategy *s,
-                             const struct strategy *written, const json *record,
+                             const struct strategy *written, const struct record *record,
                              agent_plan_fn *done, void *ctx) {
     (void)self, (void)b, (void)s, (void)record;
     done(ctx, written, 1, S(""), NULL);
@@ -280,7 +280,7 @@ static void test_written(void) {
     for (size_t i = 0; i < s->n; i++)
         CHECKF(!strstr(s->line[i], " accepted ") || strstr(s->line[i], "vector-width=2 "), "%s",
                s->line[i]);
-    json_free(best.record);
+    record_free(best.record);
 }
 
 /* With one candidate there is nothing to compare. */
