@@ -2,6 +2,7 @@
  * rules, of which there may be any number, and for names and asked, which may be missing, as may
  * what says when it matters; nothing unknown: a typo must not turn into a default. */
 #include "strategy/decision.h"
+#include "strategy/reader.h"
 
 enum key {
     KEY_VALUES,
@@ -21,9 +22,9 @@ static const char *const key_names[KEY_COUNT] = {
 enum { RULES_MOST = 16 };
 
 struct reading {
-    str file, text;
-    struct decision *d;
+    struct reader in;
     struct arena *mem;
+    struct decision *d;
     bool seen[KEY_COUNT];
     struct rule rules[RULES_MOST], matters[RULES_MOST];
 };
@@ -45,42 +46,17 @@ static bool name_good(str name) {
     return true;
 }
 
-/* Where a piece of the text stands, for the caret. */
-static size_t place(const struct reading *r, str piece) {
-    return (size_t)(piece.p - r->text.p);
-}
-
-static bool next_word(str *rest, str *word) {
-    *rest = str_trim(*rest);
-    if (rest->n == 0)
-        return false;
-    size_t n = 0;
-    while (n < rest->n && rest->p[n] != ' ' && rest->p[n] != '\t')
-        n++;
-    *word = str_cut(*rest, 0, n);
-    *rest = str_from(*rest, n);
-    return true;
-}
-
-static bool read_integer(const struct reading *r, str word, int64_t *out, struct err *err) {
-    if (str_to_i64(word, out) && *out != STRATEGY_UNSET)
-        return true;
-    return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "expected an integer");
-}
-
 static bool read_values(struct reading *r, str rest, struct err *err) {
     int64_t values[DECISION_MAX_VALUES];
     size_t n = 0;
     str word;
-    while (next_word(&rest, &word)) {
+    while (reader_word(&rest, &word)) {
         if (n == DECISION_MAX_VALUES)
-            return err_at(err, r->file, r->text, place(r, word), word.n, NULL,
-                          "more than %d values", DECISION_MAX_VALUES);
-        if (!read_integer(r, word, &values[n], err))
+            return READER_FAIL(&r->in, err, word, NULL, "more than %d values", DECISION_MAX_VALUES);
+        if (!reader_integer(&r->in, word, &values[n], err))
             return false;
         if (n > 0 && values[n] <= values[n - 1])
-            return err_at(err, r->file, r->text, place(r, word), word.n, NULL,
-                          "values must ascend");
+            return READER_FAIL(&r->in, err, word, NULL, "values must ascend");
         n++;
     }
     r->d->values = arena_array(r->mem, int64_t, n);
@@ -96,15 +72,15 @@ static bool read_value_names(struct reading *r, str rest, struct err *err) {
     str word, all = rest;
     size_t n = 0;
     d->names = arena_array(r->mem, str, d->nvalues ? d->nvalues : 1);
-    while (next_word(&rest, &word)) {
+    while (reader_word(&rest, &word)) {
         if (!name_good(word) || n == d->nvalues)
-            return err_at(err, r->file, r->text, place(r, word), word.n,
-                          "below the line `values`, a word of a-z, 0-9 and dashes for each",
-                          "not a name of a value");
+            return READER_FAIL(&r->in, err, word,
+                               "below the line `values`, a word of a-z, 0-9 and dashes for each",
+                               "not a name of a value");
         d->names[n++] = arena_str(r->mem, word);
     }
-    return n == d->nvalues || err_at(err, r->file, r->text, place(r, all), all.n, NULL,
-                                     "%zu names for %zu values", n, d->nvalues);
+    return n == d->nvalues ||
+           READER_FAIL(&r->in, err, all, NULL, "%zu names for %zu values", n, d->nvalues);
 }
 
 static bool read_asked(const struct reading *r, str rest, struct err *err) {
@@ -115,19 +91,19 @@ static bool read_asked(const struct reading *r, str rest, struct err *err) {
             r->d->asked_fact = (enum ground_fact)f;
             return true;
         }
-    return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL, "no such fact");
+    return READER_FAIL(&r->in, err, rest, NULL, "no such fact");
 }
 
 /* Marks the words of `rest` in flags[]; names come from name_of(0 … count-1). */
 static bool read_names(struct reading *r, str rest, const char *(*name_of)(int), int count,
                        bool *flags, struct err *err) {
     str word;
-    while (next_word(&rest, &word)) {
+    while (reader_word(&rest, &word)) {
         int i = 0;
         while (i < count && !str_is(word, name_of(i)))
             i++;
         if (i == count)
-            return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "unknown name");
+            return READER_FAIL(&r->in, err, word, NULL, "unknown name");
         flags[i] = true;
     }
     return true;
@@ -142,36 +118,12 @@ static const char *regime_at(int i) {
 
 /* ---- rules ---- */
 
-static bool read_condition(const struct reading *r, str *rest, struct condition *out,
-                           struct err *err) {
-    static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
-    str name, sign, number;
-    *rest = str_trim(*rest);
-    if (!next_word(rest, &name) || !next_word(rest, &sign) || !next_word(rest, &number))
-        return err_at(err, r->file, r->text, place(r, *rest), 1, "as in `wgmma == 1`",
-                      "expected a name, a comparison and a number");
-    int op = 0;
-    while (op < (int)(sizeof signs / sizeof *signs) && !str_is(sign, signs[op]))
-        op++;
-    if (op > COMPARE_GE)
-        return err_at(err, r->file, r->text, place(r, sign), sign.n, NULL,
-                      "expected one of == != < <= > >=");
-    *out = (struct condition){.name = arena_str(r->mem, name), .op = (enum compare)op};
-    return read_integer(r, number, &out->number, err);
-}
-
 static bool read_conditions(const struct reading *r, str rest, struct rule *rule, struct err *err) {
-    str word;
-    do {
-        if (rule->n == RULE_MAX_CONDITIONS)
-            return err_at(err, r->file, r->text, place(r, rest), 1, NULL, "more than %d conditions",
-                          RULE_MAX_CONDITIONS);
-        if (!read_condition(r, &rest, &rule->all[rule->n++], err))
-            return false;
-        if (!next_word(&rest, &word))
-            return true;
-    } while (str_is(word, "&&"));
-    return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "expected && or the end");
+    if (!reader_conditions(&r->in, rest, rule->all, &rule->n, err))
+        return false;
+    for (size_t i = 0; i < rule->n; i++)
+        rule->all[i].name = arena_str(r->mem, rule->all[i].name);
+    return true;
 }
 
 /* "2 3:" before the conditions. */
@@ -179,10 +131,10 @@ static bool read_rule_values(const struct reading *r, str list, struct rule *rul
                              struct err *err) {
     int64_t values[DECISION_MAX_VALUES] = {0};
     str word;
-    while (next_word(&list, &word)) {
+    while (reader_word(&list, &word)) {
         if (rule->nvalues == DECISION_MAX_VALUES)
-            return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "too many values");
-        if (!read_integer(r, word, &values[rule->nvalues++], err))
+            return READER_FAIL(&r->in, err, word, NULL, "too many values");
+        if (!reader_integer(&r->in, word, &values[rule->nvalues++], err))
             return false;
     }
     rule->values = arena_array(r->mem, int64_t, rule->nvalues ? rule->nvalues : 1);
@@ -195,8 +147,7 @@ static bool read_rule(struct reading *r, bool forbids, str rest, struct err *err
     struct rule *rule = &r->rules[r->d->nrules];
     size_t colon = str_find(rest, S(":"));
     if (r->d->nrules == RULES_MOST)
-        return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL, "more than %d rules",
-                      RULES_MOST);
+        return READER_FAIL(&r->in, err, rest, NULL, "more than %d rules", RULES_MOST);
     r->d->nrules++;
     *rule = (struct rule){.forbids = forbids};
     if (colon < rest.n) {
@@ -209,8 +160,7 @@ static bool read_rule(struct reading *r, bool forbids, str rest, struct err *err
 
 static bool read_matters(struct reading *r, str rest, struct err *err) {
     if (r->d->nmatters == RULES_MOST)
-        return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL,
-                      "more than %d lines `matters`", RULES_MOST);
+        return READER_FAIL(&r->in, err, rest, NULL, "more than %d lines `matters`", RULES_MOST);
     return read_conditions(r, rest, &r->matters[r->d->nmatters++], err);
 }
 
@@ -236,7 +186,7 @@ static bool settle_rules(struct reading *r, struct err *err) {
                 known |= d->values[v] == rule->values[k];
             if (!known || rule->values[k] == d->fallback)
                 return err_set(err, ERR_INPUT, "%.*s: a rule for %lld, which is %s",
-                               STR_ARG(r->file), (long long)rule->values[k],
+                               STR_ARG(r->in.file), (long long)rule->values[k],
                                known ? "the default" : "none of the values");
         }
     }
@@ -249,10 +199,10 @@ static bool read_key(struct reading *r, enum key key, str rest, struct err *err)
     case KEY_VALUES:
         return read_values(r, rest, err);
     case KEY_DEFAULT:
-        next_word(&rest, &word);
+        reader_word(&rest, &word);
         if (str_trim(rest).n)
-            return err_at(err, r->file, r->text, place(r, rest), rest.n, NULL, "one default only");
-        return read_integer(r, word, &r->d->fallback, err);
+            return READER_FAIL(&r->in, err, rest, NULL, "one default only");
+        return reader_integer(&r->in, word, &r->d->fallback, err);
     case KEY_WORKLOADS:
         return read_names(r, rest, workload_at, WORKLOAD_COUNT, r->d->workload, err);
     case KEY_NAMES:
@@ -271,21 +221,21 @@ static bool read_key(struct reading *r, enum key key, str rest, struct err *err)
 
 static bool read_line(struct reading *r, str line, struct err *err) {
     str rest = line, word;
-    if (line.p[0] == '#' || !next_word(&rest, &word))
+    if (line.p[0] == '#' || !reader_word(&rest, &word))
         return true;
     int key = 0;
     while (key < KEY_COUNT && !str_is(word, key_names[key]))
         key++;
     if (key == KEY_COUNT)
-        return err_at(err, r->file, r->text, place(r, word), word.n,
-                      "keys are values, default, workloads, regimes, names, asked, needs, "
-                      "conflicts, matters; prose follows an empty line",
-                      "unknown key");
+        return READER_FAIL(&r->in, err, word,
+                           "keys are values, default, workloads, regimes, names, asked, needs, "
+                           "conflicts, matters; prose follows an empty line",
+                           "unknown key");
     if (key < KEY_NEEDS && r->seen[key])
-        return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "stated twice");
+        return READER_FAIL(&r->in, err, word, NULL, "stated twice");
     r->seen[key] = true;
     if (str_trim(rest).n == 0)
-        return err_at(err, r->file, r->text, place(r, word), word.n, NULL, "needs a value");
+        return READER_FAIL(&r->in, err, word, NULL, "needs a value");
     return read_key(r, (enum key)key, rest, err);
 }
 
@@ -293,18 +243,19 @@ static bool check_whole(const struct reading *r, struct err *err) {
     const struct decision *d = r->d;
     for (int k = 0; k < KEY_MUST; k++)
         if (!r->seen[k])
-            return err_set(err, ERR_INPUT, "%.*s: no line `%s`", STR_ARG(r->file), key_names[k]);
+            return err_set(err, ERR_INPUT, "%.*s: no line `%s`", STR_ARG(r->in.file), key_names[k]);
     if (d->prose.n == 0)
-        return err_set(err, ERR_INPUT, "%.*s: no prose after an empty line", STR_ARG(r->file));
+        return err_set(err, ERR_INPUT, "%.*s: no prose after an empty line", STR_ARG(r->in.file));
     for (size_t i = 0; i < d->nvalues; i++)
         if (d->values[i] == d->fallback)
             return true;
-    return err_set(err, ERR_INPUT, "%.*s: the default is not one of the values", STR_ARG(r->file));
+    return err_set(err, ERR_INPUT, "%.*s: the default is not one of the values",
+                   STR_ARG(r->in.file));
 }
 
 bool decision_parse(str file, str name, str text, struct arena *a, struct decision *out,
                     struct err *err) {
-    struct reading r = {.file = file, .text = text, .d = out, .mem = a};
+    struct reading r = {.in = {file, text}, .mem = a, .d = out};
     *out = (struct decision){.name = arena_str(a, name)};
     if (!name_good(name))
         return err_set(err, ERR_INPUT, "%.*s: a decision is named with a-z, 0-9 and dashes",

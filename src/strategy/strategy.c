@@ -2,6 +2,7 @@
  * decision's list, so that "next larger" and "far apart" do not depend on the unit of a decision.
  * Everything random is a function of the stream it is given. */
 #include "strategy/decision.h"
+#include "strategy/reader.h"
 #include <math.h>
 #include <string.h>
 
@@ -32,27 +33,10 @@ static void strategy_clear(struct strategy *s) {
 
 /* ---- what is legal ---- */
 
-static bool compared(int64_t a, enum compare op, int64_t b) {
-    switch (op) {
-    case COMPARE_EQ:
-        return a == b;
-    case COMPARE_NE:
-        return a != b;
-    case COMPARE_LT:
-        return a < b;
-    case COMPARE_LE:
-        return a <= b;
-    case COMPARE_GT:
-        return a > b;
-    default:
-        return a >= b;
-    }
-}
-
 static bool condition_holds(const struct condition *x, const struct ground *g,
                             const struct strategy *s) {
     int64_t v = x->is_fact ? g->fact[x->which] : s->value[x->which];
-    return v != STRATEGY_UNSET && compared(v, x->op, x->number);
+    return v != STRATEGY_UNSET && compare_holds(v, x->op, x->number);
 }
 
 static bool rule_holds(const struct rule *r, const struct ground *g, const struct strategy *s) {

@@ -39,7 +39,7 @@ struct condition {
     enum compare op;
     int64_t number;
 };
-#define RULE_MAX_CONDITIONS 4
+#define RULE_MAX_CONDITIONS 8
 struct rule {
     bool forbids;    /* holds when the conditions do not */
     int64_t *values; /* that it is about; NULL: the decision as a whole */

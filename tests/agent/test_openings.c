@@ -1,6 +1,11 @@
 /* What the planner tries first: by the shape of a product, and on GPUs that have less than an H200.
  */
+#include "agent/expert/expert.h"
+#include "agent/expert/plan/openings.h"
+#include "base/asset.h"
+#include "base/file.h"
 #include "writing.h"
+#include <stdlib.h>
 
 struct planned {
     struct strategy first;
@@ -143,7 +148,100 @@ static void test_chains(void) {
     }
 }
 
+/* ---- the tables ---- */
+
+static const struct {
+    const char *name, *text, *says;
+} faults[] = {
+    {"a line of nothing known", "kind a\nlet b\n", "t.openings:2:1: a line begins with"},
+    {"a kind without a name", "kind\n", "t.openings:1:1: a kind needs a name"},
+    {"an unknown fact", "kind a length > 3 && lenght > 4\n", "t.openings:1:22: steps of family"},
+    {"a fact of another family", "kind a rows > 3\n", "t.openings:1:8: steps of family scan"},
+    {"half a condition", "kind a length >\n", "expected a name, a comparison and a number"},
+    {"no comparison", "kind a length = 3\n", "t.openings:1:15: expected one of =="},
+    {"no integer", "kind a length == b\n", "t.openings:1:18: expected an integer"},
+    {"a kind that is none", "kind a\ntry b block=64\nwhy c\n", "t.openings:2:5: no line `kind`"},
+    {"no values", "kind a\ntry a\nwhy c\n", "t.openings:2:5: no values"},
+    {"no value", "kind a\ntry a block\nwhy c\n", "t.openings:2:7: expected DECISION=VALUE"},
+    {"an unknown decision", "kind a\ntry a blok=64\nwhy c\n", "t.openings:2:7: no such decision"},
+    {"a value not listed", "kind a\ntry a block=65\nwhy c\n", "t.openings:2:13: not a value of"},
+    {"a word for a value", "kind a\ntry a block=x\nwhy c\n",
+     "t.openings:2:13: expected an integer"},
+    {"not for the shape", "kind a\ntry a block=*\nwhy c\n", "t.openings:2:13: the shape does not"},
+    {"of another family", "kind a\ntry a tile-m=*\nwhy c\n", "t.openings:2:14: the shape does not"},
+    {"no reason", "kind a\ntry a block=64\ntry a block=128\nwhy c\n",
+     "t.openings:3:1: the opening"},
+    {"no reason at the end", "kind a\ntry a block=64\n", "the last opening has no line `why`"},
+    {"an empty reason", "kind a\ntry a block=64\nwhy \n", "t.openings:3:1: expected the reason"},
+    {"a reason for nothing", "why c\n", "t.openings:1:1: `why` follows"},
+};
+
+static void test_faults(void) {
+    struct openings o;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct err e = {0};
+        bool ok = openings_parse(S("t.openings"), "scan", str_view(faults[i].text), catalogue, mem,
+                                 &o, &e);
+        CHECKF(!ok && strstr(e.text, faults[i].says), "%s: %s", faults[i].name, e.text);
+    }
+}
+
+/* Every kind that a built-in table names has openings, and its manual has every fact. */
+static void test_built_in(void) {
+    static const char *const names[] = {
+#define STEP_FACT(family, id, name, what) name,
+#include "agent/expert/plan/step_facts.def"
+#undef STEP_FACT
+    };
+    struct opening_book book;
+    str manual;
+    CHECKF(openings_load(NULL, mem, &book, &err), "%s", err.text);
+    for (size_t t = 0; t < book.n; t++)
+        for (size_t k = 0; k < book.tables[t].nkinds; k++) {
+            size_t found = 0;
+            for (size_t i = 0; i < book.tables[t].n; i++)
+                found += str_eq(book.tables[t].at[i].kind, book.tables[t].kinds[k].name);
+            CHECKF(found > 0, "%s %.*s", book.tables[t].family,
+                   STR_ARG(book.tables[t].kinds[k].name));
+        }
+    CHECK(asset_get(NULL, "openings/README", mem, &manual, &err));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CHECKF(str_find(manual, str_view(names[i])) < manual.n, "%s", names[i]);
+}
+
+#define SCAN                                                                                       \
+    "dim B = 9, D = 600\nin x[B,D] : f32 ~ normal(0,1)\nout y[B,D] : f32\ny[i,j] = sum(k <= j) "   \
+    "x[i,k]\n"
+
+/* A folder of the user's changes a first choice, and a mistake in it is told. */
+static void test_assets(void) {
+    static const char own[] = "kind all length >= 600\ntry all block=64 items=4\nwhy because\n";
+    struct agent built_in = expert, mine;
+    struct briefing b;
+    struct strategy s;
+    struct err e = {0};
+    char dir[] = "/tmp/cutepilot-openings-XXXXXX";
+    CHECK(mkdtemp(dir) != NULL);
+    str folder = arena_printf(mem, "%s/openings", dir);
+    str file = arena_printf(mem, "%s/scan.openings", folder.p);
+    CHECK(dir_make(folder.p, &e) && file_replace(file.p, str_view(own), &e));
+    CHECKF(expert_new(dir, &mine, &e), "%s", e.text);
+    expert = mine;
+    CHECK(first_of(SCAN, "h200", &b, &s));
+    CHECK(strategy_get(catalogue, &s, "block") == 64 && strategy_get(catalogue, &s, "items") == 4);
+    expert = built_in;
+    mine.release(mine.self);
+    CHECK(first_of(SCAN, "h200", &b, &s));
+    CHECK(strategy_get(catalogue, &s, "block") == 128 && strategy_get(catalogue, &s, "items") == 2);
+    CHECK(file_replace(file.p, S("kind all\ntry all blok=64\n"), &e));
+    CHECK(!expert_new(dir, &mine, &e) && strstr(e.text, "openings/scan.openings:2:9: no such"));
+    CHECK(dir_remove_tree(dir, &e));
+}
+
 static const struct tap_case cases[] = {
+    {"tables: faults are told with their place", test_faults},
+    {"tables: those that are built in", test_built_in},
+    {"tables: a folder of the user's", test_assets},
     {"products: path, tiles and parts by shape", test_products},
     {"kernels fit the GPU they are written for", test_gpus},
     {"sums are as long as its tensor cores allow", test_chains},

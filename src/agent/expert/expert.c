@@ -3,9 +3,10 @@
  * writes; docs/EXPERT.md says what a new family needs. */
 #include "agent/expert/expert.h"
 #include "agent/expert/form/partition.h"
-#include <string.h>
+#include "agent/expert/plan/openings.h"
 
-#define FORM_MAX (64u << 20)
+#define FORM_MAX     (64u << 20)
+#define OPENINGS_MAX (16u << 20)
 
 /* ---- families ---- */
 
@@ -40,16 +41,18 @@ bool expert_workloads(const struct briefing *b, bool *workload, struct err *err)
 /* ---- roles ---- */
 
 struct expert {
-    char *assets; /* NULL: the embedded ones */
+    const char *assets; /* NULL: the embedded ones */
+    struct opening_book openings;
+    struct arena *mem;
 };
 
 static void expert_plan(void *self, const struct briefing *b, size_t n, struct rng r,
                         agent_plan_fn *done, void *ctx) {
-    (void)self;
+    const struct expert *x = self;
     struct strategy *list = mem_alloc((n ? n : 1) * sizeof *list);
     struct buf reason;
     buf_init(&reason, 4096);
-    size_t found = planner_plan(b, n, r, list, &reason);
+    size_t found = planner_plan(&x->openings, b, n, r, list, &reason);
     done(ctx, list, found, buf_str(&reason), NULL);
     buf_release(&reason);
     mem_free(list);
@@ -147,17 +150,17 @@ static void expert_align(void *self, const struct briefing *b, const struct stra
 
 static void expert_free(void *self) {
     struct expert *x = self;
-    mem_free(x->assets);
+    arena_free(x->mem);
     mem_free(x);
 }
 
 bool expert_new(const char *assets, struct agent *out, struct err *err) {
-    (void)err;
     struct expert *x = mem_alloc(sizeof *x);
-    if (assets) {
-        size_t n = strlen(assets) + 1;
-        x->assets = mem_alloc(n);
-        memcpy(x->assets, assets, n);
+    x->mem = arena_new(OPENINGS_MAX);
+    x->assets = assets ? arena_cstr(x->mem, str_view(assets)) : NULL;
+    if (!openings_load(assets, x->mem, &x->openings, err)) {
+        expert_free(x);
+        return false;
     }
     *out = (struct agent){.name = "expert",
                           .self = x,

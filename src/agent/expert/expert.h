@@ -8,8 +8,9 @@
 
 /* n strategies for a first generation into out (room for n), and why. Fewer when the space has
  * fewer. */
-size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
-                    struct buf *reason);
+struct opening_book;
+size_t planner_plan(const struct opening_book *book, const struct briefing *b, size_t n,
+                    struct rng r, struct strategy *out, struct buf *reason);
 void planner_cross(const struct briefing *b, const struct parent *x, const struct parent *y,
                    struct rng r, struct strategy *out, struct buf *reason);
 

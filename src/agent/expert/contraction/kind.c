@@ -1,14 +1,11 @@
-#include "agent/expert/contraction/kind.h"
+/* What a product is like, for openings, and the values that they leave to its shape. */
 #include "agent/expert/contraction/contraction.h"
+#include "agent/expert/plan/step_facts.h"
 #include <string.h>
 
 enum {
-    WIDE_LEAST = 256,
-    EXACT_SUM = 32,
+    GROUPS_SUM = 256, /* of k: less does not feed warp groups */
     TILE = 128,
-    LONG_SUM = 1024,
-    SHORT_SUM = 2048, /* smaller tiles are better than shared ones */
-    THIN = 64,
     PART = 512,       /* of k: less is not worth a second kernel */
     COPY_LEAST = 288, /* rows that share a copy, so that it pays */
 };
@@ -59,7 +56,7 @@ static bool suits_groups(const struct contraction *c) {
     for (size_t i = 0; i < CON_AXES; i++)
         work *= (double)c->group[i].count;
     bool suits =
-        all_dense(c) && c->group[CON_K].count >= WIDE_LEAST && (c->nfolds == 1 || !is_exact(c));
+        all_dense(c) && c->group[CON_K].count >= GROUPS_SUM && (c->nfolds == 1 || !is_exact(c));
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
         enum con_axis other = o->side == CON_M ? CON_N : CON_M;
@@ -67,41 +64,6 @@ static bool suits_groups(const struct contraction *c) {
                  con_is_direct(c, o) || operand_bytes(c, o) == 1;
     }
     return suits;
-}
-
-static enum contraction_kind few_of(const struct briefing *b, int64_t tiles, int64_t k,
-                                    int64_t least) {
-    if (k > SHORT_SUM || least <= THIN || 2 * tiles > b->gpu->sms)
-        return CONTRACTION_FEW;
-    return 4 * tiles > b->gpu->sms ? CONTRACTION_FEW_SHORT : CONTRACTION_FEW_SMALL;
-}
-
-static enum contraction_kind kind_of(const struct briefing *b, const struct contraction *c) {
-    int64_t m = c->group[CON_M].count, n = c->group[CON_N].count, k = c->group[CON_K].count,
-            batch = c->group[CON_BATCH].count, least = m < n ? m : n;
-    int64_t tiles = batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
-    if (c->k_lo || c->k_hi)
-        return CONTRACTION_TRIANGLE;
-    if (has_gaps(c))
-        return least <= 32 ? CONTRACTION_GAPS_THIN : CONTRACTION_GAPS;
-    bool few = tiles < b->gpu->sms;
-    if ((few || least < WIDE_LEAST) && b->gpu->has.wgmma && suits_groups(c))
-        return few              ? few_of(b, tiles, k, least)
-               : n < TILE       ? CONTRACTION_FEW
-               : c->nfolds == 1 ? CONTRACTION_WIDE
-                                : CONTRACTION_PAIR;
-    if (few && k > LONG_SUM && batch == 1)
-        return least <= THIN ? CONTRACTION_SPLIT_THIN : CONTRACTION_SPLIT;
-    bool wide = !few && least >= WIDE_LEAST && all_dense(c);
-    if (wide && k >= WIDE_LEAST && !is_exact(c))
-        return c->nfolds > 1 ? CONTRACTION_PAIR : CONTRACTION_WIDE;
-    if (wide && k >= EXACT_SUM && c->nfolds == 1 && is_exact(c))
-        return CONTRACTION_EXACT;
-    if (least <= 32)
-        return CONTRACTION_THIN;
-    if (least <= 64)
-        return CONTRACTION_HALF;
-    return tiles >= 2 * b->gpu->sms ? CONTRACTION_LARGE : CONTRACTION_SMALL;
 }
 
 static int64_t tile_for(int64_t count) {
@@ -139,10 +101,27 @@ int64_t contraction_fitting(const struct briefing *b, const struct step *st,
     return v;
 }
 
-enum contraction_kind contraction_kind_of(const struct briefing *b, const struct step *st) {
+bool contraction_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     struct arena *a = arena_new((size_t)16 << 20);
     struct contraction *c = arena_new_of(a, struct contraction);
-    enum contraction_kind kind = match_all(st, a, c) ? kind_of(b, c) : CONTRACTION_NONE;
+    bool matched = match_all(st, a, c);
+    if (matched) {
+        int64_t m = c->group[CON_M].count, n = c->group[CON_N].count, sms = b->gpu->sms;
+        int64_t batch = c->group[CON_BATCH].count;
+        int64_t tiles = batch * ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
+        out->value[STEP_BOUNDED] = c->k_lo || c->k_hi;
+        out->value[STEP_GAPS] = has_gaps(c);
+        out->value[STEP_GROUPS] = suits_groups(c);
+        out->value[STEP_DENSE] = all_dense(c);
+        out->value[STEP_EXACT] = is_exact(c);
+        out->value[STEP_RESULTS] = (int64_t)c->nfolds;
+        out->value[STEP_BATCH] = batch;
+        out->value[STEP_SIDE_N] = n;
+        out->value[STEP_SIDE_K] = c->group[CON_K].count;
+        out->value[STEP_LEAST] = m < n ? m : n;
+        out->value[STEP_TILES_PER_SM] = tiles / sms;
+        out->value[STEP_SMS_PER_TILE] = sms / tiles;
+    }
     arena_free(a);
-    return kind;
+    return matched;
 }

@@ -1,24 +1,49 @@
-/* What the expert tries first: for each family and regime of the roofline a few settings, best
- * guess first, each with its reason. Knowledge only; the planner makes strategies of it. Private to
- * the room. */
+/* What the expert tries first: assets/openings/FAMILY.openings, tables of kinds of steps and of a
+ * few settings for each, best guess first, with their reasons (its README is the manual). The
+ * planner makes strategies of them. Private to the room; the fuzzer and the tests use it too. */
 #ifndef AGENT_EXPERT_OPENINGS_H
 #define AGENT_EXPERT_OPENINGS_H
 
-#include "agent/expert/sheet/sheet.h"
+#include "agent/expert/plan/step_facts.h"
 
-struct opening {
-    const char *family;
-    unsigned regimes;                                              /* bits; 0: any */
-    bool (*when)(const struct briefing *b, const struct step *st); /* NULL: always */
-    /* "items=2 block=256"; `vector-width=*`: 16 bytes of its largest tensor; tiles and split-k with
-     * a `*`: contraction_fitting. */
-    const char *values;
-    const char *why;
+#define OPENINGS_MAX_BYTES (64u << 10)
+
+struct opening_value {
+    const char *decision;
+    bool open; /* a `*`: the shape decides */
+    int64_t number;
 };
-/* The i-th opening of a step's family that fits it and the GPU; NULL: there are no more. */
-const struct opening *opening_of(const struct briefing *b, const struct step *st,
-                                 enum regime regime, size_t i);
-/* Its values put into the strategy. What the catalogue does not have is left out. */
+enum { OPENING_VALUES = 16 };
+struct opening {
+    str kind, why;
+    struct opening_value values[OPENING_VALUES];
+    size_t nvalues;
+};
+struct opening_kind {
+    str name;
+    struct condition all[RULE_MAX_CONDITIONS]; /* `which` is a step_fact */
+    size_t n;
+};
+struct openings {
+    const char *family;
+    struct opening_kind *kinds; /* a step is of the first whose conditions hold */
+    struct opening *at;         /* in order of the file */
+    size_t nkinds, n;
+};
+/* `text` and what `out` points to live in the arena. */
+bool openings_parse(str file, const char *family, str text, const struct catalogue *c,
+                    struct arena *a, struct openings *out, struct err *err);
+
+/* The tables of all families. */
+struct opening_book {
+    struct openings *tables;
+    size_t n;
+};
+bool openings_load(const char *assets, struct arena *a, struct opening_book *out, struct err *err);
+/* The openings of the step's kind that the GPU can have, best first, `max` at the most. */
+size_t openings_of(const struct opening_book *book, const struct briefing *b, const struct step *st,
+                   enum regime regime, const struct opening **out, size_t max);
+/* Its values put into the strategy. */
 void opening_put(const struct briefing *b, const struct step *st, const struct opening *o,
                  struct strategy *s);
 

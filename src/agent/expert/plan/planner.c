@@ -80,52 +80,55 @@ static size_t longest_step(const struct briefing *b, const struct partition *p) 
     return longest;
 }
 
-/* The i-th opening of the longest step beside the first of the others, whose decisions it
- * overrides. False: it has no more. */
-static bool open_with(const struct briefing *b, const struct partition *p, size_t longest,
-                      enum regime regime, size_t i, struct strategy *out, struct buf *reason) {
-    const struct opening *main = opening_of(b, &p->steps[longest], regime, i);
-    if (!main)
-        return false;
-    strategy_fallback(b->catalogue, &b->ground, out);
-    for (size_t k = 0; k < p->n; k++) {
-        const struct opening *o = opening_of(b, &p->steps[k], regime, 0);
-        if (o && k != longest)
-            opening_put(b, &p->steps[k], o, out);
+/* The openings of the longest step, each beside the first of the others, whose decisions it
+ * overrides. */
+static size_t find_openings(const struct opening_book *book, const struct briefing *b,
+                            const struct partition *p, enum regime regime, struct strategy *out,
+                            struct buf *reason) {
+    size_t longest = longest_step(b, p);
+    const struct opening *openings[OPENINGS], *first;
+    struct strategy base;
+    strategy_fallback(b->catalogue, &b->ground, &base);
+    for (size_t i = 0; i < p->n; i++)
+        if (i != longest && openings_of(book, b, &p->steps[i], regime, &first, 1))
+            opening_put(b, &p->steps[i], first, &base);
+    size_t n = openings_of(book, b, &p->steps[longest], regime, openings, OPENINGS);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = base;
+        opening_put(b, &p->steps[longest], openings[i], &out[i]);
+        strategy_repair(b->catalogue, &b->ground, &out[i]);
     }
-    opening_put(b, &p->steps[longest], main, out);
-    strategy_repair(b->catalogue, &b->ground, out);
-    if (i == 0)
-        buf_printf(reason, "%s first", main->why);
-    return true;
+    if (n)
+        buf_printf(reason, "%.*s first", STR_ARG(openings[0]->why));
+    return n;
 }
 
 /* With others between them, as none may fit: two after the first, one after each other. The naive
  * kernel has the last place until it is in. */
-static void add_openings(struct list *l, enum regime regime, struct rng r, struct buf *reason) {
+static void add_openings(struct list *l, const struct opening_book *book, enum regime regime,
+                         struct rng r, struct buf *reason) {
     struct arena *a = arena_new((size_t)64 << 20);
     struct partition *p = arena_new_of(a, struct partition);
-    struct strategy s, naive;
+    struct strategy openings[OPENINGS], naive;
     struct err err = {0};
-    size_t nfamilies;
+    size_t nfamilies, n = 0;
     const struct family *const *families = expert_families(&nfamilies);
     strategy_fallback(l->b->catalogue, &l->b->ground, &naive);
-    bool ok = partition_make(l->b, families, nfamilies, a, p, &err);
-    size_t longest = ok ? longest_step(l->b, p) : 0;
-    for (size_t i = 0; ok && i < OPENINGS && open_with(l->b, p, longest, regime, i, &s, reason);
-         i++) {
+    if (partition_make(l->b, families, nfamilies, a, p, &err))
+        n = find_openings(book, l->b, p, regime, openings, reason);
+    for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < (i == 1 ? 2 : i > 1) && l->n + 1 < l->max; k++)
             add_between(l, regime, rng_sub(rng_sub(r, i), k));
         if (l->n + 1 == l->max)
             add_new(l, &naive);
-        add_new(l, &s);
+        add_new(l, &openings[i]);
     }
     add_new(l, &naive);
     arena_free(a);
 }
 
-size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct strategy *out,
-                    struct buf *reason) {
+size_t planner_plan(const struct opening_book *book, const struct briefing *b, size_t n,
+                    struct rng r, struct strategy *out, struct buf *reason) {
     static const char *const names[REGIME_COUNT + 1] = {"memory-bound", "compute-bound",
                                                         "latency-bound", "no roofline"};
     enum regime regime = b->blind ? REGIME_COUNT : briefing_regime(b);
@@ -135,7 +138,7 @@ size_t planner_plan(const struct briefing *b, size_t n, struct rng r, struct str
         buf_printf(reason, " (%.2g flop a byte)", b->roofline.intensity);
     buf_puts(reason, S(": "));
     size_t before = reason->n;
-    add_openings(&l, regime, rng_sub(r, 0), reason);
+    add_openings(&l, book, regime, rng_sub(r, 0), reason);
     for (uint64_t i = 0; l.n < n && i < 2 * n; i++)
         add_between(&l, regime, rng_sub(r, i + 1));
     if (reason->n > before)

@@ -6,7 +6,7 @@
  * the parts of each row together, in a fixed order; maps over columns are then left to the
  * pointwise family.
  *
- * Decisions, and what to choose on an H200, by the kind of rows (rows_kind.h), all of them with
+ * Decisions, and what to choose on an H200, by the kind of rows (rows.openings), all of them with
  * vector-width 16 bytes, reduce-kind=1, fast-math=1 and block=256 (128 for lanes and warps):
  *   outer    row-threads=8 items=8 row-cache=1 row-online=1; row-threads=32 where rows are few
  *   outer few … row-split=16

@@ -3,7 +3,8 @@
  * What is given up is said in the notes of the file. Chains of additions stay below CHAIN batches
  * at the shapes the plan admits, whatever was decided. */
 #include "agent/expert/rows/rows.h"
-#include "agent/expert/rows/rows_kind.h"
+#include "agent/expert/plan/step_facts.h"
+#include <math.h>
 
 enum { CHAIN = 4096, REGISTERS = 64, WARP = 32, BLOCK_TERMS = 1 << 20, WAVES = 32 };
 #define STATIC_BYTES INT64_C(49152) /* of shared memory, without asking */
@@ -364,55 +365,30 @@ void rows_note(struct rows *r) {
     sheet_used(r->sh, all, sizeof all / sizeof *all);
 }
 
-/* ---- kinds of rows, by layout, number and length ---- */
+/* ---- what rows are like, for openings ---- */
 
-#define KEPT_SHARE 0.47  /* of an SM's shared memory, for one of two blocks */
-#define WIDE_SHARE 0.968 /* of a block's shared memory, for its part of a row in a cluster */
-
-static enum rows_kind kind_by_number(const struct briefing *b, const struct rows_group *g) {
-    int64_t rows = rows_count(g);
-    if (g->any_whole || rows >= 2 * b->gpu->sms)
-        return ROWS_NONE;
-    return rows == 1 ? ROWS_ONE : rows <= 16 ? ROWS_FEW : ROWS_SOME;
+static int64_t percent(int64_t bytes, size_t of) {
+    return (int64_t)ceil(100.0 * (double)bytes / (double)of);
 }
 
-static enum rows_kind kind_of_outer(const struct briefing *b, const struct rows_group *g) {
-    int64_t lanes = 128; /* rows of a block: 32 lanes of 16 bytes */
-    bool few = !g->any_whole && rows_count(g) < 2 * b->gpu->sms * lanes && rows_columns(g) > 256;
-    return few ? ROWS_OUTER_FEW : ROWS_OUTER;
-}
-
-static enum rows_kind kind_by_length(const struct gpu *gpu, const struct rows_group *g) {
-    double kept = KEPT_SHARE * (double)gpu->shared_sm;
-    double columns = (double)rows_columns(g), bytes = columns * (double)rows_column_bytes(g);
-    if (columns <= 256)
-        return ROWS_LANES;
-    if (columns <= 1024)
-        return ROWS_WARP;
-    if (!g->any_whole)
-        return ROWS_STREAM;
-    if (bytes <= 64e3)
-        return ROWS_BLOCK;
-    if (bytes <= kept)
-        return ROWS_SHARED;
-    if (gpu->has.cluster_most < 8)
-        return ROWS_STREAM;
-    return bytes <= 4 * kept                                     ? ROWS_CLUSTER
-           : bytes <= 8 * WIDE_SHARE * (double)gpu->shared_block ? ROWS_WIDE
-                                                                 : ROWS_STREAM;
-}
-
-enum rows_kind rows_kind_of(const struct briefing *b, const struct step *st) {
+bool rows_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     struct arena *mem = arena_new(16u << 20);
     struct rows_group g;
     bool allowed[TASK_MAX_STATEMENTS], take[TASK_MAX_STATEMENTS];
-    enum rows_kind kind = ROWS_NONE;
     for (size_t i = 0; i < st->inst->task->nstatements; i++)
         allowed[i] = true;
-    if (rows_match(st->inst, 0, allowed, true, mem, &g, take)) {
-        kind = rows_lane_var(&g) >= 0 ? kind_of_outer(b, &g) : kind_by_number(b, &g);
-        kind = kind == ROWS_NONE ? kind_by_length(b->gpu, &g) : kind;
+    bool matched = rows_match(st->inst, 0, allowed, true, mem, &g, take);
+    if (matched) {
+        int64_t columns = rows_columns(&g), bytes = columns * (int64_t)rows_column_bytes(&g);
+        out->value[STEP_OUTER] = rows_lane_var(&g) >= 0;
+        out->value[STEP_WHOLE] = g.any_whole;
+        out->value[STEP_ROWS] = rows_count(&g);
+        out->value[STEP_ROWS_PER_SM] = rows_count(&g) / b->gpu->sms;
+        out->value[STEP_COLUMNS] = columns;
+        out->value[STEP_ROW_BYTES] = bytes;
+        out->value[STEP_ROW_SHARE] = percent(bytes, b->gpu->shared_sm);
+        out->value[STEP_BLOCK_SHARE] = percent(bytes, b->gpu->shared_block);
     }
     arena_free(mem);
-    return kind;
+    return matched;
 }

@@ -9,7 +9,7 @@
  * or into single chunks that look back at those before them. Along another axis (columns.cu) a
  * thread walks down a few neighbouring columns, so that every access of a warp is contiguous; where
  * there are few columns, the axis is cut into parts too. */
-#include "agent/expert/scan/scan_kind.h"
+#include "agent/expert/plan/step_facts.h"
 #include "agent/expert/sheet/pieces.h"
 #include "spec/domain.h"
 #include "spec/pattern.h"
@@ -663,24 +663,21 @@ static bool write(struct sheet *sh, const struct step *st) {
 
 /* ---- for planners ---- */
 
-#define WARP_ROW 1024 /* elements that a warp scans by itself */
-
-enum scan_kind scan_kind_of(const struct briefing *b, const struct step *st) {
+bool scan_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     const struct statement *fold = fold_find(st->inst->task);
     struct scan_shape shape;
     struct arena *a = arena_new(8u << 20);
     bool scans = fold && recognise(st->inst, fold, a, &shape);
     arena_free(a);
     if (!scans)
-        return SCAN_NONE;
-    int64_t all = st->inst->tensors[fold->tensor].count;
-    int64_t length = st->inst->tensors[fold->tensor].extent[shape.axis], lines = all / length;
-    if (shape.axis + 1 != fold->nindex)
-        return lines >= (int64_t)b->gpu->sms * 128 ? SCAN_COLUMNS : SCAN_NARROW;
-    if (length <= WARP_ROW)
-        return SCAN_SHORT;
-    bool looks = fold->body->value_kind == VALUE_REAL && fold->body->reduce->op != REDUCTION_PROD;
-    return lines >= 2 * (int64_t)b->gpu->sms ? SCAN_LONG : looks ? SCAN_FEW : SCAN_PARTS;
+        return false;
+    const struct bound_tensor *y = &st->inst->tensors[fold->tensor];
+    bool real = fold->body->value_kind == VALUE_REAL;
+    out->value[STEP_INNERMOST] = shape.axis + 1 == fold->nindex;
+    out->value[STEP_LENGTH] = y->extent[shape.axis];
+    out->value[STEP_LINES_PER_SM] = (int64_t)y->count / y->extent[shape.axis] / b->gpu->sms;
+    out->value[STEP_LOOKS_BACK] = real && fold->body->reduce->op != REDUCTION_PROD;
+    return true;
 }
 
 const struct family family_scan = {

@@ -13,7 +13,7 @@
  * the results of a block need, loaded once and in order, with what lies beyond the input's edges
  * filled in. Its places are those of the window's axes, the innermost last; rows are whole vectors.
  */
-#include "agent/expert/scan/scan_kind.h"
+#include "agent/expert/plan/step_facts.h"
 #include "agent/expert/sheet/pieces.h"
 #include "spec/domain.h"
 #include "spec/pattern.h"
@@ -1073,18 +1073,19 @@ static bool write(struct sheet *sh, const struct step *st) {
 
 /* ---- for planners ---- */
 
-enum window_kind window_kind_of(const struct briefing *b, const struct step *st) {
+bool window_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     const struct statement *fold = fold_find(st->inst->task);
     struct window_shape shape;
     (void)b;
     if (!fold || !recognise(st->inst, fold, &shape))
-        return WINDOW_NONE;
-    if (shape.naxes == 1 && shape.axes[0].out + 1 == fold->nindex)
-        return WINDOW_LINE;
+        return false;
+    out->value[STEP_AXES] = (int64_t)shape.naxes;
+    out->value[STEP_LINE] = shape.naxes == 1 && shape.axes[0].out + 1 == fold->nindex;
+    out->value[STEP_WEIGHTED] = !shape.separable;
     for (size_t i = 0; i < shape.naxes; i++)
         if (shape.axes[i].stride > 4 && 2 * shape.axes[i].stride > shape.axes[i].size)
-            return WINDOW_APART;
-    return !shape.separable ? WINDOW_WEIGHTED : shape.naxes > 2 ? WINDOW_SLABS : WINDOW_POOL;
+            out->value[STEP_APART] = 1;
+    return true;
 }
 
 const struct family family_window = {
