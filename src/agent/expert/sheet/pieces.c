@@ -8,12 +8,6 @@
 
 /* ---- slots ---- */
 
-void slots_names(struct sheet *sh, struct slots *s, const char *const *names, size_t n) {
-    s->mem = sh->mem;
-    for (size_t i = 0; i < n; i++)
-        slots_put(s, names[i], sheet_name(sh, str_view(names[i])));
-}
-
 static void put_texts(const struct slots *s, struct buf *out) {
     for (size_t i = 0; i < s->n; i++) {
         buf_puts(out, s->at[i].text);

@@ -1,4 +1,4 @@
-/* What scans and windows are written with alike: the slots of a template, vectors of elements, the
+/* What scans and windows are written with alike: the texts of slots, vectors of elements, the
  * maps that a kernel computes on its fold's results, and where an element lies. */
 #ifndef AGENT_EXPERT_PIECES_H
 #define AGENT_EXPERT_PIECES_H
@@ -6,8 +6,6 @@
 #include "agent/expert/sheet/sheet.h"
 
 /* ---- slots ---- */
-/* Local variables of a template: each slot `${name}` is a name that nothing else has. */
-void slots_names(struct sheet *sh, struct slots *s, const char *const *names, size_t n);
 /* All texts of the slots and of their lists, one after the other: what a kernel may mention. */
 str slots_texts(struct sheet *sh, const struct slots *s);
 
