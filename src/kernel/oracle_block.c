@@ -58,30 +58,6 @@ static str result_arguments(struct oracle_text *x, const struct oracle_step *p) 
     return s;
 }
 
-/* Where the terms are that remain: the last variable runs fastest. */
-static void put_first_term(struct oracle_text *x, const struct oracle_step *p) {
-    const struct reduce *r = p->e->reduce;
-    buf_puts(x->out, S("    int64_t terms = 1, rest = first;\n"));
-    for (size_t k = r->nvars; k-- > 0;) {
-        str name = oracle_variable(x, p->s, r->vars[k].var);
-        buf_printf(x->out,
-                   "    const int64_t %.*slo = %.*s, %.*shi = %.*s;\n"
-                   "    terms *= integer_maximum(%.*shi - %.*slo, 0);\n",
-                   STR_ARG(name), STR_ARG(oracle_integer(x, p->s, r->vars[k].lo)), STR_ARG(name),
-                   STR_ARG(oracle_integer(x, p->s, r->vars[k].hi)), STR_ARG(name), STR_ARG(name));
-    }
-    buf_puts(x->out, S("    if (first >= terms)\n        return;\n"
-                       "    left = integer_minimum(left, terms - first);\n"));
-    for (size_t k = r->nvars; k-- > 0;) {
-        str name = oracle_variable(x, p->s, r->vars[k].var);
-        buf_printf(x->out,
-                   "    int64_t %.*s = %.*slo + rest %% (%.*shi - %.*slo);\n"
-                   "    rest /= %.*shi - %.*slo;\n",
-                   STR_ARG(name), STR_ARG(name), STR_ARG(name), STR_ARG(name), STR_ARG(name),
-                   STR_ARG(name));
-    }
-}
-
 /* The innermost variable has come to its end. */
 static void put_next_run(struct oracle_text *x, const struct oracle_step *p) {
     const struct reduce *r = p->e->reduce;
@@ -358,7 +334,7 @@ void oracle_put_products(struct oracle_text *x, size_t k) {
                "int64_t first, int64_t left) {\n"
                "    const fold f = fold_%zu(o), own = f; // own: who asks for its address\n",
                k, k, k, STR_ARG(common_text(x, p, "int64_t ")), k);
-    put_first_term(x, p);
+    oracle_put_first_term(x, p);
     buf_puts(x->out, S("    for (; left > 0; first += CHAIN, left -= CHAIN) {\n"
                        "        const int some = (int)integer_minimum(left, CHAIN);\n"));
     put_chain_start(x, p);
@@ -380,22 +356,14 @@ static str extent_text(struct oracle_text *x, const struct oracle_step *p, uint3
     return s;
 }
 
-/* Indices of row or column number `rest`; prefix: what they are members of. */
-static void put_indices(struct oracle_text *x, const struct oracle_step *p, uint32_t axes,
-                        const char *prefix, int indent) {
-    for (size_t i = p->naxes; i-- > 0;)
-        if (has_axis(axes, i))
-            buf_printf(x->out, "%*s%s%.*s = a.lo[%zu] + rest %% a.n[%zu];\n%*srest /= a.n[%zu];\n",
-                       indent, "", prefix, STR_ARG(axis_name(x, p, i)), i, i, indent, "", i);
-}
-
 static void put_lines(struct oracle_text *x, const struct oracle_step *p, bool rows) {
     const char *line = rows ? "row" : "column", *index = rows ? "u" : "v";
     buf_printf(x->out,
                "#pragma unroll\n    for (int %s = 0; %s < %d; %s++) {\n"
                "        int64_t rest = integer_minimum(t.%s + %s * op.tile.%s_step, %ss - 1);\n",
                index, index, rows ? p->rows : p->columns, index, line, index, line, line);
-    put_indices(x, p, rows ? p->row_axes : p->column_axes, rows ? "row[u]." : "column[v].", 8);
+    oracle_put_indices(x, p, rows ? p->row_axes : p->column_axes, rows ? "row[u]." : "column[v].",
+                       8);
     buf_puts(x->out, S("    }\n"));
 }
 
@@ -436,7 +404,7 @@ void oracle_put_block_kernel(struct oracle_text *x, size_t k) {
                STR_ARG(extent_text(x, p, common)), rows_run ? "true" : "false");
     if (common)
         buf_puts(x->out, S("    int64_t rest = t.rest % common;\n"));
-    put_indices(x, p, common, "const int64_t ", 4);
+    oracle_put_indices(x, p, common, "const int64_t ", 4);
     buf_printf(x->out, "    rows_%zu row[%d];\n    columns_%zu column[%d];\n", k, p->rows, k,
                p->columns);
     put_lines(x, p, true);

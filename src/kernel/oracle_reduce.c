@@ -35,28 +35,26 @@ static str bound(struct oracle_code *c, const struct expr *e) {
     return oracle_integer(c->x, c->s, e);
 }
 
-/* Where term number `first` is: the last variable runs fastest. Only of fixed bounds. */
-static void put_start(struct oracle_code *c, const struct reduce *r) {
-    struct buf *out = c->x->out;
-    buf_printf(out, "%*sint64_t rest = first;\n", c->indent, "");
+void oracle_put_first_term(struct oracle_text *x, const struct oracle_step *p) {
+    const struct reduce *r = p->e->reduce;
+    buf_puts(x->out, S("    int64_t terms = 1, rest = first;\n"));
     for (size_t k = r->nvars; k-- > 0;) {
-        str name = oracle_variable(c->x, c->s, r->vars[k].var);
-        str lo = bound(c, r->vars[k].lo), hi = bound(c, r->vars[k].hi);
-        buf_printf(out, "%*sconst int64_t %.*slo = %.*s;\n", c->indent, "", STR_ARG(name),
-                   STR_ARG(lo));
-        if (k == 0) {
-            buf_printf(out, "%*sint64_t %.*s = %.*slo + rest;\n", c->indent, "", STR_ARG(name),
-                       STR_ARG(name));
-            continue;
-        }
-        buf_printf(out, "%*sconst int64_t %.*sn = integer_maximum(%.*s - %.*slo, 1);\n", c->indent,
-                   "", STR_ARG(name), STR_ARG(hi), STR_ARG(name));
-        buf_printf(out, "%*sint64_t %.*s = %.*slo + rest %% %.*sn;\n%*srest /= %.*sn;\n", c->indent,
-                   "", STR_ARG(name), STR_ARG(name), STR_ARG(name), c->indent, "", STR_ARG(name));
+        str name = oracle_variable(x, p->s, r->vars[k].var);
+        buf_printf(x->out,
+                   "    const int64_t %.*slo = %.*s, %.*shi = %.*s, %.*sn = %.*shi - %.*slo;\n"
+                   "    int64_t %.*s = %.*slo + rest %% integer_maximum(%.*sn, 1);\n"
+                   "    rest /= integer_maximum(%.*sn, 1);\n"
+                   "    terms *= integer_maximum(%.*sn, 0);\n",
+                   STR_ARG(name), STR_ARG(oracle_integer(x, p->s, r->vars[k].lo)), STR_ARG(name),
+                   STR_ARG(oracle_integer(x, p->s, r->vars[k].hi)), STR_ARG(name), STR_ARG(name),
+                   STR_ARG(name), STR_ARG(name), STR_ARG(name), STR_ARG(name), STR_ARG(name),
+                   STR_ARG(name));
     }
+    buf_puts(x->out, S("    left = first < terms ? integer_minimum(left, terms - first) : 0;\n"));
 }
 
-/* Opens the loops; fixed: they go on from where put_start left the variables, for `terms` terms. */
+/* Opens the loops; fixed: they go on from where oracle_put_first_term left the variables, for
+ * `terms` terms. */
 static void put_loops(struct oracle_code *c, const struct reduce *r, bool fixed) {
     struct buf *out = c->x->out;
     for (size_t k = 0; k < r->nvars; k++) {
@@ -210,7 +208,7 @@ static void put_fold_function(struct oracle_text *x, size_t k) {
 static void put_all_terms(struct oracle_text *x, const struct oracle_step *p) {
     struct oracle_code c = oracle_code_begin(x, p->s, false, 4);
     if (p->fixed)
-        put_start(&c, p->e->reduce);
+        oracle_put_first_term(x, p);
     put_loops(&c, p->e->reduce, p->fixed);
     struct term t = put_term(&c, p, "continue");
     put_add(&c, p, &t);
@@ -336,13 +334,13 @@ static void put_reduced(struct oracle_text *x, size_t k) {
 
 /* ---- kernels ---- */
 
-/* The coordinates of an element along all axes. */
-static void put_coordinates(struct oracle_text *x, const struct oracle_step *p) {
+void oracle_put_indices(struct oracle_text *x, const struct oracle_step *p, uint32_t axes,
+                        const char *prefix, int indent) {
     for (size_t i = p->naxes; i-- > 0;)
-        buf_printf(x->out,
-                   "    const int64_t %.*s = a.lo[%zu] + rest %% a.n[%zu];\n"
-                   "    rest /= a.n[%zu];\n",
-                   STR_ARG(oracle_variable(x, p->s, p->axis[i])), i, i, i);
+        if (axes >> i & 1)
+            buf_printf(x->out, "%*s%s%.*s = a.lo[%zu] + rest %% a.n[%zu];\n%*srest /= a.n[%zu];\n",
+                       indent, "", prefix, STR_ARG(oracle_variable(x, p->s, p->axis[i])), i, i,
+                       indent, "", i);
 }
 
 void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, const char *name, size_t k) {
@@ -361,7 +359,7 @@ static void put_reduce_kernel(struct oracle_text *x, size_t k) {
     oracle_put_kernel_head(x, "", "reduce", k);
     buf_puts(x->out, S("    if (n >= a.count * op.segments)\n        return;\n"
                        "    const int64_t i = n / op.segments;\n    int64_t rest = i;\n"));
-    put_coordinates(x, p);
+    oracle_put_indices(x, p, UINT32_MAX, "const int64_t ", 4);
     buf_printf(x->out,
                "    const fold f = fold_%zu(o);\n    row r;\n    row_start(r, f);\n"
                "    terms_%zu(o, r%.*s, n %% op.segments * op.terms, op.terms);\n",
@@ -401,15 +399,14 @@ static void put_scan_term(struct oracle_text *x, const struct oracle_step *p) {
 
 /* The other axes, and what they contribute to the place of a result. */
 static void put_scan_coordinates(struct oracle_text *x, const struct oracle_step *p) {
-    for (size_t i = p->naxes; i-- > 0;) {
-        str name = oracle_variable(x, p->s, p->axis[i]);
-        if ((int)p->axis[i] == p->scanned)
-            continue;
-        buf_printf(x->out,
-                   "const int64_t %.*s = a.lo[%zu] + rest %% a.n[%zu];\nrest /= a.n[%zu];\n"
-                   "place += (%.*s - a.lo[%zu]) * a.stride[%zu];\n",
-                   STR_ARG(name), i, i, i, STR_ARG(name), i, i);
-    }
+    uint32_t others = 0;
+    for (size_t i = 0; i < p->naxes; i++)
+        others |= (int)p->axis[i] == p->scanned ? 0 : UINT32_C(1) << i;
+    oracle_put_indices(x, p, others, "const int64_t ", 0);
+    for (size_t i = 0; i < p->naxes; i++)
+        if (others >> i & 1)
+            buf_printf(x->out, "place += (%.*s - a.lo[%zu]) * a.stride[%zu];\n",
+                       STR_ARG(oracle_variable(x, p->s, p->axis[i])), i, i);
 }
 
 static void put_scan_kernel(struct oracle_text *x, size_t k) {
@@ -489,7 +486,7 @@ static void put_define(struct oracle_text *x, size_t k) {
     buf_puts(x->out, S("    return a.value[i];\n}\n"));
     oracle_put_kernel_head(x, "", "define", k);
     buf_puts(x->out, S("    if (n >= a.count)\n        return;\n    int64_t rest = n;\n"));
-    put_coordinates(x, p);
+    oracle_put_indices(x, p, UINT32_MAX, "const int64_t ", 4);
     struct oracle_operand v = oracle_put_plain_reduce(&c, p->e);
     buf_printf(x->out, "    a.value[n] = %.*s;\n}\n", STR_ARG(v.text));
     oracle_code_end(&c);

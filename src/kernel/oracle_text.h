@@ -61,6 +61,13 @@ void oracle_put_source(struct oracle_text *x, size_t at, size_t len);
 void oracle_put_step(struct oracle_text *x, size_t k);
 /* bounds: "__launch_bounds__(…) ", or nothing. */
 void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, const char *name, size_t k);
+/* Where term number `first` is, the last variable running fastest, and how many are `left`. Only of
+ * fixed bounds. */
+void oracle_put_first_term(struct oracle_text *x, const struct oracle_step *p);
+/* The indices along some axes of element number `rest`; prefix: their type, or what they are
+ * members of. */
+void oracle_put_indices(struct oracle_text *x, const struct oracle_step *p, uint32_t axes,
+                        const char *prefix, int indent);
 /* A definition's reduction that has no memory: the value, written in place. */
 struct oracle_operand oracle_put_plain_reduce(struct oracle_code *c, const struct expr *e);
 
