@@ -1,4 +1,5 @@
 #include "search/driver.h"
+#include "agent/llm/evidence.h"
 #include "base/hash.h"
 #include "search/evolve.h"
 #include <math.h>
@@ -185,6 +186,15 @@ static bool wait_for_models(struct driver *d) {
 
 bool candidate_accepted(const struct search_candidate *c) {
     return c->state != CANDIDATE_SET_ASIDE && isfinite(c->time_s);
+}
+
+str candidate_where(const struct search_candidate *c) {
+    struct buf b;
+    buf_init(&b, 4096);
+    facts_summarise(c->outcome, &b);
+    str text = arena_str(c->mem, buf_str(&b));
+    buf_release(&b);
+    return text;
 }
 
 struct search_candidate *driver_add(struct driver *d) {
@@ -611,10 +621,9 @@ static size_t add_tried(const struct driver *d, const struct strategy *s, double
     return n + 1;
 }
 
-/* Leaves the run to history. A pool that cannot be written is said, and no failure. */
+/* Leaves the run to history. */
 static void remember(const struct driver *d) {
     struct tried *list = arena_array(d->mem, struct tried, 2 * d->n + 1);
-    struct err err = {0};
     size_t n = 0;
     for (size_t i = 0; i < d->n; i++) {
         const struct search_candidate *c = d->candidates[i];
@@ -623,8 +632,7 @@ static void remember(const struct driver *d) {
         if (c->taken)
             n = add_tried(d, &c->aligned, c->time_s, list, n);
     }
-    if (!recall_add(&d->o, &d->eo, d->best, list, n, d->mem, &err))
-        driver_say(d, EVENT_NOTE, arena_printf(d->mem, "not added to the history: %s", err.text));
+    recall_add(d, list, n);
 }
 
 static void report_end(struct driver *d, struct arena *a, const struct search_candidate *winner) {
@@ -642,15 +650,15 @@ static bool begin(struct driver *d) {
     return driver_read_number(d, NOTE_ELAPSED, 0, &d->before_ms) &&
            (d->policy->window ? driver_read_number(d, NOTE_TIME_ENDS, UINT64_MAX, &d->time_ends)
                               : note_budget(d)) &&
-           (recall_brief(&d->o, &d->eo, d->mem, &d->briefing, &d->history, &d->recalled, &d->err) ||
-            driver_fail(d, &d->err)) &&
-           d->policy->begin(d->policy->self);
+           recall_brief(d) && d->policy->begin(d->policy->self);
 }
 
-void driver_init(struct driver *d, struct loop *l, const struct search_options *o,
-                 const struct evaluator_options *eo, struct search_best *best) {
+static void init(struct driver *d, const struct policy *p, struct loop *l,
+                 const struct search_options *o, const struct evaluator_options *eo,
+                 struct search_best *best) {
     *best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
-    *d = (struct driver){.loop = l,
+    *d = (struct driver){.policy = p,
+                         .loop = l,
                          .o = *o,
                          .eo = *eo,
                          .briefing = *o->briefing,
@@ -661,24 +669,11 @@ void driver_init(struct driver *d, struct loop *l, const struct search_options *
     d->o.population = o->population ? o->population : SEARCH_POPULATION;
     d->o.plateau = o->plateau ? o->plateau : PLATEAU;
     d->o.stop_share = o->stop_share > 0 ? o->stop_share : STOP_SHARE;
+    d->eo.thorough |= !p->window; /* few, each the ground of the next: none is half right */
     history_init(&d->history);
 }
 
-bool driver_run(struct driver *d, const struct policy *p, struct arena *a, struct err *err) {
-    struct search_candidate *winner = NULL;
-    d->policy = p;
-    bool ok = begin(d) && run(d) && winner_choose(d, a, &winner);
-    d->best->stopped = d->stopped;
-    if (ok) {
-        remember(d);
-        report_end(d, a, winner);
-    } else {
-        *err = d->err;
-    }
-    return ok;
-}
-
-void driver_release(struct driver *d) {
+static void release(struct driver *d) {
     if (d->evaluator)
         evaluator_free(d->evaluator);
     while (d->n)
@@ -687,4 +682,21 @@ void driver_release(struct driver *d) {
     mem_free(d->known);
     history_release(&d->history);
     arena_free(d->mem);
+}
+
+bool driver_run(struct driver *d, const struct policy *p, struct loop *l,
+                const struct search_options *o, const struct evaluator_options *eo, struct arena *a,
+                struct search_best *out, struct err *err) {
+    struct search_candidate *winner = NULL;
+    init(d, p, l, o, eo, out);
+    bool ok = begin(d) && run(d) && winner_choose(d, a, &winner);
+    d->best->stopped = d->stopped;
+    if (ok) {
+        remember(d);
+        report_end(d, a, winner);
+    } else {
+        *err = d->err;
+    }
+    release(d);
+    return ok;
 }

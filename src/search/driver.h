@@ -132,12 +132,11 @@ struct driver {
     struct err err;
 };
 
-/* A whole run: from the archive's notes to the winner. */
-bool driver_run(struct driver *d, const struct policy *p, struct arena *a, struct err *err);
-/* The rest of a driver is zeroed. driver_release does not free what it borrows. */
-void driver_init(struct driver *d, struct loop *l, const struct search_options *o,
-                 const struct evaluator_options *eo, struct search_best *best);
-void driver_release(struct driver *d);
+/* A whole run, from the archive's notes to the winner; out as in search.h. Nothing of the driver is
+ * left after it. */
+bool driver_run(struct driver *d, const struct policy *p, struct loop *l,
+                const struct search_options *o, const struct evaluator_options *eo, struct arena *a,
+                struct search_best *out, struct err *err);
 
 /* ---- for policies ---- */
 
@@ -179,6 +178,8 @@ bool candidate_accepted(const struct search_candidate *c);
 /* It is a child of these. */
 void candidate_set_parents(struct search_candidate *c, const struct parent *x,
                            const struct parent *y);
+/* Where the time of an accepted one goes, on one line. */
+str candidate_where(const struct search_candidate *c);
 
 void driver_say(const struct driver *d, enum event_kind kind, str text);
 /* Notes in the archive; a number that is damaged is said, and counts as absent. */

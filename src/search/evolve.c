@@ -479,6 +479,15 @@ bool evolve_settle(struct evolve *e, size_t trial, double time_s) {
     return is_best;
 }
 
+double evolve_naive_s(const struct evolve *e) {
+    struct strategy fallback;
+    strategy_fallback(e->o.catalogue, &e->o.ground, &fallback);
+    for (size_t i = 0; i < e->n; i++)
+        if (strategy_equal(e->o.catalogue, &e->trials[i].strategy, &fallback))
+            return e->trials[i].time_s;
+    return INFINITY;
+}
+
 /* ---- what decisions were worth ----
  *
  * By pairs: two accepted candidates whose code has the same decisions

@@ -1,6 +1,6 @@
 /* The core of the search, without input and output: which strategy comes next, given the seed and
- * what the earlier ones came to. Private to the room; search.c drives it with an evaluator,
- * replay.c with a table.
+ * what the earlier ones came to. Private to the room; window.c drives it with an
+ * evaluator, ablate.c with a table.
  *
  * The driver's cycle:
  *     while evolve_open(e):                     a further candidate may be submitted now
@@ -118,6 +118,8 @@ void evolve_align(struct evolve *e, size_t trial, const struct strategy *aligned
 /* time_s: INFINITY when it was not accepted. Returns true for a new best. */
 bool evolve_settle(struct evolve *e, size_t trial, double time_s);
 
+/* The time of the strategy with every decision at its default; INFINITY where it is not known. */
+double evolve_naive_s(const struct evolve *e);
 /* What the decisions of a trial were worth against their defaults, the greatest first:
  * "vector-width=4 1.31x (1.12x to 1.40x in 3 pairs), …"; nothing where nothing can be compared. */
 void evolve_worth(const struct evolve *e, size_t trial, struct buf *out);

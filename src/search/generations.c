@@ -7,7 +7,6 @@
  * all questions are in flight at once, and what has been written is evaluated while the rest is
  * still being written. Questions are asked and results taken in order of members, so the order of
  * answers does not matter. Selection and what counts as tried are the core's (evolve.h). */
-#include "agent/llm/evidence.h"
 #include "search/driver.h"
 #include "search/evolve.h"
 #include <math.h>
@@ -16,7 +15,6 @@
 #define REPAIRS     2 /* of a candidate */
 #define GAIN        0.005
 #define EMPTY_MOST  2
-#define WHERE_MAX   4096
 #define MEMBERS_MAX 64 /* for streams of their own */
 
 enum phase { PHASE_STRATEGIES, PHASE_SOURCES, PHASE_REPAIRS, PHASE_ALIGNMENT, PHASE_SELECTION };
@@ -24,7 +22,6 @@ enum phase { PHASE_STRATEGIES, PHASE_SOURCES, PHASE_REPAIRS, PHASE_ALIGNMENT, PH
 struct generations {
     struct driver d; /* the members are its candidates from `first` on */
     struct evolve e;
-    struct strategy fallback;
     enum phase phase;
     size_t repairs; /* rounds of them so far */
     size_t population;
@@ -124,7 +121,6 @@ static void draw(const struct generations *g, size_t i, struct search_candidate 
 /* Every member gets a strategy that was not tried, at or near its proposal. */
 static void claim(struct generations *g, size_t i) {
     struct search_candidate *c = member(g, i);
-    struct strategy proposal;
     if (g->d.generation == 0 && i < g->d.nplan) {
         c->strategy = g->d.plan[i];
         c->reason = g->d.plan_reason;
@@ -132,8 +128,7 @@ static void claim(struct generations *g, size_t i) {
     } else if (g->d.generation == 0 || c->unanswered) {
         draw(g, i, c);
     }
-    proposal = c->strategy;
-    if (evolve_claim(&g->e, g->d.generation * MEMBERS_MAX + i, &proposal, &c->trial))
+    if (evolve_claim(&g->e, g->d.generation * MEMBERS_MAX + i, &c->strategy, &c->trial))
         c->strategy = g->e.trials[c->trial].strategy;
     else
         c->state = CANDIDATE_SET_ASIDE;
@@ -187,16 +182,12 @@ static bool take(void *self, struct search_candidate *c) {
 
 /* For those who will be asked for children. */
 static void remember(struct generations *g, const struct search_candidate *c) {
-    struct buf where;
-    buf_init(&where, WHERE_MAX);
-    if (g->d.o.facts && candidate_accepted(c))
-        facts_summarise(c->outcome, &where);
+    bool told = g->d.o.facts && candidate_accepted(c);
     g->tried = mem_grow(g->tried, &g->cap_tried, g->ntried + 1, sizeof *g->tried);
     struct tried *t = &g->tried[g->ntried++];
-    *t = (struct tried){c->aligned, c->time_s, arena_str(g->d.mem, buf_str(&where)), NULL};
+    *t = (struct tried){c->aligned, c->time_s, told ? candidate_where(c) : S(""), NULL};
     if (!strategy_equal(g->d.briefing.catalogue, &c->aligned, &c->strategy))
         t->asked = &c->strategy;
-    buf_release(&where);
 }
 
 /* What the members came to; the generation has none after it. Also of what an early end left. */
@@ -213,9 +204,8 @@ static void settle(void *self) {
         evolve_submit(&g->e, c->trial);
         g->e.trials[c->trial].candidate = c->ordinal;
         evolve_settle(&g->e, c->trial, c->time_s);
-        if (strategy_equal(g->d.briefing.catalogue, &c->strategy, &g->fallback))
-            g->d.best->naive_s = c->time_s;
     }
+    g->d.best->naive_s = evolve_naive_s(&g->e);
 }
 
 static void look_for_end(struct generations *g) {
@@ -293,7 +283,6 @@ static bool begin(void *self) {
                                 .window = g->population,
                                 .stop_share = 1}; /* of no limit: the end is this file's to see */
     evolve_init(&g->e, &eo);
-    strategy_fallback(b->catalogue, &b->ground, &g->fallback);
     driver_say(&g->d, EVENT_START,
                arena_printf(g->d.mem, "%s, a population of %zu strategies, %zu runs of history",
                             o->agent->name, g->population, g->d.history.n));
@@ -307,11 +296,8 @@ bool search_generations(struct loop *l, const struct search_options *o,
     struct generations g = {0};
     struct policy p = {.self = &g, .begin = begin, .next = next, .take = take, .end = settle};
     BUG_IF(!o->agent->debug);
-    driver_init(&g.d, l, o, eo, out);
-    g.d.eo.thorough = true; /* few candidates, each the ground of the next: none is half right */
-    bool ok = driver_run(&g.d, &p, a, err);
+    bool ok = driver_run(&g.d, &p, l, o, eo, a, out, err);
     mem_free(g.tried);
     evolve_release(&g.e);
-    driver_release(&g.d);
     return ok;
 }

@@ -1,5 +1,4 @@
-#include "search/recall.h"
-#include "search/search.h"
+#include "search/driver.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,94 +147,84 @@ void recall_make(const struct history *h, const struct briefing *b, struct arena
 #define NOTE_HISTORY  "history" /* what the run began with, as lines of a pool */
 #define HISTORY_BYTES (16u << 20)
 
-static bool note_history(const struct search_options *o, const struct history *h, struct err *err) {
+static bool note_history(struct driver *d) {
     struct buf text;
     buf_init(&text, HISTORY_BYTES);
-    history_text(h, &text);
+    history_text(&d->history, &text);
     buf_putc(&text, '\n'); /* a note of nothing is one too */
-    bool ok = !o->archive || archive_note(o->archive, NOTE_HISTORY, buf_str(&text), err);
+    bool ok = driver_write_note(d, NOTE_HISTORY, buf_str(&text));
     buf_release(&text);
     return ok;
 }
 
-static void describe(const struct briefing *b, const struct evaluator_options *eo, struct arena *a,
-                     struct history_run *out) {
-    history_describe(b, eo->device.text, eo->device.kind == DEVICE_SIM, a, out);
+static void describe(const struct driver *d, struct history_run *out) {
+    history_describe(d->o.briefing, d->eo.device.text, d->eo.device.kind == DEVICE_SIM, d->mem,
+                     out);
 }
 
-static void load_pool(const struct search_options *o, struct history *out) {
-    struct err warning;
-    history_load_pool(out, o->pool, &warning);
-    struct event e = {.kind = EVENT_NOTE,
-                      .text = str_view(warning.text),
-                      .time_s = INFINITY,
-                      .best_s = INFINITY,
-                      .naive_s = INFINITY};
-    if (warning.kind != ERR_NONE && o->emit)
-        o->emit(o->emit_ctx, &e);
-}
-
-static bool retrieve(const struct search_options *o, const struct evaluator_options *eo,
-                     const struct briefing *b, struct arena *a, struct history *out,
-                     struct err *err) {
+static bool retrieve(struct driver *d) {
     struct history all;
     struct history_run own;
+    struct err warning;
     history_init(&all);
-    bool ok = history_load_shipped(&all, o->assets, err);
+    bool ok = history_load_shipped(&all, d->o.assets, &d->err) || driver_fail(d, &d->err);
     if (ok) {
-        load_pool(o, &all);
-        describe(b, eo, a, &own);
-        history_retrieve(&all, &own, true, RECALL_RUNS, out);
-        ok = note_history(o, out, err);
+        history_load_pool(&all, d->o.pool, &warning);
+        if (warning.kind != ERR_NONE)
+            driver_say(d, EVENT_NOTE, str_view(warning.text));
+        describe(d, &own);
+        history_retrieve(&all, &own, true, RECALL_RUNS, &d->history);
+        ok = note_history(d);
     }
     history_release(&all);
     return ok;
 }
 
-bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
-                  struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
-                  struct err *err) {
-    str noted = {0};
-    b->blind = o->blind;
-    if (!o->pool || o->method == SEARCH_RANDOM)
+bool recall_brief(struct driver *d) {
+    struct err err;
+    str noted;
+    d->briefing.blind = d->o.blind;
+    if (!d->o.pool || d->o.method == SEARCH_RANDOM)
         return true;
-    if (o->archive && !archive_get_note(o->archive, NOTE_HISTORY, a, &noted, err))
+    if (!driver_read_note(d, NOTE_HISTORY, &noted))
         return false;
-    if (noted.n && !history_parse(h, S("run.db: the row 'history' of the table meta"), noted, err))
-        return err_set(err, ERR_ENV,
-                       "%s, so what the run began with is not known\nhint: use --fresh to start "
-                       "anew, or another --out",
-                       err->text);
-    if (!noted.n && !retrieve(o, eo, b, a, h, err))
+    if (noted.n && !history_parse(&d->history, S("run.db: the row 'history' of the table meta"),
+                                  noted, &err)) {
+        err_set(&d->err, ERR_ENV,
+                "%s, so what the run began with is not known\nhint: use --fresh to start anew, or "
+                "another --out",
+                err.text);
+        return driver_fail(d, &d->err);
+    }
+    if (!noted.n && !retrieve(d))
         return false;
-    recall_make(h, b, a, out);
-    b->history = out->seeds;
-    b->nhistory = out->nseeds;
+    recall_make(&d->history, &d->briefing, d->mem, &d->recalled);
+    d->briefing.history = d->recalled.seeds;
+    d->briefing.nhistory = d->recalled.nseeds;
     return true;
 }
 
 /* ---- what the run leaves ---- */
 
-bool recall_add(const struct search_options *o, const struct evaluator_options *eo,
-                const struct search_best *best, const struct tried *list, size_t n, struct arena *a,
-                struct err *err) {
-    const struct briefing *b = o->briefing;
+void recall_add(const struct driver *d, const struct tried *list, size_t n) {
     struct history one;
     struct history_run run;
+    struct err err;
     size_t added;
-    if (!o->pool || !best->found || !strcmp(best->stopped, "interrupted"))
-        return true;
-    describe(b, eo, a, &run);
+    if (!d->o.pool || !d->best->found || !strcmp(d->stopped, "interrupted"))
+        return;
+    describe(d, &run);
     run.best_s = INFINITY;
     for (size_t i = 0; i < n; i++)
         run.best_s = fmin(run.best_s, list[i].time_s);
-    run.trials = arena_array(a, struct history_trial, n + 1);
+    run.trials = arena_array(d->mem, struct history_trial, n + 1);
     for (size_t i = 0; i < n; i++)
         run.trials[run.n++] = (struct history_trial){
-            strategy_as_text(b->catalogue, &list[i].strategy, a), list[i].time_s / run.best_s};
+            strategy_as_text(d->briefing.catalogue, &list[i].strategy, d->mem),
+            list[i].time_s / run.best_s};
     history_init(&one);
     history_add(&one, &run);
-    bool ok = history_append(o->pool, &one, &added, err);
+    if (!history_append(d->o.pool, &one, &added, &err))
+        driver_say(d, EVENT_NOTE, arena_printf(d->mem, "not added to the history: %s", err.text));
     history_release(&one);
-    return ok;
 }

@@ -22,20 +22,13 @@ struct recalled {
 void recall_make(const struct history *h, const struct briefing *b, struct arena *a,
                  struct recalled *out);
 
-/* Completes a briefing with what a run begins with: of the archive where it has begun before, of
- * the pools otherwise. `h` was initialised, and is released by the caller. */
-struct search_options;
-struct evaluator_options;
-bool recall_brief(const struct search_options *o, const struct evaluator_options *eo,
-                  struct arena *a, struct briefing *b, struct history *h, struct recalled *out,
-                  struct err *err);
+/* Completes the briefing of a run with what it begins with: of the archive where it has begun
+ * before, of the pools otherwise. False: failed. */
+struct driver;
+bool recall_brief(struct driver *d);
 /* Adds the run to the user's pool: its strategies as their code has them, each with its time
  * (INFINITY: not accepted), in order of submission. Nothing is added of a run without a kernel, or
- * of an interrupted one, which will be gone on with. False with err: the pool could not be written.
- */
-struct search_best;
-bool recall_add(const struct search_options *o, const struct evaluator_options *eo,
-                const struct search_best *best, const struct tried *list, size_t n, struct arena *a,
-                struct err *err);
+ * of an interrupted one, which will be gone on with. A pool that cannot be written is said. */
+void recall_add(const struct driver *d, const struct tried *list, size_t n);
 
 #endif

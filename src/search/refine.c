@@ -3,7 +3,6 @@
  * parameters. Every round starts from the best one; what is slower or cannot be repaired is dropped
  * and remembered. One thing happens at a time: a question to the agent or an evaluation. */
 #include "search/refine.h"
-#include "agent/llm/evidence.h"
 #include "search/driver.h"
 #include <math.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #define SEEDS       3 /* strategies that are tried until a first candidate is right */
 #define REPAIRS     4
 #define WHY_BYTES   240
-#define WHERE_MAX   4096
 #define IDEA_BYTES  200
 #define WHERE_BYTES 360
 #define LINE_BYTES  600
@@ -27,20 +25,11 @@ static size_t patience(const struct rounds *r, enum stage stage) {
         [WORKLOAD_ATTENTION] = {3, 3, 2},     [WORKLOAD_LOSS] = {1, 2, 2},
         [WORKLOAD_GATHER] = {1, 2, 2},
     };
-    return rounds[r->o.workload][stage];
-}
-
-void rounds_init(struct rounds *r, const struct rounds_options *o) {
-    *r = (struct rounds){.o = *o, .best_s = INFINITY};
-}
-
-void rounds_release(struct rounds *r) {
-    for (size_t i = 0; i < r->ntried; i++)
-        mem_free(r->tried[i]);
+    return rounds[r->workload][stage];
 }
 
 static void look_at_limit(struct rounds *r) {
-    if (r->floor_s / r->best_s >= r->o.stop_share)
+    if (r->floor_s / r->best_s >= r->stop_share)
         r->stopped = "limit";
 }
 
@@ -89,23 +78,20 @@ bool rounds_gain(const struct rounds *r, double time_s) {
 }
 
 bool rounds_facts(const struct rounds *r) {
-    if (r->o.profiling == PROFILING_DELAYED)
+    if (r->profiling == PROFILING_DELAYED)
         return r->stage > STAGE_STRUCTURE;
-    return r->o.profiling == PROFILING_NOW;
+    return r->profiling == PROFILING_NOW;
 }
 
 /* ---- what was tried ---- */
 
 static void add_line(struct rounds *r, str line) {
     if (r->ntried == sizeof r->tried / sizeof *r->tried) {
-        mem_free(r->tried[0]);
         memmove(r->tried, r->tried + 1, (r->ntried - 1) * sizeof *r->tried);
         r->ntried--;
         r->forgotten++;
     }
-    char *copy = mem_alloc(line.n + 1);
-    memcpy(copy, line.p, line.n);
-    r->tried[r->ntried++] = copy;
+    r->tried[r->ntried++] = arena_str(r->mem, line);
 }
 
 static void put_no_gain(const struct rounds *r, double time_s, str where, struct buf *out) {
@@ -160,7 +146,7 @@ void rounds_tried(const struct rounds *r, struct buf *out) {
     if (r->forgotten)
         buf_printf(out, "- (%zu earlier ones)\n", r->forgotten);
     for (size_t i = 0; i < r->ntried; i++)
-        buf_printf(out, "- %s\n", r->tried[i]);
+        buf_printf(out, "- %.*s\n", STR_ARG(r->tried[i]));
 }
 
 /* ---- rounds ---- */
@@ -336,17 +322,6 @@ static bool next(void *self) {
     return r->best ? begin_round(r) : begin_seed(r);
 }
 
-/* Where the time of a change goes that is dropped; nothing while facts are withheld. */
-static str where_of(const struct refine *r, const struct search_candidate *c) {
-    struct buf b;
-    buf_init(&b, WHERE_MAX);
-    if (rounds_facts(&r->rounds))
-        facts_summarise(c->outcome, &b);
-    str text = arena_str(c->mem, buf_str(&b));
-    buf_release(&b);
-    return text;
-}
-
 static bool take(void *self, struct search_candidate *c) {
     struct refine *r = self;
     struct rounds *rounds = &r->rounds;
@@ -356,7 +331,8 @@ static bool take(void *self, struct search_candidate *c) {
         return false;
     driver_align_by_rule(c);
     if (r->best && !rounds_gain(rounds, c->time_s)) {
-        rounds_end(rounds, ROUND_NO_GAIN, c->time_s, r->idea, where_of(r, c));
+        rounds_end(rounds, ROUND_NO_GAIN, c->time_s, r->idea,
+                   rounds_facts(rounds) ? candidate_where(c) : S(""));
         return false;
     }
     if (r->best)
@@ -371,10 +347,11 @@ static bool take(void *self, struct search_candidate *c) {
 static bool begin(void *self) {
     struct refine *r = self;
     const struct search_options *o = &r->d.o;
-    struct rounds_options ro = {.workload = r->d.briefing.features.workload,
+    r->rounds = (struct rounds){.mem = r->d.mem,
+                                .workload = r->d.briefing.features.workload,
                                 .profiling = r->o.profiling,
-                                .stop_share = o->stop_share};
-    rounds_init(&r->rounds, &ro);
+                                .stop_share = o->stop_share,
+                                .best_s = INFINITY};
     r->o.repairs = r->o.repairs ? r->o.repairs : REPAIRS;
     driver_say(&r->d, EVENT_START,
                arena_printf(r->d.mem, "%s, refining one kernel", o->agent->name));
@@ -387,10 +364,5 @@ bool search_refine(struct loop *l, const struct search_options *o, const struct 
     struct refine r = {.o = *ro};
     struct policy p = {.self = &r, .chain = true, .begin = begin, .next = next, .take = take};
     BUG_IF(!o->agent->debug || !o->agent->improve);
-    driver_init(&r.d, l, o, eo, out);
-    r.d.eo.thorough = true; /* few candidates, each the ground of the next: none is half right */
-    bool ok = driver_run(&r.d, &p, a, err);
-    rounds_release(&r.rounds);
-    driver_release(&r.d);
-    return ok;
+    return driver_run(&r.d, &p, l, o, eo, a, out, err);
 }

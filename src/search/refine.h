@@ -25,27 +25,22 @@ enum round_end {
     ROUND_DONE,       /* the optimizer has nothing left for the stage: the next one begins */
 };
 
-struct rounds_options {
+struct rounds {
+    struct arena *mem;      /* of what was tried */
     enum workload workload; /* how patient a stage is */
     enum profiling profiling;
     double stop_share; /* ends at floor / best >= stop_share */
-};
-
-struct rounds {
-    struct rounds_options o;
     enum stage stage;
     size_t stale;        /* rounds of the stage without gain, one after the other */
     bool begun;          /* the stage has had a round */
     uint64_t left, ends; /* candidates of the budget, now and when the stage is over */
     double best_s, floor_s;
-    char *tried[24]; /* the latest, oldest first */
+    str tried[24]; /* the latest, oldest first */
     size_t ntried, forgotten;
     size_t unanswered;   /* rounds in a row */
     const char *stopped; /* "limit", "plateau", "no usable reply"; NULL: goes on */
 };
 
-void rounds_init(struct rounds *r, const struct rounds_options *o);
-void rounds_release(struct rounds *r);
 /* The first candidate that was accepted; floor_s: the least time there can be. */
 void rounds_start(struct rounds *r, double time_s, double floor_s);
 /* Before a round; left: candidates of the budget, NO_BUDGET where they are not counted. */

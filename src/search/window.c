@@ -13,7 +13,6 @@
 struct window {
     struct driver d;
     struct evolve e;
-    struct strategy fallback;
     uint64_t announced; /* generations */
 };
 
@@ -98,20 +97,12 @@ static void announce(struct window *w, uint64_t generation) {
                generation == 0 ? w->d.plan_reason : S("children of the best"));
 }
 
-/* The fallback's own time, or that of the candidate with the same source. */
-static double naive_time(const struct window *w) {
-    for (size_t i = 0; i < w->e.n; i++)
-        if (strategy_equal(w->d.briefing.catalogue, &w->e.trials[i].strategy, &w->fallback))
-            return w->e.trials[i].time_s;
-    return INFINITY;
-}
-
 static bool take(void *self, struct search_candidate *c) {
     struct window *w = self;
     evolve_align(&w->e, c->trial, &c->aligned);
     bool is_best = evolve_settle(&w->e, c->trial, c->time_s);
     w->d.best_s = w->e.best_s;
-    w->d.best->naive_s = naive_time(w);
+    w->d.best->naive_s = evolve_naive_s(&w->e);
     announce(w, c->generation);
     return is_best;
 }
@@ -156,7 +147,6 @@ static void set_up(struct window *w, uint64_t window) {
         .nprecedents = w->d.recalled.nprecedents,
     };
     evolve_init(&w->e, &eo);
-    strategy_fallback(b->catalogue, &eo.ground, &w->fallback);
 }
 
 static size_t plan_size(const struct window *w) {
@@ -196,9 +186,7 @@ bool search_evolve(struct loop *l, const struct search_options *o,
                        .take = take,
                        .end = end,
                        .worth = worth};
-    driver_init(&w.d, l, o, eo, out);
-    bool ok = driver_run(&w.d, &p, a, err);
+    bool ok = driver_run(&w.d, &p, l, o, eo, a, out, err);
     evolve_release(&w.e);
-    driver_release(&w.d);
     return ok;
 }

@@ -3,9 +3,11 @@
 #include "tap.h"
 
 static struct rounds start(enum workload w, enum profiling p) {
-    struct rounds_options o = {w, p, 0.98};
-    struct rounds c;
-    rounds_init(&c, &o);
+    struct rounds c = {.mem = arena_new(1 << 20),
+                       .workload = w,
+                       .profiling = p,
+                       .stop_share = 0.98,
+                       .best_s = INFINITY};
     rounds_start(&c, 1e-5, 1e-6);
     return c;
 }
@@ -29,7 +31,7 @@ static void test_stages(void) {
     CHECK(c.stage == STAGE_PARAMETERS && !c.stopped);
     lose(&c, 2);
     CHECK(c.stopped && !strcmp(c.stopped, "plateau"));
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 /* A stage has at most half of the candidates that are left when it begins; the last one the rest.
@@ -52,18 +54,18 @@ static void test_budget(void) {
         rounds_end(&c, ROUND_FASTER, c.best_s * 0.9, S("x"), S(""));
     }
     CHECK(!c.stopped);
-    rounds_release(&c);
+    arena_free(c.mem);
     c = start(WORKLOAD_CONTRACTION, PROFILING_DELAYED);
     rounds_begin(&c, NO_BUDGET);
     CHECK(!rounds_share_left(&c, &n) && rounds_left(&c) == 3);
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static void test_patience_by_workload(void) {
     struct rounds c = start(WORKLOAD_POINTWISE, PROFILING_DELAYED);
     lose(&c, 1);
     CHECK(c.stage == STAGE_DETAILS);
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static void test_facts(void) {
@@ -78,7 +80,7 @@ static void test_facts(void) {
         CHECK(rounds_facts(&c) == rows[i].structure);
         lose(&c, 1);
         CHECK(rounds_facts(&c) == rows[i].details);
-        rounds_release(&c);
+        arena_free(c.mem);
     }
 }
 
@@ -88,7 +90,7 @@ static void test_gain(void) {
     CHECK(!rounds_gain(&c, NAN) && !rounds_gain(&c, INFINITY));
     rounds_end(&c, ROUND_FASTER, 1.01e-6, S("all"), S(""));
     CHECK(c.stopped && !strcmp(c.stopped, "limit"));
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static void test_done(void) {
@@ -98,7 +100,7 @@ static void test_done(void) {
     rounds_end(&c, ROUND_DONE, INFINITY, S("done"), S(""));
     rounds_end(&c, ROUND_DONE, INFINITY, S("done"), S(""));
     CHECK(c.stopped && !strcmp(c.stopped, "plateau"));
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static void test_unanswered(void) {
@@ -111,7 +113,7 @@ static void test_unanswered(void) {
     CHECK(!c.stopped);
     rounds_end(&c, ROUND_UNANSWERED, INFINITY, S("-"), S(""));
     CHECK(c.stopped && !strcmp(c.stopped, "no usable reply"));
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static void test_memory(void) {
@@ -134,7 +136,7 @@ static void test_memory(void) {
     rounds_tried(&c, &b);
     CHECKF(str_starts(buf_str(&b), S("- (20 earlier ones)\n")), "%s", b.p);
     buf_release(&b);
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static void test_ideas(void) {
@@ -155,7 +157,7 @@ static void test_ideas(void) {
     CHECKF(strstr(b.p, "eight nine …: 20 us instead of 10, no gain; dropped\n"), "%s", b.p);
     CHECK(rounds_left(&c) == 1);
     buf_release(&b);
-    rounds_release(&c);
+    arena_free(c.mem);
 }
 
 static const struct tap_case cases[] = {
