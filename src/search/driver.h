@@ -15,7 +15,7 @@
  * (`next`), and gives it the versions whose outcomes are known (`take`) in an order that does not
  * depend on which outcome arrived first. There are two such orders:
  *
- *   window   (evolve.h) for an agent that answers at once: `next` is called until the policy has
+ *   window   (window.c) for an agent that answers at once: `next` is called until the policy has
  *            enough candidates under way; then the oldest one is waited for and taken. What is
  *            accepted is aligned before it is archived.
  *   barrier  (generations.c, refine.c) for models: what one `next` began comes to its end, all of
