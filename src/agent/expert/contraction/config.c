@@ -83,13 +83,14 @@ static enum con_format choose_format(const struct sheet *sh, const struct contra
 
 /* ---- pieces ---- */
 
-#define RETURN_IF_FITS(piece, ...)                                                                 \
-    if (!(piece).fits || (piece).fits(__VA_ARGS__))                                                \
-        return &(piece);
-#define SOURCE(name)   RETURN_IF_FITS(con_source_##name, g, operand)
-#define MATH(name)     RETURN_IF_FITS(con_math_##name, g)
-#define SINK(name)     RETURN_IF_FITS(con_sink_##name, g)
-#define SCHEDULE(name) RETURN_IF_FITS(con_schedule_##name, g)
+#define RETURN_IF_FITS(kind, name, ...)                                                            \
+    extern const struct con_##kind con_##kind##_##name;                                            \
+    if (!con_##kind##_##name.fits || con_##kind##_##name.fits(__VA_ARGS__))                        \
+        return &con_##kind##_##name;
+#define SOURCE(name)   RETURN_IF_FITS(source, name, g, operand)
+#define MATH(name)     RETURN_IF_FITS(math, name, g)
+#define SINK(name)     RETURN_IF_FITS(sink, name, g)
+#define SCHEDULE(name) RETURN_IF_FITS(schedule, name, g)
 
 static const struct con_source *choose_source(const struct con_config *g, size_t operand) {
     CON_SOURCES(SOURCE)
@@ -151,7 +152,7 @@ static bool can_pack(const struct contraction *c, enum con_axis side) {
 static void choose_packed(const struct contraction *c, struct con_config *g, enum con_axis side) {
     bool awkward = false;
     for (size_t i = 0; i < c->noperands; i++)
-        awkward |= c->operands[i].side == side && g->tile[i].source == &con_source_elements;
+        awkward |= c->operands[i].side == side && g->tile[i].source->awkward;
     for (size_t i = 0; i < c->noperands && awkward && can_pack(c, side); i++)
         if (c->operands[i].side == side) {
             g->tile[i].packed = g->tile[i].k_contiguous = true;

@@ -151,6 +151,7 @@ struct con_tile { /* an operand's tile in shared memory */
  * and their functions into the file. */
 struct con_source {
     bool one_by_one; /* a thread for each element of the side */
+    bool awkward;    /* a copy of the operand in rows is better, where it is small */
     bool (*fits)(const struct con_config *g, size_t operand);
     /* Slots loader (declarations in the kernel), load and keep (what the main loop calls). */
     bool (*write)(struct con_writer *w, size_t operand, struct slots *row);
@@ -194,20 +195,13 @@ struct con_schedule {
     X(simt)       /* fp32 multiply-adds */                                                         \
     X(warp)       /* mma.sync */
 #define CON_SINKS(X)                                                                               \
-    X(parts)                     /* of k, to a workspace; another kernel adds them */              \
-    X(staged)                    /* through shared memory, finished row by row */
-#define CON_SCHEDULES(X) X(tile) /* one tile a block, all of k or a part of it */
+    X(parts)  /* of k, to a workspace; another kernel adds them */                                 \
+    X(staged) /* through shared memory, finished row by row */
 
-#define CON_SOURCE(name)   extern const struct con_source con_source_##name;
-#define CON_MATH(name)     extern const struct con_math con_math_##name;
-#define CON_SINK(name)     extern const struct con_sink con_sink_##name;
-#define CON_SCHEDULE(name) extern const struct con_schedule con_schedule_##name;
-CON_SOURCES(CON_SOURCE)
-CON_MATHS(CON_MATH)
-CON_SINKS(CON_SINK)
-CON_SCHEDULES(CON_SCHEDULE)
+/* One tile a block, all of k or a part of it. */
+#define CON_SCHEDULES(X) X(tile)
 
-    struct con_config {
+struct con_config {
     const struct sheet *sh;
     const struct contraction *c;
     enum con_format format;

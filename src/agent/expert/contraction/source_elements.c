@@ -54,4 +54,5 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     return true;
 }
 
-const struct con_source con_source_elements = {.one_by_one = true, .write = write_elements};
+const struct con_source con_source_elements = {
+    .one_by_one = true, .awkward = true, .write = write_elements};
