@@ -186,11 +186,6 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
 
 /* ---- threads ---- */
 
-static int results_of(const struct contraction *c, const struct con_config *g) {
-    int each = g->tile_m * g->tile_n / g->threads * (int)c->nfolds;
-    return each * (g->promote ? 2 : 1);
-}
-
 /* A chain is as long as the instance's k only where the plan says so (kernel.c). */
 static int promotion(const struct contraction *c, const struct con_config *g) {
     bool exact = c->in->task->accuracy == ACCURACY_FP32 && g->format != CON_FP32;
@@ -264,7 +259,8 @@ void con_configure(const struct sheet *sh, const struct contraction *c, struct c
         g->sink = choose_sink(g);
         g->schedule = choose_schedule(g);
         set_tiles(c, g);
-        if (results_of(c, g) > RESULTS_MOST || is_too_wide(c, g)) {
+        int results = g->tile_m * g->tile_n / g->threads * (int)c->nfolds * (g->promote ? 2 : 1);
+        if (results > RESULTS_MOST || is_too_wide(c, g)) {
             if (g->tile_n >= g->tile_m)
                 g->tile_n /= 2;
             else
