@@ -68,7 +68,7 @@ static size_t trial_with_source(const struct player *p, uint64_t source) {
 }
 
 static void fill(struct player *p, const struct proposal *from) {
-    struct strategy proposal;
+    struct strategy proposal = {0};
     size_t trial;
     strategy_of(p, from, &proposal);
     for (uint64_t attempt = 0; attempt < CLAIMS; attempt++) {

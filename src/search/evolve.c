@@ -490,10 +490,10 @@ double evolve_naive_s(const struct evolve *e) {
 
 /* ---- what decisions were worth ----
  *
- * By pairs: two accepted candidates whose code has the same decisions
- * but for one, which one of them has as the winner does and the other at its default. The ratio of
- * their times is an observation, not a model's; a decision without such a pair is not spoken of. A
- * decision's worth depends on the others, so of several pairs the median is told with its range. */
+ * By pairs: two accepted candidates whose code has the same decisions but for one, which one of
+ * them has as the winner does and the other at its default. The ratio of their times is an
+ * observation, not a model's; a decision without such a pair is not spoken of. A decision's worth
+ * depends on the others, so of several pairs the median is told with its range. */
 
 struct worth {
     size_t decision;
