@@ -18,8 +18,8 @@
  * BEGIN_ARRAY: written as an array. BEGIN_OPEN: what is absent, also below, is read as 0.
  *
  * A list of structs that are declared elsewhere is only ever made into tables; there
- * RANGE(name, least, largest) is an integer of any size, and FIXED_RANGE, CHARS and NAMED say the
- * rest. */
+ * RANGE(name, least, largest) is an integer of any size (RANGE_OR_0: left out where it is 0), and
+ * FIXED_RANGE, CHARS and NAMED say the rest. */
 #include "base/fields_end.h"
 
 #ifdef FIELDS_AS_STRUCTS
@@ -89,7 +89,8 @@
 #define OWN(C, name)
 #define FIELDS_INT(of, low, high)                                                                  \
     .kind = FIELD_INT, .size = sizeof(of), .least = (low), .largest = (high)
-#define RANGE(name, low, high) FIELDS_ROW(ONE, name, FIELDS_INT(((self *)0)->name, low, high))
+#define RANGE(name, low, high)      FIELDS_ROW(ONE, name, FIELDS_INT(((self *)0)->name, low, high))
+#define RANGE_OR_0(name, low, high) FIELDS_ROW(ZERO, name, FIELDS_INT(((self *)0)->name, low, high))
 #define FIXED_RANGE(name, count, low, high)                                                        \
     FIELDS_ROW(FIXED, name, FIELDS_INT(*((self *)0)->name, low, high), .most = (count))
 #define CHARS(name)       FIELDS_ROW(ONE, name, .kind = FIELD_CHARS, .size = sizeof(((self *)0)->name))

@@ -20,6 +20,7 @@
 #undef MAP
 #undef OWN
 #undef RANGE
+#undef RANGE_OR_0
 #undef FIXED_RANGE
 #undef CHARS
 #undef NAMED

@@ -36,10 +36,11 @@ static const struct field_names arg_names = {arg_text, 4}, step_names = {step_te
 #define FIELDS_AS_TABLES
 #include "base/fields_as.h"
 
+/* There may be thousands of them in a job, so they are told in few words. */
 BEGIN(bound_arg)
 NAMED(kind, arg_names)
-RANGE(ref, 0, TASK_MAX_TENSORS - 1)
-RANGE(value, INT64_MIN, INT64_MAX)
+RANGE_OR_0(ref, 0, TASK_MAX_TENSORS - 1)
+RANGE_OR_0(value, INT64_MIN, INT64_MAX)
 END(bound_arg)
 
 BEGIN(bound_launch)

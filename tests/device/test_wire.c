@@ -124,12 +124,12 @@ static void broken_plans_are_refused(void) {
         {"\"cluster\":[2,1,1]", "\"cluster\":[17,1,1]"},
         {"\"cooperative\":true", "\"cooperative\":1"},
         {"\"shared\":1024", "\"shared\":-1"},
-        {"\"ref\":2,\"value\"", "\"ref\":64,\"value\""},
-        {"\"ref\":2,\"value\"", "\"ref\":-1,\"value\""},
-        {"{\"kind\":\"tensor\",\"ref\":2,", "{\"kind\":\"nothing\",\"ref\":2,"},
-        {"{\"kind\":\"tensor\",\"ref\":2,\"value\":0},", "\"x\","},
-        {"\"kind\":\"map\",\"ref\":0", "\"kind\":\"map\",\"ref\":1"},
-        {"\"kind\":\"workspace\",\"ref\":0", "\"kind\":\"workspace\",\"ref\":1"},
+        {"{\"kind\":\"tensor\",\"ref\":2}", "{\"kind\":\"tensor\",\"ref\":64}"},
+        {"{\"kind\":\"tensor\",\"ref\":2}", "{\"kind\":\"tensor\",\"ref\":-1}"},
+        {"{\"kind\":\"tensor\",\"ref\":2}", "{\"kind\":\"nothing\",\"ref\":2}"},
+        {"{\"kind\":\"tensor\",\"ref\":2},", "\"x\","},
+        {"{\"kind\":\"map\"}", "{\"kind\":\"map\",\"ref\":1}"},
+        {"{\"kind\":\"workspace\"}", "{\"kind\":\"workspace\",\"ref\":1}"},
         {"\"pattern\":-1", "\"pattern\":null"},
         {"\"size\":8", "\"size\":3"},
         {"\"size\":8", "\"size\":16"},
@@ -192,6 +192,32 @@ static void broken_plans_are_refused(void) {
     CHECK(!plan_read(NULL, a, &out, &err));
     arena_free(a);
     buf_release(&good);
+}
+
+/* The task's own shape is told up to four times, beside 32 others, in a frame of 16 MiB. */
+static void the_largest_plans_fit_a_job(void) {
+    struct arena *a = arena_new(64u << 20);
+    struct bound_plan p = {.launches = arena_array(a, struct bound_launch, CANDIDATE_MAX_LAUNCHES),
+                           .nlaunches = CANDIDATE_MAX_LAUNCHES,
+                           .steps = arena_array(a, struct bound_step, CANDIDATE_MAX_LAUNCHES),
+                           .nsteps = CANDIDATE_MAX_LAUNCHES};
+    struct bound_arg *args = arena_array(a, struct bound_arg, CANDIDATE_MAX_ARGS);
+    struct buf b;
+    for (size_t i = 0; i < CANDIDATE_MAX_ARGS; i++)
+        args[i] = (struct bound_arg){.kind = ARG_INTEGER, .value = INT64_MIN};
+    for (size_t i = 0; i < CANDIDATE_MAX_LAUNCHES; i++) {
+        p.steps[i].index = i;
+        p.launches[i] = (struct bound_launch){.kernel = S("a_kernel_with_quite_a_long_name"),
+                                              .args = args,
+                                              .nargs = CANDIDATE_MAX_ARGS};
+    }
+    json *j = fields_to_json(&bound_plan_fields, &p);
+    buf_init(&b, 16u << 20);
+    json_write(j, &b);
+    CHECKF(!b.failed && b.n * (32 + 4) < (16u << 20), "%zu bytes", b.n);
+    buf_release(&b);
+    json_free(j);
+    arena_free(a);
 }
 
 static void counters_go_round(void) {
@@ -291,6 +317,7 @@ static const struct tap_case cases[] = {
     {"shapes are told apart", shapes_are_told_apart},
     {"plans go round", plans_go_round},
     {"broken plans are refused", broken_plans_are_refused},
+    {"the largest plans fit a job", the_largest_plans_fit_a_job},
     {"counters go round", counters_go_round},
     {"device names", device_names},
 };
