@@ -343,11 +343,11 @@ SHARED double sigmoid_of(double x, double t) {
 
 /* NaN wins, as in PyTorch; the first of equals. */
 SHARED double larger_of(double x, double y) {
-    return (x != x) | (x >= y) ? x : y;
+    return ((x != x) | (x >= y)) ? x : y;
 }
 
 SHARED double smaller_of(double x, double y) {
-    return (x != x) | (x <= y) ? x : y;
+    return ((x != x) | (x <= y)) ? x : y;
 }
 
 /* One of two. Where either may be the one, the less certain counts. */
