@@ -80,6 +80,10 @@ void build_pool_free(struct build_pool *p); /* kills; callbacks of open builds a
  */
 bool build_submit(struct build_pool *p, const struct build_request *r, build_done_fn *done,
                   void *ctx, struct err *err);
+/* One build, start to end, on a loop of its own; its texts in the arena. False where no compiler
+ * can be started; a source that does not compile is a build with that verdict. */
+bool build_once(const struct nvrtc_root *root, const struct build_pool_options *o,
+                const struct build_request *r, struct arena *a, struct build *out, struct err *err);
 const struct nvrtc_root *build_pool_root(const struct build_pool *p);
 
 /* The role: `cutepilot compiler LIBRARY INCLUDE CUTLASS`, frames on descriptor 3. argv holds the

@@ -34,44 +34,6 @@ struct profile {
 
 /* ---- the build ---- */
 
-struct waiting {
-    struct profile *p;
-    bool done;
-};
-
-static void keep_build(void *ctx, const struct build *b) {
-    struct waiting *w = ctx;
-    struct arena *a = w->p->ui->arena;
-    struct build *to = &w->p->build;
-    *to = *b;
-    to->log = arena_str(a, b->log);
-    to->ptx = arena_str(a, b->ptx);
-    to->cubin = arena_str(a, b->cubin);
-    to->kernels = arena_array(a, struct kernel_facts, b->nkernels);
-    for (size_t i = 0; i < b->nkernels; i++) {
-        to->kernels[i] = b->kernels[i];
-        to->kernels[i].name = arena_str(a, b->kernels[i].name);
-    }
-    w->done = true;
-}
-
-static bool wait_for_build(struct profile *p, str unit, struct err *err) {
-    struct waiting w = {.p = p};
-    struct build_pool_options po = {
-        .jobs = 1, .cache = p->eo.cache, .limit_ms = p->eo.compile_limit_ms};
-    struct build_request r = {.unit = unit, .arch = p->eo.device.gpu->arch, .fmad = true};
-    struct loop *l = loop_new(err);
-    struct build_pool *pool = l ? build_pool_new(l, &p->eo.nvrtc, &po, err) : NULL;
-    bool ok = pool && build_submit(pool, &r, keep_build, &w, err);
-    while (ok && !w.done)
-        ok = loop_step(l, -1, err);
-    build_pool_free(pool);
-    loop_free(l);
-    if (ok && p->build.no_compiler)
-        ok = err_set(err, ERR_ENV, "%.*s", STR_ARG(p->build.log));
-    return ok;
-}
-
 /* The candidate's failures end up in the outcome, which says them better. */
 static bool build_kernel(struct profile *p, str file, str source, struct err *err) {
     struct err verdict = {0};
@@ -80,8 +42,14 @@ static bool build_kernel(struct profile *p, str file, str source, struct err *er
         !plan_bind(p->candidate, p->eo.inst, p->ui->arena, &p->plan, &verdict))
         return true;
     buf_init(&unit, 4u << 20);
-    bool ok =
-        !candidate_unit(p->candidate, &unit, &verdict) || wait_for_build(p, buf_str(&unit), err);
+    struct build_pool_options po = {
+        .jobs = 1, .cache = p->eo.cache, .limit_ms = p->eo.compile_limit_ms};
+    struct build_request r = {.arch = p->eo.device.gpu->arch, .fmad = true};
+    bool ok = true;
+    if (candidate_unit(p->candidate, &unit, &verdict)) {
+        r.unit = buf_str(&unit);
+        ok = build_once(&p->eo.nvrtc, &po, &r, p->ui->arena, &p->build, err);
+    }
     buf_release(&unit);
     p->built = ok && p->build.verdict == VERDICT_ACCEPTED && p->build.ptx.n &&
                ptx_parse(p->build.ptx, p->ui->arena, &p->module, &verdict);

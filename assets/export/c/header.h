@@ -1,0 +1,72 @@
+/* ${title}
+ *
+ * ${origin}
+ *
+ * A library of one operation: link ${name}.c and libcuda (-lcuda), nothing else. It allocates
+ * nothing, starts no thread and never waits for the GPU, so that calls may be captured into a CUDA
+ * graph. Every function works in the CUDA context that is current. Results of type int are
+ * CUresult: 0 is success.
+ *
+ *     ${name}_op op;
+ *     ${name}_dims dims = {${example_dims}};
+ *     ${name}_tensors tensors = {${example_tensors}};
+ *     if (${name}_load(&op) == 0 && ${name}_admits(&op, &dims)) {
+ *         size_t bytes = ${name}_workspace_bytes(&op, &dims);  // of device memory, yours to allocate
+ *         ${name}_run(&op, &dims, &tensors, workspace, bytes, stream);
+ *     }
+ */
+#ifndef CUTEPILOT_${guard}_H
+#define CUTEPILOT_${guard}_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sizes, as the task names them. */
+typedef struct ${name}_dims {
+//% each dims
+    int64_t ${dim};
+//% end
+//% if not dims
+    int64_t none; /* the task has no dimension */
+//% end
+} ${name}_dims;
+
+/* Addresses in device memory, dense, outermost dimension first, aligned to ${align} bytes or as said. */
+typedef struct ${name}_tensors {
+//% each tensors
+    ${const}void *${tensor}; /* ${what} */
+//% end
+} ${name}_tensors;
+
+/* A loaded kernel; its content is the library's. One a context; any number of threads may run it. */
+typedef struct ${name}_op {
+    void *module[${nkernels}]; /* NULL: a kernel for another GPU */
+    void *function[${nfunctions}];
+} ${name}_op;
+
+/* Loads the kernels that were made for the current device. 209 (CUDA_ERROR_NO_BINARY_FOR_GPU): there
+ * is none for it. */
+int ${name}_load(${name}_op *op);
+void ${name}_unload(${name}_op *op);
+
+/* 1: there is a kernel for these sizes. 0: there is not; run something else. */
+int ${name}_admits(const ${name}_op *op, const ${name}_dims *dims);
+
+/* Bytes of device memory that a run needs beside its tensors, at an address that is a multiple of
+ * 256; its content may be anything before and is undefined after. Runs that overlap need one each. */
+size_t ${name}_workspace_bytes(const ${name}_op *op, const ${name}_dims *dims);
+
+/* Queues the operation on a stream (a CUstream; NULL: the default stream). 1
+ * (CUDA_ERROR_INVALID_VALUE): sizes that are not admitted, a workspace that is too small, or an
+ * address that is NULL or not aligned. */
+int ${name}_run(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+        void *workspace, size_t workspace_bytes, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+/* Export: verified kernels as something that other programs use.
+ *
+ * A package is one operation: kernels of the same task (for several shapes or GPUs), each the
+ * winner of a run, with the launch plan as host code in the language of whoever uses it, the
+ * machine code, the source, and the evidence that the run left. Nothing is judged here: a run whose
+ * winner was not accepted is refused before a package exists. The host code is written from the
+ * plan (kernel/plan.h), so that it launches exactly what was verified.
+ *
+ * The caller owns everything that a package points to; writers only read it. A writer makes its
+ * folder, which must not exist, and removes it again when it fails. */
+#ifndef EXPORT_EXPORT_H
+#define EXPORT_EXPORT_H
+
+#include "base/json.h"
+#include "kernel/build.h"
+#include "kernel/candidate.h"
+
+struct export_kernel {
+    const char *run; /* the folder that it comes from */
+    const struct task *task;
+    const struct inst *inst; /* the shape that was searched for */
+    const struct candidate *candidate;
+    str source, record; /* kernel.cu and outcome.json as the run left them */
+    str device;         /* "sim:h200", "cuda" */
+    str time;           /* "3.9 us, estimated on NVIDIA H200"; for people */
+    str arch;           /* "sm_90a" */
+    str cubin;
+    char source_hash[65];
+    /* Bytes of each parameter, by launch and argument: an integer of 4 must fit them. */
+    const size_t *const *parameter_bytes;
+};
+
+struct export_package {
+    str name;    /* an identifier: of files, functions, the Python package */
+    str command; /* that made it, for its documents */
+    const char *folder;
+    const char *assets;            /* folder that wins over the embedded assets; NULL: none */
+    struct export_kernel *kernels; /* the same tensors and dimensions in all of them */
+    size_t n;
+    struct arena *mem;
+};
+
+/* Whether a name can be one of C's, Python's and of files: a letter, then letters, digits and _,
+ * and no keyword of either. */
+bool export_name_ok(str name);
+/* Whether two tasks have the same dimensions and tensors, in name, order, role, type and rank. */
+bool export_same_interface(const struct task *a, const struct task *b, struct err *err);
+
+/* NAME.h and NAME.c, which need libcuda alone. */
+bool export_c(const struct export_package *p, struct err *err);
+/* The cubins, and the plan of each at its own shape as JSON. */
+bool export_cubin(const struct export_package *p, struct err *err);
+
+#endif

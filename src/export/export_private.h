@@ -1,0 +1,37 @@
+/* What the writers of packages share. */
+#ifndef EXPORT_EXPORT_PRIVATE_H
+#define EXPORT_EXPORT_PRIVATE_H
+
+#include "base/template.h"
+#include "export/export.h"
+#include "kernel/plan.h"
+
+/* A plan expression, or one over a task's dimensions, as text of a language: dimensions are dim_N,
+ * lets let_S. In C an overflow sets the variable `bad`. Empty: a size that is made of something
+ * else than integers and their operations. */
+enum export_language { EXPORT_C, EXPORT_PYTHON };
+str plan_text(const struct plan_expr *e, const struct candidate *c, enum export_language l,
+              struct arena *a);
+str dims_text(const struct expr *e, const struct task *t, enum export_language l, struct arena *a);
+/* The same for extents: the product of all of them, and 1 where there is none. */
+str product_text(const str *factors, size_t n, enum export_language l, struct arena *a);
+
+/* A name that a struct of C may have as a member: with an underscore where it is a keyword. */
+str member_name(str name, struct arena *a);
+/* ", " between, nothing at the ends. */
+void put_item(struct buf *to, str item);
+str kept(struct arena *a, struct buf *b); /* the text, in the arena; the buf is emptied */
+
+/* "made by cutepilot 0.1.0 …", a paragraph for the head of a file; every line after the first
+ * begins with `lead`. */
+str package_origin(const struct export_package *p, const char *lead);
+/* What every package has: README.md, and below evidence/ the source, the task and the outcome of
+ * each kernel. The folder is made here. */
+bool package_begin(const struct export_package *p, struct err *err);
+bool package_file(const struct export_package *p, const char *name, str content, struct err *err);
+bool package_template(const struct export_package *p, const char *name, const char *template,
+                      const struct slots *s, struct err *err);
+/* After a failure: what was written is removed, and the failure stays what it was. */
+bool package_undo(const struct export_package *p);
+
+#endif

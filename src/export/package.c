@@ -1,0 +1,155 @@
+/* What every package has, whatever it is for: its folder, its documents and the evidence. */
+#include "base/asset.h"
+#include "base/file.h"
+#include "device/job.h"
+#include "export/export_private.h"
+
+#define FILE_MAX (256u << 20)
+
+bool export_same_interface(const struct task *a, const struct task *b, struct err *err) {
+    bool same = a->ndims == b->ndims && a->ntensors == b->ntensors;
+    for (size_t i = 0; same && i < a->ndims; i++)
+        same = str_eq(a->dims[i].name, b->dims[i].name) && a->dims[i].derived == b->dims[i].derived;
+    for (size_t i = 0; same && i < a->ntensors; i++) {
+        const struct tensor *x = &a->tensors[i], *y = &b->tensors[i];
+        same = str_eq(x->name, y->name) && x->role == y->role && x->dtype == y->dtype &&
+               x->rank == y->rank;
+    }
+    return same || err_set(err, ERR_INPUT,
+                           "the tasks %.*s and %.*s do not have the same dimensions and tensors: "
+                           "they cannot be one operation",
+                           STR_ARG(a->name), STR_ARG(b->name));
+}
+
+str package_origin(const struct export_package *p, const char *lead) {
+    struct buf b;
+    buf_init(&b, 1u << 20);
+    buf_printf(&b, "Made by cutepilot %s:\n%s    %.*s\n", CUTEPILOT_VERSION, lead,
+               STR_ARG(p->command));
+    for (size_t i = 0; i < p->n; i++) {
+        const struct export_kernel *k = &p->kernels[i];
+        str shape = inst_label(k->inst, p->mem);
+        buf_printf(&b, "%sKernel %zu: made for %.*s, %.*s, %.*s.\n", lead, i, STR_ARG(shape),
+                   STR_ARG(k->arch), STR_ARG(k->time));
+        buf_printf(&b, "%s  SHA-256 of its source: %s\n", lead, k->source_hash);
+    }
+    buf_printf(&b, "%sThe evidence is in the folder evidence.", lead);
+    str s = kept(p->mem, &b);
+    buf_release(&b);
+    return s;
+}
+
+bool package_file(const struct export_package *p, const char *name, str content, struct err *err) {
+    return file_replace(arena_printf(p->mem, "%s/%s", p->folder, name).p, content, err);
+}
+
+bool package_template(const struct export_package *p, const char *name, const char *template,
+                      const struct slots *s, struct err *err) {
+    struct buf b;
+    str text;
+    buf_init(&b, FILE_MAX);
+    bool ok = asset_get(p->assets, template, p->mem, &text, err) &&
+              template_render(str_view(template), text, s->at, s->n, &b, err) &&
+              package_file(p, name, buf_str(&b), err);
+    buf_release(&b);
+    return ok;
+}
+
+static bool put_evidence(const struct export_package *p, size_t i, struct err *err) {
+    const struct export_kernel *k = &p->kernels[i];
+    const struct {
+        const char *name;
+        str content;
+    } files[] = {
+        {"kernel.cu", k->source}, {"outcome.json", k->record}, {"task.task", k->task->text}};
+    str folder = arena_printf(p->mem, "evidence/%zu", i);
+    bool ok = dir_make(arena_printf(p->mem, "%s/%.*s", p->folder, STR_ARG(folder)).p, err);
+    for (size_t f = 0; ok && f < sizeof files / sizeof *files; f++)
+        ok = package_file(p, arena_printf(p->mem, "%.*s/%s", STR_ARG(folder), files[f].name).p,
+                          files[f].content, err);
+    return ok;
+}
+
+static bool put_readme(const struct export_package *p, struct err *err) {
+    struct slots s;
+    slots_init(&s, p->mem);
+    slots_put(&s, "name", p->name);
+    slots_put(&s, "title", p->kernels[0].task->title);
+    slots_put(&s, "command", p->command);
+    slots_list(&s, "kernels");
+    for (size_t i = 0; i < p->n; i++) {
+        const struct export_kernel *k = &p->kernels[i];
+        struct slots *row = slots_row(&s, "kernels");
+        slots_number(row, "number", (int64_t)i);
+        slots_put(row, "shape", inst_label(k->inst, p->mem));
+        slots_put(row, "arch", k->arch);
+        slots_put(row, "time", k->time);
+        slots_put(row, "hash", str_view(k->source_hash));
+        slots_put(row, "task", k->task->name);
+    }
+    return package_template(p, "README.md", "export/README.md", &s, err);
+}
+
+bool package_begin(const struct export_package *p, struct err *err) {
+    if (file_exists(p->folder))
+        return err_set(err, ERR_INPUT, "%s exists: nothing is overwritten; choose another --out",
+                       p->folder);
+    bool ok = dir_make(p->folder, err) && put_readme(p, err);
+    for (size_t i = 0; ok && i < p->n; i++)
+        ok = put_evidence(p, i, err);
+    return ok || package_undo(p);
+}
+
+bool package_undo(const struct export_package *p) {
+    struct err ignored;
+    dir_remove_tree(p->folder, &ignored);
+    return false;
+}
+
+/* ---- cubins ---- */
+
+static bool put_cubin(const struct export_package *p, size_t i, struct err *err) {
+    const struct export_kernel *k = &p->kernels[i];
+    struct bound_plan plan;
+    struct buf b;
+    if (!plan_bind(k->candidate, k->inst, p->mem, &plan, err))
+        return false;
+    json *j = json_object(), *tensors = json_array(), *memory = json_array(), *bytes = json_array();
+    json_set_str(j, "arch", k->arch);
+    json_set_str(j, "source_sha256", str_view(k->source_hash));
+    json_set_str(j, "shape", inst_label(k->inst, p->mem));
+    for (size_t t = 0; t < k->task->ntensors; t++) {
+        json_push_str(tensors, k->task->tensors[t].name);
+        if (tensor_has_memory(&k->task->tensors[t]))
+            json_push_str(memory, k->task->tensors[t].name);
+    }
+    for (size_t l = 0; l < k->candidate->nlaunches; l++) {
+        json *one = json_array();
+        for (size_t i_arg = 0; i_arg < k->candidate->launches[l].nargs; i_arg++)
+            json_push_i64(one, (int64_t)k->parameter_bytes[l][i_arg]);
+        json_push(bytes, one);
+    }
+    json_set(j, "tensors", tensors); /* as the plan numbers them */
+    json_set(j, "memory", memory);   /* those that have any */
+    json_set(j, "parameter_bytes", bytes);
+    json_set(j, "plan", plan_to_json(&plan));
+    buf_init(&b, FILE_MAX);
+    json_write_pretty(j, &b);
+    buf_putc(&b, '\n');
+    json_free(j);
+    str name = arena_printf(p->mem, "%.*s.%zu", STR_ARG(p->name), i);
+    bool ok =
+        package_file(p, arena_printf(p->mem, "%.*s.json", STR_ARG(name)).p, buf_str(&b), err) &&
+        package_file(p, arena_printf(p->mem, "%.*s.cubin", STR_ARG(name)).p, k->cubin, err);
+    buf_release(&b);
+    return ok;
+}
+
+bool export_cubin(const struct export_package *p, struct err *err) {
+    if (!package_begin(p, err))
+        return false;
+    for (size_t i = 0; i < p->n; i++)
+        if (!put_cubin(p, i, err))
+            return package_undo(p);
+    return true;
+}
