@@ -24,6 +24,7 @@ struct export_kernel {
     str device;         /* "sim:h200", "cuda" */
     str time;           /* "3.9 us, estimated on NVIDIA H200"; for people */
     str arch;           /* "sm_90a" */
+    str unit;           /* the whole text that is compiled */
     str cubin;
     char source_hash[65];
     /* Bytes of each parameter, by launch and argument: an integer of 4 must fit them. */
@@ -48,6 +49,8 @@ bool export_same_interface(const struct task *a, const struct task *b, struct er
 
 /* NAME.h and NAME.c, which need libcuda alone. */
 bool export_c(const struct export_package *p, struct err *err);
+/* A Python package: a PyTorch operator over the kernels, with the task's torch line as fallback. */
+bool export_torch(const struct export_package *p, struct err *err);
 /* The cubins, and the plan of each at its own shape as JSON. */
 bool export_cubin(const struct export_package *p, struct err *err);
 

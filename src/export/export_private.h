@@ -22,6 +22,29 @@ str member_name(str name, struct arena *a);
 void put_item(struct buf *to, str item);
 str kept(struct arena *a, struct buf *b); /* the text, in the arena; the buf is emptied */
 
+/* A text of a task or a plan on one line, which cannot end a comment. */
+str comment_text(str text, struct arena *mem);
+
+/* ---- plans as rows of a template ---- */
+
+struct plan_writer {
+    enum export_language language;
+    const struct export_kernel *k;
+    const struct candidate *c;
+    struct bound_plan bound; /* at the kernel's own shape */
+    struct arena *mem;
+    struct slots *slots; /* of this kernel */
+    size_t first;        /* C: of its functions among those of the library */
+};
+/* Puts the slots sizes, checks, workspaces, addresses, maps, steps, arch and source_hash. */
+bool put_plan_rows(struct plan_writer *w, struct err *err);
+/* The number of a kernel's function among the functions of its plan. */
+size_t plan_function(const struct candidate *c, str kernel);
+/* Where a tensor stands among those with memory: what is read, then what is only written. */
+size_t tensor_place(const struct task *t, size_t tensor);
+
+/* ---- packages ---- */
+
 /* "made by cutepilot 0.1.0 …", a paragraph for the head of a file; every line after the first
  * begins with `lead`. */
 str package_origin(const struct export_package *p, const char *lead);

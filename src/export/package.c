@@ -114,7 +114,8 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
     struct buf b;
     if (!plan_bind(k->candidate, k->inst, p->mem, &plan, err))
         return false;
-    json *j = json_object(), *tensors = json_array(), *memory = json_array(), *bytes = json_array();
+    json *j = json_object(), *tensors = json_array(), *memory = json_array(), *bytes = json_array(),
+         *written = json_array();
     json_set_str(j, "arch", k->arch);
     json_set_str(j, "source_sha256", str_view(k->source_hash));
     json_set_str(j, "shape", inst_label(k->inst, p->mem));
@@ -122,6 +123,8 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
         json_push_str(tensors, k->task->tensors[t].name);
         if (tensor_has_memory(&k->task->tensors[t]))
             json_push_str(memory, k->task->tensors[t].name);
+        if (k->task->tensors[t].role == TENSOR_OUT)
+            json_push_str(written, k->task->tensors[t].name);
     }
     for (size_t l = 0; l < k->candidate->nlaunches; l++) {
         json *one = json_array();
@@ -131,6 +134,7 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
     }
     json_set(j, "tensors", tensors); /* as the plan numbers them */
     json_set(j, "memory", memory);   /* those that have any */
+    json_set(j, "written", written); /* those that are written and not read */
     json_set(j, "parameter_bytes", bytes);
     json_set(j, "plan", plan_to_json(&plan));
     buf_init(&b, FILE_MAX);

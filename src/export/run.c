@@ -161,7 +161,7 @@ static bool compile(struct loading *l, const struct nvrtc_root *nvrtc, const cha
     struct buf unit;
     buf_init(&unit, 4u << 20);
     bool ok = candidate_unit(k->candidate, &unit, err);
-    r.unit = buf_str(&unit);
+    k->unit = r.unit = arena_str(l->mem, buf_str(&unit));
     ok = ok && build_once(nvrtc, &po, &r, l->mem, &b, err);
     buf_release(&unit);
     if (ok && b.verdict != VERDICT_ACCEPTED)

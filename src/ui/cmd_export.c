@@ -73,6 +73,8 @@ int cmd_export(struct ui *ui) {
                      "--name",
                      STR_ARG(p.name));
     }
-    ok = ok && (!strcmp(to, "c") ? export_c(&p, &err) : export_cubin(&p, &err));
+    ok = ok && (!strcmp(to, "c")       ? export_c(&p, &err)
+                : !strcmp(to, "torch") ? export_torch(&p, &err)
+                                       : export_cubin(&p, &err));
     return ok ? finish(ui, &p) : ui_fail(ui, &err);
 }

@@ -29,7 +29,7 @@ struct function {
 
 static int number(const char *name, int otherwise) {
     const char *text = getenv(name);
-    return text ? atoi(text) : otherwise;
+    return text ? (int)strtol(text, NULL, 10) : otherwise;
 }
 
 int cuCtxGetDevice(int *device);

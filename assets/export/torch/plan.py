@@ -1,0 +1,68 @@
+"""The launch plans of ${name}, as arithmetic over its sizes.
+
+${origin}
+"""
+
+
+def in_range(v, least, most):
+    return least <= v <= most
+//% each kernels
+
+
+class Kernel${number}:
+    title = "${name}, kernel ${number}"
+    arch, cubin, source = "${arch}", "kernel_${number}.cubin", "kernel_${number}.cu"
+    source_sha256 = "${source_hash}"
+    own = (${own})  # the sizes that it was made for: ${time}
+    align = (${aligns})  # of each tensor's address, in order
+
+    @staticmethod
+    def admits(${settable}):
+        try:
+//% if sizes
+            ${sizes}
+//% end
+            return bool(
+//% each checks
+                (${holds}) and  # ${text}
+//% end
+                True)
+        except ZeroDivisionError:
+            return False
+
+    @staticmethod
+    def plan(${settable}):
+//% if sizes
+        ${sizes}
+//% end
+        return {
+            "ntensors": ${ntensors},
+            "workspaces": [
+//% each workspaces
+                (${bytes}, ${align}),  # ${workspace}
+//% end
+            ],
+            "maps": [
+//% each maps
+                (${of}, ${type}, [${extents}], [${strides}], [${box}], [${steps}], ${swizzle}, ${fill}),
+//% end
+            ],
+            "steps": [
+//% each steps
+//% if memset
+                ("memset", ${of}, ${pattern}, ${size}, ${count}),
+//% else
+                ("launch", "${kernel}", (${grid}), (${block}), (${cluster}), ${cooperative}, ${shared}, [
+                    ${params}]),
+//% end
+//% end
+            ],
+        }
+//% end
+
+
+KERNELS = [
+//% each kernels
+    Kernel${number},
+//% end
+]
