@@ -296,3 +296,10 @@ str slots_get(const struct slots *s, const char *name) {
     BUG_IF(true);
     return S("");
 }
+
+bool slots_has_rows(const struct slots *s, const char *list) {
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->at[i].name, list) == 0)
+            return s->at[i].nrows > 0;
+    return false;
+}

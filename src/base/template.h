@@ -46,6 +46,7 @@ void slots_flag(struct slots *s, const char *name, bool is_set);
 struct slots *slots_row(struct slots *s, const char *list);
 /* A list without rows, unless it has some. */
 void slots_list(struct slots *s, const char *list);
+bool slots_has_rows(const struct slots *s, const char *list);
 /* The text of a slot, which must be there. */
 str slots_get(const struct slots *s, const char *name);
 

@@ -38,6 +38,11 @@ struct export_package {
     const char *assets;            /* folder that wins over the embedded assets; NULL: none */
     struct export_kernel *kernels; /* the same tensors and dimensions in all of them */
     size_t n;
+    /* PyTorch: kernels that compute the gradients, or none. Their task reads tensors of the
+     * operation, by name, and gradients of its results (dy or grad_y, of y), and writes gradients
+     * of what it reads. */
+    struct export_kernel *backward;
+    size_t nbackward;
     struct arena *mem;
 };
 

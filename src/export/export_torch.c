@@ -10,7 +10,8 @@
 #define TEXT_MOST (4u << 20)
 
 struct interface {
-    const struct export_package *p;
+    str name;                           /* of the operator */
+    const struct export_kernel *kernel; /* one of its kernels */
     const struct task *t;
     struct arena *mem;
     struct slots *slots;
@@ -109,7 +110,7 @@ static void put_sizes(struct interface *f) {
 
 /* Values of the kind that the task states, for tests and timing. */
 static str example_text(const struct interface *f, const struct tensor *t) {
-    const struct bound_tensor *b = &f->p->kernels[0].inst->tensors[t - f->t->tensors];
+    const struct bound_tensor *b = &f->kernel->inst->tensors[t - f->t->tensors];
     str shape = shape_text(f, t);
     if (t->dtype == DTYPE_BOOL)
         return arena_printf(f->mem, "torch.rand((%.*s), **_how) < 0.5", STR_ARG(shape));
@@ -172,8 +173,7 @@ static void put_tensors(struct interface *f, struct lists *l) {
         }
     slots_put(f->slots, "example",
               arena_printf(f->mem, "%s%.*s.%.*s(%.*s)", outputs ? "result = " : "",
-                           STR_ARG(f->p->name), STR_ARG(f->p->name),
-                           STR_ARG(buf_str(&l->arguments))));
+                           STR_ARG(f->name), STR_ARG(f->name), STR_ARG(buf_str(&l->arguments))));
     slots_put(f->slots, "returns",
               outputs == 0   ? S("None")
               : outputs == 1 ? S("torch.Tensor")
@@ -257,36 +257,201 @@ static bool put_kernel(struct plan_writer *w, size_t number, struct err *err) {
     return true;
 }
 
-static bool make_plans(const struct export_package *p, struct slots *plans, struct err *err) {
-    slots_init(plans, p->mem);
-    slots_list(plans, "kernels");
-    for (size_t i = 0; i < p->n; i++) {
+/* One operator: forward, or backward. */
+struct operator_ {
+    const struct export_package *p;
+    str name;
+    const struct export_kernel *kernels;
+    size_t n;
+    const char *plan, *module, *code; /* files: "_plan", "_operator", "kernel" */
+    struct slots plans, slots;
+};
+
+static bool make_operator(struct operator_ *o, struct err *err) {
+    const struct export_package *p = o->p;
+    slots_init(&o->plans, p->mem);
+    slots_list(&o->plans, "kernels");
+    for (size_t i = 0; i < o->n; i++) {
         struct plan_writer w = {.language = EXPORT_PYTHON,
-                                .k = &p->kernels[i],
-                                .c = p->kernels[i].candidate,
+                                .k = &o->kernels[i],
+                                .c = o->kernels[i].candidate,
                                 .mem = p->mem,
-                                .slots = slots_row(plans, "kernels")};
+                                .slots = slots_row(&o->plans, "kernels")};
         if (!put_kernel(&w, i, err))
             return false;
     }
-    slots_put(plans, "name", p->name);
-    slots_put(plans, "origin", package_origin(p, ""));
+    slots_put(&o->plans, "name", o->name);
+    slots_put(&o->plans, "code", str_view(o->code));
+    slots_put(&o->plans, "origin", package_origin(p, ""));
+    slots_init(&o->slots, p->mem);
+    struct interface f = {.name = o->name,
+                          .kernel = &o->kernels[0],
+                          .t = o->kernels[0].task,
+                          .mem = p->mem,
+                          .slots = &o->slots};
+    put_interface(&f);
+    slots_put(&o->slots, "name", o->name);
+    slots_put(&o->slots, "title", comment_text(f.t->title, p->mem));
+    slots_put(&o->slots, "origin", package_origin(p, ""));
+    slots_put(&o->slots, "version", S("1.0.0"));
+    slots_put(&o->slots, "plan", str_view(o->plan));
+    slots_flag(&o->slots, "backward", p->nbackward > 0);
     return true;
 }
 
-/* ---- files ---- */
+/* ---- gradients ---- */
 
-static bool put_code(const struct export_package *p, struct err *err) {
+/* The tensor whose gradient goes by this name; NULL: none. */
+static const struct tensor *gradient_of(const struct task *t, str name) {
+    str of = str_starts(name, S("grad_")) ? str_from(name, 5)
+             : str_starts(name, S("d"))   ? str_from(name, 1)
+                                          : S("");
+    int i = of.n ? tensor_find(t, of) : -1;
+    return i >= 0 ? &t->tensors[i] : NULL;
+}
+
+static const struct tensor *tensor_named(const struct task *t, str name) {
+    int i = tensor_find(t, name);
+    return i >= 0 ? &t->tensors[i] : NULL;
+}
+
+static bool gradient_fails(const struct tensor *x, const char *why, struct err *err) {
+    return err_set(err, ERR_INPUT, "the backward task's tensor %.*s %s", STR_ARG(x->name), why);
+}
+
+/* Fills `arguments` with the backward operator's arguments and `saved` with those that the forward
+ * one keeps. */
+static bool put_backward_inputs(const struct task *forward, const struct task *backward,
+                                struct slots *s, struct arena *mem, struct err *err) {
+    struct buf arguments, saved;
+    size_t n = 0;
     bool ok = true;
-    for (size_t i = 0; ok && i < p->n; i++) {
-        str name = arena_printf(p->mem, "%.*s/kernel_%zu", STR_ARG(p->name), i);
-        ok = package_file(p, arena_printf(p->mem, "%.*s.cubin", STR_ARG(name)).p,
-                          p->kernels[i].cubin, err) &&
-             package_file(p, arena_printf(p->mem, "%.*s.cu", STR_ARG(name)).p, p->kernels[i].unit,
-                          err);
+    buf_init(&arguments, TEXT_MOST);
+    buf_init(&saved, TEXT_MOST);
+    for (size_t i = 0; ok && i < backward->ntensors; i++) {
+        const struct tensor *x = &backward->tensors[i];
+        if (!tensor_is_input(x))
+            continue;
+        const struct tensor *same = tensor_named(forward, x->name),
+                            *of = gradient_of(forward, x->name);
+        put_item(&arguments, x->name);
+        if (same && tensor_has_memory(same)) {
+            put_item(&saved, x->name);
+            n++;
+        } else if (!of || of->role != TENSOR_OUT) {
+            ok = gradient_fails(x,
+                                "is neither a tensor of the operation nor the gradient of one that "
+                                "it writes",
+                                err);
+        } else if (of->dtype != x->dtype) {
+            ok = gradient_fails(x, "has another type than what it is the gradient of", err);
+        }
     }
+    slots_put(s, "backward_arguments", kept(mem, &arguments));
+    slots_put(s, "saved", arena_str(mem, buf_str(&saved)));
+    slots_put(s, "saved_tuple", n ? tuple(mem, &saved, n) : S("()"));
+    buf_release(&arguments);
+    buf_release(&saved);
     return ok;
 }
+
+/* What the gradient function returns: for each argument of the operation its gradient, or None. */
+static bool put_backward_outputs(const struct task *forward, const struct task *backward,
+                                 struct slots *s, struct arena *mem, struct err *err) {
+    struct buf made, returned;
+    size_t n = 0, arguments = 0;
+    bool ok = true;
+    buf_init(&made, TEXT_MOST);
+    buf_init(&returned, TEXT_MOST);
+    for (size_t i = 0; ok && i < backward->ntensors; i++) {
+        const struct tensor *x = &backward->tensors[i], *of = gradient_of(forward, x->name);
+        if (x->role == TENSOR_INOUT)
+            ok = gradient_fails(x, "is written in place, which a gradient cannot be", err);
+        if (x->role != TENSOR_OUT)
+            continue;
+        if (!of || !tensor_is_input(of))
+            ok =
+                gradient_fails(x, "is not the gradient of something that the operation reads", err);
+        put_item(&made, x->name);
+        n++;
+    }
+    for (size_t i = 0; ok && i < forward->ntensors; i++) {
+        const struct tensor *t = &forward->tensors[i];
+        str name = S("None");
+        for (size_t k = 0; k < backward->ntensors; k++)
+            if (backward->tensors[k].role == TENSOR_OUT &&
+                gradient_of(forward, backward->tensors[k].name) == t)
+                name = backward->tensors[k].name;
+        if (tensor_is_input(t)) {
+            put_item(&returned, name);
+            arguments++;
+        }
+    }
+    slots_put(s, "made_tuple", n == 1 ? S("(_made,)") : S("_made"));
+    slots_put(s, "backward_tuple", tuple(mem, &made, n));
+    slots_put(s, "returned", tuple(mem, &returned, arguments));
+    buf_release(&made);
+    buf_release(&returned);
+    return ok;
+}
+
+static void put_forward_names(const struct task *forward, const struct task *backward,
+                              struct slots *s, struct arena *mem) {
+    struct buf inputs, outputs, gradients;
+    size_t nin = 0, nout = 0;
+    buf_init(&inputs, TEXT_MOST);
+    buf_init(&outputs, TEXT_MOST);
+    buf_init(&gradients, TEXT_MOST);
+    slots_list(s, "gradients");
+    for (size_t i = 0; i < forward->ntensors; i++) {
+        const struct tensor *t = &forward->tensors[i];
+        if (tensor_is_input(t)) {
+            put_item(&inputs, t->name);
+            nin++;
+        } else if (t->role == TENSOR_OUT) {
+            str name = arena_printf(mem, "_unused_%zu", nout);
+            put_item(&outputs, t->name);
+            for (size_t k = 0; k < backward->ntensors; k++)
+                if (tensor_is_input(&backward->tensors[k]) &&
+                    gradient_of(forward, backward->tensors[k].name) == t &&
+                    !tensor_named(forward, backward->tensors[k].name))
+                    name = backward->tensors[k].name;
+            put_item(&gradients, name);
+            if (!str_starts(name, S("_unused_"))) {
+                struct slots *row = slots_row(s, "gradients");
+                slots_put(row, "gradient", name);
+                slots_put(row, "of", t->name);
+            }
+            nout++;
+        }
+    }
+    slots_put(s, "unpack_inputs", tuple(mem, &inputs, nin));
+    slots_put(s, "unpack_outputs", tuple(mem, &outputs, nout));
+    slots_put(s, "output_tuple", nout == 1 ? S("(output,)") : S("output"));
+    slots_put(s, "gradient_arguments", kept(mem, &gradients));
+    buf_release(&inputs);
+    buf_release(&outputs);
+    buf_release(&gradients);
+}
+
+static bool put_gradients(const struct export_package *p, struct operator_ *forward,
+                          struct err *err) {
+    const struct task *f = p->kernels[0].task, *b = p->backward[0].task;
+    struct slots *s = &forward->slots;
+    for (size_t i = 0; i < f->ntensors; i++)
+        if (f->tensors[i].role == TENSOR_INOUT)
+            return err_set(err, ERR_INPUT,
+                           "%.*s is written in place: an operation with gradients cannot do that",
+                           STR_ARG(f->tensors[i].name));
+    if (slots_has_rows(s, "given"))
+        return err_set(err, ERR_INPUT,
+                       "an operation with gradients takes its sizes from the shapes "
+                       "of its tensors, which do not state all of them");
+    put_forward_names(f, b, s, p->mem);
+    return put_backward_inputs(f, b, s, p->mem, err) && put_backward_outputs(f, b, s, p->mem, err);
+}
+
+/* ---- files ---- */
 
 static bool put_template(const struct export_package *p, const char *name, const char *template,
                          const struct slots *all, struct err *err) {
@@ -301,30 +466,53 @@ static bool put_template(const struct export_package *p, const char *name, const
     return package_template(p, name, template, &used, err);
 }
 
-static bool put_files(const struct export_package *p, const struct slots *plans,
-                      const struct slots *operator_, struct err *err) {
-    const char *folder = arena_cstr(p->mem, p->name);
-#define INSIDE(file) arena_printf(p->mem, "%s/%s", folder, file).p
-    return dir_make(arena_printf(p->mem, "%s/%s", p->folder, folder).p, err) &&
-           dir_make(arena_printf(p->mem, "%s/tests", p->folder).p, err) && put_code(p, err) &&
-           put_template(p, INSIDE("_plan.py"), "export/torch/plan.py", plans, err) &&
-           put_template(p, INSIDE("_runtime.py"), "export/torch/runtime.py", plans, err) &&
-           put_template(p, INSIDE("__init__.py"), "export/torch/init.py", operator_, err) &&
-           put_template(p, "pyproject.toml", "export/torch/pyproject.toml", operator_, err) &&
-           put_template(p, "tests/test_op.py", "export/torch/test_op.py", operator_, err) &&
-           put_template(p, "tests/time_op.py", "export/torch/time_op.py", operator_, err);
-#undef INSIDE
+static const char *inside(const struct export_package *p, const char *name, const char *ending) {
+    return arena_printf(p->mem, "%.*s/%s%s", STR_ARG(p->name), name, ending).p;
+}
+
+static bool put_operator(const struct operator_ *o, struct err *err) {
+    const struct export_package *p = o->p;
+    bool ok = true;
+    for (size_t i = 0; ok && i < o->n; i++) {
+        const char *name = arena_printf(p->mem, "%s_%zu", o->code, i).p;
+        ok = package_file(p, inside(p, name, ".cubin"), o->kernels[i].cubin, err) &&
+             package_file(p, inside(p, name, ".cu"), o->kernels[i].unit, err);
+    }
+    return ok &&
+           put_template(p, inside(p, o->plan, ".py"), "export/torch/plan.py", &o->plans, err) &&
+           put_template(p, inside(p, o->module, ".py"), "export/torch/operator.py", &o->slots, err);
+}
+
+static bool put_files(const struct export_package *p, const struct operator_ *forward,
+                      const struct operator_ *backward, struct err *err) {
+    const struct slots *s = &forward->slots;
+    return dir_make(arena_printf(p->mem, "%s/%.*s", p->folder, STR_ARG(p->name)).p, err) &&
+           dir_make(arena_printf(p->mem, "%s/tests", p->folder).p, err) &&
+           put_operator(forward, err) && (!p->nbackward || put_operator(backward, err)) &&
+           put_template(p, inside(p, "_runtime", ".py"), "export/torch/runtime.py", s, err) &&
+           put_template(p, inside(p, "__init__", ".py"), "export/torch/init.py", s, err) &&
+           put_template(p, "pyproject.toml", "export/torch/pyproject.toml", s, err) &&
+           put_template(p, "tests/test_op.py", "export/torch/test_op.py", s, err) &&
+           put_template(p, "tests/time_op.py", "export/torch/time_op.py", s, err);
 }
 
 bool export_torch(const struct export_package *p, struct err *err) {
-    struct slots plans, operator_;
-    slots_init(&operator_, p->mem);
-    struct interface f = {.p = p, .t = p->kernels[0].task, .mem = p->mem, .slots = &operator_};
-    put_interface(&f);
-    slots_put(&operator_, "name", p->name);
-    slots_put(&operator_, "title", comment_text(f.t->title, p->mem));
-    slots_put(&operator_, "origin", package_origin(p, ""));
-    slots_put(&operator_, "version", S("1.0.0"));
-    return make_plans(p, &plans, err) && package_begin(p, err) &&
-           (put_files(p, &plans, &operator_, err) || package_undo(p));
+    struct operator_ forward = {.p = p,
+                                .name = p->name,
+                                .kernels = p->kernels,
+                                .n = p->n,
+                                .plan = "_plan",
+                                .module = "_operator",
+                                .code = "kernel"};
+    struct operator_ backward = {.p = p,
+                                 .name = arena_printf(p->mem, "%.*s_backward", STR_ARG(p->name)),
+                                 .kernels = p->backward,
+                                 .n = p->nbackward,
+                                 .plan = "_backward_plan",
+                                 .module = "_backward",
+                                 .code = "backward"};
+    if (!make_operator(&forward, err) ||
+        (p->nbackward && (!make_operator(&backward, err) || !put_gradients(p, &forward, err))))
+        return false;
+    return package_begin(p, err) && (put_files(p, &forward, &backward, err) || package_undo(p));
 }

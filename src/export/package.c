@@ -33,6 +33,11 @@ str package_origin(const struct export_package *p, const char *lead) {
                    STR_ARG(k->arch), STR_ARG(k->time));
         buf_printf(&b, "%s  SHA-256 of its source: %s\n", lead, k->source_hash);
     }
+    for (size_t i = 0; i < p->nbackward; i++)
+        buf_printf(&b, "%sGradients: made for %.*s, %.*s, %.*s.\n%s  SHA-256 of its source: %s\n",
+                   lead, STR_ARG(inst_label(p->backward[i].inst, p->mem)),
+                   STR_ARG(p->backward[i].arch), STR_ARG(p->backward[i].time), lead,
+                   p->backward[i].source_hash);
     buf_printf(&b, "%sThe evidence is in the folder evidence.", lead);
     str s = kept(p->mem, &b);
     buf_release(&b);
@@ -55,14 +60,14 @@ bool package_template(const struct export_package *p, const char *name, const ch
     return ok;
 }
 
-static bool put_evidence(const struct export_package *p, size_t i, struct err *err) {
-    const struct export_kernel *k = &p->kernels[i];
+static bool put_evidence(const struct export_package *p, const struct export_kernel *k,
+                         const char *name, struct err *err) {
     const struct {
         const char *name;
         str content;
     } files[] = {
         {"kernel.cu", k->source}, {"outcome.json", k->record}, {"task.task", k->task->text}};
-    str folder = arena_printf(p->mem, "evidence/%zu", i);
+    str folder = arena_printf(p->mem, "evidence/%s", name);
     bool ok = dir_make(arena_printf(p->mem, "%s/%.*s", p->folder, STR_ARG(folder)).p, err);
     for (size_t f = 0; ok && f < sizeof files / sizeof *files; f++)
         ok = package_file(p, arena_printf(p->mem, "%.*s/%s", STR_ARG(folder), files[f].name).p,
@@ -96,7 +101,9 @@ bool package_begin(const struct export_package *p, struct err *err) {
                        p->folder);
     bool ok = dir_make(p->folder, err) && put_readme(p, err);
     for (size_t i = 0; ok && i < p->n; i++)
-        ok = put_evidence(p, i, err);
+        ok = put_evidence(p, &p->kernels[i], arena_printf(p->mem, "%zu", i).p, err);
+    for (size_t i = 0; ok && i < p->nbackward; i++)
+        ok = put_evidence(p, &p->backward[i], arena_printf(p->mem, "backward_%zu", i).p, err);
     return ok || package_undo(p);
 }
 

@@ -14,6 +14,8 @@ static str command_words(struct ui *ui, char *const *runs, size_t n, str name) {
     buf_puts(&b, S("cutepilot export"));
     for (size_t i = 0; i < n; i++)
         buf_printf(&b, " %s", runs[i]);
+    if (option_text(ui->options, "backward"))
+        buf_printf(&b, " --backward %s", option_text(ui->options, "backward"));
     buf_printf(&b, " --to %s --name %.*s", option_text(ui->options, "to"), STR_ARG(name));
     str s = arena_str(ui->arena, buf_str(&b));
     buf_release(&b);
@@ -32,6 +34,18 @@ static bool load_runs(struct ui *ui, char *const *runs, size_t n, struct export_
             !export_same_interface(kernels[0].task, kernels[i].task, err))
             return false;
     return true;
+}
+
+/* The run of --backward, beside the others. */
+static bool load_backward(struct ui *ui, struct export_package *p, struct err *err) {
+    const char *run = option_text(ui->options, "backward");
+    if (!run)
+        return true;
+    if (strcmp(option_text(ui->options, "to"), "torch") != 0)
+        return err_set(err, ERR_INPUT, "--backward goes with --to torch");
+    p->backward = arena_new_of(ui->arena, struct export_kernel);
+    p->nbackward = 1;
+    return load_runs(ui, (char *const[]){(char *)run}, 1, p->backward, err);
 }
 
 static int finish(const struct ui *ui, const struct export_package *p) {
@@ -62,7 +76,7 @@ int cmd_export(struct ui *ui) {
                        "--name %s: a letter, then letters, digits and _, and no "
                        "keyword of C or Python",
                        named)) &&
-              load_runs(ui, runs, n, p.kernels, &err);
+              load_runs(ui, runs, n, p.kernels, &err) && load_backward(ui, &p, &err);
     if (ok) {
         p.name = named ? str_view(named) : p.kernels[0].task->name;
         p.folder = out ? out : arena_cstr(ui->arena, p.name);

@@ -9,96 +9,37 @@ ${origin}
 torch.export and CUDA graphs. Where no kernel of this package is for the sizes or the GPU, PyTorch computes the same by
     ${torch}
 `${name}.operation.launches` and `.fallbacks` count both.
+//% if backward
+Gradients come from the kernels of torch.ops.cutepilot.${name}_backward.
+//% end
 """
-import os
-
 import torch
 
 if not hasattr(torch.library, "custom_op"):
     raise ImportError("${name} needs torch.library.custom_op, which PyTorch has since 2.4; this is "
                       + torch.__version__)
 
-from . import _plan, _runtime
-
-operation = _runtime.Operation(os.path.dirname(os.path.abspath(__file__)), _plan.KERNELS)
-
-
-def _dims(${arguments}):
-    """The sizes, from the tensors' shapes; what does not fit together is an exception."""
-//% each inputs
-    _runtime.check_tensor("${tensor}", ${tensor}, ${dtype}, ${rank})
-//% end
-//% each inferred
-    dim_${dim} = ${from}
-//% end
-//% each given
-    dim_${dim} = ${dim}
-//% end
-//% each derived
-    dim_${dim} = ${value}
-//% end
-//% each inputs
-    _runtime.check_shape("${tensor}", ${tensor}, (${shape}))
-//% end
-    return (${settable})
+from ._operator import ${name}, example, fallback, operation  # noqa: E402,F401
+//% if backward
+from ._backward import ${name}_backward  # noqa: E402
+from ._backward import operation as backward_operation  # noqa: E402,F401
 
 
-def _outputs(${dims_arguments}):
-//% each derived
-    dim_${dim} = ${value}
-//% end
-    return [
-//% each outputs
-        torch.empty((${shape}), dtype=${dtype}, device=device),
-//% end
-    ]
+def _keep(ctx, inputs, output):
+    ${unpack_inputs} = inputs
+    ${unpack_outputs} = ${output_tuple}
+    ctx.save_for_backward(${saved})
 
 
-def fallback(${arguments}):
-    """The same by PyTorch's own operators: the values of what is written, in the task's order."""
-//% if torch_ready
-    F = torch.nn.functional
-//% each inferred
-    ${dim} = ${from}
+def _gradients(ctx, ${gradient_arguments}):
+    ${saved_tuple} = ctx.saved_tensors
+//% each gradients
+    ${gradient} = ${gradient}.contiguous()
 //% end
-//% each derived
-    ${dim} = ${plain}
-//% end
-    return ${torch}
-//% else
-    raise RuntimeError("${name}: no kernel of this package is for these sizes or this GPU, and the task "
-                       "has no torch line to fall back to")
-//% end
+    _made = ${name}_backward(${backward_arguments})
+    ${backward_tuple} = ${made_tuple}
+    return ${returned}
 
 
-@torch.library.custom_op("cutepilot::${name}", mutates_args=(${mutated}))
-def ${name}(${signature}) -> ${returns}:
-    _sizes = _dims(${arguments})
-    _inputs = [${input_names}]
-    _runtime.check_place([${input_strings}], _inputs)
-    _outputs_made = _outputs(*_sizes, _inputs[0].device)
-    if not operation.run(_sizes, _inputs + _outputs_made):
-        _runtime.take(fallback(${arguments}), [${targets}])
-    ${give_back}
-
-
-@${name}.register_fake
-def _(${arguments}):
-    _outputs_made = _outputs(*_dims(${arguments}), ${first}.device)
-    ${give_back}
-
-
-def example(${example_arguments}seed=0, device="cuda"):
-    """Arguments for a call at these sizes, drawn at random."""
-    _how = {"generator": torch.Generator(device).manual_seed(seed), "device": device}
-//% each derived
-    dim_${dim} = ${value}
+${name}.register_autograd(_gradients, setup_context=_keep)
 //% end
-    return (
-//% each inputs
-        ${make},
-//% end
-//% each given
-        dim_${dim},
-//% end
-    )

@@ -11,7 +11,7 @@ def in_range(v, least, most):
 
 class Kernel${number}:
     title = "${name}, kernel ${number}"
-    arch, cubin, source = "${arch}", "kernel_${number}.cubin", "kernel_${number}.cu"
+    arch, cubin, source = "${arch}", "${code}_${number}.cubin", "${code}_${number}.cu"
     source_sha256 = "${source_hash}"
     own = (${own})  # the sizes that it was made for: ${time}
     align = (${aligns})  # of each tensor's address, in order

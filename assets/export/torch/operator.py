@@ -1,0 +1,89 @@
+"""${title}: the operator cutepilot::${name}."""
+import os
+
+import torch
+
+from . import ${plan}, _runtime
+
+operation = _runtime.Operation(os.path.dirname(os.path.abspath(__file__)), ${plan}.KERNELS)
+
+
+def _dims(${arguments}):
+    """The sizes, from the tensors' shapes; what does not fit together is an exception."""
+//% each inputs
+    _runtime.check_tensor("${tensor}", ${tensor}, ${dtype}, ${rank})
+//% end
+//% each inferred
+    dim_${dim} = ${from}
+//% end
+//% each given
+    dim_${dim} = ${dim}
+//% end
+//% each derived
+    dim_${dim} = ${value}
+//% end
+//% each inputs
+    _runtime.check_shape("${tensor}", ${tensor}, (${shape}))
+//% end
+    return (${settable})
+
+
+def _outputs(${dims_arguments}):
+//% each derived
+    dim_${dim} = ${value}
+//% end
+    return [
+//% each outputs
+        torch.empty((${shape}), dtype=${dtype}, device=device),
+//% end
+    ]
+
+
+def fallback(${arguments}):
+    """The same by PyTorch's own operators: the values of what is written, in the task's order."""
+//% if torch_ready
+    F = torch.nn.functional
+//% each inferred
+    ${dim} = ${from}
+//% end
+//% each derived
+    ${dim} = ${plain}
+//% end
+    return ${torch}
+//% else
+    raise RuntimeError("${name}: no kernel of this package is for these sizes or this GPU, and the task "
+                       "has no torch line to fall back to")
+//% end
+
+
+@torch.library.custom_op("cutepilot::${name}", mutates_args=(${mutated}))
+def ${name}(${signature}) -> ${returns}:
+    _sizes = _dims(${arguments})
+    _inputs = [${input_names}]
+    _runtime.check_place([${input_strings}], _inputs)
+    _outputs_made = _outputs(*_sizes, _inputs[0].device)
+    if not operation.run(_sizes, _inputs + _outputs_made):
+        _runtime.take(fallback(${arguments}), [${targets}])
+    ${give_back}
+
+
+@${name}.register_fake
+def _(${arguments}):
+    _outputs_made = _outputs(*_dims(${arguments}), ${first}.device)
+    ${give_back}
+
+
+def example(${example_arguments}seed=0, device="cuda"):
+    """Arguments for a call at these sizes, drawn at random."""
+    _how = {"generator": torch.Generator(device).manual_seed(seed), "device": device}
+//% each derived
+    dim_${dim} = ${value}
+//% end
+    return (
+//% each inputs
+        ${make},
+//% end
+//% each given
+        dim_${dim},
+//% end
+    )
