@@ -49,8 +49,9 @@ struct export_package {
 /* Whether a name can be one of C's, Python's and of files: a letter, then letters, digits and _,
  * and no keyword of either. */
 bool export_name_ok(str name);
-/* Whether two tasks have the same dimensions and tensors, in name, order, role, type and rank. */
-bool export_same_interface(const struct task *a, const struct task *b, struct err *err);
+/* Whether two tasks have the same dimensions and tensors, in name, order, role and rank, and with
+ * `types` in type. */
+bool export_same_interface(const struct task *a, const struct task *b, bool types, struct err *err);
 
 /* NAME.h and NAME.c, which need libcuda alone. */
 bool export_c(const struct export_package *p, struct err *err);

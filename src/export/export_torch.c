@@ -131,7 +131,6 @@ struct lists {
 static void put_input(struct interface *f, struct lists *l, const struct tensor *t) {
     struct slots *row = slots_row(f->slots, "inputs");
     slots_put(row, "tensor", t->name);
-    slots_put(row, "dtype", str_view(torch_dtype(t->dtype)));
     slots_number(row, "rank", (int64_t)t->rank);
     slots_put(row, "shape", shape_text(f, t));
     slots_put(row, "make", example_text(f, t));
@@ -147,7 +146,7 @@ static void put_input(struct interface *f, struct lists *l, const struct tensor 
 
 static size_t put_output(struct interface *f, struct lists *l, const struct tensor *t, size_t n) {
     struct slots *row = slots_row(f->slots, "outputs");
-    slots_put(row, "dtype", str_view(torch_dtype(t->dtype)));
+    slots_number(row, "number", (int64_t)n);
     slots_put(row, "shape", shape_text(f, t));
     put_item(&l->targets, arena_printf(f->mem, "_outputs_made[%zu]", n));
     put_item(&l->results, S("torch.Tensor"));
@@ -155,12 +154,13 @@ static size_t put_output(struct interface *f, struct lists *l, const struct tens
 }
 
 static void put_tensors(struct interface *f, struct lists *l) {
-    size_t outputs = 0, mutated = 0;
+    size_t inputs = 0, outputs = 0, mutated = 0;
     slots_list(f->slots, "inputs");
     slots_list(f->slots, "outputs");
     for (size_t i = 0; i < f->t->ntensors; i++) {
         const struct tensor *t = &f->t->tensors[i];
         mutated += t->role == TENSOR_INOUT;
+        inputs += tensor_is_input(t);
         if (tensor_is_input(t))
             put_input(f, l, t);
         else if (t->role == TENSOR_OUT)
@@ -184,8 +184,9 @@ static void put_tensors(struct interface *f, struct lists *l) {
                              : S("return tuple(_outputs_made)"));
     slots_put(f->slots, "arguments", kept(f->mem, &l->arguments));
     slots_put(f->slots, "signature", kept(f->mem, &l->signature));
-    slots_put(f->slots, "input_names", kept(f->mem, &l->names));
-    slots_put(f->slots, "input_strings", kept(f->mem, &l->strings));
+    slots_put(f->slots, "input_list", arena_str(f->mem, buf_str(&l->names)));
+    slots_put(f->slots, "input_names", tuple(f->mem, &l->names, inputs));
+    slots_put(f->slots, "input_strings", tuple(f->mem, &l->strings, inputs));
     slots_put(f->slots, "mutated", tuple(f->mem, &l->mutated, mutated));
     slots_put(f->slots, "targets", kept(f->mem, &l->targets));
 }
@@ -212,19 +213,34 @@ static void put_interface(struct interface *f) {
 
 /* ---- plans ---- */
 
-static str aligns(const struct plan_writer *w) {
+/* Something of each tensor that has memory: what is read, then what is only written, as the runtime
+ * is given them; `pass`: of both (-1), of the former (0), of the latter (1). */
+typedef str tensor_fact(const struct candidate *c, size_t tensor, struct arena *mem);
+
+static str align_fact(const struct candidate *c, size_t tensor, struct arena *mem) {
+    return arena_printf(mem, "%u", c->align[tensor]);
+}
+
+static str type_fact(const struct candidate *c, size_t tensor, struct arena *mem) {
+    (void)mem;
+    return str_view(torch_dtype(c->task->tensors[tensor].dtype));
+}
+
+static str tensor_facts(const struct candidate *c, tensor_fact *fact, int which,
+                        struct arena *mem) {
     struct buf b;
     size_t n = 0;
     buf_init(&b, TEXT_MOST);
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < w->c->task->ntensors; i++) {
-            const struct tensor *t = &w->c->task->tensors[i];
-            if (!tensor_has_memory(t) || (t->role == TENSOR_OUT) != (pass == 1))
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < c->task->ntensors; i++) {
+            const struct tensor *t = &c->task->tensors[i];
+            if (!tensor_has_memory(t) || (t->role == TENSOR_OUT) != (pass == 1) ||
+                (which >= 0 && which != pass))
                 continue;
-            put_item(&b, arena_printf(w->mem, "%u", w->c->align[i]));
+            put_item(&b, fact(c, i, mem));
             n++;
         }
-    str s = tuple(w->mem, &b, n);
+    str s = tuple(mem, &b, n);
     buf_release(&b);
     return s;
 }
@@ -250,7 +266,8 @@ static bool put_kernel(struct plan_writer *w, size_t number, struct err *err) {
     slots_number(w->slots, "ntensors", (int64_t)memory);
     slots_put(w->slots, "own", tuple(w->mem, &own, n));
     slots_put(w->slots, "settable", kept(w->mem, &settable));
-    slots_put(w->slots, "aligns", aligns(w));
+    slots_put(w->slots, "aligns", tensor_facts(w->c, align_fact, -1, w->mem));
+    slots_put(w->slots, "types", tensor_facts(w->c, type_fact, -1, w->mem));
     slots_put(w->slots, "time", comment_text(w->k->time, w->mem));
     buf_release(&own);
     buf_release(&settable);
@@ -266,6 +283,35 @@ struct operator_ {
     const char *plan, *module, *code; /* files: "_plan", "_operator", "kernel" */
     struct slots plans, slots;
 };
+
+/* Once for each set of types that are read. */
+static bool put_types(struct operator_ *o, struct err *err) {
+    slots_list(&o->slots, "types");
+    for (size_t i = 0; i < o->n; i++) {
+        const struct candidate *c = o->kernels[i].candidate;
+        str read = tensor_facts(c, type_fact, 0, o->p->mem),
+            written = tensor_facts(c, type_fact, 1, o->p->mem);
+        bool known = false;
+        for (size_t k = 0; k < i && !known; k++) {
+            const struct candidate *other = o->kernels[k].candidate;
+            known = str_eq(read, tensor_facts(other, type_fact, 0, o->p->mem));
+            if (known && !str_eq(written, tensor_facts(other, type_fact, 1, o->p->mem)))
+                return err_set(err, ERR_INPUT,
+                               "two kernels read the same types and write others: "
+                               "they cannot be one operation");
+        }
+        if (!str_eq(c->task->torch, o->kernels[0].task->torch))
+            return err_set(err, ERR_INPUT,
+                           "the tasks have different torch lines: the operation could "
+                           "fall back to one of them only");
+        if (known)
+            continue;
+        struct slots *row = slots_row(&o->slots, "types");
+        slots_put(row, "read", read);
+        slots_put(row, "written", written);
+    }
+    return true;
+}
 
 static bool make_operator(struct operator_ *o, struct err *err) {
     const struct export_package *p = o->p;
@@ -296,7 +342,7 @@ static bool make_operator(struct operator_ *o, struct err *err) {
     slots_put(&o->slots, "version", S("1.0.0"));
     slots_put(&o->slots, "plan", str_view(o->plan));
     slots_flag(&o->slots, "backward", p->nbackward > 0);
-    return true;
+    return put_types(o, err);
 }
 
 /* ---- gradients ---- */

@@ -6,14 +6,15 @@
 
 #define FILE_MAX (256u << 20)
 
-bool export_same_interface(const struct task *a, const struct task *b, struct err *err) {
+bool export_same_interface(const struct task *a, const struct task *b, bool types,
+                           struct err *err) {
     bool same = a->ndims == b->ndims && a->ntensors == b->ntensors;
     for (size_t i = 0; same && i < a->ndims; i++)
         same = str_eq(a->dims[i].name, b->dims[i].name) && a->dims[i].derived == b->dims[i].derived;
     for (size_t i = 0; same && i < a->ntensors; i++) {
         const struct tensor *x = &a->tensors[i], *y = &b->tensors[i];
-        same = str_eq(x->name, y->name) && x->role == y->role && x->dtype == y->dtype &&
-               x->rank == y->rank;
+        same = str_eq(x->name, y->name) && x->role == y->role && x->rank == y->rank &&
+               (!types || x->dtype == y->dtype);
     }
     return same || err_set(err, ERR_INPUT,
                            "the tasks %.*s and %.*s do not have the same dimensions and tensors: "

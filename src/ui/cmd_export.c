@@ -26,12 +26,13 @@ static bool load_runs(struct ui *ui, char *const *runs, size_t n, struct export_
                       struct err *err) {
     const char *cache = arena_printf(ui->arena, "%.*s/builds", STR_ARG(cache_dir(ui->arena))).p;
     struct nvrtc_root nvrtc;
+    bool dispatches_types = !strcmp(option_text(ui->options, "to"), "torch");
     if (!nvrtc_find(&nvrtc, err) || !nvrtc_probe(&nvrtc, err))
         return false;
     for (size_t i = 0; i < n; i++)
         if (!export_run_load(runs[i], option_text(ui->options, "task"), &nvrtc, cache, ui->arena,
                              &kernels[i], err) ||
-            !export_same_interface(kernels[0].task, kernels[i].task, err))
+            !export_same_interface(kernels[0].task, kernels[i].task, !dispatches_types, err))
             return false;
     return true;
 }

@@ -8,10 +8,20 @@ from . import ${plan}, _runtime
 operation = _runtime.Operation(os.path.dirname(os.path.abspath(__file__)), ${plan}.KERNELS)
 
 
+# What is read, and what is then written, by type.
+_TYPES = {
+//% each types
+    (${read}): (${written}),
+//% end
+}
+_NAMES = (${input_strings})
+
+
 def _dims(${arguments}):
     """The sizes, from the tensors' shapes; what does not fit together is an exception."""
+    _runtime.check_types(_NAMES, (${input_names}), _TYPES)
 //% each inputs
-    _runtime.check_tensor("${tensor}", ${tensor}, ${dtype}, ${rank})
+    _runtime.check_rank("${tensor}", ${tensor}, ${rank})
 //% end
 //% each inferred
     dim_${dim} = ${from}
@@ -28,13 +38,13 @@ def _dims(${arguments}):
     return (${settable})
 
 
-def _outputs(${dims_arguments}):
+def _outputs(${dims_arguments}, types):
 //% each derived
     dim_${dim} = ${value}
 //% end
     return [
 //% each outputs
-        torch.empty((${shape}), dtype=${dtype}, device=device),
+        torch.empty((${shape}), dtype=types[${number}], device=device),
 //% end
     ]
 
@@ -59,9 +69,9 @@ def fallback(${arguments}):
 @torch.library.custom_op("cutepilot::${name}", mutates_args=(${mutated}))
 def ${name}(${signature}) -> ${returns}:
     _sizes = _dims(${arguments})
-    _inputs = [${input_names}]
-    _runtime.check_place([${input_strings}], _inputs)
-    _outputs_made = _outputs(*_sizes, _inputs[0].device)
+    _inputs = [${input_list}]
+    _runtime.check_place(_NAMES, _inputs)
+    _outputs_made = _outputs(*_sizes, _inputs[0].device, _TYPES[tuple(t.dtype for t in _inputs)])
     if not operation.run(_sizes, _inputs + _outputs_made):
         _runtime.take(fallback(${arguments}), [${targets}])
     ${give_back}
@@ -69,7 +79,9 @@ def ${name}(${signature}) -> ${returns}:
 
 @${name}.register_fake
 def _(${arguments}):
-    _outputs_made = _outputs(*_dims(${arguments}), ${first}.device)
+    _sizes = _dims(${arguments})
+    _types = _TYPES[tuple(t.dtype for t in (${input_names}))]
+    _outputs_made = _outputs(*_sizes, ${first}.device, _types)
     ${give_back}
 
 

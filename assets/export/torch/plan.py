@@ -2,6 +2,7 @@
 
 ${origin}
 """
+import torch
 
 
 def in_range(v, least, most):
@@ -14,7 +15,9 @@ class Kernel${number}:
     arch, cubin, source = "${arch}", "${code}_${number}.cubin", "${code}_${number}.cu"
     source_sha256 = "${source_hash}"
     own = (${own})  # the sizes that it was made for: ${time}
-    align = (${aligns})  # of each tensor's address, in order
+    # Of each tensor, what is read and then what is only written: the type, what divides its address.
+    types = (${types})
+    align = (${aligns})
 
     @staticmethod
     def admits(${settable}):

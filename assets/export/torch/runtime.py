@@ -299,9 +299,9 @@ class Operation:
                     self.modules[key] = None
             return self.modules[key]
 
-    def choose(self, dims, device):
+    def choose(self, dims, device, types):
         """(kernel, ready plan), or (None, reason)."""
-        admitted = [k for k in self.kernels if k.admits(*dims)]
+        admitted = [k for k in self.kernels if k.types == types and k.admits(*dims)]
         if not admitted:
             return None, "sizes"
         admitted.sort(key=lambda k: (not runs_on(k.arch, device), k.own != dims))
@@ -311,14 +311,14 @@ class Operation:
                 return kernel, Ready(kernel.plan(*dims), module)
         return None, "gpu"
 
-    def prepared(self, dims, device):
+    def prepared(self, dims, device, types):
         known = self.local.__dict__.setdefault("known", {})
-        key = dims, device
+        key = dims, device, types
         found = known.get(key)
         if found is None:
             if len(known) >= 1024:
                 known.clear()
-            found = known[key] = self.choose(dims, device)
+            found = known[key] = self.choose(*key)
         return found
 
     def count_fallback(self, reason):
@@ -327,7 +327,7 @@ class Operation:
     def run(self, dims, tensors):
         """True: queued. False: nothing was done, and PyTorch's expression is to be used."""
         device = tensors[0].device.index
-        kernel, ready = self.prepared(dims, device)
+        kernel, ready = self.prepared(dims, device, tuple([t.dtype for t in tensors]))
         if kernel is None:
             self.count_fallback(ready)
             return False
@@ -355,9 +355,18 @@ def take(values, targets):
 
 # ---- what is asked of arguments ----
 
-def check_tensor(name, tensor, dtype, rank):
-    if tensor.dtype != dtype:
-        raise TypeError("%s is %s, it must be %s" % (name, tensor.dtype, dtype))
+def check_types(names, tensors, known):
+    """`known` has the types of all arguments that there are kernels for."""
+    types = tuple(t.dtype for t in tensors)
+    if types in known:
+        return
+    for i, name in enumerate(names):
+        wanted = {k[i] for k in known if k[:i] == types[:i]}
+        if types[i] not in wanted:
+            raise TypeError("%s is %s, it must be %s" % (name, types[i], " or ".join(sorted(map(str, wanted)))))
+
+
+def check_rank(name, tensor, rank):
     if tensor.dim() != rank:
         raise ValueError("%s has %d dimensions, it must have %d" % (name, tensor.dim(), rank))
 
