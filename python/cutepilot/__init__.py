@@ -1,0 +1,234 @@
+"""cutepilot from Python: a fast, verified CUDA kernel for what you describe.
+
+    import cutepilot
+    result = cutepilot.optimize("tasks/smoke/softmax.task", budget="60s")
+    result                     # what was found and how sure that is; a table in a notebook
+    y = result.op(x)           # the kernel as a PyTorch operator
+    result.export("torch", "my_softmax")
+
+Everything here is a call of the program `cutepilot`, which does the work: it is the one that this package
+carries, or $CUTEPILOT, or the first in PATH.
+"""
+import html
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+__all__ = ["Error", "Result", "export", "load", "optimize", "program", "run", "verify"]
+
+
+class Error(RuntimeError):
+    """The program said no. `code` is its exit code: 1 the answer is no, 2 bad input, 3 the machine."""
+
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+def program():
+    """The path of the program."""
+    carried = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "cutepilot")
+    for path in os.environ.get("CUTEPILOT"), carried, shutil.which("cutepilot"):
+        if path and os.access(path, os.X_OK):
+            return path
+    raise Error("the program cutepilot is not to be found: build it (make) and put it into PATH, or name it "
+                "in the environment variable CUTEPILOT", 3)
+
+
+def _option_words(options):
+    """verify_seed=3, fresh=True, set=["R=8", "C=9"] as words of the command line."""
+    words = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, (list, tuple)):
+            words += [word for one in value for word in (flag, str(one))]
+        elif value is not None and value is not False:
+            words += [flag, str(value)]
+    return words
+
+
+def run(*words, on_line=None):
+    """The program's stdout. `on_line` gets each line of its progress; without it that goes to stderr."""
+    child = subprocess.Popen([program()] + [str(w) for w in words], stdin=subprocess.DEVNULL, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace")
+    with tempfile.TemporaryFile("w+") as kept:
+        # stdout is one JSON object at the end: nothing fills its pipe while stderr is read.
+        try:
+            last = ""
+            for line in child.stderr:
+                last = line.strip() or last
+                if on_line:
+                    on_line(line.rstrip("\n"))
+                kept.write(line)
+            out = child.stdout.read()
+        except BaseException:  # Ctrl-C too: the program writes what it has
+            child.terminate()
+            child.wait()
+            raise
+        code = child.wait()
+        if code > 1 or (code == 1 and not out):
+            raise Error(re.sub(r"^cutepilot: ", "", last) or "exit code %d" % code, code)
+    return out
+
+
+class _Progress:
+    """Lines of a run where they are looked at: one line that changes, in a notebook or a terminal."""
+
+    def __init__(self):
+        self.handle = None
+        try:
+            from IPython import get_ipython
+            from IPython.display import display
+            if get_ipython() is not None:
+                self.handle = display({"text/plain": ""}, raw=True, display_id=True)
+        except ImportError:
+            pass
+
+    def __call__(self, line):
+        if self.handle is not None:
+            self.handle.update({"text/plain": line}, raw=True)
+        elif sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write("\r\033[K" + line[:width])
+            sys.stderr.flush()
+
+    def close(self):
+        if self.handle is None and sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+
+
+def _task_file(task, folder):
+    """The path of a task that is given as a path or as text."""
+    if "\n" not in str(task):
+        return os.fspath(task)
+    path = os.path.join(folder, "task.task")
+    with open(path, "w") as file:
+        file.write(task)
+    return path
+
+
+def optimize(task, budget="64c", device="auto", out=None, progress=None, **options):
+    """Searches for a fast kernel and verifies it; returns a Result.
+
+    task: a .task file, or its text. budget: a time ("60s"), a number of candidates ("64c") or both.
+    device: "cuda", "sim", "auto". out: the run's folder (default: runs/TASK here); the same call goes
+    on where it stopped. progress: a function that gets each line; False: none. Further options as the
+    command line has them (docs: cutepilot optimize --help): seed=1, baseline="torch", fresh=True.
+    """
+    show = progress or (_Progress() if progress is None else None)
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["optimize", _task_file(task, folder), "--json", "--budget", budget, "--device", device]
+        words += ["--out", out] if out else []
+        try:
+            found = json.loads(run(*words, *_option_words(options), on_line=show or (lambda line: None)))
+        finally:
+            if isinstance(show, _Progress):
+                show.close()
+    return Result(found["folder"], found)
+
+
+def load(folder):
+    """The Result of a run that was made before."""
+    return Result(os.fspath(folder))
+
+
+def verify(task, kernel, **options):
+    """The record of a kernel of your own (a path, or its text), held to a task: record["accepted"]."""
+    with tempfile.TemporaryDirectory() as folder:
+        if "\n" in str(kernel):
+            path = os.path.join(folder, "kernel.cu")
+            with open(path, "w") as file:
+                file.write(kernel)
+            kernel = path
+        return json.loads(run("verify", _task_file(task, folder), kernel, "--json", *_option_words(options)))
+
+
+def export(runs, to="torch", out=None, name=None, backward=None):
+    """A package of one or several runs (folders or Results); returns its folder (docs/EXPORT.md)."""
+    runs = runs if isinstance(runs, (list, tuple)) else [runs]
+    folders = [r.folder if isinstance(r, Result) else os.fspath(r) for r in runs]
+    backward = backward.folder if isinstance(backward, Result) else backward
+    words = _option_words({"to": to, "out": out, "name": name, "backward": backward})
+    return json.loads(run("export", *folders, "--json", *words))["folder"]
+
+
+class Result:
+    """The winner of a run. kernel: its source; evidence: what verified it; op: a PyTorch operator."""
+
+    def __init__(self, folder, summary=None):
+        self.folder, self.summary = folder, summary or {}
+        self.kernel, self.evidence = None, {}
+        try:
+            with open(os.path.join(folder, "kernel.cu")) as file:
+                self.kernel = file.read()
+            with open(os.path.join(folder, "outcome.json")) as file:
+                self.evidence = json.load(file)
+        except FileNotFoundError:
+            if not os.path.isdir(folder):
+                raise Error("%s is not the folder of a run" % folder, 2) from None
+        self._op = None
+
+    @property
+    def found(self):
+        """Whether a kernel was accepted."""
+        return bool(self.evidence.get("accepted"))
+
+    @property
+    def time_s(self):
+        """Seconds a run of the kernel takes: measured on a GPU, or estimated by the simulator's model."""
+        return self.evidence.get("time_s")
+
+    @property
+    def estimated(self):
+        return bool(self.evidence.get("estimated"))
+
+    def export(self, to="torch", out=None, name=None, backward=None):
+        return export(self, to, out, name, backward)
+
+    @property
+    def op(self):
+        """The kernel as a PyTorch operator, for CUDA tensors; made at first use."""
+        if self._op is None:
+            folder = tempfile.mkdtemp(prefix="cutepilot-")
+            name = "%s_%s" % (re.sub(r"\W", "_", self.evidence.get("task", "op")),
+                              self.evidence.get("source_sha256", "")[:8])
+            package = self.export("torch", os.path.join(folder, name), name)
+            sys.path.insert(0, package)
+            try:
+                self._op = getattr(importlib.import_module(name), name)
+            finally:
+                sys.path.remove(package)
+        return self._op
+
+    def rows(self):
+        """What there is to say of it, as (name, text)."""
+        if not self.found:
+            return [("task", self.summary.get("task", "")), ("kernel", "none was accepted"),
+                    ("folder", self.folder)]
+        e, s = self.evidence, self.summary
+        kind = "estimated" if self.estimated else "measured"
+        rows = [("task", e.get("task", "")), ("time", "%.4g us, %s (%s)" % (self.time_s * 1e6, kind, e.get("device")))]
+        if e.get("limit_share"):
+            rows.append(("of the limit", "%.0f%%" % (100 * e["limit_share"])))
+        if s.get("naive_s"):
+            rows.append(("naive kernel", "%.2f times as long" % (s["naive_s"] / self.time_s)))
+        if s.get("speedup"):
+            rows.append(("PyTorch", "%.2f times as long" % s["speedup"]))
+        rows += [("verified on", e.get("scope", "")), ("strategy", s.get("strategy", "")), ("folder", self.folder)]
+        return [row for row in rows if row[1]]
+
+    def __repr__(self):
+        return "\n".join("%-13s %s" % row for row in self.rows())
+
+    def _repr_html_(self):
+        rows = "".join("<tr><th style='text-align:left'>%s</th><td style='text-align:left'>%s</td></tr>"
+                       % (html.escape(name), html.escape(str(text))) for name, text in self.rows())
+        source = "<details><summary>kernel.cu</summary><pre>%s</pre></details>" % html.escape(self.kernel or "")
+        return "<table>%s</table>%s" % (rows, source if self.kernel else "")
