@@ -10,7 +10,7 @@
  * lets let_S. In C an overflow sets the variable `bad`. Empty: a size that is made of something
  * else than integers and their operations. */
 enum export_language { EXPORT_C, EXPORT_PYTHON };
-str plan_text(const struct plan_expr *e, const struct candidate *c, enum export_language l,
+str plan_text(const struct expr *e, const struct candidate *c, enum export_language l,
               struct arena *a);
 str dims_text(const struct expr *e, const struct task *t, enum export_language l, struct arena *a);
 /* The same for extents: the product of all of them, and 1 where there is none. */

@@ -2,11 +2,12 @@
  * must hold of sizes, workspaces, tensor maps and steps, with their expressions in the template's
  * language. */
 #include "export/export_private.h"
+#include "spec/expr.h"
 #include <inttypes.h>
 
 #define TEXT_MOST (64u << 20)
 
-static str expr_text(struct plan_writer *w, const struct plan_expr *e) {
+static str expr_text(struct plan_writer *w, const struct expr *e) {
     return plan_text(e, w->c, w->language, w->mem);
 }
 
@@ -127,14 +128,14 @@ static void put_launch_checks(struct plan_writer *w, const struct plan_launch *l
                               const size_t *parameter_bytes) {
     static const int64_t most[3] = {INT32_MAX, 65535, 65535};
     for (int i = 0; i < 3; i++)
-        if (l->grid[i] && l->grid[i]->op != PLAN_NUMBER)
+        if (l->grid[i] && l->grid[i]->kind != EXPR_NUMBER)
             put_range(w, expr_text(w, l->grid[i]), 1, most[i], S("a grid that a GPU can launch"));
-    if (l->shared && l->shared->op != PLAN_NUMBER)
+    if (l->shared && l->shared->kind != EXPR_NUMBER)
         put_range(w, expr_text(w, l->shared), 0, 227 << 10,
                   S("shared memory that a block can have"));
     for (size_t i = 0; i < l->nargs; i++)
         if (l->args[i].kind == ARG_INTEGER && parameter_bytes[i] == 4 &&
-            l->args[i].value->op != PLAN_NUMBER)
+            l->args[i].value->kind != EXPR_NUMBER)
             put_range(w, expr_text(w, l->args[i].value), INT32_MIN, INT32_MAX,
                       S("an argument that fits an int"));
 }
@@ -167,8 +168,8 @@ static void put_map_checks(struct plan_writer *w, const struct plan_tensormap *m
                   S("a stride that a tensor map can have"));
 }
 
-static bool is_constant(const struct plan_expr *e) {
-    return !e || (e->op != PLAN_DIM && e->op != PLAN_LET && is_constant(e->a) && is_constant(e->b));
+static bool is_constant(const struct expr *e) {
+    return !e || (!expr_has(e, EXPR_DIM) && !expr_has(e, EXPR_INDEX));
 }
 
 static bool is_constant_workspace(const struct plan_workspace *s) {
@@ -273,7 +274,7 @@ static void put_map(struct plan_writer *w, size_t i) {
 
 /* ---- steps ---- */
 
-static str three(struct plan_writer *w, struct plan_expr *const e[3]) {
+static str three(struct plan_writer *w, struct expr *const e[3]) {
     struct buf b;
     buf_init(&b, TEXT_MOST);
     for (int i = 0; i < 3; i++)

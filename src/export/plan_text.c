@@ -49,54 +49,8 @@ static str number(int64_t v, enum export_language l, struct arena *a) {
     return arena_printf(a, small || l == EXPORT_PYTHON ? "%" PRId64 : "INT64_C(%" PRId64 ")", v);
 }
 
-static const struct forms *plan_forms(enum plan_op op) {
-    switch (op) {
-    case PLAN_ADD:
-        return &add;
-    case PLAN_SUB:
-    case PLAN_NEG:
-        return &sub;
-    case PLAN_MUL:
-        return &mul;
-    case PLAN_DIV:
-        return &div_floor;
-    case PLAN_MOD:
-        return &mod;
-    case PLAN_MIN:
-        return &least;
-    case PLAN_MAX:
-        return &most;
-    case PLAN_CEIL_DIV:
-        return &ceil_div;
-    case PLAN_AND:
-        return &both;
-    case PLAN_OR:
-        return &either;
-    default:
-        return &comparisons[op - PLAN_EQ];
-    }
-}
-
-str plan_text(const struct plan_expr *e, const struct candidate *c, enum export_language l,
-              struct arena *a) {
-    switch (e->op) {
-    case PLAN_NUMBER:
-        return number(e->value, l, a);
-    case PLAN_DIM:
-        return arena_printf(a, "dim_%.*s", STR_ARG(c->task->dims[e->ref].name));
-    case PLAN_LET:
-        return arena_printf(a, "let_%.*s", STR_ARG(c->lets[e->ref].name));
-    case PLAN_NEG:
-        return binary(&sub, S("0"), plan_text(e->a, c, l, a), l, a);
-    case PLAN_NOT:
-        return binary(&comparisons[0], plan_text(e->a, c, l, a), S("0"), l, a);
-    default:
-        return binary(plan_forms(e->op), plan_text(e->a, c, l, a), plan_text(e->b, c, l, a), l, a);
-    }
-}
-
 /* NULL: not an operation on two integers that a size may be made of. */
-static const struct forms *task_forms(const struct expr *e) {
+static const struct forms *forms_of(const struct expr *e) {
     switch (e->kind) {
     case EXPR_ADD:
         return &add;
@@ -129,14 +83,30 @@ static str choice(str condition, str yes, str no, enum export_language l, struct
                         STR_ARG(no));
 }
 
-str dims_text(const struct expr *e, const struct task *t, enum export_language l, struct arena *a) {
+/* -(-a // b), which is how a plan's ceil_div(a, b) is kept. */
+static bool is_ceil_div(const struct expr *e) {
+    return e->kind == EXPR_NEG && e->args[0]->kind == EXPR_FLOORDIV &&
+           e->args[0]->args[0]->kind == EXPR_NEG;
+}
+
+/* `lets` are what EXPR_INDEX counts; NULL: there are none. */
+static str integer_text(const struct expr *e, const struct task *t, const struct plan_let *lets,
+                        enum export_language l, struct arena *a) {
     str part[3] = {{0}};
     if (e->kind == EXPR_NUMBER && e->integral)
         return number(e->integer, l, a);
     if (e->kind == EXPR_DIM)
         return arena_printf(a, "dim_%.*s", STR_ARG(t->dims[e->ref].name));
+    if (e->kind == EXPR_INDEX && lets)
+        return arena_printf(a, "let_%.*s", STR_ARG(lets[e->ref].name));
+    if (is_ceil_div(e)) {
+        const struct expr *quotient = e->args[0];
+        str a_text = integer_text(quotient->args[0]->args[0], t, lets, l, a),
+            b_text = integer_text(quotient->args[1], t, lets, l, a);
+        return a_text.n && b_text.n ? binary(&ceil_div, a_text, b_text, l, a) : S("");
+    }
     for (size_t i = 0; i < e->nargs && i < 3; i++) {
-        part[i] = dims_text(e->args[i], t, l, a);
+        part[i] = integer_text(e->args[i], t, lets, l, a);
         if (part[i].n == 0)
             return S("");
     }
@@ -146,8 +116,17 @@ str dims_text(const struct expr *e, const struct task *t, enum export_language l
         return binary(&comparisons[0], part[0], S("0"), l, a);
     if (e->kind == EXPR_IF)
         return choice(part[0], part[1], part[2], l, a);
-    const struct forms *f = task_forms(e);
+    const struct forms *f = forms_of(e);
     return f ? binary(f, part[0], part[1], l, a) : S("");
+}
+
+str plan_text(const struct expr *e, const struct candidate *c, enum export_language l,
+              struct arena *a) {
+    return integer_text(e, c->task, c->lets, l, a);
+}
+
+str dims_text(const struct expr *e, const struct task *t, enum export_language l, struct arena *a) {
+    return integer_text(e, t, NULL, l, a);
 }
 
 str product_text(const str *factors, size_t n, enum export_language l, struct arena *a) {
