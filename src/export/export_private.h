@@ -43,6 +43,9 @@ size_t plan_function(const struct candidate *c, str kernel);
 /* Where a tensor stands among those with memory: what is read, then what is only written. */
 size_t tensor_place(const struct task *t, size_t tensor);
 
+/* The plan at one shape; tensors and all else go by their numbers in the task and the plan. */
+json *plan_to_json(const struct bound_plan *p, size_t ntensors);
+
 /* ---- packages ---- */
 
 /* "made by cutepilot 0.1.0 …", a paragraph for the head of a file; every line after the first

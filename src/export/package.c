@@ -1,7 +1,6 @@
 /* What every package has, whatever it is for: its folder, its documents and the evidence. */
 #include "base/asset.h"
 #include "base/file.h"
-#include "device/job.h"
 #include "export/export_private.h"
 
 #define FILE_MAX (256u << 20)
@@ -144,7 +143,7 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
     json_set(j, "memory", memory);   /* those that have any */
     json_set(j, "written", written); /* those that are written and not read */
     json_set(j, "parameter_bytes", bytes);
-    json_set(j, "plan", plan_to_json(&plan));
+    json_set(j, "plan", plan_to_json(&plan, k->task->ntensors));
     buf_init(&b, FILE_MAX);
     json_write_pretty(j, &b);
     buf_putc(&b, '\n');

@@ -16,7 +16,6 @@ struct loading {
     struct arena *mem;
     struct export_kernel *out;
     str fingerprint, task_text;
-    json *record;
 };
 
 /* ---- files ---- */
@@ -97,40 +96,40 @@ static bool bind_shape(struct loading *l, const struct task *t, struct inst **ou
 
 /* ---- the evidence ---- */
 
-static str time_words(const json *record, const struct outcome *o, str device, struct arena *a) {
-    double s = o->time_s;
+static str time_words(const struct outcome *o, str device, struct arena *a) {
     str gpu = str_starts(device, S("sim:")) ? str_from(device, 4) : device;
     const struct gpu *known = gpu_find(gpu);
     str title = known ? str_view(known->title) : gpu;
-    json_get_str(record, "gpu", &title);
-    return arena_printf(a, "%.4g us %s on %.*s", s * 1e6, o->estimated ? "estimated" : "measured",
-                        STR_ARG(title));
+    return arena_printf(a, "%.4g us %s on %.*s", o->time_s * 1e6,
+                        o->estimated ? "estimated" : "measured", STR_ARG(title));
+}
+
+static bool check_record(struct loading *l, const struct outcome *o, struct err *err) {
+    struct export_kernel *k = l->out;
+    const struct record *r = o->record;
+    if (o->verdict != VERDICT_ACCEPTED || !isfinite(o->time_s))
+        return err_set(err, ERR_NO, "%s: the kernel was not accepted", l->folder);
+    if (!str_is(r->source_sha256, k->source_hash))
+        return err_set(err, ERR_NO,
+                       "%s: kernel.cu is not the one that outcome.json is about: it was changed "
+                       "after it was verified",
+                       l->folder);
+    if (r->arch.n == 0)
+        return err_set(err, ERR_INPUT, "%s/outcome.json: no arch", l->folder);
+    k->arch = arena_str(l->mem, r->arch);
+    k->time = time_words(o, k->device, l->mem);
+    return true;
 }
 
 static bool check_evidence(struct loading *l, struct err *err) {
-    struct export_kernel *k = l->out;
-    str hash, arch;
-    digest_hex(sha256_of(k->source), k->source_hash);
-    l->record = json_parse(k->record, err);
-    if (!l->record)
+    struct record *r = record_parse(l->out->record, err);
+    if (!r)
         return err_wrap(err, "%s/outcome.json", l->folder);
-    struct outcome *o = outcome_from_record(json_copy(l->record), err);
-    if (!o)
-        return err_wrap(err, "%s/outcome.json", l->folder);
-    bool accepted = o->verdict == VERDICT_ACCEPTED && isfinite(o->time_s);
-    k->time = time_words(l->record, o, k->device, l->mem);
+    struct outcome *o = outcome_of(r);
+    digest_hex(sha256_of(l->out->source), l->out->source_hash);
+    bool ok = check_record(l, o, err);
     outcome_free(o);
-    if (!accepted)
-        return err_set(err, ERR_NO, "%s: the kernel was not accepted", l->folder);
-    if (!json_get_str(l->record, "source_sha256", &hash) || !str_is(hash, k->source_hash))
-        return err_set(err, ERR_NO,
-                       "%s: kernel.cu is not the one that outcome.json is about: it was "
-                       "changed after it was verified",
-                       l->folder);
-    if (!json_get_str(l->record, "arch", &arch))
-        return err_set(err, ERR_INPUT, "%s/outcome.json: no arch", l->folder);
-    k->arch = arena_str(l->mem, arch);
-    return true;
+    return ok;
 }
 
 /* ---- machine code ---- */
@@ -197,7 +196,5 @@ bool export_run_load(const char *folder, const char *task_file, const struct nvr
                      struct err *err) {
     struct loading l = {.folder = folder, .mem = a, .out = out};
     *out = (struct export_kernel){.run = folder};
-    bool ok = load(&l, task_file, nvrtc, cache, err);
-    json_free(l.record);
-    return ok;
+    return load(&l, task_file, nvrtc, cache, err);
 }

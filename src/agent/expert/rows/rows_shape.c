@@ -2,8 +2,8 @@
  *
  * What is given up is said in the notes of the file. Chains of additions stay below CHAIN batches
  * at the shapes the plan admits, whatever was decided. */
-#include "agent/expert/rows/rows.h"
 #include "agent/expert/plan/step_facts.h"
+#include "agent/expert/rows/rows.h"
 #include <math.h>
 
 enum { CHAIN = 4096, REGISTERS = 64, WARP = 32, BLOCK_TERMS = 1 << 20, WAVES = 32 };
