@@ -123,7 +123,7 @@ static void test_parameters(void) {
     str value = scope_text(&f.k, f.k.statement->body), to = scope_pointer(&f.k, 9, true);
     struct buf b;
     buf_init(&b, 1024);
-    CHECK(scope_place(&f.k, &b) && is(buf_str(&b), "i * size + j"));
+    CHECK(is(scope_place_text(&f.k), "i * size + j"));
     CHECK(is(to, "y") && f.sh.half && !f.sh.bfloat);
     str packed = scope_packed(&f.k, 9, VALUE_REAL, value);
     CHECK(is(packed, "__float2half_rn(x[i * M + (j / 2)] + __half2float(h[i]))"));

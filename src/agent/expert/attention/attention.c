@@ -319,7 +319,7 @@ static str stride_text(struct writer *w, const struct expr *read, size_t var) {
 static str base_text(struct writer *w, const struct expr *read, size_t row, size_t column) {
     str kept[2] = {w->k.var[row], w->k.var[column]};
     w->k.var[row] = w->k.var[column] = S("0");
-    str text = place_offset(&w->k, read);
+    str text = scope_offset_text(&w->k, read);
     w->k.var[row] = kept[0];
     w->k.var[column] = kept[1];
     return text;
@@ -401,7 +401,7 @@ static bool put_stores(struct writer *w) {
         w->k.statement = s;
         struct slots *row = slots_row(&w->slots, "stores");
         str value = scope_text(&w->k, s->body);
-        slots_put(row, "place", place_of_result(&w->k));
+        slots_put(row, "place", scope_place_text(&w->k));
         slots_put(row, "to", scope_pointer(&w->k, s->tensor, true));
         slots_put(row, "packed", scope_packed(&w->k, s->tensor, s->body->value_kind, value));
     }

@@ -260,7 +260,7 @@ static void put_streams(struct scan *s, struct slots *t) {
         slots_put(row, "next", s->streams[i].next);
         slots_put(row, "loads", s->prefetch ? s->streams[i].next : s->streams[i].now);
         slots_put(row, "from", scope_pointer(&s->k, read->ref, false));
-        slots_put(row, "offset", place_offset(&s->k, read));
+        slots_put(row, "offset", scope_offset_text(&s->k, read));
     }
 }
 
@@ -311,7 +311,7 @@ static bool put_results(struct scan *s, struct slots *t) {
         slots_put(row, "pack", sheet_name(s->sh, TEXT(s->sh, "$_pack", to)));
         slots_put(row, "element", pack_index(s));
         slots_put(row, "packed", maps.out[i].packed);
-        slots_put(row, "place", place_of_result(&s->k));
+        slots_put(row, "place", scope_place_text(&s->k));
     }
     return ok && !sheet_failed(s->sh);
 }

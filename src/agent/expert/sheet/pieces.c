@@ -188,24 +188,6 @@ str fold_step(struct sheet *sh, const struct statement *fold, str into, str term
 
 /* ---- places ---- */
 
-str place_offset(struct scope *k, const struct expr *read) {
-    struct buf b;
-    buf_init(&b, TEXT_MAX);
-    scope_offset(k, read, &b);
-    str text = sheet_keep(k->sh, &b);
-    buf_release(&b);
-    return text;
-}
-
-str place_of_result(struct scope *k) {
-    struct buf b;
-    buf_init(&b, TEXT_MAX);
-    scope_place(k, &b);
-    str text = sheet_keep(k->sh, &b);
-    buf_release(&b);
-    return text;
-}
-
 bool place_is_sure(const struct inst *in, const struct statement *s, const struct expr *read) {
     const struct tensor *x = &in->task->tensors[read->ref];
     const struct tensor *y = &in->task->tensors[s->tensor];

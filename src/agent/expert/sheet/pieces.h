@@ -44,9 +44,6 @@ str fold_start(const struct statement *fold);
 str fold_step(struct sheet *sh, const struct statement *fold, str into, str term);
 
 /* ---- where elements lie ---- */
-/* The offset of a read, and of the element that the scope's statement defines. */
-str place_offset(struct scope *k, const struct expr *read);
-str place_of_result(struct scope *k);
 /* The read is inside its tensor at every shape, by its form: bare variables over their extents. */
 bool place_is_sure(const struct inst *in, const struct statement *s, const struct expr *read);
 /* Declarations of the index variables in `vars`, from a flat number over their extents, those that

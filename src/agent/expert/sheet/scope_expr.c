@@ -353,10 +353,6 @@ str scope_offset_text(struct scope *k, const struct expr *read) {
     return text;
 }
 
-bool scope_place(struct scope *k, struct buf *out) {
-    return scope_offset(k, expr_own(k->step->inst->task, k->statement, k->sh->mem), out);
-}
-
 str scope_place_text(struct scope *k) {
     return scope_offset_text(k, expr_own(k->step->inst->task, k->statement, k->sh->mem));
 }

@@ -177,22 +177,6 @@ bool sheet_function(struct sheet *sh, const char *template, const struct slots *
     return !sheet_failed(sh);
 }
 
-bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,
-                    struct buf *out) {
-    str text, path = sheet_printf(sh, "expert/%s", name);
-    return !sheet_failed(sh) && asset_get(sh->assets, path.p, sh->mem, &text, sh->err) &&
-           template_render(path, text, slots, n, out, sh->err);
-}
-
-str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n) {
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    bool ok = sheet_template(sh, name, slots, n, &b);
-    str s = ok ? sheet_keep(sh, &b) : S("");
-    buf_release(&b);
-    return s;
-}
-
 str sheet_keep(struct sheet *sh, struct buf *b) {
     str s = buf_str(b);
     while (s.n && s.p[s.n - 1] == '\n')

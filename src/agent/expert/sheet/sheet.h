@@ -97,10 +97,6 @@ bool sheet_put(struct sheet *sh, const char *template, const struct slots *s, st
 str sheet_lines(struct sheet *sh, const char *template, const struct slots *s);
 /* The template among the functions of the file, unless the same text is there. */
 bool sheet_function(struct sheet *sh, const char *template, const struct slots *s);
-/* The same with a plain array of slots, all of which the template mentions. */
-bool sheet_template(struct sheet *sh, const char *name, const struct slot *slots, size_t n,
-                    struct buf *out);
-str sheet_render(struct sheet *sh, const char *name, const struct slot *slots, size_t n);
 /* The content of a buf, kept in the arena without the last line's end; the buf is emptied. */
 str sheet_keep(struct sheet *sh, struct buf *b);
 /* The task's own text of a statement, for a comment: one line. */
@@ -192,7 +188,6 @@ str scope_text(struct scope *k, const struct expr *e); /* the same, kept; .n == 
 bool scope_offset(struct scope *k, const struct expr *read, struct buf *out);
 str scope_offset_text(struct scope *k, const struct expr *read);
 /* Offset of the element a statement defines. */
-bool scope_place(struct scope *k, struct buf *out);
 str scope_place_text(struct scope *k);
 void scope_hold(struct scope *k, const struct expr *e, str text);
 /* The pointer's name, taken as an argument. `write`: it is stored to. */

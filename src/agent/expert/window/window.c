@@ -432,7 +432,7 @@ static bool put_fill(struct window *w, const struct window_tile *t) {
     put_places(w, t, index);
     struct expr *read = read_at(sh, the_tap(w)->read, index);
     str from = scope_pointer(&w->k, read->ref, false);
-    slots_put(s, "from", TEXT(sh, "$ + $", from, place_offset(&w->k, read)));
+    slots_put(s, "from", TEXT(sh, "$ + $", from, scope_offset_text(&w->k, read)));
     slots_put(s, "padding", pad_value(w));
     slots_put(s, "pad", scope_packed(&w->k, read->ref, read->value_kind, pad_value(w)));
     slots_put(s, "within", inside_text(w, the_tap(w), read, index));
@@ -522,7 +522,7 @@ static void put_read(struct window *w, const struct window_tap *tap, struct slot
         slots_put(row, "read", scope_text(&w->k, read));
         return;
     }
-    str offset = place_offset(&w->k, read), from = scope_pointer(&w->k, read->ref, false);
+    str offset = scope_offset_text(&w->k, read), from = scope_pointer(&w->k, read->ref, false);
     str is_inside = sheet_name(sh, TEXT(sh, "$_inside", from));
     str element = TEXT(sh, "$[$ ? $ : 0]", from, is_inside, offset);
     bool pads = tap->node->kind == EXPR_PAD;
@@ -680,7 +680,7 @@ static void put_results(struct window *w) {
     slots_put(t, "maps", sheet_keep(w->sh, &lines));
     buf_release(&lines);
     for (size_t i = 0; ok && i < maps.n; i++) {
-        str to = scope_pointer(&w->k, maps.out[i].tensor, true), at = place_of_result(&w->k);
+        str to = scope_pointer(&w->k, maps.out[i].tensor, true), at = scope_place_text(&w->k);
         bool truth = w->in->task->tensors[maps.out[i].tensor].dtype == DTYPE_BOOL;
         slots_put(slots_row(t, "stores"), "store",
                   TEXT(w->sh, w->hint && !truth ? "__stcs($ + $, $)" : "$[$] = $", to, at,
