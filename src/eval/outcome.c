@@ -95,7 +95,8 @@ struct record_phases *phases_of(struct record *r) {
 double phase_now(void) {
     struct timespec t = {0};
     clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)(t.tv_nsec / 1000000) / 1000;
+    int64_t ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (double)ms / 1000;
 }
 
 void record_set_origin(struct record *r, const struct origin *from) {

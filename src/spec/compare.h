@@ -11,6 +11,7 @@ struct compare_sum {
     struct mismatch first[MISMATCH_KEPT];
     size_t nfirst;
 };
-void compare_conclude(const struct compare_sum *t, enum accuracy accuracy, struct comparison *out);
+void compare_conclude(const struct compare_sum *sum, enum accuracy accuracy,
+                      struct comparison *out);
 
 #endif
