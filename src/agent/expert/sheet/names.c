@@ -106,22 +106,43 @@ static void words_clear(struct words *w) {
 
 /* Words that a name of the task must not be in CUDA text: keywords and builtins. The task language
  * reserves its own functions and types, so `exp` or `max` cannot come from there. */
-static const char *const reserved[] = {
-    "alignas",   "alignof",  "and",      "asm",       "auto",      "bitand",    "bitor",
-    "blockDim",  "blockIdx", "bool",     "break",     "case",      "catch",     "char",
-    "class",     "compl",    "const",    "constexpr", "continue",  "decltype",  "default",
-    "delete",    "do",       "double",   "dynamic",   "else",      "enum",      "explicit",
-    "export",    "extern",   "false",    "float",     "for",       "friend",    "goto",
-    "gridDim",   "half",     "int",      "inline",    "long",      "mutable",   "namespace",
-    "new",       "noexcept", "not",      "nullptr",   "operator",  "or",        "private",
-    "protected", "public",   "register", "requires",  "return",    "short",     "signed",
-    "sizeof",    "static",   "struct",   "switch",    "template",  "this",      "threadIdx",
-    "throw",     "true",     "try",      "typedef",   "typeid",    "typename",  "uint2",
-    "uint4",     "union",    "unsigned", "using",     "virtual",   "void",      "volatile",
-    "warpSize",  "while",    "xor",      "concept",   "co_await",  "co_yield",  "co_return",
-    "fabsf",     "fmaxf",    "fminf",    "fmodf",     "INFINITY",  "NAN",       "CHAR_BIT",
-    "char8_t",   "wchar_t",  "char16_t", "char32_t",  "consteval", "constinit", "cute",
-    "float2",    "float4",   "llabs",    "fmaf",      "cutlass",   "cuda",      "int4"};
+static const char *const reserved[] = {"alignas",     "alignof",    "and",
+                                       "asm",         "auto",       "bitand",
+                                       "bitor",       "blockDim",   "blockIdx",
+                                       "bool",        "break",      "case",
+                                       "catch",       "char",       "class",
+                                       "compl",       "const",      "constexpr",
+                                       "continue",    "decltype",   "default",
+                                       "delete",      "do",         "double",
+                                       "dynamic",     "else",       "enum",
+                                       "explicit",    "export",     "extern",
+                                       "false",       "float",      "for",
+                                       "friend",      "goto",       "gridDim",
+                                       "half",        "int",        "inline",
+                                       "long",        "mutable",    "namespace",
+                                       "new",         "noexcept",   "not",
+                                       "nullptr",     "operator",   "or",
+                                       "private",     "protected",  "public",
+                                       "register",    "requires",   "return",
+                                       "short",       "signed",     "sizeof",
+                                       "static",      "struct",     "switch",
+                                       "template",    "this",       "threadIdx",
+                                       "throw",       "true",       "try",
+                                       "typedef",     "typeid",     "typename",
+                                       "uint2",       "uint4",      "union",
+                                       "unsigned",    "using",      "virtual",
+                                       "void",        "volatile",   "warpSize",
+                                       "while",       "xor",        "concept",
+                                       "co_await",    "co_yield",   "co_return",
+                                       "fabsf",       "rintf",      "reinterpret_cast",
+                                       "static_cast", "const_cast", "fmaxf",
+                                       "fminf",       "fmodf",      "INFINITY",
+                                       "NAN",         "CHAR_BIT",   "char8_t",
+                                       "wchar_t",     "char16_t",   "char32_t",
+                                       "consteval",   "constinit",  "cute",
+                                       "float2",      "float4",     "llabs",
+                                       "fmaf",        "cutlass",    "cuda",
+                                       "int4"};
 
 static bool is_cuda_word(str name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
@@ -140,7 +161,7 @@ static bool is_cuda_word(str name) {
 }
 
 bool sheet_is_reserved(const struct sheet *sh, str name) {
-    return is_cuda_word(name) || words_have(&sh->words, name);
+    return is_cuda_word(name) || str_starts(name, S("gemm_")) || words_have(&sh->words, name);
 }
 
 bool sheet_begin_step(struct sheet *sh, const char *family) {

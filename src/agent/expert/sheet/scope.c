@@ -24,8 +24,8 @@ bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const 
 
 str scope_name(struct scope *k, const char *base) {
     str name = str_view(base);
-    for (int i = 2; sheet_has_name(k->sh, name); i++)
-        name = sheet_printf(k->sh, "%s%d", base, i);
+    for (int i = 2; sheet_has_name(k->sh, name); i++) /* cp_x2 is no more free than cp_x is */
+        name = sheet_printf(k->sh, i < 100 ? "%s%d" : "the_%s%d_", base, i);
     if (k->sh->nlocal < SCOPE_LOCALS)
         k->sh->local[k->sh->nlocal++] = name;
     else if (!sheet_failed(k->sh))
@@ -33,10 +33,16 @@ str scope_name(struct scope *k, const char *base) {
     return name;
 }
 
+/* Where templates compose names, whatever begins or ends like them is reserved: adding to one end
+ * alone may never get out of that. */
 str scope_free_name(struct scope *k, str base) {
-    while (sheet_is_reserved(k->sh, base))
-        base = TEXT(k->sh, "$_", base);
-    return scope_name(k, base.p);
+    str name = base;
+    for (int i = 0; sheet_is_reserved(k->sh, name); i++)
+        name = i == 0   ? TEXT(k->sh, "$_", base)
+               : i == 1 ? TEXT(k->sh, "the_$", base)
+               : i == 2 ? TEXT(k->sh, "the_$_", base)
+                        : sheet_printf(k->sh, "own_%d", i);
+    return scope_name(k, name.p);
 }
 
 const char *scope_index_type(const struct scope *k) {
