@@ -4,21 +4,19 @@
 FUZZ_SECONDS ?= 120
 FORMAT = git ls-files -co --exclude-standard -z -- 'src/**.[ch]' 'tests/**.[ch]'
 
-.PHONY: all demo check check-gpu portable fuzz asan tsan coverage check-debian docs format clean help setup
+.PHONY: all demo check check-gpu portable fuzz asan tsan coverage check-debian docs format install \
+    uninstall clean help setup
 
 all: setup ## set up and build build/cutepilot
 	@tools/configure build
 	@flock build ninja -C build cutepilot
+	@case '$(MAKECMDGOALS)' in ''|all) echo "Built build/cutepilot. Next: make demo, or build/cutepilot --help";; esac
 
 setup:
 	@tools/setup build
 
-DEMO = gelu softmax matmul max_pool
-demo: all ## build, then kernels for four small tasks on the simulator (or on your GPU)
-	@rm -f runs/demo.history; \
-	for task in $(DEMO); do echo; \
-	    build/cutepilot optimize tasks/smoke/$$task.task --out runs/demo-$$task --fresh --budget 6c \
-	        --population 3 --pool runs/demo.history || exit 1; done
+demo: all ## build, then kernels for four tasks on the simulator (or on your GPU), and one rejected
+	@tools/demo
 
 check: ## the tests (THOROUGH=1: all of them), sanitizers, fuzzers and linters
 	@tools/setup check
@@ -56,6 +54,13 @@ docs: ## what docs/TASKS.md says of functions, from src/spec/function.def
 
 format: ## clang-format every C file
 	@$(FORMAT) | xargs -0 clang-format -i
+
+PREFIX ?= /usr/local
+install: all ## the program, its manual page and completions, below PREFIX (/usr/local)
+	@tools/install build/cutepilot "$(PREFIX)" "$(DESTDIR)"
+
+uninstall: ## take away what make install put below PREFIX
+	@tools/install --remove "$(PREFIX)" "$(DESTDIR)"
 
 clean: ## remove builds; .deps/ and runs/ stay
 	rm -rf build build-gcc build-asan build-asan-gcc build-tsan build-coverage build-portable \

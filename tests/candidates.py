@@ -34,6 +34,13 @@ class Head(dict):
         return [word for s in self.of("set").split() for word in ("--set", s)]
 
 
+def judged_source(path):
+    """The kernel.cu of a run without the lines for nvcc that it begins with."""
+    with open(path) as f:
+        text = f.read()
+    return text[text.index("#endif\n") + 7:] if text.startswith("#ifndef __CUDACC_RTC__") else text
+
+
 def offers(option):
     """Whether this program's verify has an option."""
     shown = subprocess.run([PROGRAM, "verify", "--help"], capture_output=True, text=True).stdout

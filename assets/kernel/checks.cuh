@@ -30,6 +30,7 @@
 #undef unsigned
 #undef long
 #undef reads
+#undef keeps
 #undef writes
 #undef type
 #undef ok
@@ -157,6 +158,16 @@ template <class K, class E> struct writes<K, const volatile E *> {
     static constexpr bool ok = false;
 };
 template <class K> struct writes<K, mismatch> { static constexpr bool ok = true; };
+
+// What is prepared once is only read.
+template <class K, class P> struct keeps { static constexpr bool ok = false; };
+template <class K, class E> struct keeps<K, const E *> {
+    static constexpr bool ok = element<K, E>::ok;
+};
+template <class K, class E> struct keeps<K, const volatile E *> {
+    static constexpr bool ok = element<K, E>::ok;
+};
+template <class K> struct keeps<K, mismatch> { static constexpr bool ok = true; };
 
 template <class T> struct integer { static constexpr bool ok = false; };
 template <> struct integer<mismatch> { static constexpr bool ok = true; };

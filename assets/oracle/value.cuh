@@ -61,6 +61,27 @@ __device__ static inline int64_t integer_clamp(int64_t a, int64_t lo, int64_t hi
     return integer_minimum(integer_maximum(a, lo), hi);
 }
 
+// Shifts over indices are proved to be by 0 to 62 places and to fit.
+__device__ static inline int64_t integer_bit_and(int64_t a, int64_t b) {
+    return a & b;
+}
+
+__device__ static inline int64_t integer_bit_or(int64_t a, int64_t b) {
+    return a | b;
+}
+
+__device__ static inline int64_t integer_bit_xor(int64_t a, int64_t b) {
+    return a ^ b;
+}
+
+__device__ static inline int64_t integer_shl(int64_t a, int64_t by) {
+    return (int64_t)((uint64_t)a << (by & 63));
+}
+
+__device__ static inline int64_t integer_shr(int64_t a, int64_t by) {
+    return a >> (by & 63);
+}
+
 // A place computed from data: -1 where it is none.
 __device__ static inline int64_t place(double at) {
     return at >= 0 && at < 0x1p62 ? (int64_t)at : -1;

@@ -1,8 +1,8 @@
-"""PyTorch's side of a benchmark: a task's `torch` line, timed as our kernels are timed.
+"""A task's `torch` line: timed as our kernels are timed, or evaluated to be held against the task.
 
 One JSON object a line: requests on stdin, one answer each on what was stdout. Descriptor 1 is moved
 away before anything else runs, so nothing that prints can break an answer. The line is somebody
-else's code: this process was confined before Python started (src/eval/torch_role.c).
+else's code: this process was confined before Python started (src/eval/python.c).
 
     {"torch": LINE, "dims": {NAME: N}, "inputs": [{"name", "dtype", "shape", "files": [one a set]}],
      "outputs": [{"name", "shape"}], "class": CLASS, "device": "cuda:0"}     first
@@ -13,6 +13,11 @@ else's code: this process was confined before Python started (src/eval/torch_rol
         -> {"samples_s": [...], "host_s": median time of the host to issue one call}
     {"drop": true}
         -> {"dropped": true}                 its inputs; they are read again when next needed
+    {"values": LINE, "dims": {…}, "inputs": [{"name", "dtype", "shape", "file"}],
+     "outputs": [{"name", "shape", "file"}]}                                 at any time, of any task
+        -> {"torch", "python"}               the outputs' files hold float64 numbers
+        -> {"fault": TEXT}                   the line is not what a torch line must be
+        -> {"lacks": TEXT}                   this PyTorch does not have what the line calls
 Any of them may be answered with {"error": TEXT}. End of file ends the process.
 
 One process may serve several tasks: each first request has a name, "task", which later requests
@@ -128,10 +133,15 @@ class Device:
         return start.elapsed_time(end) * 1e-3, issued
 
 
+def beside(path):
+    """A file that was given: it lies beside this script."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), path)
+
+
 def load_input(torch, device, tensor, path):
     """A tensor on the device, made of the file's elements over and over."""
     dtype = getattr(torch, DTYPES[tensor["dtype"]])
-    with open(path, "rb") as file:
+    with open(beside(path), "rb") as file:
         piece = torch.frombuffer(bytearray(file.read()), dtype=dtype).to(device.name)
     count = 1
     for extent in tensor["shape"]:
@@ -273,11 +283,80 @@ class Bench:
         return {"samples_s": samples, "host_s": sorted(hosts)[len(hosts) // 2] if hosts else None}
 
 
+# ---- values ----
+
+def missing_in(torch, failed):
+    """What this PyTorch does not have, where that is what an exception says; otherwise nothing."""
+    text = " ".join(str(failed).split())
+    absent = isinstance(failed, AttributeError) and ("module 'torch" in text or "'Tensor' object" in text)
+    of_type = "implemented for '" in text  # '"x_cpu" not …': of a type
+    return text if absent or of_type or isinstance(failed, NotImplementedError) else ""
+
+
+def same_values(a, b):
+    return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def widened(torch, tensor):
+    """An input as it is in the file, numbers of a float type as float64."""
+    with open(beside(tensor["file"]), "rb") as file:
+        given = torch.frombuffer(bytearray(file.read()), dtype=getattr(torch, DTYPES[tensor["dtype"]]))
+    given = given.to(torch.float64) if given.is_floating_point() else given
+    return given.reshape(tensor["shape"])
+
+
+def write_value(torch, value, output):
+    if not isinstance(value, torch.Tensor):
+        raise Failed("the torch line gives %s as a %s, not a tensor" % (output["name"], type(value).__name__))
+    if list(value.shape) != list(output["shape"]):
+        raise Failed("the torch line gives %s the shape %s instead of %s" %
+                     (output["name"], list(value.shape), list(output["shape"])))
+    if value.is_complex():
+        raise Failed("the torch line gives %s as complex numbers" % output["name"])
+    content = bytearray(8 * value.numel())
+    torch.frombuffer(content, dtype=torch.float64).copy_(value.reshape(-1))
+    with open(output["file"], "wb") as file:
+        file.write(content)
+
+
+def evaluate(torch, request):
+    inputs = request["inputs"]
+    function = make_function(torch, request["values"], inputs, request["dims"], "torch_line_values")
+    given = [widened(torch, t) for t in inputs]
+    before = [t.clone() for t in given]
+    with torch.no_grad():
+        values = function(*given)
+    values = values if isinstance(values, (tuple, list)) else (values,)
+    if len(values) != len(request["outputs"]):
+        raise Failed("the torch line gives %d outputs, the task has %d" %
+                     (len(values), len(request["outputs"])))
+    for value, output in zip(values, request["outputs"]):
+        write_value(torch, value, output)
+    for tensor, now, then in zip(inputs, given, before):
+        if not same_values(now, then):
+            raise Failed("the torch line changes its argument %s: it must give a new tensor" % tensor["name"])
+
+
+def values(torch, request):
+    try:
+        evaluate(torch, request)
+    except Failed as failed:
+        return {"fault": str(failed)}
+    except Exception as failed:  # of the line
+        lacks = missing_in(torch, failed)
+        words = " ".join(str(failed).split())[:1500]
+        return {"lacks": lacks} if lacks else {"fault": "%s: %s" % (type(failed).__name__, words)}
+    return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
+
+
 def serve(requests, answer):
     device, benches = None, {}
     for text in requests:
         try:
             request = json.loads(text)
+            if "values" in request:
+                answer(values(import_torch(), request))
+                continue
             bench = benches.get(request.get("task", ""))
             if bench is None:
                 device = device or Device(import_torch(), request.get("device", "cuda:0"))

@@ -48,6 +48,9 @@ static const struct option_def defs[] = {
     {"cache", 0, OPTION_PATH, "DIR", NULL, NULL, 0, 0, "Of ceilings; builds are not cached.", 1},
     {"verify-seed", 0, OPTION_TEXT, "N", NULL, NULL, 0, 0, "As for cutepilot.", 1},
     {"worker-command", 0, OPTION_LIST, "COMMAND", NULL, NULL, 0, 0, "As for cutepilot.", 1},
+    {"place", 0, OPTION_LIST, "DEVICE[=COMMAND]", NULL, NULL, 0, 0, "As for cutepilot.", 1},
+    {"hello-limit", 0, OPTION_INT, "SECONDS", "120", NULL, 1, 86400, "As for cutepilot.", 1},
+    {"must-admit", 0, OPTION_BOOL, NULL, "no", NULL, 0, 0, "As for cutepilot.", 1},
     {"json", 0, OPTION_BOOL, NULL, "no", NULL, 0, 0, "Print one JSON object on stdout.", 1},
 };
 static const struct option_command commands[] = {{"", "", "count candidates a minute", NULL, 0, 0}};

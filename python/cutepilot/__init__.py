@@ -150,12 +150,15 @@ def verify(task, kernel, **options):
         return json.loads(run("verify", _task_file(task, folder), kernel, "--json", *_option_words(options)))
 
 
-def export(runs, to="torch", out=None, name=None, backward=None):
-    """A package of one or several runs (folders or Results); returns its folder (docs/EXPORT.md)."""
+def export(runs, to="torch", out=None, name=None, backward=None, **options):
+    """A package of one or several runs (folders or Results); returns its folder (docs/EXPORT.md).
+
+    Further options as the command line has them: layout="kernel-builder", sampled=True.
+    """
     runs = runs if isinstance(runs, (list, tuple)) else [runs]
     folders = [r.folder if isinstance(r, Result) else os.fspath(r) for r in runs]
     backward = backward.folder if isinstance(backward, Result) else backward
-    words = _option_words({"to": to, "out": out, "name": name, "backward": backward})
+    words = _option_words(dict(options, to=to, out=out, name=name, backward=backward))
     return json.loads(run("export", *folders, "--json", *words))["folder"]
 
 
@@ -189,8 +192,8 @@ class Result:
     def estimated(self):
         return bool(self.evidence.get("estimated"))
 
-    def export(self, to="torch", out=None, name=None, backward=None):
-        return export(self, to, out, name, backward)
+    def export(self, to="torch", out=None, name=None, backward=None, **options):
+        return export(self, to, out, name, backward, **options)
 
     @property
     def op(self):
@@ -215,6 +218,9 @@ class Result:
         e, s = self.evidence, self.summary
         kind = "estimated" if self.estimated else "measured"
         rows = [("task", e.get("task", "")), ("time", "%.4g us, %s (%s)" % (self.time_s * 1e6, kind, e.get("device")))]
+        if e.get("time_prepared_s"):
+            rows.append(("prepared", "%.4g us of it, %s, without the steps that are done once for the same "
+                         "parameters" % (e["time_prepared_s"] * 1e6, kind)))
         if e.get("limit_share"):
             rows.append(("of the limit", "%.0f%%" % (100 * e["limit_share"])))
         if s.get("naive_s"):

@@ -31,6 +31,10 @@ bool archive_resumed(const struct archive *a); /* the folder had rows */
  * user, and ERR_NONE otherwise. */
 int archive_lookup(struct archive *a, uint64_t ordinal, const char *source_hash,
                    struct record **record, struct err *err);
+/* Removes what is recorded of a candidate, which is evaluated again. As that may come to something
+ * else, the search may take another course from there on: later rows and calls that do not fit it
+ * are removed as they are met, where they would have been an error. */
+bool archive_forget(struct archive *a, uint64_t ordinal, struct err *err);
 /* Candidate and outcome in one transaction. */
 bool archive_add(struct archive *a, const struct archive_candidate *c, const struct record *record,
                  struct err *err);

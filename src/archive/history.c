@@ -1,4 +1,5 @@
 #include "archive/history.h"
+
 #include "base/asset.h"
 #include "base/file.h"
 #include "base/hash.h"

@@ -1,4 +1,5 @@
 #include "archive/table.h"
+
 #include "base/file.h"
 #include "strategy/lattice.h"
 #include <math.h>

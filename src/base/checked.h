@@ -29,6 +29,13 @@ static inline bool floordiv_i64(int64_t a, int64_t b, int64_t *out) {
     *out = a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
     return true;
 }
+/* By 0 to 62 places: a times 2^by, and a over 2^by rounded down. */
+static inline bool shl_i64(int64_t a, int64_t by, int64_t *out) {
+    return by >= 0 && by <= 62 && mul_i64(a, INT64_C(1) << by, out);
+}
+static inline bool shr_i64(int64_t a, int64_t by, int64_t *out) {
+    return by >= 0 && by <= 62 && floordiv_i64(a, INT64_C(1) << by, out);
+}
 static inline bool floormod_i64(int64_t a, int64_t b, int64_t *out) {
     if (b == 0 || (a == INT64_MIN && b == -1))
         return false;

@@ -1,6 +1,13 @@
-/* Starting a process: everything that allocates or looks something up happens before the fork;
- * between fork and exec the child only makes system calls. What fails there is sent back through a
+/* Starting a process: everything that allocates or looks something up happens before the child is
+ * there; until exec the child only makes system calls. What fails there is sent back through a
  * close-on-exec pipe as (step, errno); end of file on it means that exec has happened.
+ *
+ * Until exec the child shares our memory, as after vfork, because copying the page tables of a
+ * coordinator of some hundred megabytes takes milliseconds. So it runs on a stack of its own, with
+ * all signals blocked until its handlers are the default ones, and writes to nothing but that
+ * stack, errno and its `struct launch`; the thread that starts it waits meanwhile. Handlers, mask,
+ * limits and descriptors are the child's own in any case. A sanitizer's run time keeps a record of
+ * memory that such a child would spoil: there it is an ordinary fork.
  *
  * PR_SET_PDEATHSIG follows the parent *thread*: children are started from a thread that lives as
  * long as they should. */
@@ -8,13 +15,17 @@
 
 #include "base/arena.h"
 #include "base/fault.h"
+#include "base/loop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -27,6 +38,22 @@
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
 #endif
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHARES_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define SHARES_MEMORY 0
+#endif
+#endif
+#ifndef SHARES_MEMORY
+#define SHARES_MEMORY 1
+#endif
+
+#define STACK_BYTES (64u << 10) /* of the child until exec */
+#define GUARD_BYTES (64u << 10) /* below it; a multiple of every page size */
+#define STOP_MS     100         /* between looks at whether a command is still wanted */
+
 enum step { STEP_GROUP, STEP_FDS, STEP_LIMITS, STEP_NICE, STEP_EXEC };
 static const char *const step_names[] = {"setpgid", "descriptors", "limits", "nice", "exec"};
 
@@ -35,7 +62,7 @@ struct failure {
     int error;
 };
 
-/* All that the child needs, made before the fork. */
+/* All that the child needs, made before it is there. */
 struct launch {
     const struct child_spec *spec;
     const char *path;
@@ -47,7 +74,7 @@ struct launch {
     const char **env;
 };
 
-/* ---- before the fork ---- */
+/* ---- before the child is there ---- */
 
 static bool is_program(const char *path) {
     struct stat st;
@@ -183,7 +210,8 @@ static bool child_limits_set(const struct child_limits *l) {
            (!l->open_files || child_limit(RLIMIT_NOFILE, l->open_files, l->open_files));
 }
 
-_Noreturn static void child_run(struct launch *l) {
+static int child_run(void *launch) {
+    struct launch *l = launch;
     const struct child_spec *s = l->spec;
     if (setpgid(0, 0) != 0)
         child_fail(l, STEP_GROUP);
@@ -205,15 +233,36 @@ _Noreturn static void child_run(struct launch *l) {
 
 /* ---- in the parent ---- */
 
+static pid_t child_copy(struct launch *l) {
+    pid_t pid = fork();
+    if (pid == 0)
+        child_run(l);
+    return pid;
+}
+
+/* Returns when the child has called exec or has ended. */
+static pid_t child_share(struct launch *l) {
+    char *stack = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return -1;
+    pid_t pid = -1;
+    if (mprotect(stack, GUARD_BYTES, PROT_NONE) == 0)
+        pid = clone(child_run, stack + GUARD_BYTES + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD,
+                    l);
+    int error = errno;
+    munmap(stack, GUARD_BYTES + STACK_BYTES);
+    errno = error;
+    return pid;
+}
+
 /* With all signals held, so that none of our handlers runs in the child. */
 static pid_t child_fork(struct launch *l) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     l->parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0)
-        child_run(l);
+    pid_t pid = SHARES_MEMORY ? child_share(l) : child_copy(l);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
@@ -305,6 +354,66 @@ int child_wait(struct child *c) {
     }
     *c = (struct child){0, -1};
     return status;
+}
+
+bool child_wait_until(pid_t pid, uint64_t until_ms) {
+    while (waitpid(pid, NULL, WNOHANG) == 0) {
+        if (clock_ms() >= until_ms)
+            return false;
+        usleep(1000);
+    }
+    return true;
+}
+
+static bool read_until(int fd, struct buf *b, const char *who, unsigned limit_ms,
+                       const volatile sig_atomic_t *stop, struct err *err) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    uint64_t until_ms = clock_ms() + limit_ms;
+    for (;;) {
+        uint64_t now = clock_ms(), left = now < until_ms ? until_ms - now : 0;
+        /* A signal may come just before poll: it looks again soon. */
+        int ready = poll(&p, 1, (int)(stop && left > STOP_MS ? STOP_MS : left));
+        if (stop && *stop)
+            return err_set(err, ERR_ENV, "'%s' was given up because of a signal", who);
+        if ((ready < 0 && errno == EINTR) || (ready == 0 && left > STOP_MS))
+            continue;
+        if (ready <= 0)
+            return err_set(err, ERR_ENV, "'%s' did not end within %g s", who, limit_ms / 1000.0);
+        char *to = buf_reserve(b, 4096);
+        if (!to)
+            return err_set(err, ERR_ENV, "'%s' printed more than %zu bytes", who, b->max);
+        ssize_t n = read(fd, to, 4096);
+        if (n < 0 && errno != EINTR)
+            return err_errno(err, ERR_ENV, "'%s'", who);
+        if (n == 0)
+            return true;
+        buf_grown(b, n > 0 ? (size_t)n : 0);
+    }
+}
+
+bool child_output(const char *const *argv, size_t max, unsigned limit_ms,
+                  const volatile sig_atomic_t *stop, struct arena *a, str *out, int *status,
+                  struct err *err) {
+    int fds[2];
+    struct child child;
+    if (!pipe_pair(fds, err))
+        return false;
+    struct child_fd give[] = {{fds[1], 1}, {2, 2}};
+    struct child_spec spec = {.argv = argv, .fds = give, .nfds = 2};
+    bool ok = child_start(&spec, &child, err);
+    close(fds[1]);
+    if (ok) {
+        struct buf b;
+        buf_init(&b, max);
+        ok = read_until(fds[0], &b, argv[0], limit_ms, stop, err);
+        if (!ok)
+            child_kill(child.pid); /* it may talk on, or wait, for ever */
+        *status = child_wait(&child);
+        *out = arena_str(a, buf_str(&b));
+        buf_release(&b);
+    }
+    close(fds[0]);
+    return ok;
 }
 
 str child_status_text(int status, char *space, size_t n) {

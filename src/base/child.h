@@ -7,7 +7,9 @@
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
 
+#include "base/arena.h"
 #include "base/err.h"
+#include <signal.h>
 #include <sys/types.h>
 
 struct child_fd {
@@ -42,6 +44,14 @@ void child_kill(pid_t pid);
 void child_kill_rest(pid_t pid); /* …to what it left in its group, once it was waited for */
 /* Blocks until it ended; closes pidfd if it is still owned. Returns the wait status. */
 int child_wait(struct child *c);
+/* Reaps it if it ends by then (clock_ms); false: it did not. */
+bool child_wait_until(pid_t pid, uint64_t until_ms);
+/* Runs a command and takes its stdout, at most `max` bytes; its stderr is ours. False: it did not
+ * start, said more than that, or was killed, after limit_ms or because *stop became true (NULL:
+ * never). */
+bool child_output(const char *const *argv, size_t max, unsigned limit_ms,
+                  const volatile sig_atomic_t *stop, struct arena *a, str *out, int *status,
+                  struct err *err);
 /* "exit code 3", "killed by SIGSEGV" */
 str child_status_text(int status, char *space, size_t n);
 

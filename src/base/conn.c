@@ -238,17 +238,26 @@ static struct parcel *parcel_new(struct conn *c, uint32_t type, str head, str bl
 
 void conn_send(struct conn *c, uint32_t type, const json *head, str blob, const int *fds,
                size_t nfds) {
+    struct buf text;
+    buf_init(&text, FRAME_MAX_JSON + 1);
+    if (head && !c->over)
+        json_write(head, &text);
+    if (text.failed && !c->failed_timer) { /* it holds nothing then, which is no head to send */
+        frame_limits_check(FRAME_MAX_JSON + 1, blob.n, nfds, &c->failed);
+        conn_fail(c);
+    } else {
+        conn_send_text(c, type, buf_str(&text), blob, fds, nfds);
+    }
+    buf_release(&text);
+}
+
+void conn_send_text(struct conn *c, uint32_t type, str head, str blob, const int *fds,
+                    size_t nfds) {
     if (c->over || c->failed_timer)
         return; /* closed says it, or has said it */
-    struct buf text;
-    buf_init(&text, FRAME_MAX_JSON);
-    if (head)
-        json_write(head, &text);
-    size_t json_bytes = text.failed ? FRAME_MAX_JSON + 1 : text.n;
     struct parcel *p = NULL;
-    if (frame_limits_check(json_bytes, blob.n, nfds, &c->failed))
-        p = parcel_new(c, type, buf_str(&text), blob, fds, nfds);
-    buf_release(&text);
+    if (frame_limits_check(head.n, blob.n, nfds, &c->failed))
+        p = parcel_new(c, type, head, blob, fds, nfds);
     if (!p) {
         conn_fail(c);
         return;
@@ -265,6 +274,10 @@ void conn_send(struct conn *c, uint32_t type, const json *head, str blob, const 
 
 size_t conn_pending(const struct conn *c) {
     return c->pending;
+}
+
+str conn_said(const struct conn *c) {
+    return (str){c->reader.said, c->reader.nsaid};
 }
 
 /* ---- birth ---- */

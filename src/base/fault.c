@@ -17,8 +17,10 @@ static struct {
     unsigned long long at[FAULT_COUNT]; /* 0: never */
 } faults;
 
-static const char *const names[FAULT_COUNT] = {
-    [FAULT_ALLOC] = "alloc", [FAULT_WRITE] = "write", [FAULT_CHILD] = "child"};
+static const char *const names[FAULT_COUNT] = {[FAULT_ALLOC] = "alloc",
+                                               [FAULT_WRITE] = "write",
+                                               [FAULT_CHILD] = "child",
+                                               [FAULT_NETWORK] = "network"};
 
 /* One `[ROLE/]NAME:N`; another role's is well formed and ignored. */
 static bool fault_read(str item, str role) {

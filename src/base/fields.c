@@ -52,48 +52,68 @@ static int64_t integer_at(const struct field_row *f, const void *at) {
     return *(const int64_t *)at;
 }
 
-static json *value_to_json(const struct field_row *f, const void *at) {
+static void write_i64(int64_t v, struct buf *out) {
+    char text[24], *at = text + sizeof text;
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (v < 0)
+        *--at = '-';
+    buf_put(out, at, (size_t)(text + sizeof text - at));
+}
+
+static void write_value(const struct field_row *f, const void *at, struct buf *out) {
     char text[24];
     switch (f->kind) {
     case FIELD_FLAG:
-        return json_of_bool(*(const bool *)at);
+        buf_puts(out, *(const bool *)at ? S("true") : S("false"));
+        break;
     case FIELD_INT:
-        return json_of_i64(integer_at(f, at));
+        write_i64(integer_at(f, at), out);
+        break;
     case FIELD_REAL:
-        return json_of_f64(*(const double *)at);
+        json_write_f64(*(const double *)at, out);
+        break;
     case FIELD_SEED:
-        snprintf(text, sizeof text, "%" PRIu64, *(const uint64_t *)at);
-        return json_string(str_view(text));
+        snprintf(text, sizeof text, "\"%" PRIu64 "\"", *(const uint64_t *)at);
+        buf_puts(out, str_view(text));
+        break;
     case FIELD_TEXT:
-        return json_string(*(const str *)at);
+        json_write_text(*(const str *)at, out);
+        break;
     case FIELD_CHARS:
-        return json_string(str_view(at));
+        json_write_text(str_view(at), out);
+        break;
     case FIELD_NAME:
-        return json_string(str_view(f->names->name(*(const unsigned *)at)));
+        json_write_text(str_view(f->names->name(*(const unsigned *)at)), out);
+        break;
     case FIELD_STRUCT:
-        return fields_to_json(f->of, at);
+        fields_write(f->of, at, out);
+        break;
     }
-    return NULL;
 }
 
-static json *items_to_json(const struct field_row *f, const char *items, size_t n) {
-    json *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_push(list, value_to_json(f, items + i * f->size));
-    return list;
-}
-
-static json *map_to_json(const struct pair *pairs, size_t n) {
-    json *j = json_object();
-    struct buf name;
-    buf_init(&name, 4096);
+static void write_items(const struct field_row *f, const char *items, size_t n, struct buf *out) {
+    buf_putc(out, '[');
     for (size_t i = 0; i < n; i++) {
-        buf_clear(&name);
-        buf_puts(&name, pairs[i].name);
-        json_set_i64(j, name.p, pairs[i].value);
+        if (i)
+            buf_putc(out, ',');
+        write_value(f, items + i * f->size, out);
     }
-    buf_release(&name);
-    return j;
+    buf_putc(out, ']');
+}
+
+static void write_map(const struct pair *pairs, size_t n, struct buf *out) {
+    buf_putc(out, '{');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_putc(out, ',');
+        json_write_text(pairs[i].name, out);
+        buf_putc(out, ':');
+        write_i64(pairs[i].value, out);
+    }
+    buf_putc(out, '}');
 }
 
 static bool is_there(const struct field_row *f, const void *from) {
@@ -112,7 +132,7 @@ static bool is_there(const struct field_row *f, const void *from) {
     return n > 0;
 }
 
-static json *field_to_json(const struct field_row *f, const void *from) {
+static void write_field(const struct field_row *f, const void *from, struct buf *out) {
     const void *at = member(from, f->at);
     size_t n;
     const char *items;
@@ -120,36 +140,58 @@ static json *field_to_json(const struct field_row *f, const void *from) {
     case FORM_ONE:
     case FORM_ZERO:
     case FORM_MAYBE:
-        return value_to_json(f, at);
+        write_value(f, at, out);
+        break;
     case FORM_POINTER:
-        return fields_to_json(f->of, pointer_at(at));
+        fields_write(f->of, pointer_at(at), out);
+        break;
     case FORM_FIXED:
-        return items_to_json(f, at, f->most);
+        write_items(f, at, f->most, out);
+        break;
     case FORM_LIST:
     case FORM_OPEN:
     case FORM_SOME:
         items = list_of(f, from, &n);
-        return items_to_json(f, items, n);
+        write_items(f, items, n, out);
+        break;
     case FORM_MAP:
         items = list_of(f, from, &n);
-        return map_to_json((const struct pair *)(const void *)items, n);
+        write_map((const struct pair *)(const void *)items, n, out);
+        break;
     }
-    return NULL;
 }
 
-json *fields_to_json(const struct fields *of, const void *from) {
-    size_t n;
+/* A key is a member's name: nothing in it is escaped. */
+static void write_key(const char *key, struct buf *out) {
+    buf_putc(out, '"');
+    buf_put(out, key, strlen(key));
+    buf_put(out, "\":", 2);
+}
+
+void fields_write(const struct fields *of, const void *from, struct buf *out) {
+    size_t n, written = 0;
     const struct field_row *table = of->table(&n);
-    json *j = of->as_array ? json_array() : json_object();
+    buf_putc(out, of->as_array ? '[' : '{');
     for (size_t i = 0; i < n; i++) {
         if (!is_there(&table[i], from))
             continue;
-        json *value = field_to_json(&table[i], from);
-        if (of->as_array)
-            json_push(j, value);
-        else
-            json_set(j, table[i].key, value);
+        if (written++)
+            buf_putc(out, ',');
+        if (!of->as_array)
+            write_key(table[i].key, out);
+        write_field(&table[i], from, out);
     }
+    buf_putc(out, of->as_array ? ']' : '}');
+}
+
+json *fields_to_json(const struct fields *of, const void *from) {
+    struct buf text;
+    struct err err;
+    buf_init(&text, SIZE_MAX / 2);
+    fields_write(of, from, &text);
+    json *j = json_parse(buf_str(&text), &err);
+    BUG_IF(!j);
+    buf_release(&text);
     return j;
 }
 

@@ -63,6 +63,8 @@ struct fields {
 };
 
 json *fields_to_json(const struct fields *of, const void *from);
+/* The same as text at once, for messages that are sent often. */
+void fields_write(const struct fields *of, const void *from, struct buf *out);
 /* False: err says which field is wrong, and how (kind ERR_INPUT). `to` then holds nothing. */
 bool fields_from_json(const struct fields *of, const json *j, struct arena *a, void *to,
                       struct err *err);

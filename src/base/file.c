@@ -10,11 +10,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Deeper trees are not ours; each level of a removal holds one descriptor. */
@@ -348,7 +350,7 @@ static int by_name(const void *a, const void *b) {
 bool dir_list(const char *path, struct arena *a, str **names, size_t *n, struct err *err) {
     DIR *d = opendir(path);
     if (!d)
-        return err_errno(err, kind_of_errno(errno), "list %s", path);
+        return err_errno(err, kind_of_errno(errno), "read the folder %s", path);
     str *found = NULL;
     size_t cap = 0, count = 0;
     struct dirent *entry;
@@ -360,7 +362,7 @@ bool dir_list(const char *path, struct arena *a, str **names, size_t *n, struct 
         }
         errno = 0;
     }
-    bool ok = errno == 0 || err_errno(err, ERR_ENV, "list %s", path);
+    bool ok = errno == 0 || err_errno(err, ERR_ENV, "read the folder %s", path);
     closedir(d);
     if (ok) {
         *names = arena_array(a, str, count);
@@ -374,13 +376,84 @@ bool dir_list(const char *path, struct arena *a, str **names, size_t *n, struct 
     return ok;
 }
 
+/* The process in .NAME.tmp.PROCESS.N; false: that is no such name. */
+static bool temporary_of(str name, uint64_t *process) {
+    static const str mark = {".tmp.", 5};
+    size_t at = str_find(name, mark);
+    str rest = at < name.n ? str_from(name, at + mark.n) : S(""), first, second;
+    uint64_t number;
+    return str_starts(name, S(".")) && str_word(&rest, '.', &first) &&
+           str_word(&rest, '.', &second) && !rest.n && str_to_u64(first, process) &&
+           str_to_u64(second, &number);
+}
+
+bool file_is_temporary(str name) {
+    uint64_t process;
+    return temporary_of(name, &process);
+}
+
+bool dir_remove_temporaries(const char *path, bool all, struct err *err) {
+    struct arena *a = arena_new(64u << 20);
+    str *names = NULL;
+    size_t n = 0;
+    uint64_t process;
+    bool ok = dir_list(path, a, &names, &n, err);
+    for (size_t i = 0; ok && i < n; i++) {
+        if (!temporary_of(names[i], &process) ||
+            !(all || (kill((pid_t)process, 0) != 0 && errno == ESRCH)))
+            continue;
+        str file = arena_printf(a, "%s/%.*s", path, STR_ARG(names[i]));
+        ok = unlink(file.p) == 0 || errno == ENOENT || err_errno(err, ERR_ENV, "remove %s", file.p);
+    }
+    arena_free(a);
+    return ok;
+}
+
+/* By the magic numbers of statfs(2), which few headers have together. */
+bool dir_is_remote(const char *path) {
+    static const uint32_t remote[] = {
+        0x6969,     /* NFS */
+        0x517b,     /* SMB */
+        0xff534d42, /* CIFS */
+        0xfe534d42, /* SMB 2 */
+        0x65735546, /* FUSE: sshfs, GlusterFS, … */
+        0x0bd00bd0, /* Lustre */
+        0x47504653, /* GPFS */
+        0x00c36400, /* Ceph */
+        0x19830326, /* BeeGFS */
+        0x5346414f, /* AFS */
+        0x01021997, /* 9P */
+    };
+    struct statfs fs;
+    if (fault_hit(FAULT_NETWORK))
+        return true;
+    if (statfs(path, &fs) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
+        if ((uint32_t)fs.f_type == remote[i])
+            return true;
+    return false;
+}
+
+/* What a lock that cannot be had for another reason than its holder is about. */
+static void no_lock(const char *path, struct err *err) {
+    bool without = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP;
+    err_errno(err, ERR_ENV, "lock %s", path);
+    if (without)
+        err_set(
+            err, ERR_ENV,
+            "lock %s: its file system has no locks\nhint: use a folder on a local disk, or have "
+            "the file system mounted with locks (NFS: without nolock; Lustre: with flock)",
+            path);
+}
+
 #define WAIT "; wait for it to end, or choose another --out"
 
 /* The holder wrote its process id and host into the file. */
 static void lock_refused(int fd, const char *path, struct err *err) {
     char who[256];
     if (errno != EWOULDBLOCK) {
-        err_errno(err, ERR_ENV, "lock %s", path);
+        no_lock(path, err);
         return;
     }
     ssize_t n = pread(fd, who, sizeof who, 0);
@@ -445,7 +518,7 @@ int file_open_locked(const char *path, bool wait, struct err *err) {
     if (errno == EWOULDBLOCK)
         err_set(err, ERR_ENV, "%s: another process writes to it" WAIT, path);
     else
-        err_errno(err, ERR_ENV, "lock %s", path);
+        no_lock(path, err);
     close(fd);
     return -1;
 }

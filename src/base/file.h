@@ -1,7 +1,7 @@
 /* Files and folders. Reads have a ceiling, writes replace atomically: the new content is written
  * beside the old, flushed, and renamed over it, so that a reader sees one or the other and a failed
- * write changes nothing. Temporary files carry a leading dot and ".tmp." and are removed on
- * failure. */
+ * write changes nothing. Temporary files are called .NAME.tmp.PROCESS.N and are removed on failure;
+ * those of a process that was killed stay, until somebody removes them (dir_remove_temporaries). */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -17,8 +17,14 @@ bool file_write_all(int fd, const void *p, size_t n, struct err *err); /* the on
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *err);        /* with its parents; fine if it exists */
 bool dir_remove_tree(const char *path, struct err *err); /* does not follow links */
+/* Removes temporary files of file_replace: of processes that are gone, or all of them, where nobody
+ * else may be writing. */
+bool dir_remove_temporaries(const char *path, bool all, struct err *err);
+bool file_is_temporary(str name);
 bool dir_list(const char *path, struct arena *a, str **names, size_t *n,
               struct err *err); /* sorted */
+/* Whether a folder is on a network file system, where memory is not shared between machines. */
+bool dir_is_remote(const char *path);
 /* An exclusive lock on `path` (created if absent) that dies with the process. Returns the
  * descriptor, or -1: err says who holds it where that is known. */
 int file_lock(const char *path, struct err *err);

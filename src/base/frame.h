@@ -41,7 +41,11 @@ struct conn *conn_new(struct loop *l, int rfd, int wfd, size_t noise, conn_frame
                       conn_closed_fn *closed, void *ctx, struct err *err);
 void conn_free(struct conn *c); /* closes; unsent bytes are lost; from a callback too */
 void conn_send(struct conn *c, uint32_t type, const json *head, str blob, const int *fds,
-               size_t nfds);               /* copies all, duplicates the descriptors */
+               size_t nfds); /* copies all, duplicates the descriptors */
+/* The head as text, a JSON object or empty. */
+void conn_send_text(struct conn *c, uint32_t type, str head, str blob, const int *fds, size_t nfds);
 size_t conn_pending(const struct conn *c); /* bytes not yet written */
+/* The start of what came before the first frame, printable; until it is closed. */
+str conn_said(const struct conn *c);
 
 #endif

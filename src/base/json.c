@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,20 +36,76 @@ static node *made(node *o) {
 
 /* ---- values ---- */
 
-/* The fewest digits that read back, always recognisable as a double. Null when not finite. */
-static node *new_f64(double v) {
-    char text[40];
-    if (!isfinite(v))
-        return NULL;
+/* The fewest digits that read back, always recognisable as a double. v is finite. */
+static void f64_text(double v, char text[40]) {
+    if (fabs(v) < 1e15 && v == trunc(v) && !(v == 0 && signbit(v))) {
+        snprintf(text, 40, "%" PRId64 ".0", (int64_t)v);
+        return;
+    }
     for (int digits = 15; digits <= 17; digits++) {
         double back;
-        int n = snprintf(text, sizeof text, "%.*g", digits, v);
+        int n = snprintf(text, 40, "%.*g", digits, v);
         if (str_to_f64((str){text, (size_t)n}, &back) && back == v)
             break;
     }
     if (!strpbrk(text, ".e"))
         memcpy(text + strlen(text), ".0", 3);
-    return made(json_object_new_double_s(v, text));
+}
+
+/* As text when it is written, not before: most numbers are only read. */
+static int print_f64(node *o, struct printbuf *to, int level, int flags) {
+    char text[40];
+    (void)level, (void)flags;
+    f64_text(json_object_get_double(o), text);
+    return printbuf_memappend(to, text, (int)strlen(text));
+}
+
+static node *new_f64(double v) {
+    if (!isfinite(v))
+        return NULL;
+    node *o = made(json_object_new_double(v));
+    json_object_set_serializer(o, print_f64, NULL, NULL);
+    return o;
+}
+
+void json_write_f64(double v, struct buf *out) {
+    char text[40] = "null";
+    if (isfinite(v))
+        f64_text(v, text);
+    buf_puts(out, str_view(text));
+}
+
+static void write_escaped(unsigned char c, struct buf *out) {
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *hit = c ? strchr(from, c) : NULL;
+    if (hit)
+        buf_printf(out, "\\%c", to[hit - from]);
+    else
+        buf_printf(out, "\\u%04x", c);
+}
+
+void json_write_text(str s, struct buf *out) {
+    buf_putc(out, '"');
+    for (size_t i = 0; i < s.n;) {
+        unsigned char c = (unsigned char)s.p[i];
+        size_t plain = 0, n;
+        while (i + plain < s.n && (c = (unsigned char)s.p[i + plain]) >= ' ' && c < 0x80 &&
+               c != '"' && c != '\\')
+            plain++;
+        buf_put(out, s.p + i, plain);
+        i += plain;
+        if (i == s.n)
+            break;
+        if (c < 0x80) {
+            write_escaped(c, out);
+            i++;
+        } else {
+            n = str_utf8(str_from(s, i));
+            buf_puts(out, n ? str_cut(s, i, n) : S("\xef\xbf\xbd"));
+            i += n ? n : 1;
+        }
+    }
+    buf_putc(out, '"');
 }
 
 static node *new_string(str s) {
@@ -57,13 +114,26 @@ static node *new_string(str s) {
     return made(json_object_new_string_len(s.n ? s.p : "", (int)s.n));
 }
 
+/* How many bytes from `at` on are whole characters of UTF-8. */
+static size_t valid_bytes(str s, size_t at) {
+    size_t n, to = at;
+    while (to < s.n && (n = str_utf8(str_from(s, to))))
+        to += n;
+    return to - at;
+}
+
 json *json_string(str s) {
+    size_t at = valid_bytes(s, 0), n;
+    if (at == s.n)
+        return outer(new_string(s));
     struct buf clean;
     buf_init(&clean, SIZE_MAX / 2);
-    while (s.n) {
-        size_t n = str_utf8(s);
-        buf_puts(&clean, n ? str_cut(s, 0, n) : S("\xef\xbf\xbd"));
-        s = str_from(s, n ? n : 1);
+    buf_put(&clean, s.p, at);
+    while (at < s.n) {
+        buf_puts(&clean, S("\xef\xbf\xbd"));
+        n = valid_bytes(s, ++at);
+        buf_put(&clean, s.p + at, n);
+        at += n;
     }
     node *o = new_string(buf_str(&clean));
     buf_release(&clean);
@@ -391,28 +461,60 @@ static bool read_escape(struct reader *r) {
     return true;
 }
 
-/* Into r->piece. */
-static bool read_text(struct reader *r) {
-    buf_clear(&r->piece);
+/* Over characters that stand for themselves, up to a quote or a backslash. */
+static bool skip_plain(struct reader *r) {
+    for (;;) {
+        int c = peek(r);
+        if (c == '"' || c == '\\')
+            return true;
+        if (c < 0)
+            return fail(r, "");
+        if (c < 0x20)
+            return fail(r, "a control byte in a string must be escaped");
+        size_t n = c < 0x80 ? 1 : str_utf8(str_from(r->text, r->at));
+        if (n == 0)
+            return fail(r, "not UTF-8");
+        r->at += n;
+    }
+}
+
+/* Until the next one is read: a part of the text where nothing is escaped, otherwise r->piece. */
+static bool read_text(struct reader *r, str *out) {
     if (!take(r, '"'))
         return fail(r, "a string is needed here");
+    size_t from = r->at;
+    if (!skip_plain(r))
+        return false;
+    *out = str_cut(r->text, from, r->at - from);
+    if (take(r, '"'))
+        return true;
+    buf_clear(&r->piece);
+    buf_puts(&r->piece, *out);
     while (!take(r, '"')) {
-        if (peek(r) < 0)
-            return fail(r, "");
         if (take(r, '\\')) {
             if (!read_escape(r))
                 return false;
             continue;
         }
-        if (peek(r) < 0x20)
-            return fail(r, "a control byte in a string must be escaped");
-        size_t n = str_utf8(str_from(r->text, r->at));
-        if (n == 0)
-            return fail(r, "not UTF-8");
-        buf_put(&r->piece, r->text.p + r->at, n);
-        r->at += n;
+        from = r->at;
+        if (!skip_plain(r))
+            return false;
+        buf_put(&r->piece, r->text.p + from, r->at - from);
     }
     BUG_IF(r->piece.failed); /* unescaped, a string is no longer than it was */
+    *out = buf_str(&r->piece);
+    return true;
+}
+
+/* Into r->piece, which ends with a NUL. */
+static bool read_key(struct reader *r) {
+    str key;
+    if (!read_text(r, &key))
+        return false;
+    if (key.p != r->piece.p) {
+        buf_clear(&r->piece);
+        buf_puts(&r->piece, key);
+    }
     return true;
 }
 
@@ -434,30 +536,27 @@ static bool read_array(struct reader *r, node *arr) {
     }
 }
 
-static bool read_value_of(struct reader *r, node *obj, const char *key) {
+/* The key goes into the table first, with null: r->piece holds it no longer than that. */
+static bool read_member(struct reader *r, node *obj) {
+    skip_blanks(r);
+    size_t key_at = r->at;
+    if (!read_key(r))
+        return false;
+    const char *key = r->piece.p;
+    if (memchr(key, 0, r->piece.n))
+        return fail_at(r, key_at, "a key must not hold U+0000");
+    if (json_object_object_get_ex(obj, key, NULL))
+        return fail_at(r, key_at, "the key occurs twice");
+    if (json_object_object_add_ex(obj, key, NULL, JSON_C_OBJECT_ADD_KEY_IS_NEW) != 0)
+        mem_exhausted();
     node *value;
     skip_blanks(r);
     if (!take(r, ':'))
         return fail(r, "':' is needed here");
     if (!read_value(r, &value))
         return false;
-    json_set(outer(obj), key, outer(value));
+    lh_entry_set_val(json_object_get_object(obj)->tail, value);
     return true;
-}
-
-static bool read_member(struct reader *r, node *obj) {
-    skip_blanks(r);
-    size_t key_at = r->at;
-    if (!read_text(r))
-        return false;
-    if (memchr(r->piece.p, 0, r->piece.n))
-        return fail_at(r, key_at, "a key must not hold U+0000");
-    if (json_object_object_get_ex(obj, r->piece.p, NULL))
-        return fail_at(r, key_at, "the key occurs twice");
-    node *key = new_string(buf_str(&r->piece));
-    bool ok = read_value_of(r, obj, json_object_get_string(key));
-    json_object_put(key);
-    return ok;
 }
 
 static bool read_object(struct reader *r, node *obj) {
@@ -504,10 +603,11 @@ static bool read_value(struct reader *r, node **out) {
     skip_blanks(r);
     int c = peek(r);
     bool ok;
+    str text;
     if (c == '{' || c == '[')
         ok = read_nested(r, out);
     else if (c == '"')
-        ok = read_text(r) && (*out = new_string(buf_str(&r->piece)));
+        ok = read_text(r, &text) && (*out = new_string(text));
     else if (c == '-' || (c >= '0' && c <= '9'))
         ok = read_number(r, out);
     else

@@ -13,6 +13,8 @@ typedef struct json json;
 json *json_parse(str text, struct err *err); /* NULL and err */
 void json_free(json *j);
 json *json_copy(const json *j);
+void json_write_text(str s, struct buf *out);   /* a string, in quotes */
+void json_write_f64(double v, struct buf *out); /* null where it is not finite */
 void json_write(const json *j, struct buf *out);
 void json_write_pretty(const json *j, struct buf *out);
 

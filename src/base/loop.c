@@ -18,6 +18,7 @@ struct watch {
     int fd;    /* the caller's descriptor, or our pidfd */
     pid_t pid; /* 0: a descriptor */
     bool dead;
+    size_t index; /* among the watches */
     unsigned events;
     loop_fd_fn *fd_fn;
     loop_pid_fn *pid_fn;
@@ -35,6 +36,8 @@ struct loop {
     unsigned depth; /* of loop_step: callbacks may step the loop themselves */
     struct watch **watches;
     size_t nwatches, watches_cap;
+    struct watch **by_fd; /* those of the caller's descriptors */
+    size_t by_fd_cap;
     struct watch **dead;
     size_t ndead, dead_cap;
     struct timer *timers; /* a binary heap, the next one to fire first */
@@ -83,6 +86,7 @@ void loop_free(struct loop *l) {
     }
     loop_bury(l);
     mem_free(l->watches);
+    mem_free(l->by_fd);
     mem_free(l->dead);
     mem_free(l->timers);
     close(l->epoll_fd);
@@ -93,8 +97,11 @@ void loop_free(struct loop *l) {
 
 static size_t watch_find(const struct loop *l, int fd, pid_t pid) {
     size_t i = 0;
-    while (i < l->nwatches &&
-           (pid ? l->watches[i]->pid != pid : l->watches[i]->pid || l->watches[i]->fd != fd))
+    if (!pid) {
+        bool known = fd >= 0 && (size_t)fd < l->by_fd_cap && l->by_fd[fd];
+        return known ? l->by_fd[fd]->index : l->nwatches;
+    }
+    while (i < l->nwatches && l->watches[i]->pid != pid)
         i++;
     return i;
 }
@@ -102,6 +109,7 @@ static size_t watch_find(const struct loop *l, int fd, pid_t pid) {
 static struct watch *watch_add(struct loop *l, int fd) {
     struct watch *w = mem_alloc(sizeof *w);
     w->fd = fd;
+    w->index = l->nwatches;
     l->watches = mem_grow(l->watches, &l->watches_cap, l->nwatches + 1, sizeof(struct watch *));
     l->watches[l->nwatches++] = w;
     return w;
@@ -110,6 +118,9 @@ static struct watch *watch_add(struct loop *l, int fd) {
 static void watch_remove(struct loop *l, size_t i) {
     struct watch *w = l->watches[i];
     l->watches[i] = l->watches[--l->nwatches];
+    l->watches[i]->index = i;
+    if (!w->pid)
+        l->by_fd[w->fd] = NULL;
     /* The descriptor may already be closed: then the kernel has forgotten it, too. A pidfd leaves
      * the set before it is closed, or a duplicate in a child would keep reporting it. */
     epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
@@ -140,7 +151,13 @@ bool loop_watch(struct loop *l, int fd, unsigned events, loop_fd_fn *fn, void *c
                 struct err *err) {
     size_t i = watch_find(l, fd, 0);
     bool known = i < l->nwatches;
+    if (fd < 0) {
+        errno = EBADF;
+        return err_errno(err, ERR_ENV, "watch descriptor %d", fd);
+    }
     struct watch *w = known ? l->watches[i] : watch_add(l, fd);
+    l->by_fd = mem_grow(l->by_fd, &l->by_fd_cap, (size_t)fd + 1, sizeof(struct watch *));
+    l->by_fd[fd] = w;
     w->events = events;
     w->fd_fn = fn;
     w->ctx = ctx;

@@ -74,7 +74,43 @@ void options_help(const struct option_set *set, size_t command, struct buf *out)
 /* All commands, or those that begin with a word. */
 void options_overview(const struct option_set *set, const char *word, struct buf *out);
 bool options_group(const struct option_set *set, const char *word); /* are there such? */
-void options_man(const struct option_set *set, struct buf *out);    /* roff */
-void options_completion_bash(const struct option_set *set, struct buf *out);
+/* The command whose name is most like this word, or NULL where none is near. */
+const char *options_nearest_command(const struct option_set *set, const char *word);
+void options_man(const struct option_set *set, struct buf *out); /* roff */
+/* For bash, zsh or fish; false: for no other shell. */
+bool options_completion(const struct option_set *set, const char *shell, struct buf *out);
+
+/* ---- for option.c and its tests alone ---- */
+
+/* In the order of their rank: a value never replaces one of a higher source. */
+enum option_source { FROM_NOWHERE, FROM_DEFAULT, FROM_FILE, FROM_ENV, FROM_FLAG };
+
+struct option_value {
+    enum option_source from;
+    const char *text; /* as given */
+    bool on;
+    int64_t number;
+    struct budget budget;
+    const char **list;
+    size_t nlist;
+};
+
+struct options {
+    const struct option_set *set;
+    size_t command;
+    struct arena *arena;
+    struct option_value *values; /* one for each of set->defs */
+    char **args;
+    size_t nargs;
+    bool help;
+};
+
+#define OPTION_ANY_COMMAND SIZE_MAX
+#define OPTION_NAME_MAX    64
+
+struct options *options_new(const struct option_set *set, size_t command, struct arena *a);
+
+/* The configuration file; `file` is its name in messages. */
+bool options_read_yaml(struct options *o, str file, str text, struct err *err);
 
 #endif

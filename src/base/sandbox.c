@@ -11,12 +11,16 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,19 +59,66 @@ static bool map_ids(uid_t uid, gid_t gid) {
     return write_file("/proc/self/gid_map", map);
 }
 
+/* The highest number of a process is each pid namespace's own since Linux 6.14; before, it is the
+ * machine's and must be left alone. */
+static bool limit_numbers(void) {
+    struct utsname kernel;
+    char most[16], *rest;
+    if (uname(&kernel) != 0)
+        return false;
+    unsigned long major = strtoul(kernel.release, &rest, 10);
+    unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+    if (major < 6 || (major == 6 && minor < 14))
+        return false;
+    snprintf(most, sizeof most, "%d", SANDBOX_MAX_PROCESSES);
+    return write_file("/proc/sys/kernel/pid_max", most);
+}
+
+/* A user namespace counts the processes of its users from nought; root's are never limited so. */
+static bool limit_user(bool own_user) {
+    struct rlimit limit = {SANDBOX_MAX_PROCESSES, SANDBOX_MAX_PROCESSES};
+    return own_user && geteuid() != 0 && setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
+/* The first process of the new namespace goes on; we wait for it and end as it does. */
+static void enter_first_process(bool own_user, struct sandbox_report *r) {
+    pid_t pid = fork();
+    if (pid < 0) {
+        report_missing(r, "no processes of its own (fork: %s)", strerror(errno));
+        return;
+    }
+    if (pid > 0) {
+        int status;
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    r->active |= SANDBOX_PROCESSES;
+    if (!limit_numbers() && !limit_user(own_user))
+        report_missing(r, "no limit on processes");
+}
+
 static void enter_namespaces(const struct sandbox_policy *p, struct sandbox_report *r) {
-    int flags = CLONE_NEWIPC | (p->network ? 0 : CLONE_NEWNET);
+    int flags =
+        CLONE_NEWIPC | (p->network ? 0 : CLONE_NEWNET) | (p->own_processes ? CLONE_NEWPID : 0);
     uid_t uid = geteuid();
     gid_t gid = getegid();
+    bool own_user = false;
     if (unshare(flags) == 0) {
         r->active |= SANDBOX_NAMESPACES;
     } else if (unshare(CLONE_NEWUSER | flags) == 0) {
         r->active |= SANDBOX_NAMESPACES;
+        own_user = true;
         if (!map_ids(uid, gid))
             report_missing(r, "the user namespace has no ids (%s)", strerror(errno));
     } else {
         report_missing(r, "no namespaces (unshare: %s)", strerror(errno));
     }
+    if (p->own_processes && (r->active & SANDBOX_NAMESPACES))
+        enter_first_process(own_user, r);
+    else if (p->own_processes)
+        report_missing(r, "no limit on processes");
 }
 
 /* ---- Landlock ---- */
@@ -206,6 +257,12 @@ static const int denied_without_exec[] = {
     SCMP_SYS(vfork),
 };
 
+/* Without a pid namespace: its process group is what is killed, and nothing may leave it. */
+static const int denied_to_leave[] = {
+    SCMP_SYS(setsid),
+    SCMP_SYS(setpgid),
+};
+
 static const unsigned long new_namespaces[] = {
     CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWNET,    CLONE_NEWPID,
     CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP,
@@ -268,6 +325,8 @@ static void enter_seccomp(const struct sandbox_policy *p, struct sandbox_report 
     if (f && filter_deny(f, denied, sizeof denied / sizeof *denied) &&
         (p->exec || filter_deny(f, denied_without_exec,
                                 sizeof denied_without_exec / sizeof *denied_without_exec)) &&
+        (!p->own_processes || (r->active & SANDBOX_PROCESSES) ||
+         filter_deny(f, denied_to_leave, sizeof denied_to_leave / sizeof *denied_to_leave)) &&
         filter_clone(f, p->exec) && filter_sockets(f, p)) {
         /* System calls of another architecture would pass by number. */
         seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, DENY);

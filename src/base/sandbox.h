@@ -13,6 +13,7 @@ struct sandbox_policy {
     bool unix_sockets;             /* AF_UNIX (CUDA needs them) */
     bool exec;                     /* execve and fork */
     bool devices;                  /* ioctl on device files under the paths above */
+    bool own_processes; /* what it starts ends with it, and there is a limit on how many */
 };
 
 enum { /* bits of a report */
@@ -20,7 +21,10 @@ enum { /* bits of a report */
        SANDBOX_SECCOMP = 2,
        SANDBOX_LANDLOCK = 4,
        SANDBOX_NAMESPACES = 8, /* empty network and ipc namespaces */
+       SANDBOX_PROCESSES = 16, /* a pid namespace of its own: see own_processes */
 };
+
+enum { SANDBOX_MAX_PROCESSES = 4096 }; /* … and threads, with own_processes */
 
 struct sandbox_report {
     unsigned active;
@@ -32,7 +36,12 @@ struct sandbox_report {
  * not have been started yet. seccomp denies, with EPERM, execve*, fork and clone of processes
  * (threads are allowed; clone3 answers ENOSYS), ptrace, process_vm_*, mount, unshare, setns, bpf,
  * perf_event_open, io_uring_*, keyctl, kexec, init_module, userfaultfd, and sockets beyond the
- * policy. */
+ * policy.
+ *
+ * With own_processes it returns in another process: the first of a pid namespace, with which all
+ * others there end, while the caller waits for it and ends as it does. Where there is no such
+ * namespace setsid and setpgid are denied instead, so that whoever kills the process group reaches
+ * everything. */
 bool sandbox_enter(const struct sandbox_policy *p, struct sandbox_report *out, struct err *err);
 /* What a process here could have, without entering: tried in a throw-away child. */
 void sandbox_probe(struct sandbox_report *out);

@@ -20,7 +20,12 @@ bool str_eq(str a, str b) {
 }
 
 bool str_is(str a, const char *c) {
-    return str_eq(a, str_view(c));
+    if (!c)
+        return a.n == 0;
+    size_t i = 0; /* no strlen: most comparisons end at the first byte */
+    while (i < a.n && c[i] && c[i] == a.p[i])
+        i++;
+    return i == a.n && !c[i];
 }
 
 int str_cmp(str a, str b) {
@@ -215,8 +220,13 @@ void buf_grown(struct buf *b, size_t n) {
     b->p[b->n] = 0;
 }
 
+/* Whether n bytes and the NUL fit in what is allocated, which is never more than the maximum. */
+static bool fits(const struct buf *b, size_t n) {
+    return b->cap > b->n && n < b->cap - b->n && !b->failed;
+}
+
 void buf_put(struct buf *b, const void *p, size_t n) {
-    char *to = n ? buf_reserve(b, n) : NULL;
+    char *to = !n ? NULL : fits(b, n) ? b->p + b->n : buf_reserve(b, n);
     if (!to)
         return;
     memcpy(to, p, n);
@@ -228,7 +238,19 @@ void buf_puts(struct buf *b, str s) {
 }
 
 void buf_putc(struct buf *b, char c) {
-    buf_put(b, &c, 1);
+    if (!fits(b, 1)) {
+        buf_put(b, &c, 1);
+        return;
+    }
+    b->p[b->n++] = c;
+    b->p[b->n] = 0;
+}
+
+/* Marks that reverse the order in which what follows is shown. */
+static bool turns_text(const unsigned char *p, size_t n) {
+    return n == 3 && p[0] == 0xe2 &&
+           ((p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xaa && p[2] <= 0xae))) ||
+            (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
 }
 
 /* Bytes of the printable text that s starts with. */
@@ -237,7 +259,8 @@ static size_t printable(str s) {
     while (at < s.n && (n = str_utf8(str_from(s, at)))) {
         unsigned char c = (unsigned char)s.p[at];
         bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-        if (control || (n == 2 && c == 0xc2 && (unsigned char)s.p[at + 1] < 0xa0))
+        if (control || (n == 2 && c == 0xc2 && (unsigned char)s.p[at + 1] < 0xa0) ||
+            turns_text((const unsigned char *)s.p + at, n))
             break;
         at += n;
     }
@@ -254,6 +277,8 @@ void buf_put_printable(struct buf *b, str s) {
         size_t bytes = str_utf8(s);
         if (bytes == 2)
             buf_printf(b, "\\u%04x", (unsigned char)s.p[1]);
+        else if (bytes == 3)
+            buf_printf(b, "\\u20%02x", ((unsigned)s.p[1] & 0x3f) << 6 | ((unsigned)s.p[2] & 0x3f));
         else if (!str_starts(s, S("\r\n")))
             buf_printf(b, "\\x%02x", (unsigned char)s.p[0]);
         s = str_from(s, bytes ? bytes : 1);

@@ -56,8 +56,9 @@ void buf_put(struct buf *b, const void *p, size_t n);
 void buf_puts(struct buf *b, str s);
 void buf_putc(struct buf *b, char c);
 /* The text with what a terminal would obey shown as an escape: control characters but newline and
- * tab as \x1b, the second set of them (U+0080 to U+009F) as \u009b, bytes that are not UTF-8 as
- * \x9b. A carriage return before a newline is left out. */
+ * tab as \x1b, the second set of them (U+0080 to U+009F) as \u009b, marks that reverse the order of
+ * the text (U+202E and the like) as \u202e, bytes that are not UTF-8 as \x9b. A carriage return
+ * before a newline is left out. */
 void buf_put_printable(struct buf *b, str s);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);

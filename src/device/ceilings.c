@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "device/cuda_time.h"
+#include "device/harness.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -268,7 +268,9 @@ bool ceilings_load(const char *cache, const struct cuda_facts *f, struct ceiling
         json *j = json_parse(text, err);
         ok = j && ceilings_from_json(j, out);
         if (!ok)
-            err_set(err, ERR_ENV, "%s: not what we wrote; it will be measured again", path.p);
+            err_set(err, ERR_ENV,
+                    "%s: the file is damaged or of another version; the GPU is measured again",
+                    path.p);
         json_free(j);
     }
     arena_free(a);

@@ -5,20 +5,86 @@
  *
  * A kernel that faults takes the context with it. The process then answers with the verdict, says
  * that it is leaving, and ends; the worker starts another. */
+#include "base/arena.h"
 #include "base/rng.h"
 #include "base/say.h"
 #include "device/ceilings.h"
+#include "device/cuda.h"
 #include "device/cuda_plan.h"
-#include "device/cuda_time.h"
-#include "device/module_memory.h"
-#include "device/nvml.h"
+#include "device/harness.h"
+#include "device/probe.h"
 #include "device/role.h"
 #include "device/vmm.h"
 #include "device/wire.h"
-
+#include "kernel/cubin.h"
+#include "kernel/inspect.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- memory of a module that a kernel may read ----
+ *
+ * Its constants, and the tables of the compiler's own mathematics. Nothing may change it. What a
+ * cubin says of its initial content is compared with what the GPU holds after a batch, so that a
+ * store that no inspection saw is seen by what it did. */
+
+/* Others are not read: inspect_cubin lets them pass because nothing refers to them. */
+static bool is_read(const struct cubin_variable *v) {
+    return v->name.n > 0 && v->size > 0 &&
+           (!v->writable || library_table(v->name, v->init, v->size));
+}
+
+static bool is_initial(const struct cubin_variable *v, const uint8_t *now) {
+    if (v->init)
+        return memcmp(now, v->init, v->size) == 0;
+    for (size_t i = 0; i < v->size; i++)
+        if (now[i])
+            return false;
+    return true;
+}
+
+/* NULL: *code is the driver's, for what was asked. */
+static const uint8_t *content(const struct cuda *c, cu_module m, const struct cubin_variable *v,
+                              struct arena *a, int *code) {
+    cu_address at = 0;
+    size_t bytes = 0;
+    uint8_t *now = arena_alloc(a, v->size, 16);
+    *code = c->module_variable(&at, &bytes, m, arena_cstr(a, v->name));
+    if (*code == CU_OK && bytes < v->size)
+        *code = CU_INVALID_VALUE;
+    if (*code == CU_OK)
+        *code = c->copy_to_host(now, at, v->size, c->stream);
+    if (*code == CU_OK)
+        *code = c->stream_sync(c->stream);
+    return *code == CU_OK ? now : NULL;
+}
+
+/* ACCEPTED: all of it is as the cubin has it; FORBIDDEN: why names the variable that is not. Any
+ * other failure is our own: *code is the driver's, and why says what was tried. */
+static bool module_memory_same(const struct cuda *c, cu_module m, str cubin, struct arena *a,
+                               enum verdict *verdict, int *code, struct err *why) {
+    struct cubin_variable *vars;
+    size_t n;
+    *verdict = VERDICT_ACCEPTED;
+    if (!cubin_variables(cubin, a, &vars, &n, why))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_read(&vars[i]))
+            continue;
+        str name = str_cut(vars[i].name, 0, 200);
+        const uint8_t *now = content(c, m, &vars[i], a, code);
+        if (!now)
+            return cuda_fail(c, why, *code, "look at '%.*s' after the runs", STR_ARG(name));
+        if (!is_initial(&vars[i], now)) {
+            *verdict = VERDICT_FORBIDDEN;
+            return err_set(why, ERR_INPUT,
+                           "'%.*s' has other content after the runs than before: constants and "
+                           "tables may only be read",
+                           STR_ARG(name));
+        }
+    }
+    return true;
+}
 
 #define MAX_BUFFERS 4096
 #define STACK_BYTES 256
@@ -286,8 +352,9 @@ static bool blame_step(struct server *s, const struct ready_plan *r, size_t step
 }
 
 /* Before every run. An error here is none of the candidate's: its last run has been waited for. */
-static bool clean_up(struct server *s, const struct ready_plan *r, bool waits, struct answer *out) {
-    int code = ready_plan_poison(&s->cuda, &s->harness, r);
+static bool clean_up(struct server *s, const struct ready_plan *r, bool keeps, bool waits,
+                     struct answer *out) {
+    int code = ready_plan_poison(&s->cuda, &s->harness, r, keeps);
     if (code == CU_OK)
         code = harness_scrub(&s->cuda, &s->harness);
     if (code == CU_OK && waits)
@@ -298,21 +365,23 @@ static bool clean_up(struct server *s, const struct ready_plan *r, bool waits, s
     return cuda_fail(&s->cuda, &out->why, code, "clean up before a run");
 }
 
-static bool run_plain(struct server *s, const struct ready_plan *r, struct answer *out) {
+static bool run_steps(struct server *s, const struct ready_plan *r, size_t first, size_t end,
+                      struct answer *out) {
     size_t step;
-    int code = ready_plan_queue(&s->cuda, &s->harness, r, true, &step);
+    int code = ready_plan_queue(&s->cuda, &s->harness, r, first, end, true, &step);
     return code == CU_OK || blame_step(s, r, step, code, out);
 }
 
-static bool run_timed(struct server *s, const struct ready_plan *r, double *device_s,
+/* The steps from `first` on. */
+static bool run_timed(struct server *s, const struct ready_plan *r, size_t first, double *device_s,
                       double *host_s, struct answer *out) {
     size_t step;
-    int code = cuda_timer_start(&s->cuda, &s->harness, &s->timer, r->nsteps);
+    int code = cuda_timer_start(&s->cuda, &s->harness, &s->timer, r->nsteps - first);
     if (code != CU_OK) {
         out->code = code;
         return cuda_fail(&s->cuda, &out->why, code, "before a timed run");
     }
-    code = ready_plan_queue(&s->cuda, &s->harness, r, false, &step);
+    code = ready_plan_queue(&s->cuda, &s->harness, r, first, r->nsteps, false, &step);
     if (code == CU_OK)
         code = cuda_timer_stop(&s->cuda, &s->timer, device_s, host_s);
     if (code == CU_OK)
@@ -341,18 +410,106 @@ static struct wire_clocks *read_clocks(struct server *s, const struct nvml_readi
     return c;
 }
 
-static bool run_all(struct server *s, struct batch *b, struct answer *out) {
-    for (size_t i = 0; i < b->asked.nruns; i++) {
-        const struct ready_plan *r = ready_of(b, i);
-        bool ok = clean_up(s, r, !b->asked.timed, out) &&
-                  (b->asked.timed ? run_timed(s, r, &b->device_s[i], &b->host_s[i], out)
-                                  : run_plain(s, r, out));
-        if (!ok) {
-            out->say.at = i;
-            return false;
-        }
+/* ---- what steps that are done once have prepared ---- */
+
+/* As it is now, on the host: one workspace after the other. NULL: our own trouble. */
+static uint8_t *fetch_prepared(struct server *s, const struct ready_plan *r, struct answer *out) {
+    size_t bytes = 0, at = 0;
+    int code = CU_OK;
+    for (size_t i = 0; i < r->plan->nworkspaces; i++)
+        bytes += r->plan->workspaces[i].prepared ? r->workspaces[i].bytes : 0;
+    uint8_t *now = mem_alloc(bytes + 1);
+    for (size_t i = 0; i < r->plan->nworkspaces && code == CU_OK; i++) {
+        if (!r->plan->workspaces[i].prepared)
+            continue;
+        code = s->cuda.copy_to_host(now + at, r->workspaces[i].at, r->workspaces[i].bytes,
+                                    s->cuda.stream);
+        at += r->workspaces[i].bytes;
     }
-    return true;
+    if (code == CU_OK)
+        code = s->cuda.stream_sync(s->cuda.stream);
+    if (code == CU_OK)
+        return now;
+    mem_free(now);
+    out->code = code;
+    cuda_fail(&s->cuda, &out->why, code, "look at what was prepared");
+    return NULL;
+}
+
+/* Nothing that is prepared may change afterwards: the next run relies on it. */
+static bool is_as_prepared(struct server *s, const struct ready_plan *r, const uint8_t *before,
+                           struct answer *out) {
+    uint8_t *now = fetch_prepared(s, r, out);
+    bool same = now != NULL;
+    size_t at = 0;
+    for (size_t i = 0; same && i < r->plan->nworkspaces; i++) {
+        const struct bound_workspace *w = &r->plan->workspaces[i];
+        if (!w->prepared)
+            continue;
+        same = memcmp(now + at, before + at, w->bytes) == 0;
+        at += w->bytes;
+        if (same)
+            continue;
+        out->say.verdict = VERDICT_MODIFIED_INPUT;
+        err_set(&out->why, ERR_INPUT,
+                "changed workspace %.*s, which was prepared by steps that are done once and may "
+                "not be changed",
+                STR_ARG(w->name));
+    }
+    mem_free(now);
+    return same;
+}
+
+/* One run after another on what the first has prepared; *prepared is that, from then on. */
+static bool run_keeping(struct server *s, const struct ready_plan *r, uint8_t **prepared,
+                        struct answer *out) {
+    size_t once = r->plan->once_steps;
+    if (!clean_up(s, r, *prepared != NULL, true, out) ||
+        (!*prepared &&
+         (!run_steps(s, r, 0, once, out) || !(*prepared = fetch_prepared(s, r, out)))))
+        return false;
+    return run_steps(s, r, once, r->nsteps, out) && is_as_prepared(s, r, *prepared, out);
+}
+
+/* The clock starts when what is done once is done, with as little left of it as of a run before. */
+static bool run_prepared(struct server *s, const struct ready_plan *r, double *device_s,
+                         double *host_s, struct answer *out) {
+    size_t once = r->plan->once_steps;
+    int code;
+    if (!run_steps(s, r, 0, once, out))
+        return false;
+    code = harness_scrub(&s->cuda, &s->harness);
+    if (code != CU_OK) {
+        out->code = code;
+        return cuda_fail(&s->cuda, &out->why, code, "clean up before a run");
+    }
+    return run_timed(s, r, once, device_s, host_s, out);
+}
+
+static bool run_one(struct server *s, struct batch *b, size_t i, uint8_t **prepared,
+                    struct answer *out) {
+    const struct ready_plan *r = ready_of(b, i);
+    if (b->asked.keeps)
+        return run_keeping(s, r, prepared, out);
+    if (!clean_up(s, r, false, !b->asked.timed, out))
+        return false;
+    if (!b->asked.timed)
+        return run_steps(s, r, 0, r->nsteps, out);
+    return b->asked.prepared ? run_prepared(s, r, &b->device_s[i], &b->host_s[i], out)
+                             : run_timed(s, r, 0, &b->device_s[i], &b->host_s[i], out);
+}
+
+static bool run_all(struct server *s, struct batch *b, struct answer *out) {
+    uint8_t *prepared = NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < b->asked.nruns; i++) {
+        out->say.at = i;
+        ok = run_one(s, b, i, &prepared, out);
+    }
+    if (ok)
+        out->say.at = 0;
+    mem_free(prepared);
+    return ok;
 }
 
 /* Of the modules that were run; the first run of the one that changed something is to blame. */

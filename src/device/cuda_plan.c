@@ -273,10 +273,12 @@ bool ready_plan_make(const struct cuda *c, cu_module module, const struct bound_
 
 /* ---- running ---- */
 
-int ready_plan_poison(const struct cuda *c, struct harness *h, const struct ready_plan *r) {
+int ready_plan_poison(const struct cuda *c, struct harness *h, const struct ready_plan *r,
+                      bool keeps) {
     int code = CU_OK;
     for (size_t i = 0; i < r->plan->nworkspaces && code == CU_OK; i++)
-        code = harness_poison(c, h, r->workspaces[i].at, r->workspaces[i].bytes);
+        if (!keeps || !r->plan->workspaces[i].prepared)
+            code = harness_poison(c, h, r->workspaces[i].at, r->workspaces[i].bytes);
     return code;
 }
 
@@ -295,8 +297,8 @@ static int queue_memset(const struct cuda *c, const struct harness *h, const str
 }
 
 int ready_plan_queue(const struct cuda *c, const struct harness *h, const struct ready_plan *r,
-                     bool waits, size_t *at) {
-    for (*at = 0; *at < r->nsteps; ++*at) {
+                     size_t first, size_t end, bool waits, size_t *at) {
+    for (*at = first; *at < end; ++*at) {
         const struct ready_step *s = &r->steps[*at];
         int code = s->kind == PLAN_LAUNCH ? cuda_launch(c, &s->launch) : queue_memset(c, h, s);
         if (code == CU_OK && waits)

@@ -33,12 +33,13 @@ bool ready_plan_make(const struct cuda *c, cu_module module, const struct bound_
                      const struct cuda_memory *m, struct arena *a, struct ready_plan *out,
                      enum verdict *verdict, struct err *why);
 
-/* Fills the plan's workspaces with noise. */
-int ready_plan_poison(const struct cuda *c, struct harness *h, const struct ready_plan *r);
-/* Queues the steps in order. With `waits`, waits for each, so that *at, the step that failed, is
- * the one at fault. */
+/* Fills the plan's workspaces with noise; with `keeps`, not those that are prepared. */
+int ready_plan_poison(const struct cuda *c, struct harness *h, const struct ready_plan *r,
+                      bool keeps);
+/* Queues the steps from `first` to before `end`, in order. With `waits`, waits for each, so that
+ * *at, the step that failed, is the one at fault. */
 int ready_plan_queue(const struct cuda *c, const struct harness *h, const struct ready_plan *r,
-                     bool waits, size_t *at);
+                     size_t first, size_t end, bool waits, size_t *at);
 /* "kernel gemm", "memset of workspace 2", for a message about the step; one past the last: all of
  * the plan's kernels. */
 void ready_plan_name(const struct ready_plan *r, size_t step, struct buf *out);

@@ -52,6 +52,7 @@ json *sandbox_to_json(const struct sandbox_report *s) {
     json_set_bool(j, "seccomp", s->active & SANDBOX_SECCOMP);
     json_set_bool(j, "landlock", s->active & SANDBOX_LANDLOCK);
     json_set_bool(j, "namespaces", s->active & SANDBOX_NAMESPACES);
+    json_set_bool(j, "processes", s->active & SANDBOX_PROCESSES);
     json_set_str(j, "missing", str_view(s->missing));
     return j;
 }

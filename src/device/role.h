@@ -16,6 +16,12 @@ struct device_name {
     int ordinal;           /* CUDA: which GPU */
     const struct gpu *gpu; /* CUDA: NULL until somebody has asked the driver (device/probe.h) */
 };
+/* Where one worker runs: its device, and the command before `worker …` that leads there,
+ * NULL-terminated; NULL: this program, here. */
+struct worker_place {
+    const char *const *command;
+    struct device_name device;
+};
 /* A GPU's facts that came from a file live in the arena. */
 bool device_name_parse(const char *text, struct arena *a, struct device_name *out, struct err *err);
 

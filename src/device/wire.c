@@ -49,6 +49,7 @@ FIXED_RANGE(grid, 3, 1, INT32_MAX)
 FIXED_RANGE(block, 3, 1, 1024)
 FIXED_RANGE(cluster, 3, 1, 16)
 FIELD(FLAG, cooperative, )
+FIELD(FLAG, once, )
 RANGE(shared, 0, INT32_MAX)
 MANY(bound_arg, args, CANDIDATE_MAX_ARGS, )
 END(bound_launch)
@@ -67,6 +68,7 @@ FIELD(TEXT, name, )
 NAMED(dtype, dtype_names)
 RANGE(bytes, 1, INT64_MAX)
 RANGE(align, PLAN_ALIGN, PLAN_MAX_ALIGN)
+FIELD(FLAG, prepared, )
 END(bound_workspace)
 
 BEGIN(bound_tensormap)
@@ -89,6 +91,7 @@ END(bound_step)
 
 BEGIN(bound_plan)
 MANY(bound_step, steps, PLAN_MAX_STEPS, )
+RANGE_OR_0(once_steps, 0, PLAN_MAX_STEPS)
 MANY(bound_launch, launches, CANDIDATE_MAX_LAUNCHES, )
 MANY(bound_memset, memsets, PLAN_MAX_MEMSETS, )
 MANY(bound_workspace, workspaces, PLAN_MAX_WORKSPACES, )
@@ -182,7 +185,7 @@ static bool args_fit(const struct bound_plan *p, const struct bound_launch *l) {
 }
 
 bool plan_check(const struct bound_plan *p, struct err *err) {
-    bool ok = true;
+    bool ok = p->once_steps <= p->nsteps;
     for (size_t i = 0; ok && i < TASK_MAX_TENSORS; i++)
         ok = is_power(p->align[i]);
     for (size_t i = 0; ok && i < p->nworkspaces; i++)

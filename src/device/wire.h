@@ -24,7 +24,7 @@
 #include "sim/sim.h"
 #include "spec/data.h"
 
-#define WIRE_VERSION  4
+#define WIRE_VERSION  5
 #define WIRE_NOISE    65536 /* bytes of login banner skipped before a worker's first frame */
 #define WIRE_ALIVE_MS 5000  /* between a busy worker's signs of life */
 #define WIRE_DEAD_MS  60000 /* of silence on a job: the worker is given up */
@@ -34,7 +34,8 @@
 #define WIRE_MAX_CASES   256
 
 enum wire {
-    WIRE_HELLO = 1, /* role → parent, first: {role, protocol, build, pid, sandbox, device} */
+    WIRE_HELLO = 1, /* role → parent, first: {role, protocol, build, pid, sandbox, device}; of a
+                       worker also {node, facts}: its machine, and its GPU's facts */
     /* coordinator → worker → device and judge, before the first job; no answer: wire_task; blob:
      * the oracle's cubin, the harness's cubin (none for sim) */
     WIRE_TASK = 9,

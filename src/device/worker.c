@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,13 +86,24 @@ static void role_restart(struct role *r) {
     }
 }
 
+/* Slurm's name of the node is not always the machine's. */
+static str node_name(char *space, size_t n) {
+    const char *slurm = getenv("SLURMD_NODENAME");
+    if (slurm && *slurm)
+        return str_view(slurm);
+    space[0] = space[n - 1] = 0;
+    return gethostname(space, n - 1) == 0 ? str_view(space) : S("");
+}
+
 static void announce(struct worker *w) {
     json *hello = json_object(), *sandbox = json_object();
+    char host[256];
     json_set_str(hello, "role", S("worker"));
     json_set_i64(hello, "protocol", WIRE_VERSION);
     json_set_str(hello, "build", S(CUTEPILOT_VERSION));
     json_set_i64(hello, "pid", getpid());
     json_set_str(hello, "device", str_view(w->name->text));
+    json_set_str(hello, "node", node_name(host, sizeof host));
     if (w->device.facts)
         json_set(hello, "facts", json_copy(w->device.facts));
     json_set(sandbox, "device", json_copy(w->device.sandbox));

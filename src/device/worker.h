@@ -79,12 +79,15 @@ struct job_walk {
     struct wire_answer ran; /* the device's last answer, until it is judged; in ran_mem */
     uint32_t drawn;         /* the order in which the batch ran; 0: the first */
     struct timed timed[WIRE_MAX_MODULES];
+    struct timed prepared_times[WIRE_MAX_MODULES]; /* without the steps that are done once */
+    bool preparing;                                /* the batch is timed without them, now */
     struct meet meet;
     unsigned rechecks;              /* of a batch that was right in an earlier round */
     struct err failed;              /* what it was then */
     uint64_t waited_us;             /* for the job before it */
     uint64_t started_us, timing_us; /* of the job; spent in timed batches */
     uint64_t batch_us;
+    uint64_t asked_cpu_ms;                   /* processor time of the role when it was asked */
     uint64_t asked_us, spent_us[STEP_COUNT]; /* waiting for the answers of each step */
 };
 
@@ -161,6 +164,10 @@ size_t order_module(const struct job_walk *j, size_t run);
 size_t order_module_of(const struct job_walk *j, size_t at); /* that ran a case */
 void times_keep(struct job_walk *j);                         /* what the last run measured */
 bool times_suffice(const struct job_walk *j); /* or is another round of the batch worth while? */
+/* Has the timed batch a module with steps that are done once? And is the time without them known?
+ */
+bool times_have_once(const struct job_walk *j);
+bool times_suffice_prepared(const struct job_walk *j);
 void times_report(const struct job_walk *j, struct result *out); /* borrows */
 void times_release(struct job_walk *j);
 

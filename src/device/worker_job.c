@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define JUDGE_LIMIT_MS    120000
 #define CEILINGS_LIMIT_MS 60000
+#define BUSY_HOST         6 /* limits that a simulated run may take that waits for a processor */
 #define MAX_TRIES         2 /* of a batch on the device that ends by itself */
 #define MAX_KILLED        6 /* …by SIGKILL, which mostly comes from outside */
 #define MAX_JUDGES        4 /* in one job */
@@ -148,10 +150,33 @@ static uint64_t device_limit(const struct worker *w, enum step step) {
     return step == STEP_CEILINGS ? CEILINGS_LIMIT_MS : (uint64_t)w->job.asked.limit_ms;
 }
 
+/* Processor time of a process; 0: not known. */
+static uint64_t cpu_ms(pid_t pid) {
+    clockid_t clock;
+    struct timespec t;
+    if (!pid || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* How much longer the simulator may run: it has its limit in processor time, as a busy host says
+ * nothing of the kernel. 0: not any longer. */
+static uint64_t time_owed(const struct worker *w) {
+    uint64_t limit = device_limit(w, w->step), now = cpu_ms(w->device.pid);
+    uint64_t used = now - w->job.asked_cpu_ms, gone = (clock_us() - w->job.asked_us) / 1000;
+    if (w->name->kind != DEVICE_SIM || !now || used >= limit || gone >= BUSY_HOST * limit)
+        return 0;
+    uint64_t left = BUSY_HOST * limit - gone;
+    return limit - used < left ? limit - used : left;
+}
+
 static void clock_ran_out(void *ctx) {
     struct worker *w = ctx;
     struct role *r = step_is_device(w->step) ? &w->device : &w->judge;
-    w->timer = 0;
+    uint64_t more = r == &w->device ? time_owed(w) : 0;
+    w->timer = more ? loop_timer(w->loop, more, clock_ran_out, w) : 0;
+    if (more)
+        return;
     w->job.timed_out = r == &w->device;
     if (r->pid)
         child_kill(r->pid);
@@ -166,6 +191,7 @@ static void ask(struct worker *w, enum step step, uint32_t type, const struct fi
     w->timer = loop_timer(w->loop, limit, clock_ran_out, w);
     w->step = step;
     w->job.asked_us = clock_us();
+    w->job.asked_cpu_ms = cpu_ms(r->pid);
     conn_send(r->conn, type, head, blob, NULL, 0);
     json_free(head);
 }
@@ -265,6 +291,16 @@ static void blame_some(struct worker *w, enum verdict verdict, str why) {
 
 /* ---- deaths ---- */
 
+/* In numbers that do not depend on the host. */
+static void say_late(const struct worker *w, char *why, size_t n) {
+    uint64_t limit = device_limit(w, w->step), gone = (clock_us() - w->job.asked_us) / 1000;
+    bool sim = w->name->kind == DEVICE_SIM, waited = sim && gone >= BUSY_HOST * limit;
+    const char *of = waited ? ", most of it not at work" : sim ? " of processor time" : "";
+    snprintf(why, n, "still running after %llu ms%s%s",
+             (unsigned long long)(waited ? BUSY_HOST * limit : limit), of,
+             w->step == STEP_CEILINGS ? "" : "; --run-limit allows longer runs");
+}
+
 void job_device_died(struct worker *w, int status) {
     struct job_walk *j = &w->job;
     char space[64], why[160];
@@ -273,8 +309,7 @@ void job_device_died(struct worker *w, int status) {
     if (!step_is_device(w->step))
         return; /* loaded and prepared again before the next run */
     if (late) {
-        snprintf(why, sizeof why, "still running after %llu ms",
-                 (unsigned long long)device_limit(w, w->step));
+        say_late(w, why, sizeof why);
         blame_some(w, VERDICT_TIMEOUT, str_view(why));
         return;
     }
@@ -334,6 +369,8 @@ static void got_case(struct worker *w, const struct wire_cases *made) {
                          .covers = j->asked.covers,
                          .fresh = batch->timed || j->asked.fresh,
                          .timed = batch->timed,
+                         .keeps = batch->keeps,
+                         .prepared = j->preparing,
                          .order = batch->order,
                          .patience_ms = batch->patience_ms};
     m.plans = modules_plans(j, shape_now(j), &m.nplans, j->mem);
@@ -344,6 +381,7 @@ static void got_case(struct worker *w, const struct wire_cases *made) {
 static void next_batch(struct job_walk *j) {
     j->batch++;
     j->round = 0;
+    j->preparing = false;
     j->rechecks = 0;
     meet_clear(j);
     memset(j->tries, 0, sizeof j->tries);
@@ -446,7 +484,9 @@ static void settle_batch(struct worker *w) {
     char why[200];
     switch (meet_judge(j, &slower)) {
     case MEET_FINE:
-        next_batch(j);
+        j->preparing = times_have_once(j);
+        if (!j->preparing)
+            next_batch(j);
         break;
     case MEET_AGAIN:
         break;
@@ -477,11 +517,18 @@ static void got_judged(struct worker *w, const struct wire_judged *said) {
         return;
     }
     keep_evidence(j, said);
-    meet_keep(j);
+    if (!j->preparing)
+        meet_keep(j);
     if (timed) {
         times_keep(j);
         j->round++;
         j->loaded = j->loaded && !j->apart; /* the next has its turn */
+    }
+    if (j->preparing) {
+        if (times_suffice_prepared(j))
+            next_batch(j);
+        job_next(w);
+        return;
     }
     if (!timed || j->meet.further || times_suffice(j))
         settle_batch(w);
@@ -699,8 +746,11 @@ void job_start(struct worker *w, struct frame *f) {
         j->waited_us = j->started_us - w->next_us;
     w->next_us = 0;
     w->alive = loop_timer(w->loop, WIRE_ALIVE_MS, say_alive, w);
-    if (read_job(j, &err) && modules_init(j, &err))
-        job_next(w);
-    else
+    if (!read_job(j, &err) || !modules_init(j, &err)) {
         fail(w, str_view(err.text));
+        return;
+    }
+    if (j->asked.new_device)
+        role_dismiss(&w->device);
+    job_next(w);
 }

@@ -67,7 +67,7 @@ static void hold_back(struct worker *w) {
 
 /* In the round that comes: is the content a new one, in another's place? */
 static bool is_replaced(const struct job_walk *j, size_t at) {
-    if (!j->meet.further)
+    if (!j->meet.further || j->preparing)
         return false;
     return j->meet.holds ? j->meet.held[at] : at == (j->meet.from + j->round) % count(j);
 }

@@ -64,7 +64,7 @@ void module_drop(struct job_walk *j, size_t module, enum verdict verdict, str wh
             j->live[n++] = j->live[i];
     j->nlive = n;
     j->apart = j->apart && n > 1;
-    j->timed[module].n = 0;
+    j->timed[module].n = j->prepared_times[module].n = 0;
     load_again(j);
 }
 

@@ -12,6 +12,8 @@
 #define MAX_SAMPLES 1000
 #define PRECISION   0.01   /* half the interval of the median … */
 #define PRECISION_S 0.2e-6 /* … or as little in seconds */
+/* Of the budget: when timing without what is done once ends at the latest. */
+#define PREPARED_SHARE 1.5
 
 /* ---- the order ---- */
 
@@ -86,9 +88,10 @@ static void timed_add(struct timed *t, double s, double host_s) {
 }
 
 void times_keep(struct job_walk *j) {
+    struct timed *to = j->preparing ? j->prepared_times : j->timed;
     for (size_t i = 0; i < j->ran.ntimes_s; i++)
         if (!isnan(j->ran.times_s[i]))
-            timed_add(&j->timed[order_module(j, i)], j->ran.times_s[i],
+            timed_add(&to[order_module(j, i)], j->ran.times_s[i],
                       i < j->ran.nhost_s ? j->ran.host_s[i] : (double)NAN);
     if (!j->ran.clocks)
         return;
@@ -126,11 +129,41 @@ bool times_suffice(const struct job_walk *j) {
     return true;
 }
 
+/* ---- without the steps that are done once ----
+ *
+ * Further rounds of a timed batch, after those that count: what is done once is done before the
+ * clock starts. They are verified like all others, and shown beside the time of the whole. */
+
+static bool has_once(const struct job_walk *j, size_t module) {
+    return j->asked.nshapes && j->asked.shapes[0].plans[module].once_steps > 0;
+}
+
+bool times_have_once(const struct job_walk *j) {
+    for (size_t i = 0; batch_now(j)->timed && i < j->nlive; i++)
+        if (has_once(j, j->live[i]))
+            return true;
+    return false;
+}
+
+bool times_suffice_prepared(const struct job_walk *j) {
+    bool late = (double)j->timing_us / 1000 > PREPARED_SHARE * (double)j->asked.time.budget_ms;
+    for (size_t i = 0; i < j->nlive; i++) {
+        const struct timed *t = &j->prepared_times[j->live[i]];
+        if (has_once(j, j->live[i]) &&
+            (!t->n || (!late && !known_well(t, (size_t)j->asked.time.samples / 2))))
+            return false;
+    }
+    return true;
+}
+
 void times_report(const struct job_walk *j, struct result *out) {
     out->times = arena_array(j->mem, struct result_times, j->nmodules);
     for (; out->ntimes < j->nmodules; out->ntimes++) {
         const struct timed *t = &j->timed[out->ntimes];
-        out->times[out->ntimes] = (struct result_times){t->s, t->n, t->host_s, t->n};
+        const struct timed *p = &j->prepared_times[out->ntimes];
+        bool once = has_once(j, out->ntimes);
+        out->times[out->ntimes] =
+            (struct result_times){t->s, t->n, t->host_s, t->n, once ? p->s : NULL, once ? p->n : 0};
     }
 }
 
@@ -138,5 +171,7 @@ void times_release(struct job_walk *j) {
     for (size_t i = 0; i < WIRE_MAX_MODULES; i++) {
         mem_free(j->timed[i].s);
         mem_free(j->timed[i].host_s);
+        mem_free(j->prepared_times[i].s);
+        mem_free(j->prepared_times[i].host_s);
     }
 }

@@ -2,21 +2,141 @@
  *
  * Cases are kept and used for every candidate, within a ceiling. Where only one will come, a case
  * is made in the memory of the one before it of its shape: fresh pages cost more than data. */
-#include "eval/judge_private.h"
-
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "base/say.h"
 #include "device/role.h"
+#include "eval/judge_private.h"
 #include "eval/poison.h"
 #include "spec/data.h"
 #include "spec/part.h"
 #include "spec/reference.h"
 #include "spec/value.h"
-
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+static void ruling_init(struct ruling *r, struct arena *mem) {
+    *r = (struct ruling){.say = {.verdict = VERDICT_ACCEPTED,
+                                 .worst = arena_array(mem, double, RULING_MOST),
+                                 .rms = arena_array(mem, double, RULING_MOST)},
+                         .mem = mem};
+}
+
+static void close_case(struct ruling *r) {
+    if (!r->cases || r->say.nworst == RULING_MOST)
+        return;
+    r->say.worst[r->say.nworst++] = r->worst;
+    r->say.rms[r->say.nrms++] = r->rms;
+}
+
+void ruling_next(struct ruling *r) {
+    close_case(r);
+    r->worst = r->rms = 0;
+    r->cases++;
+}
+
+/* Takes back what was found. */
+static void ruling_forgive(struct ruling *r) {
+    r->say.verdict = VERDICT_ACCEPTED;
+    r->say.nmismatches = 0;
+    r->why[0] = 0;
+}
+
+static void ruling_end(struct ruling *r) {
+    close_case(r);
+    r->say.why = str_view(r->why);
+    r->say.at = r->cases ? r->cases - 1 : 0;
+}
+
+bool rule(struct ruling *r, enum verdict v, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(r->why, sizeof r->why, fmt, args);
+    va_end(args);
+    r->say.verdict = v;
+    return false;
+}
+
+bool rule_unwritten(struct ruling *r, const struct inst *in, size_t tensor, uint64_t n,
+                    int64_t first) {
+    str name = element_name(in, tensor, first, r->mem);
+    return rule(r, VERDICT_UNWRITTEN, "%llu of %lld elements were never written, %.*s the first",
+                (unsigned long long)n, (long long)in->tensors[tensor].count, STR_ARG(name));
+}
+
+bool rule_no_bool(struct ruling *r, const struct inst *in, size_t tensor, int64_t at,
+                  unsigned byte) {
+    str name = element_name(in, tensor, at, r->mem);
+    return rule(r, VERDICT_WRONG, "%.*s is the byte %u, a bool is 0 or 1", STR_ARG(name), byte);
+}
+
+static void list_mismatches(struct ruling *r, const struct inst *in, size_t tensor,
+                            const struct comparison *cmp) {
+    r->say.mismatches = arena_array(r->mem, struct wire_mismatch, cmp->nfirst);
+    r->say.nmismatches = cmp->nfirst;
+    for (size_t i = 0; i < cmp->nfirst; i++)
+        r->say.mismatches[i] =
+            (struct wire_mismatch){element_name(in, tensor, cmp->first[i].index, r->mem),
+                                   cmp->first[i].expected, cmp->first[i].got};
+}
+
+static str allowance(const struct comparison *cmp, struct arena *a) {
+    if (isinf(cmp->worst))
+        return S("no rounding is allowed there");
+    return arena_printf(a, "the worst error is %.3g times what the accuracy class allows",
+                        cmp->worst / cmp->worst_limit);
+}
+
+/* The element that stands for the others: one of the kind that the verdict is about, if such a one
+ * was kept. */
+static const struct mismatch *example(const struct comparison *cmp, enum verdict v) {
+    for (size_t i = 0; v == VERDICT_NONFINITE && i < cmp->nfirst; i++)
+        if (!isfinite(cmp->first[i].got) || !isfinite(cmp->first[i].expected))
+            return &cmp->first[i];
+    return &cmp->first[0];
+}
+
+static void describe(struct ruling *r, const struct inst *in, size_t tensor,
+                     const struct comparison *cmp) {
+    struct arena *a = r->mem;
+    enum verdict v = r->say.verdict;
+    const struct mismatch *shown = example(cmp, v);
+    long long count = (long long)in->tensors[tensor].count;
+    str name = cmp->nfirst ? element_name(in, tensor, shown->index, a) : S("?");
+    int digits = dtype_digits(in->task->tensors[tensor].dtype);
+    if (v == VERDICT_NONFINITE)
+        rule(r, v,
+             "%llu of %lld elements are NaN or infinite where they should not be, or the "
+             "reverse; %.*s is %g, expected %g",
+             (unsigned long long)cmp->nonfinite, count, STR_ARG(name), shown->got, shown->expected);
+    else if (cmp->wrong)
+        rule(r, v, "%llu of %lld elements are off; %.*s is %.*g, expected %.*g; %.*s",
+             (unsigned long long)cmp->wrong, count, STR_ARG(name), digits, shown->got, digits,
+             shown->expected, STR_ARG(allowance(cmp, a)));
+    else
+        rule(r, v,
+             "no element is far off, but all together are: the RMS error is %.3g times what the "
+             "accuracy class allows",
+             cmp->rms / cmp->rms_limit);
+}
+
+bool rule_values(struct ruling *r, const struct inst *in, size_t tensor,
+                 const struct comparison *cmp) {
+    r->worst = cmp->worst > r->worst ? cmp->worst : r->worst;
+    r->rms = cmp->rms > r->rms ? cmp->rms : r->rms;
+    if (cmp->pass)
+        return true;
+    r->say.verdict = cmp->nonfinite     ? VERDICT_NONFINITE
+                     : cmp->pass_looser ? VERDICT_INACCURATE
+                                        : VERDICT_WRONG;
+    list_mismatches(r, in, tensor, cmp);
+    describe(r, in, tensor, cmp);
+    return false;
+}
 
 #define CANARY    4096u
 #define MAX_CASES 512
@@ -28,11 +148,12 @@ struct test_case {
     struct arena *arena;
     struct inst *inst;
     enum data_kind data;
-    bool spoilt;         /* its data could not be made */
-    uint64_t seed, used; /* used: clock of the last use */
-    int64_t id;          /* of its memory, for the device */
-    int64_t sent;        /* to which device process; 0: none */
-    uint64_t key;        /* of the current poison and canaries: secret, new for every run */
+    bool spoilt;           /* its data could not be made */
+    uint64_t seed, params; /* params: the seed of parameters */
+    uint64_t used;         /* clock of the last use */
+    int64_t id;            /* of its memory, for the device */
+    int64_t sent;          /* to which device process; 0: none */
+    uint64_t key;          /* of the current poison and canaries: secret, new for every run */
     int fd;
     char *map; /* shared with the device */
     size_t size;
@@ -130,12 +251,14 @@ static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     const void *inputs[TASK_MAX_TENSORS] = {0};
     struct data_scale scale;
-    if (!data_scale_find_for(c->inst, c->data, c->seed, j->threads, &scale, err))
+    /* By the seed of the parameters: two cases that have it in common have the same ones. */
+    if (!data_scale_find_for(c->inst, c->data, c->params, j->threads, &scale, err))
         return false;
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_input(&t->tensors[i]))
             continue;
-        data_fill_all(c->inst, &scale, i, c->data, c->seed, j->threads, c->inputs + c->offset[i]);
+        uint64_t seed = t->tensors[i].role == TENSOR_PARAM ? c->params : c->seed;
+        data_fill_all(c->inst, &scale, i, c->data, seed, j->threads, c->inputs + c->offset[i]);
         parallel_copy(j->threads, c->map + c->offset[i], c->inputs + c->offset[i],
                       c->inst->tensors[i].bytes);
         inputs[i] = c->inputs + c->offset[i];
@@ -156,6 +279,7 @@ static struct test_case *case_new(struct judge *j, const struct wire_prepare *m,
     c->arena = arena_new(64u << 20);
     c->data = like->data;
     c->seed = like->seed;
+    c->params = judge_params(like);
     if (task_bind(j->task, m->set, m->nset, c->arena, &c->inst, err) && map_case(c, err) &&
         fill_case(j, c, err))
         return c;
@@ -176,6 +300,7 @@ static bool remake_case(struct judge *j, struct test_case *c, const struct job_c
                         struct err *err) {
     c->data = like->data;
     c->seed = like->seed;
+    c->params = judge_params(like);
     bool made = fill_case(j, c, err);
     c->spoilt = !made;
     return made;
@@ -185,8 +310,8 @@ static struct test_case *find_case(struct judge *j, const struct wire_prepare *m
                                    const struct job_case *like, struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct test_case *c = j->cases[i];
-        if (c->data == like->data && c->seed == like->seed && !c->spoilt &&
-            set_is(m->set, m->nset, c->inst))
+        if (c->data == like->data && c->seed == like->seed && c->params == judge_params(like) &&
+            !c->spoilt && set_is(m->set, m->nset, c->inst))
             return c;
     }
     struct test_case *c = find_spent(j, m);
@@ -489,10 +614,98 @@ static bool judge_parts(void *ctx, const struct wire_parts *m, str contents, str
     return ok;
 }
 
-bool cpu_judge_start(unsigned threads, struct judge_ops *out, struct err *err) {
+static bool cpu_judge_start(unsigned threads, struct judge_ops *out, struct err *err) {
     struct judge *j = mem_alloc(sizeof *j);
     j->threads = threads;
     mem_keep_freed();
     *out = (struct judge_ops){j, take_task, prepare, compare, dump, judge_parts};
     return role_enter(ROLE_FD, "judge", err);
+}
+
+/* Each of these reads the message, has it answered and sends the answer; false: not answered. */
+
+static bool serve_prepare(const struct judge_ops *j, const struct frame *f, struct arena *a,
+                          struct err *err) {
+    struct wire_prepare m;
+    struct wire_cases out = {0};
+    return wire_read(&wire_prepare_fields, f->head, a, &m, err) &&
+           j->prepare(j->ctx, &m, a, &out, err) &&
+           wire_write(ROLE_FD, WIRE_CASE, &wire_cases_fields, &out, (str){0}, err);
+}
+
+static bool serve_ruling(const struct judge_ops *j, const struct frame *f, struct arena *a,
+                         struct err *err) {
+    struct wire_parts m;
+    struct ruling r;
+    bool parts = f->type == WIRE_PARTS;
+    ruling_init(&r, a);
+    if (parts && !j->parts)
+        return err_set(err, ERR_ENV, "bad message: parts");
+    if (parts ? !wire_read(&wire_parts_fields, f->head, a, &m, err) ||
+                    !j->parts(j->ctx, &m, f->blob, &r, err)
+              : !j->compare(j->ctx, &r, err))
+        return false;
+    ruling_end(&r);
+    return wire_write(ROLE_FD, WIRE_JUDGED, &wire_judged_fields, &r.say, (str){0}, err);
+}
+
+static bool serve_dump(const struct judge_ops *j, struct err *err) {
+    struct buf blob;
+    buf_init(&blob, 256u << 20);
+    bool ok = j->dump(j->ctx, &blob, err) &&
+              (!blob.failed || err_set(err, ERR_ENV, "a batch too large to dump")) &&
+              frame_write(ROLE_FD, WIRE_DUMPED, NULL, buf_str(&blob), NULL, 0, err);
+    buf_release(&blob);
+    return ok;
+}
+
+static bool answer(const struct judge_ops *j, const struct frame *f, struct arena *a,
+                   struct err *err) {
+    switch (f->type) {
+    case WIRE_PREPARE:
+        return serve_prepare(j, f, a, err);
+    case WIRE_COMPARE:
+    case WIRE_PARTS:
+        return serve_ruling(j, f, a, err);
+    case WIRE_DUMP:
+        return serve_dump(j, err);
+    default:
+        return err_set(err, ERR_ENV, "unexpected message %u", f->type);
+    }
+}
+
+static bool complain_up(const struct err *why, struct err *err) {
+    json *head = json_object();
+    json_set_str(head, "why", str_view(why->text));
+    bool sent = frame_write(ROLE_FD, WIRE_ERROR, head, (str){0}, NULL, 0, err);
+    json_free(head);
+    return sent;
+}
+
+static bool serve(const struct judge_ops *j, const struct frame *f, struct err *err) {
+    struct arena *a = arena_new(256u << 20);
+    struct wire_task task;
+    struct err why = {0};
+    bool ok = f->type == WIRE_TASK ? wire_read(&wire_task_fields, f->head, a, &task, err) &&
+                                         j->task(j->ctx, &task, f->blob, err)
+                                   : answer(j, f, a, &why) || complain_up(&why, err);
+    arena_free(a);
+    return ok;
+}
+
+int judge_main(const struct device_name *d, unsigned threads) {
+    struct judge_ops ops;
+    struct err err = {0};
+    struct frame f = {0};
+    int got = -1;
+    bool ok = d->kind == DEVICE_CUDA ? gpu_judge_start(d->ordinal, &ops, &err)
+                                     : cpu_judge_start(threads, &ops, &err);
+    while (ok && (got = frame_read(ROLE_FD, 0, &f, &err)) > 0) {
+        ok = serve(&ops, &f, &err);
+        frame_release(&f);
+        got = ok ? got : -1;
+    }
+    if (got < 0)
+        complain("cutepilot judge: %s\n", err.text);
+    _exit(got < 0 ? 3 : 0); /* without exit handlers, which the sandbox may not allow their work */
 }

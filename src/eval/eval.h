@@ -12,31 +12,35 @@
 #include "kernel/build.h"
 #include "spec/task.h"
 
+#include <signal.h>
+
 struct evaluator;
 struct cuda_facts; /* device/cuda.h */
 
 struct evaluator_options {
     const struct task *task;
-    const struct inst *inst; /* the shape that is optimized */
-    struct device_name device;
+    const struct inst *inst;   /* the shape that is optimized */
+    struct device_name device; /* of the first place: what kernels are compiled for */
     struct nvrtc_root nvrtc;
     unsigned workers;                  /* each with a device and a judge; 0: evaluator_workers */
     size_t candidates;                 /* how many will come, and no more workers; 0: many */
     unsigned compilers;                /* 0: one a core */
     unsigned compile_limit_ms;         /* 0: the default of the pool */
     const char *cache;                 /* of builds; NULL: none */
-    const char *const *worker_command; /* prefix before `worker …`; NULL: ourselves */
-    /* Several of them, the first among them, NULL-terminated; workers take turns. NULL: that one.
-     */
-    const char *const *const *worker_commands;
+    const struct worker_place *places; /* workers take turns; all devices are of one type */
+    size_t nplaces;                    /* 0: on `device`, here */
+    unsigned hello_ms;                 /* for a worker to say hello; 0: LINKS_HELLO_MS */
     bool seed_given;
     uint64_t seed;                  /* of verification; drawn fresh unless given */
     bool fresh_seeds;               /* drawn for each candidate, not once for all */
     const char *assets;             /* folder that wins over the embedded ones; NULL: none */
     bool thorough;                  /* more kinds of data at the task's own shape */
     bool verify_only;               /* no counters, no times */
+    bool new_device;                /* each candidate in a device process that nothing ran in */
     bool observe_only;              /* simulator: nothing is judged; counters, by line too */
+    bool lines;                     /* simulator: counters by line of the source as well */
     bool small_only;                /* judged at small shapes alone */
+    bool must_admit;                /* a kernel that refuses a check shape is rejected */
     uint32_t order;                 /* simulator: the one order of every run; 0: several, drawn */
     bool check_own;                 /* simulator: its checkers watch the task's own shape too */
     bool watch;                     /* simulator: what a GPU judged by value, for the checkers and
@@ -51,6 +55,12 @@ struct evaluator_options {
     bool duel; /* CUDA: what comes near the fastest so far is timed again, interleaved with it */
     bool keep; /* accepted candidates stay at hand for evaluator_duel */
     const char *dump; /* folder: the small cases' tensors as .npy files instead of judging */
+    /* For evaluate_once and evaluate_many, which fail when the time is over (0: none) or when the
+     * flag is set (may be NULL). */
+    unsigned give_up_ms;
+    const volatile sig_atomic_t *hurry;
+    void (*tick)(void *ctx); /* called several times a second meanwhile; may be NULL */
+    void *tick_ctx;
 };
 
 typedef void evaluator_done_fn(void *ctx, uint64_t id, struct outcome *o); /* the callee frees o */
@@ -62,6 +72,13 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
                                 struct err *err);
 void evaluator_free(struct evaluator *e); /* kills what runs; done is not called for it */
 void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source);
+/* The same for what was accepted before, by the same workers and before what waits for them:
+ * verified once more, thoroughly, on a seed that no other candidate met. */
+void evaluator_submit_again(struct evaluator *e, str file, str source, evaluator_done_fn *done,
+                            void *ctx);
+bool evaluator_broken(const struct evaluator *e); /* broken was called */
+/* Gives up everything under way; done is not called for it. Workers that were at it begin anew. */
+void evaluator_abandon(struct evaluator *e);
 /* Times candidates that were kept, by their ids, interleaved in one job. done is called once, with
  * the worker's WIRE_RESULT or with why there is none. At most EVALUATOR_MAX_DUEL. */
 #define EVALUATOR_MAX_DUEL 16
@@ -69,7 +86,7 @@ typedef void evaluator_duel_fn(void *ctx, const struct result *result, str why);
 void evaluator_duel(struct evaluator *e, const uint64_t *ids, size_t n, evaluator_duel_fn *done,
                     void *ctx);
 size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it busy */
-/* Where it is not said: one for each of several commands, one for a GPU, one a core. */
+/* Where it is not said: one for each of several places, one for a GPU, one a core. */
 unsigned evaluator_workers(const struct evaluator_options *o);
 
 /* What no kernel for the instance can undercut: compulsory bytes at the measured ceilings, or
@@ -80,9 +97,14 @@ struct roofline task_limit(const struct gpu *g, const struct inst *in);
  * to the L2's size excused: they may stay there), contractions at the lowest precision's peak. */
 double task_floor(const struct gpu *g, const struct inst *in);
 
-/* One candidate, start to end, on a loop of its own. */
+/* One candidate, start to end, on a loop of its own. Here and in evaluate_many a candidate that is
+ * unjudged is an error of the environment. */
 bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
                    struct err *err);
+/* By an evaluator that there is, as evaluator_submit_again; o: how long. Where it breaks, its
+ * `broken` has said why, and err is as it was. */
+bool evaluate_again(struct evaluator *e, struct loop *l, const struct evaluator_options *o,
+                    str file, str source, struct outcome **out, struct err *err);
 struct source_file {
     str file, text;
 };

@@ -15,8 +15,12 @@ struct gpu_here {
 /* Facts alone, of a GPU here or behind the worker's command. */
 bool gpu_here_find(const struct device_name *d, const char *const *command, struct gpu_here *out,
                    struct err *err);
-/* Fills o->device.gpu and o->memory_bytes; measures the ceilings where the cache has none
- * (o->cache, o->nvrtc must be set). *out lives as long as o is used. */
+/* The same of a place for workers, within a limit; 0: of two minutes. */
+bool gpu_here_ask(const struct worker_place *place, unsigned limit_ms, struct gpu_here *out,
+                  struct err *err);
+/* Of the first place that answers. Fills o->device, o->facts and o->memory_bytes; measures the
+ * ceilings where the cache has none (o->cache, o->nvrtc must be set). *out lives as long as o is
+ * used. */
 bool gpu_here_use(struct evaluator_options *o, struct gpu_here *out, struct err *err);
 
 /* The role `cutepilot probe cuda:N`: prints the facts as JSON; how another machine is asked. */

@@ -1,19 +1,213 @@
 /* The judge beside a GPU: a context of its own, in which the oracle's kernels (oracle_run.h) make
  * inputs, poison, references and comparisons. What a candidate may touch is memory that is exported
- * by descriptor (gpu_memory.h); everything else stays here.
+ * by descriptor; everything else stays here.
+ *
+ * Judge and device share a buffer for each tensor and workspace, its content at the end, so that an
+ * access behind it faults, and canaries in the rest.
+ *
+ *     [ canary … | content | canary, less than the alignment ] nothing mapped
+ *
+ * Making a buffer and telling another process of it takes as long as judging many cases, so buffers
+ * that a case has left wait for another.
  *
  * A kernel may rely on 16 bytes of alignment unless it asks for more: every other kind of data lies
  * at an odd multiple of 16, so that one which relies on more does not pass. */
-#include "eval/judge_private.h"
-
 #include "base/rng.h"
+#include "device/role.h"
+#include "device/vmm.h"
 #include "device/wire.h"
-#include "eval/gpu_memory.h"
-#include "eval/ruling.h"
-
+#include "eval/judge_private.h"
+#include "eval/oracle_run.h"
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+struct shared {
+    struct vmm_buffer memory;
+    size_t offset, bytes; /* of the content */
+    int64_t id, sent;     /* sent: to which device process; 0: none */
+};
+
+#define SPARE_MOST 1024
+
+struct gpu_memory {
+    const struct cuda *cuda;
+    size_t granule; /* of mapped memory */
+    struct shared spare[SPARE_MOST];
+    size_t nspare;
+    int64_t next_id;
+    int64_t *dropped; /* ids the device has not been told of */
+    size_t ndropped, room_dropped;
+    bool reset_sent;
+    int64_t device; /* the process that buffers are sent to */
+    /* Asked when the GPU is full: gives something up, or false. */
+    bool (*make_room)(void *ctx);
+    void *ctx;
+};
+
+/* What must not change around a content: before it, and behind it. */
+enum { SIDES = 2 };
+
+/* Telling a device process of buffers it has not got yet. */
+struct sending {
+    struct gpu_memory *m;
+    struct wire_buffer buffers[FRAME_MAX_FDS];
+    int fds[FRAME_MAX_FDS];
+    size_t n;
+};
+
+#define SPARE_BYTES (64u << 20) /* larger ones do not wait */
+#define LET_GO_MS   5
+#define LET_GO_MOST 100 /* times that, for the device to let go of memory */
+
+static void release(struct gpu_memory *m, struct shared *s) {
+    m->dropped = mem_grow(m->dropped, &m->room_dropped, m->ndropped + 1, sizeof *m->dropped);
+    m->dropped[m->ndropped++] = s->id;
+    vmm_release(m->cuda, &s->memory);
+}
+
+static void shared_free(struct gpu_memory *m, struct shared *s) {
+    if (s->memory.address && m->nspare < SPARE_MOST && s->memory.mapped <= SPARE_BYTES)
+        m->spare[m->nspare++] = *s;
+    else if (s->memory.address)
+        release(m, s);
+    *s = (struct shared){0};
+}
+
+/* One that waits, of the size that `bytes` would be given. */
+static bool take_spare(struct gpu_memory *m, size_t bytes, struct shared *out) {
+    for (size_t i = 0; i < m->nspare; i++) {
+        size_t mapped = m->spare[i].memory.mapped;
+        if (mapped < bytes || mapped - bytes >= m->granule)
+            continue;
+        *out = m->spare[i];
+        m->spare[i] = m->spare[--m->nspare];
+        return true;
+    }
+    return false;
+}
+
+static bool give_up_something(struct gpu_memory *m) {
+    if (!m->nspare)
+        return m->make_room(m->ctx);
+    while (m->nspare)
+        release(m, &m->spare[--m->nspare]);
+    return true;
+}
+
+/* ---- telling the device ---- */
+
+/* To m->device. */
+static void sending_start(struct sending *s, struct gpu_memory *m) {
+    *s = (struct sending){.m = m};
+}
+
+static void sending_clear(struct sending *s) {
+    for (size_t i = 0; i < s->n; i++)
+        close(s->fds[i]);
+    s->n = 0;
+}
+
+static bool send_now(struct sending *s, struct err *err) {
+    struct gpu_memory *m = s->m;
+    struct wire_buffers said = {.reset = !m->reset_sent, /* nothing is left of a judge before */
+                                .buffers = s->buffers,
+                                .nbuffers = s->n,
+                                .drop = m->dropped,
+                                .ndrop = m->ndropped};
+    json *head = fields_to_json(&wire_buffers_fields, &said);
+    bool ok = frame_write(ROLE_FD, WIRE_BUFFERS, head, (str){0}, s->fds, s->n, err);
+    json_free(head);
+    m->reset_sent = true;
+    m->ndropped = 0;
+    sending_clear(s);
+    return ok;
+}
+
+static bool sending_add(struct sending *s, struct shared *b, struct err *err) {
+    if (!b->memory.address || b->sent == s->m->device)
+        return true;
+    if ((s->n == FRAME_MAX_FDS && !send_now(s, err)) ||
+        !vmm_export(s->m->cuda, &b->memory, &s->fds[s->n], err))
+        return false;
+    s->buffers[s->n++] = (struct wire_buffer){b->id, b->memory.mapped};
+    b->sent = s->m->device;
+    return true;
+}
+
+/* Ok false: nothing is sent. */
+static bool sending_end(struct sending *s, bool ok, struct err *err) {
+    if (ok && (s->n || s->m->ndropped))
+        ok = send_now(s, err);
+    sending_clear(s);
+    return ok;
+}
+
+/* Gives something up and waits until the device has let go of it as well, which is when its memory
+ * is free. False: there is nothing left to give up. */
+static bool gpu_memory_make_room(struct gpu_memory *m) {
+    size_t before = cuda_free_bytes(m->cuda);
+    struct sending s;
+    struct err ignored = {0};
+    if (!give_up_something(m))
+        return false;
+    if (!m->ndropped)
+        return true; /* what was given up waits for another case, and goes next */
+    sending_start(&s, m);
+    sending_end(&s, true, &ignored); /* a device that is gone holds nothing */
+    for (int i = 0; i < LET_GO_MOST && cuda_free_bytes(m->cuda) <= before; i++)
+        poll(NULL, 0, LET_GO_MS);
+    return true;
+}
+
+static bool create(struct gpu_memory *m, size_t bytes, struct shared *out, bool *full,
+                   struct err *err) {
+    *out = (struct shared){.id = ++m->next_id};
+    *full = bytes > m->cuda->facts.memory_bytes;
+    if (*full)
+        return err_set(err, ERR_ENV, "%zu bytes are more than the GPU has", bytes);
+    while (!vmm_create(m->cuda, bytes, &out->memory, full, err)) {
+        if (!*full || !gpu_memory_make_room(m))
+            return false;
+        *err = (struct err){0};
+    }
+    return true;
+}
+
+static bool shared_make(struct gpu_memory *m, size_t bytes, uint32_t align, bool odd,
+                        struct shared *out, bool *full, struct err *err) {
+    size_t most = bytes + 2 * (size_t)PLAN_MAX_ALIGN; /* room for canaries on both sides */
+    *full = false;
+    if (!take_spare(m, most, out) && !create(m, most, out, full, err)) {
+        *out = (struct shared){0};
+        return false;
+    }
+    out->bytes = bytes;
+    out->offset = (out->memory.mapped - bytes) / align * align;
+    if (odd && out->offset % (2 * align) == 0)
+        out->offset -= align;
+    return true;
+}
+
+static uint64_t shared_content(const struct shared *s) {
+    return s->memory.address + s->offset;
+}
+
+/* Fails with *full set where the GPU does not have that much. `odd`: at an odd multiple of the
+ * alignment, so that nothing can rely on more. */
+static struct wire_span shared_span(const struct shared *s) {
+    return (struct wire_span){.buffer = s->id, .offset = s->offset, .bytes = s->bytes};
+}
+
+static size_t shared_regions(const struct shared *s, uint64_t key,
+                             struct oracle_region out[SIDES]) {
+    size_t end = s->offset + s->bytes;
+    out[0] = (struct oracle_region){s->memory.address, (int64_t)s->offset, key};
+    out[1] =
+        (struct oracle_region){s->memory.address + end, (int64_t)(s->memory.mapped - end), key + 1};
+    return SIDES;
+}
 
 #define MAX_CASES    192
 #define MEMORY_SHARE 0.8  /* of what was free at the start: for cases, references and workspaces */
@@ -24,7 +218,7 @@ struct gpu_case {
     struct arena *arena;
     struct inst *inst;
     enum data_kind data;
-    uint64_t seed, used, key;
+    uint64_t seed, params, used, key; /* params: the seed of parameters */
     uint32_t align[TASK_MAX_TENSORS];
     struct shared tensor[TASK_MAX_TENSORS];
     struct oracle_case *oracle;
@@ -189,14 +383,14 @@ static bool make_tensors(struct gpu_judge *j, struct gpu_case *c, struct err *er
 
 static bool find_scale(struct gpu_judge *j, const struct gpu_case *c, struct err *err) {
     size_t bytes = c->inst->task->ndims * sizeof *j->scaled_dims;
-    if (j->scaled_dims && j->scaled_seed == c->seed &&
+    if (j->scaled_dims && j->scaled_seed == c->params &&
         memcmp(j->scaled_dims, c->inst->dims, bytes) == 0)
         return true;
-    if (!data_scale_find(c->inst, c->seed, &j->scale, err))
+    if (!data_scale_find(c->inst, c->params, &j->scale, err))
         return false;
     j->scaled_dims = mem_resize(j->scaled_dims, bytes + 1);
     memcpy(j->scaled_dims, c->inst->dims, bytes);
-    j->scaled_seed = c->seed;
+    j->scaled_seed = c->params;
     return true;
 }
 
@@ -238,7 +432,7 @@ static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *e
             address[i] = shared_content(&c->tensor[i]);
     if (!find_scale(j, c, err))
         return false;
-    c->oracle = oracle_case_new(j->oracle, c->inst, &j->scale, c->data, c->seed, address,
+    c->oracle = oracle_case_new(j->oracle, c->inst, &j->scale, c->data, c->seed, c->params, address,
                                 keep_bytes(j), err);
     if (c->oracle)
         c->bytes += oracle_case_bytes(c->oracle);
@@ -252,6 +446,7 @@ static struct gpu_case *case_new(struct gpu_judge *j, const struct gpu_case *lik
     c->arena = arena_new(64u << 20);
     c->data = like->data;
     c->seed = like->seed;
+    c->params = like->params;
     memcpy(c->align, like->align, sizeof c->align);
     if (task_bind(j->task, m->set, m->nset, c->arena, &c->inst, err) && make_tensors(j, c, err) &&
         make_contents(j, c, err))
@@ -264,7 +459,7 @@ static struct gpu_case *find_case(struct gpu_judge *j, const struct gpu_case *li
                                   const struct wire_prepare *m, struct err *err) {
     for (size_t i = 0; i < j->ncases; i++) {
         struct gpu_case *c = j->cases[i];
-        if (c->data == like->data && c->seed == like->seed &&
+        if (c->data == like->data && c->seed == like->seed && c->params == like->params &&
             memcmp(c->align, like->align, sizeof c->align) == 0 && set_is(m->set, m->nset, c->inst))
             return c;
     }
@@ -409,7 +604,7 @@ static bool take_task(void *ctx, const struct wire_task *m, str cubins, struct e
 
 static bool prepare_case(struct gpu_judge *j, const struct wire_prepare *m,
                          const struct job_case *one, struct err *err) {
-    struct gpu_case like = {.data = one->data, .seed = one->seed};
+    struct gpu_case like = {.data = one->data, .seed = one->seed, .params = judge_params(one)};
     for (size_t i = 0; i < j->task->ntensors; i++) {
         uint32_t a = i < m->nalign ? m->align[i] : PLAN_ALIGN;
         like.align[i] = a >= PLAN_ALIGN && a <= PLAN_MAX_ALIGN ? a : PLAN_ALIGN;

@@ -1,9 +1,576 @@
-/* The oracle itself, checks that are queued, and what becomes of their records. */
-#include "eval/oracle_private.h"
-
+/* The oracle on a GPU: cases (where everything lies, and the making of inputs and intermediate
+ * values), checks that are queued, and what becomes of their records. */
+#include "eval/oracle_run.h"
+#include "base/checked.h"
+#include "spec/bind.h"
 #include "spec/compare.h"
-
+#include "spec/source.h"
+#include <stdio.h>
 #include <string.h>
+
+static int64_t oracle_blocks(const struct oracle_case *c, uint64_t select);
+
+enum {
+    CHAIN_TERMS = 1024,  /* assets/oracle/fold.cuh */
+    GUARDED_CHAINS = 16, /* where a guard selects terms, segments end in chains that are not full */
+    SPLIT_TERMS = 4096,  /* results with fewer terms are not worth sharing */
+    WARP = 32,
+    WARP_NARROW = 4, /* of its threads, along the axes that do not run through memory */
+};
+
+/* ---- sizes ---- */
+
+static bool add_axis(struct oracle_array *a, size_t k, int64_t lo, int64_t n, int64_t *count) {
+    a->lo[k] = lo;
+    a->n[k] = n < 0 ? 0 : n;
+    a->stride[k] = *count;
+    return mul_i64(*count, a->n[k], count);
+}
+
+/* The ranges of its axes are those they have where the reduction stands. */
+static bool reduce_shape(const struct inst *in, const struct oracle_step *p,
+                         struct oracle_array *a) {
+    struct ranges r = ranges_of(in, p->s);
+    a->count = 1;
+    for (size_t i = 0; i < p->nouter; i++) {
+        struct ranges inside = r;
+        if (ranges_enter(&inside, p->outer[i]))
+            r = inside;
+    }
+    for (size_t k = p->naxes; k-- > 0;) {
+        struct range v = r.index[p->axis[k]];
+        int64_t n;
+        if (!sub_i64(v.hi, v.lo, &n) || !add_i64(n, 1, &n) || !add_axis(a, k, v.lo, n, &a->count))
+            return false;
+    }
+    return true;
+}
+
+/* The number of terms where the sizes alone say it; 0 otherwise. */
+static int64_t terms_of(const struct inst *in, const struct oracle_step *p) {
+    int64_t terms = 1, lo, hi;
+    for (size_t k = 0; k < p->e->reduce->nvars; k++) {
+        const struct reduce_var *v = &p->e->reduce->vars[k];
+        if (!expr_eval_dims(v->lo, in->dims, &lo) || !expr_eval_dims(v->hi, in->dims, &hi) ||
+            hi <= lo || !mul_i64(terms, hi - lo, &terms))
+            return 0;
+    }
+    return terms;
+}
+
+/* Segments of 2^k chains for each of `units` threads, so that there are enough of them. */
+static void cut(int64_t terms, int64_t each, int64_t units, int64_t wanted,
+                struct oracle_memory *m) {
+    while ((terms + each - 1) / each > wanted / units)
+        each *= 2;
+    m->segments = (terms + each - 1) / each;
+    m->terms = m->segments > 1 ? each : INT64_MAX;
+}
+
+/* Threads share a result where there are few. */
+static void split(const struct inst *in, const struct oracle_step *p, int64_t results,
+                  int64_t wanted, struct oracle_memory *m) {
+    enum reduction op = p->e->reduce->op;
+    bool distance = (op == REDUCTION_ARGMAX || op == REDUCTION_ARGMIN) && !p->exact && !p->index;
+    int64_t terms = p->fixed && p->scanned < 0 ? terms_of(in, p) : 0;
+    int64_t each = p->e->reduce->guard ? GUARDED_CHAINS * CHAIN_TERMS : CHAIN_TERMS;
+    m->segments = 1;
+    m->terms = INT64_MAX;
+    if (terms < SPLIT_TERMS || op == REDUCTION_PROD || distance || results <= 0 ||
+        results >= wanted / 2)
+        return;
+    cut(terms, each, results, wanted, m);
+}
+
+static int64_t pieces(int64_t n, int64_t each) {
+    return (n + each - 1) / each;
+}
+
+/* A warp's threads: mostly along the axes that the last one is of, as far as there are others. */
+static struct oracle_tile tile_of(const struct oracle_step *p, const struct oracle_array *a,
+                                  int64_t *common) {
+    int64_t rows = 1, columns = 1;
+    *common = 1;
+    for (size_t k = 0; k < p->naxes; k++)
+        *(p->row_axes >> k & 1 ? &rows : p->column_axes >> k & 1 ? &columns : common) *= a->n[k];
+    struct oracle_tile t = {pieces(rows, p->rows), pieces(columns, p->columns), WARP, 1};
+    bool rows_run = p->row_axes >> (p->naxes - 1) & 1;
+    int64_t other = rows_run ? t.column_step : t.row_step, narrow = 1;
+    while (narrow < WARP_NARROW && narrow < other)
+        narrow *= 2;
+    t.lane_rows = rows_run ? WARP / narrow : narrow;
+    t.lane_columns = WARP / t.lane_rows;
+    return t;
+}
+
+/* Whether a thread makes several results, given that there are enough of them or of their terms. */
+static void set_blocks(const struct inst *in, const struct oracle_step *p,
+                       const struct oracle_array *a, int64_t wanted, struct oracle_memory *m) {
+    enum { CHAINS = 1 << (ORACLE_LEVELS - 1) };
+    int64_t terms = terms_of(in, p), common;
+    struct oracle_memory blocked = {.segments = 1, .terms = INT64_MAX};
+    if (p->rows * p->columns == 1 || a->count <= 0 || terms == 0)
+        return;
+    blocked.tile = tile_of(p, a, &common);
+    int64_t units = blocked.tile.row_step * blocked.tile.column_step * common;
+    if (units < wanted / 2 && terms >= SPLIT_TERMS)
+        cut(terms, CHAIN_TERMS, units, wanted, &blocked);
+    if (units * blocked.segments < wanted / 2 ||
+        (blocked.terms < terms ? blocked.terms : terms) > (int64_t)CHAINS * CHAIN_TERMS)
+        return;
+    blocked.threads = pieces(blocked.tile.row_step, blocked.tile.lane_rows) *
+                      pieces(blocked.tile.column_step, blocked.tile.lane_columns) * WARP * common *
+                      blocked.segments;
+    *m = blocked;
+}
+
+static size_t planes_of(const struct oracle_step *p) {
+    return p->kind == ORACLE_DEFINE ? 1 : p->index && !p->exact ? 4 : 2;
+}
+
+static bool shape_array(struct oracle_case *c, size_t k, struct err *err) {
+    const struct oracle_step *p = &c->o->plan.steps[k];
+    struct oracle_array *a = &c->arrays[k];
+    struct oracle_memory *m = &c->memory[k];
+    bool ok = true;
+    if (p->kind == ORACLE_LET)
+        a->count = c->in->tensors[p->tensor].count;
+    else
+        ok = reduce_shape(c->in, p, a);
+    if (ok && p->kind == ORACLE_REDUCE) {
+        int64_t wanted = c->o->e->threads;
+        split(c->in, p, a->count, wanted, m);
+        set_blocks(c->in, p, a, wanted, m);
+    }
+    if (!ok || !mul_size((size_t)a->count, planes_of(p) * sizeof(double), &m->bytes))
+        return err_set(err, ERR_INPUT, "a reduction depends on too many values of its indices");
+    return true;
+}
+
+/* ---- what is kept ---- */
+
+/* Arrays that a comparison reads and that have memory, given that reductions of outputs have. */
+static bool is_kept(const struct oracle_case *c, size_t k, bool outputs) {
+    const struct oracle_step *p = &c->o->plan.steps[k];
+    if (p->kind == ORACLE_DEFINE)
+        return true;
+    if (p->always || c->memory[k].segments > 1)
+        return outputs ? p->needed : p->needed_inline;
+    return p->output && outputs;
+}
+
+static bool fits(const struct oracle_case *c, bool outputs, size_t keep_bytes) {
+    size_t sum = 0;
+    for (size_t k = 0; k < c->o->plan.nsteps; k++)
+        if (is_kept(c, k, outputs) && c->o->plan.steps[k].kind != ORACLE_DEFINE &&
+            !add_size(sum, c->memory[k].bytes, &sum))
+            return false;
+    return sum <= keep_bytes;
+}
+
+static size_t rounded(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Reductions of a let whose threads make several results: evaluated beforehand, read by that let
+ * alone, so that those of the next take their place. Where they are too large, each thread of the
+ * let makes its own. */
+static void place_for_lets(struct oracle_case *c, size_t keep_bytes) {
+    const struct statement *of = NULL;
+    size_t used = 0, most = 0;
+    for (size_t k = 0; k < c->o->plan.nsteps; k++) {
+        const struct oracle_step *p = &c->o->plan.steps[k];
+        struct oracle_memory *m = &c->memory[k];
+        used = p->s == of ? used : 0;
+        of = p->s;
+        size_t end = used + rounded(m->bytes);
+        bool fits_in = end <= keep_bytes || c->scratch_need + end <= c->o->scratch_bytes;
+        if (m->has || !m->threads || p->output || !fits_in)
+            continue;
+        m->has = true;
+        m->offset = c->scratch_need + used;
+        used = end;
+        most = used > most ? used : most;
+    }
+    c->scratch_need += most;
+}
+
+static size_t expected_bytes(const struct oracle_case *c, size_t tensor) {
+    bool output = tensor_is_output(&c->o->t->tensors[tensor]);
+    return output ? rounded((size_t)c->in->tensors[tensor].count * 2 * sizeof(double)) : 0;
+}
+
+/* What is expected of all outputs, if it fits. Where an index may be as good as another, finding
+ * out takes the arrays. */
+static size_t place_expected(struct oracle_case *c, size_t keep_bytes) {
+    size_t sum = 0;
+    c->kept = !c->o->plan.ties;
+    for (size_t i = 0; i < c->o->t->ntensors && c->kept; i++)
+        c->kept = (uint64_t)c->in->tensors[i].count <= SIZE_MAX / 32 &&
+                  add_size(sum, expected_bytes(c, i), &sum) && sum <= keep_bytes;
+    return c->kept ? sum : 0;
+}
+
+/* Own memory for all arrays that a comparison reads, or without the reductions of outputs, or for
+ * none of it. Sums of definitions are always the case's own: they are small and every look at the
+ * inputs needs them. Returns the bytes of its own. */
+static size_t place_arrays(struct oracle_case *c, size_t keep_bytes) {
+    bool outputs = fits(c, true, keep_bytes);
+    bool keeps = !c->kept && (outputs || fits(c, false, keep_bytes));
+    size_t own = 0, parts = 0;
+    c->remade = !c->kept && !keeps;
+    for (size_t k = 0; k < c->o->plan.nsteps; k++) {
+        const struct oracle_step *p = &c->o->plan.steps[k];
+        struct oracle_memory *m = &c->memory[k];
+        bool kept = is_kept(c, k, outputs);
+        m->has = p->always || m->segments > 1 || kept;
+        m->own = p->kind == ORACLE_DEFINE || (kept && keeps);
+        if (!m->has)
+            continue;
+        size_t *end = m->own ? &own : &c->scratch_need;
+        m->offset = *end;
+        *end += rounded(m->bytes);
+        if (m->segments > 1) {
+            size_t need = (size_t)(c->arrays[k].count * m->segments) * sizeof(struct oracle_part);
+            parts = need > parts ? need : parts;
+        }
+    }
+    c->parts_offset = c->scratch_need;
+    c->scratch_need += rounded(parts);
+    place_for_lets(c, keep_bytes);
+    return own;
+}
+
+/* ---- the world ---- */
+
+/* One block of bytes, here and on the device: the head, then its tables. */
+static void lay_out(struct oracle_case *c) {
+    const struct task *t = c->o->t;
+    const size_t sizes[] = {sizeof(struct oracle_world),
+                            t->ndims * sizeof(int64_t),
+                            t->ntensors * sizeof(struct oracle_tensor),
+                            t->ntensors * sizeof(struct source),
+                            t->ntensors * sizeof(struct promise),
+                            c->o->plan.nsteps * sizeof(struct oracle_array),
+                            (t->ntensors + c->o->plan.nsteps) * sizeof(int64_t)};
+    size_t at[8] = {0};
+    for (size_t i = 0; i < 7; i++)
+        at[i + 1] = at[i] + (sizes[i] + 15) / 16 * 16;
+    c->world_bytes = at[7];
+    c->odd_offset = at[6];
+    c->host = mem_alloc(at[7]);
+    c->arrays = (struct oracle_array *)(c->host + at[5]);
+    struct oracle_world *w = (struct oracle_world *)c->host;
+    *w = (struct oracle_world){at[1], at[2], at[3], at[4], at[5], at[6]};
+}
+
+static void set_type(const struct tensor *t, struct oracle_tensor *out) {
+    const struct dtype_info *type = dtype_info(t->dtype);
+    out->type = (int64_t)t->dtype;
+    out->item = (int64_t)type->bytes;
+    out->whole = type->kind == 'i' || type->kind == 'u';
+    out->poisoned = t->role == TENSOR_OUT;
+    dtype_limits(t->dtype, &out->lo, &out->hi);
+    if (t->dtype == DTYPE_I64)
+        out->hi = 0x1.fffffffffffffp62; /* the largest double below 2^63 */
+}
+
+static void fill_tables(struct oracle_case *c, const struct data_scale *scale, enum data_kind kind,
+                        uint64_t seed, uint64_t params, const uint64_t *addresses) {
+    const struct task *t = c->o->t;
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    struct oracle_tensor *tensors = (struct oracle_tensor *)(c->host + w->tensor);
+    struct source *sources = (struct source *)(c->host + w->source);
+    struct promise *promises = (struct promise *)(c->host + w->promise);
+    memcpy(c->host + w->dim, c->in->dims, t->ndims * sizeof(int64_t));
+    for (size_t i = 0; i < t->ntensors; i++) {
+        const struct bound_tensor *b = &c->in->tensors[i];
+        tensors[i].at = addresses[i];
+        tensors[i].count = b->count;
+        set_type(&t->tensors[i], &tensors[i]);
+        for (size_t k = 0; k < t->tensors[i].rank; k++) {
+            tensors[i].extent[k] = b->extent[k];
+            tensors[i].stride[k] = b->stride[k];
+        }
+        if (!tensor_is_input(&t->tensors[i]) && t->tensors[i].role != TENSOR_RAND)
+            continue;
+        sources[i] =
+            source_of(c->in, scale, i, kind, t->tensors[i].role == TENSOR_PARAM ? params : seed);
+        promises[i] = promise_of(c->in, i);
+    }
+}
+
+/* Offsets become addresses. */
+static void set_addresses(struct oracle_case *c) {
+    struct oracle_world *w = (struct oracle_world *)c->host;
+    w->dim += c->world;
+    w->tensor += c->world;
+    w->source += c->world;
+    w->promise += c->world;
+    w->array += c->world;
+    w->odd += c->world;
+}
+
+static void set_expected(struct oracle_case *c) {
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    struct oracle_tensor *tensors = (struct oracle_tensor *)(c->host + w->tensor);
+    uint64_t at = c->own + c->expected_offset;
+    for (size_t i = 0; i < c->o->t->ntensors && c->kept; i++) {
+        tensors[i].expected = expected_bytes(c, i) ? at : 0;
+        at += expected_bytes(c, i);
+    }
+}
+
+static void set_arrays(struct oracle_case *c) {
+    for (size_t k = 0; k < c->o->plan.nsteps; k++) {
+        const struct oracle_memory *m = &c->memory[k];
+        struct oracle_array *a = &c->arrays[k];
+        uint64_t base = m->own ? c->own : c->o->scratch, plane = (uint64_t)a->count * 8;
+        a->value = a->variance = a->best = 0;
+        if (!m->has || !base)
+            continue;
+        a->value = base + m->offset;
+        a->variance = a->value + plane;
+        a->best = planes_of(&c->o->plan.steps[k]) == 4 ? a->variance + plane : 0;
+    }
+    c->scratch_seen = c->o->scratch;
+}
+
+/* All but the flags, which kernels have set. */
+static bool send_world(struct oracle_case *c, struct err *err) {
+    const struct engine *e = c->o->e;
+    set_arrays(c);
+    return e->send(e->ctx, c->world, c->host, c->odd_offset, err);
+}
+
+size_t oracle_case_bytes(const struct oracle_case *c) {
+    return c->own_bytes;
+}
+
+static bool case_memory(struct oracle_case *c, size_t keep_bytes, struct err *err) {
+    const struct engine *e = c->o->e;
+    size_t expected = place_expected(c, keep_bytes);
+    c->expected_offset = place_arrays(c, keep_bytes);
+    c->own_bytes = c->expected_offset + expected;
+    return (!c->own_bytes || e->alloc(e->ctx, c->own_bytes, &c->own, err)) &&
+           e->alloc(e->ctx, c->world_bytes, &c->world, err) &&
+           e->zero(e->ctx, c->world, c->world_bytes, err);
+}
+
+struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
+                                    const struct data_scale *scale, enum data_kind kind,
+                                    uint64_t seed, uint64_t params, const uint64_t *addresses,
+                                    size_t keep_bytes, struct err *err) {
+    struct oracle_case *c = mem_alloc(sizeof *c);
+    bool ok = true;
+    c->o = o;
+    c->in = in;
+    c->memory = mem_alloc((o->plan.nsteps + 1) * sizeof *c->memory);
+    lay_out(c);
+    fill_tables(c, scale, kind, seed, params, addresses);
+    for (size_t k = 0; k < o->plan.nsteps && ok; k++)
+        ok = shape_array(c, k, err);
+    if (ok && case_memory(c, keep_bytes, err)) {
+        set_expected(c);
+        set_addresses(c);
+        if (send_world(c, err))
+            return c;
+    }
+    oracle_case_free(c);
+    return NULL;
+}
+
+void oracle_case_free(struct oracle_case *c) {
+    if (!c)
+        return;
+    const struct engine *e = c->o->e;
+    if (c->o->scratch_of == c)
+        c->o->scratch_of = NULL;
+    if (c->own)
+        e->release(e->ctx, c->own);
+    if (c->world)
+        e->release(e->ctx, c->world);
+    mem_free(c->host);
+    mem_free(c->memory);
+    mem_free(c);
+}
+
+/* ---- making ---- */
+
+static struct oracle_op oracle_op_of(const struct oracle_case *c) {
+    return (struct oracle_op){.world = c->world, .segments = 1, .terms = INT64_MAX};
+}
+
+static bool oracle_launch(struct oracle *o, const char *kernel, int64_t blocks, size_t tensors,
+                          const void *params, size_t bytes, struct err *err) {
+    if (blocks <= 0 || tensors == 0)
+        return true;
+    if (blocks > INT32_MAX)
+        return err_set(err, ERR_ENV, "%s: too many elements for one launch", kernel);
+    const uint32_t grid[3] = {(uint32_t)blocks, (uint32_t)tensors, 1};
+    return o->e->launch(o->e->ctx, kernel, grid, ORACLE_BLOCK, params, bytes, err) ||
+           err_wrap(err, "%s", kernel);
+}
+
+static bool launch_step(struct oracle_case *c, const char *name, size_t k, int64_t threads,
+                        const struct oracle_op *op, struct err *err) {
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "oracle_%s_%zu", name, k);
+    return oracle_launch(c->o, kernel, (threads + ORACLE_BLOCK - 1) / ORACLE_BLOCK, 1, op,
+                         sizeof *op, err);
+}
+
+static bool join_parts(struct oracle_case *c, size_t k, struct err *err) {
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    struct oracle_join j = {.part = c->o->scratch + c->parts_offset,
+                            .segments = c->memory[k].segments,
+                            .array = c->arrays[k],
+                            .how = c->o->plan.steps[k].fold,
+                            .odd = w->odd + (c->o->t->ntensors + k) * sizeof(int64_t)};
+    return oracle_launch(c->o, "oracle_join_parts",
+                         (j.array.count + ORACLE_BLOCK - 1) / ORACLE_BLOCK, 1, &j, sizeof j, err);
+}
+
+static bool make_reduce(struct oracle_case *c, size_t k, struct err *err) {
+    const struct oracle_step *p = &c->o->plan.steps[k];
+    const struct oracle_memory *m = &c->memory[k];
+    const struct oracle_array *a = &c->arrays[k];
+    struct oracle_op op = oracle_op_of(c);
+    if (p->scanned >= 0) {
+        size_t axis = 0;
+        while ((int)p->axis[axis] != p->scanned)
+            axis++;
+        return launch_step(c, "scan", k, a->count / a->n[axis], &op, err);
+    }
+    op.segments = m->segments;
+    op.terms = m->terms;
+    op.tile = m->tile;
+    op.out = c->o->scratch + c->parts_offset;
+    return launch_step(c, m->threads ? "block" : "reduce", k,
+                       m->threads ? m->threads : a->count * m->segments, &op, err) &&
+           (m->segments == 1 || join_parts(c, k, err));
+}
+
+static bool make_step(struct oracle_case *c, size_t k, struct err *err) {
+    const struct oracle_step *p = &c->o->plan.steps[k];
+    struct oracle_op op = oracle_op_of(c);
+    if (!c->memory[k].has || c->arrays[k].count == 0)
+        return true;
+    switch (p->kind) {
+    case ORACLE_DEFINE:
+        return true;
+    case ORACLE_LET:
+        return launch_step(c, "let", k, c->arrays[k].count, &op, err);
+    case ORACLE_REDUCE:
+        return make_reduce(c, k, err);
+    }
+    return true;
+}
+
+static bool scratch_grow(struct oracle *o, size_t bytes, struct err *err) {
+    if (bytes <= o->scratch_bytes)
+        return true;
+    if (o->scratch)
+        o->e->release(o->e->ctx, o->scratch);
+    o->scratch = 0;
+    o->scratch_bytes = 0;
+    o->scratch_of = NULL;
+    if (!o->e->alloc(o->e->ctx, bytes, &o->scratch, err))
+        return err_wrap(err, "intermediate values of the reference");
+    o->scratch_bytes = bytes;
+    return true;
+}
+
+static bool make_arrays(struct oracle_case *c, struct err *err) {
+    struct oracle *o = c->o;
+    if (!scratch_grow(o, c->scratch_need, err))
+        return false;
+    if (c->scratch_seen != o->scratch && !send_world(c, err))
+        return false;
+    if (c->scratch_need)
+        o->scratch_of = NULL;
+    for (size_t k = 0; k < o->plan.nsteps; k++)
+        if (!make_step(c, k, err))
+            return false;
+    if (c->scratch_need)
+        o->scratch_of = c;
+    return true;
+}
+
+/* Tensors, a bit each: those that are only read, only written, or both. */
+static uint64_t oracle_select(const struct task *t, bool inputs, bool outputs, bool both) {
+    uint64_t select = 0;
+    for (size_t i = 0; i < t->ntensors; i++) {
+        bool in = tensor_is_input(&t->tensors[i]), out = tensor_is_output(&t->tensors[i]);
+        if ((in && out) ? both : (in && inputs) || (out && outputs))
+            select |= UINT64_C(1) << i;
+    }
+    return select;
+}
+
+bool oracle_expect(struct oracle_case *c, struct err *err) {
+    struct oracle_op op = oracle_op_of(c);
+    op.select = oracle_select(c->o->t, false, true, true);
+    return make_arrays(c, err) &&
+           (!c->kept || oracle_launch(c->o, "oracle_compare", oracle_blocks(c, op.select),
+                                      c->o->t->ntensors, &op, sizeof op, err));
+}
+
+/* Puts the intermediate values that a comparison reads where it reads them. */
+static bool oracle_case_ready(struct oracle_case *c, struct err *err) {
+    return !c->remade || c->o->scratch_of == c || !c->scratch_need || make_arrays(c, err);
+}
+
+static bool make_definitions(struct oracle_case *c, struct err *err) {
+    struct oracle_op op = oracle_op_of(c);
+    for (size_t k = 0; k < c->o->plan.nsteps && !c->defined; k++)
+        if (c->o->plan.steps[k].kind == ORACLE_DEFINE && c->arrays[k].count > 0 &&
+            !launch_step(c, "define", k, c->arrays[k].count, &op, err))
+            return false;
+    c->defined = true;
+    return true;
+}
+
+/* Blocks for so many elements, and for the largest of some tensors. */
+static int64_t oracle_blocks_for(int64_t elements) {
+    enum { EACH = 8 * ORACLE_BLOCK, MOST = 4096 };
+    int64_t blocks = (elements + EACH - 1) / EACH;
+    return blocks < 1 ? 1 : blocks < MOST ? blocks : MOST;
+}
+
+static int64_t oracle_blocks(const struct oracle_case *c, uint64_t select) {
+    int64_t most = 1;
+    for (size_t i = 0; i < c->o->t->ntensors; i++)
+        if (select >> i & 1 && c->in->tensors[i].count > most)
+            most = c->in->tensors[i].count;
+    return oracle_blocks_for(most);
+}
+
+static bool fill(struct oracle_case *c, uint64_t select, struct err *err) {
+    struct oracle_op op = oracle_op_of(c);
+    op.select = select;
+    return make_definitions(c, err) &&
+           oracle_launch(c->o, "oracle_inputs", oracle_blocks(c, select), c->o->t->ntensors, &op,
+                         sizeof op, err);
+}
+
+bool oracle_fill(struct oracle_case *c, struct err *err) {
+    uint64_t select = oracle_select(c->o->t, true, false, true);
+    if (c->o->scratch_of == c) /* what lies there may be of inputs that were changed */
+        c->o->scratch_of = NULL;
+    return !select || fill(c, select, err);
+}
+
+bool oracle_poison(struct oracle_case *c, uint64_t key, struct err *err) {
+    const struct task *t = c->o->t;
+    struct oracle_op op = oracle_op_of(c);
+    uint64_t both = oracle_select(t, false, false, true);
+    op.select = oracle_select(t, false, true, false);
+    op.key = key;
+    return (!op.select || oracle_launch(c->o, "oracle_poison", oracle_blocks(c, op.select),
+                                        t->ntensors, &op, sizeof op, err)) &&
+           (!both || fill(c, both, err));
+}
 
 struct oracle *oracle_new(const struct task *t, const struct engine *e, struct err *err) {
     struct oracle *o = mem_alloc(sizeof *o);
@@ -35,17 +602,6 @@ void oracle_free(struct oracle *o) {
     mem_free(o);
 }
 
-bool oracle_launch(struct oracle *o, const char *kernel, int64_t blocks, size_t tensors,
-                   const void *params, size_t bytes, struct err *err) {
-    if (blocks <= 0 || tensors == 0)
-        return true;
-    if (blocks > INT32_MAX)
-        return err_set(err, ERR_ENV, "%s: too many elements for one launch", kernel);
-    const uint32_t grid[3] = {(uint32_t)blocks, (uint32_t)tensors, 1};
-    return o->e->launch(o->e->ctx, kernel, grid, ORACLE_BLOCK, params, bytes, err) ||
-           err_wrap(err, "%s", kernel);
-}
-
 /* ---- queueing ---- */
 
 /* Room for records, the address of which is returned; 0: there is none. */
@@ -71,12 +627,6 @@ static uint64_t records_alloc(struct oracle *o, size_t bytes, struct oracle_chec
 static void check_add(struct oracle *o, const struct oracle_check *check) {
     o->checks = mem_grow(o->checks, &o->checks_cap, o->nchecks + 1, sizeof *o->checks);
     o->checks[o->nchecks++] = *check;
-}
-
-int64_t oracle_blocks_for(int64_t elements) {
-    enum { EACH = 8 * ORACLE_BLOCK, MOST = 4096 };
-    int64_t blocks = (elements + EACH - 1) / EACH;
-    return blocks < 1 ? 1 : blocks < MOST ? blocks : MOST;
 }
 
 static bool queue_tensors(struct oracle_case *c, struct oracle_check *check, const char *kernel,

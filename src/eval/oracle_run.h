@@ -16,6 +16,7 @@
 #define EVAL_ORACLE_RUN_H
 
 #include "kernel/oracle_layout.h"
+#include "kernel/oracle_plan.h"
 #include "spec/data.h"
 #include "spec/reference.h"
 
@@ -40,11 +41,12 @@ struct oracle_case;
 struct oracle *oracle_new(const struct task *t, const struct engine *e, struct err *err);
 void oracle_free(struct oracle *o); /* after its cases; NULL is fine */
 
-/* addresses: of each tensor's first element, by tensor; 0 for those without memory. */
+/* addresses: of each tensor's first element, by tensor; 0 for those without memory. params: the
+ * seed of the task's parameters, `seed` or another. */
 struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
                                     const struct data_scale *scale, enum data_kind kind,
-                                    uint64_t seed, const uint64_t *addresses, size_t keep_bytes,
-                                    struct err *err);
+                                    uint64_t seed, uint64_t params, const uint64_t *addresses,
+                                    size_t keep_bytes, struct err *err);
 void oracle_case_free(struct oracle_case *c);          /* NULL is fine */
 size_t oracle_case_bytes(const struct oracle_case *c); /* that it keeps on the device */
 
@@ -97,5 +99,69 @@ bool oracle_collect(struct oracle *o, struct oracle_result *results, size_t n, s
 /* Value and estimate of elements of an output, for people. */
 bool oracle_reference(struct oracle_case *c, size_t tensor, int64_t first, size_t count,
                       double *value, double *estimate, struct err *err);
+
+/* ---- for oracle_run.c and its tests alone ---- */
+
+/* Device memory that checks write their records to; pieces are handed out from the front. */
+struct oracle_chunk {
+    uint64_t at;
+    size_t bytes, used;
+};
+
+enum oracle_check_kind { CHECK_INPUTS, CHECK_CANARIES, CHECK_DIGESTS, CHECK_OUTPUTS };
+
+/* A check under way: a row of records, of `blocks` blocks, for each selected tensor or region. */
+struct oracle_check {
+    enum oracle_check_kind kind;
+    struct oracle_case *of; /* NULL: canaries */
+    size_t slot;
+    uint64_t key;
+    uint64_t select; /* of tensors; canaries: all regions */
+    size_t chunk, offset, first_row, rows, blocks;
+};
+
+struct oracle {
+    const struct task *t;
+    const struct engine *e;
+    struct arena *a; /* of the plan */
+    struct oracle_plan plan;
+    uint64_t scratch; /* shared by all cases */
+    size_t scratch_bytes;
+    struct oracle_case *scratch_of; /* whose values lie there */
+    struct oracle_chunk *chunks;
+    size_t nchunks, chunks_cap;
+    struct oracle_check *checks;
+    size_t nchecks, checks_cap;
+    struct oracle_output *outputs; /* of the last collect */
+    size_t outputs_cap;
+};
+
+/* How one array of intermediate values lies in this case. */
+struct oracle_memory {
+    bool has;                /* it has memory */
+    bool own;                /* … of the case */
+    size_t offset, bytes;    /* in the case's memory, or in the scratch */
+    int64_t segments, terms; /* of a reduction: threads a result, terms a thread */
+    struct oracle_tile tile; /* … where each makes several */
+    int64_t threads;         /* … and how many there are then; 0: each makes one */
+};
+
+struct oracle_case {
+    struct oracle *o;
+    const struct inst *in;
+    struct oracle_memory *memory; /* by step */
+    bool kept;    /* what is expected of outputs, which is all that comparisons read */
+    bool remade;  /* what a comparison reads is in the scratch */
+    bool defined; /* sums of definitions have been made */
+    uint64_t own; /* device memory: arrays, then what is expected */
+    size_t own_bytes, expected_offset;
+    uint64_t world; /* struct oracle_world and all it points to */
+    char *host;     /* the same bytes here */
+    size_t world_bytes, odd_offset;
+    struct oracle_array *arrays; /* in host */
+    size_t scratch_need;         /* arrays, then parts of reductions */
+    size_t parts_offset;
+    uint64_t scratch_seen; /* the address that `arrays` were last sent with */
+};
 
 #endif

@@ -22,15 +22,12 @@ struct record *record_copy(const struct record *r);
 void record_free(struct record *r); /* NULL is fine */
 json *record_to_json(const struct record *r);
 /* NULL with err: it says which field is wrong, or that the record is of a newer schema. */
-struct record *record_from_json(const json *j, struct err *err);
 struct record *record_parse(str text, struct err *err);
 void record_write(const struct record *r, struct buf *out); /* on one line */
 
 /* The one place where a verdict gets its reason: without one its author is told at least what the
  * verdict means. */
 void record_set_verdict(struct record *r, enum verdict v, str why);
-/* When a candidate got so far. */
-struct record_phases *phases_of(struct record *r);
 double phase_now(void); /* seconds since 1970, UTC */
 
 /* Where a candidate comes from; what the search adds to its record. */

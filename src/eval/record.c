@@ -1,11 +1,145 @@
 #include "eval/record.h"
 
 #include "base/hash.h"
+#include "eval/outcome.h"
 #include "kernel/includes.h"
 #include "sim/model.h"
-
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+#define RECORD_ARENA ((size_t)256 << 20)
+
+#define FIELDS_AS_TABLES
+#include "base/fields_as.h"
+
+BEGIN(census)
+RANGE(instructions, 0, INT64_MAX)
+MAP(struct census_count, groups, 64, )
+MAP(struct census_count, forms, CENSUS_MAX_FORMS, )
+END(census)
+
+#include "eval/record.def"
+
+/* ---- records ---- */
+
+static struct record *record_alloc(void) {
+    struct arena *mem = arena_new(RECORD_ARENA);
+    struct record *r = arena_new_of(mem, struct record);
+    r->mem = mem;
+    return r;
+}
+
+struct record *record_new(enum verdict v, str why) {
+    struct record *r = record_alloc();
+    fields_set(r, schema, RECORD_SCHEMA);
+    record_set_verdict(r, v, why);
+    return r;
+}
+
+struct record *record_copy(const struct record *r) {
+    struct record *copy = record_alloc();
+    struct arena *mem = copy->mem;
+    fields_copy(&record_fields, r, mem, copy);
+    copy->mem = mem;
+    return copy;
+}
+
+void record_free(struct record *r) {
+    if (r)
+        arena_free(r->mem);
+}
+
+json *record_to_json(const struct record *r) {
+    return fields_to_json(&record_fields, r);
+}
+
+static struct record *record_from_json(const json *j, struct err *err) {
+    struct record *r = record_alloc();
+    struct arena *mem = r->mem;
+    bool ok = fields_from_json(&record_fields, j, mem, r, err) || err_wrap(err, "record");
+    r->mem = mem;
+    r->accepted = r->verdict == VERDICT_ACCEPTED;
+    if (ok && r->has_schema && r->schema > RECORD_SCHEMA)
+        ok = err_set(err, ERR_INPUT,
+                     "the record was written by a newer cutepilot (schema %u, this one knows %d)",
+                     r->schema, RECORD_SCHEMA);
+    if (ok)
+        return r;
+    record_free(r);
+    return NULL;
+}
+
+struct record *record_parse(str text, struct err *err) {
+    json *j = json_parse(text, err);
+    struct record *r = j ? record_from_json(j, err) : NULL;
+    json_free(j);
+    return r;
+}
+
+void record_write(const struct record *r, struct buf *out) {
+    fields_write(&record_fields, r, out);
+}
+
+void record_set_verdict(struct record *r, enum verdict v, str why) {
+    r->verdict = v;
+    r->accepted = v == VERDICT_ACCEPTED;
+    if (!r->accepted && !str_trim(why).n)
+        why = str_view(verdict_meaning(v));
+    r->why = arena_str(r->mem, why);
+}
+
+/* When a candidate got so far. */
+static struct record_phases *phases_of(struct record *r) {
+    if (!r->phases)
+        r->phases = arena_new_of(r->mem, struct record_phases);
+    return r->phases;
+}
+
+double phase_now(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_REALTIME, &t);
+    int64_t ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (double)ms / 1000;
+}
+
+void record_set_origin(struct record *r, const struct origin *from) {
+    if (r->has_ordinal || !from->step)
+        return;
+    fields_set(r, ordinal, (int64_t)from->ordinal);
+    r->parents = arena_array(r->mem, int64_t, from->nparents);
+    for (; r->nparents < from->nparents; r->nparents++)
+        r->parents[r->nparents] = (int64_t)from->parents[r->nparents];
+    r->step = arena_str(r->mem, str_view(from->step));
+    if (from->structure.n)
+        r->structure = arena_str(r->mem, from->structure);
+    if (from->proposed > 0)
+        fields_set(phases_of(r), proposed_at, from->proposed);
+}
+
+/* ---- outcomes ---- */
+
+struct outcome *outcome_of(struct record *r) {
+    struct outcome *o = mem_alloc(sizeof *o);
+    bool accepted = r->verdict == VERDICT_ACCEPTED;
+    *o = (struct outcome){.verdict = r->verdict,
+                          .time_s = accepted && r->has_time_s ? r->time_s : INFINITY,
+                          .estimated = r->estimated,
+                          .covered = !r->has_covered || r->covered,
+                          .bound = arena_cstr(r->mem, r->bound),
+                          .limit_share = accepted ? r->limit_share : 0,
+                          .why = arena_cstr(r->mem, r->why),
+                          .record = r};
+    return o;
+}
+
+void outcome_free(struct outcome *o) {
+    if (!o)
+        return;
+    record_free(o->record);
+    mem_free(o);
+}
 
 #define FLOOR_MARGIN  0.97   /* of the floor: clocks and counters are not that exact */
 #define CLOCK_SLACK_S 200e-6 /* of a launch and a synchronisation, as the host sees them … */
@@ -43,7 +177,7 @@ static struct census *census_of(const struct ptx_module *m, str kernel, struct a
 static bool is_cute(str source) {
     struct arena *a = arena_new(16u << 20);
     struct includes inc;
-    includes_scan(source, a, &inc);
+    includes_scan(includes_body(source), a, &inc);
     arena_free(a);
     return inc.cute;
 }
@@ -72,6 +206,12 @@ static void add_scope(struct record *r, const struct record_input *in) {
     if (!in->trials)
         return;
     r->scope = arena_str(r->mem, in->trials->scope);
+    r->nskipped = in->trials->nskipped;
+    r->skipped = arena_array(r->mem, struct record_skipped, r->nskipped);
+    for (size_t i = 0; i < r->nskipped; i++)
+        r->skipped[i] =
+            (struct record_skipped){.shape = arena_str(r->mem, in->trials->skipped[i].label),
+                                    .require = arena_str(r->mem, in->trials->skipped[i].require)};
     fields_set(r, task_shape_verified, in->trials->task_shape_run);
     fields_set(r, verify_seed, in->seed);
 }
@@ -121,6 +261,13 @@ static void add_coverage(struct record *r, const struct record_input *in,
                    !sample->nunjudged);
 }
 
+static void add_where(struct record *r, const struct record_input *in) {
+    if (in->where.node.n)
+        r->node = arena_str(r->mem, in->where.node);
+    if (in->where.gpu.n)
+        r->gpu = arena_str(r->mem, in->where.gpu);
+}
+
 struct record *record_verdict(const struct record_input *in, enum verdict v, str why) {
     struct record *r = base_record(in, v, why);
     add_build(r, in);
@@ -144,7 +291,8 @@ static void add_launches(struct record *r, const struct record_input *in) {
         const struct bound_launch *l = &plan->launches[r->nlaunches];
         struct record_launch *to = &r->launches[r->nlaunches];
         *to = (struct record_launch){.kernel = arena_str(r->mem, l->kernel),
-                                     .shared_dynamic = (int64_t)l->shared};
+                                     .shared_dynamic = (int64_t)l->shared,
+                                     .once = l->once};
         memcpy(to->grid, l->grid, sizeof to->grid);
         memcpy(to->block, l->block, sizeof to->block);
         memcpy(to->cluster, l->cluster, sizeof to->cluster);
@@ -186,10 +334,21 @@ static struct record_estimate estimate_of(const struct sim_estimate *e,
 struct estimate {
     bool known;
     double time_s, launch_s;
+    double once_s;     /* of time_s, the launches that are done once */
+    bool sampled;      /* blocks stand for all of a launch */
+    double scatter;    /* then: the relative standard error of what they ask memory for, at most */
     const char *bound; /* of the slowest launch */
     struct record_estimate launches[CANDIDATE_MAX_LAUNCHES];
     size_t n;
 };
+
+/* The relative standard error of the mean traffic of the blocks that were run. Of a single one
+ * nothing is known. */
+static double scatter_of(const struct sim_counters *c) {
+    double n = (double)c->gangs, mean = (double)c->gang_kib / fmax(n, 1);
+    double variance = (double)c->gang_kib_squares / fmax(n, 1) - mean * mean;
+    return n > 1 && mean > 0 ? sqrt(fmax(variance, 0) / (n - 1)) / mean : 1;
+}
 
 /* The sum over the launches. */
 static void estimate(const struct record_input *in, const struct result *result, struct arena *a,
@@ -205,8 +364,14 @@ static void estimate(const struct record_input *in, const struct result *result,
         sim_model(in->options->device.gpu, &result->counters[out->n],
                   l->block[0] * l->block[1] * l->block[2], f ? f->registers : 32,
                   (f ? f->shared_static : 0) + l->shared, &e);
+        const struct sim_counters *c = &result->counters[out->n];
+        if (c->ctas < c->ctas_total) {
+            out->sampled = true;
+            out->scatter = fmax(out->scatter, scatter_of(c));
+        }
         out->time_s += e.time_s;
         out->launch_s += e.launch_s;
+        out->once_s += l->once ? e.time_s : 0;
         if (!(e.time_s <= slowest)) {
             slowest = e.time_s;
             out->bound = e.bound;
@@ -215,9 +380,20 @@ static void estimate(const struct record_input *in, const struct result *result,
     }
 }
 
+/* What a few blocks stand for may come out faster than memory allows; it is not. */
+static void raise_to_floor(const struct record_input *in, struct estimate *e) {
+    if (!e->sampled || e->time_s - e->launch_s >= in->floor_s)
+        return;
+    e->time_s = in->floor_s + e->launch_s;
+    e->bound = "dram";
+}
+
 static void add_estimate(struct record *r, const struct record_input *in, struct estimate *e,
                          const struct result *result) {
+    raise_to_floor(in, e);
     fields_set(r, time_s, e->time_s);
+    if (in->trials->task_plan.once_steps)
+        fields_set(r, time_prepared_s, e->time_s - e->once_s);
     fields_set(r, estimated, true);
     fields_set(r, model_calibrated, in->options->device.gpu->calibrated);
     r->bound = str_view(e->bound);
@@ -230,9 +406,12 @@ static void add_estimate(struct record *r, const struct record_input *in, struct
 }
 
 /* Faster than the memory can be: some of the work was not done, whatever the values say. Launch
- * overhead is no work; the datasheet's bandwidth is above every measured ceiling. */
+ * overhead is no work; the datasheet's bandwidth is above every measured ceiling. Where some blocks
+ * stand for all of a launch, their bytes scatter (a tile at an edge has few): the mean is taken to
+ * be within two of their standard errors and a tenth. */
 static bool impossible(const struct record_input *in, const struct estimate *e) {
-    return e->known && !(e->time_s - e->launch_s >= 0.999 * in->floor_s);
+    double least = e->sampled ? 0.9 - 2 * e->scatter : 1;
+    return e->known && !(e->time_s - e->launch_s >= 0.999 * least * in->floor_s);
 }
 
 /* ---- measured ---- */
@@ -279,6 +458,12 @@ void record_times(struct record *r, const struct record_input *in, const struct 
     if (t->nsamples_s)
         memcpy(r->samples_s, t->samples_s, t->nsamples_s * sizeof *r->samples_s);
     fields_set(r, host_s, host.median);
+    if (t->nprepared_s) {
+        fields_set(r, time_prepared_s, spread_copied(t->prepared_s, t->nprepared_s).median);
+        r->prepared_samples_s = arena_array(r->mem, double, t->nprepared_s);
+        r->nprepared_samples_s = t->nprepared_s;
+        memcpy(r->prepared_samples_s, t->prepared_s, t->nprepared_s * sizeof(double));
+    }
     if (too_fast(in, s, host, &why))
         record_set_verdict(r, VERDICT_IMPOSSIBLE, why);
 }
@@ -325,6 +510,7 @@ struct record *record_result(const struct record_input *in, const struct result 
     struct record *r = base_record(in, verdict, why);
     if (result->has_waited_ms)
         r->queue_ms = in->queue_ms + result->waited_ms;
+    add_where(r, in);
     add_scope(r, in);
     add_coverage(r, in, result);
     add_launches(r, in);

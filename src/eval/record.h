@@ -4,6 +4,7 @@
 
 #include "base/spread.h"
 #include "eval/eval.h"
+#include "eval/links.h"
 #include "eval/trials.h"
 
 struct record_input {
@@ -17,6 +18,7 @@ struct record_input {
     const struct build *build;       /* NULL before compilation */
     const struct ptx_module *module; /* what was compiled; NULL: not known */
     uint64_t seed;
+    struct worker_where where;
     double wall_ms, queue_ms;
     struct record_phases phases;
 };

@@ -1,43 +1,27 @@
-/* The coordinator's side of the PyTorch helper: its folder, its environment, lines over pipes.
- *
- * Everything read from it is bounded in size and time; a helper that is late or talks nonsense is
- * killed, and every later request fails with the same words. */
+/* The coordinator's side of the PyTorch helper: what it is given and asked (python.h is the
+ * process). */
 #include "eval/torch.h"
 
-#include "base/asset.h"
-#include "base/child.h"
 #include "base/file.h"
-#include "base/loop.h"
+#include "eval/python.h"
 #include "spec/data.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-    SETS = 3,                  /* of inputs, in rotation */
-    PIECE = 1 << 20,           /* elements of a tensor that are made; the helper repeats them */
-    LINE_MAX_BYTES = 16 << 20, /* of an answer */
-    NOISE_BYTES = 4096,        /* of stderr, the last ones: for the message */
-    LAST_READS = 64,           /* … what it wrote last; it may write for ever */
-    OPEN_MS = 180000,          /* importing PyTorch from a cold disk, CUDA's start */
-    WARM_MS = 600000,          /* compilation */
+    SETS = 3,        /* of inputs, in rotation */
+    PIECE = 1 << 20, /* elements of a tensor that are made; the helper repeats them */
+    REQUEST_MAX_BYTES = 16 << 20,
+    OPEN_MS = 180000, /* importing PyTorch from a cold disk, CUDA's start */
+    WARM_MS = 600000, /* compilation */
     TIME_MS = 300000,
 };
 
 struct torch_helper {
     struct arena *arena;
-    char *dir; /* NULL: none yet */
-    struct child child;
-    int requests, answers, noise_fd; /* -1: closed */
-    struct buf line, noise;
-    unsigned limit_ms; /* 0: by the kind of request */
+    const char *dir; /* where inputs are written */
+    struct python *python;
     json *facts;
-    struct err gone; /* set once it is lost */
 };
 
 const char *torch_mode_name(enum torch_mode m) {
@@ -49,22 +33,6 @@ const char *torch_numerics_name(enum torch_numerics n) {
 }
 
 /* ---- the folder ---- */
-
-static bool write_helper(struct torch_helper *t, const char *assets, struct err *err) {
-    str helper;
-    return asset_get(assets, "torch/helper.py", t->arena, &helper, err) &&
-           file_replace(arena_printf(t->arena, "%s/helper.py", t->dir).p, helper, err);
-}
-
-static bool make_folder(struct torch_helper *t, const char *assets, struct err *err) {
-    const char *tmp = getenv("TMPDIR");
-    char *dir = arena_cstr(
-        t->arena, arena_printf(t->arena, "%s/cutepilot-torch-XXXXXX", tmp && *tmp ? tmp : "/tmp"));
-    if (!mkdtemp(dir))
-        return err_errno(err, ERR_ENV, "make the folder %s", dir);
-    t->dir = dir;
-    return write_helper(t, assets, err);
-}
 
 static bool write_piece(struct torch_helper *t, const struct inst *in, size_t tensor, size_t set,
                         uint64_t seed, json *files, struct err *err) {
@@ -134,7 +102,7 @@ static json *first_request(struct torch_helper *t, const struct torch_options *o
 
 static bool write_request(struct torch_helper *t, const json *request, struct err *err) {
     struct buf text;
-    buf_init(&text, LINE_MAX_BYTES);
+    buf_init(&text, REQUEST_MAX_BYTES);
     json_write(request, &text);
     bool ok = !text.failed || err_set(err, ERR_INPUT, "the request is too long");
     ok = ok &&
@@ -153,216 +121,23 @@ bool torch_write(const struct torch_options *o, const char *dir, struct err *err
     if (no_line(o, err))
         return false;
     struct torch_helper t = {.arena = arena_new(64u << 20)};
-    t.dir = arena_cstr(t.arena, str_view(dir));
-    json *request = write_helper(&t, o->assets, err) ? first_request(&t, o, err) : NULL;
+    t.dir = dir;
+    json *request = python_write_script(o->assets, "torch/helper.py", dir, err)
+                        ? first_request(&t, o, err)
+                        : NULL;
     bool ok = request && write_request(&t, request, err);
     json_free(request);
     arena_free(t.arena);
     return ok;
 }
 
-/* ---- the process ---- */
-
-/* What finding Python, PyTorch and a compiler may depend on; no keys, no tokens. */
-static const char *const kept[] = {"PATH",
-                                   "HOME",
-                                   "LANG",
-                                   "LC_ALL",
-                                   "LD_LIBRARY_PATH",
-                                   "CUDA_HOME",
-                                   "CUDA_PATH",
-                                   "PYTHONPATH",
-                                   "PYTHONHOME",
-                                   "CUDA_VISIBLE_DEVICES",
-                                   "VIRTUAL_ENV",
-                                   "PYENV_ROOT",
-                                   "PYENV_VERSION",
-                                   "CONDA_PREFIX",
-                                   "CUDA_DEVICE_ORDER",
-                                   "CC",
-                                   "CXX",
-                                   "PYTHONUSERBASE",
-                                   "ASAN_OPTIONS",
-                                   "UBSAN_OPTIONS",
-                                   "CUTEPILOT_FAULT"};
-/* Caches of PyTorch, Triton and the driver go to the folder; compiling in a pool of processes would
- * leave them behind when we kill. */
-static const char *const into_folder[] = {
-    "TMPDIR",      "XDG_CACHE_HOME",   "TORCHINDUCTOR_CACHE_DIR",
-    "TRITON_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"};
-static const char *const fixed[] = {"TORCHINDUCTOR_COMPILE_THREADS=1", "PYTHONDONTWRITEBYTECODE=1",
-                                    "PYTHONUNBUFFERED=1"};
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static const char *const *environment(struct torch_helper *t) {
-    const char **env =
-        arena_array(t->arena, const char *, COUNT(kept) + COUNT(into_folder) + COUNT(fixed) + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < COUNT(kept); i++)
-        if (getenv(kept[i]))
-            env[n++] = arena_printf(t->arena, "%s=%s", kept[i], getenv(kept[i])).p;
-    for (size_t i = 0; i < COUNT(into_folder); i++)
-        env[n++] = arena_printf(t->arena, "%s=%s/cache", into_folder[i], t->dir).p;
-    for (size_t i = 0; i < COUNT(fixed); i++)
-        env[n++] = fixed[i];
-    return env;
-}
-
-static bool start(struct torch_helper *t, const struct torch_options *o, struct err *err) {
-    int in[2], out[2], noise[2];
-    if (!dir_make(arena_printf(t->arena, "%s/cache", t->dir).p, err) || !pipe_pair(in, err))
-        return false;
-    t->requests = in[1];
-    if (!pipe_pair(out, err)) {
-        close(in[0]);
-        return false;
-    }
-    t->answers = out[0];
-    bool ok = pipe_pair(noise, err);
-    if (ok) {
-        t->noise_fd = noise[0];
-        const char *self = o->program ? o->program : arena_cstr(t->arena, self_path(t->arena));
-        const char *argv[] = {self, "torch", o->python, t->dir, NULL};
-        struct child_fd fds[] = {{in[0], 0}, {out[1], 1}, {noise[1], 2}};
-        struct child_spec spec = {.argv = argv, .env = environment(t), .fds = fds, .nfds = 3};
-        ok = child_start(&spec, &t->child, err);
-        close(noise[1]);
-    }
-    close(in[0]);
-    close(out[1]);
-    return ok;
-}
-
-/* ---- lines ---- */
-
-static void close_fd(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static void kill_helper(struct torch_helper *t) {
-    close_fd(&t->requests);
-    close_fd(&t->answers);
-    close_fd(&t->noise_fd);
-    if (t->child.pid) {
-        child_kill(t->child.pid);
-        child_wait(&t->child);
-        t->child.pid = 0;
-    }
-}
-
-static void read_noise(struct torch_helper *t) {
-    char bytes[4096];
-    ssize_t n = read(t->noise_fd, bytes, sizeof bytes);
-    if (n <= 0) {
-        close_fd(&t->noise_fd);
-        return;
-    }
-    if (t->noise.n + (size_t)n > NOISE_BYTES)
-        buf_drop(&t->noise, t->noise.n + (size_t)n - NOISE_BYTES);
-    buf_put(&t->noise, bytes, (size_t)n);
-}
-
-/* The last line it wrote to stderr: of a Python traceback, the one that says what happened. */
-static str last_words(const struct torch_helper *t) {
-    str rest = str_trim(buf_str(&t->noise)), line, last = {0};
-    while (str_line(&rest, &line))
-        if (str_trim(line).n)
-            last = str_trim(line);
-    return last;
-}
-
-__attribute__((format(printf, 2, 3))) static bool lose(struct torch_helper *t, const char *fmt,
-                                                       ...) {
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    struct pollfd p = {.fd = t->noise_fd, .events = POLLIN};
-    for (int i = 0; i < LAST_READS && t->noise_fd >= 0 && poll(&p, 1, 100) == 1; i++)
-        read_noise(t);
-    str words = last_words(t);
-    err_set(&t->gone, ERR_ENV, "the PyTorch helper %s%s%.*s", text, words.n ? ": " : "",
-            STR_ARG(words));
-    kill_helper(t);
-    return false;
-}
-
-/* At least one more byte of the answer, or it is lost. */
-static bool read_more(struct torch_helper *t, uint64_t end) {
-    struct pollfd p[] = {{.fd = t->answers, .events = POLLIN},
-                         {.fd = t->noise_fd, .events = POLLIN}};
-    uint64_t now = clock_ms();
-    if (now >= end)
-        return lose(t, "did not answer in time");
-    int ready = poll(p, 2, (int)(end - now));
-    if (ready < 0 && errno != EINTR)
-        return lose(t, "cannot be waited for: %s", strerror(errno));
-    if (ready > 0 && p[1].revents)
-        read_noise(t);
-    if (ready <= 0 || !p[0].revents)
-        return true;
-    char bytes[65536];
-    ssize_t n = read(t->answers, bytes, sizeof bytes);
-    if (n <= 0)
-        return lose(t, "ended");
-    buf_put(&t->line, bytes, (size_t)n);
-    return !t->line.failed || lose(t, "flooded its pipe");
-}
-
-/* The next line as JSON; NULL and err, also where it says {"error": …}. */
-static json *read_answer(struct torch_helper *t, unsigned limit_ms, struct err *err) {
-    uint64_t end = clock_ms() + (t->limit_ms ? t->limit_ms : limit_ms);
-    size_t at = str_find(buf_str(&t->line), S("\n"));
-    while (!t->gone.kind && at == t->line.n) {
-        read_more(t, end);
-        at = str_find(buf_str(&t->line), S("\n"));
-    }
-    if (t->gone.kind) {
-        *err = t->gone;
-        return NULL;
-    }
-    struct err wrong = {0};
-    json *j = json_parse(str_cut(buf_str(&t->line), 0, at), &wrong);
-    buf_drop(&t->line, at + 1);
-    str text;
-    if (!j || !json_is_object(j)) {
-        lose(t, "spoke out of turn");
-        *err = t->gone;
-    } else if (json_get_str(j, "error", &text)) {
-        err_set(err, ERR_ENV, "%.*s", STR_ARG(text));
-    } else {
-        return j;
-    }
-    json_free(j);
-    return NULL;
-}
-
-static json *ask(struct torch_helper *t, const json *request, unsigned limit_ms, struct err *err) {
-    struct buf line;
-    struct err wrong = {0};
-    if (t->gone.kind) {
-        *err = t->gone;
-        return NULL;
-    }
-    buf_init(&line, LINE_MAX_BYTES);
-    json_write(request, &line);
-    buf_putc(&line, '\n');
-    bool sent = !line.failed && file_write_all(t->requests, line.p, line.n, &wrong);
-    buf_release(&line);
-    (void)sent; /* a helper that is gone has said why on its other pipes */
-    return read_answer(t, limit_ms, err);
-}
-
 /* ---- requests ---- */
 
 static bool introduce(struct torch_helper *t, const struct torch_options *o, struct err *err) {
-    json *hello = read_answer(t, OPEN_MS, err);
-    json *request = hello ? first_request(t, o, err) : NULL;
-    t->facts = request ? ask(t, request, OPEN_MS, err) : NULL;
+    json *hello = NULL;
+    bool ok = python_start(t->python, OPEN_MS, &hello, err);
+    json *request = ok ? first_request(t, o, err) : NULL;
+    t->facts = request ? python_ask(t->python, request, OPEN_MS, err) : NULL;
     if (t->facts && json_get(hello, "sandbox"))
         json_set(t->facts, "sandbox", json_copy(json_get(hello, "sandbox")));
     json_free(hello);
@@ -370,31 +145,47 @@ static bool introduce(struct torch_helper *t, const struct torch_options *o, str
     return t->facts != NULL;
 }
 
-struct torch_helper *torch_open(const struct torch_options *o, struct err *err) {
-    if (no_line(o, err))
-        return NULL;
+/* The process, which has not said anything yet. */
+static struct torch_helper *begin(const struct torch_options *o, struct err *err) {
+    struct python_options how = {.what = "the PyTorch helper",
+                                 .role = "torch",
+                                 .script = "torch/helper.py",
+                                 .python = o->python,
+                                 .assets = o->assets,
+                                 .program = o->program,
+                                 .limit_ms = o->limit_ms};
     struct torch_helper *t = mem_alloc(sizeof *t);
     t->arena = arena_new(64u << 20);
-    t->limit_ms = o->limit_ms;
-    t->requests = t->answers = t->noise_fd = -1;
-    buf_init(&t->line, LINE_MAX_BYTES);
-    buf_init(&t->noise, NOISE_BYTES);
-    if (make_folder(t, o->assets, err) && start(t, o, err) && introduce(t, o, err))
+    t->python = python_open(&how, err);
+    if (t->python) {
+        t->dir = python_dir(t->python);
+        return t;
+    }
+    torch_close(t);
+    return NULL;
+}
+
+struct torch_helper *torch_open(const struct torch_options *o, struct err *err) {
+    struct torch_helper *t = no_line(o, err) ? NULL : begin(o, err);
+    if (!t || introduce(t, o, err))
+        return t;
+    torch_close(t);
+    return NULL;
+}
+
+struct torch_helper *torch_open_values(const struct torch_options *o, struct err *err) {
+    struct torch_helper *t = begin(o, err);
+    if (!t || python_start(t->python, OPEN_MS, NULL, err))
         return t;
     torch_close(t);
     return NULL;
 }
 
 void torch_close(struct torch_helper *t) {
-    struct err ignored = {0};
     if (!t)
         return;
-    kill_helper(t);
-    if (t->dir)
-        dir_remove_tree(t->dir, &ignored);
+    python_close(t->python);
     json_free(t->facts);
-    buf_release(&t->line);
-    buf_release(&t->noise);
     arena_free(t->arena);
     mem_free(t);
 }
@@ -412,7 +203,7 @@ static json *request_for(const char *what, enum torch_mode m, enum torch_numeric
 
 bool torch_warm(struct torch_helper *t, enum torch_mode m, enum torch_numerics n, struct err *err) {
     json *request = request_for("warm", m, n);
-    json *answer = ask(t, request, WARM_MS, err);
+    json *answer = python_ask(t->python, request, WARM_MS, err);
     bool ok = answer != NULL;
     json_free(request);
     json_free(answer);
@@ -430,11 +221,89 @@ bool torch_time(struct torch_helper *t, enum torch_mode m, enum torch_numerics n
                 double *samples, struct err *err) {
     json *request = request_for("time", m, n);
     json_set_i64(request, "samples", (int64_t)count);
-    json *answer = ask(t, request, TIME_MS, err);
+    json *answer = python_ask(t->python, request, TIME_MS, err);
     bool ok = answer != NULL;
     if (ok && !read_samples(json_get(answer, "samples_s"), count, samples))
         ok = err_set(err, ERR_ENV, "the PyTorch helper's samples are not %zu times", count);
     json_free(request);
     json_free(answer);
     return ok || err_wrap(err, "%s", torch_mode_name(m));
+}
+
+/* ---- values ---- */
+
+static bool write_values(const struct torch_helper *t, const struct inst *in,
+                         const void *const *inputs, struct arena *a, json *request,
+                         struct err *err) {
+    json *given = json_array(), *wanted = json_array(), *dims = json_object();
+    bool ok = true;
+    json_set_str(request, "values", in->task->torch);
+    json_set(request, "dims", dims);
+    json_set(request, "inputs", given);
+    json_set(request, "outputs", wanted);
+    for (size_t i = 0; i < in->task->ndims; i++)
+        json_set_i64(dims, arena_cstr(a, in->task->dims[i].name), in->dims[i]);
+    for (size_t i = 0; i < in->task->ntensors && ok; i++) {
+        const struct tensor *x = &in->task->tensors[i];
+        for (int written = 0; written < 2 && ok; written++) {
+            if (!(written ? tensor_is_output(x) : tensor_is_input(x)))
+                continue;
+            json *j = json_object();
+            str file = arena_printf(a, "%s-%zu", written ? "value" : "given", i);
+            json_set_str(j, "name", x->name);
+            json_set_str(j, "dtype", str_view(dtype_info(x->dtype)->name));
+            json_set(j, "shape", shape_json(in, i));
+            json_set_str(j, "file", file);
+            json_push(written ? wanted : given, j);
+            if (!written)
+                ok = file_replace(arena_printf(a, "%s/%.*s", t->dir, STR_ARG(file)).p,
+                                  (str){inputs[i], in->tensors[i].bytes}, err);
+        }
+    }
+    return ok;
+}
+
+static bool read_values(const struct torch_helper *t, const struct inst *in, double *const *values,
+                        struct arena *a, struct err *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < in->task->ntensors; i++) {
+        size_t bytes = (size_t)in->tensors[i].count * sizeof(double);
+        str content;
+        if (!tensor_is_output(&in->task->tensors[i]))
+            continue;
+        if (!python_take(t->python, arena_printf(a, "value-%zu", i), bytes, a, &content, err))
+            return err_wrap(err, "the PyTorch helper's values");
+        if (content.n != bytes)
+            return err_set(err, ERR_ENV, "the PyTorch helper's values are not %zu bytes", bytes);
+        memcpy(values[n++], content.p, bytes);
+    }
+    return true;
+}
+
+/* What a task's line came to, in the error's kind. */
+static bool judge_answer(const json *answer, bool *lacks, struct err *err) {
+    str text;
+    *lacks = json_get_str(answer, "lacks", &text);
+    if (*lacks)
+        return err_set(err, ERR_ENV, "%.*s", STR_ARG(text));
+    return !json_get_str(answer, "fault", &text) || err_set(err, ERR_NO, "%.*s", STR_ARG(text));
+}
+
+bool torch_values(struct torch_helper *t, const struct inst *in, const void *const *inputs,
+                  double *const *values, bool *lacks, struct err *err) {
+    struct arena *a = arena_new(1u << 30);
+    json *request = json_object(), *answer = NULL;
+    *lacks = false;
+    bool ok = write_values(t, in, inputs, a, request, err);
+    if (ok)
+        answer = python_ask(t->python, request, WARM_MS, err);
+    ok = answer && judge_answer(answer, lacks, err) && read_values(t, in, values, a, err);
+    if (ok && !t->facts) {
+        t->facts = answer;
+        answer = NULL;
+    }
+    json_free(request);
+    json_free(answer);
+    arena_free(a);
+    return ok;
 }

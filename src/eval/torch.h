@@ -1,7 +1,8 @@
-/* PyTorch as a baseline: a task's `torch` line, timed in a Python process of its own.
+/* PyTorch: a task's `torch` line in a Python process of its own, timed as a baseline or evaluated
+ * to be held against the task.
  *
  * The line is host code that came with a task, so it is never run here. `torch_open` starts
- * `cutepilot torch PYTHON DIR`, which confines itself and becomes Python (torch_role.c); the helper
+ * `cutepilot torch PYTHON DIR`, which confines itself and becomes Python (python.h); the helper
  * (assets/torch/helper.py) answers one request at a time over pipes and sleeps in between, so that
  * blocks of its samples and of our kernels' can alternate on one GPU. What it is confined by is
  * part of its facts. Inputs are values of our own generator, handed over in files of a folder that
@@ -46,6 +47,16 @@ bool torch_warm(struct torch_helper *t, enum torch_mode m, enum torch_numerics n
 bool torch_time(struct torch_helper *t, enum torch_mode m, enum torch_numerics n, size_t count,
                 double *samples, struct err *err);
 
+/* Without a task, for torch_values alone: python and assets are read of the options. */
+struct torch_helper *torch_open_values(const struct torch_options *o, struct err *err);
+/* The task's torch line on these inputs (one a tensor, NULL where it is none), widened to float64:
+ * values[i] is the i-th output's, in order of declaration, room for its elements. False with
+ * ERR_NO: the line is not what a torch line must be (docs/TASKS.md). ERR_ENV: there is no PyTorch,
+ * or
+ * `*lacks` and it does not have what the line calls. */
+bool torch_values(struct torch_helper *t, const struct inst *in, const void *const *inputs,
+                  double *const *values, bool *lacks, struct err *err);
+
 /* Writes what a helper would be given, into a folder that exists: helper.py, the inputs and the
  * first request, request.json. For who runs helpers of his own (bench/expert/run: many tasks a
  * Python). */
@@ -53,8 +64,5 @@ bool torch_write(const struct torch_options *o, const char *dir, struct err *err
 
 const char *torch_mode_name(enum torch_mode m);         /* "eager", "compiled" */
 const char *torch_numerics_name(enum torch_numerics n); /* "class", "default" */
-
-/* The role: `cutepilot torch PYTHON DIR`; argv holds the two words after `torch`. */
-int torch_main(int argc, char **argv);
 
 #endif

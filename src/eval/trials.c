@@ -1,12 +1,126 @@
 #include "eval/trials.h"
 
 #include "base/rng.h"
+#include "eval/eval.h"
 #include "spec/cost.h"
 #include "spec/pattern.h"
 #include "spec/scalar.h"
-
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* ---- the two limits of a task on a GPU: the one to strive for, and the one nobody passes ---- */
+
+static double contraction_rate(const struct gpu *g, enum accuracy a) {
+    switch (a) {
+    case ACCURACY_TF32:
+        return g->tf32_flops;
+    case ACCURACY_F16:
+    case ACCURACY_BF16:
+        return g->bf16_flops;
+    default:
+        return g->fp32_tensor_flops;
+    }
+}
+
+struct roofline task_limit(const struct gpu *g, const struct inst *in) {
+    struct cost c;
+    cost_of(in, &c);
+    double rate = contraction_rate(g, in->task->accuracy), rest = c.flops - c.flops_contraction;
+    double seconds = c.flops_contraction / rate + rest / g->fp32_flops;
+    double mixed = seconds > 0 ? c.flops / seconds : g->fp32_flops;
+    return gpu_roofline(g, c.read_bytes, c.write_bytes, c.flops, mixed);
+}
+
+double task_floor(const struct gpu *g, const struct inst *in) {
+    struct cost c;
+    cost_of(in, &c);
+    double stays = c.write_bytes < (double)g->l2_bytes ? c.write_bytes : (double)g->l2_bytes;
+    double memory = (c.compulsory_bytes - stays) / g->dram_bytes_s;
+    /* fp8 runs at twice bf16's rate; datasheets promise up to a third more than was measured. */
+    double compute = c.flops_contraction / (2 * 1.33 * g->bf16_flops);
+    return memory > compute ? memory : compute;
+}
+
+/* ---- does a block fit an SM, and a grid whose blocks wait for each other the GPU? ----
+ *
+ * A cluster lies within a group of SMs, of whose sizes the driver says nothing; of cooperative
+ * grids in clusters this lets through what fits if there were one group, and the driver has the
+ * last word where there is one. */
+
+struct fitting {
+    const struct gpu *g;
+    const struct build *b;
+    const struct ptx_module *m;
+    struct err *why;
+};
+
+#define REFUSE(f, v, ...) (err_set((f)->why, ERR_NO, __VA_ARGS__), (v))
+
+static const struct kernel_facts *facts_of(const struct build *b, str kernel) {
+    for (size_t i = 0; i < b->nkernels; i++)
+        if (str_eq(b->kernels[i].name, kernel))
+            return &b->kernels[i];
+    return NULL;
+}
+
+static uint32_t volume(const uint32_t n[3]) {
+    return (n[0] ? n[0] : 1) * (n[1] ? n[1] : 1) * (n[2] ? n[2] : 1);
+}
+
+/* The blocks of a cluster: by the launch or else by the kernel. */
+static uint32_t cluster_of(const struct fitting *f, const struct bound_launch *l) {
+    const struct ptx_entry *e = ptx_find_entry(f->m, l->kernel);
+    uint32_t blocks = volume(l->cluster);
+    return blocks == 1 && e ? volume(e->cluster) : blocks;
+}
+
+static enum verdict grid_fits(const struct fitting *f, const struct bound_launch *l,
+                              uint32_t cluster, const struct occupancy *o) {
+    const struct gpu *g = f->g;
+    uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    uint64_t room = (uint64_t)g->sms * (uint64_t)o->blocks_sm / cluster * cluster;
+    char clusters[48] = "";
+    if (!l->cooperative || blocks <= room)
+        return VERDICT_ACCEPTED;
+    if (cluster > 1)
+        snprintf(clusters, sizeof clusters, ", in whole clusters of %" PRIu32, cluster);
+    return REFUSE(f, VERDICT_LAUNCH_ERROR,
+                  "kernel %.*s: a cooperative grid of %" PRIu64 " blocks, of which the %s holds "
+                  "%" PRIu64 " at a time (%d on each of %d SMs%s; more are stopped by: %s)\n"
+                  "hint: launch at most that many and let each do more",
+                  STR_ARG(l->kernel), blocks, g->title, room, o->blocks_sm, g->sms, clusters,
+                  o->limiter);
+}
+
+static enum verdict launch_fits(const struct fitting *f, const struct bound_launch *l) {
+    const struct gpu *g = f->g;
+    const struct kernel_facts *k = facts_of(f->b, l->kernel);
+    struct occupancy o = launch_occupancy(g, k, l);
+    uint32_t cluster = cluster_of(f, l);
+    size_t shared = (k ? k->shared_static : 0) + l->shared;
+    if (cluster > 1 && g->has.cluster_most == 1)
+        return REFUSE(f, VERDICT_UNSUPPORTED, "this GPU has no clusters (compute capability 9.0)");
+    if (o.blocks_sm < 1 || shared > g->shared_block)
+        return REFUSE(f, VERDICT_LAUNCH_ERROR,
+                      "kernel %.*s: a block of %" PRIu32 " threads with %d registers each and %zu "
+                      "bytes of shared memory does not fit an SM of the %s",
+                      STR_ARG(l->kernel), volume(l->block), k ? k->registers : 0, shared, g->title);
+    return grid_fits(f, l, cluster, &o);
+}
+
+enum verdict plan_fits_gpu(const struct gpu *g, const struct build *b, const struct ptx_module *m,
+                           const struct bound_plan *p, struct err *why) {
+    struct fitting f = {g, b, m, why};
+    enum verdict v = VERDICT_ACCEPTED;
+    if (p->nmaps && !g->has.tma)
+        return REFUSE(&f, VERDICT_UNSUPPORTED,
+                      "this GPU has no tensor maps (compute capability 9.0)");
+    for (size_t i = 0; v == VERDICT_ACCEPTED && i < p->nlaunches; i++)
+        v = launch_fits(&f, &p->launches[i]);
+    return v;
+}
 
 #define FULL_BYTES    (160ull << 20) /* of all tensors: what is simulated whole */
 #define FULL_FLOPS    4e8
@@ -222,6 +336,33 @@ static bool add_small(const struct candidate *c, const struct inst *in,
     if (!o->gpu && which == KINDS_MOST)
         watch_small(t, first, o);
     return true;
+}
+
+/* ---- what is done once ---- */
+
+/* Two cases with the same parameters: the steps that are done once are done for the first, and the
+ * second is judged on what they left. */
+static void keep_prepared(struct trials *t, size_t shape, enum data_kind data,
+                          const struct trials_options *o) {
+    struct rng r = rng_stream(o->secret, S("other inputs"));
+    struct job_batch *b = add_batch(t, shape);
+    b->keeps = true;
+    add_case(b, data, o->secret);
+    add_case(b, data, rng_u64(r, shape) >> 1);
+    fields_set(&b->cases[1], params, o->secret);
+}
+
+/* At the first small shapes, and at the task's own where it is run whole: on a GPU that holds two
+ * cases, and on the simulator, where a run takes long, when thorough. */
+static void keep_all_prepared(struct trials *t, size_t small, bool own,
+                              const struct trials_options *o) {
+    static const enum data_kind kinds[] = {DATA_SIGNED, DATA_STATED};
+    if (!t->task_plan.once_steps || o->one_by_one)
+        return;
+    for (size_t i = 0; i < small && i < sizeof kinds / sizeof *kinds; i++)
+        keep_prepared(t, i, kinds[i], o);
+    if (own && (o->gpu ? room_for(t->shapes[t->n - 1].inst, o) >= 2 : o->thorough))
+        keep_prepared(t, t->n - 1, DATA_SIGNED, o);
 }
 
 /* At first anything odd, so that no kernel can know the shape and tails are met that a product of
@@ -594,6 +735,35 @@ static bool make_long_shapes(const struct candidate *c, const struct inst *own,
     return true;
 }
 
+/* Every check shape of the task is tried or listed. One that is another one, or the same as one
+ * made before, is tried there. */
+static bool add_checks(const struct candidate *c, const struct inst *own,
+                       const struct trials_options *o, struct arena *a, struct trials *t,
+                       bool *launch, struct err *err) {
+    const struct task *task = own->task;
+    t->skipped = arena_array(a, struct trial_skipped, task->nchecks);
+    for (size_t i = 0; i < task->nchecks; i++) {
+        struct inst *in;
+        str require = S("");
+        bool fits;
+        if (!task_bind_check(task, i, a, &in, err) || !add_small(c, in, o, KINDS_MOST, a, t, err))
+            return false;
+        str label = inst_label(in, a);
+        if (seen(t, label))
+            continue;
+        if (!plan_fits(c, in, &fits, &require, err))
+            return err_wrap(err, "at %.*s", STR_ARG(label));
+        *launch = fits || !o->must_admit;
+        if (!*launch)
+            return err_set(err, ERR_INPUT,
+                           "the check shape %.*s does not satisfy 'require %.*s', and every check "
+                           "shape must be served (--must-admit)",
+                           STR_ARG(label), STR_ARG(require));
+        t->skipped[t->nskipped++] = (struct trial_skipped){label, require};
+    }
+    return true;
+}
+
 static bool own_shape(const struct candidate *c, const struct inst *own, struct arena *a,
                       struct trials *t, bool *launch, struct err *err) {
     str which;
@@ -691,8 +861,9 @@ static bool runs_whole(const struct inst *own, const struct trials_options *o) {
 static str scope_of(const struct trials *t, const struct trials_options *o, size_t checks,
                     size_t small, struct arena *a) {
     size_t made = small - checks;
-    return arena_printf(a, "%zu check shape%s, %zu made at random%s%s", checks,
-                        checks == 1 ? "" : "s", made,
+    str of = t->nskipped ? arena_printf(a, " of %zu", checks + t->nskipped) : S("");
+    return arena_printf(a, "%zu%.*s check shape%s, %zu made at random%s%s", checks, STR_ARG(of),
+                        checks + t->nskipped == 1 ? "" : "s", made,
                         t->covers && t->n > small ? ", a long one" : "",
                         t->task_shape_run ? " and the task's own shape"
                         : o->gpu          ? "; the task's own shape does not fit the GPU's memory"
@@ -710,12 +881,8 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     t->scope = S("nothing was judged");
     if (o->observe)
         return true;
-    for (size_t i = 0; i < own->task->nchecks; i++) {
-        struct inst *in;
-        if (!task_bind_check(own->task, i, a, &in, err) ||
-            !add_small(c, in, o, KINDS_MOST, a, t, err))
-            return false;
-    }
+    if (!add_checks(c, own, o, a, t, launch, err))
+        return false;
     size_t checks = t->n, wanted = checks + MADE_SHAPES;
     if (!make_shapes(c, own, o, wanted, a, t, err))
         return false;
@@ -731,6 +898,7 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     bool own_too = t->task_shape_run && !o->small_only;
     if (own_too && !add_own(c, own, o, small, a, t, err))
         return false;
+    keep_all_prepared(t, small, own_too, o);
     t->covers = !o->gpu && !o->small_only && !t->task_shape_run;
     t->watches = own_too && !o->gpu && o->thorough;
     if (t->covers && !make_long_shapes(c, own, o, a, t, err))

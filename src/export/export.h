@@ -36,22 +36,27 @@ struct export_package {
     str command; /* that made it, for its documents */
     const char *folder;
     const char *assets;            /* folder that wins over the embedded assets; NULL: none */
-    struct export_kernel *kernels; /* the same tensors and dimensions in all of them */
+    struct export_kernel *kernels; /* of one operation: export_same_operation */
     size_t n;
     /* PyTorch: kernels that compute the gradients, or none. Their task reads tensors of the
      * operation, by name, and gradients of its results (dy or grad_y, of y), and writes gradients
      * of what it reads. */
     struct export_kernel *backward;
     size_t nbackward;
+    bool hub; /* PyTorch: the layout that Hugging Face's kernel-builder takes, not pip's */
     struct arena *mem;
 };
 
 /* Whether a name can be one of C's, Python's and of files: a letter, then letters, digits and _,
- * and no keyword of either. */
+ * no keyword of either, and not the name of something that a package needs itself. */
 bool export_name_ok(str name);
-/* Whether two tasks have the same dimensions and tensors, in name, order, role and rank, and with
- * `types` in type. */
-bool export_same_interface(const struct task *a, const struct task *b, bool types, struct err *err);
+/* Whether two tasks are the same but for sizes, types, accuracy and data: kernels for them can be
+ * one operation. */
+bool export_same_operation(const struct task *a, const struct task *b, struct err *err);
+
+/* Whether a name can also be one of kernel-builder's: lower case, two letters or more, no _ at the
+ * ends. */
+bool export_hub_name_ok(str name);
 
 /* NAME.h and NAME.c, which need libcuda alone. */
 bool export_c(const struct export_package *p, struct err *err);

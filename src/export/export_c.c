@@ -6,6 +6,86 @@
 
 #define TEXT_MOST (64u << 20)
 
+/* ---- types ---- */
+
+static str upper(str name, struct arena *mem) {
+    char *s = arena_cstr(mem, name);
+    for (char *p = s; *p; p++)
+        if (*p >= 'a' && *p <= 'z')
+            *p = (char)(*p - 'a' + 'A');
+    return str_view(s);
+}
+
+/* Whether the kernels differ in a tensor's type. */
+static bool type_varies(const struct export_package *p, size_t tensor) {
+    bool varies = false;
+    for (size_t i = 1; i < p->n; i++)
+        varies |=
+            p->kernels[i].task->tensors[tensor].dtype != p->kernels[0].task->tensors[tensor].dtype;
+    return varies && tensor_has_memory(&p->kernels[0].task->tensors[tensor]);
+}
+
+/* What tells a kernel's types from the others': "F32", or "BF16_F32" where tensors that vary do not
+ * all have one type. Empty: there is nothing to tell. */
+static str types_name(const struct export_package *p, size_t kernel) {
+    const struct task *t = p->kernels[kernel].task;
+    const char *names[TASK_MAX_TENSORS];
+    size_t n = 0, like_first = 0;
+    struct buf b;
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (type_varies(p, i))
+            names[n++] = dtype_info(t->tensors[i].dtype)->name;
+    for (size_t i = 0; i < n; i++)
+        like_first += names[i] == names[0];
+    buf_init(&b, 1 << 16);
+    for (size_t i = 0; i < (like_first == n ? n > 0 : n); i++)
+        buf_printf(&b, "%s%s", i ? "_" : "", names[i]);
+    str s = upper(kept(p->mem, &b), p->mem);
+    buf_release(&b);
+    return s;
+}
+
+/* The first kernel with the same types. */
+static size_t types_first(const struct export_package *p, size_t kernel) {
+    size_t i = 0;
+    while (!str_eq(types_name(p, i), types_name(p, kernel)))
+        i++;
+    return i;
+}
+
+/* The number of a kernel's types among those of the package. */
+static int64_t types_number(const struct export_package *p, size_t kernel) {
+    int64_t n = 0;
+    for (size_t i = 0; i < types_first(p, kernel); i++)
+        n += types_first(p, i) == i;
+    return n;
+}
+
+/* "x f32, y f32": those that vary. */
+static str types_words(const struct export_package *p, size_t kernel) {
+    const struct task *t = p->kernels[kernel].task;
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (type_varies(p, i))
+            put_item(&b, arena_printf(p->mem, "%.*s %s", STR_ARG(t->tensors[i].name),
+                                      dtype_info(t->tensors[i].dtype)->name));
+    str s = kept(p->mem, &b);
+    buf_release(&b);
+    return s;
+}
+
+static void put_types(const struct export_package *p, struct slots *s) {
+    slots_list(s, "types");
+    for (size_t i = 0; i < p->n; i++) {
+        if (types_name(p, i).n == 0 || types_first(p, i) != i)
+            continue;
+        struct slots *row = slots_row(s, "types");
+        slots_put(row, "type", types_name(p, i));
+        slots_put(row, "what", types_words(p, i));
+    }
+}
+
 /* ---- a kernel ---- */
 
 static str cubin_bytes(struct plan_writer *w) {
@@ -32,7 +112,10 @@ static void put_arch(struct plan_writer *w) {
     slots_number(w->slots, "exact", exact);
 }
 
-static str own_dims(const struct export_kernel *k, struct arena *mem) {
+/* As the members of NAME_dims. */
+static str own_dims(const struct export_package *p, size_t kernel) {
+    const struct export_kernel *k = &p->kernels[kernel];
+    struct arena *mem = p->mem;
     struct buf b;
     buf_init(&b, 1 << 16);
     for (size_t i = 0; i < k->task->ndims; i++)
@@ -40,6 +123,8 @@ static str own_dims(const struct export_kernel *k, struct arena *mem) {
             put_item(&b, arena_printf(mem, "%" PRId64, k->inst->dims[i]));
     if (b.n == 0)
         put_item(&b, S("0"));
+    if (types_name(p, kernel).n)
+        put_item(&b, arena_printf(mem, "%" PRId64, types_number(p, kernel)));
     str s = kept(mem, &b);
     buf_release(&b);
     return s;
@@ -55,8 +140,8 @@ static size_t put_functions(struct plan_writer *w, struct slots *library) {
     return n;
 }
 
-static bool put_kernel(struct plan_writer *w, size_t number, struct slots *library,
-                       size_t *functions, struct err *err) {
+static bool put_kernel(const struct export_package *p, struct plan_writer *w, size_t number,
+                       struct slots *library, size_t *functions, struct err *err) {
     w->slots = slots_row(library, "kernels");
     w->first = *functions;
     if (!put_plan_rows(w, err))
@@ -67,7 +152,7 @@ static bool put_kernel(struct plan_writer *w, size_t number, struct slots *libra
         comment_text(arena_printf(w->mem, "made for %.*s; %.*s",
                                   STR_ARG(inst_label(w->k->inst, w->mem)), STR_ARG(w->k->time)),
                      w->mem));
-    slots_put(w->slots, "own", own_dims(w->k, w->mem));
+    slots_put(w->slots, "own", own_dims(p, number));
     put_arch(w);
     slots_number(w->slots, "first", (int64_t)w->first);
     size_t n = put_functions(w, library);
@@ -79,7 +164,17 @@ static bool put_kernel(struct plan_writer *w, size_t number, struct slots *libra
 
 /* ---- the interface ---- */
 
-static str tensor_words(struct plan_writer *w, const struct tensor *t) {
+/* The most that a kernel asks of a tensor's address. */
+static uint32_t align_of(const struct export_package *p, size_t tensor) {
+    uint32_t most = PLAN_ALIGN;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->kernels[i].candidate->align[tensor] > most)
+            most = p->kernels[i].candidate->align[tensor];
+    return most;
+}
+
+static str tensor_words(const struct export_package *p, struct plan_writer *w,
+                        const struct tensor *t) {
     struct buf b;
     buf_init(&b, 1 << 16);
     for (size_t i = 0; i < t->rank; i++)
@@ -87,8 +182,10 @@ static str tensor_words(struct plan_writer *w, const struct tensor *t) {
     str role = t->role == TENSOR_OUT     ? S("written")
                : t->role == TENSOR_INOUT ? S("read and written")
                                          : S("read");
-    uint32_t align = w->c->align[t - w->c->task->tensors];
-    str s = arena_printf(w->mem, "%s, [%.*s], %.*s", dtype_info(t->dtype)->name,
+    size_t at = (size_t)(t - w->c->task->tensors);
+    uint32_t align = align_of(p, at);
+    str s = arena_printf(w->mem, "%s, [%.*s], %.*s",
+                         type_varies(p, at) ? "by its types" : dtype_info(t->dtype)->name,
                          STR_ARG(buf_str(&b)), STR_ARG(role));
     if (align > PLAN_ALIGN)
         s = arena_printf(w->mem, "%.*s; aligned to %u bytes", STR_ARG(s), align);
@@ -96,7 +193,7 @@ static str tensor_words(struct plan_writer *w, const struct tensor *t) {
     return comment_text(s, w->mem);
 }
 
-static void put_interface(struct plan_writer *w, struct slots *s) {
+static void put_interface(const struct export_package *p, struct plan_writer *w, struct slots *s) {
     const struct task *t = w->c->task;
     struct buf dims, tensors;
     buf_init(&dims, TEXT_MOST);
@@ -118,9 +215,12 @@ static void put_interface(struct plan_writer *w, struct slots *s) {
         str name = member_name(t->tensors[i].name, w->mem);
         slots_put(row, "tensor", name);
         slots_put(row, "const", tensor_is_output(&t->tensors[i]) ? S("") : S("const "));
-        slots_put(row, "what", tensor_words(w, &t->tensors[i]));
+        slots_put(row, "what", tensor_words(p, w, &t->tensors[i]));
         put_item(&tensors, arena_printf(w->mem, ".%.*s = …", STR_ARG(name)));
     }
+    if (types_name(p, 0).n)
+        put_item(&dims, arena_printf(w->mem, ".types = %.*s_%.*s", STR_ARG(upper(p->name, w->mem)),
+                                     STR_ARG(types_name(p, 0))));
     slots_put(s, "example_dims", kept(w->mem, &dims));
     slots_put(s, "example_tensors", kept(w->mem, &tensors));
     slots_number(s, "align", PLAN_ALIGN);
@@ -128,18 +228,16 @@ static void put_interface(struct plan_writer *w, struct slots *s) {
     buf_release(&tensors);
 }
 
-static str upper(str name, struct arena *mem) {
-    char *s = arena_cstr(mem, name);
-    for (char *p = s; *p; p++)
-        if (*p >= 'a' && *p <= 'z')
-            *p = (char)(*p - 'a' + 'A');
-    return str_view(s);
-}
-
 bool export_c(const struct export_package *p, struct err *err) {
     struct slots header, source;
     size_t functions = 0;
-    bool maps = false, memsets = false;
+    bool maps = false, memsets = false, prepares = false, types = types_name(p, 0).n > 0;
+    for (size_t i = 0; types && i < p->kernels[0].task->ndims; i++)
+        if (str_is(p->kernels[0].task->dims[i].name, "types"))
+            return err_set(
+                err, ERR_INPUT,
+                "the task has a dimension called types, which is what says the types in a "
+                "package for several of them: export them one by one");
     slots_init(&source, p->mem);
     slots_list(&source, "kernels");
     slots_list(&source, "functions");
@@ -147,21 +245,26 @@ bool export_c(const struct export_package *p, struct err *err) {
     for (size_t i = 0; i < p->n; i++) {
         w.k = &p->kernels[i];
         w.c = w.k->candidate;
-        if (!put_kernel(&w, i, &source, &functions, err))
+        if (!put_kernel(p, &w, i, &source, &functions, err))
             return false;
         maps |= w.c->nmaps > 0;
         memsets |= w.c->nmemsets > 0;
+        prepares |= w.c->once_steps > 0;
     }
     slots_flag(&source, "maps", maps);
     slots_flag(&source, "memsets", memsets);
+    slots_flag(&source, "prepares", prepares);
+    slots_flag(&source, "types", types);
     slots_put(&source, "name", p->name);
     slots_put(&source, "title", comment_text(p->kernels[0].task->title, p->mem));
     slots_put(&source, "origin", package_origin(p, " * "));
     slots_init(&header, p->mem);
     w.k = &p->kernels[0];
     w.c = w.k->candidate;
-    put_interface(&w, &header);
+    put_interface(p, &w, &header);
+    put_types(p, &header);
     slots_put(&header, "name", p->name);
+    slots_flag(&header, "prepares", prepares);
     slots_put(&header, "guard", upper(p->name, p->mem));
     slots_put(&header, "title", slots_get(&source, "title"));
     slots_put(&header, "origin", slots_get(&source, "origin"));

@@ -36,7 +36,8 @@ struct plan_writer {
     struct slots *slots; /* of this kernel */
     size_t first;        /* C: of its functions among those of the library */
 };
-/* Puts the slots sizes, checks, workspaces, addresses, maps, steps, arch and source_hash. */
+/* Puts the slots sizes, checks, workspaces, addresses, maps, steps, arch and source_hash; and of
+ * what is done once, parameters, once_steps and, in C, prepared, once_maps and once. */
 bool put_plan_rows(struct plan_writer *w, struct err *err);
 /* The number of a kernel's function among the functions of its plan. */
 size_t plan_function(const struct candidate *c, str kernel);

@@ -5,6 +5,7 @@
 #include "base/asset.h"
 #include "base/file.h"
 #include "export/export_private.h"
+#include "spec/bind.h"
 #include <inttypes.h>
 
 #define TEXT_MOST (4u << 20)
@@ -108,20 +109,57 @@ static void put_sizes(struct interface *f) {
 
 /* ---- arguments and results ---- */
 
-/* Values of the kind that the task states, for tests and timing. */
+/* A number of a distribution: over the sizes of the call where it is an integer, at the kernel's
+ * own otherwise. */
+static str dist_text(const struct interface *f, const struct expr *e) {
+    str text = dims_text(e, f->t, EXPORT_PYTHON, f->mem);
+    double value = 0;
+    if (text.n)
+        return text;
+    expr_eval_real(e, f->kernel->inst->dims, &value);
+    return arena_printf(f->mem, "%.17g", value);
+}
+
+/* Integers that are defined from others, at random within what they can be at the kernel's own
+ * sizes. */
+static str integers_text(const struct interface *f, const struct bound_tensor *b, str shape) {
+    return arena_printf(f->mem, "torch.randint(%" PRId64 ", %" PRId64 ", (%.*s), **_how)",
+                        b->lo > -100 ? b->lo : -100, b->hi < 100 ? b->hi + 1 : 100, STR_ARG(shape));
+}
+
+/* Values as the task states them, for tests and timing. */
+static str values_text(const struct interface *f, const struct tensor *t) {
+    const struct bound_tensor *bound = &f->kernel->inst->tensors[t - f->t->tensors];
+    str shape = shape_text(f, t), a = t->dist.a ? dist_text(f, t->dist.a) : S(""),
+        b = t->dist.b ? dist_text(f, t->dist.b) : S("");
+    switch (t->dist.kind) {
+    case DIST_UNIFORM:
+        return arena_printf(f->mem, "torch.rand((%.*s), **_how) * (%.*s - %.*s) + %.*s",
+                            STR_ARG(shape), STR_ARG(b), STR_ARG(a), STR_ARG(a));
+    case DIST_NORMAL:
+        return arena_printf(f->mem, "torch.randn((%.*s), **_how) * %.*s + %.*s", STR_ARG(shape),
+                            STR_ARG(b), STR_ARG(a));
+    case DIST_RANDINT:
+        return arena_printf(f->mem, "torch.randint(%.*s, %.*s, (%.*s), **_how)", STR_ARG(a),
+                            STR_ARG(b), STR_ARG(shape));
+    case DIST_BERNOULLI:
+        return arena_printf(f->mem, "torch.rand((%.*s), **_how) < %.*s", STR_ARG(shape),
+                            STR_ARG(a));
+    case DIST_ONES:
+    case DIST_ZEROS:
+        return arena_printf(f->mem, "torch.%s((%.*s), device=device)",
+                            t->dist.kind == DIST_ONES ? "ones" : "zeros", STR_ARG(shape));
+    case DIST_DEFINED:
+        if (t->dtype == DTYPE_BOOL)
+            return arena_printf(f->mem, "torch.rand((%.*s), **_how) < 0.5", STR_ARG(shape));
+        if (dtype_info(t->dtype)->kind != 'f')
+            return integers_text(f, bound, shape);
+    }
+    return arena_printf(f->mem, "torch.rand((%.*s), **_how)", STR_ARG(shape));
+}
+
 static str example_text(const struct interface *f, const struct tensor *t) {
-    const struct bound_tensor *b = &f->kernel->inst->tensors[t - f->t->tensors];
-    str shape = shape_text(f, t);
-    if (t->dtype == DTYPE_BOOL)
-        return arena_printf(f->mem, "torch.rand((%.*s), **_how) < 0.5", STR_ARG(shape));
-    if (dtype_info(t->dtype)->kind != 'f')
-        return arena_printf(f->mem,
-                            "torch.randint(%" PRId64 ", %" PRId64 ", (%.*s), **_how).to(%s)",
-                            b->lo > -100 ? b->lo : -100, b->hi < 100 ? b->hi + 1 : 100,
-                            STR_ARG(shape), torch_dtype(t->dtype));
-    bool normal = t->dist.kind == DIST_NORMAL;
-    return arena_printf(f->mem, "torch.%s((%.*s), **_how).to(%s)", normal ? "randn" : "rand",
-                        STR_ARG(shape), torch_dtype(t->dtype));
+    return arena_printf(f->mem, "(%.*s).to(%s)", STR_ARG(values_text(f, t)), torch_dtype(t->dtype));
 }
 
 struct lists {
@@ -339,6 +377,11 @@ static bool make_operator(struct operator_ *o, struct err *err) {
     slots_put(&o->slots, "name", o->name);
     slots_put(&o->slots, "title", comment_text(f.t->title, p->mem));
     slots_put(&o->slots, "origin", package_origin(p, ""));
+    slots_flag(&o->slots, "hub", p->hub);
+    slots_put(&o->slots, "qualified",
+              arena_printf(p->mem,
+                           p->hub ? "add_op_namespace_prefix(\"%.*s\")" : "\"cutepilot::%.*s\"",
+                           STR_ARG(o->name)));
     slots_put(&o->slots, "version", S("1.0.0"));
     slots_put(&o->slots, "plan", str_view(o->plan));
     slots_flag(&o->slots, "backward", p->nbackward > 0);
@@ -513,7 +556,9 @@ static bool put_template(const struct export_package *p, const char *name, const
 }
 
 static const char *inside(const struct export_package *p, const char *name, const char *ending) {
-    return arena_printf(p->mem, "%.*s/%s%s", STR_ARG(p->name), name, ending).p;
+    return arena_printf(p->mem, "%s%.*s/%s%s", p->hub ? "torch-ext/" : "", STR_ARG(p->name), name,
+                        ending)
+        .p;
 }
 
 static bool put_operator(const struct operator_ *o, struct err *err) {
@@ -529,15 +574,28 @@ static bool put_operator(const struct operator_ *o, struct err *err) {
            put_template(p, inside(p, o->module, ".py"), "export/torch/operator.py", &o->slots, err);
 }
 
-static bool put_files(const struct export_package *p, const struct operator_ *forward,
+/* For kernel-builder; the folder torch-ext is made here. */
+static bool put_hub(const struct export_package *p, struct slots *s, struct err *err) {
+    char *name = arena_cstr(p->mem, p->name);
+    for (char *c = name; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    slots_put(s, "hub_name", str_view(name));
+    return dir_make(arena_printf(p->mem, "%s/torch-ext", p->folder).p, err) &&
+           put_template(p, "build.toml", "export/torch/hub/build.toml", s, err) &&
+           put_template(p, "flake.nix", "export/torch/hub/flake.nix", s, err) &&
+           put_template(p, "CARD.md", "export/torch/hub/CARD.md", s, err);
+}
+
+static bool put_files(const struct export_package *p, struct operator_ *forward,
                       const struct operator_ *backward, struct err *err) {
-    const struct slots *s = &forward->slots;
-    return dir_make(arena_printf(p->mem, "%s/%.*s", p->folder, STR_ARG(p->name)).p, err) &&
+    struct slots *s = &forward->slots;
+    return (!p->hub || put_hub(p, s, err)) &&
+           dir_make(arena_printf(p->mem, "%s/%s", p->folder, inside(p, "", "")).p, err) &&
            dir_make(arena_printf(p->mem, "%s/tests", p->folder).p, err) &&
            put_operator(forward, err) && (!p->nbackward || put_operator(backward, err)) &&
            put_template(p, inside(p, "_runtime", ".py"), "export/torch/runtime.py", s, err) &&
            put_template(p, inside(p, "__init__", ".py"), "export/torch/init.py", s, err) &&
-           put_template(p, "pyproject.toml", "export/torch/pyproject.toml", s, err) &&
+           (p->hub || put_template(p, "pyproject.toml", "export/torch/pyproject.toml", s, err)) &&
            put_template(p, "tests/test_op.py", "export/torch/test_op.py", s, err) &&
            put_template(p, "tests/time_op.py", "export/torch/time_op.py", s, err);
 }

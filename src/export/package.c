@@ -2,23 +2,54 @@
 #include "base/asset.h"
 #include "base/file.h"
 #include "export/export_private.h"
+#include "spec/expr.h"
 
 #define FILE_MAX (256u << 20)
 
-bool export_same_interface(const struct task *a, const struct task *b, bool types,
-                           struct err *err) {
+static bool same_statement(const struct statement *a, const struct statement *b) {
+    bool same = a->tensor == b->tensor && a->nindex == b->nindex && !a->body == !b->body &&
+                (!a->body || expr_same(a->body, b->body));
+    for (size_t i = 0; same && i < TASK_MAX_RANK; i++)
+        same = a->position[i] == b->position[i] && !a->constant[i] == !b->constant[i] &&
+               (!a->constant[i] || expr_same(a->constant[i], b->constant[i]));
+    return same;
+}
+
+/* The same names, in order. */
+static bool same_tensors(const struct task *a, const struct task *b) {
     bool same = a->ndims == b->ndims && a->ntensors == b->ntensors;
     for (size_t i = 0; same && i < a->ndims; i++)
-        same = str_eq(a->dims[i].name, b->dims[i].name) && a->dims[i].derived == b->dims[i].derived;
+        same = str_eq(a->dims[i].name, b->dims[i].name) &&
+               a->dims[i].derived == b->dims[i].derived &&
+               (!a->dims[i].derived || expr_same(a->dims[i].value, b->dims[i].value));
     for (size_t i = 0; same && i < a->ntensors; i++) {
         const struct tensor *x = &a->tensors[i], *y = &b->tensors[i];
-        same = str_eq(x->name, y->name) && x->role == y->role && x->rank == y->rank &&
-               (!types || x->dtype == y->dtype);
+        same = str_eq(x->name, y->name) && x->role == y->role && extents_same(x, y);
     }
-    return same || err_set(err, ERR_INPUT,
-                           "the tasks %.*s and %.*s do not have the same dimensions and tensors: "
-                           "they cannot be one operation",
-                           STR_ARG(a->name), STR_ARG(b->name));
+    return same;
+}
+
+/* What is computed, and for which data. */
+static bool same_mathematics(const struct task *a, const struct task *b) {
+    bool same = a->nstatements == b->nstatements && a->nassumptions == b->nassumptions;
+    for (size_t i = 0; same && i < a->nstatements; i++)
+        same = same_statement(&a->statements[i], &b->statements[i]);
+    for (size_t i = 0; same && i < a->nassumptions; i++) {
+        const struct assumption *x = &a->assumptions[i], *y = &b->assumptions[i];
+        same = x->kind == y->kind && x->tensor == y->tensor && x->op == y->op &&
+               same_statement(&x->s, &y->s) && !x->number == !y->number &&
+               (!x->number || expr_same(x->number, y->number));
+    }
+    return same;
+}
+
+bool export_same_operation(const struct task *a, const struct task *b, struct err *err) {
+    bool tensors = same_tensors(a, b);
+    return (tensors && same_mathematics(a, b)) ||
+           err_set(err, ERR_INPUT,
+                   "the tasks %.*s and %.*s do not have the same %s: they cannot be one operation",
+                   STR_ARG(a->name), STR_ARG(b->name),
+                   tensors ? "mathematics" : "dimensions and tensors");
 }
 
 str package_origin(const struct export_package *p, const char *lead) {
@@ -122,12 +153,13 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
     if (!plan_bind(k->candidate, k->inst, p->mem, &plan, err))
         return false;
     json *j = json_object(), *tensors = json_array(), *memory = json_array(), *bytes = json_array(),
-         *written = json_array();
+         *written = json_array(), *types = json_array();
     json_set_str(j, "arch", k->arch);
     json_set_str(j, "source_sha256", str_view(k->source_hash));
     json_set_str(j, "shape", inst_label(k->inst, p->mem));
     for (size_t t = 0; t < k->task->ntensors; t++) {
         json_push_str(tensors, k->task->tensors[t].name);
+        json_push_str(types, str_view(dtype_info(k->task->tensors[t].dtype)->name));
         if (tensor_has_memory(&k->task->tensors[t]))
             json_push_str(memory, k->task->tensors[t].name);
         if (k->task->tensors[t].role == TENSOR_OUT)
@@ -140,6 +172,7 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
         json_push(bytes, one);
     }
     json_set(j, "tensors", tensors); /* as the plan numbers them */
+    json_set(j, "types", types);
     json_set(j, "memory", memory);   /* those that have any */
     json_set(j, "written", written); /* those that are written and not read */
     json_set(j, "parameter_bytes", bytes);

@@ -28,6 +28,7 @@ static json *launch_to_json(const struct bound_launch *l) {
     json_set(j, "block", numbers32(l->block, 3));
     json_set(j, "cluster", numbers32(l->cluster, 3));
     json_set_bool(j, "cooperative", l->cooperative);
+    json_set_bool(j, "once", l->once);
     json_set_i64(j, "shared", (int64_t)l->shared);
     for (size_t i = 0; i < l->nargs; i++) {
         if (l->args[i].kind == ARG_INTEGER) {
@@ -57,6 +58,7 @@ static json *workspace_to_json(const struct bound_workspace *w) {
     json_set_str(j, "dtype", str_view(dtype_info(w->dtype)->name));
     json_set_i64(j, "bytes", (int64_t)w->bytes);
     json_set_i64(j, "align", w->align);
+    json_set_bool(j, "prepared", w->prepared);
     return j;
 }
 
@@ -73,7 +75,8 @@ static json *map_to_json(const struct bound_tensormap *m) {
     return j;
 }
 
-/* A step is {"launch": i} or {"memset": i}. */
+/* A step is {"launch": i} or {"memset": i}; the first `once_steps` of them need not be done again
+ * for the same parameters, as long as the prepared workspaces are kept. */
 static json *steps_to_json(const struct bound_plan *p) {
     json *a = json_array();
     for (size_t i = 0; i < p->nsteps; i++) {
@@ -96,6 +99,7 @@ static json *steps_to_json(const struct bound_plan *p) {
 json *plan_to_json(const struct bound_plan *p, size_t ntensors) {
     json *j = json_object();
     json_set(j, "steps", steps_to_json(p));
+    json_set_i64(j, "once_steps", (int64_t)p->once_steps);
     LIST_TO_JSON(j, "launches", p->launches, p->nlaunches, launch_to_json);
     LIST_TO_JSON(j, "memsets", p->memsets, p->nmemsets, memset_to_json);
     LIST_TO_JSON(j, "workspaces", p->workspaces, p->nworkspaces, workspace_to_json);

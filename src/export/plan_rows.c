@@ -209,20 +209,63 @@ static void put_checks(struct plan_writer *w) {
 
 /* ---- memory ---- */
 
+static bool launch_has(const struct candidate *c, const struct plan_launch *l, enum arg_kind kind,
+                       size_t ref) {
+    for (size_t i = 0; i < l->nargs; i++) {
+        const struct plan_arg *a = &l->args[i];
+        if (a->kind == kind && a->ref == ref)
+            return true;
+        if (a->kind == ARG_TENSORMAP && c->maps[a->ref].of == kind && c->maps[a->ref].ref == ref)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a launch that is done once, or one that is not, is given it, itself or by a map. */
+static bool plan_has(const struct candidate *c, bool once, enum arg_kind kind, size_t ref) {
+    for (size_t i = 0; i < c->nlaunches; i++)
+        if (c->launches[i].once == once && launch_has(c, &c->launches[i], kind, ref))
+            return true;
+    return false;
+}
+
+static void put_address(struct plan_writer *w, const char *list, size_t tensor) {
+    struct slots *row = slots_row(w->slots, list);
+    slots_put(row, "tensor", member_name(w->c->task->tensors[tensor].name, w->mem));
+    slots_number(row, "align", w->c->align[tensor]);
+}
+
+/* Those that steps which are done once read. Python: their places. */
+static void put_parameters(struct plan_writer *w) {
+    const struct task *t = w->c->task;
+    struct buf places;
+    buf_init(&places, TEXT_MOST);
+    slots_list(w->slots, "parameters");
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_has_memory(&t->tensors[i]) || !plan_has(w->c, true, ARG_TENSOR, i))
+            continue;
+        put_address(w, "parameters", i);
+        put_item(&places, arena_printf(w->mem, "%zu", tensor_place(t, i)));
+    }
+    slots_put(w->slots, "parameter_places", kept(w->mem, &places));
+    buf_release(&places);
+}
+
+/* C has the prepared workspaces in a list of their own; in Python they are told by a flag. */
 static void put_memory(struct plan_writer *w) {
     const struct task *t = w->c->task;
     slots_list(w->slots, "workspaces");
+    slots_list(w->slots, "prepared");
     slots_list(w->slots, "addresses");
-    for (size_t i = 0; i < t->ntensors; i++) {
-        if (!tensor_has_memory(&t->tensors[i]))
-            continue;
-        struct slots *row = slots_row(w->slots, "addresses");
-        slots_put(row, "tensor", member_name(t->tensors[i].name, w->mem));
-        slots_number(row, "align", w->c->align[i]);
-    }
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (tensor_has_memory(&t->tensors[i]))
+            put_address(w, "addresses", i);
+    put_parameters(w);
     for (size_t i = 0; i < w->c->nworkspaces; i++) {
         const struct plan_workspace *s = &w->c->workspaces[i];
-        struct slots *row = slots_row(w->slots, "workspaces");
+        bool apart = s->prepared && w->language == EXPORT_C;
+        struct slots *row = slots_row(w->slots, apart ? "prepared" : "workspaces");
+        slots_put(row, "kept", s->prepared ? S("True") : S("False"));
         str factors[2] = {workspace_count(w, i),
                           arena_printf(w->mem, "%zu", dtype_info(s->dtype)->bytes)};
         slots_put(row, "workspace", s->name);
@@ -238,10 +281,10 @@ static int map_type(enum dtype t) {
     return types[t];
 }
 
-static void put_map(struct plan_writer *w, size_t i) {
+static void put_map(struct plan_writer *w, const char *list, size_t i) {
     const struct plan_tensormap *m = &w->c->maps[i];
     const struct bound_tensormap *bound = &w->bound.maps[i];
-    struct slots *row = slots_row(w->slots, "maps");
+    struct slots *row = slots_row(w->slots, list);
     struct buf extents, strides, box, steps;
     struct buf *all[] = {&extents, &strides, &box, &steps};
     for (size_t k = 0; k < 4; k++)
@@ -335,8 +378,9 @@ static void put_launch(struct plan_writer *w, struct slots *row, const struct pl
     buf_release(&params);
 }
 
-static bool put_step(struct plan_writer *w, const struct plan_step *s, struct err *err) {
-    struct slots *row = slots_row(w->slots, "steps");
+static bool put_step(struct plan_writer *w, const char *list, const struct plan_step *s,
+                     struct err *err) {
+    struct slots *row = slots_row(w->slots, list);
     slots_flag(row, "memset", s->kind == PLAN_MEMSET);
     if (s->kind == PLAN_LAUNCH) {
         put_launch(w, row, &w->c->launches[s->index]);
@@ -365,11 +409,21 @@ bool put_plan_rows(struct plan_writer *w, struct err *err) {
     put_checks(w);
     put_memory(w);
     slots_list(w->slots, "maps");
-    for (size_t i = 0; i < w->c->nmaps; i++)
-        put_map(w, i);
+    slots_list(w->slots, "once_maps");
+    for (size_t i = 0; i < w->c->nmaps; i++) {
+        bool once = w->language == EXPORT_C && plan_has(w->c, true, ARG_TENSORMAP, i);
+        if (once)
+            put_map(w, "once_maps", i);
+        if (!once || plan_has(w->c, false, ARG_TENSORMAP, i))
+            put_map(w, "maps", i);
+    }
     slots_list(w->slots, "steps");
-    for (size_t i = 0; i < w->c->nsteps; i++)
-        if (!put_step(w, &w->c->steps[i], err))
+    slots_list(w->slots, "once");
+    slots_number(w->slots, "once_steps", (int64_t)w->c->once_steps);
+    for (size_t i = 0; i < w->c->nsteps; i++) {
+        bool once = w->language == EXPORT_C && i < w->c->once_steps;
+        if (!put_step(w, once ? "once" : "steps", &w->c->steps[i], err))
             return false;
+    }
     return true;
 }

@@ -151,7 +151,13 @@ static const char *const python_words[] = {
     "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield",    "torch"};
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+/* Folders and modules beside which a package of the same name could not be imported, headers that
+ * its own would hide. */
+static const char *const taken_words[] = {
+    "cutepilot", "ctypes",     "evidence", "glob",   "json",    "math",
+    "os",        "statistics", "stddef",   "stdint", "string",  "sys",
+    "tests",     "threading",  "time",     "torch",  "warnings"};
 
 static bool is_among(const char *const *words, size_t n, str name) {
     for (size_t i = 0; i < n; i++)
@@ -173,7 +179,15 @@ bool export_name_ok(str name) {
                     (c >= 'A' && c <= 'Z'));
     }
     return ok && !is_among(c_words, sizeof c_words / sizeof *c_words, name) &&
-           !is_among(python_words, sizeof python_words / sizeof *python_words, name);
+           !is_among(python_words, sizeof python_words / sizeof *python_words, name) &&
+           !is_among(taken_words, sizeof taken_words / sizeof *taken_words, name);
+}
+
+bool export_hub_name_ok(str name) {
+    bool ok = name.n > 1 && name.p[0] >= 'a' && name.p[0] <= 'z' && name.p[name.n - 1] != '_';
+    for (size_t i = 0; i < name.n; i++)
+        ok = ok && !(name.p[i] >= 'A' && name.p[i] <= 'Z');
+    return ok;
 }
 
 void put_item(struct buf *to, str item) {

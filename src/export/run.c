@@ -16,6 +16,7 @@ struct loading {
     struct arena *mem;
     struct export_kernel *out;
     str fingerprint, task_text;
+    bool sampled; /* enough */
 };
 
 /* ---- files ---- */
@@ -100,8 +101,12 @@ static str time_words(const struct outcome *o, str device, struct arena *a) {
     str gpu = str_starts(device, S("sim:")) ? str_from(device, 4) : device;
     const struct gpu *known = gpu_find(gpu);
     str title = known ? str_view(known->title) : gpu;
-    return arena_printf(a, "%.4g us %s on %.*s", o->time_s * 1e6,
-                        o->estimated ? "estimated" : "measured", STR_ARG(title));
+    str prepared = S("");
+    if (o->record->has_time_prepared_s)
+        prepared = arena_printf(a, ", %.4g us of it once the parameters are prepared",
+                                o->record->time_prepared_s * 1e6);
+    return arena_printf(a, "%.4g us %s on %.*s%.*s", o->time_s * 1e6,
+                        o->estimated ? "estimated" : "measured", STR_ARG(title), STR_ARG(prepared));
 }
 
 static bool check_record(struct loading *l, const struct outcome *o, struct err *err) {
@@ -109,6 +114,16 @@ static bool check_record(struct loading *l, const struct outcome *o, struct err 
     const struct record *r = o->record;
     if (o->verdict != VERDICT_ACCEPTED || !isfinite(o->time_s))
         return err_set(err, ERR_NO, "%s: the kernel was not accepted", l->folder);
+    if (r->unconfirmed_why.n)
+        return err_set(err, ERR_NO,
+                       "%s: the kernel was not verified a second time (%.*s); run the same "
+                       "'cutepilot optimize' again",
+                       l->folder, STR_ARG(r->unconfirmed_why));
+    if (!l->sampled && r->has_task_shape_verified && !r->task_shape_verified)
+        return err_set(err, ERR_NO,
+                       "%s: at the run's own shape only samples of what the kernel computes were "
+                       "judged (%.*s)\nhint: verify it on a GPU, or take it as it is by --sampled",
+                       l->folder, STR_ARG(r->scope));
     if (!str_is(r->source_sha256, k->source_hash))
         return err_set(err, ERR_NO,
                        "%s: kernel.cu is not the one that outcome.json is about: it was changed "
@@ -191,10 +206,10 @@ static bool load(struct loading *l, const char *task_file, const struct nvrtc_ro
     return compile(l, nvrtc, cache, err);
 }
 
-bool export_run_load(const char *folder, const char *task_file, const struct nvrtc_root *nvrtc,
-                     const char *cache, struct arena *a, struct export_kernel *out,
-                     struct err *err) {
-    struct loading l = {.folder = folder, .mem = a, .out = out};
+bool export_run_load(const char *folder, const char *task_file, bool sampled,
+                     const struct nvrtc_root *nvrtc, const char *cache, struct arena *a,
+                     struct export_kernel *out, struct err *err) {
+    struct loading l = {.folder = folder, .mem = a, .out = out, .sampled = sampled};
     *out = (struct export_kernel){.run = folder};
     return load(&l, task_file, nvrtc, cache, err);
 }

@@ -8,9 +8,10 @@
 #include "export/export.h"
 
 /* `task_file`: for runs that do not hold their task (of versions before it was kept); otherwise
- * NULL. Everything in *out lives in the arena. */
-bool export_run_load(const char *folder, const char *task_file, const struct nvrtc_root *nvrtc,
-                     const char *cache, struct arena *a, struct export_kernel *out,
-                     struct err *err);
+ * NULL. `sampled`: also a kernel of which only samples were judged at the run's own shape, which is
+ * too large to be run whole on the simulator. Everything in *out lives in the arena. */
+bool export_run_load(const char *folder, const char *task_file, bool sampled,
+                     const struct nvrtc_root *nvrtc, const char *cache, struct arena *a,
+                     struct export_kernel *out, struct err *err);
 
 #endif

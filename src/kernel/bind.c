@@ -87,7 +87,7 @@ static bool bind_workspace(struct binding_run *b, const struct plan_workspace *w
         if (!mul_i64(bytes, extent[i], &bytes))
             return BIND_FAIL(b, w->at, w->len, NULL,
                              "the bytes of workspace %.*s do not fit 64 bits", STR_ARG(w->name));
-    *out = (struct bound_workspace){w->name, w->dtype, (uint64_t)bytes, w->align};
+    *out = (struct bound_workspace){w->name, w->dtype, (uint64_t)bytes, w->align, w->prepared};
     return true;
 }
 
@@ -351,6 +351,7 @@ static bool bind_launch(struct binding_run *b, const struct plan_launch *l, stru
     static const struct extent_rule grid = {"grid", {GRID_X_MAX, GRID_YZ_MAX, GRID_YZ_MAX}};
     out->kernel = l->kernel;
     out->cooperative = l->cooperative;
+    out->once = l->once;
     out->nargs = l->nargs;
     out->args = arena_array(a, struct bound_arg, l->nargs);
     if (!bind_extent(b, l->grid, &grid, out->grid) || !bind_block(b, l, out) ||
@@ -367,6 +368,7 @@ static bool bind_launch(struct binding_run *b, const struct plan_launch *l, stru
 
 static void plan_alloc(const struct candidate *c, struct arena *a, struct bound_plan *out) {
     *out = (struct bound_plan){.nsteps = c->nsteps,
+                               .once_steps = c->once_steps,
                                .nlaunches = c->nlaunches,
                                .nmemsets = c->nmemsets,
                                .nworkspaces = c->nworkspaces,

@@ -5,18 +5,641 @@
  * that none is called from inside build_submit. A slot's process is started when a job wants it
  * and replaced when it has died, has compiled RECYCLE_AFTER units, or ran past the clock. How it
  * ended is decided when it has been reaped, in one place: slot_exit. */
-#include "kernel/build.h"
-
+#include "base/file.h"
 #include "base/frame.h"
-#include "kernel/build_cache.h"
+#include "base/json.h"
+#include "base/say.h"
+#include "kernel/build.h"
 #include "kernel/compile.h"
 #include "kernel/cubin.h"
 #include "kernel/includes.h"
-#include "kernel/ptxas_log.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- what ptxas says of registers that did not fit, as ptxas 13 writes it ----
+ *
+ * ptxas info    : Function properties for NAME
+ *     ptxas         .     48 bytes stack frame, 52 bytes spill stores, 60 bytes spill loads */
+
+/* Is it "ptxas info    : " and then one of these? */
+static bool is_statistic(str line) {
+    static const char *const kinds[] = {"Compiling entry function", "Function properties for",
+                                        "Used ", "Compile time ="};
+    if (!str_starts(line, S("ptxas info")))
+        return false;
+    str rest = str_trim(str_from(line, str_find(line, S(":")) + 1));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (str_starts(rest, str_view(kinds[i])))
+            return true;
+    return str_ends(rest, S(" bytes gmem")) || str_find(rest, S(" bytes gmem, ")) < rest.n;
+}
+
+/* The number before `what`. */
+static bool number_before(str line, str what, int64_t *out) {
+    size_t end = str_find(line, what), at = end;
+    while (at > 0 && line.p[at - 1] >= '0' && line.p[at - 1] <= '9')
+        at--;
+    return end < line.n && str_to_i64(str_cut(line, at, end - at), out);
+}
+
+static void put_spills(str line, str name, struct kernel_facts *kernels, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(kernels[i].name, name)) {
+            number_before(line, S(" bytes spill stores"), &kernels[i].spill_store_bytes);
+            number_before(line, S(" bytes spill loads"), &kernels[i].spill_load_bytes);
+        }
+}
+
+str ptxas_log_take(str log, struct arena *a, struct kernel_facts *kernels, size_t n) {
+    static const str of = {"Function properties for ", sizeof "Function properties for " - 1};
+    str line, name = {0};
+    struct buf rest;
+    buf_init(&rest, log.n + 1);
+    for (str left = log; str_line(&left, &line);) {
+        size_t at = str_find(line, of);
+        bool frame = name.n && str_find(line, S(" bytes stack frame")) < line.n;
+        if (frame)
+            put_spills(line, name, kernels, n);
+        name = is_statistic(line) && at < line.n ? str_trim(str_from(line, at + of.n)) : (str){0};
+        if (!frame && !is_statistic(line)) {
+            buf_puts(&rest, line);
+            buf_putc(&rest, '\n');
+        }
+    }
+    str out = arena_str(a, str_trim(buf_str(&rest)).n ? buf_str(&rest) : S(""));
+    buf_release(&rest);
+    return out;
+}
+
+/* ---- #include directives, so that none can hide (includes.h) ----
+ *
+ * The scan keeps no state of comments and strings, which is what such hiding lives on: any `#` (or
+ * `%:`) that is followed by include, include_next, import or embed is taken for a directive, with
+ * lines spliced and comments between the two skipped as the compiler does. The price is that a
+ * refused include in a comment or a string is refused as well. An operand that is not a plain
+ * <name> or "name" (a macro, say) is refused too: what it expands to is not known here. */
+
+#define DIRECTIVE_MOST 1024 /* bytes from the # to the end of its operand */
+
+const char includes_list[] = "cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h, "
+                             "cooperative_groups/*, cuda/std/*, cute/*, cutlass/*";
+
+const char includes_for_nvcc[] = "#ifndef __CUDACC_RTC__ // nvcc; cutepilot compiles by NVRTC\n"
+                                 "#include <cfloat>\n"
+                                 "#include <climits>\n"
+                                 "#include <cstdint>\n"
+                                 "#include <cuda.h>\n"
+                                 "#endif\n";
+
+/* A name that ends in / stands for all below it. */
+static const char *const allowed[] = {
+    "cuda_fp16.h",         "cuda_bf16.h", "cuda_fp8.h", "mma.h",   "cooperative_groups.h",
+    "cooperative_groups/", "cuda/std/",   "cute/",      "cutlass/"};
+
+/* What people include out of habit, and what to do instead. */
+static const struct {
+    const char *name, *hint;
+} habits[] = {
+    {"cuda_runtime.h", "it is not needed here: remove it"},
+    {"cuda.h", "it is not needed here: remove it"},
+    {"device_launch_parameters.h", "it is not needed here: remove it"},
+    {"math.h", "INFINITY, NAN, M_PI and the functions are there already: remove it"},
+    {"cmath", "INFINITY, NAN, M_PI and the functions are there already: remove it"},
+    {"math_constants.h", "INFINITY, NAN, M_PI and the functions are there already: remove it"},
+    {"float.h", "FLT_MAX and the like are there already: remove it"},
+    {"cfloat", "FLT_MAX and the like are there already: remove it"},
+    {"limits.h", "INT_MAX and the like are there already: remove it"},
+    {"climits", "INT_MAX and the like are there already: remove it"},
+    {"stdint.h", "uint32_t and the like are there already: remove it"},
+    {"cstdint", "uint32_t and the like are there already: remove it"},
+    {"stdio.h", "printf is not allowed: remove it"},
+    {"cstdio", "printf is not allowed: remove it"},
+};
+
+static bool plain_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           strchr("_./+-", c);
+}
+
+/* Is `name` (without < > or quotes) on the list? */
+static bool include_allowed(str name) {
+    for (size_t i = 0; i < name.n; i++)
+        if (!name.p[i] || !plain_character(name.p[i]) || str_starts(str_from(name, i), S("..")))
+            return false;
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        str entry = str_view(allowed[i]);
+        if (str_ends(entry, S("/")) ? str_starts(name, entry) : str_eq(name, entry))
+            return true;
+    }
+    return false;
+}
+
+static const char *reason(str name) {
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (str_is(name, habits[i].name))
+            return habits[i].hint;
+    return "it is not on the list of headers";
+}
+
+/* ---- the text as the compiler sees it ---- */
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* Backslash, blanks, newline: nothing. Some compilers allow the blanks, so they hide nothing. */
+static size_t splice_at(str s, size_t i) {
+    size_t n = 1;
+    if (s.p[i] != '\\')
+        return 0;
+    while (i + n < s.n && is_blank(s.p[i + n]))
+        n++;
+    return i + n < s.n && s.p[i + n] == '\n' ? n + 1 : 0;
+}
+
+static str without_splices(str s, struct arena *a) {
+    char *p = arena_alloc(a, s.n + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s.n;) {
+        size_t skip = splice_at(s, i);
+        if (skip)
+            i += skip;
+        else
+            p[n++] = s.p[i++];
+    }
+    return (str){p, n};
+}
+
+/* Past blanks and comments; a // comment ends the directive, so it is left standing. */
+static size_t past_blanks(str s, size_t i) {
+    while (i < s.n) {
+        if (is_blank(s.p[i])) {
+            i++;
+        } else if (str_starts(str_from(s, i), S("/*"))) {
+            size_t end = str_find(str_from(s, i + 2), S("*/"));
+            i = i + 2 + end + 2;
+        } else {
+            break;
+        }
+    }
+    return i < s.n ? i : s.n;
+}
+
+static str word_at(str s, size_t i) {
+    size_t n = 0;
+    while (i + n < s.n && ((s.p[i + n] >= 'a' && s.p[i + n] <= 'z') || s.p[i + n] == '_'))
+        n++;
+    return str_cut(s, i, n);
+}
+
+/* ---- operands ---- */
+
+static void refuse(struct includes *out, str operand, const char *why) {
+    if (!out->allowed)
+        return; /* the first is enough */
+    out->allowed = false;
+    operand = str_trim(operand);
+    out->refused = operand.n ? operand : S("of nothing");
+    out->why = why;
+}
+
+static void check_operand(str rest, struct includes *out) {
+    str line = rest;
+    str_line(&rest, &line);
+    char close = line.n && line.p[0] == '<' ? '>' : '"';
+    const char *end = line.n > 1 && (line.p[0] == '<' || line.p[0] == '"')
+                          ? memchr(line.p + 1, close, line.n - 1)
+                          : NULL;
+    if (!end) {
+        refuse(out, str_cut(line, 0, 120), "an include must name a header, not a macro");
+        return;
+    }
+    str name = {line.p + 1, (size_t)(end - line.p) - 1};
+    if (!include_allowed(name))
+        refuse(out, str_cut(line, 0, name.n + 2), reason(name));
+    else if (str_starts(name, S("cute/")) || str_starts(name, S("cutlass/")))
+        out->cute = true;
+}
+
+/* Looks a bounded way ahead, so that the whole scan is linear in the text. */
+static void check_directive(str text, size_t at, struct includes *out) {
+    str ahead = str_cut(text, at, DIRECTIVE_MOST);
+    size_t i = past_blanks(ahead, 0);
+    if (i == ahead.n && ahead.n == DIRECTIVE_MOST)
+        refuse(out, S("#"), "an over-long comment inside a directive");
+    str word = word_at(ahead, i);
+    if (str_is(word, "embed"))
+        refuse(out, word, "files cannot be embedded");
+    else if (str_is(word, "include") || str_is(word, "include_next") || str_is(word, "import"))
+        check_operand(str_from(ahead, past_blanks(ahead, i + word.n)), out);
+}
+
+void includes_scan(str unit, struct arena *a, struct includes *out) {
+    *out = (struct includes){.allowed = true};
+    str text = without_splices(unit, a);
+    for (size_t i = 0; i < text.n && out->allowed; i++) {
+        char c = text.p[i];
+        if (c == '#')
+            check_directive(text, i + 1, out);
+        else if (c == '%' && str_starts(str_from(text, i), S("%:")))
+            check_directive(text, i + 2, out);
+        else if (c == '?' && str_starts(str_from(text, i), S("\?\?=")))
+            check_directive(text, i + 3, out);
+    }
+}
+
+str includes_body(str source) {
+    str head = str_view(includes_for_nvcc);
+    return str_starts(source, head) ? str_from(source, head.n) : source;
+}
+
+str includes_file(str source, struct arena *a) {
+    str body = includes_body(source);
+    return arena_printf(a, "%s%.*s", includes_for_nvcc, STR_ARG(body));
+}
+
+bool includes_unopened(str log, str *name) {
+    static const char says[] = "cannot open source file \"";
+    size_t at = str_find(log, str_view(says));
+    if (at == log.n)
+        return false;
+    str rest = str_from(log, at + sizeof says - 1);
+    return str_word(&rest, '"', name);
+}
+
+/* ---- starting a compiler, and what its first words mean ---- */
+
+#define PROBE_MS 30000
+
+/* The sanitizers' shadow memory takes far more address space than any limit allows. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* A compiler is given nothing of our environment but the seams that test it. */
+static void compiler_environment(struct arena *a, const char *env[8]) {
+    static const char *const kept[] = {"CUTEPILOT_FAULT", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+                                       "TSAN_OPTIONS"};
+    size_t n = 0;
+    env[n++] = "LC_ALL=C";
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const char *value = getenv(kept[i]);
+        if (value)
+            env[n++] = arena_printf(a, "%s=%s", kept[i], value).p;
+    }
+    env[n] = NULL;
+}
+
+bool compiler_start(const struct nvrtc_root *root, const char *program, size_t memory_bytes,
+                    struct child *child, int *fd, struct err *err) {
+    int pair[2];
+    if (!socket_pair(pair, err))
+        return err_wrap(err, "start a compiler");
+    struct arena *a = arena_new(1u << 20);
+    const char *env[8];
+    compiler_environment(a, env);
+    const char *argv[] = {program ? program : arena_cstr(a, self_path(a)),
+                          "compiler",
+                          root->library,
+                          root->include,
+                          root->cutlass,
+                          NULL};
+    /* stdin and stdout are /dev/null; stderr stays, for crashes of our own. */
+    struct child_fd fds[] = {{pair[1], 3}, {2, 2}};
+    struct child_spec spec = {.argv = argv, .env = env, .fds = fds, .nfds = 2};
+    spec.limits.address_bytes = SANITIZED ? 0 : memory_bytes;
+    bool ok = child_start(&spec, child, err);
+    close(pair[1]);
+    if (ok)
+        *fd = pair[0];
+    else
+        close(pair[0]);
+    arena_free(a);
+    return ok || err_wrap(err, "compiler");
+}
+
+/* Reads a HELLO into the root; fails when it carries an error or NVRTC is too old. */
+static bool compiler_hello(const json *hello, struct nvrtc_root *root, struct err *err) {
+    str text;
+    int64_t major = 0, minor = 0;
+    if (json_get_str(hello, "error", &text))
+        return err_set(err, ERR_ENV, "%.*s", STR_ARG(text));
+    if (!json_get_i64(hello, "major", &major) || !json_get_i64(hello, "minor", &minor))
+        return err_set(err, ERR_ENV, "compiler: its greeting has no version");
+    root->major = (int)major;
+    root->minor = (int)minor;
+    if (nvrtc_new_enough(root->major, root->minor))
+        return true;
+    return err_set(err, ERR_ENV,
+                   "NVRTC %d.%d at %s is older than %d.%d\nhint: run tools/setup build, or set "
+                   "CUTEPILOT_CUDA to a CUDA 13 toolkit",
+                   root->major, root->minor, root->library, NVRTC_MIN_MAJOR, NVRTC_MIN_MINOR);
+}
+
+static bool probe_hello(int fd, struct nvrtc_root *root, bool *died, struct err *err) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct frame f = {0};
+    if (poll(&p, 1, PROBE_MS) <= 0)
+        return err_set(err, ERR_ENV, "compiler: no greeting within %d s", PROBE_MS / 1000);
+    int got = frame_read(fd, 0, &f, err);
+    bool ok = false;
+    *died = got <= 0;
+    if (got == 0)
+        err_set(err, ERR_ENV, "compiler: ended without a greeting");
+    else if (got > 0 && f.type != FRAME_HELLO)
+        err_set(err, ERR_ENV, "compiler: its first frame is no greeting");
+    else if (got > 0)
+        ok = compiler_hello(f.head, root, err);
+    frame_release(&f);
+    return ok;
+}
+
+static bool probe_once(struct nvrtc_root *root, bool *died, struct err *err) {
+    struct child child;
+    int fd;
+    *died = false;
+    if (!compiler_start(root, NULL, 0, &child, &fd, err))
+        return false;
+    bool ok = probe_hello(fd, root, died, err);
+    close(fd);
+    child_kill(child.pid);
+    child_wait(&child);
+    return ok;
+}
+
+/* One that dies before it spoke may have been killed from outside: a second chance. */
+bool nvrtc_probe(struct nvrtc_root *root, struct err *err) {
+    bool died;
+    return probe_once(root, &died, err) || (died && probe_once(root, &died, err));
+}
+
+/* ---- files of the build cache ---- */
+
+#define CACHE_MAGIC      "cutepilot-build 2\n"
+#define CACHE_FILE_MAX   (2u * COMPILE_MAX_OUTPUT + (1u << 20))
+#define PRUNE_EVERY_PUTS 512
+#define PRUNE_EVERY_S    3600
+#define STALE_TEMP_S     86400
+
+struct build_cache {
+    char *dir;
+    uint64_t max_bytes;
+    unsigned puts;
+    bool warned;
+};
+
+/* ---- the key ---- */
+
+/* What stands for a file's content here: size and time. */
+static void put_file(struct sha256 *h, const char *dir, const char *name) {
+    char path[1100], text[80];
+    struct stat st;
+    snprintf(path, sizeof path, "%s%s", dir, name);
+    if (stat(path, &st) != 0)
+        memset(&st, 0, sizeof st);
+    snprintf(text, sizeof text, "%lld %lld.%09ld", (long long)st.st_size,
+             (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    sha256_put_str(h, str_view(text));
+}
+
+digest build_key(const struct build_request *r, const struct nvrtc_root *root) {
+    struct sha256 h;
+    char flags[80];
+    sha256_init(&h);
+    sha256_put_str(&h, S(CACHE_MAGIC));
+    sha256_put_str(&h, r->unit);
+    sha256_put_str(&h, str_view(r->arch));
+    snprintf(flags, sizeof flags, "fmad=%d cute=%d nvrtc=%d.%d", r->fmad, r->cute, root->major,
+             root->minor);
+    sha256_put_str(&h, str_view(flags));
+    put_file(&h, root->library, "");
+    put_file(&h, root->include, "/cuda_fp16.h");
+    put_file(&h, root->include, "/cccl/cuda/std/version");
+    if (r->cute)
+        put_file(&h, root->cutlass, "/cutlass/version.h");
+    return sha256_end(&h);
+}
+
+/* ---- reading ---- */
+
+static void entry_path(const struct build_cache *c, digest key, char *out, size_t n) {
+    char hex[65];
+    digest_hex(key, hex);
+    snprintf(out, n, "%s/%.2s/%s.build", c->dir, hex, hex + 2);
+}
+
+/* Cuts the next `n` bytes off; false when there are fewer. */
+static bool take(str *rest, int64_t n, str *out) {
+    if (n < 0 || (uint64_t)n > rest->n)
+        return false;
+    *out = str_cut(*rest, 0, (size_t)n);
+    *rest = str_from(*rest, (size_t)n);
+    return true;
+}
+
+static bool entry_fields(const json *head, str rest, struct build *out) {
+    str name;
+    int64_t log, ptx, cubin;
+    return json_get_str(head, "verdict", &name) && verdict_find(name, &out->verdict) &&
+           json_get_i64(head, "log", &log) && json_get_i64(head, "ptx", &ptx) &&
+           json_get_i64(head, "cubin", &cubin) && json_get_f64(head, "ms", &out->wall_ms) &&
+           take(&rest, log, &out->log) && take(&rest, ptx, &out->ptx) &&
+           take(&rest, cubin, &out->cubin) && rest.n == 0;
+}
+
+static bool entry_parse(str text, struct build *out) {
+    digest sum;
+    struct err none;
+    if (!str_starts(text, S(CACHE_MAGIC)) || text.n < sizeof CACHE_MAGIC - 1 + sizeof sum)
+        return false;
+    str body = str_cut(text, 0, text.n - sizeof sum);
+    sum = sha256_of(body);
+    if (memcmp(text.p + body.n, &sum, sizeof sum) != 0)
+        return false;
+    str rest = str_from(body, sizeof CACHE_MAGIC - 1);
+    size_t end = str_find(rest, S("\n"));
+    json *head = json_parse(str_cut(rest, 0, end), &none);
+    bool ok = head && entry_fields(head, str_from(rest, end + 1), out);
+    json_free(head);
+    return ok;
+}
+
+bool build_cache_get(struct build_cache *c, digest key, struct arena *a, struct build *out) {
+    char path[1100];
+    str text;
+    struct err none;
+    if (!c->dir)
+        return false;
+    entry_path(c, key, path, sizeof path);
+    if (!file_exists(path) || !file_read(path, CACHE_FILE_MAX, a, &text, &none) ||
+        !entry_parse(text, out))
+        return false;
+    utimensat(AT_FDCWD, path, NULL, 0); /* used now: pruning takes the longest unused */
+    return true;
+}
+
+/* ---- writing ---- */
+
+static void warn_once(struct build_cache *c, const struct err *why) {
+    if (!c->warned)
+        complain("cutepilot: builds are not cached: %s\n", why->text);
+    c->warned = true;
+}
+
+static digest sum_of(const str *parts, size_t n) {
+    struct sha256 h;
+    sha256_init(&h);
+    for (size_t i = 0; i < n; i++)
+        sha256_put(&h, parts[i].p, parts[i].n);
+    return sha256_end(&h);
+}
+
+static void entry_head(const struct build *b, struct buf *out) {
+    json *head = json_object();
+    json_set_str(head, "verdict", str_view(verdict_name(b->verdict)));
+    json_set_i64(head, "log", (int64_t)b->log.n);
+    json_set_i64(head, "ptx", (int64_t)b->ptx.n);
+    json_set_i64(head, "cubin", (int64_t)b->cubin.n);
+    json_set_f64(head, "ms", b->wall_ms);
+    json_write(head, out);
+    buf_putc(out, '\n');
+    json_free(head);
+}
+
+void build_cache_put(struct build_cache *c, const struct build *b) {
+    char path[1100], dir[1100];
+    struct err err = {0};
+    if (!c->dir)
+        return;
+    entry_path(c, b->key, path, sizeof path);
+    snprintf(dir, sizeof dir, "%s/%02x", c->dir, b->key.b[0]);
+    struct buf head;
+    buf_init(&head, 4096);
+    entry_head(b, &head);
+    str parts[] = {S(CACHE_MAGIC), buf_str(&head), b->log, b->ptx, b->cubin, S("")};
+    digest sum = sum_of(parts, 5);
+    parts[5] = (str){(const char *)sum.b, sizeof sum.b};
+    if (head.failed || !dir_make(dir, &err) || !file_replace_parts(path, parts, 6, &err))
+        warn_once(c, &err);
+    buf_release(&head);
+    if (++c->puts % PRUNE_EVERY_PUTS == 0)
+        build_cache_prune(c);
+}
+
+/* ---- pruning ---- */
+
+struct entry {
+    char *path;
+    uint64_t bytes;
+    int64_t used; /* ns */
+};
+struct entries {
+    struct arena *a;
+    struct entry *at;
+    size_t n, cap;
+    uint64_t bytes;
+};
+
+static int64_t time_ns(struct timespec t) {
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void entries_of(struct entries *e, const char *dir, time_t now) {
+    str *names;
+    size_t n;
+    struct err none;
+    struct stat st;
+    if (!dir_list(dir, e->a, &names, &n, &none))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char *path = arena_cstr(e->a, arena_printf(e->a, "%s/%.*s", dir, STR_ARG(names[i])));
+        if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (str_starts(names[i], S(".")) && now - st.st_mtim.tv_sec > STALE_TEMP_S)
+            unlink(path); /* its writer died */
+        if (!str_ends(names[i], S(".build")) || str_starts(names[i], S(".")))
+            continue;
+        e->at = mem_grow(e->at, &e->cap, e->n + 1, sizeof *e->at);
+        e->at[e->n++] = (struct entry){path, (uint64_t)st.st_size, time_ns(st.st_mtim)};
+        e->bytes += (uint64_t)st.st_size;
+    }
+}
+
+static int by_use(const void *x, const void *y) {
+    const struct entry *a = x, *b = y;
+    return (a->used > b->used) - (a->used < b->used);
+}
+
+/* Down to nine tenths, so that the next one is some way off. Another process may remove the same
+ * files: what is gone is gone. */
+void build_cache_prune(struct build_cache *c) {
+    char dir[1100];
+    if (!c->dir)
+        return;
+    struct entries e = {.a = arena_new(256u << 20)};
+    for (unsigned i = 0; i < 256; i++) {
+        snprintf(dir, sizeof dir, "%s/%02x", c->dir, i);
+        entries_of(&e, dir, time(NULL));
+    }
+    uint64_t bytes = e.bytes;
+    if (e.n && bytes > c->max_bytes) {
+        qsort(e.at, e.n, sizeof *e.at, by_use);
+        for (size_t i = 0; i < e.n && bytes > c->max_bytes / 10 * 9; i++) {
+            unlink(e.at[i].path);
+            bytes -= e.at[i].bytes;
+        }
+    }
+    mem_free(e.at);
+    arena_free(e.a);
+}
+
+/* At most once an hour for all processes together: a file's time remembers the last. */
+static void prune_if_due(struct build_cache *c) {
+    char path[1100];
+    struct stat st;
+    struct err none;
+    snprintf(path, sizeof path, "%s/pruned", c->dir);
+    if (!file_exists(c->dir))
+        return;
+    if (stat(path, &st) == 0 && time(NULL) - st.st_mtim.tv_sec < PRUNE_EVERY_S)
+        return;
+    if (file_replace(path, S("the last look at this folder's size\n"), &none))
+        build_cache_prune(c);
+}
+
+struct build_cache *build_cache_new(const char *dir, uint64_t max_bytes) {
+    struct build_cache *c = mem_alloc(sizeof *c);
+    c->max_bytes = max_bytes;
+    if (dir && *dir && strlen(dir) < 1000) {
+        c->dir = mem_alloc(strlen(dir) + 1);
+        memcpy(c->dir, dir, strlen(dir) + 1);
+        prune_if_due(c);
+    }
+    return c;
+}
+
+void build_cache_free(struct build_cache *c) {
+    if (!c)
+        return;
+    mem_free(c->dir);
+    mem_free(c);
+}
 
 #define RECYCLE_AFTER   500
 #define LOST_MOST       8 /* times a compiler may be killed on one source before that is its fault */
@@ -579,4 +1202,43 @@ void build_pool_free(struct build_pool *p) {
     mem_free(p->program);
     mem_free(p->slots);
     mem_free(p);
+}
+
+/* ---- a single build, for commands that compile one kernel ---- */
+
+struct waiting {
+    struct arena *arena;
+    struct build *to;
+    bool done;
+};
+
+static void keep_build(void *ctx, const struct build *b) {
+    struct waiting *w = ctx;
+    struct build *to = w->to;
+    *to = *b;
+    to->log = arena_str(w->arena, b->log);
+    to->ptx = arena_str(w->arena, b->ptx);
+    to->cubin = arena_str(w->arena, b->cubin);
+    to->kernels = arena_array(w->arena, struct kernel_facts, b->nkernels);
+    for (size_t i = 0; i < b->nkernels; i++) {
+        to->kernels[i] = b->kernels[i];
+        to->kernels[i].name = arena_str(w->arena, b->kernels[i].name);
+    }
+    w->done = true;
+}
+
+bool build_once(const struct nvrtc_root *root, const struct build_pool_options *o,
+                const struct build_request *r, struct arena *a, struct build *out,
+                struct err *err) {
+    struct waiting w = {.arena = a, .to = out};
+    struct loop *l = loop_new(err);
+    struct build_pool *pool = l ? build_pool_new(l, root, o, err) : NULL;
+    bool ok = pool && build_submit(pool, r, keep_build, &w, err);
+    while (ok && !w.done)
+        ok = loop_step(l, -1, err);
+    build_pool_free(pool);
+    loop_free(l);
+    if (ok && out->no_compiler)
+        ok = err_set(err, ERR_ENV, "%.*s", STR_ARG(out->log));
+    return ok;
 }

@@ -5,6 +5,8 @@
  *     //! require K % S == 0 && aligned(B, 128)
  *     //! workspace part[S, M, N] : f32
  *     //! tensormap tA = tiled(A, box=[64, 128], swizzle=128)
+ *     //! workspace packed[N, K] : bf16
+ *     //! once launch pack<<<ceil_div(N*K, 256), 256>>>(W, packed, N*K)
  *     //! memset C = 0
  *     //! launch gemm<<<[ceil_div(N, 128), M, S], 256, 98304, cluster=[2, 1, 1]>>>(tA, B, part, K)
  *     //! launch add<<<ceil_div(M*N, 256), 256>>>(part, C, M*N)
@@ -13,8 +15,14 @@
  * arithmetic; tensors, workspaces, tensor maps and integer expressions as arguments. `plan_bind`
  * does the arithmetic for one instance and checks it against the hardware's rules. Steps (memsets
  * and launches) run in the order in which they are written. A workspace's content is undefined when
- * a plan starts; nothing a plan leaves in one is there when it runs again. Errors are the author's
- * (a model's, often): they name the line and say what was expected. docs/KERNELS.md is the manual.
+ * a plan starts; nothing a plan leaves in one is there when it runs again.
+ *
+ * The exception are the first steps of a plan that are marked `once`: they read parameters of the
+ * task alone and write workspaces that no other step writes, the prepared ones. Whoever runs the
+ * plan again with the same parameters may leave them out, and keeps these workspaces.
+ *
+ * Errors are the author's (a model's, often): they name the line and say what was expected.
+ * docs/KERNELS.md is the manual.
  */
 #ifndef KERNEL_CANDIDATE_H
 #define KERNEL_CANDIDATE_H
@@ -53,7 +61,7 @@ struct plan_launch {
     str kernel;
     struct expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 */
     struct expr *shared;                          /* NULL: 0 */
-    bool cooperative;
+    bool cooperative, once;
     struct plan_arg *args;
     size_t nargs;
     size_t at, len; /* of the line, for messages */
@@ -68,6 +76,7 @@ struct plan_workspace {
     struct expr *extent[TASK_MAX_RANK];
     size_t rank;
     uint32_t align; /* what aligned() asks for */
+    bool prepared;  /* a step that is done once has it to write to */
     size_t at, len; /* of the line */
 };
 struct plan_tensormap {
@@ -111,7 +120,7 @@ struct candidate {
     struct plan_launch *launches;
     size_t nlaunches;
     struct plan_step *steps;
-    size_t nsteps;
+    size_t nsteps, once_steps; /* the first so many are done once */
 };
 
 /* The text of a kernel file that a person names: one that is empty or not text is their mistake,
@@ -133,6 +142,7 @@ struct bound_workspace {
     enum dtype dtype;
     uint64_t bytes;
     uint32_t align; /* of its first byte */
+    bool prepared;  /* by the steps that are done once; the others only read it */
 };
 /* A CUtensorMap's fields, in the order of cuTensorMapEncodeTiled: innermost dimension first. */
 struct bound_tensormap {
@@ -156,7 +166,7 @@ struct bound_launch {
     str kernel;
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* 1, 1, 1: none */
-    bool cooperative;
+    bool cooperative, once;
     uint64_t shared; /* dynamic, bytes */
     struct bound_arg *args;
     size_t nargs;
@@ -168,6 +178,7 @@ struct bound_step {
 struct bound_plan {
     struct bound_step *steps; /* what runs, in order */
     size_t nsteps;
+    size_t once_steps; /* the first so many, which need not run again for the same parameters */
     struct bound_launch *launches;
     size_t nlaunches;
     struct bound_memset *memsets;

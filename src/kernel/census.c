@@ -45,8 +45,8 @@ static const char *const arithmetic[] = {
 static const char *const approximate[] = {"ex2", "lg2", "sin", "cos", "tanh", "rsqrt"};
 
 static bool one_of(str op, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (str_is(op, list[i]))
+    for (size_t i = 0; i < n && op.n; i++) /* every instruction is looked up: few get past a byte */
+        if (list[i][0] == op.p[0] && str_is(op, list[i]))
             return true;
     return false;
 }

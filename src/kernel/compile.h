@@ -40,7 +40,35 @@ static inline bool nvrtc_new_enough(int major, int minor) {
  * *fd is ours to close. */
 bool compiler_start(const struct nvrtc_root *root, const char *program, size_t memory_bytes,
                     struct child *child, int *fd, struct err *err);
-/* Reads a HELLO into the root; fails when it carries an error or NVRTC is too old. */
-bool compiler_hello(const json *hello, struct nvrtc_root *root, struct err *err);
+
+/* The cache of builds: one file a key, complete or absent, with a checksum over all of it.
+ *
+ *     DIR/ab/cdef….build:  "cutepilot-build 2\n", one line of JSON, log, PTX, cubin, SHA-256
+ *
+ * Several processes may share a folder. A folder that cannot be written is said once on stderr and
+ * costs time, nothing else. Beyond CACHE_MAX_BYTES the files longest unused go. */
+
+#define CACHE_MAX_BYTES (1ull << 30)
+
+/* Everything that the bytes of a build depend on. */
+digest build_key(const struct build_request *r, const struct nvrtc_root *root);
+
+struct build_cache;
+struct build_cache *build_cache_new(const char *dir,
+                                    uint64_t max_bytes); /* dir NULL: caches nothing */
+void build_cache_free(struct build_cache *c);
+/* Fills verdict, log, PTX, cubin and wall_ms from the arena. False: not there, or not whole. */
+bool build_cache_get(struct build_cache *c, digest key, struct arena *a, struct build *out);
+void build_cache_put(struct build_cache *c, const struct build *b);
+void build_cache_prune(struct build_cache *c);
+
+/* What ptxas says of the kernels it assembles (option -v), out of the compiler's log.
+ *
+ * It is the one place where spills are told apart from the rest of a stack frame. The lines are
+ * statistics and differ between runs, so they are taken out of the log that people and models read;
+ * warnings and advice of ptxas stay.
+ *
+ * Fills the spills of the kernels it names; returns the rest of the log, in the arena. */
+str ptxas_log_take(str log, struct arena *a, struct kernel_facts *kernels, size_t n);
 
 #endif

@@ -31,10 +31,10 @@ enum level {
 
 /* Helper functions, each an asset kernel/helper/NAME.cuh that defines cp_NAME. A bit each. */
 static const char *const helper_names[] = {
-    "maximum",      "minimum",      "sigmoid",     "sign",     "square",   "cube",
-    "floordiv",     "floormod",     "larger",      "smaller",  "quotient", "fast_sqrt",
-    "fast_tanh",    "fast_sigmoid", "fast_expm1",  "long_sum", "best",     "warp_sum",
-    "warp_product", "warp_maximum", "warp_minimum"};
+    "maximum",    "minimum",  "sigmoid", "sign",     "square",       "cube",         "floordiv",
+    "floormod",   "larger",   "smaller", "quotient", "fast_sqrt",    "fast_tanh",    "fast_sigmoid",
+    "fast_expm1", "long_sum", "best",    "warp_sum", "warp_product", "warp_maximum", "warp_minimum",
+    "bit_and",    "bit_or",   "bit_xor", "shl",      "shr",          "philox"};
 enum { HELPER_COUNT = sizeof helper_names / sizeof *helper_names };
 
 struct emit {
@@ -138,7 +138,8 @@ static void put_call(struct emit *m, const struct expr *e) {
     }
     const struct function_info *f = function_info(e->function);
     call_begin(m, !real ? f->integer : m->names->fast ? f->fast : f->cuda);
-    put_arguments(m, e->args, e->nargs, real ? VALUE_REAL : VALUE_INT);
+    bool reals = real && !function_takes_integers(e->function);
+    put_arguments(m, e->args, e->nargs, reals ? VALUE_REAL : VALUE_INT);
 }
 
 /* ---- operators ---- */

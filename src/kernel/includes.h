@@ -13,10 +13,16 @@ struct includes {
 };
 void includes_scan(str unit, struct arena *a, struct includes *out);
 
-/* Is `name` (without < > or quotes) on the list? */
-bool include_allowed(str name);
 /* For people: the list. */
 extern const char includes_list[];
+
+/* For nvcc, which has no prelude: lines that a source may begin with, and that include what the
+ * prelude stands for. They are no part of what is compiled here, so that the list above holds. */
+extern const char includes_for_nvcc[];
+/* The source without those lines. */
+str includes_body(str source);
+/* The source with them, once. */
+str includes_file(str source, struct arena *a);
 
 /* The file that a compiler's log says it could not open; false: none. */
 bool includes_unopened(str log, str *name);

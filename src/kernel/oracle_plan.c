@@ -35,7 +35,8 @@ static bool node_exact(const struct expr *e) {
     case EXPR_DIV:
         return false; /* but for integers over indices, which are pure */
     case EXPR_CALL:
-        return function_info(e->function)->result != RESULT_ROUNDED;
+        return function_info(e->function)->result != RESULT_ROUNDED &&
+               function_info(e->function)->result != RESULT_SHIFTED;
     default:
         return true;
     }

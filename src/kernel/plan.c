@@ -2,7 +2,12 @@
  *
  * `/` and `//` are both floor division: plans have integers only, and a model writes either. */
 #include "kernel/plan.h"
-
+#include "base/asset.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "kernel/candidate.h"
+#include "kernel/includes.h"
+#include "kernel/verdict.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -335,7 +340,18 @@ static bool parse_infinity(struct plan_reader *r, const struct plan_memset *m) {
     return parse_next(&r->p);
 }
 
+#define ONCE_READS "it reads parameters (param in the task) and writes workspaces, nothing else"
+#define ONCE_KEEPS "what is prepared once is only read by the other steps: take another workspace"
+
 static bool may_memset(struct plan_reader *r, struct token name, const struct plan_memset *m) {
+    if (m->of == ARG_WORKSPACE && !r->once && r->c->workspaces[m->ref].prepared)
+        return PLAN_FAIL(r, name.at, name.text.n, ONCE_KEEPS,
+                         "workspace %.*s is written by a step that is done once",
+                         STR_ARG(name.text));
+    if (m->of == ARG_TENSOR && r->once)
+        return PLAN_FAIL(r, name.at, name.text.n, ONCE_READS,
+                         "'%.*s' is a tensor: a step that is done once writes workspaces alone",
+                         STR_ARG(name.text));
     if (m->of == ARG_WORKSPACE || tensor_is_output(&r->task->tensors[m->ref]))
         return true;
     return PLAN_FAIL(r, name.at, name.text.n, "a memset is of a workspace or an output",
@@ -355,6 +371,8 @@ static bool parse_memset(struct plan_reader *r, size_t at) {
         return false;
     if (!reader_at_end(r, "the value"))
         return false;
+    if (r->once)
+        c->workspaces[m.ref].prepared = true;
     c->steps[c->nsteps++] = (struct plan_step){PLAN_MEMSET, c->nmemsets};
     c->memsets[c->nmemsets++] = m;
     return true;
@@ -526,6 +544,27 @@ static bool parse_configuration(struct plan_reader *r, struct plan_launch *l) {
     return reader_expect(r, ">>>", "the launch configuration");
 }
 
+/* The memory an argument gives access to; ARG_INTEGER: none. */
+static struct plan_arg memory_of(const struct candidate *c, const struct plan_arg *a) {
+    if (a->kind != ARG_TENSORMAP)
+        return *a;
+    return (struct plan_arg){.kind = c->maps[a->ref].of, .ref = c->maps[a->ref].ref};
+}
+
+/* What a step that is done once is given: parameters, and workspaces, which it prepares. */
+static bool take_once(struct plan_reader *r, struct token t, const struct plan_arg *a,
+                      bool *prepares) {
+    struct plan_arg of = memory_of(r->c, a);
+    if (of.kind == ARG_WORKSPACE)
+        *prepares = r->c->workspaces[of.ref].prepared = true;
+    if (of.kind != ARG_TENSOR || r->task->tensors[of.ref].role == TENSOR_PARAM)
+        return true;
+    str name = r->task->tensors[of.ref].name;
+    return PLAN_FAIL(r, t.at, t.text.n, ONCE_READS,
+                     "%.*s is no parameter of the task: a step that is done once may not take it",
+                     STR_ARG(name));
+}
+
 /* A name alone that is a tensor's, a workspace's or a map's, or an integer expression. */
 static bool parse_argument(struct plan_reader *r, struct plan_arg *out) {
     struct token t = r->p.tok;
@@ -550,11 +589,15 @@ static bool parse_arguments(struct plan_reader *r, struct plan_launch *l) {
     if (!reader_expect(r, "(", "'>>>'"))
         return false;
     struct plan_arg args[CANDIDATE_MAX_ARGS];
+    bool prepares = false;
     while (!token_is(&r->p.tok, ")")) {
+        struct token t = r->p.tok;
         if (l->nargs == CANDIDATE_MAX_ARGS)
             return PLAN_FAIL(r, r->p.tok.at, 1, NULL, "more than %d arguments", CANDIDATE_MAX_ARGS);
-        if (!parse_argument(r, &args[l->nargs++]))
+        if (!parse_argument(r, &args[l->nargs]) ||
+            (r->once && !take_once(r, t, &args[l->nargs], &prepares)))
             return false;
+        l->nargs++;
         if (!token_is(&r->p.tok, ","))
             break;
         if (!parse_next(&r->p))
@@ -565,6 +608,9 @@ static bool parse_arguments(struct plan_reader *r, struct plan_launch *l) {
     l->args = arena_array(r->p.arena, struct plan_arg, l->nargs);
     if (l->nargs)
         memcpy(l->args, args, l->nargs * sizeof *args);
+    if (r->once && !prepares)
+        return PLAN_FAIL(r, l->at, l->len, ONCE_READS,
+                         "a launch that is done once is given no workspace to write to");
     return reader_expect(r, ")", "the arguments");
 }
 
@@ -579,10 +625,31 @@ static bool parse_launch(struct plan_reader *r, size_t at) {
         return PLAN_FAIL(r, name.at, name.text.n, NULL, "more than %d launches",
                          CANDIDATE_MAX_LAUNCHES);
     struct plan_launch *l = &c->launches[c->nlaunches];
-    *l = (struct plan_launch){.kernel = name.text, .at = at, .len = r->p.lx.end - at};
+    *l = (struct plan_launch){
+        .kernel = name.text, .once = r->once, .at = at, .len = r->p.lx.end - at};
     c->steps[c->nsteps++] = (struct plan_step){PLAN_LAUNCH, c->nlaunches++};
     return parse_next(&r->p) && parse_configuration(r, l) && parse_arguments(r, l) &&
            reader_at_end(r, "the launch");
+}
+
+/* ---- once launch …, once memset … ---- */
+
+static bool parse_once(struct plan_reader *r, size_t at) {
+    struct candidate *c = r->c;
+    struct token word = r->p.tok;
+    bool memset = name_ahead(r, "memset");
+    if (!memset && !name_ahead(r, "launch"))
+        return PLAN_FAIL(r, word.at, word.text.n ? word.text.n : 1,
+                         "//! once launch pack<<<grid, block>>>(w, packed, N)",
+                         "expected launch or memset after once");
+    if (c->once_steps < c->nsteps)
+        return PLAN_FAIL(r, at, r->p.lx.end - at, "move it above the other launches and memsets",
+                         "a step that is done once stands before all others");
+    r->once = true;
+    bool ok = parse_next(&r->p) && (memset ? parse_memset(r, at) : parse_launch(r, at));
+    r->once = false;
+    c->once_steps = c->nsteps;
+    return ok;
 }
 
 /* ---- let, require ---- */
@@ -645,8 +712,9 @@ static const struct {
 } kinds[] = {
     {"let", parse_let},       {"require", parse_require},     {"workspace", parse_workspace},
     {"memset", parse_memset}, {"tensormap", parse_tensormap}, {"launch", parse_launch},
+    {"once", parse_once},
 };
-#define PLAN_HAS "a plan has let, require, workspace, tensormap, memset and launch"
+#define PLAN_HAS "a plan has let, require, workspace, tensormap, memset, launch and once"
 
 static bool parse_line(struct plan_reader *r, size_t at, size_t end) {
     r->p.lx.at = at;
@@ -665,7 +733,8 @@ static bool parse_line(struct plan_reader *r, size_t at, size_t end) {
                      STR_ARG(word.text));
 }
 
-bool plan_parse(struct candidate *c, struct arena *a, struct err *err) {
+/* All `//!` lines of c->source into c, whose arrays have room for them. */
+static bool plan_parse(struct candidate *c, struct arena *a, struct err *err) {
     struct plan_reader r = plan_reader_on(c->file, c->source, c->task, a, err);
     str source = c->source, rest = source, line;
     r.c = c;
@@ -677,5 +746,273 @@ bool plan_parse(struct candidate *c, struct arena *a, struct err *err) {
         if (str_starts(str_cut(source, at, end - at), S("//!")) && !parse_line(&r, at + 3, end))
             return false;
     }
+    return true;
+}
+
+/* ---- the text that is compiled ----
+ *
+ * Prelude, the candidate's source under its own name and line numbers, and the checks of argument
+ * types, each under the number of the launch line it is about, so that a failed one reads as an
+ * error of that line. */
+
+/* The name under which NVRTC reports the source. */
+
+static bool put_asset(const struct candidate *c, const char *name, struct buf *out,
+                      struct err *err) {
+    struct arena *a = arena_new(1u << 20);
+    str text;
+    bool ok = asset_get(c->assets, name, a, &text, err);
+    if (ok)
+        buf_puts(out, text);
+    arena_free(a);
+    return ok;
+}
+
+/* Does an earlier step of the plan have this memory to write to? The first to take an output or a
+ * workspace must be able to write it; a later step may only read what an earlier one wrote. */
+static bool taken_before(const struct candidate *c, size_t launch, size_t arg) {
+    struct plan_arg of = memory_of(c, &c->launches[launch].args[arg]);
+    for (size_t i = 0; i <= launch; i++)
+        for (size_t k = 0; k < (i == launch ? arg : c->launches[i].nargs); k++) {
+            struct plan_arg other = memory_of(c, &c->launches[i].args[k]);
+            if (other.kind == of.kind && other.ref == of.ref)
+                return true;
+        }
+    for (size_t i = 0; i < c->nmemsets && of.kind == ARG_WORKSPACE; i++)
+        if (c->memsets[i].of == of.kind && c->memsets[i].ref == of.ref &&
+            c->memsets[i].at < c->launches[launch].at)
+            return true;
+    return false;
+}
+
+/* A line of text that the compiler reports as the launch's own. */
+static void put_line(size_t line, struct buf *out) {
+    buf_printf(out, "#line %zu \"" CANDIDATE_UNIT_FILE "\"\n", line);
+}
+
+/* decltype of a call picks, from an overload set too, the function with that many arguments. */
+static void put_picker(size_t launch, size_t n, struct buf *out) {
+    if (n) {
+        buf_puts(out, S("template <"));
+        for (size_t i = 0; i < n; i++)
+            buf_printf(out, "%sclass Arg%zu", i ? ", " : "", i);
+        buf_puts(out, S("> "));
+    }
+    for (int side = 0; side < 2; side++) {
+        if (side)
+            buf_printf(out, "pick_%zu(void (*)(", launch);
+        else
+            buf_puts(out, S("__device__ arguments<"));
+        for (size_t i = 0; i < n; i++)
+            buf_printf(out, "%sArg%zu", i ? ", " : "", i);
+        buf_puts(out, side ? S("));\n") : S("> "));
+    }
+    buf_printf(out, "template <class F> __device__ mismatch pick_%zu(F);\n", launch);
+}
+
+/* `name` is what the plan passes, `check` a template of checks.cuh over the parameter's type. */
+static void put_assert(const struct candidate *c, size_t launch, size_t arg, const char *check,
+                       str name, const char *expected, struct buf *out) {
+    buf_printf(out,
+               "static_assert(%s argument<%zu, of_%zu>::type>::ok, \"kernel %.*s, argument %zu "
+               "(%.*s): expected %s\");\n",
+               check, arg, launch, STR_ARG(c->launches[launch].kernel), arg + 1,
+               STR_ARG(str_cut(name, 0, 200)), expected);
+}
+
+static void put_pointer_check(const struct candidate *c, size_t launch, size_t arg,
+                              struct buf *out) {
+    const struct plan_arg *a = &c->launches[launch].args[arg];
+    bool tensor = a->kind == ARG_TENSOR;
+    str name = tensor ? c->task->tensors[a->ref].name : c->workspaces[a->ref].name;
+    enum dtype dtype = plan_memory_dtype(c, a->kind, a->ref);
+    /* What is written in place may be read by a step before. */
+    bool fresh = !tensor || c->task->tensors[a->ref].role == TENSOR_OUT;
+    bool writes = fresh && !taken_before(c, launch, arg);
+    bool keeps = !tensor && c->workspaces[a->ref].prepared && !c->launches[launch].once;
+    char check[64], expected[240];
+    snprintf(check, sizeof check, "%s<%s%s,",
+             keeps    ? "keeps"
+             : writes ? "writes"
+                      : "reads",
+             dtype_info(dtype)->name, dtype == DTYPE_BOOL ? "_" : "");
+    snprintf(expected, sizeof expected, "a%s pointer to %s, a vector of it, or void%s",
+             keeps    ? " const"
+             : writes ? " non-const"
+                      : "",
+             dtype_info(dtype)->cuda,
+             keeps ? ": only steps that are done once may write to it" : "");
+    put_assert(c, launch, arg, check, name, expected, out);
+}
+
+static void put_argument_check(const struct candidate *c, size_t launch, size_t arg,
+                               struct buf *out) {
+    const struct plan_arg *a = &c->launches[launch].args[arg];
+    if (a->kind == ARG_INTEGER)
+        put_assert(c, launch, arg, "integer<", str_cut(c->source, a->value->at, a->value->len),
+                   "an integer type of 4 or 8 bytes", out);
+    else if (a->kind == ARG_TENSORMAP)
+        put_assert(c, launch, arg, "tensormap<", c->maps[a->ref].name,
+                   "const __grid_constant__ CUtensorMap, by value", out);
+    else
+        put_pointer_check(c, launch, arg, out);
+}
+
+static void put_launch_checks(const struct candidate *c, size_t launch, struct buf *out) {
+    const struct plan_launch *l = &c->launches[launch];
+    size_t line, col;
+    text_position(c->source, l->at, &line, &col);
+    buf_puts(out, S("namespace cutepilot_checks {\n"));
+    put_picker(launch, l->nargs, out);
+    put_line(line, out);
+    /* Qualified: the kernel may be called what a check is called. */
+    buf_printf(out, "using of_%zu = decltype(pick_%zu(&::%.*s));\n", launch, launch,
+               STR_ARG(l->kernel));
+    put_line(line, out);
+    buf_printf(
+        out,
+        "static_assert(matches<of_%zu>::ok, \"kernel %.*s: the plan passes %zu arguments, the "
+        "kernel takes another number\");\n",
+        launch, STR_ARG(l->kernel), l->nargs);
+    for (size_t i = 0; i < l->nargs; i++) {
+        put_line(line, out);
+        put_argument_check(c, launch, i, out);
+    }
+    buf_puts(out, S("}\n"));
+}
+
+bool candidate_unit(const struct candidate *c, struct buf *out, struct err *err) {
+    if (!put_asset(c, "kernel/prelude.cuh", out, err))
+        return false;
+    str body = includes_body(c->source);
+    size_t line, col;
+    text_position(c->source, c->source.n - body.n, &line, &col);
+    put_line(line, out);
+    buf_puts(out, body);
+    /* Twice: the source may end in a backslash. */
+    buf_puts(out, S("\n\n#line 1 \"launch plan\"\n"));
+    /* No template is declared inside a function: where a brace is missing this is the first error,
+     * and the compiler quotes it. */
+    buf_puts(out, S("template <int> struct a_brace_of_the_source_is_not_closed;\n"));
+    if (!put_asset(c, "kernel/checks.cuh", out, err))
+        return false;
+    for (size_t i = 0; i < c->nlaunches; i++)
+        put_launch_checks(c, i, out);
+    if (out->failed)
+        return err_set(err, ERR_INPUT, "%.*s: too large to compile", STR_ARG(c->file));
+    return true;
+}
+
+/* ---- a candidate from its text, and what holds for its plan as a whole ---- */
+
+static const struct {
+    const char *name, *meaning;
+} verdicts[VERDICT_COUNT] = {
+#define VERDICT(id, name, what) [VERDICT_##id] = {name, what},
+#include "kernel/verdict.def"
+#undef VERDICT
+};
+
+const char *verdict_name(enum verdict v) {
+    BUG_IF((unsigned)v >= VERDICT_COUNT);
+    return verdicts[v].name;
+}
+
+const char *verdict_meaning(enum verdict v) {
+    BUG_IF((unsigned)v >= VERDICT_COUNT);
+    return verdicts[v].meaning;
+}
+
+bool verdict_find(str name, enum verdict *out) {
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        if (str_is(name, verdicts[v].name)) {
+            *out = (enum verdict)v;
+            return true;
+        }
+    return false;
+}
+
+/* Is it, or a map of it, an argument? */
+static bool launch_takes(const struct candidate *c, const struct plan_launch *l, size_t tensor) {
+    for (size_t k = 0; k < l->nargs; k++) {
+        const struct plan_arg *a = &l->args[k];
+        if (a->kind == ARG_TENSOR && a->ref == tensor)
+            return true;
+        if (a->kind == ARG_TENSORMAP && c->maps[a->ref].of == ARG_TENSOR &&
+            c->maps[a->ref].ref == tensor)
+            return true;
+    }
+    return false;
+}
+
+static bool launches_take(const struct candidate *c, size_t tensor) {
+    for (size_t i = 0; i < c->nlaunches; i++)
+        if (launch_takes(c, &c->launches[i], tensor))
+            return true;
+    return false;
+}
+
+static bool check_launches(struct candidate *c, struct err *err) {
+    if (c->nlaunches == 0)
+        return err_set(
+            err, ERR_INPUT,
+            "%.*s: it has no launch line, which says how its kernels are run\n"
+            "hint: add a line like //! launch kernel<<<ceil_div(N, 256), 256>>>(x, y, N)",
+            STR_ARG(c->file));
+    for (size_t t = 0; t < c->task->ntensors; t++) {
+        const struct tensor *tensor = &c->task->tensors[t];
+        const struct plan_launch *last = &c->launches[c->nlaunches - 1];
+        if (tensor_is_output(tensor) && !launches_take(c, t))
+            return err_at(err, c->file, c->source, last->at, last->len,
+                          "every output is an argument of some launch",
+                          "output %.*s is never passed to a launch", STR_ARG(tensor->name));
+    }
+    return true;
+}
+
+static bool check_text(str file, str source, struct err *err) {
+    if (source.n > CANDIDATE_MAX_BYTES)
+        return err_set(err, ERR_INPUT, "%.*s: %zu bytes, more than the %u a candidate may have",
+                       STR_ARG(file), source.n, CANDIDATE_MAX_BYTES);
+    const char *nul = source.n ? memchr(source.p, 0, source.n) : NULL;
+    if (nul) /* a compiler would stop reading there */
+        return err_at(err, file, source, (size_t)(nul - source.p), 1,
+                      "a kernel is source text, not a compiled file", "the source has a NUL byte");
+    return true;
+}
+
+bool candidate_read_file(const char *path, struct arena *a, str *out, struct err *err) {
+    if (!file_read(path, CANDIDATE_MAX_BYTES, a, out, err))
+        return false;
+    if (!str_trim(*out).n)
+        return err_set(err, ERR_INPUT,
+                       "%s: the file is empty\nhint: a kernel is device code with lines like //! "
+                       "launch kernel<<<ceil_div(N, 256), 256>>>(x, y, N); see docs/KERNELS.md",
+                       path);
+    return check_text(str_view(path), *out, err);
+}
+
+bool candidate_parse(str file, str source, const struct task *t, struct arena *a,
+                     struct candidate **out, struct err *err) {
+    if (str_starts(source, S("\xef\xbb\xbf"))) /* a byte order mark, which some editors write */
+        source = str_from(source, 3);
+    if (!check_text(file, source, err))
+        return false;
+    struct candidate *c = arena_new_of(a, struct candidate);
+    c->file = arena_str(a, file);
+    c->source = arena_str(a, source);
+    c->task = t;
+    c->lets = arena_array(a, struct plan_let, CANDIDATE_MAX_LINES);
+    c->requires_ = arena_array(a, struct plan_require, CANDIDATE_MAX_LINES);
+    c->launches = arena_array(a, struct plan_launch, CANDIDATE_MAX_LAUNCHES);
+    c->workspaces = arena_array(a, struct plan_workspace, PLAN_MAX_WORKSPACES);
+    c->maps = arena_array(a, struct plan_tensormap, PLAN_MAX_MAPS);
+    c->memsets = arena_array(a, struct plan_memset, PLAN_MAX_MEMSETS);
+    c->steps = arena_array(a, struct plan_step, PLAN_MAX_STEPS);
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        c->align[i] = PLAN_ALIGN;
+    if (!plan_parse(c, a, err) || !check_launches(c, err))
+        return false;
+    *out = c;
     return true;
 }

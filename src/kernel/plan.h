@@ -29,14 +29,12 @@ struct plan_reader {
     struct candidate *c;          /* the plan so far; NULL: arithmetic alone */
     struct plan_aligned *aligned; /* where to note them; NULL: not allowed here */
     size_t naligned, lines;
+    bool once; /* the line is a step that is done once */
 };
 
 struct plan_reader plan_reader_on(str file, str source, const struct task *t, struct arena *a,
                                   struct err *err);
 struct expr *plan_expr_parse(struct plan_reader *r); /* NULL and err */
 enum dtype plan_memory_dtype(const struct candidate *c, enum arg_kind of, size_t ref);
-
-/* All `//!` lines of c->source into c, whose arrays have room for them. */
-bool plan_parse(struct candidate *c, struct arena *a, struct err *err);
 
 #endif

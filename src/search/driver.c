@@ -9,11 +9,16 @@
 #define PLATEAU        3
 #define STOP_SHARE     0.98
 #define MEMORY_MAX     ((size_t)1 << 30)
-#define POLL_MS        50 /* how late a signal or the end of the time may be noticed */
+#define TICK_MS        1000  /* how often who watches is told that time passes */
+#define POLL_MS        50    /* how late a signal or the end of the time may be noticed */
+#define OVERTIME_MS    10000 /* for the first outcome, and for verifying the winner, at least */
+#define LAST_CHECK_MS  3000  /* for verifying the winner of a run that was interrupted */
+#define UNJUDGED_MOST  8     /* candidates in a row: then it is not the candidates */
 #define TEXT_MAX       8192
 #define NOTE_ELAPSED   "elapsed_ms"
-#define NOTE_TIME_ENDS "time_ended_after" /* candidates taken */
-#define NOTE_BUDGETS   "budgets"          /* numbers of candidates with blanks between; 0: no end */
+#define NOTE_TIME_ENDS "time_ended_after"     /* candidates taken */
+#define NOTE_TIME_HAD  "time_ended_budget_ms" /* … under this budget */
+#define NOTE_BUDGETS   "budgets" /* numbers of candidates with blanks between; 0: no end */
 
 bool driver_fail(struct driver *d, const struct err *why) {
     if (!d->failed)
@@ -26,6 +31,27 @@ bool driver_stop(struct driver *d, const char *why) {
     if (!d->stopped)
         d->stopped = why;
     return false;
+}
+
+const char *search_why_ended(str stopped) {
+    static const struct {
+        const char *stopped, *words;
+    } why[] = {
+        {"budget", "the budget is used up"},
+        {"limit", "the best kernel is as near to the limit as --stop early asks for"},
+        {"plateau", "the last candidates gained nothing"},
+        {"space", "no further strategy is left to try"},
+        {"plan", "every proposal of the planner was tried"},
+        {"interrupted", "it was interrupted"},
+        {"failed", "the environment failed"},
+        {"no answer", "the model gave no answer"},
+        {"no usable reply", "the model gave no usable reply"},
+        {"no candidate was right", "no candidate was right"},
+    };
+    for (size_t i = 0; i < sizeof why / sizeof *why; i++)
+        if (str_is(stopped, why[i].stopped))
+            return why[i].words;
+    return "the reason was not recorded";
 }
 
 bool driver_goes_on(const struct driver *d) {
@@ -52,7 +78,10 @@ static void emit(const struct driver *d, struct event *e) {
     e->budget = d->o.budget.candidates;
     e->elapsed_s = (double)elapsed_ms(d) / 1000;
     e->budget_s = (double)d->o.budget.ms / 1000;
+    e->planning = d->nknown == 0;
     e->best_s = d->best_s;
+    e->best_low_s = d->best_low_s;
+    e->best_high_s = d->best_high_s;
     e->limit_s = d->briefing.roofline.limit_s;
     e->naive_s = d->best->naive_s;
     if (d->o.emit)
@@ -61,7 +90,21 @@ static void emit(const struct driver *d, struct event *e) {
 
 void driver_say(const struct driver *d, enum event_kind kind, str text) {
     struct event e = {.kind = kind, .generation = d->generation, .time_s = INFINITY, .text = text};
+    if (kind == EVENT_START) {
+        struct strategy plain;
+        strategy_fallback(d->briefing.catalogue, &d->briefing.ground, &plain);
+        e.strategy = strategy_as_text(d->briefing.catalogue, &plain, d->mem);
+    }
     emit(d, &e);
+}
+
+void driver_tick(void *driver) {
+    struct driver *d = driver;
+    uint64_t now = clock_ms();
+    if (now - d->ticked_ms < TICK_MS)
+        return;
+    d->ticked_ms = now;
+    driver_say(d, EVENT_TICK, S(""));
 }
 
 /* The strategy, where that is known when the outcome is as the code has it. */
@@ -164,11 +207,40 @@ static bool time_is_up(const struct driver *d) {
     return d->o.budget.ms && elapsed_ms(d) >= d->o.budget.ms;
 }
 
+static bool is_evaluating(const struct driver *d) {
+    for (size_t i = d->first; i < d->n; i++)
+        if (d->candidates[i]->state == CANDIDATE_EVALUATING && d->candidates[i]->submitted_ms)
+            return true;
+    return false;
+}
+
+static uint64_t overtime_ms(const struct driver *d) {
+    return d->o.budget.ms > OVERTIME_MS ? d->o.budget.ms : OVERTIME_MS;
+}
+
+/* Time that is up is not over while there is nothing to hand over and something may come. */
+static bool time_is_over(struct driver *d) {
+    if (!time_is_up(d))
+        return false;
+    if (isfinite(d->kept_s) || !is_evaluating(d) ||
+        elapsed_ms(d) >= d->o.budget.ms + overtime_ms(d))
+        return true;
+    if (!d->overtime)
+        driver_say(d, EVENT_NOTE,
+                   arena_printf(d->mem,
+                                "the time is up and no kernel is known to be right so far; the "
+                                "first one is waited for, %.0f s at the most",
+                                (double)overtime_ms(d) / 1000));
+    d->overtime = true;
+    return false;
+}
+
 static bool heed_interruption(struct driver *d) {
     return !(d->o.interrupted && *d->o.interrupted) || driver_stop(d, "interrupted");
 }
 
 static bool step_loop(struct driver *d) {
+    driver_tick(d);
     return (loop_step(d->loop, POLL_MS, &d->err) || driver_fail(d, &d->err)) && !d->failed;
 }
 
@@ -177,7 +249,7 @@ static bool wait_for_models(struct driver *d) {
     if (!driver_goes_on(d) || !heed_interruption(d))
         return false;
     /* The note says that it was up, whatever the clock says next time. */
-    if (time_is_up(d))
+    if (time_is_over(d))
         return driver_write_number(d, NOTE_ELAPSED, d->o.budget.ms) && driver_stop(d, "budget");
     return step_loop(d);
 }
@@ -252,11 +324,23 @@ static void note_origin(struct search_candidate *c) {
     record_set_origin(c->outcome->record, &from);
 }
 
+/* What is replayed the caller was given when it was new. */
+static void keep_best(struct search_candidate *c) {
+    struct driver *d = c->driver;
+    if (c->outcome->verdict != VERDICT_ACCEPTED || !(c->outcome->time_s < d->kept_s))
+        return;
+    d->kept_s = c->outcome->time_s;
+    if (d->o.keep_best && !c->replayed)
+        d->o.keep_best(d->o.keep_ctx, c->source, c->outcome->record);
+}
+
 static void complete(struct search_candidate *c, struct outcome *o) {
     c->outcome = o;
     note_origin(c);
+    keep_best(c);
     c->state = CANDIDATE_DONE;
     c->time_s = o->time_s;
+    c->unjudged = o->verdict == VERDICT_UNJUDGED;
     if (c->driver->policy->window && o->verdict == VERDICT_ACCEPTED)
         driver_ask_alignment(c, &c->driver->briefing);
     else
@@ -265,11 +349,15 @@ static void complete(struct search_candidate *c, struct outcome *o) {
 
 static void on_outcome(void *ctx, uint64_t id, struct outcome *o) {
     struct driver *d = ctx;
-    for (size_t i = d->first; i < d->n; i++)
-        if (d->candidates[i]->state == CANDIDATE_EVALUATING && d->candidates[i]->ordinal == id) {
-            complete(d->candidates[i], o);
-            return;
-        }
+    for (size_t i = d->first; i < d->n; i++) {
+        struct search_candidate *c = d->candidates[i];
+        if (c->state != CANDIDATE_EVALUATING || c->ordinal != id)
+            continue;
+        if (d->best->first_s <= 0)
+            d->best->first_s = (double)(clock_ms() - c->submitted_ms) / 1000;
+        complete(c, o);
+        return;
+    }
     outcome_free(o);
 }
 
@@ -277,12 +365,27 @@ static void on_broken(void *ctx, const struct err *why) {
     driver_fail(ctx, why);
 }
 
-/* The outcome recorded for it, if there is one. */
+/* The outcome recorded for it, if there is one. A candidate whose evaluation failed has none, as
+ * long as there is time to evaluate it again. */
+static int find_outcome(const struct search_candidate *c, struct record **out, struct err *err) {
+    const struct driver *d = c->driver;
+    int found = d->o.archive ? archive_lookup(d->o.archive, c->ordinal, c->hash, out, err) : 0;
+    if (found != 1 || (*out)->verdict != VERDICT_UNJUDGED || time_is_up(d))
+        return found;
+    str why = arena_str(c->mem, (*out)->why);
+    record_free(*out);
+    if (!archive_forget(d->o.archive, c->ordinal, err))
+        return -1;
+    err_set(err, ERR_NO, "candidate %llu could not be judged before (%.*s); it is evaluated again",
+            (unsigned long long)c->ordinal, STR_ARG(why));
+    return 0;
+}
+
 static bool replay(struct search_candidate *c) {
     struct driver *d = c->driver;
     struct record *record = NULL;
     struct err err = {0};
-    int found = d->o.archive ? archive_lookup(d->o.archive, c->ordinal, c->hash, &record, &err) : 0;
+    int found = find_outcome(c, &record, &err);
     if (found == 0 && err.kind != ERR_NONE)
         driver_say(d, EVENT_NOTE, str_view(err.text));
     c->replayed = found == 1;
@@ -291,18 +394,25 @@ static bool replay(struct search_candidate *c) {
     return found >= 0 || driver_fail(d, &err);
 }
 
-/* From the archive, or to the evaluator; time that is up keeps it from the latter. */
+struct evaluator *driver_evaluator(struct driver *d) {
+    if (!d->evaluator)
+        d->evaluator = evaluator_new(d->loop, &d->eo, on_outcome, on_broken, d, &d->err);
+    return d->evaluator;
+}
+
+/* From the archive, or to the evaluator; time that is up keeps all but the first from the latter.
+ */
 static void submit(struct search_candidate *c) {
     struct driver *d = c->driver;
     c->state = CANDIDATE_EVALUATING;
-    if (!replay(c) || c->replayed || time_is_up(d))
+    if (!replay(c) || c->replayed || (time_is_up(d) && d->nknown > 1))
         return;
-    if (!d->evaluator)
-        d->evaluator = evaluator_new(d->loop, &d->eo, on_outcome, on_broken, d, &d->err);
-    if (d->evaluator)
-        evaluator_submit(d->evaluator, c->ordinal, S("kernel.cu"), c->source);
-    else
+    if (!driver_evaluator(d)) {
         driver_fail(d, &d->err);
+        return;
+    }
+    c->submitted_ms = clock_ms();
+    evaluator_submit(d->evaluator, c->ordinal, S("kernel.cu"), c->source);
 }
 
 /* ---- sources ---- */
@@ -540,17 +650,44 @@ struct briefing driver_brief(const struct driver *d, uint64_t candidate, size_t 
 
 /* ---- the run ---- */
 
+/* One that could not be judged says nothing of the next; many in a row do. What an earlier process
+ * met says nothing of the workers that there are now. */
+static void count_unjudged(struct driver *d, const struct search_candidate *c) {
+    const struct outcome *o = c->outcome;
+    struct err err = {0};
+    d->unjudged = o->verdict == VERDICT_UNJUDGED && !c->replayed ? d->unjudged + 1 : 0;
+    if (d->unjudged < UNJUDGED_MOST)
+        return;
+    err_set(&err, ERR_ENV, "%zu candidates in a row could not be judged: %s", d->unjudged, o->why);
+    driver_fail(d, &err);
+}
+
+static void count_evaluated(struct search_candidate *c) {
+    struct search_best *b = c->driver->best;
+    b->evaluated++;
+    b->replayed += c->replayed;
+}
+
+static void note_interval(const struct search_candidate *c) {
+    const struct record *r = c->outcome->record;
+    bool known = r->has_ci_low_s && r->has_ci_high_s;
+    c->driver->best_low_s = known ? r->ci_low_s : 0;
+    c->driver->best_high_s = known ? r->ci_high_s : 0;
+}
+
 /* What a window's policy has learnt of it is in its events; what models' policies have is not. */
 static void take(struct search_candidate *c) {
     struct driver *d = c->driver;
     c->taken = true;
-    d->best->evaluated++;
-    d->best->replayed += c->replayed;
+    count_evaluated(c);
+    count_unjudged(d, c);
     if (!d->policy->window)
         show(c, EVENT_CANDIDATE);
     bool is_best = d->policy->take(d->policy->self, c);
     if (d->policy->window)
         show(c, EVENT_CANDIDATE);
+    if (is_best)
+        note_interval(c);
     if (is_best)
         show(c, EVENT_BEST);
     if (d->policy->window && !candidate_accepted(c))
@@ -561,9 +698,10 @@ static void take(struct search_candidate *c) {
 static void take_oldest(struct driver *d) {
     struct search_candidate *c = d->candidates[d->first];
     bool known = c->state == CANDIDATE_DONE;
-    if (d->first == d->time_ends || (!known && time_is_up(d))) {
+    if (d->first == d->time_ends || (!known && time_is_over(d))) {
         driver_stop(d, "budget");
-        driver_write_number(d, NOTE_TIME_ENDS, d->first);
+        if (driver_write_number(d, NOTE_TIME_ENDS, d->first))
+            driver_write_number(d, NOTE_TIME_HAD, d->o.budget.ms);
     } else if (known) {
         d->first++;
         take(c);
@@ -584,7 +722,7 @@ static void take_round(struct driver *d) {
         driver_stop(d, "no answer");
 }
 
-static bool run(struct driver *d) {
+static void run(struct driver *d) {
     const struct policy *p = d->policy;
     while (driver_goes_on(d) && heed_interruption(d)) {
         d->round++;
@@ -603,7 +741,6 @@ static bool run(struct driver *d) {
             d->unwritten.kind = ERR_ENV;
         driver_fail(d, &d->unwritten);
     }
-    return !d->failed;
 }
 
 /* ---- the end ---- */
@@ -629,7 +766,7 @@ static void remember(const struct driver *d) {
         const struct search_candidate *c = d->candidates[i];
         if (d->policy->chain && c->rejected)
             n = add_tried(d, &c->strategy, INFINITY, list, n);
-        if (c->taken)
+        if (c->taken && !c->unjudged)
             n = add_tried(d, &c->aligned, c->time_s, list, n);
     }
     recall_add(d, list, n);
@@ -637,20 +774,33 @@ static void remember(const struct driver *d) {
 
 static void report_end(struct driver *d, struct arena *a, const struct search_candidate *winner) {
     struct buf text;
+    struct search_best *b = d->best;
     buf_init(&text, TEXT_MAX);
-    if (winner && d->policy->worth)
-        d->policy->worth(d->policy->self, winner, &text);
-    str worth = d->best->worth = arena_str(a, buf_str(&text));
+    if (winner && winner->taken && d->policy->worth)
+        b->nworths = d->policy->worth(d->policy->self, winner, b->worths);
+    if (b->nworths)
+        evolve_put_worth(d->briefing.catalogue, &winner->aligned, b->worths, b->nworths, &text);
+    str worth = b->worth = arena_str(a, buf_str(&text));
     buf_release(&text);
     driver_say(d, EVENT_END,
                arena_printf(d->mem, "%s%s%.*s", d->stopped, worth.n ? "; " : "", STR_ARG(worth)));
 }
 
+/* Where an earlier command was out of time, unless this one has more of it. */
+static bool read_time_end(struct driver *d) {
+    uint64_t had;
+    if (!driver_read_number(d, NOTE_TIME_ENDS, UINT64_MAX, &d->time_ends) ||
+        !driver_read_number(d, NOTE_TIME_HAD, UINT64_MAX, &had))
+        return false;
+    if (!d->o.budget.ms || d->o.budget.ms > had)
+        d->time_ends = UINT64_MAX;
+    return true;
+}
+
 static bool begin(struct driver *d) {
     return driver_read_number(d, NOTE_ELAPSED, 0, &d->before_ms) &&
-           (d->policy->window ? driver_read_number(d, NOTE_TIME_ENDS, UINT64_MAX, &d->time_ends)
-                              : note_budget(d)) &&
-           recall_brief(d) && d->policy->begin(d->policy->self);
+           (d->policy->window ? read_time_end(d) : note_budget(d)) && recall_brief(d) &&
+           d->policy->begin(d->policy->self);
 }
 
 static void init(struct driver *d, const struct policy *p, struct loop *l,
@@ -665,6 +815,7 @@ static void init(struct driver *d, const struct policy *p, struct loop *l,
                          .mem = arena_new(MEMORY_MAX),
                          .best = best,
                          .best_s = INFINITY,
+                         .kept_s = INFINITY,
                          .start_ms = clock_ms()};
     d->o.population = o->population ? o->population : SEARCH_POPULATION;
     d->o.plateau = o->plateau ? o->plateau : PLATEAU;
@@ -684,19 +835,54 @@ static void release(struct driver *d) {
     arena_free(d->mem);
 }
 
+/* Outcomes that arrived before the policy could be given them, and what was still waited for. */
+static void count_rest(struct driver *d) {
+    for (size_t i = d->first; i < d->n; i++) {
+        struct search_candidate *c = d->candidates[i];
+        if (c->state == CANDIDATE_DONE && c->outcome && !c->taken)
+            count_evaluated(c);
+        if (c->state == CANDIDATE_EVALUATING && c->submitted_ms && d->best->waited_s <= 0)
+            d->best->waited_s = (double)(clock_ms() - c->submitted_ms) / 1000;
+    }
+}
+
+/* How long the winner may be verified: as long as it takes where nobody waits for the end. */
+static void set_hand_over(struct driver *d, bool failed) {
+    bool interrupted = d->stopped && !strcmp(d->stopped, "interrupted");
+    uint64_t ms = interrupted ? LAST_CHECK_MS : failed || d->o.budget.ms ? overtime_ms(d) : 0;
+    d->hand_over_by = ms ? clock_ms() + ms : 0;
+}
+
+/* The run is over; so is what failed in it, where there is something to hand over all the same. */
+static bool hand_over(struct driver *d, struct arena *a) {
+    bool failed = d->failed;
+    count_rest(d);
+    if (failed && !winner_exists(d))
+        return false;
+    set_hand_over(d, failed);
+    if (failed) {
+        d->best->failure = arena_str(a, str_view(d->err.text));
+        d->stopped = "failed";
+        d->failed = false;
+    }
+    struct search_candidate *winner = winner_choose(d, a);
+    if (!failed)
+        remember(d);
+    report_end(d, a, winner);
+    return true;
+}
+
 bool driver_run(struct driver *d, const struct policy *p, struct loop *l,
                 const struct search_options *o, const struct evaluator_options *eo, struct arena *a,
                 struct search_best *out, struct err *err) {
-    struct search_candidate *winner = NULL;
     init(d, p, l, o, eo, out);
-    bool ok = begin(d) && run(d) && winner_choose(d, a, &winner);
+    bool begun = begin(d);
+    if (begun)
+        run(d);
+    bool ok = begun && hand_over(d, a);
     d->best->stopped = d->stopped;
-    if (ok) {
-        remember(d);
-        report_end(d, a, winner);
-    } else {
+    if (!ok)
         *err = d->err;
-    }
     release(d);
     return ok;
 }

@@ -26,7 +26,12 @@
  * function of the seed, the history, the agent's answers and the outcomes in that order, and a run
  * resumes by running again. Answers and outcomes that the archive has are used first. Time that is
  * up stops a run only in front of something that would have to be waited for, and the archive has a
- * note of that, so that the same command comes to the same end. */
+ * note of that, so that the same command comes to the same end.
+ *
+ * Whatever ends a run, it hands over the best accepted candidate whose outcome is known, taken by
+ * the policy or not. Where none is known when the time is up, the first one is waited for a while
+ * longer. A candidate that could not be judged is set aside; many of them in a row are a failure.
+ */
 #ifndef SEARCH_DRIVER_H
 #define SEARCH_DRIVER_H
 
@@ -52,6 +57,7 @@ struct search_candidate {
     enum candidate_state state;
     bool unanswered; /* the last question had no answer that could be used */
     bool declined;   /* the optimizer has nothing that should gain: no source */
+    bool unjudged;   /* its evaluation failed, so that nothing is known of it */
     bool taken;      /* the policy was given the present version */
     bool replayed;   /* its outcome is from the archive */
     bool is_aligned;
@@ -67,6 +73,7 @@ struct search_candidate {
     struct strategy strategy;
     struct strategy written; /* with what its decisions became when it was written */
     struct strategy aligned; /* as its code has it */
+    uint64_t submitted_ms;   /* to the evaluator, by the clock; 0: it was not */
     struct origin origin;    /* of the present version, for its record; policies set the step */
     double asked_at;         /* the last question, as phase_now */
     str reason, source;
@@ -88,8 +95,8 @@ struct policy {
     /* A version whose outcome is known. True: it is the best so far. */
     bool (*take)(void *self, struct search_candidate *c);
     void (*end)(void *self); /* may be NULL */
-    void (*worth)(void *self, const struct search_candidate *winner,
-                  struct buf *out); /* may be NULL */
+    size_t (*worth)(void *self, const struct search_candidate *winner,
+                    struct search_worth list[STRATEGY_MAX_DECISIONS]); /* may be NULL */
 };
 
 struct known_source {
@@ -122,11 +129,17 @@ struct driver {
     struct err unwritten;
     uint64_t generation; /* of events */
     double best_s;
+    double best_low_s, best_high_s; /* its interval; 0: not measured */
+    uint64_t ticked_ms;             /* by the clock: when the last TICK was */
+    double kept_s;                  /* of the best that the caller was given; INFINITY: none */
+    size_t unjudged;                /* candidates in a row, as taken */
+    bool overtime;                  /* it was said that the first outcome is waited for */
+    uint64_t hand_over_by; /* by the clock: then the winner is not verified any more; 0: never */
     struct search_best *best;
     uint64_t start_ms, before_ms; /* before: spent by earlier commands on this run */
-    uint64_t
-        time_ends; /* window: taken candidates after which an earlier command was out of time */
-    str budgets;   /* barrier: of candidates, of every command that has gone on with the run */
+    uint64_t time_ends; /* window: taken candidates after which an earlier command was out of the
+                           time that this one has too */
+    str budgets;        /* barrier: of candidates, of every command that has gone on with the run */
     const char *stopped; /* NULL: goes on */
     bool failed;
     struct err err;
@@ -174,6 +187,9 @@ bool driver_await_answers(struct driver *d);
 /* An accepted candidate as the compiled code shows it, without asking anybody. */
 void driver_align_by_rule(struct search_candidate *c);
 
+/* The run's evaluator, made on its first use; NULL: d->err says why there is none. */
+struct evaluator *driver_evaluator(struct driver *d);
+
 bool candidate_accepted(const struct search_candidate *c);
 /* It is a child of these. */
 void candidate_set_parents(struct search_candidate *c, const struct parent *x,
@@ -182,6 +198,7 @@ void candidate_set_parents(struct search_candidate *c, const struct parent *x,
 str candidate_where(const struct search_candidate *c);
 
 void driver_say(const struct driver *d, enum event_kind kind, str text);
+void driver_tick(void *driver); /* while something is waited for: a TICK now and then */
 /* Notes in the archive; a number that is damaged is said, and counts as absent. */
 bool driver_read_note(struct driver *d, const char *key, str *out);
 bool driver_write_note(struct driver *d, const char *key, str value);
@@ -190,7 +207,10 @@ bool driver_write_number(struct driver *d, const char *key, uint64_t value);
 
 /* The winner (winner.c): the fastest accepted candidate that holds a second time, on a seed it has
  * not met, and (measured on a GPU) under the simulator's checkers. One that the simulator cannot
- * run ranks below those that it watched, and is labelled. *winner: NULL where there is none. */
-bool winner_choose(struct driver *d, struct arena *a, struct search_candidate **winner);
+ * run ranks below those that it watched, and is labelled. Where that cannot be found out, because
+ * the time is over or the environment fails, the fastest is the winner, labelled with the reason.
+ * NULL: there is none. */
+struct search_candidate *winner_choose(struct driver *d, struct arena *a);
+bool winner_exists(const struct driver *d); /* there is an accepted candidate */
 
 #endif

@@ -495,12 +495,6 @@ double evolve_naive_s(const struct evolve *e) {
  * observation, not a model's; a decision without such a pair is not spoken of. A decision's worth
  * depends on the others, so of several pairs the median is told with its range. */
 
-struct worth {
-    size_t decision;
-    double times, least, most;
-    size_t pairs;
-};
-
 static bool is_accepted(const struct evolve_trial *t) {
     return t->submitted && t->settled && isfinite(t->time_s);
 }
@@ -535,14 +529,14 @@ static int by_number(const void *x, const void *y) {
 }
 
 static int by_worth(const void *x, const void *y) {
-    const struct worth *a = x, *b = y;
+    const struct search_worth *a = x, *b = y;
     if (a->times != b->times)
         return a->times > b->times ? -1 : 1;
     return a->decision < b->decision ? -1 : 1;
 }
 
 static bool find_worth(const struct evolve *e, const struct strategy *s, size_t decision,
-                       double *room, struct worth *out) {
+                       double *room, struct search_worth *out) {
     int64_t value = s->value[decision];
     if (value == STRATEGY_UNSET || value == e->o.catalogue->decisions[decision].fallback)
         return false;
@@ -551,30 +545,31 @@ static bool find_worth(const struct evolve *e, const struct strategy *s, size_t 
         return false;
     qsort(room, n, sizeof *room, by_number);
     double median = n % 2 ? room[n / 2] : sqrt(room[n / 2 - 1] * room[n / 2]);
-    *out = (struct worth){decision, median, room[0], room[n - 1], n};
+    *out = (struct search_worth){decision, median, room[0], room[n - 1], n};
     return !(fabs(median - 1) < LEAST_SHOWN);
 }
 
-static void print_worth(const struct evolve *e, const struct strategy *s, const struct worth *w,
-                        struct buf *out) {
-    const struct decision *d = &e->o.catalogue->decisions[w->decision];
-    buf_printf(out, "%s%.*s=%lld %.2fx (", out->n ? ", " : "", STR_ARG(d->name),
-               (long long)s->value[w->decision], w->times);
-    if (w->pairs > 1)
-        buf_printf(out, "%.2fx to %.2fx in %zu pairs)", w->least, w->most, w->pairs);
-    else
-        buf_puts(out, S("1 pair)"));
-}
-
-void evolve_worth(const struct evolve *e, size_t trial, struct buf *out) {
+size_t evolve_worth(const struct evolve *e, size_t trial,
+                    struct search_worth list[STRATEGY_MAX_DECISIONS]) {
     const struct strategy *s = &e->trials[trial].aligned;
-    struct worth list[STRATEGY_MAX_DECISIONS] = {0};
     double *room = mem_alloc((e->n + 1) * sizeof *room);
     size_t n = 0;
     for (size_t i = 0; i < e->o.catalogue->n; i++)
         n += find_worth(e, s, i, room, &list[n]);
     qsort(list, n, sizeof *list, by_worth);
-    for (size_t i = 0; i < n; i++)
-        print_worth(e, s, &list[i], out);
     mem_free(room);
+    return n;
+}
+
+void evolve_put_worth(const struct catalogue *c, const struct strategy *s,
+                      const struct search_worth *list, size_t n, struct buf *out) {
+    for (const struct search_worth *w = list; w < list + n; w++) {
+        buf_printf(out, "%s%.*s=%lld %.2fx (", out->n ? ", " : "",
+                   STR_ARG(c->decisions[w->decision].name), (long long)s->value[w->decision],
+                   w->times);
+        if (w->pairs > 1)
+            buf_printf(out, "%.2fx to %.2fx in %zu pairs)", w->least, w->most, w->pairs);
+        else
+            buf_puts(out, S("1 pair)"));
+    }
 }

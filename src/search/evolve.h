@@ -32,14 +32,6 @@ static inline size_t search_plan(size_t population) {
     return population - population / 3;
 }
 
-/* Candidates under way at a time: fewer would let compilers or devices wait, more would be made
- * from what is known too early. Many workers get a whole population at the most. */
-static inline size_t search_window(size_t population, size_t workers) {
-    size_t n = population / 2, busy = 2 * workers < population ? 2 * workers : population;
-    n = n < busy ? busy : n;
-    return n < 4 ? 4 : n;
-}
-
 struct evolve_options {
     const struct catalogue *catalogue;
     struct ground ground;
@@ -120,9 +112,13 @@ bool evolve_settle(struct evolve *e, size_t trial, double time_s);
 
 /* The time of the strategy with every decision at its default; INFINITY where it is not known. */
 double evolve_naive_s(const struct evolve *e);
-/* What the decisions of a trial were worth against their defaults, the greatest first:
- * "vector-width=4 1.31x (1.12x to 1.40x in 3 pairs), …"; nothing where nothing can be compared. */
-void evolve_worth(const struct evolve *e, size_t trial, struct buf *out);
+/* What the decisions of a trial were worth against their defaults, the greatest first; returns how
+ * many of them something can be said of. */
+size_t evolve_worth(const struct evolve *e, size_t trial,
+                    struct search_worth list[STRATEGY_MAX_DECISIONS]);
+/* "vector-width=4 1.31x (1.12x to 1.40x in 3 pairs), …" */
+void evolve_put_worth(const struct catalogue *c, const struct strategy *s,
+                      const struct search_worth *list, size_t n, struct buf *out);
 
 /* ---- selection ---- */
 

@@ -114,9 +114,10 @@ static void end(void *self) {
     driver_stop(&w->d, w->e.stopped);
 }
 
-static void worth(void *self, const struct search_candidate *winner, struct buf *out) {
-    struct window *w = self;
-    evolve_worth(&w->e, winner->trial, out);
+static size_t worth(void *self, const struct search_candidate *winner,
+                    struct search_worth list[STRATEGY_MAX_DECISIONS]) {
+    const struct window *w = self;
+    return evolve_worth(&w->e, winner->trial, list);
 }
 
 static bool find_window(struct window *w, uint64_t *out) {
@@ -124,7 +125,8 @@ static bool find_window(struct window *w, uint64_t *out) {
         return false;
     if (*out)
         return true;
-    *out = search_window(w->d.o.population, evaluator_workers(&w->d.eo));
+    *out = w->d.o.window ? w->d.o.window
+                         : search_window(w->d.o.population, evaluator_workers(&w->d.eo));
     return driver_write_number(&w->d, NOTE_WINDOW, *out);
 }
 

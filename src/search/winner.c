@@ -18,7 +18,7 @@ static bool ranks_before(const struct search_candidate *a, const struct search_c
 }
 
 static bool is_finalist(const struct search_candidate *c) {
-    return c->taken && candidate_accepted(c) && !c->refused;
+    return c->state == CANDIDATE_DONE && candidate_accepted(c) && !c->refused;
 }
 
 static struct search_candidate *fastest(const struct driver *d) {
@@ -27,6 +27,10 @@ static struct search_candidate *fastest(const struct driver *d) {
         if (is_finalist(d->candidates[i]) && (!best || ranks_before(d->candidates[i], best)))
             best = d->candidates[i];
     return best;
+}
+
+bool winner_exists(const struct driver *d) {
+    return fastest(d) != NULL;
 }
 
 static bool earlier(struct driver *d, const char *key, struct outcome **out) {
@@ -56,9 +60,35 @@ static bool keep(struct driver *d, const char *key, const struct outcome *outcom
     return ok;
 }
 
-/* Verified once more under other options, or found in the archive where that was done before. */
-static bool verify_again(const struct search_candidate *f, const char *note,
-                         const struct evaluator_options *eo, struct outcome **out) {
+/* The time that is left, in eo. */
+static bool limit_time(struct driver *d, struct evaluator_options *eo) {
+    uint64_t now = clock_ms();
+    eo->hurry = d->o.hurry;
+    if (d->hand_over_by && now >= d->hand_over_by)
+        return err_set(&d->err, ERR_ENV, "the time was over");
+    eo->give_up_ms = d->hand_over_by ? (unsigned)(d->hand_over_by - now) : 0;
+    return true;
+}
+
+/* By the run's own workers, on a seed that f has not met: where workers are steps on the nodes of a
+ * cluster no other could be had. Where time is short, what they are at is given up. */
+static bool evaluate_by_own(struct driver *d, const struct search_candidate *f,
+                            const struct evaluator_options *eo, struct outcome **out) {
+    struct evaluator *e = driver_evaluator(d);
+    if (e && evaluator_broken(e)) {
+        evaluator_free(e);
+        d->evaluator = NULL;
+        e = driver_evaluator(d);
+    }
+    if (e && eo->give_up_ms)
+        evaluator_abandon(e);
+    return e && evaluate_again(e, d->loop, eo, S("kernel.cu"), f->source, out, &d->err);
+}
+
+/* Verified once more (by the run's own workers, or under these options) or found in the archive
+ * where that was done before. */
+static bool verify_again(const struct search_candidate *f, const char *note, bool own,
+                         struct evaluator_options *eo, struct outcome **out) {
     struct driver *d = f->driver;
     char key[64];
     snprintf(key, sizeof key, "%s_%llu", note, (unsigned long long)f->ordinal);
@@ -66,18 +96,24 @@ static bool verify_again(const struct search_candidate *f, const char *note,
         return false;
     if (*out)
         return true;
-    return (evaluate_once(eo, S("kernel.cu"), f->source, out, &d->err) ||
-            driver_fail(d, &d->err)) &&
-           keep(d, key, *out);
+    eo->tick = driver_tick;
+    eo->tick_ctx = d;
+    driver_say(d, EVENT_VERIFY,
+               arena_printf(d->mem, "candidate %llu is verified once more",
+                            (unsigned long long)f->ordinal));
+    if (!limit_time(d, eo) || !(own ? evaluate_by_own(d, f, eo, out)
+                                    : evaluate_once(eo, S("kernel.cu"), f->source, out, &d->err)))
+        return false;
+    if (keep(d, key, *out))
+        return true;
+    outcome_free(*out);
+    return false;
 }
 
 /* On a seed it has not met. */
 static bool confirm(const struct search_candidate *f, struct outcome **out) {
     struct evaluator_options eo = f->driver->eo;
-    eo.verify_only = eo.thorough = true;
-    eo.workers = eo.compilers = 1;
-    eo.seed += eo.seed_given; /* a given seed is a test's; drawn afresh otherwise */
-    return verify_again(f, NOTE_CONFIRMED, &eo, out);
+    return verify_again(f, NOTE_CONFIRMED, true, &eo, out);
 }
 
 /* What was measured on a GPU, under the simulator's checkers. */
@@ -85,9 +121,10 @@ static bool watch(const struct search_candidate *f, struct outcome **out) {
     struct driver *d = f->driver;
     struct evaluator_options eo;
     if (!evaluator_options_watching(&d->eo, d->mem, &eo, &d->err))
-        return driver_fail(d, &d->err);
+        return false;
     eo.candidates = 1;
-    return verify_again(f, NOTE_WATCHED, &eo, out);
+    eo.lines = true;
+    return verify_again(f, NOTE_WATCHED, false, &eo, out);
 }
 
 /* A candidate that does not hold is no winner, and is said. */
@@ -164,19 +201,53 @@ static void take_as_result(struct search_candidate *f, struct arena *a, struct s
     f->outcome->record = NULL;
 }
 
-bool winner_choose(struct driver *d, struct arena *a, struct search_candidate **winner) {
+/* Nobody could say whether f holds a second time, or under the simulator's checkers. It is the
+ * result, and its record says so; what is more than want of time is the run's failure. */
+static void label_unconfirmed(struct search_candidate *f, struct arena *a) {
+    struct driver *d = f->driver;
+    struct record *r = f->outcome->record;
+    bool in_time =
+        !(d->hand_over_by && clock_ms() >= d->hand_over_by) && !(d->o.hurry && *d->o.hurry);
+    str why = arena_str(r->mem, str_view(d->err.text));
+    if (r->confirmed)
+        r->unwatched_why = why;
+    else
+        r->unconfirmed_why = why;
+    if (in_time && !d->best->failure.n)
+        d->best->failure = arena_str(a, str_view(d->err.text));
+    driver_say(
+        d, EVENT_NOTE,
+        arena_printf(d->mem, "candidate %llu was not %s: %s", (unsigned long long)f->ordinal,
+                     r->confirmed ? "run under the simulator's checkers" : "verified a second time",
+                     d->err.text));
+}
+
+bool search_refuse(struct archive *a, uint64_t ordinal, const struct record *why, struct err *err) {
+    struct buf b;
+    char key[64];
+    buf_init(&b, RECORD_MAX);
+    record_write(why, &b);
+    snprintf(key, sizeof key, "%s_%llu", NOTE_CONFIRMED, (unsigned long long)ordinal);
+    bool ok = archive_note(a, key, buf_str(&b), err);
+    buf_release(&b);
+    return ok;
+}
+
+struct search_candidate *winner_choose(struct driver *d, struct arena *a) {
+    struct search_candidate *f = NULL;
     bool wins = false;
     size_t passed_over = 0;
-    while (!wins && (*winner = fastest(d))) {
-        struct search_candidate *f = *winner;
-        if (!try_one(f, &wins))
-            return false;
+    while (!wins && (f = fastest(d))) {
+        if (!try_one(f, &wins)) {
+            label_unconfirmed(f, a);
+            break;
+        }
         passed_over += f->uncovered && !wins;
         for (size_t i = 0; passed_over == UNCOVERED_MOST && i < d->n; i++)
             d->candidates[i]->uncovered = true; /* enough looking: the fastest of all */
         passed_over += passed_over == UNCOVERED_MOST;
     }
-    if (*winner)
-        take_as_result(*winner, a, d->best);
-    return true;
+    if (f)
+        take_as_result(f, a, d->best);
+    return f;
 }

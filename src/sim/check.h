@@ -50,7 +50,6 @@ struct party {
     const uint32_t *clock;
     const struct warp_check *warp; /* NULL: an agent */
 };
-struct party race_party(const struct worker *w, enum use use);
 
 struct snapshot { /* what was known at a release */
     const struct taken *taken;
@@ -117,7 +116,6 @@ void check_gang_free(const struct launch *la, struct gang_check *g, uint32_t cta
 void check_gang_start(struct worker *w, struct gang *g);
 void check_gang_end(struct worker *w, struct gang *g);  /* what nobody waited for */
 void check_gang_gone(struct worker *w, struct gang *g); /* blocks that others still used */
-void check_guest(struct worker *w, const struct cta *owner, unsigned lane);
 
 /* An access of one lane: `offset` in the owner's shared memory, in the lane's local memory (owner's
  * too), or in buffer `map`. `at` is where the bytes are. */
@@ -139,14 +137,11 @@ void check_filled(struct mapped *b, uint64_t offset, uint64_t bytes); /* by the 
 /* Lanes that have an address of their own among those of the mask; `several` gets those of them
  * that stand for others as well. */
 uint32_t check_distinct(uint32_t mask, const uint64_t *address, uint32_t *several);
-/* race.c */
-void race_touch(struct worker *w, struct party *p, const struct touch *t);
-void race_arrived(struct worker *w, const struct touch *t);
 /* The bytes of a cp.async have arrived, in the block's own shared memory. */
 void check_arrived(struct worker *w, const struct instr *in, unsigned lane, const uint8_t *at,
                    uint32_t bytes);
 
-/* order.c: events. Each is called only when there are checks. */
+/* Events. Each is called only when there are checks. */
 void order_warp_sync(struct worker *w, const struct warp *wp, uint32_t mask);
 void order_fence(struct worker *w, const struct warp *wp, uint8_t mode);
 void order_barrier_arrive(struct worker *w, const struct warp *wp, uint8_t id, uint32_t mask);
@@ -164,7 +159,6 @@ void order_copy_waited(struct worker *w, const struct warp *wp);
  * multiplies alone, or, with 4, what all of them do. */
 void order_product_issue(struct worker *w, uint32_t *clocks);
 void order_product_begin(struct worker *w, const uint32_t *clocks, unsigned warp);
-void order_product_waited(struct worker *w, const struct warp *wp);
 /* A strong access: releases before it, acquires after it. `where` is a buffer's, or one of shared
  * memory with the block's rank in it. */
 void order_strong(struct worker *w, unsigned lane, uint64_t where, bool shared, bool reads,
@@ -179,7 +173,7 @@ void order_check_members(struct worker *w, const struct instr *in, uint32_t mask
 void order_check_source(struct worker *w, const struct instr *in, uint32_t mask, unsigned lane,
                         unsigned from);
 
-/* order_place.c: mbarriers */
+/* mbarriers */
 void order_place_init(struct worker *w, unsigned lane, const uint8_t *place);
 void order_place_forget(struct worker *w, const uint8_t *place);
 /* Does the running warp know that it was initialised? Reports it if not. */
@@ -187,31 +181,13 @@ void order_place_use(struct worker *w, unsigned lane, const uint8_t *place);
 void order_place_arrive(struct worker *w, unsigned lane, const uint8_t *place, bool agent);
 void order_place_complete(struct worker *w, const uint8_t *place);
 void order_place_pass(struct worker *w, unsigned lane, const uint8_t *place);
-void order_place_touch(struct worker *w, const struct touch *t); /* a store over it? */
-void order_places_drop(struct gang_check *g);
-void order_join(uint32_t *to, const uint32_t *from, uint32_t n);
-uint32_t order_agent_slot(const struct launch *la, const struct cta *c);
 
-/* inflight.c: registers of a wgmma between its issue and its wait */
+/* Registers of a wgmma between its issue and its wait */
 void inflight_issue(struct worker *w, const struct instr *in, uint64_t number);
 void inflight_wait(struct worker *w, uint64_t end);
 void inflight_fence(struct worker *w);
 void inflight_use(struct worker *w, const struct instr *in, uint32_t mask);
 void inflight_registers(struct worker *w, const struct instr *in);
-void inflight_end(struct worker *w, struct gang *g);
-
-uint32_t order_slot(const struct worker *w); /* of the running warp or copy */
-uint32_t *order_clock(const struct worker *w, uint32_t slot);
-uint32_t order_warp_slot(const struct launch *la, const struct warp *wp);
-/* Does the running party know of what `m` did? */
-bool order_knows(const struct worker *w, const struct mark *m);
-/* Memory of the launch's. */
-void *check_alloc(struct worker *w, size_t bytes); /* NULL: the checker's memory is used up */
-/* The place's releases; NULL: there are none, or, with `make`, there is no memory. */
-struct sync_place *check_place(struct worker *w, uint64_t address, bool make);
-/* The granules of a buffer's page; NULL: there is no memory. */
-struct cell *check_page(struct worker *w, size_t map, size_t page);
-uint32_t check_granule(const struct worker *w);
 
 struct sync_place { /* a word of global memory that releases went to */
     uint64_t address;
@@ -222,7 +198,5 @@ struct sync_place { /* a word of global memory that releases went to */
  * there is no room. */
 struct text finding_begin(struct worker *w, enum sim_check check, const struct instr *in,
                           const struct warp *wp, unsigned lane, const struct instr *other);
-void finding_thread(const struct worker *w, struct text *t, const struct mark *m);
-void finding_line(const struct worker *w, struct text *t, const struct instr *in);
 
 #endif

@@ -126,8 +126,8 @@ bool fault_read_only(struct worker *w, unsigned lane, uint64_t address, str what
                  STR_ARG(what));
     } else if (b) {
         say_place(&t, b, address);
-        text_say(&t, ", but %.*s is an input and may not be changed",
-                 STR_ARG(str_cut(b->b.name, 0, 60)));
+        text_say(&t, ", but %.*s %s and may not be changed", STR_ARG(str_cut(b->b.name, 0, 60)),
+                 b->b.prepared ? "was prepared by steps that are done once" : "is an input");
     }
     return false;
 }

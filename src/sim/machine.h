@@ -68,7 +68,7 @@ struct launch {
     uint64_t budget;
     size_t shared_bytes;
     uint32_t *shuffled; /* the gangs in the order they run; NULL: their own */
-    uint64_t *sampled;  /* the gangs that run, ascending; NULL: all, or as grid.c has it */
+    uint64_t *sampled;  /* the gangs that run, ascending; NULL: all, or as run.c has it */
     uint64_t workspace; /* address, of a cooperative grid's own: */
     uint64_t counts[8]; /* who has arrived at its barrier */
     uint32_t threads, nwarps;
@@ -208,6 +208,7 @@ struct gang {
     uint32_t n;
     uint64_t ordinal;
     uint64_t used;            /* settled by it */
+    uint64_t sectors;         /* of global memory that it has asked for */
     uint64_t clusters[3];     /* its cluster's place in the grid of clusters */
     struct gang_check *check; /* NULL: nothing is checked */
     struct gang_time *time;   /* NULL: it is not timed */
@@ -290,13 +291,9 @@ struct worker {
 
 #define WORKER_FUEL 4096u /* instructions between two settlements */
 
-/* draw.c: orders other than the first. What is drawn depends on the order's number, the gang and
+/* run.c: orders other than the first. What is drawn depends on the order's number, the gang and
  * what was drawn before, on nothing else. */
-void draw_start(const struct launch *la, struct gang *g);
 uint64_t draw_below(struct gang *g, uint64_t n);
-uint32_t *draw_shuffle(const struct launch *la);    /* NULL: gangs keep their order */
-bool draw_events(struct worker *w, struct gang *g); /* some of what is under way; false: a fault */
-uint64_t draw_turn(struct gang *g);                 /* instructions that a warp may run */
 /* Lanes of a store that come after its others, so that theirs stay; 0: all places are distinct. */
 uint32_t draw_late_lanes(struct worker *w, const struct access *a, uint32_t mask,
                          const uint64_t *address);
@@ -307,37 +304,22 @@ void draw_lane_order(struct worker *w, const struct access *a, uint32_t mask,
 
 /* run.c */
 struct tile_scratch *worker_tiles(struct worker *w);
-uint64_t thread_us(void);             /* processor time of the calling thread */
 bool worker_settle(struct worker *w); /* adds what was run to the launch's; false: over budget */
 
-/* grid.c: which gang runs when */
-void *grid_work(void *worker);
+/* run.c: which gang runs when */
 void grid_cta_id(const struct launch *la, uint64_t gang, uint32_t rank, uint32_t id[3]);
-void grid_sample(struct launch *la);             /* chooses the gangs that run */
-uint64_t grid_resident(const struct launch *la); /* gangs that can wait for each other */
-uint64_t grid_clock(const struct worker *w);     /* of the running gang, in instructions */
+uint64_t grid_clock(const struct worker *w); /* of the running gang, in instructions */
 
-/* noise.c: what memory holds that nothing wrote. `salt` says which piece of it. */
+/* What memory holds that nothing wrote. */
 #define NOISE_BYTES 16384u
-uint8_t *noise_new(uint64_t key);
-void noise_fill(const struct launch *la, void *to, size_t bytes, uint64_t salt);
 
-/* gang.c: a gang's memory and warps */
-uint64_t gang_bytes(const struct launch *la); /* about what one takes */
-struct gang *gang_new(struct worker *w);
-void gang_start(struct worker *w, struct gang *g, uint64_t ordinal, uint64_t index);
-void gang_free(const struct launch *la, struct gang *g);
 #define DEFAULT_SMS 132u
-uint32_t gang_sm(const struct launch *la, const struct cta *c); /* that the block runs on */
 enum gang_end { GANG_DONE, GANG_POLLS, GANG_BUSY, GANG_FAILED };
 enum gang_end gang_step(struct worker *w, struct gang *g);
 
 /* barrier.c */
 void barrier_reach(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask);
 bool barrier_release(struct worker *w, struct gang *g); /* anything released? */
-
-/* tensor.c */
-bool tensor_run(struct worker *w, const struct instr *in); /* matrices, mma, fragments */
 
 /* warpgroup.c */
 bool warpgroup_issue(struct worker *w, const struct instr *in);
@@ -357,7 +339,7 @@ bool copy_arrive(struct worker *w, const struct instr *in, uint32_t mask);
 bool copy_early(struct worker *w, struct warp *wp, size_t which, uint32_t lanes);
 bool copy_advance(struct worker *w, struct gang *g); /* does the oldest one that others wait for */
 
-/* bulk.c */
+/* copy.c: bulk copies */
 bool bulk_issue(struct worker *w, const struct instr *in, uint32_t mask);
 bool bulk_wait(struct worker *w, const struct instr *in, uint32_t mask);
 /* Does the oldest one that somebody waits for, or the oldest; false: none, or fault. */
@@ -367,7 +349,7 @@ bool bulk_early(struct worker *w, struct gang *g, size_t which, bool source);
 void bulk_clear(struct gang *g); /* forgets those under way */
 bool bulk_replace(struct worker *w, const struct instr *in, uint32_t mask);
 
-/* mbarrier.c */
+/* barrier.c: mbarriers */
 bool mbarrier_run(struct worker *w, const struct instr *in, uint32_t mask);
 bool mbarrier_any_passed(struct worker *w, struct warp *wp, const struct instr *in, uint32_t mask,
                          bool *any);
@@ -380,10 +362,6 @@ size_t phase_waited(struct worker *w, struct gang *g, uint64_t *address, size_t 
 bool phase_release(struct worker *w, struct gang *g, bool some);
 bool phase_give_up(struct worker *w, struct gang *g); /* lets every try_wait return false */
 
-/* stuck.c: the gang cannot go on; says who waits for what, returns false */
-bool stuck_gang(struct worker *w, struct gang *g);
-bool stuck_grid(struct worker *w, struct gang *first); /* every resident gang polls */
-
 /* execute.c */
 enum warp_end { WARP_DONE, WARP_BLOCKED, WARP_FAILED, WARP_PAUSED, WARP_POLLS };
 enum warp_end warp_run(struct worker *w, struct warp *wp);
@@ -395,22 +373,9 @@ void coverage_before(struct worker *w, struct warp *wp, const struct instr *in, 
 void coverage_merge_misses(struct sim_miss *to, const struct sim_miss *from, size_t n);
 void coverage_after(struct worker *w, const struct warp *wp, const struct instr *in, uint32_t mask);
 
-/* warp.c: groups of lanes */
+/* execute.c: groups of lanes */
 bool warp_pick(struct warp *wp); /* something to run? */
 void warp_park(struct warp *wp, struct group g);
-/* The running group goes on to `pc`, behind where it was, unless another one has to go first or
- * waits there. */
-void warp_go(struct warp *wp, uint32_t pc);
-void warp_rotate(struct warp *wp); /* another group's turn, if there is one */
-void warp_branch(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken);
-bool warp_branch_table(struct worker *w, struct warp *wp, const struct instr *in, uint32_t taken);
-bool warp_leave(struct warp *wp, uint32_t mask); /* false: nothing is left to run */
-/* Lanes that an instruction with .sync names have to be there first. False: the group waits. */
-bool warp_gathered(struct warp *wp, const struct instr *in, uint32_t at);
-void warp_wait_here(struct warp *wp, uint32_t mask, enum wait wait);
-/* At a barrier for whole warps: lanes that waited while these ran ahead may still come. True: the
- * group waits. */
-bool warp_awaits_lanes(struct warp *wp);
 uint32_t lanes_mask(const uint8_t *pred); /* the lanes of a predicate that are true */
 void lanes_blend(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned bytes);
 /* The same with a hash of what was seen. */
@@ -418,13 +383,9 @@ bool warp_saw(struct worker *w, uint64_t seen, uint64_t address, unsigned lane);
 /* Notes what the lanes saw; true: they saw the same thing as before and should let others run. */
 bool warp_polls(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address);
 
-/* collective.c: shuffles, votes, matches and reductions of the active lanes */
-void collective_run(struct worker *w, const struct instr *in, uint32_t mask);
-
 /* memory.c */
 enum use { USE_READ, USE_WRITE, USE_ATOMIC, USE_BARRIER }; /* the last: an mbarrier's word */
 bool memory_access(struct worker *w, const struct instr *in, uint32_t mask, bool store);
-void memory_addresses(const uint8_t *base, int64_t offset, bool wide, uint64_t *address);
 void memory_where(const struct worker *w, const struct instr *in, const struct where *at,
                   uint64_t *address);
 /* One lane's bytes. NULL: a fault. */
@@ -435,36 +396,17 @@ uint8_t *memory_range(struct worker *w, enum ptx_space s, unsigned lane, uint64_
 bool memory_resolve(struct worker *w, enum ptx_space s, uint32_t mask, const uint64_t *address,
                     uint32_t bytes, uint32_t align, enum use use, uint8_t **at, uint32_t *global);
 struct mapped *memory_find(const struct sim_machine *m, uint64_t address);
-/* Checks: what strong accesses tell each other. */
-void memory_strong(struct worker *w, const struct access *a, uint32_t mask, const uint64_t *address,
-                   bool reads, bool writes);
-void memory_move(struct worker *w, const struct access *a, uint32_t mask, uint8_t *const *at,
-                 bool store);
 
-/* global.c: what gangs store to results */
+/* What gangs store to results */
 struct gang_stores *stores_new(const struct launch *la);          /* NULL: there are no results */
 void stores_free(const struct launch *la, struct gang_stores *s); /* NULL is fine */
 void stores_gang_done(struct worker *w);
 
-/* shared.c */
-void shared_count(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes);
-/* All lanes, the block's own memory. False: it is not that simple, nothing was done. `counted`: its
- * banks are counted already. */
-bool shared_access(struct worker *w, const struct instr *in, bool store, bool counted);
-
-/* lines.c */
-void lines_collect(const struct launch *la, struct worker *const *workers, unsigned n,
-                   struct sim_result *out);
-
-/* global.c */
-bool global_row(struct worker *w, const struct access *a, const uint64_t *address, bool store);
 /* A piece of a bulk copy; NULL: it is not that simple, memory_range knows more. */
 uint8_t *global_bulk(struct worker *w, uint64_t address, uint32_t bytes, bool store);
 void global_bulk_done(struct worker *w); /* counts the copy */
-bool global_resolve(struct worker *w, uint32_t mask, const uint64_t *address, uint32_t bytes,
-                    uint32_t align, enum use use, uint8_t **at);
 
-/* atomic.c */
+/* Atomics. */
 bool atomic_run(struct worker *w, const struct instr *in, uint32_t mask);
 
 /* fault.c: they set w->status and the sentence, and return false */

@@ -9,10 +9,8 @@
 
 #include "sim/lanes.h"
 #include "sim/sim.h"
-#include "sim/tile_matrix.h"
-#include "sim/tile_mma.h"
+#include "sim/tile.h"
 #include "sim/tile_tma.h"
-#include "sim/tile_wgmma.h"
 
 #define SIM_MAX_CODE           (1u << 22)
 #define SIM_MAX_SHARED         (227u << 10)
@@ -230,7 +228,7 @@ struct instr {
     uint32_t d, a, b, c, e;
     uint32_t d2; /* shuffle's predicate; 0: none */
     uint32_t target;
-    uint32_t rank;  /* of the lanes of a warp, those at the lowest run first (reconverge.c) */
+    uint32_t rank;  /* of the lanes of a warp, those at the lowest run first (flow.c) */
     uint32_t late;  /* the rank of lanes that go back to a loop's head from here; 0: the head's */
     uint32_t join;  /* of a branch: where its lanes meet again; UINT32_MAX: nowhere */
     uint32_t reach; /* lanes at a lower rank than this may come here */

@@ -28,6 +28,7 @@ struct sim_buffer {
     void *host; /* size bytes, the caller's */
     size_t size;
     bool read_only; /* a store is a fault of kind SIM_WROTE_INPUT */
+    bool prepared;  /* if so, because steps that are done once have written it: for messages */
     bool undefined; /* a workspace or an output: it is an error to read what no kernel wrote */
     bool result;    /* an output: what kernels store there is followed (sim_machine_stored) */
     uint32_t align; /* at the end of its pages, aligned to no more than this; 0: at their start */
@@ -43,6 +44,8 @@ uint64_t sim_machine_add(struct sim_machine *m, const struct sim_buffer *b);
 void sim_machine_clear(struct sim_machine *m); /* forgets all buffers */
 /* And begins at other addresses; `spread`: with gaps that are drawn too. */
 void sim_machine_move(struct sim_machine *m, uint64_t secret, bool spread);
+/* From now on the buffer is read only, for it is prepared. */
+void sim_machine_protect(struct sim_machine *m, uint64_t address);
 /* The host writes there: `size` bytes of the pattern, `count` times. Of an undefined buffer these
  * bytes may be read afterwards. False, and nothing is written: they are not all in one buffer, or
  * in one that is read only. */
@@ -207,6 +210,9 @@ struct sim_counters {
     uint64_t async_bytes;                        /* cp.async and bulk copies, either way */
     uint64_t warp_waits; /* times a warp met the first use of a value it had loaded from global
                             memory: round trips, however many loads were under way */
+    /* Clusters, or blocks without one, and how their traffic scatters: the KiB of global memory
+     * that each asks for, added up and squared and added up. */
+    uint64_t gangs, gang_kib, gang_kib_squares;
     /* Distinct sectors of the whole launch: of a sampled one scaled, by buffer, to its size at
      * most. */
     uint64_t footprint_load_sectors, footprint_store_sectors;
@@ -217,7 +223,6 @@ struct sim_counters {
     uint64_t timed_fp32, timed_int, timed_fp64, timed_special, timed_tensor, timed_lsu;
     uint64_t timed_load_sectors, timed_l2_sectors, timed_unique_sectors;
 };
-void sim_counters_add(struct sim_counters *sum, const struct sim_counters *c);
 
 /* The same by line of the .cu, of what ran: sectors per request, bank conflicts, where the time
  * goes. */
@@ -228,6 +233,10 @@ struct sim_line {
     uint64_t requests, sectors, bytes; /* global */
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;
 };
+/* Clocks of an SM that a line takes up at least: it issues four instructions a clock, moves a
+ * wavefront of shared memory and two sectors, and does some 1,024 tensor operations. Good enough to
+ * say where to look. */
+double sim_line_clocks(const struct sim_line *l);
 
 /* Of what the blocks that ran stored to `result` buffers: 32-byte sectors of each block added up,
  * their squares, and distinct ones of all blocks. Nothing is known (gangs 0) of blocks that take
@@ -253,8 +262,5 @@ struct sim_result {
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
 /* Can a launch of it go differently in another order, beyond what the checks find in any? */
 bool sim_has_choices(const struct sim_program *p);
-
-/* Names of what is supported, one form a line, from the op table (docs, messages). */
-void sim_supported(struct buf *out);
 
 #endif

@@ -47,6 +47,5 @@ double tile_dot_exact(const struct tile_model *m, unsigned n, const float *a, co
 /* The end of a sum: towards zero to m->out bits, and to the nearest half. NaN gives the one NaN,
  * zeros are positive. */
 float tile_round_f32(const struct tile_model *m, double sum);
-uint32_t tile_round_f16(double sum);
 
 #endif

@@ -28,13 +28,24 @@ static const struct binding *setting(const struct binding *set, size_t n, str na
     return NULL;
 }
 
+static bool unknown_dim(const struct task *t, str name, struct err *err) {
+    struct buf names;
+    buf_init(&names, 4096);
+    for (size_t i = 0; i < t->ndims; i++)
+        if (!t->dims[i].derived)
+            buf_printf(&names, " %.*s", STR_ARG(t->dims[i].name));
+    err_set(err, ERR_INPUT, "task %.*s has no dimension '%.*s'; those that can be set are:%.*s",
+            STR_ARG(t->name), STR_ARG(name), STR_ARG(buf_str(&names)));
+    buf_release(&names);
+    return false;
+}
+
 static bool check_settings(const struct task *t, const struct binding *set, size_t n,
                            struct err *err) {
     for (size_t i = 0; i < n; i++) {
         int d = dim_find(t, set[i].name);
         if (d < 0)
-            return err_set(err, ERR_INPUT, "task %.*s has no dimension '%.*s'", STR_ARG(t->name),
-                           STR_ARG(set[i].name));
+            return unknown_dim(t, set[i].name, err);
         if (t->dims[d].derived)
             return err_set(err, ERR_INPUT,
                            "dimension '%.*s' of task %.*s follows from others and cannot be set",
@@ -279,6 +290,22 @@ bool task_bind_check(const struct task *t, size_t check, struct arena *a, struct
                      struct err *err) {
     BUG_IF(check >= t->nchecks);
     return task_bind(t, t->checks[check].set, t->checks[check].n, a, out, err);
+}
+
+bool task_bind_also(struct inst *in, struct arena *a, struct err *err) {
+    in->also = arena_array(a, struct inst *, in->task->nchecks);
+    for (in->nalso = 0; in->nalso < in->task->nchecks; in->nalso++)
+        if (!task_bind_check(in->task, in->nalso, a, &in->also[in->nalso], err))
+            return false;
+    return true;
+}
+
+bool inst_divides(const struct inst *in, const struct expr *e, int64_t by) {
+    int64_t v;
+    bool all = expr_eval_dims(e, in->dims, &v) && v % by == 0;
+    for (size_t i = 0; i < in->nalso && all; i++)
+        all = expr_eval_dims(e, in->also[i]->dims, &v) && v % by == 0;
+    return all;
 }
 
 str inst_label(const struct inst *in, struct arena *a) {

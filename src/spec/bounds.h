@@ -53,10 +53,6 @@ bool coverage_check(const struct inst *in, struct arena *a, struct err *err);
 
 /* The parts of the proof. ranges_enter goes through them one after the other. */
 enum range_result ranges_enter_var(struct ranges *r, const struct reduce_var *v, bool *some);
-/* Adds a fact where there is room for it and it can be of use. */
-void facts_add(struct ranges *r, struct fact f);
-/* Narrows the range of `e` by the facts. */
-void facts_apply(const struct ranges *r, const struct expr *e, struct range *v);
 /* Without facts. */
 enum range_result range_plain(const struct ranges *r, const struct expr *e, struct range *out);
 

@@ -1,5 +1,5 @@
 /* Terms folded into one result, with the error of an honest evaluation order. Read by two compilers
- * (spec/shared.h): fold.h folds blocks of lanes, the oracle (assets/oracle/fold.cuh) the terms of
+ * (spec/shared.h): nest.c folds blocks of lanes, the oracle (assets/oracle/fold.cuh) the terms of
  * one result in each thread.
  *
  * The order is blocked: chains of at most CHAIN terms, and their results added in pairs. Along a
@@ -31,7 +31,7 @@ struct fold {
     double most;  /* the largest magnitude that counts */
     bool integer; /* terms are integers */
     bool product; /* a sum of products */
-    /* The rest is the evaluator's own (fold.h). */
+    /* The rest is the evaluator's own (nest.c). */
     bool exact;  /* the terms' own variances are 0 */
     bool masked; /* some terms may be left out */
     bool track_peak;

@@ -1,4 +1,5 @@
-/* Operations, counted where they happen.
+/* What a task costs at the least: elements that must be read and written, and operations, counted
+ * where they happen. docs/TASKS.md has the rules.
  *
  * An operation counts once for every combination of values of the variables it depends on, not of
  * those that merely surround it: what does not change is computed once, and a factor that is common
@@ -10,12 +11,601 @@
  * `if` over indices each side counts where it is taken; over data, the dearer side. */
 #include "spec/cost.h"
 
-#include "spec/access.h"
+#include "spec/bounds.h"
+#include "spec/domain.h"
+#include "spec/expr.h"
 #include "spec/pattern.h"
 #include "spec/scalar.h"
 #include "spec/tally.h"
-#include "spec/touch.h"
 #include <math.h>
+#include <string.h>
+
+enum { ACCESSES_MOST = 32 };
+
+struct access {
+    struct domain *d;
+    const struct expr *read;
+    bool gather; /* some index comes from data */
+};
+
+struct accesses {
+    const struct inst *in;
+    size_t tensor;
+    struct access access[ACCESSES_MOST]; /* different ones */
+    size_t n;
+    bool all;     /* none was left out for want of room; set before adding */
+    double reads; /* elements, as often as the mathematics names them */
+};
+
+struct touched {
+    double elements; /* different ones that every evaluation needs */
+    double reads;    /* as often as the mathematics names them */
+};
+
+/* ---- the reads of one tensor, each with the domain it happens in ----
+ *
+ * Left out is what need not happen: reads under a condition on data, reads outside the tensor that
+ * padding answers, elements that are assumed to be zero. A condition that an index equals a number
+ * from the data happens once along that index. */
+
+static bool same_constraint(const struct constraint *a, const struct constraint *b) {
+    return a->kind == b->kind && a->test == b->test && a->a.c == b->a.c &&
+           a->modulus == b->modulus && a->lo == b->lo && a->hi == b->hi &&
+           memcmp(a->a.coef, b->a.coef, sizeof a->a.coef) == 0;
+}
+
+static bool same_access(const struct access *a, const struct access *b) {
+    if (!expr_same(a->read, b->read) || a->d->present != b->d->present || a->d->n != b->d->n)
+        return false;
+    for (uint32_t left = a->d->present; left; left &= left - 1) {
+        int v = __builtin_ctz(left);
+        if (a->d->var[v].lo != b->d->var[v].lo || a->d->var[v].hi != b->d->var[v].hi)
+            return false;
+    }
+    for (size_t i = 0; i < a->d->n; i++)
+        if (!same_constraint(&a->d->c[i], &b->d->c[i]))
+            return false;
+    return true;
+}
+
+/* Elements that are known to be zero are not needed. */
+static void leave_out_zeros(struct domain *d, const struct expr *read) {
+    const struct task *t = d->in->task;
+    for (size_t i = 0; i < t->nassumptions; i++)
+        if (t->assumptions[i].kind == ASSUME_ZERO && t->assumptions[i].tensor == read->ref)
+            domain_require_at(d, read, t->assumptions[i].s.body, false);
+}
+
+static void record(struct accesses *c, struct domain *d, const struct expr *read) {
+    struct access a = {domain_copy(d), read, pattern_is_gather(read)};
+    c->reads += domain_count(d, d->present);
+    leave_out_zeros(a.d, read);
+    bool known = a.d->empty || c->n == ACCESSES_MOST;
+    c->all &= !(c->n == ACCESSES_MOST);
+    for (size_t i = 0; i < c->n && !known; i++)
+        known = same_access(&c->access[i], &a);
+    if (known)
+        mem_free(a.d);
+    else
+        c->access[c->n++] = a;
+}
+
+static void collect(struct accesses *c, struct domain *d, const struct expr *e);
+
+static void collect_parts(struct accesses *c, struct domain *d, const struct expr *e) {
+    for (size_t i = 0; i < e->nargs; i++)
+        collect(c, d, e->args[i]);
+}
+
+static void collect_if(struct accesses *c, struct domain *d, const struct expr *e) {
+    bool data = expr_reads(e->args[0]);
+    int sides = !data ? 2 : pattern_pins(e->args[0]) ? 1 : 0;
+    collect(c, d, e->args[0]);
+    for (int side = 0; side < sides; side++) {
+        struct domain *inner = domain_copy(d);
+        domain_require(inner, e->args[0], side == 0);
+        collect(c, inner, e->args[1 + side]);
+        mem_free(inner);
+    }
+}
+
+static void collect_pad(struct accesses *c, struct domain *d, const struct expr *e) {
+    const struct expr *read = e->args[0];
+    collect(c, d, e->args[1]);
+    if (pattern_is_gather(read)) {
+        collect_parts(c, d, read);
+        return;
+    }
+    struct domain *inside = domain_copy(d);
+    domain_require_inside(inside, read);
+    collect(c, inside, read);
+    mem_free(inside);
+}
+
+static void collect_reduce(struct accesses *c, struct domain *d, const struct expr *e) {
+    struct domain *inner = domain_copy(d);
+    uint32_t needed = pattern_is_prefix(e) ? expr_vars(e->args[0]) : expr_vars(e);
+    domain_enter(inner, e->reduce);
+    domain_keep(inner, needed | reduce_vars(e->reduce));
+    if (e->reduce->guard)
+        collect(c, inner, e->reduce->guard);
+    if (!e->reduce->guard || !expr_reads(e->reduce->guard) || pattern_pins(e->reduce->guard))
+        collect(c, inner, e->args[0]);
+    mem_free(inner);
+}
+
+static void collect(struct accesses *c, struct domain *d, const struct expr *e) {
+    if (d->empty || !expr_reads(e))
+        return;
+    switch (e->kind) {
+    case EXPR_IF:
+        collect_if(c, d, e);
+        return;
+    case EXPR_PAD:
+        collect_pad(c, d, e);
+        return;
+    case EXPR_REDUCE:
+        collect_reduce(c, d, e);
+        return;
+    default:
+        if (e->kind == EXPR_READ && e->ref == c->tensor)
+            record(c, d, e);
+        collect_parts(c, d, e);
+    }
+}
+
+static void accesses_add(struct accesses *c, struct domain *d, const struct expr *e) {
+    collect(c, d, e);
+}
+
+static void accesses_release(struct accesses *c) {
+    for (size_t i = 0; i < c->n; i++)
+        mem_free(c->access[i].d);
+}
+
+/* ---- demand ---- */
+
+/* The places read, as a domain over the tensor's own index variables: exists where every index is
+ * a variable of its own. */
+static struct domain *demand_of(const struct access *a) {
+    struct domain *from = domain_copy(a->d), *to = mem_alloc(sizeof *to);
+    size_t rank = a->read->nargs, name[TASK_MAX_VARS] = {0};
+    uint32_t used = 0;
+    bool ok = true;
+    for (size_t k = 0; k < rank; k++) {
+        const struct expr *e = a->read->args[k];
+        ok &= e->kind == EXPR_INDEX && !(used >> e->ref & 1);
+        used |= e->kind == EXPR_INDEX ? UINT32_C(1) << e->ref : 0;
+        name[e->kind == EXPR_INDEX ? e->ref : 0] = k;
+    }
+    domain_keep(from, used);
+    *to = (struct domain){.in = from->in, .budget = from->budget, .empty = from->empty};
+    to->n = from->n;
+    for (size_t k = 0; k < rank && ok; k++) {
+        to->present |= UINT32_C(1) << k;
+        to->var[k] = from->var[a->read->args[k]->ref];
+    }
+    for (size_t i = 0; i < from->n && ok; i++) {
+        ok = from->c[i].kind == CONSTRAINT_NOT_NEGATIVE;
+        to->c[i] = (struct constraint){.a.c = from->c[i].a.c};
+        for (uint32_t left = from->c[i].vars; left; left &= left - 1) {
+            size_t v = (size_t)__builtin_ctz(left);
+            to->c[i].a.coef[name[v]] = from->c[i].a.coef[v];
+            to->c[i].a.vars |= UINT32_C(1) << name[v];
+        }
+        to->c[i].vars = to->c[i].a.vars;
+    }
+    mem_free(from);
+    if (ok)
+        return to;
+    mem_free(to);
+    return NULL;
+}
+
+static bool holds(const struct domain *d, const struct constraint *c) {
+    for (size_t i = 0; i < d->n; i++)
+        if (same_constraint(&d->c[i], c))
+            return true;
+    return false;
+}
+
+static bool same_demand(const struct domain *a, const struct domain *b) {
+    bool same = a->n == b->n && a->present == b->present && !a->empty && !b->empty;
+    for (uint32_t left = a->present; left && same; left &= left - 1) {
+        int v = __builtin_ctz(left);
+        same = a->var[v].lo == b->var[v].lo && a->var[v].hi == b->var[v].hi;
+    }
+    for (size_t i = 0; i < a->n && same; i++)
+        same = holds(b, &a->c[i]);
+    return same;
+}
+
+/* Narrows the domain of a let's only statement to what all reads of it agree on needing. */
+static void narrow_to_demand(struct domain *d, const struct accesses *c) {
+    struct domain *first = c->n && c->all ? demand_of(&c->access[0]) : NULL;
+    bool same = first != NULL;
+    for (size_t i = 1; i < c->n && same; i++) {
+        struct domain *other = demand_of(&c->access[i]);
+        same = other && same_demand(first, other);
+        mem_free(other);
+    }
+    if (same) {
+        memcpy(d->var, first->var, sizeof d->var);
+        memcpy(d->c, first->c, sizeof d->c);
+        d->n = first->n;
+    }
+    mem_free(first);
+}
+
+static bool is_whole(const struct task *t, const struct statement *s) {
+    return t->tensors[s->tensor].role == TENSOR_LET && s->nindex == t->tensors[s->tensor].rank;
+}
+
+/* Where each statement must be evaluated: outputs everywhere, a let where it is read, as far as all
+ * its reads need the same part (the triangle of a causal attention). out[nstatements]: mem_free. */
+static void demand_domains(const struct inst *in, int64_t *budget, struct domain **out) {
+    const struct task *t = in->task;
+    for (size_t i = t->nstatements; i-- > 0;) {
+        const struct statement *s = &t->statements[i];
+        out[i] = domain_new(in, s, budget);
+        if (!is_whole(t, s))
+            continue;
+        struct accesses c = {.in = in, .tensor = s->tensor, .all = true};
+        for (size_t k = i + 1; k < t->nstatements; k++)
+            accesses_add(&c, out[k], t->statements[k].body);
+        narrow_to_demand(out[i], &c);
+        accesses_release(&c);
+    }
+}
+
+/* ---- which elements of an input must be read ----
+ *
+ * Every read of the tensor is a set of places, the image of its domain under its indices. The
+ * answer is the size of their union, found without listing places where the structure allows:
+ * dimensions that share no variable multiply, and an index that determines its variables counts
+ * them. What remains is marked in arrays, one for each group of dimensions. */
+
+enum {
+    PLACES_MOST = 1 << 24, /* of an array that places are marked in */
+    SIGNATURES_MOST = 1 << 10,
+};
+
+/* Dimensions of the tensor whose indices depend on each other. */
+struct block {
+    uint32_t dims;
+    uint32_t vars; /* all that take part, in one access */
+};
+
+static uint32_t index_vars(const struct access *a, size_t k) {
+    const struct expr *e = a->read->args[k];
+    return expr_reads(e) ? 0 : domain_connected(a->d, expr_vars(e));
+}
+
+static void merge_dims(const struct access *a, uint32_t group[TASK_MAX_RANK]) {
+    size_t rank = a->read->nargs;
+    for (size_t i = 0; i < rank; i++)
+        for (size_t k = 0; k < rank; k++)
+            if (index_vars(a, i) & index_vars(a, k)) {
+                uint32_t both = group[i] | group[k];
+                for (size_t m = 0; m < rank; m++)
+                    if (both >> m & 1)
+                        group[m] = both;
+            }
+}
+
+/* Every dimension's block as a set of dimensions; a block is listed at its first one. */
+static void blocks_begin(uint32_t group[TASK_MAX_RANK]) {
+    for (size_t k = 0; k < TASK_MAX_RANK; k++)
+        group[k] = UINT32_C(1) << k;
+}
+
+static bool is_first(uint32_t dims, size_t k) {
+    return (size_t)__builtin_ctz(dims) == k;
+}
+
+static struct block block_of(const struct access *a, uint32_t dims) {
+    struct block b = {.dims = dims};
+    for (size_t k = 0; k < a->read->nargs; k++)
+        b.vars |= dims >> k & 1 ? index_vars(a, k) : 0;
+    return b;
+}
+
+/* The indices tell the values of the variables in them. */
+static bool injective(const struct access *a, uint32_t dims, uint32_t used) {
+    uint32_t told = 0;
+    for (size_t round = 0; round < a->read->nargs; round++)
+        for (size_t k = 0; k < a->read->nargs; k++) {
+            struct affine f;
+            if (!(dims >> k & 1) || !affine_of(a->d->in, a->read->args[k], &f))
+                continue;
+            if (__builtin_popcount(f.vars & ~told) == 1)
+                told |= f.vars;
+        }
+    return (used & ~told) == 0;
+}
+
+static bool only_inequalities(const struct domain *d, uint32_t vars) {
+    for (size_t i = 0; i < d->n; i++)
+        if (d->c[i].kind != CONSTRAINT_NOT_NEGATIVE && (d->c[i].vars & vars))
+            return false;
+    return true;
+}
+
+/* Places of a block, marked with a bit. */
+struct marking {
+    const struct access *a;
+    uint32_t dims;
+    uint32_t *place, bit;
+    int64_t stride[TASK_MAX_RANK];
+    bool affine[TASK_MAX_RANK];
+    struct affine index[TASK_MAX_RANK];
+    struct scalar at; /* the point */
+    double marked;
+};
+
+static int64_t index_at(struct marking *m, size_t k) {
+    if (!m->affine[k])
+        return (int64_t)scalar_eval(&m->at, m->a->read->args[k]);
+    int64_t at = m->index[k].c;
+    for (uint32_t left = m->index[k].vars; left; left &= left - 1)
+        at += m->index[k].coef[__builtin_ctz(left)] * m->at.var[__builtin_ctz(left)];
+    return at;
+}
+
+static bool place_at(struct marking *m, int64_t *place) {
+    const struct bound_tensor *b = &m->a->d->in->tensors[m->a->read->ref];
+    *place = 0;
+    for (size_t k = 0; k < m->a->read->nargs; k++) {
+        if (!(m->dims >> k & 1))
+            continue;
+        int64_t at = index_at(m, k);
+        if (at < 0 || at >= b->extent[k])
+            return false;
+        *place += at * m->stride[k];
+    }
+    return true;
+}
+
+static bool mark(void *ctx, const int64_t *value, size_t inner, struct range r) {
+    struct marking *m = ctx;
+    int64_t place;
+    memcpy(m->at.var, value, sizeof m->at.var);
+    *m->a->d->budget -= r.hi - r.lo;
+    for (m->at.var[inner] = r.lo; m->at.var[inner] <= r.hi; m->at.var[inner]++)
+        if (place_at(m, &place)) {
+            m->marked += !(m->place[place] & m->bit);
+            m->place[place] |= m->bit;
+        }
+    return *m->a->d->budget > 0;
+}
+
+/* How large the array for a block is; 0: too large. Clearing it and looking through it is work,
+ * too.
+ */
+static int64_t places_of(const struct access *a, uint32_t dims) {
+    enum { CLEARED_A_STEP = 8 };
+    double n = 1;
+    for (size_t k = 0; k < a->read->nargs; k++)
+        n *= dims >> k & 1 ? (double)a->d->in->tensors[a->read->ref].extent[k] : 1;
+    if (n > PLACES_MOST || n > (double)*a->d->budget * CLEARED_A_STEP)
+        return 0;
+    *a->d->budget -= (int64_t)n / CLEARED_A_STEP;
+    return (int64_t)n;
+}
+
+/* Sets `bit` at the places of the block that the access reaches; negative: too many to run over. */
+static double mark_block(const struct access *a, uint32_t dims, uint32_t *place, uint32_t bit) {
+    struct marking m = {.a = a, .dims = dims, .place = place, .bit = bit, .at = {.in = a->d->in}};
+    int64_t stride = 1;
+    for (size_t k = a->read->nargs; k-- > 0;)
+        if (dims >> k & 1) {
+            m.stride[k] = stride;
+            stride *= a->d->in->tensors[a->read->ref].extent[k];
+            m.affine[k] = affine_of(a->d->in, a->read->args[k], &m.index[k]);
+        }
+    return domain_each(a->d, block_of(a, dims).vars, mark, &m) ? m.marked : -1;
+}
+
+static double box_size(const struct access *a, uint32_t dims) {
+    struct ranges r = {.in = a->d->in};
+    double n = 1;
+    memcpy(r.index, a->d->var, sizeof a->d->var);
+    for (size_t k = 0; k < a->read->nargs; k++) {
+        struct range got;
+        if (dims >> k & 1 && range_of(&r, a->read->args[k], &got) == RANGE_OK) {
+            double width = (double)(got.hi - got.lo) + 1;
+            n *= fmin(width, (double)a->d->in->tensors[a->read->ref].extent[k]);
+        }
+    }
+    return n;
+}
+
+static double block_size(const struct access *a, uint32_t dims) {
+    struct block b = block_of(a, dims);
+    uint32_t used = 0;
+    for (size_t k = 0; k < a->read->nargs; k++)
+        if (dims >> k & 1 && !expr_reads(a->read->args[k]))
+            used |= expr_vars(a->read->args[k]);
+    if (injective(a, dims, used) && only_inequalities(a->d, b.vars))
+        return domain_count(a->d, used);
+    int64_t places = places_of(a, dims);
+    double marked = -1;
+    if (places) {
+        uint32_t *place = mem_alloc((size_t)places * sizeof *place);
+        marked = mark_block(a, dims, place, 1);
+        mem_free(place);
+    }
+    return marked >= 0 ? marked : fmin(domain_count(a->d, used), box_size(a, dims));
+}
+
+/* A dimension whose index is data contributes one place: the least demanding data name the same
+ * one everywhere. */
+static double image_size(const struct access *a) {
+    uint32_t group[TASK_MAX_RANK];
+    double n = 1;
+    blocks_begin(group);
+    merge_dims(a, group);
+    for (size_t k = 0; k < a->read->nargs; k++)
+        if (is_first(group[k], k) && !expr_reads(a->read->args[k]))
+            n *= block_size(a, group[k]);
+    return n;
+}
+
+/* ---- unions ---- */
+
+/* How many places (so far) exactly these accesses reach. */
+struct signature {
+    uint32_t bits;
+    double count;
+};
+struct signatures {
+    struct signature s[SIGNATURES_MOST];
+    size_t n;
+};
+
+static bool count_signature(struct signatures *t, uint32_t bits, double count) {
+    size_t i = 0;
+    if (!bits)
+        return true;
+    while (i < t->n && t->s[i].bits != bits)
+        i++;
+    if (i == SIGNATURES_MOST)
+        return false;
+    if (i == t->n)
+        t->s[t->n++] = (struct signature){bits, 0};
+    t->s[i].count += count;
+    return true;
+}
+
+static bool signatures_of_block(const struct accesses *c, size_t n, uint32_t dims,
+                                struct signatures *t) {
+    int64_t places = places_of(&c->access[0], dims);
+    bool ok = places > 0;
+    uint32_t *place = ok ? mem_alloc((size_t)places * sizeof *place) : NULL;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = mark_block(&c->access[i], dims, place, UINT32_C(1) << i) >= 0;
+    t->n = 0;
+    for (int64_t k = 0; k < places && ok; k++)
+        ok = count_signature(t, place[k], 1);
+    mem_free(place);
+    return ok;
+}
+
+/* A place is in the union when some access reaches it in every block. */
+static bool union_size(const struct accesses *c, size_t n, double *out) {
+    uint32_t group[TASK_MAX_RANK];
+    size_t rank = c->in->task->tensors[c->tensor].rank;
+    struct signatures *t = mem_alloc(3 * sizeof *t), *block = t + 1, *next = t + 2;
+    bool ok = true;
+    blocks_begin(group);
+    for (size_t i = 0; i < n; i++)
+        merge_dims(&c->access[i], group);
+    t->n = 1;
+    t->s[0] = (struct signature){UINT32_MAX, 1};
+    for (size_t k = 0; k < rank && ok; k++) {
+        if (!is_first(group[k], k))
+            continue;
+        ok = signatures_of_block(c, n, group[k], block);
+        next->n = 0;
+        for (size_t i = 0; i < t->n && ok; i++)
+            for (size_t m = 0; m < block->n && ok; m++)
+                ok = count_signature(next, t->s[i].bits & block->s[m].bits,
+                                     t->s[i].count * block->s[m].count);
+        memcpy(t, next, sizeof *t);
+    }
+    *out = 0;
+    for (size_t i = 0; i < t->n; i++)
+        *out += t->s[i].count;
+    mem_free(t);
+    return ok;
+}
+
+/* Reads at places from data are not united with others: they may hit the same elements. */
+static double distinct(struct accesses *c) {
+    double sum = 0, most = 0, gathered = 0, all = (double)c->in->tensors[c->tensor].count;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        double size = image_size(&c->access[i]);
+        if (c->access[i].gather) {
+            gathered = fmax(gathered, size);
+            continue;
+        }
+        sum += size;
+        most = fmax(most, size);
+        struct access swap = c->access[n];
+        c->access[n++] = c->access[i];
+        c->access[i] = swap;
+    }
+    double together = most;
+    if (n > 1 && most < all && !union_size(c, n, &together))
+        together = fmin(sum, all);
+    return fmax(together, gathered);
+}
+
+/* Of a symmetric matrix that is needed as a whole, one triangle is enough. */
+static double without_mirror(const struct inst *in, size_t tensor, double elements) {
+    const struct task *t = in->task;
+    const struct bound_tensor *b = &in->tensors[tensor];
+    for (size_t i = 0; i < t->nassumptions; i++)
+        if (t->assumptions[i].kind == ASSUME_SYMMETRIC && t->assumptions[i].tensor == tensor &&
+            elements == (double)b->count) {
+            double n = (double)b->extent[t->tensors[tensor].rank - 1];
+            return elements / n / n * (n * (n + 1) / 2);
+        }
+    return elements;
+}
+
+/* `domains`: where each statement is evaluated (demand_domains). */
+static struct touched touched_of(const struct inst *in, size_t tensor,
+                                 struct domain *const *domains) {
+    struct accesses c = {.in = in, .tensor = tensor, .all = true};
+    for (size_t i = 0; i < in->task->nstatements; i++)
+        accesses_add(&c, domains[i], in->task->statements[i].body);
+    struct touched t = {without_mirror(in, tensor, distinct(&c)), c.reads};
+    accesses_release(&c);
+    return t;
+}
+
+/* ---- writes ---- */
+
+/* The element itself, as it was. */
+static bool unchanged(const struct statement *s, const struct expr *e) {
+    if (e->kind != EXPR_READ || e->ref != s->tensor)
+        return false;
+    for (size_t k = 0; k < e->nargs; k++)
+        if (s->position[k] < 0 || e->args[k]->kind != EXPR_INDEX ||
+            e->args[k]->ref != (size_t)s->position[k])
+            return false;
+    return true;
+}
+
+static double changed(struct domain *d, const struct statement *s, const struct expr *e) {
+    if (d->empty || unchanged(s, e))
+        return 0;
+    if (e->kind != EXPR_IF)
+        return domain_count(d, d->present);
+    struct domain *yes = domain_copy(d), *no = domain_copy(d);
+    domain_require(yes, e->args[0], true);
+    domain_require(no, e->args[0], false);
+    double a = changed(yes, s, e->args[1]), b = changed(no, s, e->args[2]);
+    mem_free(yes);
+    mem_free(no);
+    if (!expr_reads(e->args[0]))
+        return a + b;
+    return pattern_pins(e->args[0]) ? fmax(a, b) : fmin(a, b);
+}
+
+/* Elements of an output that must be written: all, but of an `inout` only those that change. */
+static double written_of(const struct inst *in, size_t tensor, struct domain *const *domains) {
+    const struct task *t = in->task;
+    double n = 0;
+    if (t->tensors[tensor].role != TENSOR_INOUT)
+        return (double)in->tensors[tensor].count;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == tensor)
+            n += changed(domains[i], &t->statements[i], t->statements[i].body);
+    return n;
+}
 
 /* Steps of counting loops for one instance; about a second at the worst. */
 #define BUDGET 10000000
@@ -72,6 +662,7 @@ static void add_tally(struct tally *t, const struct tally *more) {
     t->plain += more->plain;
     t->special += more->special;
     t->contraction += more->contraction;
+    t->paired += more->paired;
     t->longest = fmax(t->longest, more->longest);
     t->longest_sum = fmax(t->longest_sum, more->longest_sum);
     t->fullest_sum = fmax(t->fullest_sum, more->fullest_sum);
@@ -177,6 +768,34 @@ static void enter_terms(struct domain *d, const struct expr *e, bool sum) {
             leave_out(d, f.e[i], nothing_of(e->reduce->op));
 }
 
+/* The variables of the results that the reads below `e` have beside the reduced ones, as far as a
+ * read has one of those: `some` of the first such read, `others` of one that lacks one of `some`.
+ */
+struct pairing {
+    uint32_t reduced, some, others;
+};
+
+static void find_pairing(struct pairing *p, const struct expr *e) {
+    uint32_t vars = e->kind == EXPR_READ ? expr_vars(e) : 0;
+    if (vars & p->reduced) {
+        uint32_t own = vars & ~p->reduced;
+        if (!p->some)
+            p->some = own;
+        else if ((own & ~p->some) && (p->some & ~own))
+            p->others = own;
+    }
+    for (size_t i = 0; i < e->nargs; i++)
+        find_pairing(p, e->args[i]);
+}
+
+/* Each result is of two rows, and no row alone decides anything: a product of matrices, in whatever
+ * operations, or distances. */
+static bool pairs(const struct expr *e) {
+    struct pairing p = {.reduced = reduce_vars(e->reduce)};
+    find_pairing(&p, e->args[0]);
+    return p.others != 0 || pattern_is_contraction(e);
+}
+
 static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e) {
     bool sum = e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_MEAN;
     bool prefix = pattern_is_prefix(e);
@@ -187,6 +806,7 @@ static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e)
     r.results = domain_count(r.outer, r.outer->present);
     r.terms = prefix ? r.results : domain_count(r.inner, r.inner->present);
     t->plain += r.terms + (e->reduce->op == REDUCTION_MEAN ? r.results : 0);
+    t->paired += pairs(e) ? r.terms : 0;
     double full = domain_count(r.inner, reduce_vars(e->reduce));
     double length = prefix ? full : r.terms / r.results;
     t->longest = fmax(t->longest, length);
@@ -254,7 +874,18 @@ void tally_of(const struct inst *in, struct tally *out) {
         mem_free(domains[i]);
 }
 
-void tally_cost(const struct tally *t, struct cost *out) {
+void tally_statements(const struct inst *in, struct tally *out) {
+    struct domain *domains[TASK_MAX_STATEMENTS];
+    int64_t budget = BUDGET;
+    demand_domains(in, &budget, domains);
+    for (size_t i = 0; i < in->task->nstatements; i++) {
+        out[i] = (struct tally){0};
+        walk(&out[i], domains[i], in->task->statements[i].body);
+        mem_free(domains[i]);
+    }
+}
+
+static void tally_cost(const struct tally *t, struct cost *out) {
     *out = (struct cost){.flops_add_mul = t->plain,
                          .flops_special = t->special,
                          .flops = total(t),
@@ -270,4 +901,160 @@ void cost_of(const struct inst *in, struct cost *out) {
     struct tally t;
     tally_of(in, &t);
     tally_cost(&t, out);
+}
+
+/* ---- the kind of work a task is, read off its statements ----
+ *
+ * What a value is made of is followed through lets: which inputs reach it element by element and
+ * which through a reduction, whether a contraction lies behind it, and whether a reduction of that
+ * (a softmax, say) lies between. The most telling trait names the class. */
+
+const char *workload_name(enum workload w) {
+    static const char *const names[WORKLOAD_COUNT] = {
+        [WORKLOAD_POINTWISE] = "pointwise",
+        [WORKLOAD_REDUCTION] = "reduction",
+        [WORKLOAD_NORMALISATION] = "normalisation",
+        [WORKLOAD_SCAN] = "scan",
+        [WORKLOAD_WINDOW] = "window",
+        [WORKLOAD_CONTRACTION] = "contraction",
+        [WORKLOAD_ATTENTION] = "attention",
+        [WORKLOAD_LOSS] = "loss",
+        [WORKLOAD_GATHER] = "gather",
+    };
+    BUG_IF((unsigned)w >= WORKLOAD_COUNT);
+    return names[w];
+}
+
+/* What a value is made of. Inputs as bits. */
+struct origin {
+    uint64_t direct, reduced;
+    bool contracted; /* of a contraction */
+    bool settled;    /* of a reduction of a contraction's results */
+};
+
+struct traits {
+    const struct task *task;
+    struct origin of[TASK_MAX_TENSORS];
+    bool contraction, attention, scan, window, gather, normalisation, division;
+    size_t reductions;
+};
+
+static struct origin united(struct origin a, struct origin b) {
+    return (struct origin){a.direct | b.direct, a.reduced | b.reduced, a.contracted || b.contracted,
+                           a.settled || b.settled};
+}
+
+/* A variable that is reduced over stands beside another one in an index: x[p + r]. */
+static bool slides(const struct expr *e, uint32_t reduced) {
+    for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++) {
+        uint32_t vars = expr_vars(e->args[k]);
+        if ((vars & reduced) && (vars & ~reduced))
+            return true;
+    }
+    for (size_t i = 0; i < e->nargs; i++)
+        if (slides(e->args[i], reduced))
+            return true;
+    return false;
+}
+
+static struct origin trace(struct traits *t, const struct expr *e);
+
+static struct origin trace_parts(struct traits *t, const struct expr *e) {
+    struct origin o = {0};
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        o = united(o, trace(t, expr_part(e, i)));
+    return o;
+}
+
+static struct origin trace_reduce(struct traits *t, const struct expr *e) {
+    struct origin o = trace_parts(t, e);
+    bool contraction = pattern_is_contraction(e);
+    t->reductions++;
+    t->contraction |= contraction;
+    t->attention |= contraction && o.settled;
+    t->scan |= pattern_is_prefix(e);
+    t->window |= slides(e->args[0], reduce_vars(e->reduce));
+    o.settled |= o.contracted && !contraction;
+    o.contracted |= contraction;
+    o.reduced |= o.direct;
+    o.direct = 0;
+    return o;
+}
+
+static struct origin trace(struct traits *t, const struct expr *e) {
+    if (e->kind == EXPR_REDUCE)
+        return trace_reduce(t, e);
+    t->division |= e->kind == EXPR_DIV && e->value_kind == VALUE_REAL;
+    if (e->kind != EXPR_READ)
+        return trace_parts(t, e);
+    t->gather |= pattern_is_gather(e);
+    if (!tensor_is_input(&t->task->tensors[e->ref]))
+        return t->of[e->ref];
+    return (struct origin){.direct = UINT64_C(1) << e->ref};
+}
+
+static bool one_number(const struct inst *in) {
+    for (size_t i = 0; i < in->task->ntensors; i++)
+        if (tensor_is_output(&in->task->tensors[i]) && in->tensors[i].count > 1)
+            return false;
+    return true;
+}
+
+static struct traits traits_of(const struct inst *in) {
+    struct traits t = {.task = in->task};
+    for (size_t i = 0; i < in->task->nstatements; i++) {
+        const struct statement *s = &in->task->statements[i];
+        struct origin o = trace(&t, s->body);
+        t.of[s->tensor] = united(t.of[s->tensor], o);
+        t.normalisation |=
+            tensor_is_output(&in->task->tensors[s->tensor]) && (o.direct & o.reduced);
+    }
+    return t;
+}
+
+static enum workload workload_of(const struct inst *in, const struct traits *t) {
+    return t->reductions && one_number(in) ? WORKLOAD_LOSS
+           : t->attention                  ? WORKLOAD_ATTENTION
+           : t->contraction                ? WORKLOAD_CONTRACTION
+           : t->scan                       ? WORKLOAD_SCAN
+           : t->gather                     ? WORKLOAD_GATHER
+           : t->normalisation              ? WORKLOAD_NORMALISATION
+           : t->window                     ? WORKLOAD_WINDOW
+           : t->reductions                 ? WORKLOAD_REDUCTION
+                                           : WORKLOAD_POINTWISE;
+}
+
+void features_of(const struct inst *in, struct features *out) {
+    const struct task *t = in->task;
+    struct tally tally;
+    struct cost c;
+    int64_t largest = 0;
+    tally_of(in, &tally);
+    tally_cost(&tally, &c);
+    struct traits traits = traits_of(in);
+    *out = (struct features){.workload = workload_of(in, &traits),
+                             .intensity = c.intensity,
+                             .folds = traits.reductions,
+                             .rereads = traits.normalisation,
+                             .special = traits.division || c.flops_special > 0};
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_is_output(&t->tensors[i]))
+            continue;
+        if (out->outputs++ == 0)
+            out->dtype = t->tensors[i].dtype;
+        if (in->tensors[i].count > largest) {
+            largest = in->tensors[i].count;
+            out->rank = t->tensors[i].rank;
+        }
+    }
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (tensor_is_input(&t->tensors[i])) {
+            out->inputs++;
+            out->broadcast |= in->tensors[i].count < largest;
+        }
+    out->log2_elements = largest > 0 ? log2((double)largest) : 0;
+    out->log2_bytes = log2(c.compulsory_bytes);
+    out->special_share = c.flops > 0 ? c.flops_special / c.flops : 0;
+    out->log2_reduced = tally.longest > 1 ? log2(tally.longest) : 0;
+    out->reuse = tally.elements > 0 ? tally.reads / tally.elements : 0;
 }

@@ -9,6 +9,7 @@
 #include "spec/task.h"
 
 const char *data_name(enum data_kind k);
+const char *data_meaning(enum data_kind k); /* what it is for, in words */
 bool data_find(str name, enum data_kind *out);
 
 /* Where the values of the kinds with large numbers must be held back so that every intermediate of
@@ -18,8 +19,6 @@ struct data_scale {
     bool largest; /* even the largest number of fp32 fits: the large kind has it */
     int end;      /* while it is being found, where rows are drawn: all at one end, or 0 */
 };
-/* Nothing is held back. */
-struct data_scale data_scale_none(void);
 /* All kinds are held back to the stated size, which fits whatever the instance is. */
 struct data_scale data_scale_stated(void);
 bool data_scale_find(const struct inst *in, uint64_t seed, struct data_scale *out, struct err *err);

@@ -22,7 +22,6 @@ struct affine {
     int64_t coef[TASK_MAX_VARS];
     uint32_t vars; /* whose coefficient is not 0 */
 };
-struct affine affine_term(size_t var, int64_t coef, int64_t c);
 bool affine_of(const struct inst *in, const struct expr *e, struct affine *out);
 
 enum constraint_kind {

@@ -12,9 +12,16 @@
 #ifndef SPEC_NEST_H
 #define SPEC_NEST_H
 
-#include "spec/finish.h"
-#include "spec/fold.h"
+#include "spec/chain.h"
 #include "spec/program.h"
+#include "spec/value.h"
+
+/* How results of a statement are stored. */
+struct finish {
+    enum dtype dtype;
+    bool typed_let, output;
+    struct limits limits;
+};
 
 struct axis {
     size_t var;
@@ -72,7 +79,8 @@ struct nest {
     struct fold fold;
     bool partial;   /* a sum of products that leaves terms out */
     bool pads;      /* a term may be left out by a pad, and NaN or infinities have been met */
-    bool contracts; /* contract.h; its factors: the one that is the same in all lanes, the other */
+    bool contracts; /* sums products straight from memory; its factors: the one that is the same in
+                       all lanes, the other */
     struct factor factor[2];
     struct target target;
 };
@@ -96,7 +104,5 @@ void nest_meet(struct nest *n, const struct content *contents);
 void nest_release(struct nest *n);
 /* False: no memory. *peak: the largest magnitude there was, when it is tracked. */
 bool nest_run(const struct nest *n, const struct content *contents, unsigned threads, double *peak);
-
-int64_t bound_at(const struct nest *n, const struct bound *b, const int64_t *at);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * What a box of an output needs is found by interval arithmetic, from the last statement back to
  * the first: of every let and input a box that holds all that is read. Those boxes alone are made
- * and evaluated, by what evaluates whole instances (evaluate.h), so there is one error model.
+ * and evaluated, by what evaluates whole instances (reference.c), so there is one error model.
  *
  * Values and estimates are those that reference_eval has for the same elements, to the bit where
  * the part is evaluated in the same way, which it is unless that would be noticeably and several

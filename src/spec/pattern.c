@@ -170,6 +170,8 @@ bool pattern_is_pure(const struct expr *e) {
 bool pattern_wants_real(const struct expr *e) {
     if (e->kind >= EXPR_EQ && e->kind <= EXPR_GE)
         return e->args[0]->value_kind == VALUE_REAL || e->args[1]->value_kind == VALUE_REAL;
+    if (e->kind == EXPR_CALL && function_takes_integers(e->function))
+        return false;
     return e->value_kind == VALUE_REAL;
 }
 

@@ -82,7 +82,8 @@ static bool node_exact(const struct program *p, const struct instr *i) {
     case EXPR_DIV:
         return false;
     case EXPR_CALL:
-        return function_info(i->function)->result != RESULT_ROUNDED;
+        return function_info(i->function)->result != RESULT_ROUNDED &&
+               function_info(i->function)->result != RESULT_SHIFTED;
     default:
         return true;
     }

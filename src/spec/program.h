@@ -150,16 +150,8 @@ void machine_release(struct machine *m);
 void machine_run(struct machine *m, size_t first, size_t last, unsigned level);
 void machine_note_peak(struct machine *m, size_t lane, double v);
 
-/* read.c */
-void machine_read(struct machine *m, const struct instr *i, struct reg *d, size_t n);
-
-/* vector.c: one instruction of kind OP_NODE, OP_TO_REAL, OP_ROUND or OP_SELECT, for n lanes. */
-void vector_run(const struct instr *i, const struct rules *r, struct reg *d,
-                const struct reg *const *a, size_t n);
 /* No value beyond `most` and, where asked for, no variance without end. */
 bool vector_ordinary(const struct reg *d, bool errors, double most, size_t n);
-/* Some lane holds an infinity that a kernel may have as NaN. */
-bool vector_any_open(const struct reg *a, size_t n);
 
 static inline struct value lane_of(const struct reg *a, size_t l) {
     return value_of(a->v[l], a->e[l]);

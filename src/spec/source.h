@@ -7,7 +7,7 @@
 
 struct source source_of(const struct inst *in, const struct data_scale *scale, size_t tensor,
                         enum data_kind asked, uint64_t seed);
-/* source_value of elements first, first + 1, … (source_many.c), and source_stored of many. */
+/* source_value of elements first, first + 1, …, and source_stored of many. */
 enum { SOURCE_MANY = 256 };
 void source_value_many(const struct source *s, int64_t first, size_t n, double *out);
 void source_stored_many(const struct source *s, char type, double *v, size_t n);

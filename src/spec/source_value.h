@@ -1,6 +1,6 @@
 /* The kinds of data.def, element by element: what a tensor with a distribution holds under one
  * kind, and how an assumption makes a value its own. Read by two compilers (spec/shared.h); what
- * only C can compute (logarithms, names, sizes) is in the structs when they arrive here (source.c).
+ * only C can compute (logarithms, names, sizes) is in the structs when they arrive here (data.c).
  *
  * Every value is made from + - * / and powers of two over random bits (base/rng.h), so that a
  * device makes the same bits. A kind draws from streams of its own: what one kind shows says

@@ -46,13 +46,21 @@ enum function {
 struct function_info {
     const char *name;
     size_t args;
-    enum { RESULT_ROUNDED, RESULT_WHOLE, RESULT_KEPT } result;
+    enum {
+        RESULT_ROUNDED,
+        RESULT_WHOLE,
+        RESULT_KEPT,
+        RESULT_BITS,
+        RESULT_SHIFTED,
+        RESULT_DRAWN
+    } result;
     int pole; /* POLE_… of value.h */
     double of_result, of_argument, absolute, least;
     const char *cuda, *fast, *integer; /* NULL: none */
 };
 const struct function_info *function_info(enum function f);
 bool function_find(str name, enum function *out);
+bool function_takes_integers(enum function f); /* and nothing else */
 
 enum expr_kind {
     EXPR_NUMBER, /* value; `integral` when written without point and exponent */
@@ -104,7 +112,8 @@ enum value_kind { VALUE_INT, VALUE_REAL, VALUE_BOOL };
 struct expr {
     enum expr_kind kind;
     enum value_kind value_kind;
-    size_t at, len; /* in the source text, for messages */
+    size_t at, len;                /* in the source text, for messages */
+    const struct calling *calling; /* it stands in a function; NULL: it does not */
     double number;
     int64_t integer; /* NUMBER when integral */
     bool integral;
@@ -115,9 +124,14 @@ struct expr {
     struct expr **args;          /* operands, indices or arguments */
     size_t nargs;
 };
+struct task;
 /* All parts of an expression: its args, then the guard and the bounds of a reduction. */
 size_t expr_nparts(const struct expr *e);
 const struct expr *expr_part(const struct expr *e, size_t i);
+
+/* An error at an expression; of one that came from a function also where that is called. */
+bool err_at_expr(struct err *err, const struct task *t, const struct expr *e, const char *hint,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 struct dist {
     enum dist_kind kind;
@@ -160,6 +174,7 @@ struct statement {
     int position[TASK_MAX_RANK];          /* of each dimension of the tensor: its variable, or -1 */
     struct expr *constant[TASK_MAX_RANK]; /* where position is -1 */
     size_t nvars;                         /* with reduction variables */
+    bool body_of_task;                    /* not the definition of an input, nor an assumption */
     struct expr *body;
     size_t at, len;
 };
@@ -222,6 +237,10 @@ struct inst {
     const struct task *task;
     int64_t *dims;                /* [ndims] */
     struct bound_tensor *tensors; /* [ntensors] */
+    /* The task's other shapes, where what is made for this one must serve them too (--must-admit).
+     */
+    struct inst **also;
+    size_t nalso;
 };
 
 bool task_parse(str file, str text, struct arena *a, struct task **out, struct err *err);
@@ -233,6 +252,13 @@ bool task_bind(const struct task *t, const struct binding *set, size_t n, struct
                struct inst **out, struct err *err);
 bool task_bind_check(const struct task *t, size_t check, struct arena *a, struct inst **out,
                      struct err *err);
+
+/* From now on what is made for the instance must serve every check shape of the task. */
+bool task_bind_also(struct inst *in, struct arena *a, struct err *err);
+
+/* Whether an integer expression over dimensions is a multiple of `by` at the instance's shape and
+ * at those that it must serve too. */
+bool inst_divides(const struct inst *in, const struct expr *e, int64_t by);
 
 /* An integer expression over dimensions alone. */
 bool expr_eval_dims(const struct expr *e, const int64_t *dims, int64_t *out);

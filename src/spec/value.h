@@ -1,5 +1,5 @@
 /* A value in fp64 and the variance of the error that an honest evaluation in fp32 has made so far.
- * Read by two compilers (spec/shared.h): vector.c and machine.c apply it to blocks of lanes, the
+ * Read by two compilers (spec/shared.h): machine.c applies it to blocks of lanes, the
  * oracle (assets/oracle/value.cuh) to one element in each thread.
  *
  * For each operation: the value; the variance of its operands through the derivative; and the
@@ -348,6 +348,58 @@ SHARED double larger_of(double x, double y) {
 
 SHARED double smaller_of(double x, double y) {
     return ((x != x) | (x <= y)) ? x : y;
+}
+
+/* Of integers whose bits count: nothing is known where one of them is uncertain. */
+SHARED double certain_variance(struct value a, struct value b) {
+    return a.e + b.e > 0 ? INFINITY : 0;
+}
+
+enum { BITS_AND, BITS_OR, BITS_XOR };
+
+/* An integer in a double as two's complement, and whether it is one. */
+SHARED bool bits_in(double x) {
+    return fabs(x) <= 0x1p53;
+}
+
+SHARED double bits_of(int op, double x, double y) {
+    if (!bits_in(x) || !bits_in(y))
+        return NAN;
+    int64_t a = (int64_t)x, b = (int64_t)y;
+    return (double)(op == BITS_AND ? a & b : op == BITS_OR ? a | b : a ^ b);
+}
+
+/* By 0 to 62 places; others leave it undefined. */
+SHARED bool shift_in(double x, double by) {
+    return bits_in(x) && by >= 0 && by <= 62;
+}
+
+SHARED double shifted_left(double x, double by) {
+    return shift_in(x, by) ? x * (double)((int64_t)1 << (int)by) : NAN;
+}
+
+SHARED double shifted_right(double x, double by) {
+    return shift_in(x, by) ? floor(x / (double)((int64_t)1 << (int)by)) : NAN;
+}
+
+/* The first word of the block `index` of Philox4x32-10 with the key `seed`, both as 64 bits with
+ * the low half first: its upper 24 bits as a fraction. */
+SHARED double philox_of(double seed, double index) {
+    if (!bits_in(seed) || !bits_in(index))
+        return NAN;
+    uint64_t key = (uint64_t)(int64_t)seed, at = (uint64_t)(int64_t)index;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t c0 = (uint32_t)at, c1 = (uint32_t)(at >> 32), c2 = 0, c3 = 0;
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)b;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (double)(c0 >> 8) * 0x1p-24;
 }
 
 /* One of two. Where either may be the one, the less certain counts. */

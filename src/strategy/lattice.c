@@ -1,5 +1,6 @@
 #include "strategy/lattice.h"
-#include "strategy/decision.h"
+
+#include "strategy/reader.h"
 #include <stdlib.h>
 #include <string.h>
 

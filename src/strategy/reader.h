@@ -21,4 +21,14 @@ bool reader_conditions(const struct reader *r, str rest, struct condition *all, 
                        struct err *err);
 bool compare_holds(int64_t a, enum compare op, int64_t b);
 
+/* ---- one file of assets/strategies/: the text of a decision (its README is the manual) ---- */
+
+#define DECISION_MAX_BYTES  (64u << 10)
+#define DECISION_MAX_VALUES 64
+
+/* `name` is the file's name without folder and ending; `file` is for messages. What `out` points to
+ * lives in the arena, copied from the text. */
+bool decision_parse(str file, str name, str text, struct arena *a, struct decision *out,
+                    struct err *err);
+
 #endif

@@ -1,10 +1,493 @@
-/* Operations on strategies. A strategy holds values; most arithmetic here is on their ranks in the
- * decision's list, so that "next larger" and "far apart" do not depend on the unit of a decision.
- * Everything random is a function of the stream it is given. */
-#include "strategy/decision.h"
+/* Decisions, the catalogue of them, and strategies. A strategy holds values; most arithmetic here
+ * is on their ranks in the decision's list, so that "next larger" and "far apart" do not depend on
+ * the unit of a decision. Everything random is a function of the stream it is given. */
+#include "base/asset.h"
+#include "base/file.h"
 #include "strategy/reader.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+static const char *fact_name(enum ground_fact f);
+
+bool reader_word(str *rest, str *word) {
+    *rest = str_trim(*rest);
+    if (rest->n == 0)
+        return false;
+    size_t n = 0;
+    while (n < rest->n && rest->p[n] != ' ' && rest->p[n] != '\t')
+        n++;
+    *word = str_cut(*rest, 0, n);
+    *rest = str_from(*rest, n);
+    return true;
+}
+
+bool reader_integer(const struct reader *r, str word, int64_t *out, struct err *err) {
+    if (str_to_i64(word, out) && *out != STRATEGY_UNSET)
+        return true;
+    return READER_FAIL(r, err, word, NULL, "expected an integer");
+}
+
+static bool read_condition(const struct reader *r, str *rest, struct condition *out,
+                           struct err *err) {
+    static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
+    str name, sign, number;
+    *rest = str_trim(*rest);
+    if (!reader_word(rest, &name) || !reader_word(rest, &sign) || !reader_word(rest, &number))
+        return err_at(err, r->file, r->text, (size_t)(rest->p - r->text.p), 1, "as in `wgmma == 1`",
+                      "expected a name, a comparison and a number");
+    int op = 0;
+    while (op < (int)(sizeof signs / sizeof *signs) && !str_is(sign, signs[op]))
+        op++;
+    if (op > COMPARE_GE)
+        return READER_FAIL(r, err, sign, NULL, "expected one of == != < <= > >=");
+    *out = (struct condition){.name = name, .op = (enum compare)op};
+    return reader_integer(r, number, &out->number, err);
+}
+
+bool reader_conditions(const struct reader *r, str rest, struct condition *all, size_t *n,
+                       struct err *err) {
+    str word;
+    do {
+        if (*n == RULE_MAX_CONDITIONS)
+            return err_at(err, r->file, r->text, (size_t)(rest.p - r->text.p), 1, NULL,
+                          "more than %d conditions", RULE_MAX_CONDITIONS);
+        if (!read_condition(r, &rest, &all[(*n)++], err))
+            return false;
+        if (!reader_word(&rest, &word))
+            return true;
+    } while (str_is(word, "&&"));
+    return READER_FAIL(r, err, word, NULL, "expected && or the end");
+}
+
+bool compare_holds(int64_t a, enum compare op, int64_t b) {
+    switch (op) {
+    case COMPARE_EQ:
+        return a == b;
+    case COMPARE_NE:
+        return a != b;
+    case COMPARE_LT:
+        return a < b;
+    case COMPARE_LE:
+        return a <= b;
+    case COMPARE_GT:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+/* ---- one decision file: `key value...` lines, an empty line, prose ----
+ *
+ * Every key once, but for rules, of which there may be any number, and for names and asked, which
+ * may be missing, as may what says when it matters; nothing unknown: a typo must not turn into a
+ * default. */
+
+enum key {
+    KEY_VALUES,
+    KEY_DEFAULT,
+    KEY_WORKLOADS,
+    KEY_REGIMES,
+    KEY_MUST, /* those above must be there */
+    KEY_NAMES = KEY_MUST,
+    KEY_ASKED,
+    KEY_NEEDS, /* from here on there may be several */
+    KEY_CONFLICTS,
+    KEY_MATTERS,
+    KEY_COUNT
+};
+static const char *const key_names[KEY_COUNT] = {
+    "values", "default", "workloads", "regimes", "names", "asked", "needs", "conflicts", "matters"};
+enum { RULES_MOST = 16 };
+
+struct reading {
+    struct reader in;
+    struct arena *mem;
+    struct decision *d;
+    bool seen[KEY_COUNT];
+    struct rule rules[RULES_MOST], matters[RULES_MOST];
+};
+
+static const char *regime_name(enum regime r) {
+    static const char *const names[REGIME_COUNT] = {"memory", "compute", "latency"};
+    return names[r];
+}
+
+/* A word that stands in a strategy's text. */
+static bool name_good(str name) {
+    if (name.n == 0 || name.n > 40 || name.p[0] < 'a' || name.p[0] > 'z')
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
+            return false;
+    }
+    return true;
+}
+
+static bool read_values(struct reading *r, str rest, struct err *err) {
+    int64_t values[DECISION_MAX_VALUES];
+    size_t n = 0;
+    str word;
+    while (reader_word(&rest, &word)) {
+        if (n == DECISION_MAX_VALUES)
+            return READER_FAIL(&r->in, err, word, NULL, "more than %d values", DECISION_MAX_VALUES);
+        if (!reader_integer(&r->in, word, &values[n], err))
+            return false;
+        if (n > 0 && values[n] <= values[n - 1])
+            return READER_FAIL(&r->in, err, word, NULL, "values must ascend");
+        n++;
+    }
+    r->d->values = arena_array(r->mem, int64_t, n);
+    for (size_t i = 0; i < n; i++)
+        r->d->values[i] = values[i];
+    r->d->nvalues = n;
+    return true;
+}
+
+/* Words for the values, in their order. */
+static bool read_value_names(struct reading *r, str rest, struct err *err) {
+    struct decision *d = r->d;
+    str word, all = rest;
+    size_t n = 0;
+    d->names = arena_array(r->mem, str, d->nvalues ? d->nvalues : 1);
+    while (reader_word(&rest, &word)) {
+        if (!name_good(word) || n == d->nvalues)
+            return READER_FAIL(&r->in, err, word,
+                               "below the line `values`, a word of a-z, 0-9 and dashes for each",
+                               "not a name of a value");
+        d->names[n++] = arena_str(r->mem, word);
+    }
+    return n == d->nvalues ||
+           READER_FAIL(&r->in, err, all, NULL, "%zu names for %zu values", n, d->nvalues);
+}
+
+static bool read_asked(const struct reading *r, str rest, struct err *err) {
+    rest = str_trim(rest);
+    for (int f = 0; f < FACT_COUNT; f++)
+        if (str_is(rest, fact_name((enum ground_fact)f))) {
+            r->d->asked = true;
+            r->d->asked_fact = (enum ground_fact)f;
+            return true;
+        }
+    return READER_FAIL(&r->in, err, rest, NULL, "no such fact");
+}
+
+/* Marks the words of `rest` in flags[]; names come from name_of(0 … count-1). */
+static bool read_names(struct reading *r, str rest, const char *(*name_of)(int), int count,
+                       bool *flags, struct err *err) {
+    str word;
+    while (reader_word(&rest, &word)) {
+        int i = 0;
+        while (i < count && !str_is(word, name_of(i)))
+            i++;
+        if (i == count)
+            return READER_FAIL(&r->in, err, word, NULL, "unknown name");
+        flags[i] = true;
+    }
+    return true;
+}
+
+static const char *workload_at(int i) {
+    return workload_name((enum workload)i);
+}
+static const char *regime_at(int i) {
+    return regime_name((enum regime)i);
+}
+
+/* ---- rules ---- */
+
+static bool read_conditions(const struct reading *r, str rest, struct rule *rule, struct err *err) {
+    if (!reader_conditions(&r->in, rest, rule->all, &rule->n, err))
+        return false;
+    for (size_t i = 0; i < rule->n; i++)
+        rule->all[i].name = arena_str(r->mem, rule->all[i].name);
+    return true;
+}
+
+/* "2 3:" before the conditions. */
+static bool read_rule_values(const struct reading *r, str list, struct rule *rule,
+                             struct err *err) {
+    int64_t values[DECISION_MAX_VALUES] = {0};
+    str word;
+    while (reader_word(&list, &word)) {
+        if (rule->nvalues == DECISION_MAX_VALUES)
+            return READER_FAIL(&r->in, err, word, NULL, "too many values");
+        if (!reader_integer(&r->in, word, &values[rule->nvalues++], err))
+            return false;
+    }
+    rule->values = arena_array(r->mem, int64_t, rule->nvalues ? rule->nvalues : 1);
+    for (size_t i = 0; i < rule->nvalues; i++)
+        rule->values[i] = values[i];
+    return true;
+}
+
+static bool read_rule(struct reading *r, bool forbids, str rest, struct err *err) {
+    struct rule *rule = &r->rules[r->d->nrules];
+    size_t colon = str_find(rest, S(":"));
+    if (r->d->nrules == RULES_MOST)
+        return READER_FAIL(&r->in, err, rest, NULL, "more than %d rules", RULES_MOST);
+    r->d->nrules++;
+    *rule = (struct rule){.forbids = forbids};
+    if (colon < rest.n) {
+        if (!read_rule_values(r, str_cut(rest, 0, colon), rule, err))
+            return false;
+        rest = str_from(rest, colon + 1);
+    }
+    return read_conditions(r, rest, rule, err);
+}
+
+static bool read_matters(struct reading *r, str rest, struct err *err) {
+    if (r->d->nmatters == RULES_MOST)
+        return READER_FAIL(&r->in, err, rest, NULL, "more than %d lines `matters`", RULES_MOST);
+    return read_conditions(r, rest, &r->matters[r->d->nmatters++], err);
+}
+
+/* A conflict without values is about all but the default. */
+static bool settle_rules(struct reading *r, struct err *err) {
+    struct decision *d = r->d;
+    d->matters = arena_array(r->mem, struct rule, d->nmatters ? d->nmatters : 1);
+    for (size_t i = 0; i < d->nmatters; i++)
+        d->matters[i] = r->matters[i];
+    d->rules = arena_array(r->mem, struct rule, d->nrules ? d->nrules : 1);
+    for (size_t i = 0; i < d->nrules; i++) {
+        struct rule *rule = &d->rules[i];
+        *rule = r->rules[i];
+        if (rule->forbids && !rule->values) {
+            rule->values = arena_array(r->mem, int64_t, d->nvalues);
+            for (size_t k = 0; k < d->nvalues; k++)
+                if (d->values[k] != d->fallback)
+                    rule->values[rule->nvalues++] = d->values[k];
+        }
+        for (size_t k = 0; k < rule->nvalues; k++) {
+            bool known = false;
+            for (size_t v = 0; v < d->nvalues; v++)
+                known |= d->values[v] == rule->values[k];
+            if (!known || rule->values[k] == d->fallback)
+                return err_set(err, ERR_INPUT, "%.*s: a rule for %lld, which is %s",
+                               STR_ARG(r->in.file), (long long)rule->values[k],
+                               known ? "the default" : "none of the values");
+        }
+    }
+    return true;
+}
+
+static bool read_key(struct reading *r, enum key key, str rest, struct err *err) {
+    str word = rest;
+    switch (key) {
+    case KEY_VALUES:
+        return read_values(r, rest, err);
+    case KEY_DEFAULT:
+        reader_word(&rest, &word);
+        if (str_trim(rest).n)
+            return READER_FAIL(&r->in, err, rest, NULL, "one default only");
+        return reader_integer(&r->in, word, &r->d->fallback, err);
+    case KEY_WORKLOADS:
+        return read_names(r, rest, workload_at, WORKLOAD_COUNT, r->d->workload, err);
+    case KEY_NAMES:
+        return read_value_names(r, rest, err);
+    case KEY_ASKED:
+        return read_asked(r, rest, err);
+    case KEY_NEEDS:
+    case KEY_CONFLICTS:
+        return read_rule(r, key == KEY_CONFLICTS, rest, err);
+    case KEY_MATTERS:
+        return read_matters(r, rest, err);
+    default:
+        return read_names(r, rest, regime_at, REGIME_COUNT, r->d->regime, err);
+    }
+}
+
+static bool read_line(struct reading *r, str line, struct err *err) {
+    str rest = line, word;
+    if (line.p[0] == '#' || !reader_word(&rest, &word))
+        return true;
+    int key = 0;
+    while (key < KEY_COUNT && !str_is(word, key_names[key]))
+        key++;
+    if (key == KEY_COUNT)
+        return READER_FAIL(&r->in, err, word,
+                           "keys are values, default, workloads, regimes, names, asked, needs, "
+                           "conflicts, matters; prose follows an empty line",
+                           "unknown key");
+    if (key < KEY_NEEDS && r->seen[key])
+        return READER_FAIL(&r->in, err, word, NULL, "stated twice");
+    r->seen[key] = true;
+    if (str_trim(rest).n == 0)
+        return READER_FAIL(&r->in, err, word, NULL, "needs a value");
+    return read_key(r, (enum key)key, rest, err);
+}
+
+static bool check_whole(const struct reading *r, struct err *err) {
+    const struct decision *d = r->d;
+    for (int k = 0; k < KEY_MUST; k++)
+        if (!r->seen[k])
+            return err_set(err, ERR_INPUT, "%.*s: no line `%s`", STR_ARG(r->in.file), key_names[k]);
+    if (d->prose.n == 0)
+        return err_set(err, ERR_INPUT, "%.*s: no prose after an empty line", STR_ARG(r->in.file));
+    for (size_t i = 0; i < d->nvalues; i++)
+        if (d->values[i] == d->fallback)
+            return true;
+    return err_set(err, ERR_INPUT, "%.*s: the default is not one of the values",
+                   STR_ARG(r->in.file));
+}
+
+bool decision_parse(str file, str name, str text, struct arena *a, struct decision *out,
+                    struct err *err) {
+    struct reading r = {.in = {file, text}, .mem = a, .d = out};
+    *out = (struct decision){.name = arena_str(a, name)};
+    if (!name_good(name))
+        return err_set(err, ERR_INPUT, "%.*s: a decision is named with a-z, 0-9 and dashes",
+                       STR_ARG(file));
+    if (text.n > DECISION_MAX_BYTES)
+        return err_set(err, ERR_INPUT, "%.*s: over %u bytes", STR_ARG(file), DECISION_MAX_BYTES);
+    str rest = text, line;
+    while (str_line(&rest, &line)) {
+        if (str_trim(line).n == 0)
+            break;
+        if (!read_line(&r, line, err))
+            return false;
+    }
+    out->prose = arena_str(a, str_trim(rest));
+    return check_whole(&r, err) && settle_rules(&r, err);
+}
+
+/* ---- the catalogue: every strategies/NAME.decision, embedded or in the user's assets folder ----
+ */
+
+static const char folder[] = "strategies/";
+static const char ending[] = ".decision";
+
+struct names {
+    str at[STRATEGY_MAX_DECISIONS];
+    size_t n;
+};
+
+/* Keeps the list sorted and free of doubles. */
+static bool add_name(struct names *list, str name, struct err *err) {
+    size_t i = 0;
+    while (i < list->n && str_cmp(list->at[i], name) < 0)
+        i++;
+    if (i < list->n && str_eq(list->at[i], name))
+        return true;
+    if (list->n == STRATEGY_MAX_DECISIONS)
+        return err_set(err, ERR_INPUT, "more than %d decisions", STRATEGY_MAX_DECISIONS);
+    memmove(&list->at[i + 1], &list->at[i], (list->n - i) * sizeof list->at[0]);
+    list->at[i] = name;
+    list->n++;
+    return true;
+}
+
+static bool add_file(struct names *list, str file, struct err *err) {
+    if (!str_ends(file, str_view(ending)))
+        return true;
+    return add_name(list, str_cut(file, 0, file.n - (sizeof ending - 1)), err);
+}
+
+static bool find_names(const char *assets, struct arena *a, struct names *list, struct err *err) {
+    for (const struct asset *f = asset_table; f->name; f++) {
+        str path = str_view(f->name);
+        if (str_starts(path, str_view(folder)) &&
+            !add_file(list, str_from(path, sizeof folder - 1), err))
+            return false;
+    }
+    if (!assets)
+        return true;
+    str dir = arena_printf(a, "%s/strategies", assets), *files;
+    size_t n;
+    if (!file_exists(dir.p))
+        return true;
+    if (!dir_list(dir.p, a, &files, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!add_file(list, files[i], err))
+            return false;
+    return true;
+}
+
+static const char *fact_name(enum ground_fact f) {
+    static const char *const names[] = {
+#define FACT(id, name, what) name,
+#include "strategy/fact.def"
+#undef FACT
+    };
+    return names[f];
+}
+
+static bool find_name(const struct catalogue *c, struct condition *x) {
+    for (size_t i = 0; i < FACT_COUNT; i++)
+        if (str_is(x->name, fact_name((enum ground_fact)i))) {
+            x->is_fact = true;
+            x->which = i;
+            return true;
+        }
+    for (size_t i = 0; i < c->n; i++)
+        if (str_eq(x->name, c->decisions[i].name)) {
+            x->which = i;
+            return true;
+        }
+    return false;
+}
+
+static bool find_names_in(struct catalogue *c, const struct decision *d, struct rule *rules,
+                          size_t n, struct err *err) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < rules[i].n; k++)
+            if (!find_name(c, &rules[i].all[k]))
+                return err_set(err, ERR_INPUT, "%s%.*s%s: `%.*s` is neither a decision nor a fact",
+                               folder, STR_ARG(d->name), ending, STR_ARG(rules[i].all[k].name));
+    return true;
+}
+
+static bool asks_about(const struct decision *d, size_t other) {
+    for (size_t i = 0; i < d->nrules; i++)
+        for (size_t k = 0; k < d->rules[i].n; k++)
+            if (!d->rules[i].all[k].is_fact && d->rules[i].all[k].which == other)
+                return true;
+    return false;
+}
+
+bool catalogue_settle(struct catalogue *c, struct err *err) {
+    bool placed[STRATEGY_MAX_DECISIONS] = {false};
+    for (size_t i = 0; i < c->n; i++)
+        if (!find_names_in(c, &c->decisions[i], c->decisions[i].rules, c->decisions[i].nrules,
+                           err) ||
+            !find_names_in(c, &c->decisions[i], c->decisions[i].matters, c->decisions[i].nmatters,
+                           err))
+            return false;
+    for (size_t n = 0; n < c->n; n++) {
+        size_t next = c->n;
+        for (size_t i = 0; i < c->n && next == c->n; i++) {
+            bool ready = !placed[i];
+            for (size_t k = 0; ready && k < c->n; k++)
+                ready = placed[k] || !asks_about(&c->decisions[i], k);
+            next = ready ? i : next;
+        }
+        if (next == c->n)
+            return err_set(err, ERR_INPUT,
+                           "decisions whose rules ask about each other in a circle");
+        placed[next] = true;
+        c->order[n] = next;
+    }
+    return true;
+}
+
+bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out, struct err *err) {
+    struct names list = {.n = 0};
+    if (!find_names(assets, a, &list, err))
+        return err_wrap(err, "strategies");
+    struct catalogue *c = arena_new_of(a, struct catalogue);
+    c->decisions = arena_array(a, struct decision, list.n);
+    c->n = list.n;
+    for (size_t i = 0; i < list.n; i++) {
+        str file = arena_printf(a, "%s%.*s%s", folder, STR_ARG(list.at[i]), ending), text;
+        if (!asset_get(assets, file.p, a, &text, err) ||
+            !decision_parse(file, list.at[i], text, a, &c->decisions[i], err))
+            return false;
+    }
+    *out = c;
+    return catalogue_settle(c, err);
+}
 
 /* Chances of a mutation: to move to a neighbouring value rather than any, and to go on to another
  * decision. */
@@ -60,8 +543,8 @@ static bool in_workloads(const struct decision *d, const struct ground *g) {
     return false;
 }
 
-bool strategy_applies(const struct catalogue *c, const struct ground *g, const struct strategy *s,
-                      size_t decision) {
+static bool strategy_applies(const struct catalogue *c, const struct ground *g,
+                             const struct strategy *s, size_t decision) {
     const struct decision *d = &c->decisions[decision];
     bool ok = in_workloads(d, g);
     for (size_t i = 0; ok && i < d->nrules; i++)
@@ -434,4 +917,35 @@ void strategy_at(const struct catalogue *c, const struct ground *g, uint64_t ind
         index /= d->nvalues;
     }
     strategy_repair(c, g, out);
+}
+
+/* ---- what the prose says ---- */
+
+static bool begins_sentence(str prose, size_t at) {
+    return at == 0 || (at >= 2 && strchr(" \n", prose.p[at - 1]) && strchr(".:", prose.p[at - 2]));
+}
+
+/* Where the text about one value begins ("1: …"); the text's length: nowhere. */
+static size_t value_begins(str prose, int64_t value) {
+    char mark[32];
+    snprintf(mark, sizeof mark, "%lld: ", (long long)value);
+    for (size_t at = 0; at < prose.n; at++) {
+        at += str_find(str_from(prose, at), str_view(mark));
+        if (at < prose.n && begins_sentence(prose, at))
+            return at;
+    }
+    return prose.n;
+}
+
+void decision_describe(const struct decision *d, int64_t value, str *general, str *chosen) {
+    str prose = str_cut(d->prose, 0, str_find(d->prose, S("\n\n")));
+    size_t end = prose.n, from = value_begins(prose, value), first = end, next = end;
+    for (size_t v = 0; v < d->nvalues; v++) {
+        size_t at = value_begins(prose, d->values[v]);
+        first = at < first ? at : first;
+        next = at > from && at < next ? at : next;
+    }
+    *general = str_cut(prose, 0, first || from < end ? first : end);
+    *chosen = str_cut(prose, from, next - from);
+    *chosen = str_from(*chosen, str_find(*chosen, S(": ")) + 2);
 }

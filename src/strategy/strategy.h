@@ -22,7 +22,6 @@ enum ground_fact {
 #undef FACT
     FACT_COUNT
 };
-const char *fact_name(enum ground_fact f);
 
 /* What a task and a GPU are to the catalogue: which decisions apply, which of their values. */
 struct ground {
@@ -66,6 +65,10 @@ struct decision {
     size_t nmatters;
     str prose;
 };
+/* What its prose says of what the code has (the first paragraph): before the texts about single
+ * values, and about this one; either may be empty. The rest of the prose is for who chooses. */
+void decision_describe(const struct decision *d, int64_t value, str *general, str *chosen);
+
 struct catalogue {
     struct decision *decisions; /* in order of name */
     size_t n;
@@ -84,8 +87,6 @@ struct strategy {
 /* A legal strategy has a value for every decision that applies, one that its rules allow, and none
  * for the others. Everything here that makes a strategy makes a legal one; `strategy_repair` makes
  * one of anything: what is missing or not allowed becomes the default. */
-bool strategy_applies(const struct catalogue *c, const struct ground *g, const struct strategy *s,
-                      size_t decision);
 bool strategy_allows(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      size_t decision, int64_t value);
 /* False where the task and the GPU rule the value out, whatever the other decisions are. */

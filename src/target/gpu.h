@@ -89,13 +89,10 @@ const struct gpu *gpu_at(size_t i);
 bool gpu_parse(str file, str text, struct arena *a, const struct gpu **out, struct err *err);
 /* Such a file, with every fact and where it comes from: gpu_parse gives the same GPU back. */
 void gpu_text(const struct gpu *g, struct buf *out);
-bool gpu_load(const char *path, struct arena *a, const struct gpu **out, struct err *err);
 /* By name: a row of the table, a path (it has a '/' or ends in ".gpu"), or NAME.gpu in the user's
  * folder gpu_folder(). *path: the file it came from, or NULL. */
 bool gpu_named(str name, struct arena *a, const struct gpu **out, const char **path,
                struct err *err);
-/* $XDG_DATA_HOME/cutepilot/gpus or ~/.local/share/cutepilot/gpus; empty with neither. */
-str gpu_folder(struct arena *a);
 
 /* Compute capability times ten: of "sm_90a" it is 90; 0: the name of the architecture has none. */
 int gpu_capability(const struct gpu *g);

@@ -43,7 +43,8 @@ bool agents_read(struct agents *a, struct ui *ui, struct err *err) {
                        "--agents %s needs a model; add --provider (docs/MODELS.md has examples)",
                        option_text(ui->options, "agents"));
     if (!needs_model(ui) && po.kind)
-        complain("cutepilot: a provider is set up and not used; --agents llm or hybrid does\n");
+        complain("cutepilot: a model provider is named but not used; --agents llm or --agents "
+                 "hybrid uses it\n");
     return true;
 }
 

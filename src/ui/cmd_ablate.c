@@ -179,7 +179,7 @@ static bool load(struct ui *ui, const char *arg, struct table *out, struct err *
     if (!table_load(path, option_text(ui->options, "assets"), ui->arena, out, err))
         return false;
     return isfinite(out->best_s) ||
-           err_set(err, ERR_NO, "%s: nothing in it was accepted, so there is nothing to find",
+           err_set(err, ERR_NO, "%s: the table has no accepted kernel, so there is nothing to find",
                    path);
 }
 

@@ -83,6 +83,8 @@ static void print_kernel(const struct table *t, const struct bench_kernel *k) {
     if (t->b->baseline_s > 0)
         say(" %8.2fx", t->b->baseline_s / k->time_s);
     say("  %.*s\n", STR_ARG(k->file));
+    if (k->record && k->record->has_time_prepared_s)
+        say("  %.*s\n", STR_ARG(ui_prepared(t->ui->arena, k->record)));
 }
 
 static void print_rejected(const struct bench_kernel *k) {
@@ -144,6 +146,8 @@ static json *kernel_json(const struct table *t, const struct bench_kernel *k) {
     if (k->verdict == VERDICT_ACCEPTED) {
         json_set_f64(j, "time_s", k->time_s);
         json_set_bool(j, "estimated", k->estimated);
+        if (k->record->has_time_prepared_s)
+            json_set_f64(j, "time_prepared_s", k->record->time_prepared_s);
         if (k->high_s > 0) {
             json_set_f64(j, "ci_low_s", k->low_s);
             json_set_f64(j, "ci_high_s", k->high_s);

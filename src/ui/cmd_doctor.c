@@ -270,7 +270,7 @@ static bool check_call(struct ui *ui, const struct provider_options *o, json *al
 int cmd_doctor(struct ui *ui) {
     struct provider_options o;
     struct err err = {0};
-    bool usable = true;
+    bool usable = true, whole = true;
     if (!ui_provider_options(ui, &o, &err))
         return ui_fail(ui, &err);
     json *all = json_array();
@@ -278,6 +278,7 @@ int cmd_doctor(struct ui *ui) {
         struct finding f = {0};
         checks[i].run(&f);
         usable &= !checks[i].needed || f.health != HEALTH_MISSING;
+        whole &= f.health == HEALTH_OK;
         tell(ui, checks[i].name, &f, all);
     }
     if (o.kind)
@@ -290,6 +291,9 @@ int cmd_doctor(struct ui *ui) {
         json_set(j, "checks", all);
         written = ui_print_json(j);
     } else {
+        say("\n%s\n", !usable ? "cutepilot cannot do its work yet: see the lines `fix` above."
+                      : whole ? "cutepilot is ready, and nothing is missing."
+                              : "cutepilot is ready; what is missing above is optional.");
         json_free(all);
     }
     return written && usable ? 0 : 3;

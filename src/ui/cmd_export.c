@@ -17,6 +17,10 @@ static str command_words(struct ui *ui, char *const *runs, size_t n, str name) {
     if (option_text(ui->options, "backward"))
         buf_printf(&b, " --backward %s", option_text(ui->options, "backward"));
     buf_printf(&b, " --to %s --name %.*s", option_text(ui->options, "to"), STR_ARG(name));
+    if (option_bool(ui->options, "sampled"))
+        buf_puts(&b, S(" --sampled"));
+    if (option_given(ui->options, "layout"))
+        buf_printf(&b, " --layout %s", option_text(ui->options, "layout"));
     str s = arena_str(ui->arena, buf_str(&b));
     buf_release(&b);
     return s;
@@ -26,13 +30,13 @@ static bool load_runs(struct ui *ui, char *const *runs, size_t n, struct export_
                       struct err *err) {
     const char *cache = arena_printf(ui->arena, "%.*s/builds", STR_ARG(cache_dir(ui->arena))).p;
     struct nvrtc_root nvrtc;
-    bool dispatches_types = !strcmp(option_text(ui->options, "to"), "torch");
     if (!nvrtc_find(&nvrtc, err) || !nvrtc_probe(&nvrtc, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!export_run_load(runs[i], option_text(ui->options, "task"), &nvrtc, cache, ui->arena,
+        if (!export_run_load(runs[i], option_text(ui->options, "task"),
+                             option_bool(ui->options, "sampled"), &nvrtc, cache, ui->arena,
                              &kernels[i], err) ||
-            !export_same_interface(kernels[0].task, kernels[i].task, !dispatches_types, err))
+            !export_same_operation(kernels[0].task, kernels[i].task, err))
             return false;
     return true;
 }
@@ -47,6 +51,19 @@ static bool load_backward(struct ui *ui, struct export_package *p, struct err *e
     p->backward = arena_new_of(ui->arena, struct export_kernel);
     p->nbackward = 1;
     return load_runs(ui, (char *const[]){(char *)run}, 1, p->backward, err);
+}
+
+/* --layout, which is about PyTorch packages. */
+static bool take_layout(struct ui *ui, struct export_package *p, struct err *err) {
+    p->hub = !strcmp(option_text(ui->options, "layout"), "kernel-builder");
+    if (p->hub && strcmp(option_text(ui->options, "to"), "torch") != 0)
+        return err_set(err, ERR_INPUT, "--layout kernel-builder goes with --to torch");
+    return !p->hub || export_hub_name_ok(p->name) ||
+           err_set(
+               err, ERR_INPUT,
+               "%.*s: kernel-builder takes names of two or more characters, lower case, that begin "
+               "with a letter and do not end in _: give one by --name",
+               STR_ARG(p->name));
 }
 
 static int finish(const struct ui *ui, const struct export_package *p) {
@@ -74,8 +91,8 @@ int cmd_export(struct ui *ui) {
                                .mem = ui->arena};
     bool ok = (!named || export_name_ok(str_view(named)) ||
                err_set(&err, ERR_INPUT,
-                       "--name %s: a letter, then letters, digits and _, and no "
-                       "keyword of C or Python",
+                       "--name %s: a letter, then letters, digits and _, no keyword of C or "
+                       "Python, and no module or header that a package needs itself",
                        named)) &&
               load_runs(ui, runs, n, p.kernels, &err) && load_backward(ui, &p, &err);
     if (ok) {
@@ -87,6 +104,7 @@ int cmd_export(struct ui *ui) {
                      "the task's name, %.*s, cannot be a package's: give one by "
                      "--name",
                      STR_ARG(p.name));
+        ok = ok && take_layout(ui, &p, &err);
     }
     ok = ok && (!strcmp(to, "c")       ? export_c(&p, &err)
                 : !strcmp(to, "torch") ? export_torch(&p, &err)

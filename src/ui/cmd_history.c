@@ -13,7 +13,9 @@ static bool pool_path(struct ui *ui, const char **out, struct err *err) {
     const char *given = option_text(ui->options, "pool");
     str usual = given ? str_view(given) : history_path(ui->arena);
     *out = usual.p;
-    return usual.n || err_set(err, ERR_ENV, "no home for a history pool: set HOME or give --pool");
+    return usual.n ||
+           err_set(err, ERR_ENV,
+                   "there is no folder for the history pool: set HOME, or name a file with --pool");
 }
 
 /* ---- list ---- */
@@ -80,7 +82,7 @@ static bool add_table(struct ui *ui, const char *path, struct history *h, struct
     if (!table_load(path, NULL, ui->arena, &t, err))
         return false;
     if (!isfinite(t.best_s))
-        return err_set(err, ERR_NO, "%s: nothing in it was accepted", path);
+        return err_set(err, ERR_NO, "%s: the table has no accepted kernel", path);
     history_describe(&t.briefing, arena_cstr(ui->arena, t.device), t.estimated, ui->arena, &run);
     run.best_s = t.best_s;
     run.trials = arena_array(ui->arena, struct history_trial, t.n + 1);

@@ -1,21 +1,43 @@
-/* log RUN: what happened in a run, in order: what models were asked, what they answered, what
- * became of the candidates. The run may still be going on. */
+/* log RUN: what happened in a run, in order: each candidate with the idea behind it, what it
+ * changes against the best so far, what became of it and what it gained; each call of a model in a
+ * line; then a summary. Prompts, replies and sources only where they are asked for. The run may
+ * still be going on. */
 #include "archive/calls.h"
 #include "base/say.h"
 #include "eval/outcome.h"
 #include "search/archived.h"
+#include "ui/terminal.h"
 #include "ui/ui.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-#define LOG_MAX   ((size_t)2 << 30)
-#define WHY_BYTES 2000 /* templates write pages; --json has all of it */
+#define LOG_MAX ((size_t)2 << 30)
+#define WHY_BYTES                                                                                  \
+    300               /* of the reason for a verdict; with --sources more: templates write pages   \
+                       */
+#define WHY_MOST 2000 /* --json has all of it */
+
+/* A candidate that was the best when it came. */
+struct milestone {
+    uint64_t ordinal;
+    double time_s;
+    str what; /* the idea, or the decisions that changed */
+};
 
 struct transcript {
     struct ui *ui;
     struct arena *mem;
-    bool prompts; /* whole */
+    bool prompts, replies, sources; /* whole */
+    size_t width;
+    str base; /* the best's strategy */
+    str last_reason;
+    size_t of_verdict[VERDICT_COUNT], candidates;
+    struct milestone *milestones;
+    size_t nmilestones, cap_milestones;
+    bool estimated;
     struct archive_call *calls;
     size_t n, cap, next; /* next: to be printed */
     double best_s;
@@ -62,21 +84,37 @@ static void print_text(const char *head, str text) {
         say("  | %.*s\n", STR_ARG(line));
 }
 
+/* A line that is broken at the terminal's width; what follows the first line is indented. */
+static void print_line(const struct transcript *t, size_t indent, str text) {
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (size_t i = 0; i < indent; i++)
+        buf_putc(&b, ' ');
+    text_wrap(text, t->width, indent + 2, indent, &b);
+    say_text(buf_str(&b));
+    buf_release(&b);
+}
+
 static void print_call(const struct transcript *t, const struct archive_call *c) {
-    say("%.*s %llu", STR_ARG(c->role), (unsigned long long)c->ordinal);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_printf(&b, "%.*s %llu", STR_ARG(c->role), (unsigned long long)c->ordinal);
     if (c->candidate != UINT64_MAX)
-        say(" for candidate %llu", (unsigned long long)c->candidate);
-    say(": %.*s, %.1f KB asked (%llu tokens), %llu tokens answered, %.1f s", STR_ARG(c->model),
-        (double)(c->system.n + c->user.n) / 1e3, (unsigned long long)c->tokens_in,
-        (unsigned long long)c->tokens_out, c->seconds);
+        buf_printf(&b, " for candidate %llu", (unsigned long long)c->candidate);
+    buf_printf(&b, ": %.*s, %llu tokens in, %llu out, %.1f s", STR_ARG(c->model),
+               (unsigned long long)c->tokens_in, (unsigned long long)c->tokens_out, c->seconds);
     if (isfinite(c->cost))
-        say(", $%.4f", c->cost);
-    say("%s\n", c->cut ? ", cut off" : "");
+        buf_printf(&b, ", $%.4f", c->cost);
+    if (c->cut)
+        buf_puts(&b, S(", cut off"));
+    print_line(t, 0, buf_str(&b));
+    buf_release(&b);
     if (t->prompts) {
         print_text("system", c->system);
         print_text("prompt", c->user);
     }
-    print_text("reply", c->reply);
+    if (t->prompts || t->replies)
+        print_text("reply", c->reply);
 }
 
 /* Those that were answered before so many outcomes were known. */
@@ -113,17 +151,109 @@ static json *candidate_json(const struct archive_candidate *c, const struct outc
     return j;
 }
 
+/* A strategy of fifteen decisions in brackets says nothing to a reader: "[…]". */
+static str without_strategies(struct arena *a, str text) {
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    while (text.n) {
+        size_t open = str_find(text, S("[")), close = open;
+        buf_puts(&b, str_cut(text, 0, open));
+        text = str_from(text, open);
+        close = str_find(text, S("]"));
+        str inside = str_cut(text, 0, close + 1);
+        bool strategy = close < text.n && str_find(inside, S("=")) < inside.n;
+        buf_puts(&b, strategy ? S("[…]") : inside);
+        text = str_from(text, inside.n);
+    }
+    str out = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* "a child of candidates 3 and 5" */
+static str origin_text(struct arena *a, const struct record *r) {
+    static const char *const steps[][2] = {
+        {"plan", "planned"},     {"crossover", "a child"},       {"credit", "chosen by credit"},
+        {"random", "at random"}, {"first", "the first version"}, {"improve", "a change"},
+        {"repair", "a repair"},
+    };
+    str text = r->step;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (str_is(r->step, steps[i][0]))
+            text = str_view(steps[i][1]);
+    for (size_t i = 0; i < r->nparents; i++)
+        text = arena_printf(a, "%.*s%s%lld", STR_ARG(text),
+                            i                 ? " and "
+                            : r->nparents > 1 ? " of candidates "
+                                              : " of candidate ",
+                            (long long)r->parents[i]);
+    return text;
+}
+
+static str changes_text(const struct transcript *t, str strategy) {
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    text_changes(t->base, strategy, 4 * t->width, &b);
+    str out = arena_str(t->mem, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+static void add_milestone(struct transcript *t, const struct archive_candidate *c,
+                          const struct outcome *o, str what) {
+    t->milestones =
+        mem_grow(t->milestones, &t->cap_milestones, t->nmilestones + 1, sizeof *t->milestones);
+    t->milestones[t->nmilestones++] = (struct milestone){c->ordinal, o->time_s, what};
+}
+
+static void print_verdict(struct transcript *t, const struct archive_candidate *c,
+                          const struct outcome *o) {
+    char against[24];
+    str origin = origin_text(t->mem, o->record);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_printf(&b, "candidate %llu", (unsigned long long)c->ordinal);
+    if (origin.n)
+        buf_printf(&b, ", %.*s", STR_ARG(origin));
+    buf_printf(&b, ": %s", verdict_name(o->verdict));
+    if (isfinite(o->time_s))
+        buf_printf(&b, ", %.*s%s", STR_ARG(ui_time(t->mem, o->time_s)),
+                   o->estimated ? " estimated" : "");
+    text_against(o->time_s, t->best_s, against);
+    if (*against)
+        buf_printf(&b, ", %s %s the best before", against,
+                   str_is(str_view(against), "as fast") ? "as" : "than");
+    print_line(t, 0, buf_str(&b));
+    buf_release(&b);
+}
+
+/* The idea behind a candidate; what the code made of it is seen from what changed. */
+static str idea_text(const struct transcript *t, str reason) {
+    reason = str_cut(reason, 0, str_find(reason, S("; aligned: ")));
+    return without_strategies(t->mem, reason);
+}
+
 static void print_candidate(struct transcript *t, const struct archive_candidate *c,
                             const struct outcome *o) {
-    say("candidate %llu (%llu.%llu): %s", (unsigned long long)c->ordinal,
-        (unsigned long long)c->generation, (unsigned long long)c->slot, verdict_name(o->verdict));
-    if (isfinite(o->time_s))
-        say(", %.*s%s", STR_ARG(ui_time(t->mem, o->time_s)), o->estimated ? " estimated" : "");
-    if (isfinite(o->time_s) && isfinite(t->best_s))
-        say(", %.2fx the best before", t->best_s / o->time_s);
-    say("\n  %.*s\n", STR_ARG(c->reason));
+    str changes = c->strategy.n ? changes_text(t, c->strategy) : S("");
+    str reason = idea_text(t, c->reason);
+    bool changed = changes.n && t->base.n && !str_is(changes, "the same decisions");
+    bool planned = str_is(o->record->step, "plan"); /* then the reason is that of the whole plan */
+    print_verdict(t, c, o);
+    if (reason.n && !str_eq(reason, t->last_reason))
+        print_line(t, 2,
+                   arena_printf(t->mem, "%s: %.*s", planned ? "plan" : "idea", STR_ARG(reason)));
+    t->last_reason = reason;
+    if (changed)
+        print_line(t, 2, arena_printf(t->mem, "changed: %.*s", STR_ARG(changes)));
     if (o->verdict != VERDICT_ACCEPTED)
-        print_text("why", str_cut(str_view(o->why), 0, WHY_BYTES));
+        print_text("why", str_cut(str_view(o->why), 0, t->sources ? WHY_MOST : WHY_BYTES));
+    if (t->sources)
+        print_text("source", c->source);
+    if (o->time_s < t->best_s) {
+        add_milestone(t, c, o, changed ? changes : planned ? S("from the plan") : reason);
+        t->base = arena_str(t->mem, c->strategy);
+    }
 }
 
 static void each_candidate(void *ctx, const struct archive_candidate *c, struct record *record,
@@ -138,6 +268,9 @@ static void each_candidate(void *ctx, const struct archive_candidate *c, struct 
             (unsigned long long)c->ordinal, why->text);
         return;
     }
+    t->candidates++;
+    t->of_verdict[o->verdict]++;
+    t->estimated |= o->estimated;
     if (t->list)
         json_push(t->list, candidate_json(c, o));
     else
@@ -179,6 +312,64 @@ static void print_account(const json *spent) {
     print_spent(&roles, "the run", spent);
 }
 
+/* ---- the summary ---- */
+
+static void print_head(const struct transcript *t) {
+    str name = {0}, shape = {0}, device = {0}, agents = {0}, workflow = {0};
+    json_get_str(t->run, "name", &name);
+    json_get_str(t->run, "shape", &shape);
+    json_get_str(t->run, "device", &device);
+    json_get_str(t->run, "agents", &agents);
+    json_get_str(t->run, "workflow", &workflow);
+    if (!name.n)
+        return;
+    say("%.*s at %.*s on %.*s", STR_ARG(name), STR_ARG(shape), STR_ARG(device));
+    if (agents.n)
+        say(", written by: %.*s", STR_ARG(agents));
+    if (workflow.n)
+        say(" (%.*s)", STR_ARG(workflow));
+    say("\n\n");
+}
+
+static void print_steps(const struct transcript *t) {
+    for (size_t i = 0; i < t->nmilestones; i++) {
+        const struct milestone *m = &t->milestones[i];
+        char gain[32] = "";
+        if (i)
+            snprintf(gain, sizeof gain, "%.2fx the one before",
+                     t->milestones[i - 1].time_s / m->time_s);
+        print_line(t, 2,
+                   arena_printf(t->mem, "candidate %llu, %.*s%s%s: %.*s",
+                                (unsigned long long)m->ordinal, STR_ARG(ui_time(t->mem, m->time_s)),
+                                i ? ", " : "", gain, STR_ARG(m->what)));
+    }
+}
+
+static void print_summary(const struct transcript *t) {
+    say("\n%zu candidate%s", t->candidates, t->candidates == 1 ? "" : "s");
+    const char *gap = ": ";
+    for (size_t v = 0; v < VERDICT_COUNT; v++) {
+        if (!t->of_verdict[v])
+            continue;
+        say("%s%zu %s", gap, t->of_verdict[v], verdict_name((enum verdict)v));
+        gap = ", ";
+    }
+    say("\n");
+    if (!t->nmilestones)
+        return;
+    const struct milestone *first = &t->milestones[0], *best = &t->milestones[t->nmilestones - 1];
+    str text = arena_printf(
+        t->mem, "the fastest: candidate %llu, %.*s%s", (unsigned long long)best->ordinal,
+        STR_ARG(ui_time(t->mem, best->time_s)), t->estimated ? " estimated" : "");
+    if (best != first)
+        text = arena_printf(t->mem,
+                            "%.*s, %.2fx as fast as the first that was accepted; step by step:",
+                            STR_ARG(text), first->time_s / best->time_s);
+    print_line(t, 0, text);
+    if (best != first)
+        print_steps(t);
+}
+
 /* ---- the command ---- */
 
 static bool read_fingerprint(struct transcript *t, struct archive *a, struct err *err) {
@@ -193,15 +384,19 @@ static bool print_run(struct transcript *t, const char *dir, struct err *err) {
     struct archive *a;
     if (!archive_open_read(dir, &a, err))
         return false;
-    bool ok = read_fingerprint(t, a, err) && archive_each_call(a, collect, t, err) &&
-              archive_each_candidate(a, each_candidate, t, err);
+    bool ok = read_fingerprint(t, a, err) && archive_each_call(a, collect, t, err);
+    if (ok && !t->list)
+        print_head(t);
+    ok = ok && archive_each_candidate(a, each_candidate, t, err);
     t->spent = ok ? archived_spent(a, err) : NULL;
     archive_close(a);
     if (!t->spent)
         return false;
     calls_before(t, UINT64_MAX);
-    if (!t->list)
+    if (!t->list) {
+        print_summary(t);
         print_account(t->spent);
+    }
     return true;
 }
 
@@ -211,6 +406,11 @@ int cmd_log(struct ui *ui) {
     struct transcript t = {.ui = ui,
                            .mem = arena_new(LOG_MAX),
                            .prompts = option_bool(ui->options, "prompts"),
+                           .replies = option_bool(ui->options, "replies"),
+                           .sources = option_bool(ui->options, "sources"),
+                           .width = isatty(STDOUT_FILENO)
+                                        ? (size_t)terminal_columns(STDOUT_FILENO) - 1
+                                        : TERMINAL_USUAL,
                            .best_s = INFINITY,
                            .list = ui->as_json ? json_array() : NULL};
     options_args(ui->options, &args);
@@ -228,6 +428,7 @@ int cmd_log(struct ui *ui) {
     json_free(t.spent);
     json_free(t.run);
     mem_free(t.calls);
+    mem_free(t.milestones);
     arena_free(t.mem);
     return code;
 }

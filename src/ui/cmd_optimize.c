@@ -2,9 +2,14 @@
 #include "ui/optimize_run.h"
 
 #include "base/say.h"
+#include "import/order.h"
+#include "ui/fleet.h"
+#include "ui/terminal.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static bool is_estimate(const struct optimize *r) {
     return r->eo.device.kind == DEVICE_SIM;
@@ -19,6 +24,8 @@ static json *result_json(const struct optimize *r) {
     json_set_i64(j, "evaluated", (int64_t)b->evaluated);
     json_set_i64(j, "replayed", (int64_t)b->replayed);
     json_set_str(j, "stopped", str_view(b->stopped));
+    if (b->failure.n)
+        json_set_str(j, "failure", b->failure);
     json_set_str(j, "folder", str_view(r->dir));
     if (r->account)
         json_set(j, "model", json_copy(r->account));
@@ -26,6 +33,8 @@ static json *result_json(const struct optimize *r) {
         return j;
     json_set_str(j, "strategy", optimize_strategy(r));
     json_set_f64(j, "time_s", b->time_s);
+    if (b->record->has_time_prepared_s)
+        json_set_f64(j, "time_prepared_s", b->record->time_prepared_s);
     json_set_bool(j, "estimated", is_estimate(r));
     json_set_f64(j, agents_expert_first(r->ui) ? "naive_s" : "default_s", b->naive_s);
     json_set_f64(j, "limit_s", r->briefing.roofline.limit_s);
@@ -40,34 +49,248 @@ static json *result_json(const struct optimize *r) {
     return j;
 }
 
-static void print_times(const struct optimize *r) {
+/* ---- one screen at the end ---- */
+
+#define INDENT   2
+#define READABLE 100 /* columns: longer lines are hard to follow */
+
+static size_t width(void) {
+    return isatty(STDOUT_FILENO) ? (size_t)terminal_columns(STDOUT_FILENO) - 1 : TERMINAL_USUAL;
+}
+
+static void heading(const char *text) {
+    bool bold = terminal_is_bold(STDOUT_FILENO);
+    say("\n");
+    if (bold)
+        fputs("\033[1m", stdout);
+    say("%s", text);
+    if (bold)
+        fputs("\033[0m", stdout);
+    say("\n");
+}
+
+/* A paragraph behind INDENT blanks; longer lines go on behind `hang` more. */
+static void paragraph(size_t hang, str text) {
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (size_t i = 0; i < INDENT; i++)
+        buf_putc(&b, ' ');
+    text_wrap(text, width() < READABLE ? width() : READABLE, INDENT + hang, INDENT, &b);
+    say_text(buf_str(&b));
+    buf_release(&b);
+}
+
+static const char *plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+static void print_result(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct search_best *b = &r->best;
+    const struct record *rec = b->record;
     double limit = r->briefing.roofline.limit_s;
-    bool expert = agents_expert_first(r->ui);
-    str time = ui_time(a, b->time_s), naive = ui_time(a, b->naive_s), lim = ui_time(a, limit);
-    say("  %s  %.*s on %s, %.*s-bound\n", is_estimate(r) ? "estimated" : "measured ", STR_ARG(time),
-        r->eo.device.gpu->title, STR_ARG(b->record->bound));
+    str time = ui_time(a, b->time_s);
+    heading("Result");
+    if (!is_estimate(r) && rec->has_ci_low_s && rec->has_ci_high_s)
+        time =
+            arena_printf(a, "%.*s (%.*s to %.*s)", STR_ARG(time),
+                         STR_ARG(ui_time(a, rec->ci_low_s)), STR_ARG(ui_time(a, rec->ci_high_s)));
+    paragraph(0, arena_printf(a, "%.*s %s on %s: %.0f%% of the limit of %.*s, %.*s-bound",
+                              STR_ARG(time), is_estimate(r) ? "estimated" : "measured",
+                              r->eo.device.gpu->title, 100 * limit / b->time_s,
+                              STR_ARG(ui_time(a, limit)), STR_ARG(rec->bound)));
+    if (limit < 2 * r->eo.device.gpu->launch_s && limit < 0.5 * b->time_s)
+        paragraph(0, arena_printf(a,
+                                  "A small share of the limit is expected at this size: starting a "
+                                  "kernel takes %.*s, which the limit does not count",
+                                  STR_ARG(ui_time(a, r->eo.device.gpu->launch_s))));
+    if (rec->has_time_prepared_s)
+        paragraph(0, ui_prepared(a, rec));
     if (isfinite(b->naive_s))
-        say("  %s    %.*s%s%s: %.2fx\n", expert ? "naive  " : "default", STR_ARG(naive),
-            is_estimate(r) ? " estimated" : "",
-            expert ? "" : ", the model's with every decision at its default",
-            b->naive_s / b->time_s);
-    say("  limit      %.*s: %.0f%% of it reached\n", STR_ARG(lim), 100 * limit / b->time_s);
+        paragraph(0, arena_printf(a, "%.2fx as fast as %s (%.*s%s)", b->naive_s / b->time_s,
+                                  agents_expert_first(r->ui)
+                                      ? "the naive kernel"
+                                      : "the model's kernel with every decision at its default",
+                                  STR_ARG(ui_time(a, b->naive_s)),
+                                  is_estimate(r) ? " estimated" : ""));
     if (r->baseline_s > 0)
-        say("  PyTorch    %.*s, the better of eager and compiled: %.2fx\n",
-            STR_ARG(ui_time(a, r->baseline_s)), r->baseline_s / r->against_s);
+        paragraph(
+            0, arena_printf(a, "%.2fx as fast as PyTorch (%.*s, the better of eager and compiled)",
+                            r->baseline_s / r->against_s, STR_ARG(ui_time(a, r->baseline_s))));
     else if (r->no_baseline.n)
-        say("  PyTorch    not timed: %.*s\n", STR_ARG(r->no_baseline));
-    say("  strategy   %.*s\n", STR_ARG(optimize_strategy(r)));
-    if (b->worth.n)
-        say("  worth      %.*s; a pair: two tried kernels, one with the decision at its default, "
-            "alike in all others\n",
-            STR_ARG(b->worth));
-    say("  verified   %.*s\n", STR_ARG(b->record->scope));
+        paragraph(0, arena_printf(a, "PyTorch was not timed: %.*s", STR_ARG(r->no_baseline)));
+}
+
+static void print_confidence(const struct optimize *r) {
+    struct arena *a = r->ui->arena;
+    const struct record *rec = r->best.record;
+    heading("How sure that is");
     if (is_estimate(r))
-        say("Times are the simulator's estimates%s, not measurements.\n",
-            r->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
+        paragraph(0, arena_printf(a, "The time is the simulator's estimate%s, not a measurement.",
+                                  r->eo.device.gpu->calibrated
+                                      ? ""
+                                      : " from a model not yet calibrated on hardware"));
+    else
+        paragraph(0, arena_printf(a,
+                                  "The time is the median of %zu measured runs, with its 95%% "
+                                  "interval.",
+                                  rec->nsamples_s));
+    paragraph(0, arena_printf(a, "Verified on %.*s: %.*s.", STR_ARG(rec->scope),
+                              STR_ARG(ui_runs(a, rec))));
+    if (rec->nskipped)
+        paragraph(0, arena_printf(a, "Not tried: %.*s.", STR_ARG(ui_skipped(a, rec))));
+    if (rec->unconfirmed_why.n)
+        paragraph(
+            0, arena_printf(a, "Not verified a second time: %.*s", STR_ARG(rec->unconfirmed_why)));
+    else if (rec->confirmed)
+        paragraph(0, arena_printf(a, "Verified a second time on a new seed, on %.*s: %.*s.",
+                                  STR_ARG(rec->confirmed->scope),
+                                  STR_ARG(ui_runs(a, rec->confirmed))));
+    if (rec->unwatched_why.n)
+        paragraph(0, arena_printf(a, "Not run under the simulator's checkers: %.*s",
+                                  STR_ARG(rec->unwatched_why)));
+    if (rec->simulated_scope.n && !is_estimate(r))
+        paragraph(0, arena_printf(a, "Under the simulator's checkers: %.*s.",
+                                  STR_ARG(rec->simulated_scope)));
+}
+
+/* ---- what made it fast ---- */
+
+/* Up to the end of the first sentence, without it, to stand within another one. */
+static str first_sentence(struct arena *a, str text) {
+    size_t n = 0;
+    while (n < text.n && !((text.p[n] == '.' || text.p[n] == ';') &&
+                           (n + 1 == text.n || text.p[n + 1] == ' ' || text.p[n + 1] == '\n')))
+        n++;
+    char *sentence = arena_cstr(a, str_trim(str_cut(text, 0, n)));
+    if (sentence[0] >= 'A' && sentence[0] <= 'Z' && sentence[1] >= 'a' && sentence[1] <= 'z')
+        sentence[0] = (char)(sentence[0] - 'A' + 'a');
+    return str_view(sentence);
+}
+
+static str value_text(const struct decision *d, int64_t value, struct arena *a) {
+    for (size_t i = 0; d->names && i < d->nvalues; i++)
+        if (d->values[i] == value)
+            return d->names[i];
+    return arena_printf(a, "%lld", (long long)value);
+}
+
+static str decision_words(const struct decision *d, int64_t value, struct arena *a) {
+    str general, chosen;
+    decision_describe(d, value, &general, &chosen);
+    general = first_sentence(a, general);
+    chosen = first_sentence(a, chosen);
+    bool both = general.n && chosen.n;
+    return arena_printf(a, "%.*s%s%.*s", STR_ARG(general), both ? ": " : "", STR_ARG(chosen));
+}
+
+/* "1.20x (1.10x to 1.31x in 3 pairs)"; empty where no pair of candidates tells. */
+static str gain_text(const struct search_best *b, size_t decision, struct arena *a) {
+    for (size_t i = 0; i < b->nworths; i++) {
+        const struct search_worth *w = &b->worths[i];
+        if (w->decision != decision)
+            continue;
+        if (w->pairs == 1)
+            return arena_printf(a, ", worth %.2fx", w->times);
+        return arena_printf(a, ", worth %.2fx (%.2fx to %.2fx in %zu pairs)", w->times, w->least,
+                            w->most, w->pairs);
+    }
+    return S("");
+}
+
+static bool has_gain(const struct search_best *b, size_t decision) {
+    for (size_t i = 0; i < b->nworths; i++)
+        if (b->worths[i].decision == decision)
+            return true;
+    return false;
+}
+
+static bool is_changed(const struct optimize *r, size_t decision) {
+    const struct decision *d = &r->catalogue->decisions[decision];
+    int64_t value = r->best.strategy.value[decision];
+    return value != STRATEGY_UNSET && value != d->fallback &&
+           strategy_matters(r->catalogue, &r->briefing.ground, &r->best.strategy, decision);
+}
+
+static void print_decision(const struct optimize *r, size_t decision) {
+    struct arena *a = r->ui->arena;
+    const struct decision *d = &r->catalogue->decisions[decision];
+    int64_t value = r->best.strategy.value[decision];
+    paragraph(2, arena_printf(a, "%.*s %.*s %s %.*s%.*s: %.*s", STR_ARG(d->name),
+                              STR_ARG(value_text(d, d->fallback, a)), terminal_arrow(),
+                              STR_ARG(value_text(d, value, a)),
+                              STR_ARG(gain_text(&r->best, decision, a)),
+                              STR_ARG(decision_words(d, value, a))));
+}
+
+/* The decisions that differ from the naive kernel's: those whose gain is known first, the greatest
+ * first. A chain of changes to code has ideas, and decisions that its code has left behind. */
+static void print_decisions(const struct optimize *r) {
+    const struct search_best *b = &r->best;
+    size_t changed = 0;
+    if (r->agents.refine && b->record->structure.n) {
+        heading("The idea that made it what it is");
+        paragraph(0, b->record->structure);
+        return;
+    }
+    if (r->agents.refine)
+        return;
+    for (size_t i = 0; i < r->catalogue->n; i++)
+        changed += is_changed(r, i);
+    if (!changed)
+        return;
+    heading(agents_expert_first(r->ui) ? "What it does that the naive kernel does not"
+                                       : "Decisions that are not at their defaults");
+    for (size_t i = 0; i < b->nworths; i++)
+        if (is_changed(r, b->worths[i].decision))
+            print_decision(r, b->worths[i].decision);
+    for (size_t i = 0; i < r->catalogue->n; i++)
+        if (is_changed(r, i) && !has_gain(b, i))
+            print_decision(r, i);
+    if (b->nworths)
+        paragraph(0, S("Worth: how many times as fast, between two tried kernels that differ in "
+                       "this decision alone."));
+}
+
+/* ---- where to go from here ---- */
+
+/* The command comes last, whole: it is there to be copied. Where it does not fit beside what it
+ * does, it has a line of its own. */
+static void print_line(const char *about, str what) {
+    enum { ABOUT = 34 };
+    if (INDENT + ABOUT + text_columns(what) <= width())
+        say("  %-*s%.*s\n", (int)ABOUT, about, STR_ARG(what));
+    else
+        say("  %s\n    %.*s\n", about, STR_ARG(what));
+}
+
+static void print_files(const struct optimize *r) {
+    struct arena *a = r->ui->arena;
+    heading("Files");
+    print_line("the kernel and its launch plan", arena_printf(a, "%s/kernel.cu", r->dir));
+    print_line("the evidence", arena_printf(a, "%s/outcome.json", r->dir));
+    print_line("all that was tried", arena_printf(a, "%s/run.db, events.jsonl", r->dir));
+}
+
+static void print_next(const struct optimize *r) {
+    struct arena *a = r->ui->arena;
+    const struct search_best *b = &r->best;
+    heading("Next");
+    if (!strcmp(b->stopped, "budget"))
+        print_line("go on where this run stopped", S("the same command, with a larger --budget"));
+    if (!strcmp(b->stopped, "interrupted") || !strcmp(b->stopped, "failed"))
+        print_line("go on where this run stopped", S("the same command"));
+    if (!b->record->unconfirmed_why.n)
+        print_line("use it from PyTorch (--to c: C)",
+                   arena_printf(a, "cutepilot export %s", r->dir));
+    if (is_estimate(r))
+        print_line("see where its time goes",
+                   arena_printf(a, "cutepilot sim %s/kernel.cu --task %s", r->dir, r->path));
+    else
+        print_line("see where its time goes",
+                   arena_printf(a, "cutepilot profile %s %s/kernel.cu", r->path, r->dir));
+    print_line("read what was tried", arena_printf(a, "cutepilot log %s", r->dir));
+    print_line("see it as a web page", arena_printf(a, "cutepilot report %s", r->dir));
 }
 
 static void print_account(const struct optimize *r) {
@@ -81,42 +304,78 @@ static void print_account(const struct optimize *r) {
     json_get_i64(r->account, "replayed", &replayed);
     json_get_i64(r->account, "tokens_in", &in);
     json_get_i64(r->account, "tokens_out", &out);
-    say("  model      %.*s: %lld calls (%lld more from the archive), %lld tokens in, %lld out",
-        STR_ARG(model), (long long)calls, (long long)replayed, (long long)in, (long long)out);
+    str text = arena_printf(r->ui->arena,
+                            "Model %.*s: %lld calls (%lld more from the archive), %lld tokens in, "
+                            "%lld out",
+                            STR_ARG(model), (long long)calls, (long long)replayed, (long long)in,
+                            (long long)out);
     if (calls && json_get_f64(r->account, "cost", &cost))
-        say(", $%.4f", cost);
-    say("\n");
+        text = arena_printf(r->ui->arena, "%.*s, $%.4f", STR_ARG(text), cost);
+    paragraph(0, text);
 }
 
 static void print_summary(const struct optimize *r) {
     const struct search_best *b = &r->best;
-    say("%.*s: %zu candidate%s (%zu from the archive), stopped: %s\n", STR_ARG(r->task->name),
-        b->evaluated, b->evaluated == 1 ? "" : "s", b->replayed, b->stopped);
+    struct arena *a = r->ui->arena;
+    str archived = b->replayed ? arena_printf(a, " (%zu from the archive)", b->replayed) : S("");
+    say("%.*s: %zu candidate%s%.*s; %s\n", STR_ARG(r->task->name), b->evaluated,
+        plural(b->evaluated), STR_ARG(archived), search_why_ended(str_view(b->stopped)));
     print_account(r);
     if (b->precedents)
-        say("  history    began with %zu run%s on similar tasks\n", b->precedents,
-            b->precedents == 1 ? "" : "s");
+        say("  Began with %zu run%s on similar tasks\n", b->precedents, plural(b->precedents));
     if (!b->found) {
         say("%s\n", optimize_nothing(r).p);
         return;
     }
-    say("  kernel     %s/kernel.cu\n  evidence   %s/outcome.json\n", r->dir, r->dir);
-    print_times(r);
+    print_result(r);
+    print_confidence(r);
+    print_decisions(r);
+    print_files(r);
+    print_next(r);
+}
+
+/* --quiet */
+static void print_one_line(const struct optimize *r) {
+    const struct search_best *b = &r->best;
+    str why = b->found ? b->record->unconfirmed_why : S(""), line = S("");
+    str_line(&why, &line);
+    if (!b->found)
+        say("%.*s: %s\n", STR_ARG(r->task->name), optimize_nothing(r).p);
+    else
+        say("%.*s: %.*s%s, %.0f%% of the limit: %s/kernel.cu%s%.*s\n", STR_ARG(r->task->name),
+            STR_ARG(ui_time(r->ui->arena, b->time_s)), is_estimate(r) ? " estimated" : "",
+            100 * r->briefing.roofline.limit_s / b->time_s, r->dir,
+            line.n ? ", not verified a second time: " : "", STR_ARG(line));
 }
 
 static int finish(struct optimize *r) {
-    int code = r->best.found ? 0 : 1;
     optimize_baseline(r, "torch");
+    int code = optimize_code(r);
+    ui_warn_task(r->inst);
+    if (r->best.found && agents_expert_first(r->ui))
+        ui_warn_generic(r->best.source);
     if (r->ui->as_json)
         return ui_print_json(result_json(r)) ? code : 3;
-    print_summary(r);
+    if (option_bool(r->ui->options, "quiet"))
+        print_one_line(r);
+    else
+        print_summary(r);
+    if (r->best.failure.n)
+        complain("cutepilot: the run ended early: %.*s\n", STR_ARG(r->best.failure));
     return code;
 }
 
 int cmd_optimize(struct ui *ui) {
     char *const *args;
     struct err err = {0};
+    size_t places;
     options_args(ui->options, &args);
+    if (order_exists(args[0])) /* an imported module: each of its tasks */
+        return cmd_suite(ui);
+    if (!fleet_asked_for(ui, false, &places, &err))
+        return ui_fail(ui, &err);
+    if (places)
+        return fleet_run_command(ui, "optimize", (size_t)option_int(ui->options, "population"));
     struct optimize r = {.ui = ui, .path = args[0], .dir = option_text(ui->options, "out")};
     int code = optimize_run(&r, &err) ? finish(&r) : ui_fail(ui, &err);
     optimize_release(&r);

@@ -120,6 +120,8 @@ static void print_time(const struct profile *p) {
             say(" -%.1f%% +%.1f%% measured", 100 * (1 - r->ci_low_s / o->time_s),
                 100 * (r->ci_high_s / o->time_s - 1));
         say(", %.0f%% of the limit %.*s\n", 100 * p->limit.limit_s / o->time_s, STR_ARG(limit));
+        if (r->has_time_prepared_s)
+            say("prepared   %.*s\n", STR_ARG(ui_prepared(a, r)));
         say("achieved   %.3g TB/s of compulsory bytes, %.3g Tflop/s\n",
             p->cost.compulsory_bytes / o->time_s / 1e12, p->cost.flops / o->time_s / 1e12);
     }

@@ -57,6 +57,8 @@ static void print_estimate(const struct looking *l) {
         STR_ARG(ui_time(a, time_s)), g->title, 100 * l->limit.limit_s / time_s,
         STR_ARG(ui_time(a, l->limit.limit_s)),
         g->calibrated ? "calibrated on hardware" : "not calibrated on hardware");
+    if (l->seen->record->has_time_prepared_s)
+        say("prepared   %.*s\n", STR_ARG(ui_prepared(a, l->seen->record)));
 }
 
 static void print_spills(const struct looking *l, str kernel) {

@@ -4,6 +4,7 @@
 #include "ui/space_run.h"
 
 #include "base/say.h"
+#include "ui/fleet.h"
 
 #include <stdio.h>
 
@@ -27,6 +28,11 @@ static int finish(const struct space *s) {
 int cmd_space(struct ui *ui) {
     char *const *args;
     struct err err = {0};
+    size_t places;
+    if (!fleet_asked_for(ui, false, &places, &err))
+        return ui_fail(ui, &err);
+    if (places)
+        return fleet_run_command(ui, "space", SIZE_MAX);
     options_args(ui->options, &args);
     struct space s = {.ui = ui, .task_path = args[0], .path = option_text(ui->options, "out")};
     int code = space_run(&s, &err) ? finish(&s) : ui_fail(ui, &err);

@@ -32,6 +32,7 @@ int cmd_task_show(struct ui *ui) {
     struct buf b;
     if (!ui_load_task(ui, 0, &task, &inst, &err) || !bind_checks(task, &err))
         return ui_fail(ui, &err);
+    ui_warn_task(inst);
     buf_init(&b, 16u << 20);
     task_show(inst, &b);
     bool ok;

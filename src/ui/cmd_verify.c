@@ -29,6 +29,8 @@ static void print_time(struct ui *ui, const struct outcome *o) {
         say("measured %.*s (%.*s to %.*s, %zu runs), %.0f%% of the limit\n", STR_ARG(time),
             STR_ARG(ui_time(ui->arena, r->ci_low_s)), STR_ARG(ui_time(ui->arena, r->ci_high_s)),
             r->nsamples_s, 100 * o->limit_share);
+    if (r->has_time_prepared_s)
+        say("%.*s\n", STR_ARG(ui_prepared(ui->arena, r)));
 }
 
 static void print_outcome(struct ui *ui, const struct outcome *o) {
@@ -42,6 +44,8 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
     if (o->verdict != VERDICT_ACCEPTED)
         return;
     say("verified on %.*s\n", STR_ARG(r->scope));
+    if (r->nskipped)
+        say("not tried: %.*s\n", STR_ARG(ui_skipped(ui->arena, r)));
     if (r->simulated_scope.p)
         say("and on %.*s\n", STR_ARG(r->simulated_scope));
     else if (r->unwatched_why.p)

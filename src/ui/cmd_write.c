@@ -1,6 +1,7 @@
 /* write TASK: the expert's kernel for a strategy, on stdout. Nothing is compiled or run. */
 #include "agent/agent.h"
 #include "base/say.h"
+#include "kernel/includes.h"
 #include "ui/ui.h"
 
 #include <stdio.h>
@@ -18,9 +19,14 @@ static void print_source(void *ctx, str source, const struct strategy *written,
                          const struct err *err) {
     struct written *w = ctx;
     (void)written;
-    if (err)
+    if (!err)
+        ui_warn_generic(source);
+    if (err) {
         w->code = ui_fail(w->ui, err);
-    else if (!w->ui->as_json && isatty(STDOUT_FILENO)) { /* to be looked at, not to be kept */
+        return;
+    }
+    source = includes_file(source, w->ui->arena);
+    if (!w->ui->as_json && isatty(STDOUT_FILENO)) { /* to be looked at, not to be kept */
         say_text(source);
         w->code = 0;
     } else if (!w->ui->as_json)
@@ -97,8 +103,10 @@ int cmd_write(struct ui *ui) {
               catalogue_load(assets, ui->arena, &catalogue, &err) &&
               gpu_named(str_view(option_text(ui->options, "gpu")), ui->arena, &gpu, &path, &err) &&
               briefing_make(inst, catalogue, gpu, &brief, &err) && expert_new(assets, &agent, &err);
-    if (ok)
+    if (ok) {
         ui_ask_dialect(ui, &brief.ground);
+        ui_warn_task(inst);
+    }
     ok = ok && choose(ui, &agent, &brief, &strategy, &err);
     if (ok)
         agent.code(agent.self, &brief, &strategy, print_source, &w);

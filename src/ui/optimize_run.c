@@ -3,6 +3,8 @@
 #include "archive/history.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/say.h"
+#include "kernel/includes.h"
 #include "search/archived.h"
 #include "search/search.h"
 #include "ui/bench_run.h"
@@ -11,23 +13,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SCREEN_MS 250 /* of timing, until a candidate comes near the fastest */
 
-/* The signal handler's only word; the search looks at it between events. */
-static volatile sig_atomic_t interrupted;
+/* The signal handler's only words; the search looks at them between events. The first signal ends
+ * the search, a second one the verification of what it found. */
+static volatile sig_atomic_t interrupted, hurry;
 
 static void on_signal(int sig) {
     (void)sig;
+    hurry = interrupted;
     interrupted = 1;
-}
-
-static void catch_signals(void) {
-    struct sigaction act = {.sa_handler = on_signal}, old;
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* nohup ignores it */
-        sigaction(SIGHUP, &act, NULL);
 }
 
 static bool describe(struct optimize *r, struct err *err) {
@@ -56,7 +53,9 @@ static json *fingerprint(const struct optimize *r) {
     json_set_str(j, "name", r->task->name);
     json_set_str(j, "task", str_view(hex));
     json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
-    json_set_str(j, "device", str_view(r->eo.device.text));
+    /* A GPU's type, not its number: the run may go on at another one of that type. */
+    bool sim = r->eo.device.kind == DEVICE_SIM;
+    json_set_str(j, "device", str_view(sim ? r->eo.device.text : r->eo.device.gpu->title));
     json_set_str(j, "nvrtc", str_view(nvrtc));
     json_set_str(j, "dialect", str_view(option_text(o, "dialect")));
     agents_fingerprint(&r->agents, r->ui, &r->eo, j);
@@ -65,7 +64,19 @@ static json *fingerprint(const struct optimize *r) {
     json_set_str(j, "search", str_view(option_text(o, "search")));
     json_set_str(j, "roofline", str_view(option_text(o, "roofline")));
     json_set_str(j, "history", str_view(option_text(o, "history")));
+    if (r->eo.must_admit) /* runs from before there was such an option go on */
+        json_set_bool(j, "must_admit", true);
     return j;
+}
+
+/* The facts of the GPU as they were then: whoever reads the run has its limits. */
+static bool note_gpu(const struct optimize *r, struct err *err) {
+    struct buf text;
+    buf_init(&text, GPU_FILE_BYTES);
+    gpu_text(r->eo.device.gpu, &text);
+    bool ok = archive_note(r->archive, "gpu", buf_str(&text), err);
+    buf_release(&text);
+    return ok;
 }
 
 static bool open_folder(struct optimize *r, struct err *err) {
@@ -74,7 +85,7 @@ static bool open_folder(struct optimize *r, struct err *err) {
         r->dir = arena_printf(r->ui->arena, "runs/%.*s", STR_ARG(r->task->name)).p;
     bool ok = archive_open(r->dir, print, option_bool(r->ui->options, "fresh"), &r->archive, err);
     json_free(print);
-    return ok && archive_note(r->archive, "task", r->task->text, err);
+    return ok && archive_note(r->archive, "task", r->task->text, err) && note_gpu(r, err);
 }
 
 static enum search_method method_of(const char *name) {
@@ -94,6 +105,47 @@ static const char *pool_of(const struct optimize *r) {
     return usual.n ? usual.p : NULL;
 }
 
+/* The evidence is of the file: the source, and above it the lines for nvcc, which are no part of
+ * what was compiled. */
+static void put_hash(json *record, str file) {
+    char hex[65];
+    digest_hex(sha256_of(file), hex);
+    json_set_str(record, "source_sha256", str_view(hex));
+    if (!json_get(record, "confirmed"))
+        return;
+    json *confirmed = json_copy(json_get(record, "confirmed"));
+    json_set_str(confirmed, "source_sha256", str_view(hex));
+    json_set(record, "confirmed", confirmed);
+}
+
+/* kernel.cu, then the evidence, which names its hash. */
+static bool write_kernel(const struct optimize *r, str source, json *record, struct err *err) {
+    struct arena *a = r->ui->arena;
+    struct buf b;
+    source = includes_file(source, a);
+    put_hash(record, source);
+    buf_init(&b, 64u << 20);
+    json_write_pretty(record, &b);
+    buf_putc(&b, '\n');
+    bool ok = file_replace(arena_printf(a, "%s/kernel.cu", r->dir).p, source, err) &&
+              file_replace(arena_printf(a, "%s/outcome.json", r->dir).p, buf_str(&b), err);
+    buf_release(&b);
+    if (!ok)
+        err->kind = ERR_ENV; /* the folder was there: it went away meanwhile */
+    return ok;
+}
+
+/* The best so far is in the folder, whatever becomes of this process. What fails here fails again
+ * at the end, and is told then. */
+static void keep_best(void *ctx, str source, const struct record *record) {
+    const struct optimize *r = ctx;
+    struct err ignored;
+    json *j = record_to_json(record);
+    json_set_str(j, "unconfirmed_why", S("the run has not come to its end"));
+    write_kernel(r, source, j, &ignored);
+    json_free(j);
+}
+
 static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
     const struct options *o = r->ui->options;
     bool to_the_end = !strcmp(option_text(o, "stop"), "budget");
@@ -109,9 +161,13 @@ static bool search_with(struct optimize *r, struct loop *l, struct err *err) {
         .pool = pool_of(r),
         .assets = option_text(o, "assets"),
         .population = (size_t)option_int(o, "population"),
+        .window = (size_t)option_int(o, "window"),
         .plateau = to_the_end ? SIZE_MAX : 0,
         .stop_share = to_the_end ? INFINITY : 0,
         .interrupted = &interrupted,
+        .hurry = &hurry,
+        .keep_best = keep_best,
+        .keep_ctx = r,
         .emit = progress_event,
         .emit_ctx = &r->progress,
     };
@@ -145,7 +201,7 @@ static void add_spent(struct optimize *r) {
 static bool search_in_folder(struct optimize *r, struct loop *l, struct err *err) {
     if (!open_folder(r, err))
         return false;
-    catch_signals();
+    ui_catch_signals(on_signal);
     progress_log_to(&r->progress, arena_printf(r->ui->arena, "%s/events.jsonl", r->dir).p);
     struct agents_ground g = {&r->briefing, &r->eo, r->archive};
     bool ok = agents_open(&r->agents, r->ui, &g, err) && search_with(r, l, err);
@@ -158,7 +214,12 @@ static bool search_in_folder(struct optimize *r, struct loop *l, struct err *err
  * is a folder to log it in. */
 static bool search(struct optimize *r, struct err *err) {
     struct loop *l = loop_new(err);
-    progress_init(&r->progress, option_text(r->ui->options, "progress"));
+    bool quiet = option_bool(r->ui->options, "quiet");
+    progress_init(&r->progress, quiet ? "none" : option_text(r->ui->options, "progress"));
+    r->progress.suite = r->suite;
+    r->progress.estimated = r->eo.device.kind == DEVICE_SIM;
+    snprintf(r->progress.title, sizeof r->progress.title, "%.*s on %s%s", STR_ARG(r->task->name),
+             r->eo.device.gpu->title, r->eo.device.kind == DEVICE_SIM ? ", simulated" : "");
     bool ok = l && agents_connect(&r->agents, r->ui, l, on_notice, &r->progress, err) &&
               search_in_folder(r, l, err);
     agents_release(&r->agents);
@@ -167,33 +228,81 @@ static bool search(struct optimize *r, struct err *err) {
     return ok;
 }
 
+/* Without a winner nothing stays: what was kept on the way did not hold in the end. */
 static bool write_results(struct optimize *r, struct err *err) {
-    struct buf b;
-    if (!r->best.found)
+    struct arena *a = r->ui->arena;
+    if (!r->best.found) {
+        unlink(arena_printf(a, "%s/kernel.cu", r->dir).p);
+        unlink(arena_printf(a, "%s/outcome.json", r->dir).p);
         return true;
-    buf_init(&b, 64u << 20);
+    }
     json *j = record_to_json(r->best.record);
-    json_write_pretty(j, &b);
+    bool ok = write_kernel(r, r->best.source, j, err);
     json_free(j);
-    buf_putc(&b, '\n');
-    bool ok =
-        file_replace(arena_printf(r->ui->arena, "%s/kernel.cu", r->dir).p, r->best.source, err) &&
-        file_replace(arena_printf(r->ui->arena, "%s/outcome.json", r->dir).p, buf_str(&b), err);
-    buf_release(&b);
-    if (!ok)
-        err->kind = ERR_ENV; /* the folder was there: it went away meanwhile */
     return ok;
 }
 
+/* A budget with room for several candidates that take this long, in round numbers. */
+static unsigned long enough_s(double one_s) {
+    unsigned long s = 10;
+    while ((double)s < 4 * one_s)
+        s *= 2;
+    return s;
+}
+
 str optimize_nothing(const struct optimize *r) {
-    if (!r->best.evaluated)
-        return arena_printf(r->ui->arena, "no kernel was evaluated by then");
-    return arena_printf(r->ui->arena, "no kernel was accepted; 'cutepilot log %s' says why",
-                        r->dir);
+    const struct search_best *b = &r->best;
+    struct arena *a = r->ui->arena;
+    bool short_of_time =
+        !strcmp(b->stopped, "budget") && option_budget(r->ui->options, "budget").ms;
+    if (!b->evaluated && b->waited_s > 0 && short_of_time)
+        return arena_printf(a,
+                            "no kernel was evaluated: the time was too short, one takes more than "
+                            "%.1f s here; try --budget %lus",
+                            b->waited_s, enough_s(b->waited_s));
+    if (!b->evaluated)
+        return arena_printf(a, "no kernel was evaluated by then");
+    if (b->first_s > 0 && short_of_time)
+        return arena_printf(a,
+                            "no kernel was accepted; 'cutepilot log %s' says why; the first one "
+                            "took %.1f s to evaluate",
+                            r->dir, b->first_s);
+    return arena_printf(a, "no kernel was accepted; 'cutepilot log %s' says why", r->dir);
+}
+
+int optimize_code(const struct optimize *r) {
+    if (r->best.failure.n)
+        return 3;
+    if (interrupted)
+        return 4;
+    return r->best.found && !r->rejected ? 0 : 1;
 }
 
 str optimize_strategy(const struct optimize *r) {
     return strategy_as_text(r->catalogue, &r->best.strategy, r->ui->arena);
+}
+
+/* For whoever reads the run; the command has it anyway, so failing to write it stops nothing. */
+static void note_baseline(const struct optimize *r) {
+    struct err ignored;
+    str text = arena_printf(r->ui->arena, "{\"baseline_s\":%.9g,\"time_s\":%.9g}", r->baseline_s,
+                            r->against_s);
+    archive_note(r->archive, "baseline", text, &ignored);
+}
+
+/* What is timed against PyTorch is verified once more. A kernel that is rejected then is labelled
+ * in the run's folder, and the same command again takes the next one. */
+static void take_rejection(struct optimize *r, const struct bench_kernel *k) {
+    struct record *own = r->best.record;
+    struct err err = {0};
+    r->rejected = k->verdict != VERDICT_UNJUDGED;
+    r->no_baseline = arena_printf(r->ui->arena, "the kernel was verified once more and is %s: %.*s",
+                                  verdict_name(k->verdict), STR_ARG(k->record->why));
+    if (!r->rejected)
+        return;
+    own->unconfirmed_why = arena_str(own->mem, r->no_baseline);
+    if (!search_refuse(r->archive, r->best.ordinal, k->record, &err) || !write_results(r, &err))
+        complain("cutepilot: %s\n", err.text);
 }
 
 void optimize_baseline(struct optimize *r, const char *usual) {
@@ -209,9 +318,13 @@ void optimize_baseline(struct optimize *r, const char *usual) {
     struct err err = {0};
     if (b.baseline < BASELINE_TORCH || !r->best.found || interrupted)
         return;
-    if (bench_run(&b, r->ui->arena, &err) && b.baseline_s > 0) {
+    bool ran = bench_run(&b, r->ui->arena, &err);
+    if (ran && kernel.record && kernel.verdict != VERDICT_ACCEPTED) {
+        take_rejection(r, &kernel);
+    } else if (ran && b.baseline_s > 0) {
         r->baseline_s = b.baseline_s;
-        r->against_s = kernel.verdict == VERDICT_ACCEPTED ? kernel.time_s : r->best.time_s;
+        r->against_s = isfinite(kernel.time_s) ? kernel.time_s : r->best.time_s;
+        note_baseline(r);
     } else {
         r->no_baseline =
             arena_str(r->ui->arena, str_view(err.kind ? err.text : b.no_baseline.text));

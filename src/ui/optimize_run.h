@@ -19,17 +19,22 @@ struct optimize {
     struct evaluator_options eo;
     struct archive *archive;
     struct progress progress;
+    const struct progress_suite *suite; /* which the run is part of; NULL: none */
     struct search_best best;
     json *account;     /* of the model; NULL: none was asked */
     double baseline_s; /* the better of PyTorch's ways, timed in turns with the best; 0: none */
     double against_s;  /* … the best's own time then */
     str no_baseline;   /* why there is none, where one was asked for */
+    bool rejected;     /* the winner, when it was verified once more to be timed against PyTorch */
 };
 /* ui, path and dir (NULL: runs/TASK) are set. Writes kernel.cu and outcome.json into the folder
  * where a kernel was found; best.found says whether. False: the environment or the input failed. */
 bool optimize_run(struct optimize *r, struct err *err);
 void optimize_release(struct optimize *r);
 bool optimize_interrupted(void); /* by a signal: whoever runs several stops too */
+/* Exit code after optimize_run: 0 a kernel was found, 1 none, 3 the environment failed on the way,
+ * 4 it was interrupted. What was found by then is written. */
+int optimize_code(const struct optimize *r);
 
 /* Times the best against PyTorch, where --baseline asks for it; on a GPU that is the default of
  * `optimize` (`usual`). */

@@ -109,7 +109,8 @@ static bool launch(struct runner *r, struct err *err) {
     if (!cuda_try(c, cuda_module_load(c, r->cubin, &module), err, "load the kernel") ||
         !ready_plan_make(c, module, &r->plan, &r->memory, r->a, &ready, &verdict, err))
         return false;
-    return cuda_try(c, ready_plan_queue(c, &none, &ready, true, &at), err, "run the kernel");
+    return cuda_try(c, ready_plan_queue(c, &none, &ready, 0, ready.nsteps, true, &at), err,
+                    "run the kernel");
 }
 
 int profile_run_main(int argc, char **argv) {

@@ -23,7 +23,9 @@ static bool read_reals(const struct options *o, struct provider_options *out, st
         !read_real(o, "temperature", NAN, 10, &out->temperature, err))
         return false;
     if (option_text(o, "max-cost") && out->max_cost == 0) /* 0 would be no cap at all */
-        return err_set(err, ERR_INPUT, "--max-cost 0: leave models alone by naming no provider");
+        return err_set(
+            err, ERR_INPUT,
+            "--max-cost 0 allows no call of a model; to use no model, leave out --provider");
     return true;
 }
 
@@ -37,8 +39,8 @@ static bool read_kind(const struct options *o, struct provider_options *out, str
         const char *text = option_text(o, only[i].option);
         bool fits = out->kind && !strcmp(out->kind, only[i].kind);
         if (text && out->kind && !fits)
-            return err_set(err, ERR_INPUT, "--%s is of --provider %s, not of %s", only[i].option,
-                           only[i].kind, out->kind);
+            return err_set(err, ERR_INPUT, "--%s is for --provider %s, not for --provider %s",
+                           only[i].option, only[i].kind, out->kind);
         if (text)
             out->kind = only[i].kind;
         out->command = text ? text : out->command;

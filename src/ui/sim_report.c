@@ -100,14 +100,6 @@ void sim_report_counts(const struct sim_report *r, size_t i) {
 
 /* ---- lines ---- */
 
-/* Clocks of an SM that a line takes up at least: it issues four instructions a clock, moves a
- * wavefront of shared memory and two sectors, and does some 1,024 tensor operations. Good enough to
- * say where to look. */
-static double cost_of_line(const struct sim_line *l) {
-    return (double)l->warp_instrs / 4 + (double)l->shared_wavefronts + (double)l->sectors / 2 +
-           (double)l->tensor_flops / 2048;
-}
-
 static int by_share(const void *x, const void *y) {
     const struct sim_hot_line *a = x, *b = y;
     if (a->share != b->share)
@@ -123,7 +115,7 @@ struct sim_hot_line *sim_hot_lines(const struct record *r, size_t launch, struct
     *n = 0;
     for (size_t i = 0; lines && i < lines->nlist; i++) {
         struct sim_hot_line *h = &hot[*n];
-        *h = (struct sim_hot_line){lines->list[i], cost_of_line(&lines->list[i])};
+        *h = (struct sim_hot_line){lines->list[i], sim_line_clocks(&lines->list[i])};
         sum += h->share;
         *n += h->share > 0;
     }

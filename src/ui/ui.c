@@ -12,7 +12,8 @@
 #include "eval/eval.h"
 #include "eval/gpu.h"
 #include "eval/judge.h"
-#include "eval/torch.h"
+#include "eval/python.h"
+#include "spec/growth.h"
 #include "spec/trivial.h"
 #include "strategy/strategy.h"
 #include "ui/ncu.h"
@@ -135,6 +136,128 @@ const char *ui_model(const struct outcome *o) {
     return o->record->model_calibrated ? "a model" : "a model not calibrated on hardware";
 }
 
+static bool reads_tensor(const struct expr *e, size_t tensor) {
+    bool found = e->kind == EXPR_READ && e->ref == tensor;
+    for (size_t i = 0; i < expr_nparts(e) && !found; i++)
+        found = reads_tensor(expr_part(e, i), tensor);
+    return found;
+}
+
+static void warn_unused(const struct task *t) {
+    for (size_t i = 0; i < t->ntensors; i++) {
+        const struct tensor *x = &t->tensors[i];
+        bool used = x->role != TENSOR_IN && x->role != TENSOR_PARAM;
+        for (size_t k = 0; k < t->nstatements && !used; k++)
+            used = reads_tensor(t->statements[k].body, i);
+        if (!used)
+            complain("cutepilot: warning: nothing reads the input %.*s\n", STR_ARG(x->name));
+    }
+}
+
+static str power_words(struct arena *a, str dim, int power) {
+    const char *of = power == 1 ? "" : power == 2 ? "the square of " : "the cube of ";
+    if (power > 3)
+        return arena_printf(a, "power %d of %.*s", power, STR_ARG(dim));
+    return arena_printf(a, "%s%.*s", of, STR_ARG(dim));
+}
+
+static size_t line_of(str text, size_t at) {
+    size_t line = 1;
+    for (size_t i = 0; i < at && i < text.n; i++)
+        line += text.p[i] == '\n';
+    return line;
+}
+
+static void warn_growth(const struct inst *in) {
+    const struct task *t = in->task;
+    struct growth g;
+    if (!growth_find(in, &g))
+        return;
+    struct arena *a = arena_new(1u << 20);
+    const struct statement *s = &t->statements[g.statement];
+    str dim = t->dims[g.dim].name;
+    complain(
+        "cutepilot: warning: %.*s:%zu: %.*s takes %.0f operations for %.0f elements of inputs and "
+        "outputs: as it is written, the work grows with %.*s and the data only with %.*s\n"
+        "hint: if the results share terms, compute those once in a `let`; prefix sums such as "
+        "`sum(k <= i) x[k]` are recognised, and a sum over terms without an index of the "
+        "result is computed once\n",
+        STR_ARG(t->file), line_of(t->text, s->at), STR_ARG(t->tensors[s->tensor].name),
+        g.operations, g.elements, STR_ARG(power_words(a, dim, g.work_power)),
+        STR_ARG(power_words(a, dim, g.data_power)));
+    arena_free(a);
+}
+
+void ui_warn_task(const struct inst *in) {
+    warn_unused(in->task);
+    warn_growth(in);
+}
+
+/* The head of the file says of each step which family wrote it: "// generic: y_kernel: …". */
+void ui_warn_generic(str source) {
+    str line, mark = S("// generic: ");
+    while (str_line(&source, &line) && (str_starts(line, S("//")) || !line.n)) {
+        if (!str_starts(line, mark))
+            continue;
+        line = str_from(line, mark.n);
+        complain(
+            "cutepilot: warning: the kernel %.*s is generic: it computes each result by itself, "
+            "which is "
+            "slow, because the expert has no faster kind of kernel for this form of definition "
+            "(docs/EXPERT.md lists the kinds)\n",
+            STR_ARG(str_cut(line, 0, str_find(line, S(":")))));
+    }
+}
+
+str ui_prepared(struct arena *a, const struct record *r) {
+    if (!r || !r->has_time_prepared_s)
+        return S("");
+    return arena_printf(
+        a, "%.*s of it %s without the steps that are done once for the same parameters",
+        STR_ARG(ui_time(a, r->time_prepared_s)), r->estimated ? "estimated" : "measured");
+}
+
+str ui_skipped(struct arena *a, const struct record *r) {
+    enum { SHOWN = 4 };
+    str text = S("");
+    for (size_t i = 0; i < r->nskipped && i < SHOWN; i++) {
+        const struct record_skipped *s = &r->skipped[i];
+        text = arena_printf(a, "%.*s%s%.*s", STR_ARG(text), i ? "; " : "", STR_ARG(s->shape));
+        if (s->require.n)
+            text = arena_printf(a, "%.*s refused by `%.*s`", STR_ARG(text), STR_ARG(s->require));
+        else
+            text = arena_printf(a, "%.*s is more than are tried", STR_ARG(text));
+    }
+    if (r->nskipped > SHOWN)
+        text = arena_printf(a, "%.*s; and %zu more", STR_ARG(text), r->nskipped - SHOWN);
+    return text;
+}
+
+str ui_runs(struct arena *a, const struct record *r) {
+    bool kinds[DATA_COUNT] = {false};
+    size_t nkinds = 0, nshapes = 0;
+    for (size_t i = 0; i < r->nruns; i++) {
+        size_t before = 0;
+        while (before < i && !str_eq(r->runs[before].shape, r->runs[i].shape))
+            before++;
+        nshapes += before == i;
+        kinds[r->runs[i].data] = true;
+    }
+    for (size_t k = 0; k < DATA_COUNT; k++)
+        nkinds += kinds[k];
+    return arena_printf(a, "%zu run%s over %zu shape%s and %zu kind%s of data", r->nruns,
+                        r->nruns == 1 ? "" : "s", nshapes, nshapes == 1 ? "" : "s", nkinds,
+                        nkinds == 1 ? "" : "s");
+}
+
+void ui_catch_signals(void (*handler)(int)) {
+    struct sigaction act = {.sa_handler = handler}, old;
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &act, NULL);
+}
+
 str ui_time(struct arena *a, double s) {
     if (!(s < 1e300))
         return S("none");
@@ -177,9 +300,16 @@ static bool parse_set(struct ui *ui, struct binding **out, size_t *n, struct err
 bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
                        struct err *err) {
     struct binding *bindings;
+    struct stat st;
     size_t n;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return err_set(err, ERR_INPUT,
+                       "%s is a folder, and a task file is needed\n"
+                       "hint: 'cutepilot suite %s' optimizes every task below it",
+                       path, path);
     return task_load(path, ui->arena, task, err) && parse_set(ui, &bindings, &n, err) &&
-           task_bind(*task, bindings, n, ui->arena, inst, err);
+           task_bind(*task, bindings, n, ui->arena, inst, err) &&
+           (!option_bool(ui->options, "must-admit") || task_bind_also(*inst, ui->arena, err));
 }
 
 bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst,
@@ -204,27 +334,117 @@ static const char *const *split_words(struct arena *a, const char *text) {
     return n ? words : NULL;
 }
 
-/* NULL-terminated; NULL: none was given. */
-static const char *const *const *worker_commands(struct ui *ui) {
-    const char *const *values;
-    size_t n = option_list(ui->options, "worker-command", &values), used = 0;
-    const char *const **list = arena_array(ui->arena, const char *const *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        if ((list[used] = split_words(ui->arena, values[i])))
-            used++;
-    return used ? (const char *const *const *)list : NULL;
+/* ---- where workers run ---- */
+
+#define PLACES_MOST 1024
+
+struct places {
+    struct worker_place *at; /* in the arena */
+    size_t n;
+};
+
+static bool add_place(struct places *p, const struct device_name *d, const char *const *command,
+                      struct err *err) {
+    if (p->n == PLACES_MOST)
+        return err_set(err, ERR_INPUT, "more than %d workers", PLACES_MOST);
+    p->at[p->n++] = (struct worker_place){.command = command, .device = *d};
+    return true;
 }
 
-/* Unless it is named: the GPU where there is one, the simulator elsewhere. */
-static bool choose_device(struct ui *ui, const char *name, struct evaluator_options *o,
-                          struct err *err) {
+/* Every GPU there is, here or behind the command. */
+static bool add_all(struct places *p, struct arena *a, const char *const *command,
+                    struct err *err) {
+    struct device_name d;
     struct gpu_here here;
+    if (!device_name_parse("cuda", a, &d, err) || !gpu_here_find(&d, command, &here, err))
+        return false;
+    for (int i = 0; i < here.facts.count; i++)
+        if (!device_name_parse(arena_printf(a, "cuda:%d", i).p, a, &d, err) ||
+            !add_place(p, &d, command, err))
+            return false;
+    return true;
+}
+
+/* The devices of a list with commas, behind one command. */
+static bool add_devices(struct places *p, struct arena *a, const char *list,
+                        const char *const *command, struct err *err) {
+    str rest = str_view(list), word;
+    while (str_word(&rest, ',', &word)) {
+        struct device_name d;
+        bool ok = str_is(word, "cuda:all") ? add_all(p, a, command, err)
+                                           : device_name_parse(arena_cstr(a, word), a, &d, err) &&
+                                                 add_place(p, &d, command, err);
+        if (!ok)
+            return false;
+    }
+    return p->n || err_set(err, ERR_INPUT, "--device: no device is named");
+}
+
+/* DEVICE or DEVICE=COMMAND, each. */
+static bool add_given(struct places *p, struct arena *a, const char *const *values, size_t n,
+                      struct err *err) {
+    for (size_t i = 0; i < n; i++) {
+        str s = str_view(values[i]);
+        size_t eq = str_find(s, S("="));
+        const char *const *command =
+            eq < s.n ? split_words(a, arena_cstr(a, str_from(s, eq + 1))) : NULL;
+        if (!add_devices(p, a, arena_cstr(a, str_cut(s, 0, eq)), command, err))
+            return err_wrap(err, "--place %s", values[i]);
+    }
+    return true;
+}
+
+/* Behind any of the commands; here, where there are none. */
+static bool is_there_a_gpu(struct arena *a, const char *const *prefixes, size_t n) {
+    struct gpu_here here;
+    struct device_name d;
     struct err none = {0};
-    if (strcmp(name, "auto") != 0)
-        return device_name_parse(name, ui->arena, &o->device, err);
-    bool found = device_name_parse("cuda", ui->arena, &o->device, err) &&
-                 gpu_here_find(&o->device, o->worker_command, &here, &none);
-    return found || device_name_parse("sim", ui->arena, &o->device, err);
+    bool found = false;
+    if (!device_name_parse("cuda", a, &d, &none))
+        return false;
+    for (size_t i = 0; !found && i < n + !n; i++)
+        found = gpu_here_find(&d, n ? split_words(a, prefixes[i]) : NULL, &here, &none);
+    return found;
+}
+
+bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place **out, size_t *n,
+               struct err *err) {
+    struct arena *a = ui->arena;
+    const char *const *given, *const *prefixes;
+    size_t ngiven = option_list(ui->options, "place", &given);
+    size_t ncommands = option_list(ui->options, "worker-command", &prefixes);
+    struct places p = {.at = arena_array(a, struct worker_place, PLACES_MOST)};
+    bool ok = true;
+    if (ngiven) {
+        ok = add_given(&p, a, given, ngiven, err);
+    } else {
+        if (!strcmp(device, "auto"))
+            device = !is_there_a_gpu(a, prefixes, ncommands) ? "sim" : all ? "cuda:all" : "cuda";
+        for (size_t i = 0; ok && i < ncommands + !ncommands; i++)
+            ok = add_devices(&p, a, device, ncommands ? split_words(a, prefixes[i]) : NULL, err);
+    }
+    *out = p.at;
+    *n = p.n;
+    return ok;
+}
+
+/* One run, one type: what the simulator stands for is known here, what a GPU is by its hello. */
+static bool choose_places(struct ui *ui, const char *device, struct evaluator_options *o,
+                          struct err *err) {
+    struct worker_place *places;
+    if (!ui_places(ui, device, false, &places, &o->nplaces, err))
+        return false;
+    o->places = places;
+    o->device = places[0].device;
+    for (size_t i = 1; i < o->nplaces; i++)
+        if (places[i].device.kind != o->device.kind || places[i].device.gpu != o->device.gpu)
+            return err_set(
+                err, ERR_INPUT,
+                "--device %s, %s: a run is for one type of GPU, or its kernels could not "
+                "be compared\nhint: name devices of one type; 'cutepilot suite' takes "
+                "several, and gives each task to one of them",
+                o->device.text, places[i].device.text);
+    return true;
 }
 
 static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err) {
@@ -237,7 +457,6 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
                              struct err *err) {
     const char *seed = option_text(ui->options, "verify-seed");
     const char *cache = option_text(ui->options, "cache");
-    const char *const *const *prefixes = worker_commands(ui);
     *out = (struct evaluator_options){
         .task = t,
         .inst = in,
@@ -247,14 +466,14 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
         .time_ms = (unsigned)option_int(ui->options, "time-limit"),
         .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
-        .worker_command = prefixes ? prefixes[0] : NULL,
-        .worker_commands = prefixes,
+        .hello_ms = (unsigned)option_int(ui->options, "hello-limit") * 1000,
         .seed_given = seed != NULL,
+        .must_admit = option_bool(ui->options, "must-admit"),
     };
     if (seed && !str_to_u64(str_view(seed), &out->seed))
         return err_set(err, ERR_INPUT, "--verify-seed %s: expected a number from 0 to 2^64-1",
                        seed);
-    return task_check_trivial(in, 1, err) && choose_device(ui, device, out, err) &&
+    return task_check_trivial(in, 1, err) && choose_places(ui, device, out, err) &&
            nvrtc_find(&out->nvrtc, err) && nvrtc_probe(&out->nvrtc, err) && find_gpu(ui, out, err);
 }
 
@@ -311,7 +530,8 @@ int cmd_worker(struct ui *ui) {
     size_t n = options_args(ui->options, &args);
     struct device_name d;
     struct err err = {0};
-    if (!has_partner("worker", fds, 2, &err) ||
+    /* Under srun --unbuffered stdout is a terminal that changes nothing. */
+    if (!has_partner("worker", fds, getenv("SLURM_STEP_ID") ? 1 : 2, &err) ||
         !device_name_parse(n > 0 ? args[0] : "sim", ui->arena, &d, &err))
         return ui_fail(ui, &err);
     return worker_main(&d, threads_arg(n > 1 ? args[1] : NULL), WORKER_START_MS);
@@ -330,6 +550,7 @@ static const struct role_row {
     {"probe", gpu_probe_main, {0}, 0},
     {"profile-run", profile_run_main, {0}, 0},
     {"torch", torch_main, {STDIN_FILENO, STDOUT_FILENO}, 2},
+    {"module", module_main, {STDIN_FILENO, STDOUT_FILENO}, 2},
 };
 
 static int start_role(const struct role_row *role, int argc, char **argv) {
@@ -378,8 +599,18 @@ int cmd_man(struct ui *ui) {
 }
 
 int cmd_completion(struct ui *ui) {
-    (void)ui;
-    return print_text(options_completion_bash);
+    char *const *args;
+    const char *shell = options_args(ui->options, &args) ? args[0] : "bash";
+    struct err err = {0};
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    bool known = options_completion(&set, shell, &b);
+    bool ok = known && ui_flush(b.p, b.n);
+    buf_release(&b);
+    if (!known)
+        err_set(&err, ERR_INPUT, "no completion for '%s'; there is one for bash, zsh and fish",
+                shell);
+    return ok ? 0 : known ? 3 : ui_fail(ui, &err);
 }
 
 int cmd_version(struct ui *ui) {
@@ -469,6 +700,11 @@ static int no_command(int argc, char **argv) {
         return print_commands(argv[1], 2);
     if (group && is_help(argv[2]))
         return print_commands(argv[1], 0);
+    const char *near = group ? NULL : options_nearest_command(&set, argv[1]);
+    if (near) {
+        complain("cutepilot: unknown command '%s'; did you mean '%s'?\n", argv[1], near);
+        return 2;
+    }
     complain("cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
              group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
     return 2;

@@ -42,11 +42,15 @@ bool ui_flush(const char *text, size_t n); /* stdout, whole or an error said */
 bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
                        struct err *err);
 bool ui_load_task(struct ui *ui, size_t i, struct task **task, struct inst **inst, struct err *err);
-bool ui_load_task_file(struct ui *ui, const char *path, struct task **task, struct inst **inst,
-                       struct err *err);
 /* Every .task file below a folder, in order of name; subfolders too. */
 bool ui_find_tasks(const char *folder, struct arena *a, const char ***paths, size_t *n,
                    struct err *err);
+
+/* Where workers run: by --place, or on every device of the list (--device) behind every
+ * --worker-command. all: auto is all GPUs, not the first. */
+struct worker_place;
+bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place **out, size_t *n,
+               struct err *err);
 
 /* An evaluator's options from the command line; options that the command has not got are at their
  * defaults. device: as --device names it. */
@@ -63,6 +67,26 @@ void ui_ask_dialect(const struct ui *ui, struct ground *g);
 /* Whose an estimated time is: "a model", and whether it was never held against that GPU. */
 struct outcome;
 const char *ui_model(const struct outcome *o);
+
+/* Warnings, on stderr: inputs of the task that nothing reads, and a statement whose work grows
+ * faster than the data (spec/growth.h); steps of the expert's kernel for which it has no family of
+ * kernels.
+ */
+void ui_warn_task(const struct inst *in);
+void ui_warn_generic(str source);
+
+/* A sentence for each check shape that a kernel was not tried on, or for the first few; empty where
+ * there is none. */
+struct record;
+str ui_skipped(struct arena *a, const struct record *r);
+/* The time without the steps that are done once, with what it is; empty where there are none. */
+str ui_prepared(struct arena *a, const struct record *r);
+
+/* "98 runs over 8 shapes and 16 kinds of data", of those that were right. */
+str ui_runs(struct arena *a, const struct record *r);
+
+/* Has SIGINT, SIGTERM and, where it is not ignored as by nohup, SIGHUP handled. */
+void ui_catch_signals(void (*handler)(int));
 
 /* "1.23 ms", "45.6 us" */
 str ui_time(struct arena *a, double seconds);

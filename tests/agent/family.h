@@ -17,11 +17,10 @@ struct claim_case {
 static void check_claims(const struct family *family, const struct claim_case *claims, size_t n) {
     for (const struct claim_case *c = claims; c < claims + n; c++) {
         struct inst *in = bind(c->text);
-        struct form_options o = {.operands = true};
         struct form f;
         struct briefing b = {.inst = in, .gpu = gpu_find(S("h200"))};
         bool done[TASK_MAX_STATEMENTS] = {false}, take[TASK_MAX_STATEMENTS] = {false};
-        bool formed = in && form_make(in, &o, mem, &f, &err);
+        bool formed = in && form_make(in, true, mem, &f, &err);
         CHECKF(formed, "%s: %s", c->name, err.text);
         if (!formed)
             continue;

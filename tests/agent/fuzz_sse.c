@@ -1,5 +1,5 @@
 /* Events are found in any bytes; what is left shrinks, and the data never exceeds the text. */
-#include "agent/llm/sse.h"
+#include "agent/llm/dialect.h"
 
 #include <stdlib.h>
 

@@ -133,6 +133,9 @@ static void test_assumed_zeros(void) {
 #define ODD                                                                                        \
     "dim M = 33, N = 65, K = 127\nin a[M,K] : f32 ~ ones\nin b[K,N] : f32 ~ ones\n"                \
     "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k]*b[k,j]\n"
+#define WEIGHTS                                                                                    \
+    "dim M = 33, N = 65, K = 127\nin a[M,K] : f32 ~ ones\nparam b[K,N] : f32 ~ ones\n"             \
+    "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k]*b[k,j]\n"
 #define LONG                                                                                       \
     "dim M = 64, N = 64, K = 65536\nin a[M,K] : bf16 ~ ones\nin b[N,K] : bf16 ~ ones\n"            \
     "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k]*b[j,k]\naccuracy bf16\n"
@@ -165,6 +168,10 @@ static const struct text_case texts[] = {
     {"parts are added in order", C, "split-k=8", "//! launch finish<<<", "atomic"},
     {"pieces of 16 bytes", C, "tensor-path=1", "//! require K % 4 == 0", "gemm_copy4"},
     {"rows of odd length", ODD, "tensor-path=1 pack=0", "gemm_copy4", "% 4 == 0"},
+    {"a parameter is copied once", WEIGHTS, "tensor-path=1 pack=1", "//! once launch pack_b<<<",
+     "//! once launch pack_a"},
+    {"an input each time", WEIGHTS, "tensor-path=1 pack=1", "//! launch pack_a<<<",
+     "//! launch pack_b"},
     {"rows of odd length, copied", ODD, "tensor-path=1 pack=1", "pack_a<<<", "gemm_copy4"},
     {"short sums say so", C_TF32, "tensor-path=1", "//! require K <= 4096", NULL},
     {"long sums", LONG, "tensor-path=1 tile-k=64", "PROMOTE = 32;", NULL},

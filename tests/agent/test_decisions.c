@@ -7,7 +7,7 @@
  * sets fails the test, so that a decision is not added without its evidence. */
 #include "compiling.h"
 
-#include "strategy/decision.h"
+#include "strategy/reader.h"
 
 /* ---- tasks ---- */
 

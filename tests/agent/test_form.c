@@ -92,9 +92,8 @@ static str squeezed(struct arena *a, str s) {
 
 static void check_look(struct fixture *f, const struct look *l) {
     struct form form;
-    struct form_options o = {.operands = l->operands};
     struct buf b;
-    CHECKF(form_make(f->in, &o, f->a, &form, &f->err), "%s: %s", l->name, f->err.text);
+    CHECKF(form_make(f->in, l->operands, f->a, &form, &f->err), "%s: %s", l->name, f->err.text);
     buf_init(&b, 1u << 16);
     task_show(form.inst, &b);
     str shown = squeezed(f->a, buf_str(&b));
@@ -128,7 +127,7 @@ static void test_parts(void) {
     snprintf(text, sizeof text, "%s%s", head, looks[6].text); /* softmax */
     CHECK(fixture_text(&f, text));
     struct form form;
-    CHECK(form_make(f.in, &(struct form_options){0}, f.a, &form, &f.err));
+    CHECK(form_make(f.in, false, f.a, &form, &f.err));
     size_t m = (size_t)tensor_find(f.task, S("m")), s = (size_t)tensor_find(f.task, S("s")),
            x = (size_t)tensor_find(f.task, S("x")), y = (size_t)tensor_find(f.task, S("y")),
            w = (size_t)tensor_find(f.task, S("w"));
@@ -150,8 +149,7 @@ static void check_values(struct fixture *f, bool operands, const char *what) {
     struct form form;
     struct reference *refs;
     size_t n;
-    CHECKF(form_make(f->in, &(struct form_options){operands}, f->a, &form, &f->err), "%s: %s", what,
-           f->err.text);
+    CHECKF(form_make(f->in, operands, f->a, &form, &f->err), "%s: %s", what, f->err.text);
     CHECKF(reference_eval(form.inst, (const void *const *)f->inputs, 2, &refs, &n, NULL, &f->err),
            "%s: %s", what, f->err.text);
     CHECK(n == f->nrefs);

@@ -104,8 +104,7 @@ static void test_claims(void) {
     struct briefing b;
     for (size_t i = 0; i < NTASKS; i++) {
         struct form f;
-        struct form_options o = {0};
-        bool ok = brief(&tasks[i], &b) && form_make(b.inst, &o, mem, &f, &err);
+        bool ok = brief(&tasks[i], &b) && form_make(b.inst, false, mem, &f, &err);
         CHECKF(ok, "%s: %s", tasks[i].name, err.text);
         bool done[TASK_MAX_STATEMENTS] = {false}, take[TASK_MAX_STATEMENTS] = {false};
         CHECK(!ok || (family_generic.claim(&b, &f, done, 0, take) && take[0] && !take[1]));

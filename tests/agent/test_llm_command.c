@@ -157,7 +157,7 @@ static void refused_options(void) {
         {"command", "", "name the program"},
         {"replay", NULL, "name the recording with --replay FILE"},
         {"replay", "/nonexistent.jsonl", "No such file"},
-        {"oracle", NULL, "no provider 'oracle'"},
+        {"oracle", NULL, "unknown provider 'oracle'"},
         {NULL, NULL, "no model provider is named"},
         {"openai", NULL, "name the model with --model"},
     };

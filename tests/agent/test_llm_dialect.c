@@ -1,7 +1,6 @@
 /* The languages of servers and the arithmetic of costs: pure functions, case by case. */
 #include "agent/llm/account.h"
 #include "agent/llm/dialect.h"
-#include "agent/llm/sse.h"
 #include "tap.h"
 
 static struct err err;

@@ -320,7 +320,8 @@ static void test_folds(void) {
     struct fixture f;
     if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = x[i,0]"))
         return;
-    CHECK(strcmp(fold_identity(REDUCTION_MIN), "INFINITY") == 0);
+    CHECK(strcmp(fold_identity(REDUCTION_MIN, true), "INFINITY") == 0);
+    CHECK(strcmp(fold_identity(REDUCTION_MIN, false), "LLONG_MAX") == 0);
     CHECK(is(fold_combine(&f.sh, REDUCTION_MEAN, S("s"), S("t")), "s + t"));
     CHECK(f.sh.helpers == 0);
     CHECK(is(fold_combine(&f.sh, REDUCTION_MAX, S("s"), S("t")), "cp_maximum(s, t)"));

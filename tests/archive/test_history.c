@@ -2,7 +2,11 @@
 #include "archive/history.h"
 #include "base/file.h"
 #include "tap.h"
+
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct arena *mem;
 static struct err err;
@@ -180,6 +184,41 @@ static void test_retrieved(void) {
     buf_release(&text);
 }
 
+/* Of a team: processes that append at once lose nothing, and tear no line. */
+enum { WRITERS = 6, RUNS_EACH = 15 };
+static int write_runs(int writer) {
+    for (int i = 0; i < RUNS_EACH; i++) {
+        struct history h;
+        size_t added;
+        struct history_run r = run_of("gelu", WORKLOAD_POINTWISE, 100 * writer + i, 20);
+        history_init(&h);
+        history_add(&h, &r);
+        if (!history_append(path_of("shared"), &h, &added, &err) || added != 1)
+            return 1;
+        history_release(&h);
+    }
+    return 0;
+}
+
+static void test_many_writers(void) {
+    pid_t pid[WRITERS];
+    struct history h;
+    for (int w = 0; w < WRITERS; w++) {
+        fflush(stdout);
+        pid[w] = fork();
+        if (pid[w] == 0)
+            _exit(write_runs(w));
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        int status = 1;
+        CHECK(waitpid(pid[w], &status, 0) == pid[w] && status == 0);
+    }
+    history_init(&h);
+    CHECKF(history_load(&h, path_of("shared"), &err), "%s", err.text);
+    CHECKF(h.n == (size_t)WRITERS * RUNS_EACH, "%zu runs", h.n);
+    history_release(&h);
+}
+
 static void test_shipped(void) {
     struct history h;
     history_init(&h);
@@ -196,6 +235,7 @@ static const struct tap_case cases[] = {
     {"a run takes what it can read", test_pool_with_garbage},
     {"a last line without its end", test_no_last_end},
     {"retrieved by likeness, but for the task itself", test_retrieved},
+    {"many writers at once", test_many_writers},
     {"the shipped pool can be read and is of measurements", test_shipped},
 };
 

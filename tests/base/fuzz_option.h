@@ -2,7 +2,7 @@
 #ifndef TESTS_BASE_FUZZ_OPTION_H
 #define TESTS_BASE_FUZZ_OPTION_H
 
-#include "base/option_private.h"
+#include "base/option.h"
 
 static const struct option_def fuzz_defs[] = {
     {"json", 'q', OPTION_BOOL, .help = "One.", .commands = 3},

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,6 +283,93 @@ static void dies_with_its_parent(void) {
     close(p[1]);
 }
 
+static volatile sig_atomic_t handled;
+
+static void count_signal(int sig) {
+    (void)sig;
+    handled++;
+}
+
+static size_t mappings(void) {
+    size_t lines = 0;
+    int c;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && (c = getc(f)) != EOF)
+        lines += c == '\n';
+    if (f)
+        fclose(f);
+    return lines;
+}
+
+/* The child shares our memory until exec: whether it comes that far or fails in any of its steps,
+ * our handlers, mask, limits and mappings are as before. */
+static void the_parent_stays_as_it_was(void) {
+    static const char *const rows[] = {"true", "/nonexistent/program"};
+    struct child_fd bad[] = {{9999, 5}};
+    struct child_spec spec = {.limits = {.cpu_s = 5, .open_files = 32}, .nice = 3};
+    struct sigaction act = {.sa_handler = count_signal}, old;
+    struct rlimit before, after;
+    sigset_t mask, now;
+    sigaction(SIGUSR1, &act, &old);
+    getrlimit(RLIMIT_NOFILE, &before);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR2);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    size_t maps = mappings();
+    for (size_t i = 0; i < 3; i++) {
+        const char *argv[] = {rows[i % 2], NULL};
+        struct child c;
+        spec.argv = argv;
+        spec.fds = bad;
+        spec.nfds = i == 2;
+        CHECK(child_start(&spec, &c, &err) == (i == 0));
+        child_wait(&c);
+    }
+    CHECK(mappings() == maps);
+    raise(SIGUSR1);
+    CHECK(handled == 1);
+    sigprocmask(SIG_SETMASK, NULL, &now);
+    CHECK(sigismember(&now, SIGUSR2) && !sigismember(&now, SIGUSR1));
+    getrlimit(RLIMIT_NOFILE, &after);
+    CHECK(after.rlim_cur == before.rlim_cur && getpriority(PRIO_PROCESS, 0) == 0);
+    sigemptyset(&mask);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGUSR1, &old, NULL);
+}
+
+static double start_cpu_ms(int n) {
+    const char *argv[] = {"true", NULL};
+    struct rusage u[2];
+    getrusage(RUSAGE_SELF, &u[0]);
+    for (int i = 0; i < n; i++) {
+        struct child c;
+        CHECK(child_start(&(struct child_spec){.argv = argv}, &c, &err));
+        child_wait(&c);
+    }
+    getrusage(RUSAGE_SELF, &u[1]);
+    double ms[2];
+    for (int i = 0; i < 2; i++)
+        ms[i] = 1e3 * (double)(u[i].ru_utime.tv_sec + u[i].ru_stime.tv_sec) +
+                1e-3 * (double)(u[i].ru_utime.tv_usec + u[i].ru_stime.tv_usec);
+    return ms[1] - ms[0];
+}
+
+/* A coordinator of many workers has some hundred megabytes, and replaces workers by the second. */
+static void a_large_process_starts_as_fast(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+    SKIP("with a sanitizer it is a fork");
+#endif
+    size_t bytes = (size_t)256 << 20;
+    double small = start_cpu_ms(20);
+    char *much = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(much != MAP_FAILED);
+    madvise(much, bytes, MADV_NOHUGEPAGE); /* 65536 pages to copy, not 128 */
+    memset(much, 1, bytes);
+    double large = start_cpu_ms(20);
+    CHECKF(large < 2 * small + 10, "%g ms, %g ms", small, large);
+    munmap(much, bytes);
+}
+
 static void kill_guards(void) {
     child_kill(0); /* would be our own group */
     child_kill(-1);
@@ -336,6 +426,8 @@ static const struct tap_case cases[] = {
     {"killing the group takes grandchildren", group_kill_takes_grandchildren},
     {"what it left in its group is killed", what_it_left_is_killed},
     {"dies with its parent", dies_with_its_parent},
+    {"the parent stays as it was", the_parent_stays_as_it_was},
+    {"a large process starts one as fast as a small one", a_large_process_starts_as_fast},
     {"kill and wait of nobody", kill_guards},
     {"starting can be made to fail", start_can_be_made_to_fail},
     {"pairs are close-on-exec", pairs},

@@ -251,6 +251,27 @@ static void impossible_frames_close(void) {
     loop_free(l);
 }
 
+static void heads_over_the_limit_close(void) {
+    struct loop *l = loop_new(&err);
+    struct side a = side_new();
+    int p[2];
+    size_t n = (size_t)17 << 20;
+    char *many = mem_alloc(n);
+    json *head = json_object();
+    memset(many, 'x', n);
+    json_set_str(head, "text", (str){many, n});
+    CHECK(socket_pair(p, &err));
+    side_open(&a, l, p[0], p[0]);
+    conn_send(a.c, 1, head, S(""), NULL, 0);
+    steps(l, 2);
+    CHECKF(a.closed == 1 && strstr(a.why.text, "over the limit"), "%s", a.why.text);
+    conn_free(a.c);
+    close(p[1]);
+    loop_free(l);
+    json_free(head);
+    mem_free(many);
+}
+
 static void freed_before_the_failure_is_told(void) {
     struct loop *l = loop_new(&err);
     struct side a = side_new();
@@ -284,6 +305,7 @@ static const struct tap_case cases[] = {
     {"last words arrive", last_words_arrive},
     {"a failed write is told from the loop", failed_write_is_told},
     {"a frame that cannot be sent closes", impossible_frames_close},
+    {"a head over the limit closes", heads_over_the_limit_close},
     {"freed before the failure is told", freed_before_the_failure_is_told},
     {"a descriptor that cannot be watched", unwatchable_descriptor},
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 /* One folder for all cases; `at` gives a path in it, good until the next call but three. */
 static char top[] = "/tmp/cutepilot-file-XXXXXX";
@@ -38,6 +39,31 @@ static bool holds(const char *path, str expect) {
     bool ok = file_read(path, 1 << 19, a, &got, &e) && str_eq(got, expect);
     arena_free(a);
     return ok;
+}
+
+/* What a killed process left half-written goes; what a living one writes stays, unless nobody may
+ * be writing. */
+static void temporaries(void) {
+    struct err e = {0};
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    CHECK(gone > 0 && waitpid(gone, NULL, 0) == gone);
+    CHECK(dir_make(at("temporaries"), &e));
+    char dead[128], alive[128];
+    snprintf(dead, sizeof dead, "temporaries/.kernel.cu.tmp.%ld.0", (long)gone);
+    snprintf(alive, sizeof alive, "temporaries/.kernel.cu.tmp.%ld.1", (long)getpid());
+    const char *others[] = {"temporaries/kernel.cu", "temporaries/.kernel.cu.tmp.1.x",
+                            "temporaries/kernel.cu.tmp.1.0", "temporaries/.tmp.1"};
+    CHECK(file_replace(at(dead), S("x"), &e) && file_replace(at(alive), S("x"), &e));
+    for (size_t i = 0; i < 4; i++)
+        CHECK(file_replace(at(others[i]), S("x"), &e));
+    CHECK(dir_remove_temporaries(at("temporaries"), false, &e));
+    CHECK(!file_exists(at(dead)) && file_exists(at(alive)));
+    CHECK(dir_remove_temporaries(at("temporaries"), true, &e) && !file_exists(at(alive)));
+    for (size_t i = 0; i < 4; i++)
+        CHECKF(file_exists(at(others[i])), "%s", others[i]);
+    CHECK(!dir_remove_temporaries(at("none"), true, &e));
 }
 
 static void replaces(void) {
@@ -270,6 +296,7 @@ static void clean_up(void) {
 static const struct tap_case cases[] = {
     {"a folder to work in", set_up},
     {"replaces atomically", replaces},
+    {"removes what a kill left", temporaries},
     {"reads regular files up to a ceiling", reads},
     {"reads pipes up to a ceiling", reads_pipes},
     {"out of space changes nothing", no_space},

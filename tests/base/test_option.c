@@ -1,4 +1,4 @@
-#include "base/option_private.h"
+#include "base/option.h"
 #include "tap.h"
 #include <stdlib.h>
 #include <unistd.h>
@@ -195,7 +195,7 @@ static void flag_errors(void) {
         {OPTIMIZE, "t --out", "--out needs a value: DIR"},
         {OPTIMIZE, "t --out=", "--out: expects a path"},
         {OPTIMIZE, "", "'optimize' needs TASK"},
-        {OPTIMIZE, "t u", "'optimize' has no use for 'u'"},
+        {OPTIMIZE, "t u", "'optimize' takes no argument 'u'"},
         {VERIFY, "t", "'verify' needs TASK K.cu..."},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -396,13 +396,43 @@ static void completion(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buf b;
         buf_init(&b, 1 << 16);
-        options_completion_bash(&set, &b);
+        CHECK(options_completion(&set, "bash", &b));
         buf_printf(&b,
                    "COMP_WORDS=(%s); COMP_CWORD=%s; _cutepilot; [ \"${COMPREPLY[*]}\" = '%s' ]\n",
                    rows[i].words, rows[i].cword, rows[i].want);
         CHECKF(run_with("bash -u -s", &b) == 0, "%s", rows[i].words);
         buf_release(&b);
     }
+}
+
+/* The shells are asked themselves, where they are installed: zsh whether it can read the script,
+ * fish what it would offer. */
+static void completion_elsewhere(void) {
+    static const struct {
+        const char *typed, *want;
+    } rows[] = {
+        {"cutepilot o", "optimize"},
+        {"cutepilot task ", "eval"},
+        {"cutepilot optimize --agent ", "hybrid"},
+        {"cutepilot optimize --agent=", "llm"},
+        {"cutepilot verify --compile-j", "--compile-jobs"},
+    };
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    CHECK(!options_completion(&set, "tcsh", &b) && b.n == 0);
+    CHECK(options_completion(&set, "zsh", &b));
+    if (system("command -v zsh >/dev/null") == 0)
+        CHECK(run_with("zsh -n", &b) == 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf_clear(&b);
+        CHECK(options_completion(&set, "fish", &b));
+        buf_printf(&b, "complete -C '%s' | string match -rq -- '(^|=)%s(\\t|$)'\n", rows[i].typed,
+                   rows[i].want);
+        if (system("command -v fish >/dev/null") == 0)
+            CHECKF(run_with("HOME=/tmp XDG_CONFIG_HOME=/tmp fish --no-config", &b) == 0, "%s",
+                   rows[i].typed);
+    }
+    buf_release(&b);
 }
 
 static const struct tap_case cases[] = {
@@ -419,5 +449,6 @@ static const struct tap_case cases[] = {
     {"help text", help_text},
     {"man page", man_page},
     {"completion", completion},
+    {"completion for zsh and fish", completion_elsewhere},
 };
 TAP_CASES(cases)

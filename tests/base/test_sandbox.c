@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -329,6 +330,97 @@ static void abstract_sockets(void) {
     close(fd);
 }
 
+/* Leaves a process in a session of its own that holds a lock on `given`. */
+static int try_to_outlive(void) {
+    int fd = open_at(inside, "given", O_RDWR);
+    EXPECT(1, fd >= 0);
+    pid_t pid = fork();
+    EXPECT(2, pid >= 0);
+    if (pid == 0) {
+        setsid();
+        flock(fd, LOCK_EX);
+        for (;;)
+            pause();
+    }
+    int mine = open_at(inside, "given", O_RDWR);
+    for (int i = 0; i < 2000 && flock(mine, LOCK_EX | LOCK_NB) == 0; i++) {
+        flock(mine, LOCK_UN);
+        usleep(1000);
+    }
+    EXPECT(3, flock(mine, LOCK_EX | LOCK_NB) < 0);
+    return 0;
+}
+
+/* Thousands of copies of a process with a sanitizer's memory are too many. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static int try_many(void) {
+    int n = 0;
+    for (pid_t pid; n <= SANDBOX_MAX_PROCESSES && (pid = fork()) >= 0; n++)
+        if (pid == 0)
+            for (;;)
+                pause();
+    EXPECT(1, n > 1000); /* enough for a compiler, or threads on many cores */
+    EXPECT(2, n <= SANDBOX_MAX_PROCESSES);
+    return 0;
+}
+
+static int report_processes(void) {
+    struct sandbox_report r;
+    struct sandbox_policy p = {.exec = true, .own_processes = true};
+    return !sandbox_enter(&p, &r, &err)         ? 100
+           : !(r.active & SANDBOX_PROCESSES)    ? 1
+           : strstr(r.missing, "no limit") != 0 ? 2
+                                                : 0;
+}
+
+static int run_plain(int (*body)(void)) {
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(body());
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 200 + WTERMSIG(status);
+}
+
+static long most_processes(void) {
+    long n = 0;
+    FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+    if (f && fscanf(f, "%ld", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Whatever it starts ends with it; how many it may start is limited, for it alone. */
+static void own_processes(void) {
+    const char *const rw[] = {inside, NULL};
+    struct sandbox_policy p = {.read_write = rw, .exec = true, .own_processes = true};
+    long before = most_processes();
+    int lacks = run_plain(report_processes);
+    if (lacks == 1)
+        SKIP("no pid namespaces");
+    make_folders();
+    CHECK_RUN(try_to_outlive, &p);
+    int fd = open_at(inside, "given", O_RDWR);
+    CHECK(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+    close(fd);
+    if (lacks == 0 && !SANITIZED)
+        CHECK_RUN(try_many, &p);
+    CHECK(most_processes() == before);
+    remove_folders();
+}
+
 static int try_no_ioctl(void) {
     int n, fd = open("/dev/zero", O_RDONLY);
     EXPECT(1, fd >= 0);
@@ -365,5 +457,6 @@ static const struct tap_case cases[] = {
     {"signals to others", signals},
     {"abstract sockets of others", abstract_sockets},
     {"ioctl on devices", devices},
+    {"processes of its own", own_processes},
 };
 TAP_CASES(cases)

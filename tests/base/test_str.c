@@ -39,6 +39,8 @@ static void printable(void) {
          "\\x9b31m \\xff\\xc3"},
         {S("\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"),
          "\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {S("safe\u202e kcatta \u2066x\u200f"), "safe\\u202e kcatta \\u2066x\\u200f"},
+        {S("\u2013\u2192\u2070"), "\u2013\u2192\u2070"},
         {S(""), ""},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -92,8 +92,10 @@ static json *span_json(int64_t buffer, int64_t offset, int64_t bytes) {
 }
 
 /* Runs of one module: each case once. Takes tensors (a list a case) and workspaces. */
-static struct frame client_run(struct client *c, const struct bound_plan *p, json *tensors,
-                               json *workspaces, size_t runs, bool timed) {
+/* how: a flag of the message; NULL: none. */
+static inline struct frame client_run_as(struct client *c, const struct bound_plan *p,
+                                         json *tensors, json *workspaces, size_t runs, bool timed,
+                                         const char *how) {
     json *head = json_object(), *cases = json_array(), *one = json_object(), *plans = json_array();
     json *order = json_array();
     json_set(one, "tensors", tensors);
@@ -111,8 +113,15 @@ static struct frame client_run(struct client *c, const struct bound_plan *p, jso
     json_set(head, "runs", order);
     json_set_bool(head, "timed", timed);
     json_set_bool(head, "fresh", true);
+    if (how)
+        json_set_bool(head, how, true);
     client_send(c, WIRE_RUN, head, (str){0}, NULL, 0);
     return client_get(c);
+}
+
+static inline struct frame client_run(struct client *c, const struct bound_plan *p, json *tensors,
+                                      json *workspaces, size_t runs, bool timed) {
+    return client_run_as(c, p, tensors, workspaces, runs, timed, NULL);
 }
 
 static inline str client_text(const struct frame *f, const char *key) {

@@ -31,6 +31,7 @@ struct cu_function {
     char name[64];
     size_t params[MAX_PARAMS], nparams;
     int code, max_dynamic, local_bytes;
+    int writes; /* the parameter whose memory it adds 1 to, from 1; 0: none */
     char adds_to[64];
     struct cu_module *module;
 };
@@ -299,6 +300,8 @@ static void read_kernel(char *line, struct cu_function *f) {
             f->code = (int)strtol(w + 1, NULL, 10);
         else if (*w == '+')
             snprintf(f->adds_to, sizeof f->adds_to, "%s", w + 1);
+        else if (*w == '>')
+            f->writes = (int)strtol(w + 1, NULL, 10);
         else if (*w == '=')
             f->local_bytes = (int)strtol(w + 1, NULL, 10);
         else if (f->nparams < MAX_PARAMS)
@@ -443,6 +446,11 @@ int cuLaunchKernelEx(const struct cu_launch_config *config, cu_function function
     struct fake_variable *v = find_variable(function->module, function->adds_to);
     if (v)
         v->bytes[0]++;
+    if (function->writes) {
+        uint64_t at;
+        memcpy(&at, params[function->writes - 1], sizeof at);
+        ++*(unsigned char *)(uintptr_t)at;
+    }
     return 0;
 }
 int cuTensorMapEncodeTiled(struct cu_tensor_map *map, int type, uint32_t rank, void *address,

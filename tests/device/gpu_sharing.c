@@ -10,8 +10,8 @@
 #include "base/frame.h"
 #include "base/spread.h"
 #include "device/ceilings.h"
-#include "device/cuda_time.h"
-#include "device/nvml.h"
+#include "device/harness.h"
+#include "device/probe.h"
 #include "device/role.h"
 #include "device/vmm.h"
 

@@ -2,8 +2,7 @@
  * shared memory, over fake_cuda.c where something has to answer. */
 #include "base/file.h"
 #include "device/ceilings.h"
-#include "device/cuda_time.h"
-#include "device/nvml.h"
+#include "device/harness.h"
 #include "device/probe.h"
 #include "device/vmm.h"
 #include "tests/tap.h"

@@ -233,6 +233,92 @@ static void test_timed_order(void) {
     CHECK(device_end(&d) == 0);
 }
 
+/* once pack(x, w), then k(w, y), or another kernel */
+static void toy_once(struct toy *t, const char *kernel) {
+    toy_init(t);
+    t->spaces[0] = (struct bound_workspace){S("w"), DTYPE_F32, 4000, 16, true};
+    t->spaces[1] = (struct bound_workspace){S("v"), DTYPE_F32, 400, 16, false};
+    t->plan.nworkspaces = 2;
+    t->args[1] = t->args[3] = (struct bound_arg){.kind = ARG_WORKSPACE, .ref = 0};
+    t->args[4] = (struct bound_arg){.kind = ARG_TENSOR, .ref = 1};
+    t->args[5] = t->args[2];
+    t->launches[1] = t->launches[0];
+    t->launches[0].kernel = S("pack");
+    t->launches[0].once = true;
+    t->launches[1].kernel = str_view(kernel);
+    t->launches[1].args = &t->args[3];
+    t->steps[1] = (struct bound_step){PLAN_LAUNCH, 1};
+    t->plan.nlaunches = t->plan.nsteps = 2;
+    t->plan.once_steps = 1;
+}
+
+static struct frame once_run(struct device *d, struct toy *t, size_t runs, bool timed,
+                             const char *how) {
+    json *spaces = json_array();
+    for (size_t i = 0; i < t->plan.nworkspaces; i++)
+        json_push(spaces, span_json(1, 65536 * (int64_t)(i + 1), 8192));
+    return client_run_as(&d->c, &t->plan, toy_tensors(), spaces, runs, timed, how);
+}
+
+static size_t count(const char *log, const char *what) {
+    size_t n = 0;
+    for (; (log = strstr(log, what)); log++)
+        n++;
+    return n;
+}
+
+#define ONCE_KERNELS "pack 8 8 4 >2\nk 8 8 4\nspoils 8 8 4 >1\n"
+
+/* What is done once is done in the first run alone, and its workspace is not filled again. */
+static void test_kept(void) {
+    struct device d;
+    struct toy t;
+    CHECK(device_ready(&d, NULL, ONCE_KERNELS));
+    device_log(&d);
+    toy_once(&t, "k");
+    struct frame f = once_run(&d, &t, 3, false, "keeps");
+    CHECKF(f.type == WIRE_RAN && str_is(client_text(&f, "verdict"), "accepted"), "%.*s",
+           STR_ARG(client_text(&f, "why")));
+    frame_release(&f);
+    const char *log = device_log(&d);
+    CHECKF(count(log, "launch pack ") == 1 && count(log, "launch k ") == 3, "%s", log);
+    CHECKF(count(log, "memset32 1000\n") == 1 && count(log, "memset32 100\n") == 3, "%s", log);
+    f = once_run(&d, &t, 3, false, NULL);
+    frame_release(&f);
+    log = device_log(&d);
+    CHECKF(count(log, "launch pack ") == 3 && count(log, "memset32 1000\n") == 3, "%s", log);
+    toy_once(&t, "spoils");
+    f = once_run(&d, &t, 3, false, "keeps");
+    str why = client_text(&f, "why");
+    CHECK(f.type == WIRE_RAN && str_is(client_text(&f, "verdict"), "modified-input"));
+    CHECKF(str_find(why, S("changed workspace w, which was prepared")) < why.n, "%.*s",
+           STR_ARG(why));
+    frame_release(&f);
+    CHECK(device_end(&d) == 0);
+}
+
+/* The clock starts after what is done once, with caches and SMs as before any other run. */
+static void test_timed_prepared(void) {
+    struct device d;
+    struct toy t;
+    CHECK(device_ready(&d, NULL, ONCE_KERNELS));
+    device_log(&d);
+    toy_once(&t, "k");
+    struct frame f = once_run(&d, &t, 2, true, "prepared");
+    CHECK(str_is(client_text(&f, "verdict"), "accepted"));
+    CHECK(json_len(json_get(f.head, "times_s")) == 2);
+    frame_release(&f);
+    const char *log = device_log(&d), *at = strstr(log, "launch pack ");
+    CHECK(at && count(log, "launch pack ") == 2 && count(log, "launch k ") == 2);
+    const char *order[] = {"launch scrub ", "reset-l2",  "launch hold ",
+                           "event 0",       "launch k ", "event 1"};
+    for (size_t i = 0; at && i < sizeof order / sizeof *order; i++) {
+        at = strstr(at, order[i]);
+        CHECKF(at != NULL, "%s in %s", order[i], log);
+    }
+    CHECK(device_end(&d) == 0);
+}
+
 /* A batch begins with modules that nothing ran from, and ends with a look at what they may read. */
 static void test_fresh_modules(void) {
     struct device d;
@@ -635,6 +721,8 @@ static const struct tap_case cases[] = {
     {"what a kernel may only read", test_changed_memory},
     {"the order of a plain run", test_plain_order},
     {"the order of a timed run", test_timed_order},
+    {"what is done once is kept", test_kept},
+    {"the order of a timed run on what is prepared", test_timed_prepared},
     {"local memory is scrubbed as far as it is used", test_local},
     {"local memory, one candidate after another", test_local_changes},
     {"clocks that disagree are told", test_clock_mismatch},

@@ -16,6 +16,7 @@
 
 enum module {
     FINE = 'a', /* and the letters after it, by which their times are told */
+    ONCE = 'm', /* has a step that is done once; without it, it takes half the time */
     REFUSED = 'p',
     DEADLY_TO_LOAD,
     DEADLY,
@@ -31,6 +32,7 @@ enum script {
     DIES_ONCE, /* the first device process, in its run */
     DIES_ALWAYS,
     HANGS,
+    WAITS,        /* for a processor, longer than its limit */
     FAULTS,       /* a verdict of the device's own */
     RIVAL_LEAVES, /* the rival ends the first device; the candidate ends the next one once */
     RIVAL_WRONG,
@@ -142,9 +144,13 @@ static void device_fail(const struct fake_device *d, int64_t script, int64_t pro
     for (size_t i = 0; i < json_len(runs); i++) {
         if (module_of(d, runs, i) == DEADLY)
             _exit(7);
-        while (script == HANGS || module_of(d, runs, i) == ENDLESS)
+        while (module_of(d, runs, i) == ENDLESS)
+            ;
+        while (script == HANGS)
             pause();
     }
+    if (script == WAITS)
+        usleep(900000);
 }
 
 /* How long a run takes, in units of its module's time. */
@@ -165,8 +171,9 @@ static double run_takes(struct fake_device *d, int64_t script, const json *one) 
 static void device_run(struct fake_device *d, const struct frame *f) {
     const json *first = json_at(json_get(f->head, "cases"), 0), *runs = json_get(f->head, "runs");
     int64_t script = number(told(first), "buffer"), process = number(told(first), "offset");
-    bool timed = false;
+    bool timed = false, prepared = false;
     json_get_bool(f->head, "timed", &timed);
+    json_get_bool(f->head, "prepared", &prepared);
     d->batches++;
     device_fail(d, script, process, runs);
     if (script == RIVAL_LEAVES && process == 1) {
@@ -186,7 +193,7 @@ static void device_run(struct fake_device *d, const struct frame *f) {
         json_to_i64(json_at(json_at(runs, i), 0), &at);
         const json *one = json_at(json_get(f->head, "cases"), (size_t)at);
         double module = 1 + module_of(d, runs, i) - FINE;
-        double s = module * 1e-4 * run_takes(d, script, one);
+        double s = module * 1e-4 * run_takes(d, script, one) * (prepared ? 0.5 : 1);
         json_push_f64(times, s);
         json_push_f64(host, 1.1 * s);
     }
@@ -312,7 +319,14 @@ struct answer {
 /* A plan that does nothing, with a workspace where it is to ask for too much. */
 static json *plan_of(char module) {
     struct bound_workspace work = {S("w"), DTYPE_F32, 4, PLAN_ALIGN};
+    struct bound_launch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .cluster = {1, 1, 1}};
+    struct bound_step step = {PLAN_LAUNCH, 0};
     struct bound_plan p = {.workspaces = &work, .nworkspaces = module == LARGE};
+    if (module == ONCE) {
+        p.launches = &launch;
+        p.steps = &step;
+        p.nlaunches = p.nsteps = p.once_steps = 1;
+    }
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         p.align[i] = PLAN_ALIGN;
     return fields_to_json(&bound_plan_fields, &p);
@@ -334,7 +348,8 @@ static json *job(enum script script, const char *modules, bool timed) {
     }
     json_set(j, "modules", list);
     json_set(shape, "plans", plans);
-    json_set_i64(j, "limit_ms", script == HANGS || strchr(modules, ENDLESS) ? 400 : 60000);
+    json_set_i64(j, "limit_ms",
+                 script == HANGS || script == WAITS || strchr(modules, ENDLESS) ? 400 : 60000);
     json_set_i64((json *)json_get(shape, "set"), "script", script);
     json_set_bool((json *)json_at(json_get(j, "batches"), 0), "timed", timed);
     return j;
@@ -471,6 +486,18 @@ static void a_device_may_die_once(void) {
     ends_with(HANGS, false, "timeout");
 }
 
+/* The limit of a simulated run is of its own work, not of what else the host is at. */
+static void a_busy_host_is_not_its_fault(void) {
+    ends_with(WAITS, false, "accepted");
+    struct answer a = run_job(ALL_RIGHT, (char[]){ENDLESS, 0}, false);
+    str why = {0};
+    json_get_str(a.f.head, "why", &why);
+    CHECKF(str_starts(why, S("still running after 400 ms of processor time")), "%.*s",
+           STR_ARG(why));
+    CHECK(str_find(why, S("--run-limit")) < why.n);
+    frame_release(&a.f);
+}
+
 static void a_judge_may_die_a_few_times(void) {
     ends_with(JUDGE_DIES_ONCE, false, "accepted");
     struct answer a = run_job(JUDGE_DIES_ALWAYS, "a", false);
@@ -565,6 +592,35 @@ static void rivals_take_turns_and_do_not_count_against_it(void) {
     CHECK(!strcmp(a.verdict, "accepted"));
     CHECK(samples_of(&a, 0) >= 8 && samples_of(&a, 1) == 0);
     CHECK(number(json_at(json_get(a.f.head, "rivals"), 0), "module") == 1);
+    frame_release(&a.f);
+}
+
+static double median_of(const struct answer *a, size_t module, const char *list) {
+    const json *all = json_get(json_at(json_get(a->f.head, "times"), module), list);
+    double s = 0;
+    json_to_f64(json_at(all, json_len(all) / 2), &s);
+    return s;
+}
+
+static bool near(double a, double b) {
+    return a > 0.999 * b && a < 1.001 * b;
+}
+
+/* Further rounds, whose times are told apart; of modules that have no such steps there are none. */
+static void what_is_done_once_is_timed_apart(void) {
+    struct answer a = run_job(ALL_RIGHT, "m", true);
+    CHECK(!strcmp(a.verdict, "accepted") && samples_of(&a, 0) >= 8);
+    CHECK(near(median_of(&a, 0, "samples_s"), 13e-4));
+    CHECK(near(median_of(&a, 0, "prepared_s"), 6.5e-4));
+    frame_release(&a.f);
+    a = run_job(ALL_RIGHT, "am", true);
+    CHECK(!strcmp(a.verdict, "accepted"));
+    CHECK(!json_get(json_at(json_get(a.f.head, "times"), 0), "prepared_s"));
+    CHECK(near(median_of(&a, 1, "samples_s"), 13e-4));
+    CHECK(near(median_of(&a, 1, "prepared_s"), 6.5e-4));
+    frame_release(&a.f);
+    a = run_job(DRIFTS, "m", true);
+    CHECK(!strcmp(a.verdict, "drift"));
     frame_release(&a.f);
 }
 
@@ -719,9 +775,11 @@ static const struct tap_case cases[] = {
     {"an honest one is not, and costs no round more", an_honest_one_is_not},
     {"a late content that is wrong is wrong", a_late_content_that_is_wrong},
     {"a device may die once", a_device_may_die_once},
+    {"a busy host is not its fault", a_busy_host_is_not_its_fault},
     {"a judge may die a few times", a_judge_may_die_a_few_times},
     {"rivals take turns and do not count against it",
      rivals_take_turns_and_do_not_count_against_it},
+    {"what is done once is timed apart", what_is_done_once_is_timed_apart},
     {"each has its turn before the budget ends", each_has_its_turn_before_the_budget_ends},
     {"a rival fails for itself", a_rival_fails_for_itself},
     {"a device that leaves is not asked again", one_that_leaves_is_not_asked_again},

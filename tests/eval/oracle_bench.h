@@ -194,7 +194,7 @@ static inline struct bench *bench_new(const struct task *t) {
 static inline void compiling_start(void) {
     static struct nvrtc_root found;
     struct err err = {0};
-    struct build_pool_options o = {.jobs = 1};
+    struct build_pool_options o = {.jobs = 1, .limit_ms = 180000}; /* instrumented, or busy */
     loop = loop_new(&err);
     if (!nvrtc_find(&found, &err) || !nvrtc_probe(&found, &err)) {
         snprintf(why_missing, sizeof why_missing, "%.400s", err.text);

@@ -1,5 +1,5 @@
 /* Which launches a GPU can run at all, and what is said of those it cannot. */
-#include "eval/fit.h"
+#include "eval/trials.h"
 
 #include "tap.h"
 

@@ -79,6 +79,41 @@ static void beside_another(void) {
                  VERDICT_DRIFT, 0);
 }
 
+/* Of blocks that stand for all of a launch: what they ask memory for may scatter, and then their
+ * mean says little; where each asks for the same, it says all. */
+static void few_blocks(void) {
+    static const struct {
+        const char *name;
+        uint64_t ctas, gangs, kib, squares;
+        enum verdict verdict;
+    } few[] = {
+        {"all blocks, half of the bytes", 64, 64, 6400, 640000, VERDICT_IMPOSSIBLE},
+        {"four equal blocks", 4, 4, 400, 40000, VERDICT_IMPOSSIBLE},
+        {"four blocks, one of them smaller", 4, 4, 390, 38100, VERDICT_IMPOSSIBLE},
+        {"four blocks, one at the edge", 4, 4, 301, 30001, VERDICT_ACCEPTED},
+        {"two blocks, one at the edge", 2, 2, 101, 10001, VERDICT_ACCEPTED},
+        {"one cluster of blocks", 4, 1, 400, 160000, VERDICT_ACCEPTED},
+    };
+    struct bound_launch launch = {
+        .kernel = S("k"), .grid = {64, 1, 1}, .block = {256, 1, 1}, .cluster = {1, 1, 1}};
+    struct trials trials = {.task_plan = {.launches = &launch, .nlaunches = 1}};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        struct sim_counters c = {.ctas = few[i].ctas,
+                                 .ctas_total = 64,
+                                 .gangs = few[i].gangs,
+                                 .gang_kib = few[i].kib,
+                                 .gang_kib_squares = few[i].squares,
+                                 .footprint_load_sectors = 1 << 20};
+        struct result said = {.verdict = VERDICT_ACCEPTED, .counters = &c, .ncounters = 1};
+        struct record_input in = {
+            .options = &options, .limit = &limit, .floor_s = 1.8e-5, .trials = &trials};
+        struct record *r = record_result(&in, &said);
+        CHECKF(r->verdict == few[i].verdict, "%s: %s", few[i].name, verdict_name(r->verdict));
+        CHECKF(!r->accepted || r->time_s >= in.floor_s, "%s: %g", few[i].name, r->time_s);
+        record_free(r);
+    }
+}
+
 /* Whether the record says why, in other words than blanks. */
 static bool says_why(struct record *r) {
     bool ok = str_trim(r->why).n > 0;
@@ -157,6 +192,7 @@ static void refused(void) {
 static const struct tap_case cases[] = {
     {"timed alone", alone},
     {"timed beside another", beside_another},
+    {"few blocks for all", few_blocks},
     {"no rejection without a reason", reasons},
     {"records go round", goes_round},
     {"what is wrong in one is named", refused},

@@ -324,7 +324,7 @@ static void shapes_are_made_for_a_require_that_admits_none(void) {
         CHECK(m.t.shapes[i].inst->dims[1] % 128 == 0);
         CHECK(m.t.shapes[i].inst->dims[0] % 2 == 0);
     }
-    CHECK(str_starts(m.t.scope, S("0 check shapes, 3 made")));
+    CHECK(str_starts(m.t.scope, S("0 of 2 check shapes, 3 made")));
     arena_free(m.a);
 }
 
@@ -333,8 +333,28 @@ static void a_require_for_one_shape_alone_is_labelled(void) {
                          "//! launch k<<<R*C // 128, 128>>>(x, y, R*C)\n",
                          512);
     CHECK(m.ok && m.t.n == 1);
-    CHECK(str_starts(m.t.scope, S("0 check shapes, 0 made")));
+    CHECK(str_starts(m.t.scope, S("0 of 2 check shapes, 0 made")));
     CHECK(cases_of(&m.t, 0, DATA_NONFINITE, false) == 1); /* all there is: thorough */
+    arena_free(m.a);
+}
+
+#define EVEN "//! require C % 2 == 0\n//! launch k<<<ceil_div(R*C, 128), 128>>>(x, y, R*C)\n"
+
+static void refused_checks_are_listed(void) {
+    struct made m = make(EVEN, 512);
+    CHECKF(m.ok && m.t.nskipped == 1, "%zu", m.t.nskipped);
+    CHECK(str_is(m.t.skipped[0].label, "R=3 C=5") && str_is(m.t.skipped[0].require, "C % 2 == 0"));
+    CHECKF(str_starts(m.t.scope, S("1 of 2 check shapes, 3 made")), "%.*s", STR_ARG(m.t.scope));
+    arena_free(m.a);
+}
+
+static void a_refused_check_may_be_a_fault(void) {
+    struct trials_options o = {.secret = 7, .measure = true, .must_admit = true};
+    struct made m = make_with(EVEN, 512, &o);
+    CHECK(!m.ok && !m.launch && strstr(m.err.text, "R=3 C=5") && strstr(m.err.text, "C % 2 == 0"));
+    arena_free(m.a);
+    m = make_with(PLAN, 512, &o);
+    CHECK(m.ok && m.t.nskipped == 0 && str_starts(m.t.scope, S("2 check shapes, ")));
     arena_free(m.a);
 }
 
@@ -442,9 +462,65 @@ static void orders_and_checks_are_drawn(void) {
     arena_free(m.a);
 }
 
+#define ONCE_TASK                                                                                  \
+    "task t \"t\"\ndim R = 512, C = 1024\nin x[R,C] : f32 ~ normal(0,1)\nparam s[C] : f32 ~ "      \
+    "normal(0,1)\nout y[R,C] : f32\ny[i,j] = x[i,j] * s[j]\ncheck R = 3, C = 5\n"
+#define ONCE_PLAN                                                                                  \
+    "//! workspace w[C] : f32\n//! once launch p<<<1, 256>>>(s, w, C)\n"                           \
+    "//! launch k<<<ceil_div(R*C,256), 256>>>(x, w, y, R*C, C)\n"
+
+/* Pairs of cases with the same parameters and other inputs, where something is done once. */
+static void what_is_done_once_meets_other_inputs(void) {
+    static const struct {
+        struct trials_options o;
+        size_t small, own;
+    } rows[] = {
+        {{.secret = 7, .measure = true}, 2, 0},
+        {{.secret = 7, .measure = true, .thorough = true}, 2, 1},
+        {{.secret = 7, .measure = true, .gpu = true, .memory = 1ull << 40}, 2, 1},
+        {{.secret = 7, .gpu = true, .memory = 17ull << 20}, 2, 1},
+        {{.secret = 7, .gpu = true, .memory = 9ull << 20}, 2, 0},
+        {{.secret = 7, .gpu = true, .memory = 1ull << 40, .small_only = true}, 2, 0},
+        {{.secret = 7, .gpu = true, .memory = 1ull << 40, .one_by_one = true}, 0, 0},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct arena *a = arena_new(256u << 20);
+        struct trials *t = arena_new_of(a, struct trials);
+        struct candidate *c;
+        struct task *task;
+        struct inst *in;
+        struct err err = {0};
+        bool launch;
+        size_t small = 0, own = 0;
+        bool ok = task_parse(S("t.task"), S(ONCE_TASK), a, &task, &err) &&
+                  task_bind(task, NULL, 0, a, &in, &err) &&
+                  candidate_parse(S("k.cu"), S(ONCE_PLAN BODY), task, a, &c, &err) &&
+                  trials_make(c, in, &rows[r].o, a, t, &launch, &err);
+        CHECKF(ok, "row %zu: %s", r, err.text);
+        for (size_t i = 0; ok && i < t->nbatches; i++) {
+            const struct job_batch *b = &t->batches[i];
+            const struct job_case *one = b->cases, *other = b->cases + 1;
+            CHECK(!one->has_params);
+            if (!b->keeps)
+                continue;
+            CHECK(b->ncases == 2 && !b->timed && !b->counted);
+            CHECK(one->data == other->data && one->seed != other->seed);
+            CHECK(other->has_params && other->params == one->seed);
+            *(t->shapes[b->shape].inst == in ? &own : &small) += 1;
+        }
+        CHECKF(small == rows[r].small && own == rows[r].own, "row %zu: %zu, %zu", r, small, own);
+        arena_free(a);
+    }
+    struct made none = make(PLAN, 512);
+    for (size_t i = 0; none.ok && i < none.t.nbatches; i++)
+        CHECK(!none.t.batches[i].keeps);
+    arena_free(none.a);
+}
+
 static const struct tap_case cases[] = {
     {"orders and second kinds under the checkers are drawn", orders_and_checks_are_drawn},
     {"all check shapes and the task's own", all_check_shapes_and_the_own_one},
+    {"what is done once meets other inputs", what_is_done_once_meets_other_inputs},
     {"thorough means more data at the own shape", thorough_means_more_data_at_the_own_shape},
     {"some kinds take turns on small shapes", some_kinds_take_turns},
     {"a GPU meets more kinds at the own shape", a_gpu_meets_more_kinds_at_the_own_shape},
@@ -463,6 +539,8 @@ static const struct tap_case cases[] = {
     {"on the simulator planes are few", on_the_simulator_planes_are_few},
     {"shapes are made to satisfy require lines", shapes_are_made_for_a_require_that_admits_none},
     {"a require for one shape alone is labelled", a_require_for_one_shape_alone_is_labelled},
+    {"check shapes that are refused are listed", refused_checks_are_listed},
+    {"a check shape that is refused may be a fault", a_refused_check_may_be_a_fault},
     {"the task's own shape must fit", the_own_shape_must_fit},
     {"a limit broken at a check shape is a launch error",
      a_limit_broken_at_a_check_shape_is_a_launch_error},

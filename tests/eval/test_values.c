@@ -5,7 +5,7 @@
 
 #include "oracle_bench.h"
 
-#include "eval/oracle_private.h"
+#include "eval/oracle_run.h"
 
 static const double specials[] = {
     0.0,      -0.0,      1.0,    -1.0,     0.5,       -0.5,           1.5,
@@ -32,15 +32,22 @@ static const char *const operands[3][3] = {
     {"((x[i]*1.1-x[i]*1.1)*3e6+w[i])", "((w[i]*0.7-w[i]*0.7)*3e6+x[i])", "(m[i,0]*1.3)"},
 };
 
+/* Of functions that take integers alone. */
+static const char *const integers[3][3] = {{"n[i]", "(i % 31)", "i"},
+                                           {"(n[i] // 3)", "(i % 5)", "n[i]"},
+                                           {"(7 - i)", "(i // 9 % 20)", "3"}};
+
 static void state_functions(struct statements *s) {
     char body[256];
     for (int f = 0; f < FUNCTION_COUNT; f++)
         for (int k = 0; k < 3; k++) {
-            int n = snprintf(body, sizeof body, "%s%s(", k == 1 ? "-" : "",
-                             function_info((enum function)f)->name);
-            for (size_t a = 0; a < function_info((enum function)f)->args; a++)
+            const struct function_info *info = function_info((enum function)f);
+            bool whole = info->result == RESULT_BITS || info->result == RESULT_SHIFTED ||
+                         info->result == RESULT_DRAWN;
+            int n = snprintf(body, sizeof body, "%s%s(", k == 1 ? "-" : "", info->name);
+            for (size_t a = 0; a < info->args; a++)
                 n += snprintf(body + n, sizeof body - (size_t)n, "%s%s", a ? ", " : "",
-                              operands[k][a]);
+                              whole ? integers[k][a] : operands[k][a]);
             snprintf(body + n, sizeof body - (size_t)n, ")");
             state(s, "y", body);
         }
@@ -152,7 +159,7 @@ static bool evaluate_both(struct bench *b, struct oracle *o, const struct inst *
     bool ok = data_scale_find(in, 1, &scale, err);
     for (size_t i = 0; i < in->task->ntensors && ok; i++)
         ok = bench_alloc(b, in->tensors[i].bytes, &at[i], err);
-    x->c = ok ? oracle_case_new(o, in, &scale, DATA_STATED, 1, at, (size_t)1 << 30, err) : NULL;
+    x->c = ok ? oracle_case_new(o, in, &scale, DATA_STATED, 1, 1, at, (size_t)1 << 30, err) : NULL;
     if (!x->c || !oracle_fill(x->c, err))
         return false;
     for (size_t i = 0; i < 4; i++)

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/frame.h"
 #include "fixture.h"
-#include "kernel/build_cache.h"
 #include "kernel/compile.h"
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "tap.h"
 
 #include "base/file.h"
-#include "kernel/build_cache.h"
+#include "kernel/compile.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

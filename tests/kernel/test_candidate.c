@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "fixture.h"
+#include "kernel/includes.h"
 #include "kernel/verdict.h"
 
 #define LAUNCH "//! launch k<<<1, 32>>>(x, y, N)\n"
@@ -100,7 +101,8 @@ static void bad_plans(void) {
         {"//! let V = 4 5\n" LAUNCH, "unexpected '5'"},
         {"//! let V = W\n//! let W = 1\n" LAUNCH, "unknown name 'W'"},
         {"//! launch k<<<V, 32>>>(x, y)\n//! let V = 1\n", "unknown name 'V'"},
-        {"//! 17\n" LAUNCH, "a plan has let, require, workspace, tensormap, memset and launch"},
+        {"//! 17\n" LAUNCH,
+         "a plan has let, require, workspace, tensormap, memset, launch and once"},
         {"//! workspaces p[4] : f32\n" LAUNCH, "a plan line cannot begin with 'workspaces'"},
         {"//! launch <<<1, 32>>>(x, y)\n", "expected a kernel's name"},
         {"//! launch k<<<1>>>(x, y)\n", "expected ','"},
@@ -232,6 +234,12 @@ static void unit_text(void) {
     CHECK(str_find(str_from(s, source), S("#line 3 \"kernel.cu\"\n")) < s.n - source);
     CHECK(str_find(s, S("kernel k, argument 3 (N*2): expected an integer type")) < s.n);
     CHECK(str_find(s, S("kernel k, argument 2 (y): expected a non-const pointer to float")) < s.n);
+    buf_clear(&out);
+    c = fixture_candidate(task, includes_file(S("\n\n" LAUNCH), arena).p, arena, &err);
+    CHECK(c && candidate_unit(c, &out, &err));
+    s = buf_str(&out);
+    CHECK(str_find(s, S("#include <cuda.h>")) == s.n);
+    CHECK(str_find(s, S("#line 7 \"kernel.cu\"\n\n\n//! launch k")) < s.n);
     buf_release(&out);
     buf_init(&out, 100);
     CHECK(c && !candidate_unit(c, &out, &err));

@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "fixture.h"
+#include "kernel/compile.h"
 #include "kernel/cubin.h"
-#include "kernel/ptxas_log.h"
 #include <unistd.h>
 
 static struct arena *arena;

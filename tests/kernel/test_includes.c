@@ -69,6 +69,19 @@ static void hostile_size(void) {
     CHECK(inc.allowed);
 }
 
+/* The lines for nvcc are no part of a source where it begins with them, and are there once. */
+static void for_nvcc(void) {
+    static const char body[] = "#include <cuda_fp16.h>\n";
+    str file = includes_file(str_view(body), arena), again = includes_file(file, arena);
+    struct includes inc;
+    CHECK(str_starts(file, str_view(includes_for_nvcc)) && str_eq(file, again));
+    CHECK(str_is(includes_body(file), body) && str_is(includes_body(str_view(body)), body));
+    includes_scan(file, arena, &inc);
+    CHECK(!inc.allowed);
+    str late = arena_printf(arena, "\n%.*s", STR_ARG(file));
+    CHECK(str_eq(includes_body(late), late));
+}
+
 static void unopened(void) {
     str name;
     CHECK(includes_unopened(
@@ -80,6 +93,7 @@ static void unopened(void) {
 static const struct tap_case cases[] = {
     {"directives", scan},
     {"hostile sizes", hostile_size},
+    {"the lines for nvcc", for_nvcc},
     {"what the compiler could not open", unopened},
 };
 

@@ -87,6 +87,53 @@ static void example(void) {
     CHECK(p.memsets[1].pattern == 0 && p.memsets[1].count == 64 * 96);
 }
 
+#define ONCE_TASK                                                                                  \
+    "task scaled \"Scaled\"\ndim N = 96\nin x[N] : f32 ~ uniform(0,1)\nparam s[N] : f32 ~ "        \
+    "uniform(0,1)\nout y[N] : f32\ny[i] = x[i] * s[i]\n"
+
+/* What is done once comes first, reads parameters, and prepares workspaces. */
+static void once(void) {
+    static const struct {
+        const char *plan, *says;
+    } rows[] = {
+        {"//! once launch p<<<1, 1>>>(s, w)\n//! launch k<<<1, 1>>>(x, w, y)\n", NULL},
+        {"//! once memset w = 0\n//! once launch p<<<1, 1>>>(ts, w, N)\n"
+         "//! memset v = 0\n//! launch k<<<1, 1>>>(x, tw, v, y)\n",
+         NULL},
+        {"//! once launch p<<<1, 1>>>(x, w)\n", "x is no parameter of the task"},
+        {"//! once launch p<<<1, 1>>>(s, w, y)\n", "y is no parameter of the task"},
+        {"//! once launch p<<<1, 1>>>(tx, w)\n", "x is no parameter of the task"},
+        {"//! once launch p<<<1, 1>>>(s, N)\n", "is given no workspace to write to"},
+        {"//! once memset y = 0\n", "writes workspaces alone"},
+        {"//! once memset s = 0\n", "writes workspaces alone"},
+        {"//! once launch p<<<1, 1>>>(s, w)\n//! memset w = 0\n",
+         "workspace w is written by a step that is done once"},
+        {"//! memset v = 0\n//! once launch p<<<1, 1>>>(s, w)\n", "stands before all others"},
+        {"//! launch k<<<1, 1>>>(x, y)\n//! once memset w = 0\n", "stands before all others"},
+        {"//! once workspace u[4] : f32\n", "expected launch or memset after once"},
+        {"//! once\n", "expected launch or memset after once"},
+        {"//! once once launch p<<<1, 1>>>(s, w)\n", "expected launch or memset after once"},
+    };
+    const struct task *scaled = fixture_task(ONCE_TASK, arena);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char source[1024];
+        struct err err = {0};
+        struct bound_plan p;
+        snprintf(source, sizeof source,
+                 "//! workspace w[N] : f32\n//! workspace v[N] : f32\n"
+                 "//! tensormap ts = tiled(s, box=[32])\n//! tensormap tx = tiled(x, box=[32])\n"
+                 "//! tensormap tw = tiled(w, box=[32])\n%s",
+                 rows[i].plan);
+        struct candidate *c = fixture_candidate(scaled, source, arena, &err);
+        CHECKF((c != NULL) == !rows[i].says, "%s: %s", rows[i].plan, err.text);
+        CHECKF(!rows[i].says || strstr(err.text, rows[i].says), "%s: %s", rows[i].plan, err.text);
+        if (!c || !plan_bind(c, fixture_inst(scaled, 96, arena), arena, &p, &err))
+            continue;
+        CHECK(p.once_steps == i + 1 && p.launches[0].once && !p.launches[1].once);
+        CHECK(p.workspaces[0].prepared && !p.workspaces[1].prepared);
+    }
+}
+
 /* An output that only a map reaches is passed. */
 static void outputs_through_maps(void) {
     struct err err = {0};
@@ -334,6 +381,7 @@ static const struct tap_case cases[] = {
     {"an example", example},           {"outputs through maps", outputs_through_maps},
     {"patterns of memsets", patterns}, {"bad lines", bad_lines},
     {"bad shapes", bad_shapes},        {"limits", limits},
+    {"what is done once", once},
 };
 
 int main(void) {

@@ -31,9 +31,11 @@ struct evaluator {
     struct loop *loop;
     evaluator_done_fn *done;
     void *ctx;
-    bool again; /* a second verification */
     uint64_t timer;
     struct {
+        evaluator_done_fn *done;
+        void *ctx;
+        bool again; /* a second verification */
         uint64_t id;
         char *source;
     } open[READER_MOST];
@@ -43,20 +45,29 @@ struct evaluator {
 struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
                                 evaluator_done_fn *done, evaluator_broken_fn *broken, void *ctx,
                                 struct err *err) {
-    (void)err, (void)broken;
+    (void)err, (void)broken, (void)o;
     struct evaluator *e = mem_alloc(sizeof *e);
     e->loop = l;
     e->done = done;
     e->ctx = ctx;
-    e->again = o->verify_only;
     return e;
 }
 
-void evaluator_free(struct evaluator *e) {
+void evaluator_abandon(struct evaluator *e) {
     loop_timer_cancel(e->loop, e->timer);
+    e->timer = 0;
     while (e->n)
         mem_free(e->open[--e->n].source);
+}
+
+void evaluator_free(struct evaluator *e) {
+    evaluator_abandon(e);
     mem_free(e);
+}
+
+bool evaluator_broken(const struct evaluator *e) {
+    (void)e;
+    return false;
 }
 
 static const char *word_after(const char *source, const char *key, char out[32]) {
@@ -104,14 +115,16 @@ static void reader_answer(void *ctx) {
     struct evaluator *e = ctx;
     char *source = e->open[--e->n].source;
     uint64_t id = e->open[e->n].id;
+    evaluator_done_fn *done = e->open[e->n].done;
+    void *to = e->open[e->n].ctx;
     struct record *r = reader_record(source);
-    if (e->again && world.refuse) {
+    if (e->open[e->n].again && world.refuse) {
         world.refuse = false;
         record_set_verdict(r, VERDICT_UNSTABLE, S(""));
     }
     mem_free(source);
     e->timer = e->n ? loop_timer(e->loop, 1, reader_answer, e) : 0;
-    e->done(e->ctx, id, outcome_of(r));
+    done(to, id, outcome_of(r));
 }
 
 unsigned evaluator_workers(const struct evaluator_options *o) {
@@ -124,16 +137,30 @@ size_t evaluator_capacity(const struct evaluator *e) {
     return 1;
 }
 
-void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
-    (void)file;
+static void reader_submit(struct evaluator *e, evaluator_done_fn *done, void *ctx, uint64_t id,
+                          bool again, str source) {
     char *copy = mem_alloc(source.n + 1);
     memcpy(copy, source.p, source.n);
+    e->open[e->n].done = done;
+    e->open[e->n].ctx = ctx;
+    e->open[e->n].again = again;
     e->open[e->n].id = id;
     e->open[e->n++].source = copy;
     world.submitted++;
     world.most = e->n > world.most ? e->n : world.most;
     if (!e->timer)
         e->timer = loop_timer(e->loop, 1, reader_answer, e);
+}
+
+void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
+    (void)file;
+    reader_submit(e, e->done, e->ctx, id, false, source);
+}
+
+void evaluator_submit_again(struct evaluator *e, str file, str source, evaluator_done_fn *done,
+                            void *ctx) {
+    (void)file;
+    reader_submit(e, done, ctx, 0, true, source);
 }
 
 #endif

@@ -354,8 +354,10 @@ static size_t settle_with(struct evolve *e, const char *text, const char *aligne
 
 static void check_worth(const struct evolve *e, size_t trial, const char *want) {
     struct buf b;
+    struct search_worth list[STRATEGY_MAX_DECISIONS];
+    size_t n = evolve_worth(e, trial, list);
     buf_init(&b, 4096);
-    evolve_worth(e, trial, &b);
+    evolve_put_worth(e->o.catalogue, &e->trials[trial].aligned, list, n, &b);
     CHECKF(str_is(buf_str(&b), want), "'%.*s', not '%s'", STR_ARG(buf_str(&b)), want);
     buf_release(&b);
 }

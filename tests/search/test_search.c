@@ -4,6 +4,7 @@
 #include "origins.h"
 
 #include "archive/calls.h"
+#include "archive/history.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "search/search.h"
@@ -16,10 +17,14 @@
 /* ---- an evaluator that scrambles ---- */
 
 static struct {
-    unsigned slow_ms; /* of every answer */
-    bool broken;      /* after a few */
-    size_t submitted; /* since the case began */
-    size_t refuse;    /* so many second verifications */
+    unsigned slow_ms;       /* of every answer */
+    unsigned slow_first_ms; /* … and of the first candidate's */
+    bool broken;            /* after a few */
+    bool no_second;         /* second verifications end the evaluator */
+    size_t unjudged;        /* so many answers from the third on say nothing of the candidate */
+    size_t submitted;       /* since the case began */
+    size_t refuse;          /* so many second verifications */
+    bool gpu;               /* the run is on a GPU, and the simulator does not start */
 } world;
 
 struct evaluator {
@@ -27,12 +32,15 @@ struct evaluator {
     evaluator_done_fn *done;
     evaluator_broken_fn *broken;
     void *ctx;
-    bool again; /* a second verification */
+    bool dead;
     struct open_job *jobs;
 };
 struct open_job {
     struct evaluator *e;
     struct open_job *next;
+    evaluator_done_fn *done;
+    void *ctx;
+    bool again; /* a second verification */
     uint64_t id, timer;
     digest source;
 };
@@ -40,9 +48,12 @@ struct open_job {
 struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *o,
                                 evaluator_done_fn *done, evaluator_broken_fn *broken, void *ctx,
                                 struct err *err) {
-    (void)err;
+    if (o->watch) {
+        err_set(err, ERR_ENV, "no simulator");
+        return NULL;
+    }
     struct evaluator *e = mem_alloc(sizeof *e);
-    *e = (struct evaluator){l, done, broken, ctx, o->verify_only, NULL};
+    *e = (struct evaluator){l, done, broken, ctx, false, NULL};
     return e;
 }
 
@@ -54,30 +65,42 @@ static void drop(struct open_job *j) {
     mem_free(j);
 }
 
-void evaluator_free(struct evaluator *e) {
+void evaluator_abandon(struct evaluator *e) {
     while (e->jobs) {
         loop_timer_cancel(e->loop, e->jobs->timer);
         drop(e->jobs);
     }
+}
+
+void evaluator_free(struct evaluator *e) {
+    if (!e)
+        return;
+    evaluator_abandon(e);
     mem_free(e);
+}
+
+bool evaluator_broken(const struct evaluator *e) {
+    return e->dead;
 }
 
 static void answer(void *ctx) {
     struct open_job *j = ctx;
-    struct evaluator *e = j->e;
-    bool accepted = j->source.b[0] >= 40;
-    if (e->again && world.refuse) {
+    enum verdict v = j->source.b[0] >= 40 ? VERDICT_ACCEPTED : VERDICT_WRONG;
+    if (j->again && world.refuse) {
         world.refuse--;
-        accepted = false;
+        v = VERDICT_WRONG;
     }
-    struct record *r = record_new(accepted ? VERDICT_ACCEPTED : VERDICT_WRONG,
-                                  accepted ? S("") : S("it is off by one"));
+    if (!j->again && j->id >= 2 && j->id - 2 < world.unjudged)
+        v = VERDICT_UNJUDGED;
+    struct record *r = record_new(v, v == VERDICT_ACCEPTED   ? S("")
+                                     : v == VERDICT_UNJUDGED ? S("out of memory")
+                                                             : S("it is off by one"));
     fields_set(r, estimated, true);
     fields_set(r, time_s, 1e-5 + j->source.b[1] * 1e-7 + j->source.b[2] * 1e-9);
     struct outcome *o = outcome_of(r);
-    uint64_t id = j->id;
+    struct open_job done = *j;
     drop(j);
-    e->done(e->ctx, id, o);
+    done.done(done.ctx, done.id, o);
 }
 
 static void fall_over(void *ctx) {
@@ -85,6 +108,7 @@ static void fall_over(void *ctx) {
     struct err why = {0};
     struct evaluator *e = j->e;
     drop(j);
+    e->dead = true;
     err_set(&why, ERR_ENV, "no worker starts");
     e->broken(e->ctx, &why);
 }
@@ -98,15 +122,28 @@ size_t evaluator_capacity(const struct evaluator *e) {
     return 2;
 }
 
+static void submit(struct open_job job, str source) {
+    struct open_job *j = mem_alloc(sizeof *j);
+    *j = job;
+    j->source = sha256_of(source);
+    j->next = j->e->jobs;
+    j->e->jobs = j;
+    bool broken = (world.broken && ++world.submitted > 4) || (world.no_second && j->again);
+    world.submitted += !world.broken;
+    unsigned ms =
+        world.slow_ms + j->source.b[3] % 8 + (j->again || j->id ? 0 : world.slow_first_ms);
+    j->timer = loop_timer(j->e->loop, ms, broken ? fall_over : answer, j);
+}
+
 void evaluator_submit(struct evaluator *e, uint64_t id, str file, str source) {
     (void)file;
-    struct open_job *j = mem_alloc(sizeof *j);
-    *j = (struct open_job){.e = e, .next = e->jobs, .id = id, .source = sha256_of(source)};
-    e->jobs = j;
-    bool broken = world.broken && ++world.submitted > 4;
-    world.submitted += !world.broken;
-    j->timer =
-        loop_timer(e->loop, world.slow_ms + j->source.b[3] % 8, broken ? fall_over : answer, j);
+    submit((struct open_job){.e = e, .done = e->done, .ctx = e->ctx, .id = id}, source);
+}
+
+void evaluator_submit_again(struct evaluator *e, str file, str source, evaluator_done_fn *done,
+                            void *ctx) {
+    (void)file;
+    submit((struct open_job){.e = e, .done = done, .ctx = ctx, .again = true}, source);
 }
 
 /* ---- a run ---- */
@@ -154,7 +191,8 @@ static struct search_options options(struct seen *s, uint64_t candidates) {
 }
 
 static bool search(const struct search_options *o, struct search_best *best) {
-    struct evaluator_options eo = {0};
+    struct evaluator_options eo = {.device.kind = world.gpu ? DEVICE_CUDA : DEVICE_SIM,
+                                   .device.text = "cuda:0"};
     struct loop *l = loop_new(&err);
     err = (struct err){0};
     bool ok = search_evolve(l, o, &eo, mem, best, &err);
@@ -504,16 +542,183 @@ static void test_time(void) {
     CHECK(same_run(first, again) && world.submitted == before);
     record_free(best.record);
     archive_close(o.archive);
+    /* More time: it goes on. */
+    struct seen *more = arena_new_of(mem, struct seen);
+    o = options(more, 0);
+    o.budget.ms = 900;
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "budget") && more->n > first->n);
+    CHECK(world.submitted > before);
+    record_free(best.record);
+    archive_close(o.archive);
     CHECK(dir_remove_tree(dir.p, &err));
 }
 
+/* ---- whatever ends a run, the best so far is handed over ---- */
+
+static struct {
+    size_t n;
+    double time_s;
+} kept;
+
+static void on_kept(void *ctx, str source, const struct record *r) {
+    (void)ctx;
+    CHECK(source.n && r->accepted && (!kept.n || r->time_s < kept.time_s));
+    kept.n++;
+    kept.time_s = r->time_s;
+}
+
+/* Nothing is accepted when it breaks, because the first answers are wrong: an error. */
 static void test_broken(void) {
     struct seen *s = arena_new_of(mem, struct seen);
     struct search_options o = options(s, 50);
     struct search_best best;
     world.broken = true;
+    world.submitted = 4;
     CHECK(!search(&o, &best) && err.kind == ERR_ENV && !strcmp(err.text, "no worker starts"));
-    CHECK(s->ends == 0 && !best.record);
+    CHECK(s->ends == 0 && !best.record && !best.found);
+}
+
+static void test_broken_later(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 50);
+    struct search_best best;
+    o.keep_best = on_kept;
+    kept.n = 0;
+    world.broken = true;
+    CHECKF(search(&o, &best), "%s", err.text);
+    CHECK(best.found && !strcmp(best.stopped, "failed") &&
+          str_is(best.failure, "no worker starts"));
+    CHECK(best.record && !best.record->confirmed && best.record->unconfirmed_why.n);
+    CHECK(kept.n && kept.time_s == best.time_s && s->ends == 1);
+    record_free(best.record);
+}
+
+/* The search is over, and then nobody can verify its winner again. */
+static void test_unconfirmed(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 12);
+    struct search_best best;
+    world.no_second = true;
+    CHECK(search(&o, &best) && best.found && best.failure.n && best.evaluated == 12);
+    CHECK(str_is(best.record->unconfirmed_why, "no worker starts"));
+    record_free(best.record);
+    sig_atomic_t hurry = 1;
+    o = options(arena_new_of(mem, struct seen), 12);
+    o.hurry = &hurry;
+    CHECK(search(&o, &best) && best.found && !best.failure.n);
+    CHECK(str_is(best.record->unconfirmed_why, "it was interrupted"));
+    record_free(best.record);
+}
+
+/* Verified a second time, and then the simulator is not to be had. */
+static void test_unwatched(void) {
+    struct search_options o = options(arena_new_of(mem, struct seen), 12);
+    struct search_best best;
+    world.gpu = true;
+    CHECK(search(&o, &best) && best.found && best.record->confirmed);
+    CHECKF(!best.record->unconfirmed_why.n, "%.*s", STR_ARG(best.record->unconfirmed_why));
+    CHECK(str_is(best.record->unwatched_why, "no simulator") &&
+          str_is(best.failure, "no simulator"));
+    record_free(best.record);
+}
+
+/* What rejects the winner when the run is over: the run that is gone on with has another. */
+static void test_refused_later(void) {
+    str dir = arena_printf(mem, "/tmp/search-%ld-refused", (long)getpid());
+    struct search_options o = options(arena_new_of(mem, struct seen), 12);
+    struct search_best best;
+    struct record *wrong = record_new(VERDICT_WRONG, S("it is off by one now and then"));
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && best.found);
+    uint64_t ordinal = best.ordinal;
+    double time_s = best.time_s;
+    record_free(best.record);
+    CHECK(search_refuse(o.archive, ordinal, wrong, &err));
+    record_free(wrong);
+    archive_close(o.archive);
+    o = options(arena_new_of(mem, struct seen), 12);
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && best.found && best.ordinal != ordinal && best.time_s > time_s);
+    record_free(best.record);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+}
+
+static void test_unjudged(void) {
+    struct seen *s = arena_new_of(mem, struct seen), *t = arena_new_of(mem, struct seen),
+                *plain = arena_new_of(mem, struct seen), *u = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 40);
+    struct search_best best;
+    str pool = arena_printf(mem, "/tmp/search-%ld-unjudged-pool", (long)getpid());
+    struct history left;
+    world.unjudged = 7;
+    o.pool = pool.p;
+    o.assets = bare_assets().p;
+    CHECK(search(&o, &best) && best.found && s->n == 40 && !best.failure.n);
+    history_init(&left);
+    CHECK(history_load(&left, pool.p, &err) && left.n == 1 && left.runs[0].n == 40 - 7);
+    history_release(&left);
+    unlink(pool.p);
+    CHECK(dir_remove_tree(o.assets, &err));
+    CHECKF(strstr(s->line[2], " unjudged "), "%s", s->line[2]);
+    record_free(best.record);
+    world.unjudged = 8;
+    o = options(t, 40);
+    str dir = arena_printf(mem, "/tmp/search-%ld-unjudged", (long)getpid());
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && best.found && t->n < 40);
+    CHECK(str_find(best.failure, S("8 candidates in a row")) < best.failure.n);
+    record_free(best.record);
+    archive_close(o.archive);
+    /* The same command goes on: those eight are evaluated again, and what becomes of the search is
+     * what would have become of it, also where it was killed on the way there. */
+    world.unjudged = 0;
+    o = options(plain, 40);
+    CHECK(search(&o, &best) && best.found);
+    record_free(best.record);
+    u->interrupt_at = 20;
+    o = options(u, 40);
+    o.archive = archive_at(dir.p);
+    CHECK(search(&o, &best) && best.found);
+    record_free(best.record);
+    archive_close(o.archive);
+    *u = (struct seen){0};
+    o = options(u, 40);
+    o.archive = archive_at(dir.p);
+    CHECKF(search(&o, &best) && best.found && !best.failure.n && best.evaluated == 40, "%.*s",
+           STR_ARG(best.failure));
+    CHECKF(same_run(plain, u), "%s", u->line[2]);
+    CHECK(best.replayed >= 2 && best.replayed < 40);
+    record_free(best.record);
+    archive_close(o.archive);
+    CHECK(dir_remove_tree(dir.p, &err));
+}
+
+/* The budget is too short for one candidate: the first that is right is waited for, and known. */
+static void test_short_budget(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 0);
+    struct search_best best;
+    o.budget.ms = 1;
+    o.keep_best = on_kept;
+    kept.n = 0;
+    world.slow_ms = 300;
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "budget") && best.found && kept.n);
+    CHECKF(best.first_s >= 0.3 && best.first_s < 5 && s->notes >= 1, "%g", best.first_s);
+    record_free(best.record);
+}
+
+/* The oldest candidate takes long and the others are known: they count. */
+static void test_untaken(void) {
+    struct seen *s = arena_new_of(mem, struct seen);
+    struct search_options o = options(s, 0);
+    struct search_best best;
+    o.budget.ms = 200;
+    world.slow_first_ms = 60000;
+    CHECK(search(&o, &best) && !strcmp(best.stopped, "budget"));
+    CHECKF(s->n == 0 && best.found && best.evaluated >= 1, "%zu", best.evaluated);
+    record_free(best.record);
 }
 
 /* ---- a coder that refuses ---- */
@@ -603,6 +808,13 @@ CASE(test_bad_pool)
 CASE(test_ways)
 CASE(test_time)
 CASE(test_broken)
+CASE(test_broken_later)
+CASE(test_unconfirmed)
+CASE(test_unwatched)
+CASE(test_refused_later)
+CASE(test_unjudged)
+CASE(test_short_budget)
+CASE(test_untaken)
 CASE(test_refusing_coder)
 CASE(test_other_source)
 
@@ -619,6 +831,13 @@ static const struct tap_case cases[] = {
     {"pools that cannot be written or read", test_bad_pool_case},
     {"at random, and once", test_ways_case},
     {"a broken evaluator is an error", test_broken_case},
+    {"an evaluator that breaks later leaves the best so far", test_broken_later_case},
+    {"a winner that nobody could verify again is labelled", test_unconfirmed_case},
+    {"a winner that the simulator did not run is labelled so", test_unwatched_case},
+    {"a winner that is rejected later is none", test_refused_later_case},
+    {"candidates that could not be judged are set aside", test_unjudged_case},
+    {"a budget too short for one candidate", test_short_budget_case},
+    {"outcomes that the policy was not given count", test_untaken_case},
     {"strategies that cannot be written are passed over", test_refusing_coder_case},
     {"another source for a recorded ordinal is an error", test_other_source_case},
     {"names of events", test_event_names},

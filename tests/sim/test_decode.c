@@ -2,6 +2,7 @@
 #include "tap.h"
 
 #include "harness.h"
+#include "supported.h"
 
 static void test_refused(void) {
     static const struct {
@@ -203,7 +204,7 @@ static void test_list(void) {
     struct arena *a = arena_new(4u << 20);
     struct buf b;
     buf_init(&b, 1u << 20);
-    sim_supported(&b);
+    put_supported(&b);
     CHECK(!b.failed && b.n > 1000);
     CHECK(str_find(buf_str(&b), S("\n- fma: .f32 .ftz.f32 ")) < b.n);
     str doc = harness_text(a, "../docs", "SIM.md");

@@ -4,8 +4,8 @@
 #include "tap.h"
 
 #include "sim/lane_math.h"
+#include "sim/tile.h"
 #include "sim/tile_engine.h"
-#include "sim/tile_mma.h"
 
 static struct tile_scratch scratch;
 

@@ -5,8 +5,7 @@
 #include "tap.h"
 
 #include "sim/lane_math.h"
-#include "sim/tile_matrix.h"
-#include "sim/tile_wgmma.h"
+#include "sim/tile.h"
 
 #define SHARED (160u << 10)
 static struct tile_scratch scratch;

@@ -4,8 +4,9 @@
 #define TESTS_SPEC_EMULATE_H
 
 #include "fixture.h"
-#include "spec/convert.h"
+#include "spec/convert_value.h"
 #include "spec/scalar.h"
+#include "spec/value.h"
 
 enum order {
     ORDER_SEQUENTIAL,
@@ -211,11 +212,27 @@ static inline double emulate_call(enum function f, const double *a) {
         return isnan(a[0]) || a[0] > a[1] ? a[0] : a[1];
     case FUNCTION_MINIMUM:
         return isnan(a[0]) || a[0] < a[1] ? a[0] : a[1];
-    default: {
+    case FUNCTION_CLAMP: {
         double low = isnan(a[0]) || a[0] > a[1] ? a[0] : a[1];
         return isnan(low) || low < a[2] ? low : a[2];
     }
+    case FUNCTION_BIT_AND:
+        return bits_of(BITS_AND, a[0], a[1]);
+    case FUNCTION_BIT_OR:
+        return bits_of(BITS_OR, a[0], a[1]);
+    case FUNCTION_BIT_XOR:
+        return bits_of(BITS_XOR, a[0], a[1]);
+    case FUNCTION_SHL:
+        return shifted_left(a[0], a[1]);
+    case FUNCTION_SHR:
+        return shifted_right(a[0], a[1]);
+    case FUNCTION_PHILOX:
+        return philox_of(a[0], a[1]);
+    case FUNCTION_COUNT:
+        break;
     }
+    BUG_IF(true); /* the compiler names a function that is missing above */
+    return NAN;
 }
 
 static inline double emulate_node(const struct expr *e, const double *a) {
@@ -431,7 +448,7 @@ static inline void emulate_statement(struct emulation *m, const struct statement
             continue;
         double v = emulate_expr(m, s->body);
         bool rounds = t->role == TENSOR_LET && dtype_info(t->dtype)->kind == 'f';
-        m->value[s->tensor][i] = rounds ? dtype_round(t->dtype, v) : v;
+        m->value[s->tensor][i] = rounds ? round_to(t->dtype, v) : v;
     }
 }
 

@@ -4,7 +4,7 @@
 #define TESTS_SPEC_ORACLE_H
 
 #include "fixture.h"
-#include "spec/convert.h"
+#include "spec/convert_value.h"
 #include "spec/scalar.h"
 
 struct oracle {
@@ -44,7 +44,7 @@ static inline void oracle_statement(struct oracle *o, const struct statement *s)
             continue;
         double v = scalar_eval(&sc, s->body);
         bool rounds = t->role == TENSOR_LET && dtype_info(t->dtype)->kind == 'f';
-        o->value[s->tensor][i] = rounds ? dtype_round(t->dtype, v) : v;
+        o->value[s->tensor][i] = rounds ? round_to(t->dtype, v) : v;
     }
 }
 

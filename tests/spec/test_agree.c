@@ -2,7 +2,7 @@
  * on every task of the repository at its small check shapes. */
 #include "base/file.h"
 #include "fixture.h"
-#include "spec/convert.h"
+#include "spec/convert_value.h"
 #include "spec/cost.h"
 #include "spec/scalar.h"
 
@@ -37,7 +37,7 @@ static void run_statement(struct plain *p, const struct statement *s) {
         if (place(p, s, i)) {
             double v = scalar_eval(&p->s, s->body);
             bool rounds = t->role == TENSOR_LET && dtype_info(t->dtype)->kind == 'f';
-            to[i] = rounds ? dtype_round(t->dtype, v) : v;
+            to[i] = rounds ? round_to(t->dtype, v) : v;
         }
 }
 

@@ -2,7 +2,7 @@
  * pass with room, and wrong, lazy or less precise ones fail on at least one kind. */
 #include "fixture.h"
 
-#include "spec/convert.h"
+#include "spec/convert_value.h"
 
 typedef float float_fn(float x, float y);
 
@@ -185,9 +185,8 @@ static void without_nan(struct attempt *t) {
 static void round_all(struct attempt *t, enum dtype type) {
     const float *x = t->f->inputs[0];
     for (size_t i = 0; i < t->n; i++) {
-        float a = (float)dtype_round(type, x[i]),
-              b = (float)dtype_round(type, second(t->f, t->s, i));
-        t->y[i] = (float)dtype_round(type, t->s->honest[0](a, b));
+        float a = (float)round_to(type, x[i]), b = (float)round_to(type, second(t->f, t->s, i));
+        t->y[i] = (float)round_to(type, t->s->honest[0](a, b));
     }
 }
 static void in_bf16(struct attempt *t) {

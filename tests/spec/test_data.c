@@ -3,7 +3,7 @@
 #include "kinds.h"
 
 #include "spec/bind.h"
-#include "spec/convert.h"
+#include "spec/convert_value.h"
 #include "spec/source.h"
 #include <float.h>
 
@@ -581,6 +581,44 @@ static void places_are_kept(void) {
     fixture_end(&f);
 }
 
+/* Whichever way a place is computed from an integer input, the input keeps its stated range. */
+static void stated_ranges_are_kept(void) {
+    static const struct {
+        const char *name;
+        double lo, hi;
+    } places[] = {{"plain", 0, 50},       {"offset", -3, 46},  {"byte", 0, 49},
+                  {"small", -10, 9},      {"by_let", 0, 24},   {"by_bits", 0, 40},
+                  {"by_function", 5, 20}, {"padded", -40, 90}, {"chosen", 0, 50},
+                  {"changed", 0, 50},     {"outer", 0, 30}};
+    struct fixture f;
+    double v[MOST];
+    if (!fixture_text(&f,
+                      "task t \"T\"\ndim N = 37, V = 51\nin g[V] : f32 ~ normal(0,1)\n"
+                      "in plain[N] : i64 ~ randint(0,V)\nin offset[N] : i32 ~ randint(-3,V-4)\n"
+                      "in byte[N] : u8 ~ randint(0,50)\nin small[N] : i8 ~ randint(-10,10)\n"
+                      "in by_let[N] : i32 ~ randint(0,25)\nin by_bits[N] : i32 ~ randint(0,41)\n"
+                      "in by_function[N] : i64 ~ randint(5,21)\n"
+                      "in padded[N] : i32 ~ randint(-40,91)\nin chosen[N] : i32 ~ randint(0,V)\n"
+                      "inout changed[N] : i32 ~ randint(0,V)\nin outer[N] : i32 ~ randint(0,31)\n"
+                      "in inner[31] : i64 ~ randint(0,V)\nout y[N] : f32\n"
+                      "def at(p) = g[2*p]\nlet twice[i] : i32 = 2*by_let[i]\n"
+                      "changed[i] = changed[i] % 7\n"
+                      "y[i] = g[plain[i]] + g[offset[i] + 3] + g[byte[i] + 1] + g[abs(small[i])] + "
+                      "g[twice[i]] + g[bit_xor(bit_and(by_bits[i], 31), 1)] + at(by_function[i]) + "
+                      "pad(g[padded[i]], 0) + sum(k < 2) g[if(k == 0, chosen[i], 0)] + "
+                      "g[changed[i]] + g[inner[outer[i]]]\n"))
+        return fixture_end(&f);
+    for (int kind = 0; kind < DATA_COUNT; kind++)
+        for (uint64_t seed = 1; seed < 9; seed++)
+            for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+                load(&f, places[k].name, (enum data_kind)kind, seed, v);
+                for (int i = 0; i < 37; i++)
+                    CHECKF(v[i] >= places[k].lo && v[i] <= places[k].hi && v[i] == floor(v[i]),
+                           "%s %s: %g", places[k].name, data_name((enum data_kind)kind), v[i]);
+            }
+    fixture_end(&f);
+}
+
 /* All elements of a tensor that a promise holds for, under every kind. */
 static void promises_hold(void) {
     enum { N = 31, C = 11 };
@@ -844,8 +882,8 @@ static void conversions(void) {
             if (!(isnan(v) || raw == again))
                 CHECKF(false, "%s %04x became %04x", dtype_info(t)->name, raw, again);
         }
-    CHECK(dtype_half_ulp(DTYPE_F32, 1.5) == 0x1p-24 && dtype_half_ulp(DTYPE_F32, 0) == 0x1p-150);
-    CHECK(dtype_half_ulp(DTYPE_F16, 3e-8) == 0x1p-25 && dtype_half_ulp(DTYPE_BF16, -2) == 0x1p-7);
+    CHECK(round_half_ulp(DTYPE_F32, 1.5) == 0x1p-24 && round_half_ulp(DTYPE_F32, 0) == 0x1p-150);
+    CHECK(round_half_ulp(DTYPE_F16, 3e-8) == 0x1p-25 && round_half_ulp(DTYPE_BF16, -2) == 0x1p-7);
 }
 
 static void names_are_found(void) {
@@ -875,6 +913,7 @@ static const struct tap_case cases[] = {
     {"scale holds large values back", scale_holds_back},
     {"assumptions hold under every kind", promises_hold},
     {"places stay places", places_are_kept},
+    {"integers that places are computed from keep their stated range", stated_ranges_are_kept},
     {"assumptions leave variety", promises_leave_variety},
     {"definitions are evaluated", definitions_are_evaluated},
     {"ranges of defined inputs can be made alone", defined_ranges_can_be_made_alone},

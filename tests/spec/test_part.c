@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "fixture.h"
-#include "spec/convert.h"
+#include "spec/convert_value.h"
 #include "spec/cost.h"
 #include "spec/part.h"
 #include "spec/scalar.h"
@@ -372,7 +372,7 @@ static double plain_element(struct plain *p, size_t tensor, int64_t linear) {
             v = scalar_eval(s, t->statements[i].body);
     mem_free(s);
     return t->tensors[tensor].role == TENSOR_LET && t->tensors[tensor].dtype != DTYPE_F64
-               ? dtype_round(t->tensors[tensor].dtype, v)
+               ? round_to(t->tensors[tensor].dtype, v)
                : v;
 }
 

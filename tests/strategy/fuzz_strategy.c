@@ -1,6 +1,6 @@
 /* The first byte chooses the parser: strategies or decision files. What is accepted must survive
  * being written and read again. */
-#include "strategy/decision.h"
+#include "strategy/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* Strategies as values, and the catalogue they are made from. */
 #include "base/file.h"
-#include "strategy/decision.h"
+#include "strategy/reader.h"
 #include "tap.h"
 #include <stdlib.h>
 

@@ -25,7 +25,7 @@ static __device__ __forceinline__ void gemm_barrier_wait(unsigned barrier, int p
 static __device__ __forceinline__ unsigned long long gemm_tile(unsigned address) {
     return (address & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
-// A fence for registers too: the compiler must not move accumulators across it.
+// Orders writes to registers and shared memory before the wgmma that follow.
 static __device__ __forceinline__ void gemm_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }

@@ -19,35 +19,23 @@ for (${col_type} at = ${first}; at < ${end}; at += kTeam * kItems) {
 //% end
     }
 //% end
-//% if units
+//% if arrays
 //% if by_elements
 #pragma unroll
     for (int slot = 0; slot < kVec; slot++) {
 //% else
     {
 //% end
-//% each units
-        ${type} ${terms}[kItems];
-//% if masked
-        bool ${masks}[kItems];
-//% end
-//% if is_place
-        ${col_type} ${places}[kItems];
-//% end
+//% each arrays
+        ${type} ${array}[kItems];
 //% end
 #pragma unroll
         for (int item = 0; item < kItems; item++) {
             const ${col_type} col = at + item * kTeam;
             ${columns}
-//% each units
+//% each arrays
             ${condition}
-            ${terms}[item] = ${term};
-//% if masked
-            ${masks}[item] = ${counted};
-//% end
-//% if is_place
-            ${places}[item] = ${column};
-//% end
+            ${array}[item] = ${value};
 //% end
         }
         ${finish}

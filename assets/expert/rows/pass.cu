@@ -18,14 +18,8 @@ for (${col_type} at = ${first}; at < ${end}; at += kTeam * kVec * kItems) {
         const ${col_type} col = at + item * (kTeam * kVec);
         if (col < ${end}) {
             ${keeps}
-//% each units
-            ${type} ${terms}[kVec];
-//% if masked
-            bool ${masks}[kVec];
-//% end
-//% if is_place
-            ${col_type} ${places}[kVec];
-//% end
+//% each arrays
+            ${type} ${array}[kVec];
 //% end
             ${results}
 //% if by_elements
@@ -35,15 +29,9 @@ for (${col_type} at = ${first}; at < ${end}; at += kTeam * kVec * kItems) {
             {
 //% end
                 ${columns}
-//% each units
+//% each arrays
                 ${condition}
-                ${terms}[${index}] = ${term};
-//% if masked
-                ${masks}[${index}] = ${counted};
-//% end
-//% if is_place
-                ${places}[${index}] = ${column};
-//% end
+                ${array}[${index}] = ${value};
 //% end
 //% if inside
                 if (${inside}) {

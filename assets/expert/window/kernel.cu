@@ -6,8 +6,9 @@
 extern "C" __global__ void __launch_bounds__(${block})
     ${kernel}(${params}) {
 //% if halo
-    extern __shared__ __align__(16) unsigned char slab_bytes[];
-    ${element_type} *const slab = reinterpret_cast<${element_type} *>(slab_bytes);
+    // A file has one name for each type.
+    extern __shared__ __align__(16) ${element_type} slab_${element}[];
+    ${element_type} *const slab = slab_${element};
 //% end
 //% if rows_of_threads
     const int lane = threadIdx.x % ${lanes};

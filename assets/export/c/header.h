@@ -12,7 +12,13 @@
  *     ${name}_tensors tensors = {${example_tensors}};
  *     if (${name}_load(&op) == 0 && ${name}_admits(&op, &dims)) {
  *         size_t bytes = ${name}_workspace_bytes(&op, &dims);  // of device memory, yours to allocate
+//% if prepares
+ *         size_t kept = ${name}_prepared_bytes(&op, &dims);     // and so is this
+ *         ${name}_prepare(&op, &dims, &tensors, prepared, kept, stream);  // whenever parameters change
+ *         ${name}_run(&op, &dims, &tensors, prepared, workspace, bytes, stream);
+//% else
  *         ${name}_run(&op, &dims, &tensors, workspace, bytes, stream);
+//% end
  *     }
  */
 #ifndef CUTEPILOT_${guard}_H
@@ -25,6 +31,15 @@
 extern "C" {
 #endif
 
+//% if types
+/* The types of the tensors that there are kernels for. */
+typedef enum ${name}_types {
+//% each types
+    ${guard}_${type}, /* ${what} */
+//% end
+} ${name}_types;
+
+//% end
 /* Sizes, as the task names them. */
 typedef struct ${name}_dims {
 //% each dims
@@ -32,6 +47,9 @@ typedef struct ${name}_dims {
 //% end
 //% if not dims
     int64_t none; /* the task has no dimension */
+//% end
+//% if types
+    int64_t types; /* one of ${name}_types */
 //% end
 } ${name}_dims;
 
@@ -60,11 +78,29 @@ int ${name}_admits(const ${name}_op *op, const ${name}_dims *dims);
  * 256; its content may be anything before and is undefined after. Runs that overlap need one each. */
 size_t ${name}_workspace_bytes(const ${name}_op *op, const ${name}_dims *dims);
 
+//% if prepares
+/* Bytes of device memory in which the parameters are kept in the form that the kernel reads, at an
+ * address that is a multiple of 256. 0: the kernel for these sizes needs none. */
+size_t ${name}_prepared_bytes(const ${name}_op *op, const ${name}_dims *dims);
+
+/* Queues what has to be done once: before the first run, and again whenever the content or the
+ * address of a parameter has changed. What it fills serves any number of runs with the same
+ * sizes and parameters, also at the same time; of the tensors only parameters are looked at. Runs
+ * must come after it, by the same stream or by an event. A run that was captured into a CUDA graph
+ * reads what is there when the graph is launched. Results as of ${name}_run. */
+int ${name}_prepare(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+        void *prepared, size_t prepared_bytes, void *stream);
+
+//% end
 /* Queues the operation on a stream (a CUstream; NULL: the default stream). 1
  * (CUDA_ERROR_INVALID_VALUE): sizes that are not admitted, a workspace that is too small, or an
  * address that is NULL or not aligned. */
 int ${name}_run(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+//% if prepares
+        const void *prepared, void *workspace, size_t workspace_bytes, void *stream);
+//% else
         void *workspace, size_t workspace_bytes, void *stream);
+//% end
 
 #ifdef __cplusplus
 }

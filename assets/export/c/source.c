@@ -162,11 +162,87 @@ static size_t workspace_${number}(const ${name}_dims *dims) {
 //% end
     return bad ? SIZE_MAX : at;
 }
+//% if prepares
 
-static int run_${number}(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
-                 void *workspace, void *stream) {
+static size_t prepared_${number}(const ${name}_dims *dims) {
+    size_t at = 0;
+    int bad = 0;
+    ${sizes}
+//% each prepared
+    at = (at + ${align} - 1) / ${align} * ${align} + (size_t)(${bytes});
+//% end
+    return bad ? SIZE_MAX : at;
+}
+
+static int prepare_${number}(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+                     void *prepared, void *stream) {
     int bad = 0, code = 0;
     ${sizes}
+//% if prepared
+    size_t at = 0;
+//% end
+//% each parameters
+    uint64_t tensor_${tensor} = (uint64_t)(uintptr_t)tensors->${tensor};
+//% end
+//% each prepared
+    at = (at + ${align} - 1) / ${align} * ${align};
+    uint64_t work_${workspace} = (uint64_t)(uintptr_t)prepared + at;
+    at += (size_t)(${bytes});
+//% end
+//% each parameters
+    bad |= !tensor_${tensor} || tensor_${tensor} % ${align};
+//% end
+    (void)op, (void)tensors, (void)prepared, (void)stream;
+    if (bad)
+        return INVALID_VALUE;
+//% each once_maps
+    struct tensor_map map_${map};
+    {
+        const uint64_t extents[] = {${extents}}, strides[] = {${strides}};
+        const uint32_t box[] = {${box}}, steps[] = {${steps}};
+        code = cuTensorMapEncodeTiled(&map_${map}, ${type}, ${rank}, (void *)(uintptr_t)${of}, extents, strides,
+                                      box, steps, 0, ${swizzle}, 2, ${fill});
+        if (code)
+            return code;
+    }
+//% end
+//% each once
+//% if memset
+    code = fill(${of}, UINT64_C(${pattern}), ${size}, (uint64_t)(${count}), stream);
+    if (code)
+        return code;
+//% else
+    {
+        struct launch_config config = {.grid = {${grid}},
+                                       .block = {${block}},
+                                       .shared = ${shared},
+                                       .stream = stream};
+        const unsigned cluster[3] = {${cluster}};
+//% each integers
+        int64_t argument_${at} = ${value};
+//% end
+        void *params[] = {${params}};
+        code = launch(op->function[${function}], &config, cluster, ${cooperative}, params);
+        if (code)
+            return code;
+    }
+//% end
+//% end
+    return code;
+}
+//% end
+
+static int run_${number}(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+//% if prepares
+                 const void *prepared, void *workspace, void *stream) {
+//% else
+                 void *workspace, void *stream) {
+//% end
+    int bad = 0, code = 0;
+    ${sizes}
+//% if prepared
+    size_t kept = 0;
+//% end
 //% if workspaces
     size_t at = 0;
 //% end
@@ -178,10 +254,19 @@ static int run_${number}(const ${name}_op *op, const ${name}_dims *dims, const $
     uint64_t work_${workspace} = (uint64_t)(uintptr_t)workspace + at;
     at += (size_t)(${bytes});
 //% end
+//% each prepared
+    kept = (kept + ${align} - 1) / ${align} * ${align};
+    uint64_t work_${workspace} = (uint64_t)(uintptr_t)prepared + kept;
+    kept += (size_t)(${bytes});
+    (void)work_${workspace};
+//% end
 //% each addresses
     bad |= !tensor_${tensor} || tensor_${tensor} % ${align};
 //% end
     (void)op, (void)workspace;
+//% if prepares
+    (void)prepared;
+//% end
     if (bad)
         return INVALID_VALUE;
 //% each maps
@@ -235,11 +320,22 @@ struct kernel {
     int (*admits)(const ${name}_dims *dims);
     size_t (*workspace)(const ${name}_dims *dims);
     int (*run)(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+//% if prepares
+               const void *prepared, void *workspace, void *stream);
+    size_t (*prepared)(const ${name}_dims *dims);
+    int (*prepare)(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+                   void *prepared, void *stream);
+//% else
                void *workspace, void *stream);
+//% end
 };
 static const struct kernel kernels[] = {
 //% each kernels
-    {${major}, ${minor}, ${exact}, cubin_${number}, ${first}, ${functions}, {${own}}, admits_${number}, workspace_${number}, run_${number}},
+    {${major}, ${minor}, ${exact}, cubin_${number}, ${first}, ${functions}, {${own}}, admits_${number}, workspace_${number}, run_${number},
+//% if prepares
+     prepared_${number}, prepare_${number},
+//% end
+    },
 //% end
 };
 static const char *const function_names[] = {
@@ -300,6 +396,9 @@ static const struct kernel *choose(const ${name}_op *op, const ${name}_dims *dim
     for (int own = 1; own >= 0; own--)
         for (int k = 0; k < KERNELS; k++)
             if (op->module[k] && (!own || memcmp(&kernels[k].own, dims, sizeof *dims) == 0) &&
+//% if types
+                kernels[k].own.types == dims->types &&
+//% end
                 kernels[k].admits(dims))
                 return &kernels[k];
     return NULL;
@@ -314,13 +413,43 @@ size_t ${name}_workspace_bytes(const ${name}_op *op, const ${name}_dims *dims) {
     return kernel ? kernel->workspace(dims) : 0;
 }
 
+//% if prepares
+static int is_kept(const void *prepared, size_t needed) {
+    return !needed || (prepared && (uintptr_t)prepared % 256 == 0);
+}
+
+size_t ${name}_prepared_bytes(const ${name}_op *op, const ${name}_dims *dims) {
+    const struct kernel *kernel = choose(op, dims);
+    return kernel ? kernel->prepared(dims) : 0;
+}
+
+int ${name}_prepare(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+        void *prepared, size_t prepared_bytes, void *stream) {
+    const struct kernel *kernel = choose(op, dims);
+    size_t needed = kernel ? kernel->prepared(dims) : 0;
+    if (!kernel || needed > prepared_bytes || !is_kept(prepared, needed))
+        return INVALID_VALUE;
+    return kernel->prepare(op, dims, tensors, prepared, stream);
+}
+
+//% end
 int ${name}_run(const ${name}_op *op, const ${name}_dims *dims, const ${name}_tensors *tensors,
+//% if prepares
+        const void *prepared, void *workspace, size_t workspace_bytes, void *stream) {
+//% else
         void *workspace, size_t workspace_bytes, void *stream) {
+//% end
     const struct kernel *kernel = choose(op, dims);
     if (!kernel)
         return INVALID_VALUE;
     size_t needed = kernel->workspace(dims);
     if (needed > workspace_bytes || (needed && (!workspace || (uintptr_t)workspace % 256)))
         return INVALID_VALUE;
+//% if prepares
+    if (!is_kept(prepared, kernel->prepared(dims)))
+        return INVALID_VALUE;
+    return kernel->run(op, dims, tensors, prepared, workspace, stream);
+//% else
     return kernel->run(op, dims, tensors, workspace, stream);
+//% end
 }

@@ -5,12 +5,11 @@ ${origin}
     import ${name}
     ${example}
 
-`${name}.${name}` is the PyTorch operator torch.ops.cutepilot.${name}: it works under torch.compile,
-torch.export and CUDA graphs. Where no kernel of this package is for the sizes or the GPU, PyTorch computes the same by
+`${name}.${name}` is a PyTorch operator: it works under torch.compile, torch.export and CUDA graphs. Where no kernel of this package is for the sizes or the GPU, PyTorch computes the same by
     ${torch}
 `${name}.operation.launches` and `.fallbacks` count both.
 //% if backward
-Gradients come from the kernels of torch.ops.cutepilot.${name}_backward.
+Gradients come from the kernels of ${name}_backward.
 //% end
 """
 import torch
@@ -19,7 +18,9 @@ if not hasattr(torch.library, "custom_op"):
     raise ImportError("${name} needs torch.library.custom_op, which PyTorch has since 2.4; this is "
                       + torch.__version__)
 
-from ._operator import ${name}, example, fallback, operation  # noqa: E402,F401
+from ._operator import ${name}, example, fallback, operation  # noqa: E402
+
+__all__ = ["${name}", "example", "fallback", "operation"]
 //% if backward
 from ._backward import ${name}_backward  # noqa: E402
 from ._backward import operation as backward_operation  # noqa: E402,F401

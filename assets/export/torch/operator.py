@@ -1,9 +1,12 @@
-"""${title}: the operator cutepilot::${name}."""
+"""${title}: the operator ${name}."""
 import os
 
 import torch
 
 from . import ${plan}, _runtime
+//% if hub
+from ._ops import add_op_namespace_prefix  # kernel-builder makes it: a namespace for each build
+//% end
 
 operation = _runtime.Operation(os.path.dirname(os.path.abspath(__file__)), ${plan}.KERNELS)
 
@@ -66,7 +69,7 @@ def fallback(${arguments}):
 //% end
 
 
-@torch.library.custom_op("cutepilot::${name}", mutates_args=(${mutated}))
+@torch.library.custom_op(${qualified}, mutates_args=(${mutated}))
 def ${name}(${signature}) -> ${returns}:
     _sizes = _dims(${arguments})
     _inputs = [${input_list}]
@@ -85,16 +88,18 @@ def _(${arguments}):
     ${give_back}
 
 
-def example(${example_arguments}seed=0, device="cuda"):
-    """Arguments for a call at these sizes, drawn at random."""
+def example(${example_arguments}seed=0, device="cuda", types=None):
+    """Arguments for a call at these sizes, drawn at random; `types` are those of a kernel."""
     _how = {"generator": torch.Generator(device).manual_seed(seed), "device": device}
 //% each derived
     dim_${dim} = ${value}
 //% end
-    return (
+    _made = (
 //% each inputs
         ${make},
 //% end
+    )
+    return tuple(_t.to(_type) for _t, _type in zip(_made, types or [_t.dtype for _t in _made])) + (
 //% each given
         dim_${dim},
 //% end

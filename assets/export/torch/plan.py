@@ -40,9 +40,13 @@ class Kernel${number}:
 //% end
         return {
             "ntensors": ${ntensors},
+            # The first steps, so many, are done once for the same content of these tensors; they
+            # make the workspaces that are marked True.
+            "once": ${once_steps},
+            "parameters": [${parameter_places}],
             "workspaces": [
 //% each workspaces
-                (${bytes}, ${align}),  # ${workspace}
+                (${bytes}, ${align}, ${kept}),  # ${workspace}
 //% end
             ],
             "maps": [

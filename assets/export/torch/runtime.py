@@ -186,23 +186,36 @@ class Ready:
     """A plan whose arithmetic is done: calls fill in addresses. One a thread."""
 
     def __init__(self, plan, module):
-        self.workspaces, self.bytes = [], 0
-        for size, align in plan["workspaces"]:
-            self.bytes = -(-self.bytes // align) * align
-            self.workspaces.append(self.bytes)
-            self.bytes += size
-        self.ntensors = plan["ntensors"]
+        self.workspaces, self.bytes, self.kept_bytes = [], 0, 0  # (offset, whether it is kept)
+        for size, align, kept in plan["workspaces"]:
+            at = -(-(self.kept_bytes if kept else self.bytes) // align) * align
+            self.workspaces.append((at, kept))
+            if kept:
+                self.kept_bytes = at + size
+            else:
+                self.bytes = at + size
+        self.ntensors, self.parameters = plan["ntensors"], plan["parameters"]
         self.address = (ctypes.c_uint64 * (self.ntensors + len(self.workspaces) + 1))()
         self.maps = [Map(self.slot(m[0]), *m[1:]) for m in plan["maps"]]
-        self.map_places = []  # (map, params, index)
-        self.keep = []        # what the driver is given pointers to
-        self.steps = [self.step(s, module) for s in plan["steps"]]
+        self.keep = []  # what the driver is given pointers to
+        once = plan["steps"][:plan["once"]]
+        self.once = self.queue(once, module)
+        self.steps = self.queue(plan["steps"][plan["once"]:], module)
+        # What is prepared depends on this and on the parameters, not on other sizes.
+        maps = sorted({value for s in once if s[0] == "launch" for kind, value in s[7] if kind == "map"})
+        self.once_key = repr((once, [plan["maps"][i] for i in maps],
+                              [w for w in plan["workspaces"] if w[2]]))
 
     def slot(self, of):
         kind, i = of
         return i if kind == "tensor" else self.ntensors + i
 
-    def step(self, s, module):
+    def queue(self, steps, module):
+        """(steps, maps): maps are (map, params, index)."""
+        maps = []
+        return [self.step(s, module, maps) for s in steps], maps
+
+    def step(self, s, module, maps):
         if s[0] == "memset":
             _, of, pattern, size, count = s
             return None, (self.slot(of), pattern, size, count)
@@ -224,21 +237,29 @@ class Ready:
                 self.keep.append(number)
                 params[i] = ctypes.addressof(number)
             elif kind == "map":
-                self.map_places.append((self.maps[value], params, i))
+                maps.append((self.maps[value], params, i))
             else:
                 params[i] = base + 8 * self.slot((kind, value))
         self.keep.append((attributes, config, params))
         return module.function(name, shared), (config, ctypes.byref(config), params, name)
 
-    def run(self, addresses, workspace, stream):
+    def prepare(self, addresses, kept, stream):
+        """The steps that are done once; what they make lies at `kept`."""
+        self.launch(self.once, addresses, 0, kept, stream)
+
+    def run(self, addresses, workspace, kept, stream):
+        """The others."""
+        self.launch(self.steps, addresses, workspace, kept, stream)
+
+    def launch(self, queue, addresses, workspace, kept, stream):
         d, at = driver(), self.address
         for i, a in enumerate(addresses):
             at[i] = a
-        for i, offset in enumerate(self.workspaces):
-            at[self.ntensors + i] = workspace + offset
-        for m, params, i in self.map_places:
+        for i, (offset, is_kept) in enumerate(self.workspaces):
+            at[self.ntensors + i] = (kept if is_kept else workspace) + offset
+        for m, params, i in queue[1]:
             params[i] = m.at(at[m.of])
-        for function, what in self.steps:
+        for function, what in queue[0]:
             if function is None:
                 code = memset(d, at[what[0]], *what[1:], stream)
                 if code:
@@ -272,17 +293,63 @@ def current_stream(device):
     return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
 
 
+def aligned(address):
+    return -(-address // 256) * 256
+
+
+def versions(tensors):
+    """Changes whenever PyTorch writes to one of them. None: it does not say (inference tensors)."""
+    try:
+        return tuple([t._version for t in tensors])
+    except RuntimeError:
+        return None
+
+
+class Prepared:
+    """What the steps that are done once have made of some parameters.
+
+    It holds no parameter alive, but knows its storage: a new one at the same address is another.
+    """
+
+    def __init__(self, parameters, bytes, stream):
+        weak = torch.multiprocessing.reductions.StorageWeakRef
+        self.storages = [weak(t.untyped_storage()) for t in parameters]
+        self.buffer = torch.empty(bytes + 256, dtype=torch.uint8, device=parameters[0].device)
+        self.address = aligned(self.buffer.data_ptr())
+        self.versions, self.stream, self.owner = None, stream, stream
+        self.event = torch.cuda.Event()
+        self.captured = False  # a CUDA graph reads it: it stays where it is
+
+    def is_dead(self):
+        return any(s.expired() for s in self.storages)
+
+    def made(self, versions, stream, device):
+        self.versions, self.stream = versions, stream
+        self.event.record(torch.cuda.current_stream(device))
+
+    def order(self, stream, device):
+        """Work that is queued on this stream comes after its making, and keeps its memory."""
+        if stream != self.stream:
+            torch.cuda.current_stream(device).wait_event(self.event)
+        if stream != self.owner:
+            self.buffer.record_stream(torch.cuda.current_stream(device))
+
+
 class Operation:
     """Kernels of one task: which of them runs, and how often none could.
 
     launches: calls that a kernel served. fallbacks: calls that PyTorch's own expression served, by
     reason ("sizes": no kernel admits them, "gpu": none for this GPU, "alignment": an address that the
-    kernel cannot take).
+    kernel cannot take). preparations: how often steps were done that are done once for the same
+    parameters.
     """
+
+    MOST_KEPT = 256  # sets of parameters
 
     def __init__(self, folder, kernels):
         self.folder, self.kernels = folder, kernels
-        self.launches, self.fallbacks = 0, {}
+        self.launches, self.fallbacks, self.preparations = 0, {}, 0
+        self.kept, self.warned = {}, False
         self.modules, self.lock = {}, threading.Lock()
         self.local = threading.local()
 
@@ -324,6 +391,51 @@ class Operation:
     def count_fallback(self, reason):
         self.fallbacks[reason] = self.fallbacks.get(reason, 0) + 1
 
+    def forget(self):
+        """Parameters are prepared again at the next call: after writes that PyTorch does not count,
+        such as those to `.data` or by other libraries. No CUDA graph with calls may be launched
+        after this."""
+        with self.lock:
+            self.kept.clear()
+
+    def make_room(self):
+        for key in [k for k, p in self.kept.items() if p.is_dead() and not p.captured]:
+            del self.kept[key]
+        free = [k for k, p in self.kept.items() if not p.captured]
+        for key in free[:max(0, len(self.kept) + 1 - self.MOST_KEPT)]:
+            del self.kept[key]
+
+    def prepared_at(self, ready, tensors, addresses, device, stream):
+        """Where the prepared parameters lie. None: this call is to prepare them for itself."""
+        parameters = [tensors[i] for i in ready.parameters]
+        now = versions(parameters)
+        if now is None:
+            return None
+        capturing = torch.cuda.is_current_stream_capturing()
+        key = ready.once_key, device, tuple([(t.untyped_storage()._cdata, t.data_ptr()) for t in parameters])
+        with self.lock:
+            found = self.kept.get(key)
+            if capturing and (found is None or found.versions != now):
+                if not self.warned:
+                    self.warned = True
+                    warnings.warn("parameters were not prepared before a CUDA graph was captured: each "
+                                  "launch of the graph prepares them again; call the operator once "
+                                  "before the capture", stacklevel=4)
+                return None
+            if found is None:
+                self.make_room()
+                found = self.kept[key] = Prepared(parameters, ready.kept_bytes, stream)
+            if found.versions != now:
+                if found.versions is not None:
+                    found.order(stream, device)
+                ready.prepare(addresses, found.address, stream)
+                found.made(now, stream, device)
+                self.preparations += 1
+            elif not capturing:  # whoever begins a capture has waited for everything
+                found.order(stream, device)
+            found.captured = found.captured or capturing
+            return found.address
+
     def run(self, dims, tensors):
         """True: queued. False: nothing was done, and PyTorch's expression is to be used."""
         device = tensors[0].device.index
@@ -336,12 +448,18 @@ class Operation:
             if a % align:
                 self.count_fallback("alignment")
                 return False
-        workspace = None
-        at = 0
-        if ready.bytes:
-            workspace = torch.empty(ready.bytes + 256, dtype=torch.uint8, device=tensors[0].device)
-            at = -(-workspace.data_ptr() // 256) * 256
-        ready.run(addresses, at, current_stream(device))
+        workspace, at, kept, stream = None, 0, 0, current_stream(device)
+        if ready.kept_bytes:
+            kept = self.prepared_at(ready, tensors, addresses, device, stream)
+        own = ready.kept_bytes + 256 if kept is None else 0
+        if ready.bytes or own:
+            workspace = torch.empty(ready.bytes + 256 + own, dtype=torch.uint8, device=tensors[0].device)
+            at = aligned(workspace.data_ptr())
+        if kept is None:
+            kept = aligned(at + ready.bytes)
+            ready.prepare(addresses, kept, stream)
+            self.preparations += 1
+        ready.run(addresses, at, kept, stream)
         self.launches += 1
         return True
 

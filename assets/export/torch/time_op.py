@@ -18,7 +18,7 @@ def main():
         return 0
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     for kernel in package.operation.kernels:
-        call = package.example(*kernel.own)
+        call = package.example(*kernel.own, types=kernel.types)
         ways = {"${name}": package.${name}, "eager": package.fallback,
                 "compiled": torch.compile(package.fallback)}
         times = {way: [] for way in ways}

@@ -21,17 +21,15 @@ const struct family *const *expert_families(size_t *n) {
     return families;
 }
 
-/* Which family writes what; kept in the arena. NULL: err says why. */
-static struct partition *make_steps(const struct briefing *b, struct arena *a, struct err *err) {
+struct partition *expert_steps(const struct briefing *b, struct arena *a, struct err *err) {
     struct partition *p = arena_new_of(a, struct partition);
-    size_t n;
-    const struct family *const *list = expert_families(&n);
-    return partition_make(b, list, n, a, p, err) ? p : NULL;
+    size_t n = sizeof families / sizeof *families;
+    return partition_make(b, families, n, a, p, err) ? p : NULL;
 }
 
 bool expert_workloads(const struct briefing *b, bool *workload, struct err *err) {
     struct arena *a = arena_new(FORM_MAX);
-    const struct partition *p = make_steps(b, a, err);
+    const struct partition *p = expert_steps(b, a, err);
     for (size_t i = 0; p && i < p->n; i++)
         workload[p->family[i]->workload] = true;
     arena_free(a);
@@ -79,7 +77,7 @@ static void note_step(struct sheet *sh, const struct step *st, bool cute) {
     sheet_note(sh, "%s: %.*s%s", st->family, STR_ARG(names), cute ? ", in CuTe" : "");
 }
 
-static bool write_steps(struct sheet *sh, const struct partition *p, struct buf *out) {
+static bool write_steps(struct sheet *sh, const struct partition *p) {
     for (size_t i = 0; i < p->n; i++) {
         size_t noted = sh->note.n;
         bool ok = sheet_begin_step(sh, p->family[i]->name) && p->family[i]->write(sh, &p->steps[i]);
@@ -91,19 +89,36 @@ static bool write_steps(struct sheet *sh, const struct partition *p, struct buf 
         if (sheet_failed(sh))
             return err_wrap(sh->err, "step %zu, %s", i + 1, p->family[i]->name);
     }
-    return sheet_finish(sh, out);
+    return true;
+}
+
+/* Once more where there are more workspaces than a plan may have. */
+static bool write_file(struct sheet *sh, const struct partition *p, struct buf *out,
+                       struct strategy *written) {
+    struct sheet again, *last = sh;
+    bool ok = write_steps(sh, p);
+    if (ok && sheet_is_crowded(sh)) {
+        sheet_init(&again, sh->briefing, sh->strategy, sh->assets, sh->err);
+        again.before = sh;
+        last = &again;
+        ok = write_steps(last, p);
+    }
+    ok = ok && sheet_finish(last, out);
+    sheet_written(last, written);
+    if (last != sh)
+        sheet_release(last);
+    return ok;
 }
 
 static bool write_kernels(const char *assets, const struct briefing *b, const struct strategy *s,
                           struct buf *out, struct strategy *written, struct err *err) {
     struct arena *a = arena_new(FORM_MAX);
-    const struct partition *p = make_steps(b, a, err);
+    const struct partition *p = expert_steps(b, a, err);
     bool ok = p != NULL;
     if (ok) {
         struct sheet sh;
         sheet_init(&sh, b, s, assets, err);
-        ok = write_steps(&sh, p, out);
-        sheet_written(&sh, written);
+        ok = write_file(&sh, p, out, written);
         sheet_release(&sh);
     }
     arena_free(a);
@@ -155,6 +170,9 @@ static void expert_free(void *self) {
 }
 
 bool expert_new(const char *assets, struct agent *out, struct err *err) {
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (families[i]->check && !families[i]->check(err))
+            return false;
     struct expert *x = mem_alloc(sizeof *x);
     x->mem = arena_new(OPENINGS_MAX);
     x->assets = assets ? arena_cstr(x->mem, str_view(assets)) : NULL;

@@ -17,6 +17,8 @@ void planner_cross(const struct briefing *b, const struct parent *x, const struc
 /* The families, in the order in which they are asked (sheet.h). */
 struct family;
 const struct family *const *expert_families(size_t *n);
+/* Which family writes what; kept in the arena. NULL: err says why. */
+struct partition *expert_steps(const struct briefing *b, struct arena *a, struct err *err);
 /* The workloads of the parts of a task: whose decisions apply. */
 bool expert_workloads(const struct briefing *b, bool *workload, struct err *err);
 

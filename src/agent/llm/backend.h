@@ -1,6 +1,6 @@
 /* A backend makes one attempt at an answer: a request to a server, a run of a program, a look into
  * a recording. Whether and when to try again, what it may cost and who waits is decided above it
- * (calls.h).
+ * (provider.c).
  *
  * An attempt ends once, through its callback, from the loop and never before start() returns; an
  * aborted one never. A callback may start and abort others, but not release the backend. */
@@ -34,12 +34,12 @@ typedef void attempt_fn(void *ctx, const struct attempt *a);
 
 struct backend {
     void *self;
-    /* The attempt's number; 0 and err where it cannot be made. max_tokens is set in q, and q's
+    /* The attempt, for abort; NULL and err where it cannot be made. max_tokens is set in q, and q's
      * texts stay valid until the attempt has ended. */
-    uint64_t (*start)(void *self, const struct llm_request *q, attempt_fn *done, void *ctx,
-                      struct err *err);
-    void (*abort)(void *self, uint64_t attempt);
-    void (*release)(void *self);
+    void *(*start)(void *self, const struct llm_request *q, attempt_fn *done, void *ctx,
+                   struct err *err);
+    void (*abort)(void *attempt);
+    void (*release)(void *self); /* no attempt is under way any more */
 };
 
 /* The three there are; strings of o are borrowed for the backend's life. */

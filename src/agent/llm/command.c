@@ -33,13 +33,12 @@ struct command {
     const char *line, *model;
     bool as_json;
     double temperature;
-    uint64_t timeout_ms, count;
-    struct run *runs;
+    uint64_t timeout_ms;
 };
 
 struct run {
     struct command *command;
-    uint64_t number, timer;
+    uint64_t timer;
     pid_t pid;
     int in, out, noise_fd; /* our ends; -1: closed */
     bool ended, late;
@@ -48,7 +47,6 @@ struct run {
     size_t written;
     attempt_fn *done;
     void *ctx;
-    struct run *next;
 };
 
 /* ---- the prompt ---- */
@@ -90,10 +88,6 @@ static void close_end(struct loop *l, int *fd) {
 
 static void run_free(struct run *r) {
     struct command *c = r->command;
-    struct run **at = &c->runs;
-    while (*at != r)
-        at = &(*at)->next;
-    *at = r->next;
     close_end(c->loop, &r->in);
     close_end(c->loop, &r->out);
     close_end(c->loop, &r->noise_fd);
@@ -254,9 +248,7 @@ static bool start_child(struct run *r, int in, int out, int noise, struct err *e
     if (!child_start(&spec, &child, err))
         return false;
     r->pid = child.pid;
-    if (loop_watch_pid(r->command->loop, child.pid, child.pidfd, on_exit_of, r, err))
-        return true;
-    return false;
+    return loop_watch_pid(r->command->loop, child.pid, child.pidfd, on_exit_of, r, err);
 }
 
 static bool watch_pipes(struct run *r, struct err *err) {
@@ -284,43 +276,33 @@ static bool run_start(struct run *r, struct err *err) {
     return ok && watch_pipes(r, err);
 }
 
-static uint64_t command_start(void *self, const struct llm_request *q, attempt_fn *done, void *ctx,
-                              struct err *err) {
+static void *command_start(void *self, const struct llm_request *q, attempt_fn *done, void *ctx,
+                           struct err *err) {
     struct command *c = self;
     struct run *r = mem_alloc(sizeof *r);
-    *r = (struct run){.command = c, .number = ++c->count, .done = done, .ctx = ctx};
+    *r = (struct run){.command = c, .done = done, .ctx = ctx};
     r->in = r->out = r->noise_fd = -1;
     buf_init(&r->sent, SIZE_MAX / 2);
     buf_init(&r->got, ANSWER_MAX_TEXT);
     buf_init(&r->noise, 2 * NOISE_BYTES);
-    r->next = c->runs;
-    c->runs = r;
     if (c->as_json)
         write_json(c, q, &r->sent);
     else
         write_text(q, &r->sent);
     if (!run_start(r, err)) {
         run_free(r);
-        return 0;
+        return NULL;
     }
     r->timer = loop_timer(c->loop, c->timeout_ms, on_late, r);
-    return r->number;
+    return r;
 }
 
-static void command_abort(void *self, uint64_t number) {
-    struct command *c = self;
-    struct run *r = c->runs;
-    while (r && r->number != number)
-        r = r->next;
-    if (r)
-        run_free(r);
+static void command_abort(void *attempt) {
+    run_free(attempt);
 }
 
 static void command_release(void *self) {
-    struct command *c = self;
-    while (c->runs)
-        run_free(c->runs);
-    arena_free(c->arena);
+    arena_free(((struct command *)self)->arena);
 }
 
 bool command_open(struct loop *l, const struct provider_options *o, struct backend *out,

@@ -66,4 +66,10 @@ void dialect_error_line(str body, char *out, size_t n);
 /* One printable line of a text: blanks for control bytes, cut between characters. */
 void line_of(str text, char *out, size_t n);
 
+/* Server-sent events, read from a text that has arrived: the next event that has data, its lines
+ * joined by LF in `data` (cleared first), and what follows it in `rest`. False at the end. `whole`
+ * is false for an event that the text ends within, before its empty line. Lines end with LF, CR or
+ * CRLF; comments, unknown fields and a byte-order mark are passed over. */
+bool sse_next(str *rest, struct buf *data, bool *whole);
+
 #endif

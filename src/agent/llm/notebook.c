@@ -38,18 +38,10 @@ struct notebook_entry *notebook_of(struct notebook *m, digest strategy) {
     return e;
 }
 
-void notebook_set_note(struct notebook *m, digest strategy, str note) {
-    notebook_of(m, strategy)->note = arena_str(m->texts, note);
-}
-
 void notebook_set_source(struct notebook *m, digest strategy, str source) {
     struct notebook_entry *e = notebook_of(m, strategy);
     e->source = arena_str(m->texts, source);
     digest_hex(sha256_of(source), e->source_hash);
-}
-
-void notebook_set_instead(struct notebook *m, digest strategy, str instead) {
-    notebook_of(m, strategy)->instead = arena_str(m->texts, instead);
 }
 
 void notebook_add_pair(struct notebook *m, digest child, const struct notebook_parent *x,

@@ -36,9 +36,7 @@ struct notebook_entry *notebook_find(const struct notebook *m, digest strategy);
 struct notebook_entry *notebook_of_source(const struct notebook *m, str source_hash);
 /* The entry, made when there is none; valid until the next call. */
 struct notebook_entry *notebook_of(struct notebook *m, digest strategy);
-void notebook_set_note(struct notebook *m, digest strategy, str note);
 void notebook_set_source(struct notebook *m, digest strategy, str source);
-void notebook_set_instead(struct notebook *m, digest strategy, str instead);
 void notebook_add_pair(struct notebook *m, digest child, const struct notebook_parent *x,
                        const struct notebook_parent *y);
 /* The pair for a child; for one that the search moved away from its proposal, the oldest that

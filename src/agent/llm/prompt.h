@@ -49,37 +49,16 @@ bool prompt_optimizer(const struct prompter *p, const struct attempt *a, const s
 bool prompt_again(const struct prompter *p, const struct prompt *first, str complaint, str reply,
                   struct prompt *out, struct err *err);
 
-/* ---- parts (prompt_text.c) ---- */
+/* ---- parts ---- */
 
-str prompt_shape(const struct prompter *p); /* which one counts */
-str prompt_sizes(const struct prompter *p);
 /* How far the run may still go, and a blank; empty: nothing is known. `unit`: what wears it down,
  * "round" or "generation", with `each` candidates and more; empty: that is not to be told. Of two
  * limits one that cannot be reached before the other is left out. */
 str prompt_outlook(const struct prompter *p, const char *unit, size_t each);
-str prompt_gpu(const struct prompter *p);
-str prompt_roofline(const struct prompter *p); /* empty for a blind briefing */
-str prompt_history(const struct prompter *p);  /* empty without one */
-/* What a strategist said about a strategy; empty: nothing. */
-str prompt_note(const struct prompter *p, const struct strategy *s);
-/* A strategy on one line, with what was said about it. */
-void prompt_put_line(const struct prompter *p, const struct strategy *s, struct buf *out);
 /* What each of its decisions means for the code. */
 str prompt_strategy(const struct prompter *p, const struct strategy *s);
-str prompt_decisions(const struct prompter *p);
-/* A few decisions of the task on one line, as a strategy is written. */
-str prompt_example(const struct prompter *p);
-/* What a run has tried, the fastest first; empty: nothing. */
-str prompt_tried(const struct prompter *p);
-str prompt_time(const struct prompter *p, const struct outcome *o);
-/* The section `## name` of a text, without its heading. */
-str prompt_section(str text, str name);
 /* The lines of a menu without those that begin with `?WORD|@FACT…` where the source has one of the
  * words, or one of the facts holds of the compiled code (facts_hold): it does that already. */
 str prompt_menu(const struct prompter *p, str lines, const struct attempt *a);
-/* The CuTe fact sheets for a strategy (NULL: none), and for what a source uses. In plain CUDA the
- * one on tensor cores, where they are used; without its example for a source that does and runs. */
-bool prompt_dialect(const struct prompter *p, const struct strategy *s, str source, bool runs,
-                    str *out, struct err *err);
 
 #endif

@@ -17,12 +17,6 @@ struct recorder {
     const char *path, *provider, *model;
 };
 
-struct recording {
-    struct arena *arena;
-    json **lines;
-    size_t n, cap, skipped;
-};
-
 void prompt_hash(str system, str user, char out[65]) {
     struct sha256 h;
     sha256_init(&h);
@@ -165,10 +159,6 @@ void recording_free(struct recording *r) {
     arena_free(r->arena);
 }
 
-size_t recording_skipped(const struct recording *r) {
-    return r->skipped;
-}
-
 static bool has_role(const json *j, const char *role) {
     str s;
     return json_get_str(j, "role", &s) && str_is(s, role);
@@ -182,10 +172,6 @@ const json *recording_find(const struct recording *r, const char *role, uint64_t
             return r->lines[i];
     }
     return NULL;
-}
-
-const json *recording_first(const struct recording *r) {
-    return r->lines[0];
 }
 
 size_t recording_count(const struct recording *r, const char *role) {

@@ -16,13 +16,16 @@ bool recorder_put(struct recorder *r, const struct llm_request *q, const struct 
                   const struct err *failure, struct err *err);
 void recorder_close(struct recorder *r); /* NULL is fine */
 
-struct recording;
+struct recording {
+    struct arena *arena;
+    json **lines; /* {"role", "ordinal", "prompt", "reply" …}, one at the least */
+    size_t n, cap;
+    size_t skipped; /* lines of the file that are no record */
+};
 struct recording *recording_read(const char *path, struct err *err); /* NULL and err */
 void recording_free(struct recording *r);
-size_t recording_skipped(const struct recording *r); /* lines that are no record */
-/* {"role", "ordinal", "prompt", "reply" …}; NULL: none. Borrowed. */
+/* NULL: none. Borrowed. */
 const json *recording_find(const struct recording *r, const char *role, uint64_t ordinal);
-const json *recording_first(const struct recording *r);
 size_t recording_count(const struct recording *r, const char *role);
 
 void prompt_hash(str system, str user, char out[65]);

@@ -10,11 +10,10 @@
 
 struct look {
     struct replay *replay;
-    uint64_t number, timer;
+    uint64_t timer;
     const struct llm_request *q;
     attempt_fn *done;
     void *ctx;
-    struct look *next;
 };
 
 struct replay {
@@ -22,20 +21,9 @@ struct replay {
     struct recording *recording;
     struct arena *arena;
     const char *path;
-    uint64_t count;
-    struct look *looks;
     llm_notice_fn *notice;
     void *notice_ctx;
 };
-
-static void look_free(struct look *k) {
-    struct look **at = &k->replay->looks;
-    while (*at != k)
-        at = &(*at)->next;
-    *at = k->next;
-    loop_timer_cancel(k->replay->loop, k->timer);
-    mem_free(k);
-}
 
 /* The line of the first difference; 0: none. */
 static size_t first_difference(str a, str b) {
@@ -102,36 +90,28 @@ static void on_look(void *ctx) {
     }
     attempt_fn *done = k->done;
     void *done_ctx = k->ctx;
-    k->timer = 0;
-    look_free(k);
+    mem_free(k);
     done(done_ctx, &a);
 }
 
-static uint64_t replay_start(void *self, const struct llm_request *q, attempt_fn *done, void *ctx,
-                             struct err *err) {
+static void *replay_start(void *self, const struct llm_request *q, attempt_fn *done, void *ctx,
+                          struct err *err) {
     struct replay *r = self;
     struct look *k = mem_alloc(sizeof *k);
     (void)err;
-    *k = (struct look){.replay = r, .number = ++r->count, .q = q, .done = done, .ctx = ctx};
-    k->next = r->looks;
-    r->looks = k;
+    *k = (struct look){.replay = r, .q = q, .done = done, .ctx = ctx};
     k->timer = loop_timer(r->loop, 0, on_look, k);
-    return k->number;
+    return k;
 }
 
-static void replay_abort(void *self, uint64_t number) {
-    struct replay *r = self;
-    struct look *k = r->looks;
-    while (k && k->number != number)
-        k = k->next;
-    if (k)
-        look_free(k);
+static void replay_abort(void *attempt) {
+    struct look *k = attempt;
+    loop_timer_cancel(k->replay->loop, k->timer);
+    mem_free(k);
 }
 
 static void replay_release(void *self) {
     struct replay *r = self;
-    while (r->looks)
-        look_free(r->looks);
     recording_free(r->recording);
     arena_free(r->arena);
 }
@@ -150,12 +130,12 @@ bool replay_open(struct loop *l, const struct provider_options *o, struct backen
     *r = (struct replay){.loop = l, .recording = recording, .arena = a, .path = o->command};
     r->notice = o->notice;
     r->notice_ctx = o->notice_ctx;
-    json_get_str(recording_first(recording), "model", &name);
+    json_get_str(recording->lines[0], "model", &name);
     *model = arena_cstr(a, name);
     snprintf(text, sizeof text,
              "replay: %zu lines of the recording are no records and were skipped",
-             recording_skipped(recording));
-    if (recording_skipped(recording) && r->notice)
+             recording->skipped);
+    if (recording->skipped && r->notice)
         r->notice(r->notice_ctx, str_view(text));
     *out = (struct backend){r, replay_start, replay_abort, replay_release};
     return true;

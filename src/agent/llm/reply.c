@@ -339,9 +339,8 @@ static bool complain_absent(size_t edit, str source, str search, const struct pl
 }
 
 static bool complain_many(size_t edit, const struct places *p, struct err *complaint) {
-    char list[SHOWN_PLACES * 24] = "";
     struct buf b;
-    buf_init(&b, sizeof list);
+    buf_init(&b, SHOWN_PLACES * 24);
     for (size_t i = 0; i < p->n && i < SHOWN_PLACES; i++)
         buf_printf(&b, "%s%zu", i ? ", " : "", p->line[i]);
     bool ok = err_set(complaint, ERR_NO,
@@ -350,14 +349,6 @@ static bool complain_many(size_t edit, const struct places *p, struct err *compl
                       edit, p->n, STR_ARG(buf_str(&b)), p->n > SHOWN_PLACES ? ", …" : "");
     buf_release(&b);
     return ok;
-}
-
-static size_t lines_in(str text) {
-    size_t n = 0;
-    str line;
-    while (str_line(&text, &line))
-        n++;
-    return n;
 }
 
 static bool apply_edit(size_t number, const struct edit *e, str source, struct buf *out,
@@ -372,8 +363,8 @@ static bool apply_edit(size_t number, const struct edit *e, str source, struct b
         return complain_absent(number, source, e->search, &p, complaint);
     if (p.n > 1)
         return complain_many(number, &p, complaint);
-    str after = p.at, line;
-    for (size_t i = lines_in(e->search); i > 0; i--)
+    str after = p.at, rest = e->search, line;
+    while (str_line(&rest, &line))
         str_line(&after, &line);
     /* The replacement's own last line may lack its end where the reply's last line did. */
     const char *end = e->replace.n && e->replace.p[e->replace.n - 1] != '\n' ? "\n" : "";

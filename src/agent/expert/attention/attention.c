@@ -8,10 +8,10 @@
  *
  * F is any expression of one score and its indices; the ranges of j are one and may depend on i.
  * Everything is stated in the variables of `score`: batch, i and j; e is kept apart. */
+#include "agent/expert/plan/step_facts.h"
 #include "agent/expert/sheet/pieces.h"
 #include "spec/domain.h"
 #include "spec/pattern.h"
-#include "spec/scalar.h"
 #include <string.h>
 
 #define HEAD_MOST 256 /* results of 16 queries a warp stay in registers */
@@ -31,15 +31,12 @@ struct attention {
     size_t out;                         /* e, a variable of `mixed` */
     size_t key_of_mixed;                /* j there */
 };
-static bool is_variable(const struct expr *e, size_t var) {
-    return e->kind == EXPR_INDEX && e->ref == var;
-}
 
 /* The variable stands alone in exactly one index of the read. */
 static bool indexes_once(const struct expr *read, size_t var) {
     size_t alone = 0;
     for (size_t i = 0; i < read->nargs; i++)
-        if (is_variable(read->args[i], var))
+        if (expr_is_variable(read->args[i], var))
             alone++;
         else if (expr_vars(read->args[i]) >> var & 1)
             return false;
@@ -49,7 +46,7 @@ static bool indexes_once(const struct expr *read, size_t var) {
 /* The innermost index is the variable, over all of its extent. */
 static bool runs_along(const struct inst *in, const struct expr *read, size_t var,
                        const struct expr *extent) {
-    return read->nargs && is_variable(read->args[read->nargs - 1], var) &&
+    return read->nargs && expr_is_variable(read->args[read->nargs - 1], var) &&
            expr_same(in->task->tensors[read->ref].extent[read->nargs - 1], extent);
 }
 
@@ -103,12 +100,8 @@ static bool map_variables(const struct attention *m, const struct expr *e, size_
 /* In variables of `score`; those it does not have are numbered behind its own. */
 static struct expr *in_scores(const struct attention *m, const struct expr *e, const size_t *map) {
     struct expr *to[TASK_MAX_VARS] = {NULL};
-    for (size_t v = 0; v < TASK_MAX_VARS; v++) {
-        to[v] = arena_new_of(m->mem, struct expr);
-        *to[v] = (struct expr){.kind = EXPR_INDEX,
-                               .value_kind = VALUE_INT,
-                               .ref = map[v] != SIZE_MAX ? map[v] : TASK_MAX_VARS - 1};
-    }
+    for (size_t v = 0; v < TASK_MAX_VARS; v++)
+        to[v] = expr_variable(m->mem, map[v] != SIZE_MAX ? map[v] : TASK_MAX_VARS - 1);
     return expr_replace(e, to, m->mem);
 }
 
@@ -136,9 +129,7 @@ static bool match_top(struct attention *m) {
     m->hi = in_scores(m, r->vars[0].hi, map);
     m->guard = r->guard ? in_scores(m, r->guard, map) : NULL;
     m->f = in_scores(m, s->body->args[0], map);
-    if (expr_vars(m->k) >> m->key & 1) {
-        /* as it is */
-    } else {
+    if (!(expr_vars(m->k) >> m->key & 1)) {
         const struct expr *other = m->k;
         m->k = m->q;
         m->q = other;
@@ -307,7 +298,7 @@ static const struct expr *extent_of(const struct writer *w, const struct stateme
 static str stride_text(struct writer *w, const struct expr *read, size_t var) {
     const struct tensor *t = &w->m.in->task->tensors[read->ref];
     size_t at = 0;
-    while (!(read->args[at]->kind == EXPR_INDEX && read->args[at]->ref == var))
+    while (!expr_is_variable(read->args[at], var))
         at++;
     str text = S("1LL");
     for (size_t i = at + 1; i < t->rank; i++)
@@ -380,7 +371,7 @@ static str whole_text(struct writer *w) {
 /* What a score becomes. Division by what is the same for all is done once. */
 static void put_score(struct writer *w) {
     const struct expr *f = w->m.f;
-    bool divides = f->kind == EXPR_DIV && f->args[0]->kind == EXPR_READ && !expr_uses(f->args[1]) &&
+    bool divides = f->kind == EXPR_DIV && f->args[0]->kind == EXPR_READ && !expr_vars(f->args[1]) &&
                    !expr_has(f->args[1], EXPR_READ);
     slots_put(&w->slots, "divisor", divides ? scope_text(&w->k, f->args[1]) : S(""));
     slots_put(&w->slots, "f", divides ? S("raw * inverse") : scope_text(&w->k, f));
@@ -509,7 +500,7 @@ static void put_coordinates(struct writer *w) {
     }
     slots_put(&w->slots, "block", block);
     slots_put(&w->slots, "coordinates",
-              place_coordinates(&w->k, w->m.score, batch_vars(&w->m), batch, used));
+              place_coordinates(&w->k, w->m.score, batch_vars(&w->m), batch, false, used));
 }
 
 static bool put_kernel(struct writer *w) {
@@ -583,10 +574,24 @@ static bool write_attention(struct sheet *sh, const struct step *st) {
     return !sh->err->kind;
 }
 
+/* ---- for planners ---- */
+
+/* The last extent of what the step stores. */
+static bool attention_facts(const struct briefing *b, const struct step *st,
+                            struct step_facts *out) {
+    const struct task *t = st->inst->task;
+    const struct statement *last = &t->statements[t->nstatements - 1];
+    size_t rank = t->tensors[last->tensor].rank;
+    (void)b;
+    out->value[STEP_HEAD] = rank ? st->inst->tensors[last->tensor].extent[rank - 1] : 1;
+    return true;
+}
+
 const struct family family_attention = {
     .name = "attention",
     .workload = WORKLOAD_ATTENTION,
     .fuses = true,
+    .facts = attention_facts,
     .claim = claim,
     .write = write_attention,
 };

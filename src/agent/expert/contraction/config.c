@@ -83,30 +83,42 @@ static enum con_format choose_format(const struct sheet *sh, const struct contra
 
 /* ---- pieces ---- */
 
-#define RETURN_IF_FITS(kind, name, ...)                                                            \
-    extern const struct con_##kind con_##kind##_##name;                                            \
-    if (!con_##kind##_##name.fits || con_##kind##_##name.fits(__VA_ARGS__))                        \
-        return &con_##kind##_##name;
-#define SOURCE(name)   RETURN_IF_FITS(source, name, g, operand)
-#define MATH(name)     RETURN_IF_FITS(math, name, g)
-#define SINK(name)     RETURN_IF_FITS(sink, name, g)
-#define SCHEDULE(name) RETURN_IF_FITS(schedule, name, g)
+/* Of those in the list that fit, the one with the least rank. */
+#define RETURN_FIRST(list, ...)                                                                    \
+    size_t first = SIZE_MAX;                                                                       \
+    for (size_t i = 0; (list)[i]; i++)                                                             \
+        if ((first == SIZE_MAX || (list)[i]->rank < (list)[first]->rank) &&                        \
+            (!(list)[i]->fits || (list)[i]->fits(__VA_ARGS__)))                                    \
+            first = i;                                                                             \
+    BUG_IF(first == SIZE_MAX);                                                                     \
+    return (list)[first];
 
 static const struct con_source *choose_source(const struct con_config *g, size_t operand) {
-    CON_SOURCES(SOURCE)
-    BUG_IF(true);
+    RETURN_FIRST(con_sources, g, operand)
 }
 static const struct con_math *choose_math(const struct con_config *g) {
-    CON_MATHS(MATH)
-    BUG_IF(true);
+    RETURN_FIRST(con_maths, g)
 }
 static const struct con_sink *choose_sink(const struct con_config *g) {
-    CON_SINKS(SINK)
-    BUG_IF(true);
+    RETURN_FIRST(con_sinks, g)
 }
 static const struct con_schedule *choose_schedule(const struct con_config *g) {
-    CON_SCHEDULES(SCHEDULE)
-    BUG_IF(true);
+    RETURN_FIRST(con_schedules, g)
+}
+
+#define FAIL_IF_SAME_RANK(kind)                                                                    \
+    for (size_t i = 0; con_##kind##s[i]; i++)                                                      \
+        for (size_t k = 0; k < i; k++)                                                             \
+            if (con_##kind##s[i]->rank == con_##kind##s[k]->rank)                                  \
+                return err_set(err, ERR_ENV, "products: two pieces " #kind "_*.c have rank %d",    \
+                               con_##kind##s[i]->rank);
+
+bool con_check_ranks(struct err *err) {
+    FAIL_IF_SAME_RANK(source)
+    FAIL_IF_SAME_RANK(math)
+    FAIL_IF_SAME_RANK(sink)
+    FAIL_IF_SAME_RANK(schedule)
+    return true;
 }
 
 /* ---- tiles ---- */

@@ -1,25 +1,5 @@
-/* The family of matrix products: what it takes, and the order in which a step is written.
- *
- * Decisions, and what to choose for them (the numbers are the instance's):
- *   tensor-path  2 (wgmma) for dense operands and k of at least 256. It reads rows along k of
- *                16-bit numbers; others are copied first, which pays where 288 rows share the copy
- *                and m * n * k is over 5e8. 1 (mma.sync) for convolutions, for what is smaller and
- *                before Hopper; 0 only for products of a few thousand results with k below 16
- *   tile-m/n     path 1: 128 x 128; 64 x 64 where that gives fewer than two tiles an SM; a side
- *                shorter than its tile takes the next power of two above it (64 channels: 64 x 128)
- *                path 2: 128 x 256; 128 x 128 for two folds; with fewer tiles than SMs 128 x 128
- *                and parts of k where k is over 2,048, else 64 x 128, or 64 x 64 if that is enough
- *   tile-k       path 1: 32 for f32, 64 for 16-bit operands; 16 where k is shorter than 32
- *   warps        8; 4 for 64 x 64 and less
- *   stages       3 for f32 on path 1 (37 KB a stage), 4 for 16-bit and on path 2
- *   split-k      with fewer tiles than SMs, as many as give every SM a block, on path 1 a block
- *                of 128 x 128 or two of 64 x 128, but none shorter than 512 (level-1 problem 6: 8
- *                tiles, 32 parts)
- *   raster       8
- *   skip         1
- *   pack         1 where an operand cannot be loaded by rows and its copy is small beside the work:
- *                filters of transposed convolutions, matrices with rows of odd length
- *   swizzle      0; 1 where shared memory limits the stages */
+/* The family of matrix products: what it takes, and the order in which a step is written. What to
+ * choose for its decisions: assets/openings/contraction.openings. */
 #include "agent/expert/contraction/contraction.h"
 #include "spec/pattern.h"
 #include <string.h>
@@ -30,11 +10,8 @@
  * variables. */
 static bool same_space(const struct task *t, const struct statement *fold,
                        const struct statement *s) {
-    const struct tensor *x = &t->tensors[fold->tensor], *y = &t->tensors[s->tensor];
-    for (size_t i = 0; i < y->rank; i++)
-        if (s->position[i] != (int)i)
-            return false;
-    return extents_same(x, y);
+    return statement_is_whole(t, s) &&
+           extents_same(&t->tensors[fold->tensor], &t->tensors[s->tensor]);
 }
 
 /* Types that a tile of f32, f16 or bf16 holds. A let without a type is f32 in memory. */
@@ -58,13 +35,6 @@ struct claim {
     const struct statement *first;
 };
 
-static int taken_statement(const struct claim *c, size_t tensor) {
-    for (size_t i = 0; i < c->f->task->nstatements; i++)
-        if (c->take[i] && c->f->task->statements[i].tensor == tensor)
-            return (int)i;
-    return -1;
-}
-
 static bool operands_read(const struct claim *c, size_t tensor) {
     for (size_t i = 0; i < c->c.noperands; i++)
         if (expr_reads_tensor(c->c.operands[i].factor, tensor))
@@ -79,7 +49,7 @@ static bool reads_fit(const struct claim *c, const struct statement *s, const st
     const struct task *t = c->f->task;
     if (e->kind == EXPR_READ) {
         bool own = expr_is_own(s, e), let = t->tensors[e->ref].role == TENSOR_LET;
-        if (taken_statement(c, e->ref) >= 0) {
+        if (form_definition_in(c->f->task, c->take, e->ref)) {
             *any = true;
             if (!own)
                 return false;
@@ -105,7 +75,7 @@ static bool take_fold(struct claim *c, size_t tensor) {
             continue;
         c->take[i] = can_load_operands(&c->c);
         for (size_t k = 0; k < c->c.noperands; k++)
-            if (taken_statement(c, c->c.operands[k].read->ref) >= 0)
+            if (form_definition_in(c->f->task, c->take, c->c.operands[k].read->ref))
                 c->take[i] = false;
         return c->take[i];
     }
@@ -171,8 +141,8 @@ static void note_tiles(struct con_writer *w) {
     const struct con_config *g = &w->g;
     str names = S("");
     for (size_t i = 0; i < w->c->nfolds; i++)
-        names = con_join(w->sh, names, ", ",
-                         w->c->in->task->tensors[w->c->folds[i].statement->tensor].name);
+        names = sheet_join(w->sh, names, ", ",
+                           w->c->in->task->tensors[w->c->folds[i].statement->tensor].name);
     static const char *const through[] = {"", " through mma.sync", " through wgmma"};
     sheet_note(w->sh,
                "contraction: %.*s: tiles of %d x %d, %d of k at a time, %d on their way; %s%s",
@@ -224,6 +194,8 @@ const struct family family_contraction = {
     .name = "contraction",
     .workload = WORKLOAD_CONTRACTION,
     .cute = true,
+    .check = con_check_ranks,
+    .facts = con_facts,
     .claim = contraction_claim,
     .write = contraction_write,
 };

@@ -14,12 +14,17 @@
  * Several folds with the same groups make one kernel when a map reads them all: a gate beside what
  * it gates. The maps that read folds at their own index are the epilogue.
  *
- * A kernel (assets/expert/contraction/kernel.cu) has four pieces, each chosen from the table of its
- * kind (CON_SOURCES and so on) as the first one that fits:
- *   schedule  which tile of the results a block has, and what of k
- *   source    how an operand's tile comes to shared memory, for each operand
- *   math      the main loop: which instructions multiply tiles, in which format
- *   sink      what becomes of the sums
+ * A kernel (assets/expert/contraction/kernel.cu) has four pieces, each a file of this folder: of
+ * the pieces of a kind that fit, the one with the least rank is taken.
+ *
+ * - schedule_*.c: which tile of the results a block has, and what of k.
+ *
+ * - source_*.c: how an operand's tile comes to shared memory, for each operand.
+ *
+ * - math_*.c: the main loop, that is which instructions multiply tiles, in which format.
+ *
+ * - sink_*.c: what becomes of the sums.
+ *
  * docs/EXPERT.md says how to add one. */
 #ifndef AGENT_EXPERT_CONTRACTION_H
 #define AGENT_EXPERT_CONTRACTION_H
@@ -100,7 +105,6 @@ void con_split_strided(struct contraction *c);
 void con_lay_out(struct contraction *c);
 
 int64_t con_value(const struct inst *in, const struct expr *e); /* of the instance; 0: none */
-struct expr *con_variable(struct arena *a, size_t var);
 /* Product of the extents of a group's variables from `from` up to `to`. */
 struct expr *con_extents(const struct contraction *c, const struct con_group *g, size_t from,
                          size_t to);
@@ -147,9 +151,11 @@ struct con_tile { /* an operand's tile in shared memory */
     size_t bytes, at;  /* its size, and where it lies in a stage */
 };
 
-/* The pieces. `fits` may be NULL: always. `write` puts what is theirs into the slots of kernel.cu,
- * and their functions into the file. */
+/* The pieces. Those of a kind are asked in the order of their ranks, no two of which are the same,
+ * whether they fit; `fits` may be NULL: always. `write` puts what is theirs into the slots of
+ * kernel.cu, and their functions into the file. */
 struct con_source {
+    int rank;
     bool one_by_one; /* a thread for each element of the side */
     bool awkward;    /* a copy of the operand in rows is better, where it is small */
     bool (*fits)(const struct con_config *g, size_t operand);
@@ -157,6 +163,7 @@ struct con_source {
     bool (*write)(struct con_writer *w, size_t operand, struct slots *row);
 };
 struct con_math {
+    int rank;
     bool boxes; /* tiles are boxes of the copy engine: rows of 128 bytes along k */
     bool (*fits)(const struct con_config *g);
     /* Threads and warps for the tile; a tile that it cannot do becomes the next one that it can. */
@@ -168,6 +175,7 @@ struct con_math {
     bool (*write)(struct con_writer *w, struct slots *kernel, struct slots *tiles);
 };
 struct con_sink {
+    int rank;
     bool (*fits)(const struct con_config *g);
     void (*prepare)(struct con_writer *w); /* plan lines before all others; NULL: none */
     /* Bytes of shared memory that it needs where the ring of tiles was. */
@@ -178,28 +186,20 @@ struct con_sink {
     bool (*finish)(struct con_writer *w); /* further kernels; NULL: none */
 };
 struct con_schedule {
+    int rank;
     bool (*fits)(const struct con_config *g);
     /* Slots schedule (declares first_m, first_n, k_begin, k_end and the batch's variables) and
      * schedule_end; gives the grid for the plan. */
     str (*write)(struct con_writer *w, struct slots *kernel);
 };
-/* All of them, those of a kind in the order in which they are asked whether they fit. */
-#define CON_SOURCES(X)                                                                             \
-    X(box)      /* boxes of the tensor copy engine */                                              \
-    X(rows)     /* rows, 16 bytes a copy */                                                        \
-    X(window)   /* a convolution's window, its place in two parts */                               \
-    X(elements) /* one by one, converted on the way where need be */
-#define CON_MATHS(X)                                                                               \
-    X(warpgroup)  /* wgmma, one warpgroup that loads; in CUDA and in CuTe */                       \
-    X(cute_tiled) /* multiply-adds and mma.sync in CuTe */                                         \
-    X(simt)       /* fp32 multiply-adds */                                                         \
-    X(warp)       /* mma.sync */
-#define CON_SINKS(X)                                                                               \
-    X(parts)  /* of k, to a workspace; another kernel adds them */                                 \
-    X(staged) /* through shared memory, finished row by row */
-
-/* One tile a block, all of k or a part of it. */
-#define CON_SCHEDULES(X) X(tile)
+/* All of them, each list up to a NULL. math_simt.c has con_math_simt, and so on: the lists are made
+ * from the names of the files (pieces.c.in) when Meson configures. */
+extern const struct con_source *const con_sources[];
+extern const struct con_math *const con_maths[];
+extern const struct con_sink *const con_sinks[];
+extern const struct con_schedule *const con_schedules[];
+/* No two pieces of a kind have the same rank. */
+bool con_check_ranks(struct err *err);
 
 struct con_config {
     const struct sheet *sh;
@@ -227,6 +227,7 @@ struct con_config {
 void con_configure(const struct sheet *sh, const struct contraction *c, struct con_config *out);
 /* Padded or swizzled rows. */
 void con_lay_rows(const struct con_config *g, int side, struct con_tile *t);
+bool con_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
 /* How many operands a side has, and the tile of the first: all are alike. */
 size_t con_side(const struct contraction *c, enum con_axis side);
 const struct con_tile *con_side_tile(const struct con_config *g, enum con_axis side);
@@ -254,8 +255,6 @@ struct con_writer {
 };
 bool con_kernels(struct con_writer *w);
 
-/* `list`, or both with `between` in the middle. */
-str con_join(struct sheet *sh, str list, const char *between, str one);
 /* Begins a kernel: its scope, and the sizes of the groups it needs (bits of con_axis). */
 bool con_begin(struct con_writer *w, str name, unsigned axes);
 /* A local name of the kernel, the same one whenever it is asked for. */
@@ -268,9 +267,8 @@ str con_part(struct con_writer *w, const struct con_index *x);
 void con_forget(struct con_writer *w, size_t operand);
 /* `side < M && k < k_end && …`: an element of the operand is there, and counts. */
 str con_exists(struct con_writer *w, const struct con_operand *o, str side, str k, str end);
-/* The element at the operand's place, in this type; the place that is read. */
+/* The element at the operand's place, in this type. */
 str con_element(struct con_writer *w, const struct con_operand *o, enum dtype to);
-str con_offset(struct con_writer *w, const struct expr *read);
 const char *con_zero(enum dtype t);
 /* Elements before what the side and k run through: the batch's part of the place. */
 str con_batch_offset(struct con_writer *w, const struct con_operand *o);
@@ -286,6 +284,13 @@ str con_inside(struct con_writer *w);
 /* Lines that declare variables [from, to) of a group whose flat index is given. */
 str con_decode_run(struct con_writer *w, const struct con_group *g, size_t from, size_t to,
                    const char *type, str flat);
+/* Lines that finish the elements of all statements of the step: the folds' own text around `sum`
+ * (or sum0, sum1, … where there are several folds: con_fold_number), then the maps after them. */
+str con_epilogue(struct con_writer *w);
+str con_fold_number(struct con_writer *w, size_t fold);
+/* Sums that go through shared memory: what they need of it, and the slots of a sink for them. */
+size_t con_staged_bytes(const struct con_config *g);
+bool con_write_staged(struct con_writer *w, struct slots *kernel);
 /* The kernel that makes an operand's copy, and its plan lines. */
 bool con_pack(struct con_writer *w, size_t operand);
 /* Elements of a row of the copy, as the plan has it. */

@@ -3,10 +3,6 @@
 #include "agent/expert/contraction/contraction.h"
 #include "agent/expert/expert.h"
 
-str con_join(struct sheet *sh, str list, const char *between, str one) {
-    return list.n && one.n ? TEXT(sh, "$$$", list, str_view(between), one) : list.n ? list : one;
-}
-
 /* ---- names ---- */
 
 bool con_begin(struct con_writer *w, str name, unsigned axes) {
@@ -62,7 +58,7 @@ static str stand_in(struct con_writer *w, const struct con_index *x) {
 /* v//D and v%D in the task's own text are then what was declared. */
 static void hold_part(struct con_writer *w, const struct con_index *x) {
     enum expr_kind kind = x->part == CON_QUOTIENT ? EXPR_FLOORDIV : EXPR_MOD;
-    scope_hold(&w->k, expr_pair(w->sh->mem, kind, con_variable(w->sh->mem, x->var), x->divisor),
+    scope_hold(&w->k, expr_pair(w->sh->mem, kind, expr_variable(w->sh->mem, x->var), x->divisor),
                con_part(w, x));
 }
 
@@ -81,7 +77,7 @@ static str declare_index(struct con_writer *w, bool batch, const char *type,
     const struct con_index *y = other_part(w, x), *q = x->part == CON_QUOTIENT ? x : y;
     str by = scope_int(&w->k, x->divisor), quotient = con_part(w, q);
     str whole = TEXT(w->sh, "$ * $ + $", quotient, by, con_part(w, q == x ? y : x));
-    return con_join(w->sh, line, "\n", declare(w, type, *text = name, whole));
+    return sheet_join(w->sh, line, "\n", declare(w, type, *text = name, whole));
 }
 
 /* Each is flat / (B*C) % A. */
@@ -96,7 +92,7 @@ str con_decode_run(struct con_writer *w, const struct con_group *g, size_t from,
         if (i > from)
             value = TEXT(w->sh, "$ % $", value, scope_int(&w->k, g->at[i].extent));
         bool batch = g == &w->c->group[CON_BATCH];
-        lines = con_join(w->sh, lines, "\n", declare_index(w, batch, type, &g->at[i], value));
+        lines = sheet_join(w->sh, lines, "\n", declare_index(w, batch, type, &g->at[i], value));
     }
     return lines;
 }
@@ -114,7 +110,7 @@ str con_decode(struct con_writer *w, enum con_axis axis, str value, str *flat) {
         *flat = con_name(w, str_view(names[axis]));
     str lines = con_decode_run(w, g, 0, g->n, type, *flat);
     if (g->n > 1)
-        return con_join(w->sh, declare(w, type, *flat, value), "\n", lines);
+        return sheet_join(w->sh, declare(w, type, *flat, value), "\n", lines);
     *flat = g->at[0].part == CON_WHOLE ? w->k.var[g->at[0].var] : con_part(w, &g->at[0]);
     return lines;
 }
@@ -149,7 +145,7 @@ str con_exists(struct con_writer *w, const struct con_operand *o, str side, str 
     const struct tensor *t = &w->c->in->task->tensors[o->read->ref];
     str s = TEXT(w->sh, "$ < $ && $ < $", side, w->total[o->side], k, end);
     if (w->c->taps)
-        s = con_join(w->sh, s, " && ", con_rest(w));
+        s = sheet_join(w->sh, s, " && ", con_rest(w));
     for (size_t i = 0; i < o->nconditions; i++)
         s = TEXT(w->sh, "$ && ($)", s, scope_text(&w->k, o->conditions[i]));
     for (size_t d = 0; o->factor->kind == EXPR_PAD && d < o->read->nargs; d++) {
@@ -162,19 +158,10 @@ str con_exists(struct con_writer *w, const struct con_operand *o, str side, str 
     return s;
 }
 
-str con_offset(struct con_writer *w, const struct expr *read) {
-    struct buf b;
-    buf_init(&b, EXPERT_SOURCE_MAX);
-    scope_offset(&w->k, read, &b);
-    str s = sheet_keep(w->sh, &b);
-    buf_release(&b);
-    return s;
-}
-
 str con_element(struct con_writer *w, const struct con_operand *o, enum dtype to) {
     enum dtype from = w->c->in->task->tensors[o->read->ref].dtype;
     str pointer = scope_pointer(&w->k, o->read->ref, false);
-    str element = TEXT(w->sh, "$[$]", pointer, con_offset(w, o->read));
+    str element = TEXT(w->sh, "$[$]", pointer, scope_offset_text(&w->k, o->read));
     if (from == to || (from == DTYPE_F64 && to == DTYPE_F32))
         return element;
     str value = scope_unpacked(&w->k, o->read->ref, element);
@@ -199,11 +186,11 @@ str con_batch_offset(struct con_writer *w, const struct con_operand *o) {
                 mine |= UINT32_C(1) << w->c->group[x].at[i].var;
     for (size_t d = 0; d < o->read->nargs; d++) {
         const struct expr *e = o->read->args[d];
-        bool rest = e->kind == EXPR_MOD && o->dense && expr_uses(e);
-        if (expr_uses(e) & mine || expr_is_number(e, 0) || rest)
+        bool rest = e->kind == EXPR_MOD && o->dense && expr_vars(e);
+        if (expr_vars(e) & mine || expr_is_number(e, 0) || rest)
             continue;
         str at = scope_text(&w->k, e), by = scope_int(&w->k, con_stride(w->c, o, (int)d));
-        sum = con_join(w->sh, sum, " + ", TEXT(w->sh, e->nargs ? "($) * $" : "$ * $", at, by));
+        sum = sheet_join(w->sh, sum, " + ", TEXT(w->sh, e->nargs ? "($) * $" : "$ * $", at, by));
     }
     return sum;
 }

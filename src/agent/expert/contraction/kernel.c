@@ -77,7 +77,7 @@ static str definitions(struct con_writer *w) {
     for (size_t i = 0; i < t->nstatements; i++) {
         str line = str_cut(sheet_definition(w->sh, w->step, &t->statements[i]), 0, 90);
         if (str_find(all, line) == all.n)
-            all = con_join(w->sh, all, "\n// ", line);
+            all = sheet_join(w->sh, all, "\n// ", line);
     }
     return all;
 }

@@ -101,7 +101,7 @@ int64_t contraction_fitting(const struct briefing *b, const struct step *st,
     return v;
 }
 
-bool contraction_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
+bool con_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     struct arena *a = arena_new((size_t)16 << 20);
     struct contraction *c = arena_new_of(a, struct contraction);
     bool matched = match_all(st, a, c);

@@ -46,7 +46,7 @@ static bool group_lies(const struct contraction *c, const struct con_operand *o,
 static bool nowhere_else(const struct con_operand *o, uint32_t vars) {
     for (int d = 0; d < (int)o->read->nargs; d++) {
         bool found = (d >= o->first && d <= o->last) || (d >= o->k_first && d <= o->k_last);
-        if (!found && expr_uses(o->read->args[d]) & vars)
+        if (!found && expr_vars(o->read->args[d]) & vars)
             return false;
     }
     return true;
@@ -95,10 +95,10 @@ static bool stands_alone(const struct contraction *c, enum con_axis side,
         if (o->side != side)
             continue;
         for (size_t d = 0; d < o->read->nargs; d++)
-            if (expr_uses(o->read->args[d]) >> x->var & 1 && !is_index(o->read->args[d], x))
+            if (expr_vars(o->read->args[d]) >> x->var & 1 && !is_index(o->read->args[d], x))
                 return false;
         for (size_t k = 0; k < o->nconditions; k++)
-            if (expr_uses(o->conditions[k]) >> x->var & 1)
+            if (expr_vars(o->conditions[k]) >> x->var & 1)
                 return false;
     }
     return x->part == CON_WHOLE;
@@ -154,7 +154,7 @@ bool con_along_k(const struct contraction *c, const struct con_operand *o) {
     while (last > 0 && expr_is_number(t->extent[last - 1], 1))
         last--;
     const struct con_group *side = &c->group[o->side];
-    uint32_t uses = last ? expr_uses(o->read->args[last - 1]) : 0;
+    uint32_t uses = last ? expr_vars(o->read->args[last - 1]) : 0;
     return !(uses >> side->at[side->n - 1].var & 1);
 }
 
@@ -178,14 +178,14 @@ bool con_is_direct(const struct contraction *c, const struct con_operand *o) {
     for (size_t i = 0; i < c->group[o->side].n; i++)
         half &= c->group[o->side].at[i].part == CON_WHOLE;
     return half && o->dense && o->k_contiguous && o->whole && o->last + 1 == o->k_first &&
-           con_value(c->in, o->row) % 8 == 0;
+           inst_divides(c->in, o->row, 8);
 }
 
 void con_batch(const struct contraction *c, const struct con_operand *o, struct con_group *out) {
     const struct con_group *batch = &c->group[CON_BATCH];
-    uint32_t uses = expr_uses(o->factor);
+    uint32_t uses = expr_vars(o->factor);
     for (size_t i = 0; i < o->nconditions; i++)
-        uses |= expr_uses(o->conditions[i]);
+        uses |= expr_vars(o->conditions[i]);
     *out = (struct con_group){.n = 0};
     for (size_t i = 0; i < batch->n; i++)
         if (uses >> batch->at[i].var & 1)

@@ -13,12 +13,6 @@ int64_t con_value(const struct inst *in, const struct expr *e) {
     return expr_eval_dims(e, in->dims, &v) ? v : 0;
 }
 
-struct expr *con_variable(struct arena *a, size_t var) {
-    struct expr *e = arena_new_of(a, struct expr);
-    *e = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = var};
-    return e;
-}
-
 struct expr *con_extents(const struct contraction *c, const struct con_group *g, size_t from,
                          size_t to) {
     struct expr *e = expr_number(c->mem, 1);
@@ -58,7 +52,7 @@ static bool find_operands(const struct statement *s, const struct expr **two) {
     size_t n = 0;
     pattern_factors(s->body->args[0], &f);
     for (size_t i = 0; i < f.n; i++) {
-        if (!(expr_uses(f.e[i]) & reduced))
+        if (!(expr_vars(f.e[i]) & reduced))
             continue;
         if (n == 2 || f.below[i] || !is_operand(f.e[i]))
             return false;
@@ -69,19 +63,15 @@ static bool find_operands(const struct statement *s, const struct expr **two) {
 
 /* ---- variables that are taken apart ---- */
 
-static bool is_variable(const struct expr *e, size_t var) {
-    return e->kind == EXPR_INDEX && e->ref == var;
-}
-
 /* Every use of the variable is v//D with one D. */
 static bool only_quotient(const struct expr *e, size_t var, const struct expr **divisor) {
-    if (e->kind == EXPR_FLOORDIV && is_variable(e->args[0], var) && !expr_uses(e->args[1])) {
+    if (e->kind == EXPR_FLOORDIV && expr_is_variable(e->args[0], var) && !expr_vars(e->args[1])) {
         if (*divisor && !expr_same(*divisor, e->args[1]))
             return false;
         *divisor = e->args[1];
         return true;
     }
-    if (is_variable(e, var))
+    if (expr_is_variable(e, var))
         return false;
     for (size_t i = 0; i < expr_nparts(e); i++)
         if (!only_quotient(expr_part(e, i), var, divisor))
@@ -160,7 +150,7 @@ static int rows_factor(const struct matcher *m) {
 static struct expr *extent_by_read(const struct task *t, const struct expr *factor, size_t var) {
     const struct expr *read = read_of(factor);
     for (size_t i = 0; factor->kind == EXPR_READ && i < read->nargs; i++)
-        if (is_variable(read->args[i], var))
+        if (expr_is_variable(read->args[i], var))
             return t->tensors[read->ref].extent[i];
     return NULL;
 }
@@ -182,8 +172,8 @@ static bool add_condition(struct conditions *to, const struct expr *e) {
 static bool add_summed(struct matcher *m, const struct reduce_var *v, struct conditions *to) {
     struct contraction *c = m->c;
     struct arena *a = c->mem;
-    struct expr *var = con_variable(a, v->var);
-    bool from_zero = expr_is_number(v->lo, 0), sized = !expr_uses(v->hi) && !expr_reads(v->hi);
+    struct expr *var = expr_variable(a, v->var);
+    bool from_zero = expr_is_number(v->lo, 0), sized = !expr_vars(v->hi) && !expr_reads(v->hi);
     struct expr *extent = v->hi;
     for (int i = 0; i < 2 && !sized; i++) {
         struct expr *found = extent_by_read(c->in->task, m->factor[i], v->var);
@@ -238,7 +228,7 @@ static bool is_assumed(const struct contraction *c, const struct expr *read,
 
 /* A condition goes to an operand that has all its variables. */
 static bool place_condition(struct matcher *m, const struct expr *e, struct con_operand *const *o) {
-    uint32_t uses = expr_uses(e), reduced = reduce_vars(m->s->body->reduce);
+    uint32_t uses = expr_vars(e), reduced = reduce_vars(m->s->body->reduce);
     for (int i = 0; i < 2; i++)
         if (!(uses & ~(m->uses[i] | reduced)) && is_assumed(m->c, o[i]->read, e))
             return true;
@@ -302,11 +292,10 @@ bool con_match(const struct inst *in, const struct statement *s, struct arena *a
         (s->body->reduce->op != REDUCTION_SUM && s->body->reduce->op != REDUCTION_MEAN) ||
         !find_operands(s, m.factor))
         return false;
-    for (size_t i = 0; i < in->task->tensors[s->tensor].rank; i++)
-        if (s->position[i] != (int)i)
-            return false;
+    if (!statement_is_whole(in->task, s))
+        return false;
     for (int i = 0; i < 2; i++)
-        m.uses[i] = expr_uses(m.factor[i]);
+        m.uses[i] = expr_vars(m.factor[i]);
     if (!find_split(&m))
         return false;
     m.m = rows_factor(&m);

@@ -26,5 +26,8 @@ static bool write_simt(struct con_writer *w, struct slots *kernel, struct slots 
     return con_ring(w, "contraction/simt.cu", &loop, kernel, tiles);
 }
 
-const struct con_math con_math_simt = {
-    .fits = fits, .shape = con_shape_threads, .lay_out = con_lay_rows, .write = write_simt};
+const struct con_math con_math_simt = {.rank = 30,
+                                       .fits = fits,
+                                       .shape = con_shape_threads,
+                                       .lay_out = con_lay_rows,
+                                       .write = write_simt};

@@ -42,5 +42,8 @@ static bool write_warp(struct con_writer *w, struct slots *kernel, struct slots 
            con_ring(w, "contraction/warp.cu", &loop, kernel, tiles);
 }
 
-const struct con_math con_math_warp = {
-    .fits = fits, .shape = con_shape_warps, .lay_out = con_lay_rows, .write = write_warp};
+const struct con_math con_math_warp = {.rank = 40,
+                                       .fits = fits,
+                                       .shape = con_shape_warps,
+                                       .lay_out = con_lay_rows,
+                                       .write = write_warp};

@@ -86,5 +86,9 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
                w->sh, cute ? "contraction/cute_warpgroup.cu" : "contraction/warpgroup.cu", &loop);
 }
 
-const struct con_math con_math_warpgroup = {
-    .boxes = true, .fits = fits, .shape = shape, .lay_out = lay_out, .write = write_warpgroup};
+const struct con_math con_math_warpgroup = {.rank = 10,
+                                            .boxes = true,
+                                            .fits = fits,
+                                            .shape = shape,
+                                            .lay_out = lay_out,
+                                            .write = write_warpgroup};

@@ -3,7 +3,7 @@
  * The copy has the type of the tile, is rounded where the tensor core would cut off, has zeros
  * where terms are left out and at the ends of its rows, and its rows begin at multiples of 16
  * bytes. Whatever the operand was, a transposed matrix, a filter in a layout of its own, rows of
- * odd length, bytes, the product reads plain rows. */
+ * odd length, bytes, the product reads plain rows. The copy of a parameter is made once. */
 #include "agent/expert/contraction/contraction.h"
 
 str con_pitch(struct con_writer *w) {
@@ -30,15 +30,26 @@ static void put_text(struct con_writer *w, const struct con_operand *o, enum dty
     slots_put(s, "decode_batch", con_decode(w, CON_BATCH, S("slab"), &slab));
     str sides = con_decode(w, o->side, TEXT(w->sh, "first + $", row), &side);
     str ks = con_decode(w, CON_K, TEXT(w->sh, "k0 + $", col), &k);
-    slots_put(s, "decode", con_join(w->sh, sides, "\n", ks));
+    slots_put(s, "decode", sheet_join(w->sh, sides, "\n", ks));
     slots_put(s, "exists", con_exists(w, o, side, k, w->c->taps ? pitch : w->total[CON_K]));
     str value = con_element(w, o, kept);
     slots_put(s, "value",
               is_rounded(w) ? TEXT(w->sh, "__uint_as_float(gemm_tf32($))", value) : value);
 }
 
-static void put_plan(struct con_writer *w, enum con_axis axis, str packed, str pitch) {
-    str args = scope_args(&w->k), side = sheet_plan(w->sh, w->c->group[axis].total),
+/* Whether the copy depends on parameters of the task alone, and its memory is shared with nothing:
+ * then it need not be made again. */
+static bool is_once(const struct con_writer *w) {
+    bool once = !w->sh->before;
+    for (size_t i = 0; once && i < TASK_MAX_TENSORS; i++)
+        if (w->k.tensors >> i & 1)
+            once = w->c->in->task->tensors[i].role == TENSOR_PARAM;
+    return once;
+}
+
+/* The plan name of the copy. */
+static str put_plan(struct con_writer *w, const struct con_operand *o, str pitch) {
+    str args = scope_args(&w->k), side = sheet_plan(w->sh, w->c->group[o->side].total),
         batch = sheet_plan(w->sh, w->c->group[CON_BATCH].total);
     int parts = con_formats[w->g.format].parts;
     bool alone = str_is(batch, "1");
@@ -47,15 +58,22 @@ static void put_plan(struct con_writer *w, enum con_axis axis, str packed, str p
         sheet_require(w->sh, "%.*s%.*s*%.*s <= 1073741824", STR_ARG(times), STR_ARG(side),
                       STR_ARG(pitch));
     str slabs = parts == 1 ? batch : TEXT(w->sh, "$$", times, sheet_number(w->sh, parts));
-    sheet_memory(w->sh, "workspace %.*s[%.*s, %.*s, %.*s] : %s", STR_ARG(packed), STR_ARG(slabs),
-                 STR_ARG(side), STR_ARG(pitch), dtype_info(w->g.type)->name);
-    sheet_step(w->sh, "launch %.*s<<<%.*sceil_div(%.*s, 32)*ceil_div(%.*s, 32), 256>>>(%.*s, %.*s)",
-               STR_ARG(w->k.name), STR_ARG(times), STR_ARG(pitch), STR_ARG(side), STR_ARG(args),
-               STR_ARG(packed));
+    str tensor = w->c->in->task->tensors[o->read->ref].name,
+        type = str_view(dtype_info(w->g.type)->name);
+    str packed = sheet_scratch(w->sh, TEXT(w->sh, "packed_$", tensor),
+                               TEXT(w->sh, "[$, $, $] : $", slabs, side, pitch, type));
+    str launch = sheet_printf(
+        w->sh, "launch %.*s<<<%.*sceil_div(%.*s, 32)*ceil_div(%.*s, 32), 256>>>(%.*s, %.*s)",
+        STR_ARG(w->k.name), STR_ARG(times), STR_ARG(pitch), STR_ARG(side), STR_ARG(args),
+        STR_ARG(packed));
+    if (is_once(w))
+        sheet_once(w->sh, "%.*s", STR_ARG(launch));
+    else
+        sheet_step(w->sh, "%.*s", STR_ARG(launch));
+    return packed;
 }
 
-static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
-    const struct con_operand *o = &w->c->operands[operand];
+static bool put_kernel(struct con_writer *w, const struct con_operand *o, str *packed) {
     struct slots s = con_slots(w);
     bool split = con_formats[w->g.format].parts > 1;
     enum dtype kept = split ? DTYPE_F32 : w->g.type;
@@ -68,13 +86,12 @@ static bool put_kernel(struct con_writer *w, size_t operand, str packed) {
                               : S("in the type that is multiplied"));
     slots_flag(&s, "splits", split);
     slots_put(&s, "parameters", scope_params(&w->k));
-    slots_put(&s, "packed", packed);
+    slots_put(&s, "packed", *packed = put_plan(w, o, plan));
     slots_put(&s, "element", str_view(dtype_info(kept)->cuda));
     slots_put(&s, "width", kept == DTYPE_F32 ? S("33") : S("34"));
     slots_put(&s, "pitch", pitch);
     slots_put(&s, "total", w->total[o->side]);
     slots_put(&s, "zero", str_view(con_zero(kept)));
-    put_plan(w, o->side, packed, plan);
     return (!is_rounded(w) || con_rounding(w)) &&
            sheet_put(w->sh, "contraction/pack.cu", &s, &w->sh->kernels);
 }
@@ -89,8 +106,6 @@ bool con_pack(struct con_writer *w, size_t operand) {
     *part = *w->c;
     own->c = part;
     con_batch(w->c, o, &part->group[CON_BATCH]);
-    str packed = sheet_name(w->sh, TEXT(w->sh, "packed_$", tensor));
-    w->packed[operand] = packed;
     return con_begin(own, TEXT(w->sh, "pack_$", tensor), 1u << o->side | 1u << CON_K) &&
-           put_kernel(own, operand, packed);
+           put_kernel(own, o, &w->packed[operand]);
 }

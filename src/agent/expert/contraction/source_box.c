@@ -13,7 +13,7 @@ static str extents_between(struct con_writer *w, const struct con_operand *o, in
     const struct tensor *t = &w->c->in->task->tensors[o->read->ref];
     str s = S("");
     for (int d = from; d < to; d++)
-        s = con_join(w->sh, s, "*", sheet_plan(w->sh, t->extent[d]));
+        s = sheet_join(w->sh, s, "*", sheet_plan(w->sh, t->extent[d]));
     return s.n ? s : S("1");
 }
 
@@ -68,4 +68,4 @@ static bool write_box(struct con_writer *w, size_t operand, struct slots *row) {
     return sheet_function(w->sh, "contraction/box.cu", &s);
 }
 
-const struct con_source con_source_box = {.fits = fits, .write = write_box};
+const struct con_source con_source_box = {.rank = 10, .fits = fits, .write = write_box};

@@ -13,7 +13,7 @@ static bool is_fast_along_k(struct con_writer *w, size_t operand) {
         return w->g.tile[operand].k_contiguous;
     const struct con_group *g = &w->c->group[o->side];
     const struct expr *last = o->read->args[o->read->nargs - 1];
-    return !(expr_uses(last) >> g->at[g->n - 1].var & 1);
+    return !(expr_vars(last) >> g->at[g->n - 1].var & 1);
 }
 
 /* Variables of the side and of k, each where it changes. */
@@ -39,7 +39,7 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
     con_put_turns(w, operand, k_fast, &s);
     put_variables(w, operand, k_fast, &s);
     slots_put(&s, "pointer", scope_pointer(&w->k, o->read->ref, false));
-    slots_put(&s, "offset", con_offset(w, o->read));
+    slots_put(&s, "offset", scope_offset_text(&w->k, o->read));
     slots_put(&s, "value", copied ? S("") : con_element(w, o, w->g.type));
     slots_put(&s, "zero", str_view(con_zero(w->g.type)));
     slots_put(&s, "unroll", copied ? S("8") : S(""));
@@ -55,4 +55,4 @@ static bool write_elements(struct con_writer *w, size_t operand, struct slots *r
 }
 
 const struct con_source con_source_elements = {
-    .one_by_one = true, .awkward = true, .write = write_elements};
+    .rank = 40, .one_by_one = true, .awkward = true, .write = write_elements};

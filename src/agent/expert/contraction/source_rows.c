@@ -11,9 +11,8 @@ static bool fits(const struct con_config *g, size_t operand) {
         return true;
     return con_type(c, o) == g->type && !c->taps && o->dense &&
            (o->k_contiguous || o->side_contiguous) &&
-           o->k_contiguous == g->tile[operand].k_contiguous &&
-           con_value(c->in, o->row) % piece == 0 &&
-           c->group[o->k_contiguous ? CON_K : o->side].count % piece == 0;
+           o->k_contiguous == g->tile[operand].k_contiguous && inst_divides(c->in, o->row, piece) &&
+           inst_divides(c->in, c->group[o->k_contiguous ? CON_K : o->side].total, piece);
 }
 
 /* ---- where rows come from ---- */
@@ -86,4 +85,4 @@ static bool write_rows(struct con_writer *w, size_t operand, struct slots *row) 
     return cute ? sheet_function(w->sh, "contraction/copy_rows.cu", &s) : con_copy(w, 16);
 }
 
-const struct con_source con_source_rows = {.fits = fits, .write = write_rows};
+const struct con_source con_source_rows = {.rank = 20, .fits = fits, .write = write_rows};

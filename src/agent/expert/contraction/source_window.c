@@ -11,7 +11,7 @@
 
 /* A dimension that only the batch runs through. */
 static bool is_batch(const struct contraction *c, const struct con_operand *o, size_t d) {
-    return !(expr_uses(o->read->args[d]) &
+    return !(expr_vars(o->read->args[d]) &
              (con_vars(&c->group[o->side], 0) | con_vars(&c->group[CON_K], 0)));
 }
 
@@ -81,8 +81,8 @@ static str add_term(struct con_writer *w, str sum, str at, const struct expr *st
     if (!at.n)
         return sum;
     str by = scope_int(&w->k, stride);
-    return con_join(w->sh, sum, " + ",
-                    str_is(by, "1") ? at : TEXT(w->sh, sign ? "($) * $" : "$ * $", at, by));
+    return sheet_join(w->sh, sum, " + ",
+                      str_is(by, "1") ? at : TEXT(w->sh, sign ? "($) * $" : "$ * $", at, by));
 }
 
 /* What a thread adds up: the batch's part is in the pointer, the side's in `base`. */
@@ -104,7 +104,7 @@ static str put_tested(struct con_writer *w, struct window *x, str own, str of_k,
     slots_put(row, "number", number);
     slots_put(row, "own", own.n ? own : S("0"));
     if (of_k.n)
-        x->shift = con_join(
+        x->shift = sheet_join(
             w->sh, x->shift, " | ",
             TEXT(w->sh, "(($) & $) << $", of_k, sheet_number(w->sh, (1 << SHIFT_BITS) - 1), bits));
     x->own[x->tested] = name;
@@ -182,4 +182,4 @@ static bool write_window(struct con_writer *w, size_t operand, struct slots *row
 }
 
 const struct con_source con_source_window = {
-    .one_by_one = true, .fits = fits, .write = write_window};
+    .rank = 30, .one_by_one = true, .fits = fits, .write = write_window};

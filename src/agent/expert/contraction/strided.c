@@ -41,7 +41,7 @@ static void take_apart(struct contraction *c, struct con_operand *o, const struc
         x++;
     struct expr *s = expr_number(c->mem, gap->stride), *extent = x->extent;
     struct expr *more = expr_pair(c->mem, EXPR_ADD, extent, expr_number(c->mem, gap->stride - 1));
-    struct expr *inside = expr_pair(c->mem, EXPR_LT, con_variable(c->mem, gap->var), extent);
+    struct expr *inside = expr_pair(c->mem, EXPR_LT, expr_variable(c->mem, gap->var), extent);
     inside->value_kind = VALUE_BOOL;
     c->inside[c->ninside++] = inside;
     *x = (struct con_index){gap->var, CON_QUOTIENT, s, expr_pair(c->mem, EXPR_FLOORDIV, more, s)};
@@ -134,8 +134,8 @@ str con_decode_taps(struct con_writer *w, str value, str *flat) {
     in_list = TEXT(w->sh, "$ / $", *flat, depth);
     str lines = TEXT(w->sh, "const int $ = $, $ = $ % $;\nconst int $ = $;", *flat, value, rest,
                      *flat, depth, tap, w->listed ? TEXT(w->sh, "taps[$]", in_list) : in_list);
-    lines = con_join(w->sh, lines, "\n", con_decode_run(w, k, 0, w->c->taps, "int", tap));
-    return con_join(w->sh, lines, "\n", con_decode_run(w, k, w->c->taps, k->n, "int", rest));
+    lines = sheet_join(w->sh, lines, "\n", con_decode_run(w, k, 0, w->c->taps, "int", tap));
+    return sheet_join(w->sh, lines, "\n", con_decode_run(w, k, w->c->taps, k->n, "int", rest));
 }
 
 str con_rest(struct con_writer *w) {
@@ -149,7 +149,7 @@ void con_list_taps(struct con_writer *w, struct slots *to) {
     slots_put(to, "decode_tap",
               con_decode_run(w, &w->c->group[CON_K], 0, w->c->taps, "int", S("tap")));
     for (size_t i = 0; i < w->c->ntap_conditions; i++)
-        exists = con_join(w->sh, exists, " && ", scope_text(&w->k, w->c->tap_conditions[i]));
+        exists = sheet_join(w->sh, exists, " && ", scope_text(&w->k, w->c->tap_conditions[i]));
     slots_put(to, "tap_exists", exists);
     slots_number(to, "taps", taps);
     slots_number(to, "taps_size", size);
@@ -160,6 +160,6 @@ void con_list_taps(struct con_writer *w, struct slots *to) {
 str con_inside(struct con_writer *w) {
     str s = S("");
     for (size_t i = 0; i < w->c->ninside; i++)
-        s = con_join(w->sh, s, " && ", scope_text(&w->k, w->c->inside[i]));
+        s = sheet_join(w->sh, s, " && ", scope_text(&w->k, w->c->inside[i]));
     return s;
 }

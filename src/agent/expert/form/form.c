@@ -1,17 +1,272 @@
 /* Tasks into normal form: lets inlined, reductions taken out, statement by statement in order, so
  * that what a statement reads is in its final shape already. */
-#include "agent/expert/form/form_make.h"
+#include "agent/expert/form/form.h"
 #include "base/checked.h"
 #include "spec/bind.h"
 #include "spec/bounds.h"
 #include "spec/pattern.h"
-#include "spec/scalar.h"
+#include <math.h>
 #include <string.h>
+
+bool form_is_fold(const struct statement *s) {
+    return s->body->kind == EXPR_REDUCE && !expr_has(s->body->args[0], EXPR_REDUCE);
+}
+bool form_is_map(const struct statement *s) {
+    return !expr_has(s->body, EXPR_REDUCE);
+}
+
+bool expr_reads_tensor(const struct expr *e, size_t tensor) {
+    if (e->kind == EXPR_READ && e->ref == tensor)
+        return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (expr_reads_tensor(expr_part(e, i), tensor))
+            return true;
+    return false;
+}
+
+bool expr_is_own(const struct statement *s, const struct expr *read) {
+    if (read->kind != EXPR_READ || read->nargs != s->nindex)
+        return false;
+    for (size_t i = 0; i < read->nargs; i++)
+        if (read->args[i]->kind != EXPR_INDEX || read->args[i]->ref != i)
+            return false;
+    return true;
+}
+
+uint64_t expr_tensors(const struct expr *e) {
+    uint64_t tensors = e->kind == EXPR_READ ? UINT64_C(1) << e->ref : 0;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        tensors |= expr_tensors(expr_part(e, i));
+    return tensors;
+}
+
+struct expr *expr_own(const struct task *t, const struct statement *s, struct arena *a) {
+    struct expr *read = arena_new_of(a, struct expr);
+    size_t rank = t->tensors[s->tensor].rank;
+    *read = (struct expr){
+        .kind = EXPR_READ, .value_kind = s->body->value_kind, .ref = s->tensor, .nargs = rank};
+    read->args = arena_array(a, struct expr *, rank ? rank : 1);
+    for (size_t i = 0; i < rank; i++)
+        read->args[i] =
+            s->position[i] < 0 ? s->constant[i] : expr_variable(a, (size_t)s->position[i]);
+    return read;
+}
+
+/* Its nodes. */
+static size_t expr_size(const struct expr *e) {
+    size_t n = 1;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        n += expr_size(expr_part(e, i));
+    return n;
+}
+
+/* ---- new ones ---- */
+
+struct expr *expr_number(struct arena *a, int64_t v) {
+    struct expr *e = arena_new_of(a, struct expr);
+    *e = (struct expr){.kind = EXPR_NUMBER,
+                       .value_kind = VALUE_INT,
+                       .number = (double)v,
+                       .integer = v,
+                       .integral = true};
+    return e;
+}
+
+struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *x,
+                       const struct expr *y) {
+    struct expr *e = arena_new_of(a, struct expr);
+    bool compares = kind >= EXPR_EQ && kind <= EXPR_OR;
+    *e = (struct expr){.kind = kind, .value_kind = compares ? VALUE_BOOL : VALUE_INT, .nargs = 2};
+    e->args = arena_array(a, struct expr *, 2);
+    e->args[0] = (struct expr *)x;
+    e->args[1] = (struct expr *)y;
+    return e;
+}
+
+struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y) {
+    if (expr_is_number(x, 1))
+        return y;
+    return expr_is_number(y, 1) ? x : expr_pair(a, EXPR_MUL, x, y);
+}
+
+/* ---- copies ---- */
+
+struct expr *expr_variable(struct arena *a, size_t var) {
+    struct expr *e = arena_new_of(a, struct expr);
+    *e = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = var};
+    return e;
+}
+
+bool expr_is_variable(const struct expr *e, size_t var) {
+    return e->kind == EXPR_INDEX && e->ref == var;
+}
+
+enum { SWAPS_MOST = 16 };
+
+/* The node with places of its own for its arguments. */
+static struct expr *copy_node(struct arena *a, const struct expr *e) {
+    struct expr *to = arena_new_of(a, struct expr);
+    *to = *e;
+    to->args = arena_array(a, struct expr *, e->nargs ? e->nargs : 1);
+    return to;
+}
+
+/* How to copy a tree. */
+struct copier {
+    struct arena *a;
+    struct expr *map[TASK_MAX_VARS]; /* what stands for a variable; NULL: itself */
+    bool renumber;                   /* variables of reductions: from `next` on, as they appear */
+    size_t next;
+    struct {
+        const struct expr *from;
+        struct expr *to;
+    } swaps[SWAPS_MOST]; /* nodes to replace, by address */
+    size_t nswaps;
+};
+static struct expr *copier_copy(struct copier *c, const struct expr *e);
+
+static struct reduce *copy_reduce(struct copier *c, const struct reduce *r) {
+    struct reduce *to = arena_new_of(c->a, struct reduce);
+    *to = *r;
+    to->vars = arena_array(c->a, struct reduce_var, r->nvars);
+    for (size_t i = 0; i < r->nvars; i++) {
+        const struct reduce_var *v = &r->vars[i];
+        to->vars[i] = *v;
+        to->vars[i].lo = copier_copy(c, v->lo);
+        to->vars[i].hi = copier_copy(c, v->hi);
+        if (c->renumber) {
+            to->vars[i].var = c->next++;
+            c->map[v->var] = expr_variable(c->a, to->vars[i].var);
+        }
+    }
+    to->guard = r->guard ? copier_copy(c, r->guard) : NULL;
+    return to;
+}
+
+static struct expr *copier_copy(struct copier *c, const struct expr *e) {
+    for (size_t i = 0; i < c->nswaps; i++)
+        if (c->swaps[i].from == e)
+            return c->swaps[i].to;
+    if (e->kind == EXPR_INDEX && c->map[e->ref])
+        return c->map[e->ref];
+    struct expr *to = copy_node(c->a, e);
+    if (e->kind == EXPR_REDUCE) /* its variables before the body that uses them */
+        to->reduce = copy_reduce(c, e->reduce);
+    for (size_t i = 0; i < e->nargs; i++)
+        to->args[i] = copier_copy(c, e->args[i]);
+    return to;
+}
+
+struct expr *expr_replace(const struct expr *e, struct expr *const *map, struct arena *a) {
+    struct copier c = {.a = a};
+    for (size_t i = 0; i < TASK_MAX_VARS; i++)
+        c.map[i] = map[i];
+    return copier_copy(&c, e);
+}
+
+/* ---- left sides ---- */
+
+struct expr *statement_extent(const struct task *t, const struct statement *s, size_t var) {
+    const struct tensor *x = &t->tensors[s->tensor];
+    for (size_t i = 0; i < x->rank; i++)
+        if (s->position[i] == (int)var)
+            return x->extent[i];
+    return NULL;
+}
+
+bool statement_is_whole(const struct task *t, const struct statement *s) {
+    for (size_t i = 0; i < t->tensors[s->tensor].rank; i++)
+        if (s->position[i] != (int)i)
+            return false;
+    return true;
+}
+
+bool statement_same_space(const struct task *t, const struct statement *a,
+                          const struct statement *b) {
+    bool same = a->nindex == b->nindex;
+    for (size_t i = 0; same && i < a->nindex; i++)
+        same = expr_same(statement_extent(t, a, i), statement_extent(t, b, i));
+    return same;
+}
+
+/* A part of a form as a task of its own. */
+
+struct use {
+    bool read, written; /* in the part */
+    bool outside;       /* read elsewhere */
+};
+
+static void note_reads(const struct expr *e, struct use *uses, bool inside) {
+    if (e->kind == EXPR_READ) {
+        uses[e->ref].read |= inside;
+        uses[e->ref].outside |= !inside;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        note_reads(expr_part(e, i), uses, inside);
+}
+
+/* What has no part in it is out of sight: no kernel is passed it. */
+static enum tensor_role role_in_part(const struct tensor *x, const struct use *u) {
+    if (!u->read && !u->written)
+        return TENSOR_RAND;
+    if (x->role == TENSOR_LET)
+        return !u->written ? TENSOR_IN : u->outside ? TENSOR_OUT : TENSOR_LET;
+    if (x->role == TENSOR_INOUT)
+        return u->written ? TENSOR_INOUT : TENSOR_IN;
+    return x->role;
+}
+
+size_t form_definitions(const struct task *t, size_t tensor) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        n += t->statements[i].tensor == tensor;
+    return n;
+}
+
+const struct statement *form_definition_in(const struct task *t, const bool *set, size_t tensor) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (set[i] && t->statements[i].tensor == tensor)
+            return &t->statements[i];
+    return NULL;
+}
+
+bool form_defined_by(const struct task *t, const bool *set, size_t tensor) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == tensor && !set[i])
+            return false;
+    return true;
+}
+
+struct inst *form_part(const struct form *f, const bool *take, struct arena *a) {
+    struct use uses[TASK_MAX_TENSORS] = {{0}};
+    struct task *t = arena_new_of(a, struct task);
+    *t = *f->task;
+    t->statements = arena_array(a, struct statement, f->task->nstatements);
+    t->nstatements = t->ndefinitions = 0;
+    for (size_t i = 0; i < f->task->nstatements; i++) {
+        const struct statement *s = &f->task->statements[i];
+        note_reads(s->body, uses, take[i]);
+        if (!take[i])
+            continue;
+        uses[s->tensor].written = true;
+        t->statements[t->nstatements++] = *s;
+    }
+    t->tensors = arena_array(a, struct tensor, t->ntensors);
+    memcpy(t->tensors, f->task->tensors, t->ntensors * sizeof *t->tensors);
+    for (size_t i = 0; i < t->ntensors; i++)
+        t->tensors[i].role = role_in_part(&f->task->tensors[i], &uses[i]);
+    struct inst *in = arena_new_of(a, struct inst);
+    *in = *f->inst;
+    in->task = t;
+    return in;
+}
+
+/* Tasks into normal form: lets inlined, reductions taken out, statement by statement in order, so
+ * that what a statement reads is in its final shape already. */
 
 #define INLINE_MOST 256 /* nodes of a let that is written out where it is read */
 
 struct maker {
-    struct form_options o;
     struct arena *a;
     struct task *t;  /* with room for TASK_MAX_TENSORS and TASK_MAX_STATEMENTS */
     struct inst *in; /* of it */
@@ -46,11 +301,9 @@ static const struct reduce *inline_reduce(struct maker *m, const struct reduce *
 }
 
 static struct expr *inline_lets(struct maker *m, const struct expr *e) {
-    struct expr *to = arena_new_of(m->a, struct expr);
-    *to = *e;
+    struct expr *to = copy_node(m->a, e);
     if (e->kind == EXPR_REDUCE)
         to->reduce = inline_reduce(m, e->reduce);
-    to->args = arena_array(m->a, struct expr *, e->nargs ? e->nargs : 1);
     for (size_t i = 0; i < e->nargs; i++)
         to->args[i] = inline_lets(m, e->args[i]);
     const struct statement *let = e->kind == EXPR_READ ? m->inlined[e->ref] : NULL;
@@ -74,13 +327,6 @@ static bool whole_left_side(const struct task *t, const struct statement *s) {
         if (s->position[i] < 0)
             return false;
     return true;
-}
-
-static bool defined_once(const struct task *t, size_t tensor) {
-    size_t n = 0;
-    for (size_t i = 0; i < t->nstatements; i++)
-        n += t->statements[i].tensor == tensor;
-    return n == 1;
 }
 
 /* ---- new tensors ---- */
@@ -110,10 +356,7 @@ static struct expr *extent_of(const struct place *p, const struct expr *e, size_
     const struct reduce_var *v = p->var[var];
     if (v)
         return expr_is_number(v->lo, 0) && over_sizes(v->hi) ? v->hi : extent_by_read(t, e, var);
-    for (size_t i = 0; i < t->tensors[p->s->tensor].rank; i++)
-        if (p->s->position[i] == (int)var)
-            return t->tensors[p->s->tensor].extent[i];
-    return NULL;
+    return statement_extent(t, p->s, var);
 }
 
 static bool bind_new(struct maker *m, size_t tensor) {
@@ -208,14 +451,12 @@ static struct expr *take_out(struct place *p, const struct expr *e) {
         range_of_new(m, &s);
         t->statements[t->nstatements++] = s;
     }
-    struct expr *read = arena_new_of(m->a, struct expr);
-    *read = (struct expr){.kind = EXPR_READ,
-                          .value_kind = e->value_kind,
-                          .at = e->at,
-                          .len = e->len,
-                          .ref = known ? known->tensor : s.tensor,
-                          .nargs = x.rank};
-    read->args = arena_array(m->a, struct expr *, x.rank ? x.rank : 1);
+    struct expr *read = copy_node(m->a, &(struct expr){.kind = EXPR_READ,
+                                                       .value_kind = e->value_kind,
+                                                       .at = e->at,
+                                                       .len = e->len,
+                                                       .ref = known ? known->tensor : s.tensor,
+                                                       .nargs = x.rank});
     size_t n = 0;
     for (size_t v = 0; v < TASK_MAX_VARS; v++)
         if (expr_vars(e) >> v & 1)
@@ -229,9 +470,7 @@ static struct expr *split(struct place *p, const struct expr *e, bool root);
 
 /* The range and guard of a reduction may hold reductions as well: those are left alone. */
 static struct expr *split_reduce(struct place *p, const struct expr *e, bool root) {
-    struct expr *to = arena_new_of(p->m->a, struct expr);
-    *to = *e;
-    to->args = arena_array(p->m->a, struct expr *, 1);
+    struct expr *to = copy_node(p->m->a, e);
     for (size_t i = 0; i < e->reduce->nvars; i++)
         p->var[e->reduce->vars[i].var] = &e->reduce->vars[i];
     to->args[0] = split(p, e->args[0], false);
@@ -242,9 +481,7 @@ static struct expr *split_reduce(struct place *p, const struct expr *e, bool roo
 static struct expr *split(struct place *p, const struct expr *e, bool root) {
     if (e->kind == EXPR_REDUCE)
         return split_reduce(p, e, root);
-    struct expr *to = arena_new_of(p->m->a, struct expr);
-    *to = *e;
-    to->args = arena_array(p->m->a, struct expr *, e->nargs ? e->nargs : 1);
+    struct expr *to = copy_node(p->m->a, e);
     for (size_t i = 0; i < e->nargs; i++)
         to->args[i] = split(p, e->args[i], false);
     return to;
@@ -323,7 +560,7 @@ static bool make_statement(struct maker *m, const struct statement *given, struc
     s.nvars = c.next;
     bool untyped = x->role == TENSOR_LET && x->dtype == DTYPE_F64;
     if (untyped && form_is_map(&s) && !m->padded[s.tensor] && whole_left_side(t, &s) &&
-        defined_once(m->original, s.tensor) && expr_size(s.body) <= INLINE_MOST) {
+        form_definitions(m->original, s.tensor) == 1 && expr_size(s.body) <= INLINE_MOST) {
         struct statement *kept = arena_new_of(m->a, struct statement);
         *kept = s;
         m->inlined[s.tensor] = kept;
@@ -341,8 +578,8 @@ static bool make_statement(struct maker *m, const struct statement *given, struc
     return true;
 }
 
-static bool is_read(const struct task *t, size_t tensor) {
-    for (size_t i = 0; i < t->nstatements; i++)
+bool form_is_read(const struct task *t, size_t from, size_t tensor) {
+    for (size_t i = from; i < t->nstatements; i++)
         if (expr_reads_tensor(t->statements[i].body, tensor))
             return true;
     return false;
@@ -352,7 +589,7 @@ static bool is_read(const struct task *t, size_t tensor) {
 static void drop_unread(struct task *t) {
     for (size_t i = t->nstatements; i-- > 0;) {
         size_t tensor = t->statements[i].tensor;
-        if (t->tensors[tensor].role != TENSOR_LET || is_read(t, tensor))
+        if (t->tensors[tensor].role != TENSOR_LET || form_is_read(t, 0, tensor))
             continue;
         memmove(&t->statements[i], &t->statements[i + 1],
                 (--t->nstatements - i) * sizeof *t->statements);
@@ -372,20 +609,22 @@ static void prepare(struct maker *m, const struct inst *in) {
     m->in = arena_new_of(m->a, struct inst);
     m->in->task = t;
     m->in->dims = in->dims;
+    m->in->also = in->also;
+    m->in->nalso = in->nalso;
     m->in->tensors = arena_array(m->a, struct bound_tensor, TASK_MAX_TENSORS);
     memcpy(m->in->tensors, in->tensors, t->ntensors * sizeof *in->tensors);
     for (size_t i = 0; i < in->task->nstatements; i++)
         find_padded(m, in->task->statements[i].body);
 }
 
-bool form_make(const struct inst *in, const struct form_options *o, struct arena *a,
-               struct form *out, struct err *err) {
-    struct maker m = {.o = *o, .a = a};
+bool form_make(const struct inst *in, bool operands, struct arena *a, struct form *out,
+               struct err *err) {
+    struct maker m = {.a = a};
     prepare(&m, in);
     for (size_t i = 0; i < in->task->nstatements; i++)
         if (!make_statement(&m, &in->task->statements[i], err))
             return false;
-    if (o->operands && !take_all_operands(&m, err))
+    if (operands && !take_all_operands(&m, err))
         return false;
     drop_unread(m.t);
     *out = (struct form){.original = in, .task = m.t, .inst = m.in};

@@ -14,18 +14,17 @@
 #define AGENT_EXPERT_FORM_H
 
 #include "spec/expr.h"
+#include "spec/scalar.h"
 
-struct form_options {
-    bool operands; /* what a contraction multiplies becomes a tensor where it is computed: not a
-                      plain (or padded) element of one */
-};
 struct form {
     const struct inst *original;
     const struct task *task;
     const struct inst *inst;
 };
-bool form_make(const struct inst *in, const struct form_options *o, struct arena *a,
-               struct form *out, struct err *err);
+/* operands: what a contraction multiplies becomes a tensor where it is computed: not a plain (or
+ * padded) element of one. */
+bool form_make(const struct inst *in, bool operands, struct arena *a, struct form *out,
+               struct err *err);
 
 /* A fold's body is the reduction. A map has none. */
 bool form_is_fold(const struct statement *s);
@@ -35,7 +34,6 @@ bool form_is_map(const struct statement *s);
 bool form_is_product(const struct statement *s);
 
 /* Helpers that every matcher needs, besides those of spec/expr.h. */
-uint32_t expr_uses(const struct expr *e); /* variables, bits; those it binds itself left out */
 bool expr_reads_tensor(const struct expr *e, size_t tensor);
 /* Integer expressions of a generator's own making. A product with 1 is the other factor. */
 struct expr *expr_number(struct arena *a, int64_t v);
@@ -43,6 +41,7 @@ struct expr *expr_pair(struct arena *a, enum expr_kind kind, const struct expr *
                        const struct expr *y);
 struct expr *expr_times(struct arena *a, struct expr *x, struct expr *y);
 struct expr *expr_variable(struct arena *a, size_t var);
+bool expr_is_variable(const struct expr *e, size_t var);
 uint64_t expr_tensors(const struct expr *e); /* that it reads, bits */
 /* The tensor is read at exactly the variables of `s`, in their order: an epilogue of it. */
 bool expr_is_own(const struct statement *s, const struct expr *read);
@@ -58,6 +57,11 @@ bool statement_is_whole(const struct task *t, const struct statement *s);
 /* Their left sides run over the same extents. */
 bool statement_same_space(const struct task *t, const struct statement *a,
                           const struct statement *b);
+size_t form_definitions(const struct task *t, size_t tensor); /* how many statements it has */
+/* The first statement of the set that defines the tensor; NULL: none. */
+const struct statement *form_definition_in(const struct task *t, const bool *set, size_t tensor);
+/* A statement from number `from` on reads the tensor. */
+bool form_is_read(const struct task *t, size_t from, size_t tensor);
 /* All that defines the tensor is in the set of statements. */
 bool form_defined_by(const struct task *t, const bool *set, size_t tensor);
 

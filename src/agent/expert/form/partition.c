@@ -101,10 +101,9 @@ static bool is_fused(const struct cut *c) {
 bool partition_make(const struct briefing *b, const struct family *const *families,
                     size_t nfamilies, struct arena *a, struct partition *out, struct err *err) {
     struct cut c = {.b = b, .families = families, .nfamilies = nfamilies, .out = out};
-    struct form_options plain = {.operands = false}, split = {.operands = true};
     out->n = 0;
-    if (!form_make(b->inst, &plain, a, &c.form, err) ||
-        (!is_fused(&c) && !form_make(b->inst, &split, a, &c.form, err)))
+    if (!form_make(b->inst, false, a, &c.form, err) ||
+        (!is_fused(&c) && !form_make(b->inst, true, a, &c.form, err)))
         return false;
     for (size_t i = 0; i < c.form.task->nstatements; i++)
         if (!c.done[i] && !take_first(&c, i, a, err))

@@ -7,7 +7,7 @@
  * are known to stay inside. Long sums are kept in parts, so that fp32 stays fp32.
  *
  * Decisions: block 256; generic-lanes 0 (by the shape). */
-#include "agent/expert/sheet/sheet_private.h"
+#include "agent/expert/sheet/sheet.h"
 #include "spec/bounds.h"
 #include "spec/pattern.h"
 #include <string.h>
@@ -74,7 +74,7 @@ static struct keeper keeper_of(const struct expr *e) {
 
 static const char *identity(const struct keeper *p) {
     if (p->real)
-        return fold_identity(p->op);
+        return fold_identity(p->op, true);
     return p->op == REDUCTION_PROD  ? "1"
            : p->op == REDUCTION_MAX ? "LLONG_MIN"
            : p->op == REDUCTION_MIN ? "LLONG_MAX"
@@ -345,10 +345,9 @@ static bool write_statement(struct sheet *sh, const struct step *st, const struc
     /* The flat index is the element's offset where the statement defines all of its tensor. */
     bool whole = statement_is_whole(t, s);
     buf_init(&b, 256u << 10);
-    str places = scope_coordinates(&g.k, S("element"), all, whole ? expr_uses(s->body) : all);
+    str places = scope_coordinates(&g.k, S("element"), all, whole ? expr_vars(s->body) : all);
     hoist(&g, s->body, false);
     slots_put(slots, "body", sheet_join(sh, places, "\n", sheet_keep(sh, &b)));
-    buf_release(&b);
     slots_put(slots, "pointer", scope_pointer(&g.k, s->tensor, true));
     slots_put(slots, "place", whole && s->nindex ? S("element") : scope_place_text(&g.k));
     str value = scope_text(&g.k, s->body);
@@ -424,7 +423,8 @@ static bool step_detach(struct sheet *sh, const struct step *st, struct step *ou
     struct inst *in = arena_new_of(sh->mem, struct inst);
     size_t n = from->ntensors;
     *t = *from;
-    *in = (struct inst){.task = t, .dims = st->inst->dims};
+    *in = *st->inst;
+    in->task = t;
     t->tensors = arena_array(sh->mem, struct tensor, TASK_MAX_TENSORS);
     memcpy(t->tensors, from->tensors, n * sizeof *t->tensors);
     t->statements = arena_array(sh->mem, struct statement, TASK_MAX_STATEMENTS);

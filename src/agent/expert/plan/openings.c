@@ -186,35 +186,18 @@ bool openings_load(const char *assets, struct arena *a, struct opening_book *out
 
 /* ---- what a step is like ---- */
 
-/* The last extent of what the step stores. */
-static bool attention_facts(const struct briefing *b, const struct step *st,
-                            struct step_facts *out) {
-    const struct task *t = st->inst->task;
-    const struct statement *last = &t->statements[t->nstatements - 1];
-    size_t rank = t->tensors[last->tensor].rank;
-    (void)b;
-    out->value[STEP_HEAD] = rank ? st->inst->tensors[last->tensor].extent[rank - 1] : 1;
-    return true;
-}
-
 static bool find_facts(const struct briefing *b, const struct step *st, enum regime regime,
                        struct step_facts *out) {
-    static const struct {
-        const char *family;
-        bool (*find)(const struct briefing *b, const struct step *st, struct step_facts *out);
-    } families[] = {
-        {"contraction", contraction_facts}, {"attention", attention_facts}, {"scan", scan_facts},
-        {"window", window_facts},           {"rows", rows_facts},
-    };
+    size_t n;
+    const struct family *const *family = expert_families(&n);
+    while (strcmp((*family)->name, st->family) != 0)
+        family++;
     *out = (struct step_facts){.value = {[STEP_WGMMA] = b->gpu->has.wgmma,
                                          [STEP_CLUSTER_MOST] = b->gpu->has.cluster_most,
                                          [STEP_MEMORY_BOUND] = regime == REGIME_MEMORY,
                                          [STEP_COMPUTE_BOUND] = regime == REGIME_COMPUTE,
                                          [STEP_LATENCY_BOUND] = regime == REGIME_LATENCY}};
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcmp(families[i].family, st->family) == 0)
-            return families[i].find(b, st, out);
-    return true;
+    return !(*family)->facts || (*family)->facts(b, st, out);
 }
 
 /* The name of its kind; empty: it is of none. */

@@ -108,14 +108,11 @@ static size_t find_openings(const struct opening_book *book, const struct briefi
 static void add_openings(struct list *l, const struct opening_book *book, enum regime regime,
                          struct rng r, struct buf *reason) {
     struct arena *a = arena_new((size_t)64 << 20);
-    struct partition *p = arena_new_of(a, struct partition);
     struct strategy openings[OPENINGS], naive;
     struct err err = {0};
-    size_t nfamilies, n = 0;
-    const struct family *const *families = expert_families(&nfamilies);
+    const struct partition *p = expert_steps(l->b, a, &err);
     strategy_fallback(l->b->catalogue, &l->b->ground, &naive);
-    if (partition_make(l->b, families, nfamilies, a, p, &err))
-        n = find_openings(book, l->b, p, regime, openings, reason);
+    size_t n = p ? find_openings(book, l->b, p, regime, openings, reason) : 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < (i == 1 ? 2 : i > 1) && l->n + 1 < l->max; k++)
             add_between(l, regime, rng_sub(rng_sub(r, i), k));

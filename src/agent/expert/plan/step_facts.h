@@ -15,12 +15,6 @@ struct step_facts {
     int64_t value[STEP_FACTS];
 };
 
-/* False: the step is none of the family's, and has no openings. */
-bool contraction_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
-bool scan_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
-bool window_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
-bool rows_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
-
 /* A value of a product that an opening leaves to the shape: of tile-m and tile-n the least that
  * covers the side, at most 128; of tile-k rows of 128 bytes; of split-k the parts that give every
  * SM its blocks, unless sums become too short, for the path and the tiles that the strategy has

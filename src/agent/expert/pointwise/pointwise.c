@@ -1,6 +1,9 @@
 /* The pointwise family: maps over one index space, near the memory's limit.
  *
- * The model says what there is to compute (pointwise_model.c). The mathematics of an element is a
+ * The statements of a step run over one index space (the same extents, symbolically): one kernel,
+ * one launch, each input element loaded once. A let that another statement of the step reads at its
+ * own element is a local of the function that reads it. What remains are reads of memory, and how a
+ * read moves with the flat index decides how it is loaded. The mathematics of an element is a
  * device function for each output, which both the vector and the scalar path of the kernel call. It
  * is handed the values that the kernel loads; what is read at other places it reads itself, where
  * the conditions around the read hold.
@@ -8,14 +11,251 @@
  * A tile of block × items × width consecutive elements goes to a block; each thread takes `items`
  * vectors of `width`, a block apart, so that a warp's accesses stay contiguous. The last tile, and
  * rows whose length does not divide by the width, go element by element. With one element a thread
- * and no loop the kernel is the naive one.
- *
- * Decisions, for the planner: memory-bound: vector-width 16 bytes' worth (8 for f16), items 2
- * (4 next), block 256, cache-hint 0; compute-bound: items 1; latency-bound (small tensors): width 2
- * or 1, items 1, block 128 or 64. fast-math 1 where special functions are a large share. */
-#include "agent/expert/pointwise/pointwise.h"
+ * and no loop the kernel is the naive one. */
+#include "agent/expert/sheet/sheet.h"
 
 #define ACCESS_BYTES 16
+#define PW_READS     64 /* loaded by the kernel, of one step */
+#define PW_DIVISORS  4
+#define PW_TENSORS   40 /* pointers of one kernel */
+
+enum pw_access {
+    PW_FLAT,  /* element e of the tensor for element e of the space: always vectors */
+    PW_ROW,   /* runs along the innermost index from an aligned place: vectors where sizes divide */
+    PW_SPLAT, /* does not move with the innermost index: one load for a vector */
+    PW_GATHER, /* any other: inside the element's function, where the guards of if() hold */
+};
+
+struct pw_read {
+    const struct expr *e;
+    enum pw_access access;
+    const struct expr *divisor[PW_DIVISORS]; /* ROW: sizes that the vector's width must divide */
+    size_t ndivisors;
+    str vector; /* of the variable a vector of it is in */
+};
+
+struct pw_output {
+    const struct statement *s;
+    bool flat;            /* its element is the flat index: it is the whole tensor */
+    struct scope f;       /* its function */
+    bool reads[PW_READS]; /* values the function is handed */
+    str value[PW_READS];  /* their names there */
+    uint32_t coordinates; /* variables the function is handed */
+    str vector;
+};
+
+struct pw {
+    struct sheet *sh;
+    const struct step *st;
+    struct scope k;
+    const struct statement *space; /* the first statement: its extents are everyone's */
+    struct pw_output *outputs;
+    size_t noutputs;
+    struct pw_read reads[PW_READS];
+    size_t nreads;
+    bool inplace; /* some tensor is read and written */
+    int64_t block, items, width;
+    bool persistent, hint;
+    bool naive; /* one thread, one element, no loop */
+    bool cute;  /* full tiles by CuTe's layouts and copies */
+};
+
+/* ---- claims ---- */
+
+struct claim {
+    const struct form *f;
+    const bool *done;
+    bool *take;
+    size_t first;
+};
+
+/* Read at the element that is computed, of a tensor that lies in the same order. */
+static bool is_own_read(const struct task *t, const struct statement *s, const struct expr *e) {
+    const struct tensor *x = &t->tensors[e->ref];
+    if (x->rank != s->nindex)
+        return false;
+    for (size_t i = 0; i < x->rank; i++)
+        if (e->args[i]->kind != EXPR_INDEX || e->args[i]->ref != i ||
+            !expr_same(x->extent[i], statement_extent(t, s, i)))
+            return false;
+    return true;
+}
+
+/* All of it can be read by a kernel of what is taken: lets are there, or are made at the same
+ * element; what is written in place is read at the same element only. */
+static bool reads_fit(const struct claim *c, const struct statement *s, const struct expr *e) {
+    const struct task *t = c->f->task;
+    if (e->kind == EXPR_READ) {
+        const struct statement *made = form_definition_in(t, c->take, e->ref);
+        bool let = t->tensors[e->ref].role == TENSOR_LET;
+        if (made && !(statement_is_whole(t, made) && is_own_read(t, s, e)))
+            return false;
+        if (let && !made && !form_defined_by(c->f->task, c->done, e->ref))
+            return false;
+    }
+    for (size_t i = 0; i < e->nargs; i++)
+        if (!reads_fit(c, s, e->args[i]))
+            return false;
+    return true;
+}
+
+static size_t count_tensors(const struct claim *c) {
+    const struct task *t = c->f->task;
+    uint64_t tensors = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (c->take[i])
+            tensors |= UINT64_C(1) << t->statements[i].tensor | expr_tensors(t->statements[i].body);
+    for (; tensors; tensors &= tensors - 1)
+        n++;
+    return n;
+}
+
+/* With this one too, every statement taken still fits. */
+static bool fits(struct claim *c, size_t i) {
+    const struct task *t = c->f->task;
+    bool ok = true;
+    c->take[i] = true;
+    for (size_t k = 0; k < t->nstatements && ok; k++)
+        ok = !c->take[k] || reads_fit(c, &t->statements[k], t->statements[k].body);
+    ok = ok && count_tensors(c) <= PW_TENSORS;
+    c->take[i] = ok;
+    return ok;
+}
+
+static bool pw_claim(const struct briefing *b, const struct form *f, const bool *done, size_t first,
+                     bool *take) {
+    (void)b;
+    struct claim c = {f, done, take, first};
+    const struct statement *all = f->task->statements;
+    if (!form_is_map(&all[first]) || !fits(&c, first))
+        return false;
+    for (size_t i = first + 1; i < f->task->nstatements; i++)
+        if (!done[i] && form_is_map(&all[i]) && statement_same_space(f->task, &all[first], &all[i]))
+            fits(&c, i);
+    return true;
+}
+
+/* ---- reads ---- */
+
+/* The let of the step whose value is read; NULL: a read of memory. */
+static const struct statement *pw_local(const struct pw *p, const struct expr *read) {
+    const struct task *t = p->st->inst->task;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == read->ref && t->tensors[read->ref].role != TENSOR_INOUT)
+            return &t->statements[i];
+    return NULL;
+}
+
+/* In bounds for every element by its form alone, whatever guards it stands behind. */
+static bool is_safe_index(const struct task *t, const struct pw *p, const struct expr *a,
+                          const struct expr *extent) {
+    if (a->kind == EXPR_MOD)
+        return expr_same(a->args[1], extent);
+    if (a->kind == EXPR_NUMBER)
+        return a->integer == 0;
+    return a->kind == EXPR_INDEX && expr_same(extent, statement_extent(t, p->space, a->ref));
+}
+
+static bool is_safe(const struct pw *p, const struct expr *e) {
+    const struct task *t = p->st->inst->task;
+    const struct tensor *x = &t->tensors[e->ref];
+    for (size_t i = 0; i < x->rank; i++)
+        if (!is_safe_index(t, p, e->args[i], x->extent[i]))
+            return false;
+    return true;
+}
+
+static bool is_size(const struct expr *e) {
+    return expr_vars(e) == 0 && !expr_has(e, EXPR_READ);
+}
+
+/* A size that the width must divide; none is to be had beyond PW_DIVISORS. */
+static bool add_divisor(struct pw_read *r, const struct expr *e) {
+    for (size_t i = 0; i < r->ndivisors; i++)
+        if (expr_same(r->divisor[i], e))
+            return true;
+    if (r->ndivisors == PW_DIVISORS)
+        return false;
+    r->divisor[r->ndivisors++] = e;
+    return true;
+}
+
+/* Consecutive for consecutive values of the variable within an aligned vector, where the width
+ * divides the sizes added to `r`: j, j + E, j % E, (j + E) % D. */
+static bool runs_along(const struct expr *e, size_t var, struct pw_read *r) {
+    if (e->kind == EXPR_INDEX)
+        return e->ref == var;
+    bool shifts = e->kind == EXPR_ADD || e->kind == EXPR_SUB || e->kind == EXPR_MOD;
+    return shifts && is_size(e->args[1]) && runs_along(e->args[0], var, r) &&
+           add_divisor(r, e->args[1]);
+}
+
+static bool moves_with(const struct expr *e, size_t var) {
+    return expr_vars(e) >> var & 1;
+}
+
+static enum pw_access access_of(const struct pw *p, struct pw_read *r, bool guarded) {
+    const struct task *t = p->st->inst->task;
+    const struct tensor *x = &t->tensors[r->e->ref];
+    size_t n = p->space->nindex, moving = 0;
+    if (is_own_read(t, p->space, r->e))
+        return PW_FLAT;
+    if (guarded && !is_safe(p, r->e))
+        return PW_GATHER;
+    for (size_t i = 0; i < x->rank && n > 0; i++)
+        moving += moves_with(r->e->args[i], n - 1);
+    if (moving == 0)
+        return PW_SPLAT;
+    const struct expr *last = r->e->args[x->rank - 1];
+    bool row = moving == 1 && runs_along(last, n - 1, r) && add_divisor(r, x->extent[x->rank - 1]);
+    return row ? PW_ROW : PW_GATHER;
+}
+
+/* The read among those the kernel loads, or -1 for a gather. */
+static int pw_find_read(const struct pw *p, const struct expr *e) {
+    for (size_t i = 0; i < p->nreads; i++)
+        if (expr_same(p->reads[i].e, e))
+            return (int)i;
+    return -1;
+}
+
+static void add_read(struct pw *p, const struct expr *e, bool guarded) {
+    struct pw_read r = {.e = e};
+    r.access = access_of(p, &r, guarded);
+    if (r.access != PW_GATHER && pw_find_read(p, e) < 0 && p->nreads < PW_READS)
+        p->reads[p->nreads++] = r;
+}
+
+/* Guarded: behind a condition, so that the read's bounds hold only where the condition does. */
+static void find_reads(struct pw *p, const struct expr *e, bool guarded) {
+    if (e->kind == EXPR_READ) {
+        if (!pw_local(p, e))
+            add_read(p, e, guarded);
+        return;
+    }
+    bool guards = e->kind == EXPR_IF || e->kind == EXPR_AND || e->kind == EXPR_OR;
+    for (size_t i = 0; i < e->nargs; i++)
+        find_reads(p, e->args[i], guarded || e->kind == EXPR_PAD || (guards && i > 0));
+}
+
+/* ---- the step ---- */
+
+/* Outputs and reads of the step. */
+static void pw_build(struct pw *p) {
+    const struct task *t = p->st->inst->task;
+    p->space = &t->statements[0];
+    p->outputs = arena_array(p->sh->mem, struct pw_output, t->nstatements);
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        enum tensor_role role = t->tensors[s->tensor].role;
+        find_reads(p, s->body, false);
+        p->inplace |= role == TENSOR_INOUT;
+        if (role == TENSOR_LET)
+            continue;
+        p->outputs[p->noutputs++] = (struct pw_output){.s = s, .flat = statement_is_whole(t, s)};
+    }
+}
 
 static enum dtype dtype_of(const struct pw *p, size_t tensor) {
     return sheet_dtype(p->sh, p->st, tensor);
@@ -74,7 +314,7 @@ static void put_note(struct pw *p) {
 
 /* ---- an output's function: what it is handed ---- */
 
-static str value_type(const struct pw *p, size_t tensor, enum value_kind k) {
+static str type_of(const struct pw *p, size_t tensor, enum value_kind k) {
     bool wide = dtype_of(p, tensor) == DTYPE_I64;
     return k == VALUE_REAL   ? S("float")
            : k == VALUE_BOOL ? S("bool")
@@ -145,7 +385,7 @@ static void put_local(struct pw *p, struct pw_output *o, const struct statement 
     text = scope_unpacked(&o->f, s->tensor, text);
     char kind = dtype_info(dtype_of(p, s->tensor))->kind;
     enum value_kind value = kind == 'f' ? VALUE_REAL : kind == 'b' ? VALUE_BOOL : VALUE_INT;
-    str type = value_type(p, s->tensor, value);
+    str type = type_of(p, s->tensor, value);
     *locals = sheet_join(p->sh, *locals, "\n", TEXT(p->sh, "const $ $ = $;", type, name, text));
     scope_hold(&o->f, read, name);
 }
@@ -154,7 +394,7 @@ static str function_parameters(struct pw *p, struct pw_output *o) {
     str all = S(""), index = str_view(scope_index_type(&o->f));
     for (size_t i = 0; i < p->nreads; i++) {
         const struct expr *e = p->reads[i].e;
-        str type = value_type(p, e->ref, e->value_kind);
+        str type = type_of(p, e->ref, e->value_kind);
         if (o->reads[i])
             all = sheet_join(p->sh, all, ", ", TEXT(p->sh, "$ $", type, o->value[i]));
     }
@@ -219,8 +459,10 @@ static str rest_of_arguments(struct pw *p, const struct pw_output *o) {
     const struct scope *f = &o->f;
     str all = S("");
     for (size_t i = 0; i < p->st->inst->task->ntensors; i++)
-        if (f->tensors >> i & 1)
-            all = sheet_join(p->sh, all, ", ", scope_pointer(&p->k, i, false));
+        if (f->tensors >> i & 1) { /* the function adds a place itself */
+            scope_pointer(&p->k, i, false);
+            all = sheet_join(p->sh, all, ", ", scope_pointer_name(&p->k, i));
+        }
     for (size_t i = 0; i < f->nints; i++) {
         str name = scope_int_plan(&p->k, arena_cstr(p->sh->mem, f->ints[i].name), f->ints[i].plan);
         all = sheet_join(p->sh, all, ", ", name);
@@ -285,7 +527,7 @@ static uint32_t coordinates_used(const struct pw *p) {
         used |= p->outputs[i].coordinates | (p->outputs[i].flat ? 0 : scope_variables(&p->k));
     for (size_t i = 0; i < p->nreads; i++)
         if (p->reads[i].access != PW_FLAT)
-            used |= expr_uses(p->reads[i].e);
+            used |= expr_vars(p->reads[i].e);
     return used;
 }
 
@@ -446,7 +688,7 @@ struct pin {
 };
 
 static bool is_pin(const struct expr *v, const struct expr *at, struct pin *out) {
-    if (v->kind != EXPR_INDEX || at->value_kind != VALUE_INT || (expr_uses(at) >> v->ref & 1))
+    if (v->kind != EXPR_INDEX || at->value_kind != VALUE_INT || (expr_vars(at) >> v->ref & 1))
         return false;
     *out = (struct pin){.var = v->ref, .at = at};
     return true;

@@ -6,19 +6,7 @@
  * the parts of each row together, in a fixed order; maps over columns are then left to the
  * pointwise family.
  *
- * Decisions, and what to choose on an H200, by the kind of rows (rows.openings), all of them with
- * vector-width 16 bytes, reduce-kind=1, fast-math=1 and block=256 (128 for lanes and warps):
- *   outer    row-threads=8 items=8 row-cache=1 row-online=1; row-threads=32 where rows are few
- *   outer few … row-split=16
- *   one      row-split=1024 row-threads=256 items=4 row-online=1
- *   few      row-split=64 …, some: row-split=16 …
- *   lanes    row-threads=8 row-cache=1 row-online=0
- *   warp     row-threads=32 row-cache=1 row-online=0
- *   block    row-threads=256 row-cache=1 row-online=0; 512 from 8,192 columns on
- *   shared   row-threads=512 items=8 row-cache=2 row-online=0
- *   cluster  … row-cluster=4: two blocks an SM, one loads while the other stores
- *   wide     … row-cluster=8 row-online=1
- *   stream   row-threads=256 items=4 row-cache=0 row-online=1
+ * What to choose for its decisions, by the kind of rows: assets/openings/rows.openings.
  * row-online=1 wherever a pass reads memory; with a row that is kept a second pass is free and
  * needs fewer exponentials. cache-hint=1 where tensors are larger than L2. row-cache=0 wins only
  * for tensors that L2 holds. */
@@ -42,12 +30,9 @@ static bool claim(const struct briefing *b, const struct form *f, const bool *do
                   bool *take) {
     struct arena *mem = arena_new(16u << 20);
     struct rows_group g;
-    bool allowed[TASK_MAX_STATEMENTS];
-    for (size_t i = 0; i < f->task->nstatements; i++)
-        allowed[i] = !done[i];
-    bool ok = rows_match(f->inst, first, allowed, true, mem, &g, take);
+    bool ok = rows_match(f->inst, first, done, true, mem, &g, take);
     if (!ok || (g.any_whole && !is_fusion_worth_it(b, &g)))
-        ok = rows_match(f->inst, first, allowed, false, mem, &g, take);
+        ok = rows_match(f->inst, first, done, false, mem, &g, take);
     arena_free(mem);
     return ok;
 }
@@ -337,9 +322,9 @@ static bool write_finish(struct rows *r, size_t level, str workspace) {
 static bool write_split(struct rows *r) {
     bool ok = true;
     for (size_t l = 0; l < r->nlevels && ok; l++) {
-        str workspace = sheet_name(r->sh, S("parts")), rows = rows_plan(r);
-        sheet_memory(r->sh, "workspace %.*s[%.*s, %lld, %zu] : i32", STR_ARG(workspace),
-                     STR_ARG(rows), (long long)r->shape.split, rows_part_words(r, l));
+        str what = TEXT(r->sh, "[$, $, $] : i32", rows_plan(r), sheet_number(r->sh, r->shape.split),
+                        sheet_number(r->sh, (int64_t)rows_part_words(r, l)));
+        str workspace = sheet_scratch(r->sh, S("parts"), what);
         ok = write_partial(r, l, workspace) && write_finish(r, l, workspace);
     }
     return ok;
@@ -349,10 +334,8 @@ static bool write_split(struct rows *r) {
 
 static bool match_step(struct rows *r) {
     const struct task *t = r->st->inst->task;
-    bool allowed[TASK_MAX_STATEMENTS], take[TASK_MAX_STATEMENTS];
-    for (size_t i = 0; i < t->nstatements; i++)
-        allowed[i] = true;
-    bool ok = rows_match(r->st->inst, 0, allowed, true, r->sh->mem, &r->g, take);
+    bool take[TASK_MAX_STATEMENTS];
+    bool ok = rows_match(r->st->inst, 0, NULL, true, r->sh->mem, &r->g, take);
     for (size_t i = 0; i < t->nstatements; i++)
         ok = ok && take[i];
     return ok || err_set(r->sh->err, ERR_INPUT, "task %.*s: no group of rows", STR_ARG(t->name));
@@ -393,5 +376,6 @@ static bool write(struct sheet *sh, const struct step *st) {
 const struct family family_rows = {.name = "rows",
                                    .workload = WORKLOAD_NORMALISATION,
                                    .cute = true,
+                                   .facts = rows_facts,
                                    .claim = claim,
                                    .write = write};

@@ -45,10 +45,13 @@ struct rows_group {
     struct expr *groups[2]; /* a product of extents must equal a size: left, right; or NULL */
     bool any_whole;
 };
-/* The group of statements[first] and what of `allowed` belongs to it; take: those that do. False:
- * that statement is no fold of rows. `whole`: maps over columns may belong to it. */
-bool rows_match(const struct inst *in, size_t first, const bool *allowed, bool whole,
+/* The group of statements[first] and what belongs to it of those that are not done (NULL: none is);
+ * take: those that do. False: that statement is no fold of rows. `whole`: maps over columns may
+ * belong to it. */
+bool rows_match(const struct inst *in, size_t first, const bool *done, bool whole,
                 struct arena *mem, struct rows_group *out, bool *take);
+/* The first fold of the group that makes the tensor; NULL: none. */
+const struct rows_fold *rows_fold_of(const struct rows_group *g, size_t tensor);
 /* The kept variable along which what the folds read lies in memory; -1: a reduced one, or none. */
 int rows_lane_var(const struct rows_group *g);
 int64_t rows_extent(const struct rows_group *g, size_t var); /* at the actual shape */
@@ -155,6 +158,7 @@ int64_t rows_kept_bytes(const struct rows *r); /* of a column, between passes */
 str rows_chunk_plan(struct rows *r);
 /* Notes of the file: the step, and which decisions could not be followed. */
 void rows_note(struct rows *r);
+bool rows_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
 /* What the kernel does, as a comment. */
 str rows_comment(struct rows *r);
 

@@ -29,7 +29,7 @@ static bool is_grouped(const struct rows_group *g, const struct expr *e) {
 /* An index of both a row and a column, as in a window: neighbouring rows share their terms. */
 static bool has_window(const struct rows_group *g, const struct expr *e) {
     for (size_t i = 0; e->kind == EXPR_READ && i < e->nargs; i++) {
-        uint32_t uses = expr_uses(e->args[i]);
+        uint32_t uses = expr_vars(e->args[i]);
         if ((uses & kept_bits(g)) && (uses & ~kept_bits(g)) && !expr_reads(e->args[i]) &&
             !is_grouped(g, e->args[i]))
             return true;
@@ -43,7 +43,7 @@ static bool has_window(const struct rows_group *g, const struct expr *e) {
 /* ---- spaces ---- */
 
 static bool is_bound(const struct rows_group *g, const struct expr *e) {
-    return !(expr_uses(e) & ~kept_bits(g)) && !expr_has(e, EXPR_REDUCE);
+    return !(expr_vars(e) & ~kept_bits(g)) && !expr_has(e, EXPR_REDUCE);
 }
 
 /* The space of the first fold becomes that of the group. */
@@ -60,7 +60,7 @@ static bool start_space(struct rows_group *g, const struct statement *s) {
             return false;
         g->extent[v->var] = v->hi;
         g->lo[v->var] = v->lo;
-        g->ragged |= !expr_is_number(v->lo, 0) || expr_uses(v->hi) || expr_reads(v->hi);
+        g->ragged |= !expr_is_number(v->lo, 0) || expr_vars(v->hi) || expr_reads(v->hi);
     }
     return !g->ragged || g->ncols == 1;
 }
@@ -91,7 +91,7 @@ static bool is_fold_of_rows(const struct statement *s) {
 
 /* ---- reads of the group's results ---- */
 
-static const struct rows_fold *fold_of(const struct rows_group *g, size_t tensor) {
+const struct rows_fold *rows_fold_of(const struct rows_group *g, size_t tensor) {
     for (size_t i = 0; i < g->nfolds; i++)
         if (g->folds[i].s->tensor == tensor)
             return &g->folds[i];
@@ -119,7 +119,7 @@ struct reads {
 
 /* False: it reads what the group cannot give it. */
 static bool look_at_reads(struct reads *r, const struct expr *e) {
-    const struct rows_fold *f = e->kind == EXPR_READ ? fold_of(r->g, e->ref) : NULL;
+    const struct rows_fold *f = e->kind == EXPR_READ ? rows_fold_of(r->g, e->ref) : NULL;
     if (f) {
         r->any = true;
         r->own &= is_own_row(f, e);
@@ -145,24 +145,12 @@ static bool take_fold(struct rows_group *g, const struct statement *s, const boo
     return true;
 }
 
-static struct expr *place_of(struct rows_group *g, const struct statement *s,
-                             struct expr *const *map) {
-    struct expr *e = arena_new_of(g->mem, struct expr);
-    size_t rank = g->in->task->tensors[s->tensor].rank;
-    *e =
-        (struct expr){.kind = EXPR_READ, .value_kind = VALUE_REAL, .ref = s->tensor, .nargs = rank};
-    e->args = arena_array(g->mem, struct expr *, rank ? rank : 1);
-    for (size_t i = 0; i < rank; i++)
-        e->args[i] = s->position[i] < 0 ? s->constant[i] : map[s->position[i]];
-    return e;
-}
-
 static void add_map(struct rows_group *g, const struct statement *s, struct expr *const *map,
                     bool whole) {
     struct rows_map *m = &g->maps[g->nmaps++];
     *m = (struct rows_map){.s = s, .whole = whole};
     m->body = expr_replace(s->body, map, g->mem);
-    m->place = place_of(g, s, map);
+    m->place = expr_replace(expr_own(g->in->task, s, g->mem), map, g->mem);
     g->any_whole |= whole;
 }
 
@@ -238,7 +226,7 @@ static bool match_read(struct matching *m, const struct rows_fold *f, const stru
 }
 
 static bool match_reads(struct matching *m, const struct expr *e) {
-    const struct rows_fold *f = e->kind == EXPR_READ ? fold_of(m->g, e->ref) : NULL;
+    const struct rows_fold *f = e->kind == EXPR_READ ? rows_fold_of(m->g, e->ref) : NULL;
     if (f && !match_read(m, f, e))
         return false;
     for (size_t i = 0; i < e->nargs; i++)
@@ -317,29 +305,31 @@ static bool reads_elsewhere(const struct expr *e, const struct expr *place) {
     return false;
 }
 
+/* The body of a fold, or, after those, of a map. */
+static const struct expr *body_of(const struct rows_group *g, size_t i) {
+    return i < g->nfolds ? g->folds[i].s->body : g->maps[i - g->nfolds].body;
+}
+
+static bool is_inout(const struct rows_group *g, const struct statement *s) {
+    return g->in->task->tensors[s->tensor].role == TENSOR_INOUT;
+}
+
 /* An inout tensor is read as it was: only at the element that is written, and by whoever writes
  * it. */
 static bool keeps_inouts(const struct rows_group *g) {
-    const struct task *t = g->in->task;
-    for (size_t i = 0; i < g->nfolds; i++)
-        for (size_t k = 0; k < g->nfolds + g->nmaps; k++) {
-            const struct expr *e =
-                k < g->nfolds ? g->folds[k].s->body : g->maps[k - g->nfolds].body;
-            size_t tensor = g->folds[i].s->tensor;
-            if (t->tensors[tensor].role == TENSOR_INOUT && expr_reads_tensor(e, tensor))
+    for (size_t k = 0; k < g->nfolds + g->nmaps; k++) {
+        const struct expr *e = body_of(g, k);
+        for (size_t i = 0; i < g->nfolds; i++)
+            if (is_inout(g, g->folds[i].s) && expr_reads_tensor(e, g->folds[i].s->tensor))
                 return false;
-        }
-    for (size_t i = 0; i < g->nmaps; i++)
-        for (size_t k = 0; k < g->nfolds + g->nmaps; k++) {
+        for (size_t i = 0; i < g->nmaps; i++) {
             const struct rows_map *m = &g->maps[i];
-            const struct expr *e =
-                k < g->nfolds ? g->folds[k].s->body : g->maps[k - g->nfolds].body;
             bool other = k != g->nfolds + i;
-            if (t->tensors[m->s->tensor].role == TENSOR_INOUT &&
-                (reads_elsewhere(e, m->place) ||
-                 (!m->whole && other && expr_reads_tensor(e, m->s->tensor))))
+            if (is_inout(g, m->s) && (reads_elsewhere(e, m->place) ||
+                                      (!m->whole && other && expr_reads_tensor(e, m->s->tensor))))
                 return false;
         }
+    }
     return true;
 }
 
@@ -352,11 +342,13 @@ static void find_pending(const struct task *t, const bool *allowed, bool *pendin
     }
 }
 
-bool rows_match(const struct inst *in, size_t first, const bool *allowed, bool whole,
+bool rows_match(const struct inst *in, size_t first, const bool *done, bool whole,
                 struct arena *mem, struct rows_group *g, bool *take) {
     const struct task *t = in->task;
     const struct statement *s = &t->statements[first];
-    bool pending[TASK_MAX_TENSORS] = {false};
+    bool pending[TASK_MAX_TENSORS] = {false}, allowed[TASK_MAX_STATEMENTS];
+    for (size_t i = 0; i < t->nstatements; i++)
+        allowed[i] = !done || !done[i];
     *g = (struct rows_group){.in = in, .mem = mem};
     find_pending(t, allowed, pending);
     memset(take, 0, t->nstatements * sizeof *take);
@@ -382,7 +374,7 @@ bool rows_match(const struct inst *in, size_t first, const bool *allowed, bool w
 int64_t rows_extent(const struct rows_group *g, size_t var) {
     int64_t n = 1;
     const struct expr *e = g->extent[var];
-    if (!expr_uses(e) && !expr_reads(e) && expr_eval_dims(e, g->in->dims, &n))
+    if (!expr_vars(e) && !expr_reads(e) && expr_eval_dims(e, g->in->dims, &n))
         return n;
     struct ranges r = ranges_of(g->in, g->folds[0].s);
     struct range v;
@@ -414,8 +406,8 @@ static int count_bits(uint32_t v) {
 
 /* The read of most variables. */
 static void find_main(const struct rows_group *g, const struct expr *e, const struct expr **best) {
-    if (e->kind == EXPR_READ && !fold_of(g, e->ref) &&
-        (!*best || count_bits(expr_uses(e)) > count_bits(expr_uses(*best))))
+    if (e->kind == EXPR_READ && !rows_fold_of(g, e->ref) &&
+        (!*best || count_bits(expr_vars(e)) > count_bits(expr_vars(*best))))
         *best = e;
     for (size_t i = 0; i < expr_nparts(e); i++)
         find_main(g, expr_part(e, i), best);
@@ -437,7 +429,7 @@ int rows_lane_var(const struct rows_group *g) {
 static void add_bytes(const struct rows_group *g, const struct expr *e, uint64_t *seen,
                       int64_t *bytes) {
     uint32_t all = (UINT32_C(1) << (g->nkept + g->ncols)) - 1;
-    if (e->kind == EXPR_READ && expr_uses(e) == all && !(*seen >> e->ref & 1)) {
+    if (e->kind == EXPR_READ && expr_vars(e) == all && !(*seen >> e->ref & 1)) {
         *seen |= UINT64_C(1) << e->ref;
         *bytes += (int64_t)dtype_info(g->in->task->tensors[e->ref].dtype)->bytes;
     }

@@ -5,7 +5,6 @@
  * mean of squared differences from it. A read is a pack when neighbouring columns (inner) or rows
  * (outer) are neighbours in its memory. */
 #include "agent/expert/rows/rows.h"
-#include "agent/expert/sheet/sheet_private.h"
 #include "spec/bounds.h"
 #include <string.h>
 
@@ -120,10 +119,7 @@ void rows_make_levels(struct rows *r) {
 /* ---- reads ---- */
 
 static bool is_result(const struct rows *r, const struct expr *e) {
-    for (size_t i = 0; i < r->g.nfolds; i++)
-        if (e->kind == EXPR_READ && r->g.folds[i].s->tensor == e->ref)
-            return true;
-    return false;
+    return e->kind == EXPR_READ && rows_fold_of(&r->g, e->ref);
 }
 
 static bool has_result(const struct rows *r, const struct expr *e) {
@@ -180,7 +176,7 @@ static size_t run_length(const struct rows *r, const struct expr *e) {
 static bool is_run(const struct rows *r, const struct expr *e, size_t n) {
     uint32_t run = ((UINT32_C(1) << n) - 1) << (r->g.nkept + r->g.ncols - n);
     for (size_t i = 0; i + n < indices_of(r, e); i++)
-        if (expr_uses(e->args[i]) & run)
+        if (expr_vars(e->args[i]) & run)
             return false;
     return n > 0;
 }
@@ -193,9 +189,9 @@ static bool is_outer_pack(const struct rows *r, const struct expr *e) {
         !expr_same(t->extent[e->nargs - 1], r->g.extent[lane]))
         return false;
     for (size_t i = 0; i + 1 < e->nargs; i++)
-        if (expr_uses(e->args[i]) >> lane & 1)
+        if (expr_vars(e->args[i]) >> lane & 1)
             return false;
-    return (expr_uses(e) >> r->g.nkept) != 0;
+    return (expr_vars(e) >> r->g.nkept) != 0;
 }
 
 /* The read with the variables of its run at 0: where the run begins. */
@@ -246,7 +242,7 @@ static void classify_inner(struct rows *r, struct rows_read *q) {
 }
 
 static void classify(struct rows *r, struct rows_read *q) {
-    uint32_t cols = expr_uses(q->e) >> r->g.nkept;
+    uint32_t cols = expr_vars(q->e) >> r->g.nkept;
     if (!q->safe || has_result(r, q->e))
         return;
     if (r->shape.outer) {
@@ -320,7 +316,7 @@ static void name_read(struct rows *r, struct rows_read *q, size_t at) {
 static bool is_worth_keeping(const struct rows *r, const struct rows_read *q) {
     bool several = (q->passes & (q->passes - 1)) != 0;
     return q->kind == READ_PACK && several &&
-           (r->g.nkept == 0 || (expr_uses(q->e) & ((UINT32_C(1) << r->g.nkept) - 1)));
+           (r->g.nkept == 0 || (expr_vars(q->e) & ((UINT32_C(1) << r->g.nkept) - 1)));
 }
 
 bool rows_make_reads(struct rows *r) {
@@ -362,7 +358,7 @@ str rows_run_offset(struct rows *r, const struct rows_read *q) {
 
 uint32_t rows_run_columns(const struct rows *r, const struct rows_read *q) {
     uint32_t run = ((UINT32_C(1) << q->run) - 1) << (r->g.nkept + r->g.ncols - q->run);
-    return expr_uses(q->e) & ~run & ~((UINT32_C(1) << r->g.nkept) - 1);
+    return expr_vars(q->e) & ~run & ~((UINT32_C(1) << r->g.nkept) - 1);
 }
 
 /* ---- variables ---- */
@@ -488,26 +484,19 @@ uint32_t rows_columns_used(const struct rows *r, const struct expr *e) {
 
 /* ---- results ---- */
 
-struct holding {
-    size_t from, to; /* levels */
-    str index;
-};
-
-static void hold_result(struct rows *r, const struct expr *e, const struct holding *h) {
+static void hold_result(struct rows *r, const struct expr *e, size_t from, size_t to, str index) {
     for (size_t i = 0; e->kind == EXPR_READ && i < r->g.nfolds; i++) {
         const struct rows_fold *f = &r->g.folds[i];
-        if (f->s->tensor != e->ref || f->level < h->from || f->level >= h->to)
-            continue;
-        scope_hold(&r->k, e, TEXT(r->sh, "$$", rows_result_name(r, i), h->index));
+        if (f->s->tensor == e->ref && f->level >= from && f->level < to)
+            scope_hold(&r->k, e, TEXT(r->sh, "$$", rows_result_name(r, i), index));
     }
     for (size_t i = 0; i < expr_nparts(e); i++)
-        hold_result(r, expr_part(e, i), h);
+        hold_result(r, expr_part(e, i), from, to, index);
 }
 
 void rows_hold_results(struct rows *r, size_t from, size_t to, str index) {
-    struct holding h = {from, to, index};
     for (size_t i = 0; i < r->g.nfolds; i++)
-        hold_result(r, r->g.folds[i].s->body, &h);
+        hold_result(r, r->g.folds[i].s->body, from, to, index);
     for (size_t i = 0; i < r->g.nmaps; i++)
-        hold_result(r, r->g.maps[i].body, &h);
+        hold_result(r, r->g.maps[i].body, from, to, index);
 }

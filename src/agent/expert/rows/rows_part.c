@@ -32,13 +32,7 @@ static bool is_masked(const struct rows *r, const struct rows_unit *u) {
 
 /* What a term that does not count is replaced by; it changes nothing. */
 static const char *identity(const struct rows *r, const struct rows_unit *u) {
-    static const char *const integers[REDUCTION_COUNT] = {
-        [REDUCTION_SUM] = "0LL",          [REDUCTION_PROD] = "1LL",
-        [REDUCTION_MAX] = "LLONG_MIN",    [REDUCTION_MIN] = "LLONG_MAX",
-        [REDUCTION_MEAN] = "0LL",         [REDUCTION_ARGMAX] = "LLONG_MIN",
-        [REDUCTION_ARGMIN] = "LLONG_MAX",
-    };
-    return is_real(r, u) ? fold_identity(op_of(r, u)) : integers[op_of(r, u)];
+    return fold_identity(op_of(r, u), is_real(r, u));
 }
 
 static str combined(struct rows *r, const struct rows_unit *u, str into, str term) {
@@ -114,23 +108,6 @@ static str beside(struct rows *r, const struct rows_unit *u, const char *suffix)
 
 /* ---- units as slots ---- */
 
-/* What the type of the part and the loops over columns both say of a unit. */
-static struct slots *put_unit(struct rows *r, const struct rows_unit *u, struct slots *s) {
-    static const struct {
-        const char *slot, *suffix;
-    } names[] = {{"value", ""},       {"sum", "_sum"},      {"squares", "_squares"},
-                 {"count", "_count"}, {"place", "_place"},  {"terms", "_terms"},
-                 {"masks", "_in"},    {"places", "_places"}};
-    struct slots *row = slots_row(s, "units");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        slots_put(row, names[i].slot,
-                  names[i].suffix[0] ? beside(r, u, names[i].suffix) : u->field);
-    slots_put(row, "type", str_view(term_type(r, u)));
-    slots_flag(row, "masked", is_masked(r, u));
-    slots_flag(row, "is_place", u->kind == UNIT_ARG);
-    return row;
-}
-
 /* Arrays of terms as parameters ("const float (&m_terms)[N]") or as arguments ("m_terms"). */
 static str term_arrays(struct rows *r, size_t level, bool types) {
     const struct rows_level *l = &r->levels[level];
@@ -158,8 +135,16 @@ str rows_add_call(struct rows *r, size_t level, str part) {
     return TEXT(r->sh, "$.add($);", part, term_arrays(r, level, false));
 }
 
+static void put_array(const char *type, str name, str condition, str value, struct slots *s) {
+    struct slots *row = slots_row(s, "arrays");
+    slots_put(row, "type", str_view(type));
+    slots_put(row, "array", name);
+    slots_put(row, "condition", condition);
+    slots_put(row, "value", value);
+}
+
 /* The terms of one column. `inside`: a condition, or empty; `column`: the value of the column. */
-static void put_terms(struct rows *r, const struct rows_unit *u, struct slots *row, str inside,
+static void put_terms(struct rows *r, const struct rows_unit *u, struct slots *s, str inside,
                       str column) {
     struct sheet *sh = r->sh;
     const struct rows_fold *fold = first_fold(r, u);
@@ -176,16 +161,17 @@ static void put_terms(struct rows *r, const struct rows_unit *u, struct slots *r
                     str_view(identity(r, u)));
         column = TEXT(sh, "$ ? $ : $", counted, column, str_view(place_limit(r)));
     }
-    slots_put(row, "condition", condition);
-    slots_put(row, "term", term);
-    slots_put(row, "counted", counted);
-    slots_put(row, "column", column);
+    put_array(term_type(r, u), beside(r, u, "_terms"), condition, term, s);
+    if (is_masked(r, u))
+        put_array("bool", beside(r, u, "_in"), S(""), counted, s);
+    if (u->kind == UNIT_ARG)
+        put_array(rows_col_type(r), beside(r, u, "_places"), S(""), column, s);
 }
 
 void rows_put_terms(struct rows *r, size_t level, struct slots *s, str inside, str column) {
     const struct rows_level *l = &r->levels[level];
     for (size_t i = 0; i < l->nunits; i++)
-        put_terms(r, &l->units[i], put_unit(r, &l->units[i], s), inside, column);
+        put_terms(r, &l->units[i], s, inside, column);
 }
 
 /* ---- types ---- */
@@ -209,8 +195,19 @@ static void put_fields(struct rows *r, const struct rows_level *l, size_t words,
 /* How a unit takes terms in and is merged with another one of its kind. */
 static void put_fold(struct rows *r, const struct rows_unit *u, struct slots *s) {
     struct sheet *sh = r->sh;
+    struct slots *row = slots_row(s, "units");
     enum reduction op = op_of(r, u);
-    struct slots *row = put_unit(r, u, s);
+    static const struct {
+        const char *slot, *suffix;
+    } names[] = {{"value", ""},       {"sum", "_sum"},      {"squares", "_squares"},
+                 {"count", "_count"}, {"place", "_place"},  {"terms", "_terms"},
+                 {"masks", "_in"},    {"places", "_places"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        slots_put(row, names[i].slot,
+                  names[i].suffix[0] ? beside(r, u, names[i].suffix) : u->field);
+    slots_put(row, "type", str_view(term_type(r, u)));
+    slots_flag(row, "masked", is_masked(r, u));
+    slots_flag(row, "is_place", u->kind == UNIT_ARG);
     bool plain = u->kind == UNIT_PLAIN, sum = op == REDUCTION_SUM || op == REDUCTION_MEAN;
     slots_flag(row, "is_sum", plain && sum);
     slots_flag(row, "is_other", plain && !sum);

@@ -127,7 +127,7 @@ static bool has_gather(const struct expr *e) {
 static bool is_read_once(const struct rows *r, const struct expr *e, uint32_t passes) {
     uint32_t kept = (UINT32_C(1) << r->g.nkept) - 1;
     bool again = r->shape.cache == 0 && (passes & (passes - 1));
-    return (expr_uses(e) & kept) == kept && !has_gather(e) && !again;
+    return (expr_vars(e) & kept) == kept && !has_gather(e) && !again;
 }
 
 static str load_line(struct rows *r, const struct rows_read *q, str pointer, str offset) {
@@ -216,7 +216,7 @@ static str loads_text(struct rows *r, size_t pass) {
     for (size_t i = 0; i < r->nreads; i++) {
         const struct rows_read *q = &r->reads[i];
         if (is_loaded(r, q, pass))
-            used |= r->shape.outer ? only_columns(r, expr_uses(q->e)) : rows_run_columns(r, q);
+            used |= r->shape.outer ? only_columns(r, expr_vars(q->e)) : rows_run_columns(r, q);
     }
     str columns = rows_column_text(r, used, S("col"), S("col"));
     for (size_t i = 0; i < r->nreads; i++) {
@@ -275,7 +275,7 @@ static struct slots *new_pass(struct rows *r, size_t pass) {
     rows_put_loop(r, s);
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         slots_put(s, empty[i], S(""));
-    slots_list(s, "units");
+    slots_list(s, "arrays");
     slots_flag(s, "by_elements", r->shape.vec > 1);
     slots_put(s, "index", r->shape.vec == 1 ? S("0") : S("slot"));
     slots_put(s, "packs", declarations(r, pass, false));
@@ -344,7 +344,7 @@ static uint32_t maps_columns(const struct rows *r) {
         if (m->whole)
             used |= rows_columns_used(r, m->body);
         if (m->whole && (r->shape.outer || r->stores[i].kind != READ_PACK))
-            used |= expr_uses(m->place);
+            used |= expr_vars(m->place);
     }
     return only_columns(r, used);
 }

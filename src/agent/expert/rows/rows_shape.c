@@ -36,9 +36,15 @@ static void require_multiple(struct rows *r, size_t from, size_t to) {
     sheet_require(r->sh, "%.*s %% %lld == 0", STR_ARG(plan), (long long)r->shape.vec);
 }
 
+/* At the actual shape, whose columns are `own`, and at those that must be served too. */
+static bool is_multiple(struct rows *r, size_t from, size_t to, int64_t own, int64_t by) {
+    const struct inst *in = r->g.in;
+    return own % by == 0 && (!in->nalso || inst_divides(in, rows_product(r, from, to), by));
+}
+
 static void settle_outer_pack(struct rows *r, int64_t want) {
     size_t lane = (size_t)rows_lane_var(&r->g);
-    while (want > 1 && rows_extent(&r->g, lane) % want)
+    while (want > 1 && !is_multiple(r, lane, lane + 1, rows_extent(&r->g, lane), want))
         want /= 2;
     r->shape.vec = r->g.ragged ? 1 : want;
     if (r->shape.vec > 1)
@@ -51,7 +57,7 @@ static void settle_inner_pack(struct rows *r, int64_t want) {
     bool flat = rows_has_flat(r);
     for (r->shape.vec = g->ragged ? 1 : want; r->shape.vec > 1; r->shape.vec /= 2) {
         for (size_t n = 1; n <= g->ncols; n++)
-            if (suffix_columns(g, n) % r->shape.vec == 0) {
+            if (is_multiple(r, end - n, end, suffix_columns(g, n), r->shape.vec)) {
                 r->shape.suffix = n;
                 require_multiple(r, end - n, end);
                 return;
@@ -233,8 +239,7 @@ str rows_comment(struct rows *r) {
 
 /* ---- what is kept between passes ---- */
 
-/* Bytes of a column. */
-static int64_t kept_bytes(const struct rows *r) {
+int64_t rows_kept_bytes(const struct rows *r) {
     int64_t bytes = 0;
     for (size_t i = 0; i < r->nreads; i++)
         if (r->reads[i].cached)
@@ -252,7 +257,7 @@ static bool fits_registers(struct rows *r) {
     int64_t cols = rows_columns(&r->g) + rows_slack(r);
     int64_t across = s->outer ? s->team : s->team * s->vec * s->cluster;
     int64_t items = ceil_div(cols, across), most = s->block > 512 ? REGISTERS / 2 : REGISTERS;
-    int64_t each = s->vec * clamp(kept_bytes(r) / 4, 1, 64);
+    int64_t each = s->vec * clamp(rows_kept_bytes(r) / 4, 1, 64);
     if (items * each > most)
         return false;
     s->items = at_least_power(items) * each > most ? items : at_least_power(items);
@@ -270,10 +275,10 @@ static bool fits_shared(struct rows *r) {
     int64_t most = sheet_shared_most(r->sh) - merge_bytes(r);
     if (s->outer || s->team <= WARP)
         return false;
-    for (s->cache = 2; s->cluster < sheet_cluster_most(r->sh); s->cluster *= 2)
-        if (rows_chunk(r) * kept_bytes(r) <= most)
+    for (s->cache = 2; s->cluster < r->sh->briefing->gpu->has.cluster_most; s->cluster *= 2)
+        if (rows_chunk(r) * rows_kept_bytes(r) <= most)
             return true;
-    return rows_chunk(r) * kept_bytes(r) <= most;
+    return rows_chunk(r) * rows_kept_bytes(r) <= most;
 }
 
 str rows_chunk_plan(struct rows *r) {
@@ -293,7 +298,7 @@ static void require_kept(struct rows *r) {
     str cols = sheet_plan(r->sh, rows_product(r, r->g.nkept, r->g.nkept + r->g.ncols));
     if (s->cache == 2) {
         str chunk = rows_chunk_plan(r);
-        sheet_require(r->sh, "%.*s*%lld <= %lld", STR_ARG(chunk), (long long)kept_bytes(r),
+        sheet_require(r->sh, "%.*s*%lld <= %lld", STR_ARG(chunk), (long long)rows_kept_bytes(r),
                       (long long)(sheet_shared_most(r->sh) - merge_bytes(r)));
     } else if (s->cache == 1) {
         int64_t most = s->items * s->team * (s->outer ? 1 : s->vec * s->cluster) - rows_slack(r);
@@ -307,7 +312,7 @@ void rows_settle_cache(struct rows *r) {
     struct rows_shape *s = &r->shape;
     int64_t cluster = s->cluster;
     int want = s->cache;
-    bool several = kept_bytes(r) > 0 && !r->g.ragged && s->split == 1;
+    bool several = rows_kept_bytes(r) > 0 && !r->g.ragged && s->split == 1;
     s->cache = 0;
     if (several && want == 2 && fits_shared(r))
         s->cache = 2;
@@ -320,10 +325,6 @@ void rows_settle_cache(struct rows *r) {
     if (s->cache != 2)
         s->cluster = cluster;
     require_kept(r);
-}
-
-int64_t rows_kept_bytes(const struct rows *r) {
-    return kept_bytes(r);
 }
 
 static void note_step(struct rows *r) {
@@ -374,10 +375,8 @@ static int64_t percent(int64_t bytes, size_t of) {
 bool rows_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     struct arena *mem = arena_new(16u << 20);
     struct rows_group g;
-    bool allowed[TASK_MAX_STATEMENTS], take[TASK_MAX_STATEMENTS];
-    for (size_t i = 0; i < st->inst->task->nstatements; i++)
-        allowed[i] = true;
-    bool matched = rows_match(st->inst, 0, allowed, true, mem, &g, take);
+    bool take[TASK_MAX_STATEMENTS];
+    bool matched = rows_match(st->inst, 0, NULL, true, mem, &g, take);
     if (matched) {
         int64_t columns = rows_columns(&g), bytes = columns * (int64_t)rows_column_bytes(&g);
         out->value[STEP_OUTER] = rows_lane_var(&g) >= 0;

@@ -65,10 +65,6 @@ static bool is_shifted(const struct inst *in, const struct statement *s, const s
     return *var < s->nindex && f.coef[*var] == 1;
 }
 
-static const struct expr *extent_of(const struct inst *in, const struct statement *s, size_t var) {
-    return in->task->tensors[s->tensor].extent[var];
-}
-
 /* k <= j: lo 0, hi j + 1; k < j: hi j; j <= k < D: lo j, hi D; j < k < D: lo j + 1. */
 static bool by_range(const struct inst *in, const struct statement *s, const struct reduce_var *v,
                      struct scan_shape *out) {
@@ -79,7 +75,7 @@ static bool by_range(const struct inst *in, const struct statement *s, const str
         return by == 0 || by == 1;
     }
     if (!is_shifted(in, s, v->lo, &out->axis, &by) ||
-        !expr_same(v->hi, extent_of(in, s, out->axis)))
+        !expr_same(v->hi, statement_extent(in->task, s, out->axis)))
         return false;
     out->reverse = true;
     out->exclusive = by == 1;
@@ -96,7 +92,7 @@ static bool by_guard(const struct inst *in, const struct statement *s, const str
         return false;
     out->axis = (flipped ? l : h)->ref;
     if (out->axis >= s->nindex || !expr_is_number(v->lo, 0) ||
-        !expr_same(v->hi, extent_of(in, s, out->axis)))
+        !expr_same(v->hi, statement_extent(in->task, s, out->axis)))
         return false;
     bool less = g->kind == EXPR_LT || g->kind == EXPR_LE;
     out->reverse = less == flipped;
@@ -110,15 +106,13 @@ static bool recognise(const struct inst *in, const struct statement *s, struct a
         s->body->value_kind == VALUE_BOOL)
         return false;
     const struct reduce *r = s->body->reduce;
-    bool bounded = expr_uses(r->vars[0].lo) || expr_uses(r->vars[0].hi);
+    bool bounded = expr_vars(r->vars[0].lo) || expr_vars(r->vars[0].hi);
     *out = (struct scan_shape){.axis = 0};
     if (!(bounded ? by_range(in, s, &r->vars[0], out) : by_guard(in, s, r, out)) ||
         (bounded && r->guard && (r->op == REDUCTION_MEAN || expr_has(r->guard, EXPR_REDUCE))))
         return false;
-    struct expr *axis = arena_new_of(a, struct expr);
     struct expr *map[TASK_MAX_VARS] = {NULL};
-    *axis = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = out->axis};
-    map[r->vars[0].var] = axis;
+    map[r->vars[0].var] = expr_variable(a, out->axis);
     out->term = expr_replace(s->body->args[0], map, a);
     out->guard = bounded && r->guard ? expr_replace(r->guard, map, a) : NULL;
     return true;
@@ -138,21 +132,14 @@ static bool claim(const struct briefing *b, const struct form *f, const bool *do
 
 /* ---- streams ---- */
 
-static bool written_here(const struct task *t, size_t tensor) {
-    for (size_t i = 0; i < t->nstatements; i++)
-        if (t->statements[i].tensor == tensor)
-            return true;
-    return false;
-}
-
 /* Neighbours along the innermost variable are neighbours in memory, wherever a vector begins. */
 static bool is_stream(const struct scan *s, const struct expr *e) {
     const struct tensor *x = &s->in->task->tensors[e->ref];
-    if (written_here(s->in->task, e->ref) || x->rank == 0 || x->role == TENSOR_INOUT ||
+    if (form_definitions(s->in->task, e->ref) || x->rank == 0 || x->role == TENSOR_INOUT ||
         !place_is_sure(s->in, s->fold, e))
         return false;
     for (size_t i = 0; i + 1 < e->nargs; i++)
-        if (expr_uses(e->args[i]) >> s->last & 1)
+        if (expr_vars(e->args[i]) >> s->last & 1)
             return false;
     return e->args[e->nargs - 1]->kind == EXPR_INDEX && e->args[e->nargs - 1]->ref == s->last;
 }
@@ -190,7 +177,7 @@ static bool reads_beyond(const struct scan *s, const struct expr *e) {
         held |= expr_same(s->streams[i].read, e);
     if (held)
         return false;
-    if (e->kind == EXPR_READ && (expr_uses(e) >> s->shape.axis & 1))
+    if (e->kind == EXPR_READ && (expr_vars(e) >> s->shape.axis & 1))
         return true;
     for (size_t i = 0; i < e->nargs; i++)
         if (reads_beyond(s, e->args[i]))
@@ -201,7 +188,7 @@ static bool reads_beyond(const struct scan *s, const struct expr *e) {
 /* ---- pieces ---- */
 
 static const struct expr *axis_extent(const struct scan *s) {
-    return extent_of(s->in, s->fold, s->shape.axis);
+    return statement_extent(s->in->task, s->fold, s->shape.axis);
 }
 
 static str element_type(const struct scan *s, size_t tensor) {
@@ -295,20 +282,17 @@ static str term_text(struct scan *s, str valid) {
 /* The results of one vector: the lines of an element before it is stored, and the stores. */
 static bool put_results(struct scan *s, struct slots *t) {
     struct maps maps;
-    struct buf lines;
-    buf_init(&lines, 256u << 10);
     place_variables(s, true);
     hold_streams(s);
-    bool ok = maps_write(&s->k, s->fold, S("value"), &lines, &maps);
-    slots_put(t, "maps", sheet_keep(s->sh, &lines));
-    buf_release(&lines);
+    bool ok = maps_write(&s->k, s->fold, S("value"), t, &maps);
     place_variables(s, false);
     for (size_t i = 0; ok && i < maps.n; i++) {
         struct slots *row = slots_row(t, "results");
         str to = scope_pointer(&s->k, maps.out[i].tensor, true);
         slots_put(row, "element_type", element_type(s, maps.out[i].tensor));
         slots_put(row, "to", to);
-        slots_put(row, "pack", sheet_name(s->sh, TEXT(s->sh, "$_pack", to)));
+        str name = scope_pointer_name(&s->k, maps.out[i].tensor);
+        slots_put(row, "pack", sheet_name(s->sh, TEXT(s->sh, "$_pack", name)));
         slots_put(row, "element", pack_index(s));
         slots_put(row, "packed", maps.out[i].packed);
         slots_put(row, "place", scope_place_text(&s->k));
@@ -363,9 +347,7 @@ static bool finish_kernel(struct scan *s, struct slots *t, const char *template,
     for (size_t v = 0; v < s->fold->nindex; v++)
         s->k.var[v] = scope_variable(&s->k, v);
     slots_put(t, "coordinates",
-              s->warp || !s->inner
-                  ? place_coordinates(&s->k, s->fold, kept_vars(s), flat, used)
-                  : place_int_coordinates(&s->k, s->fold, kept_vars(s), flat, used));
+              place_coordinates(&s->k, s->fold, kept_vars(s), flat, s->inner && !s->warp, used));
     slots_put(t, "params", TEXT(sh, "$$", scope_params(&s->k), m.params));
     sheet_step(sh, "launch %.*s<<<%.*s, %lld>>>(%.*s%.*s)", STR_ARG(s->k.name), STR_ARG(grid),
                (long long)s->block, STR_ARG(scope_args(&s->k)), STR_ARG(m.args));
@@ -468,10 +450,8 @@ static bool lookback_memory(struct scan *s, struct memory *out) {
     struct sheet *sh = s->sh;
     struct slots none = {.mem = sh->mem};
     str rows = lines_plan(s), tiles = tiles_plan(s);
-    str tickets = sheet_name(sh, S("tickets")), progress = sheet_name(sh, S("progress"));
-    sheet_memory(sh, "workspace %.*s[1] : i32", STR_ARG(tickets));
-    sheet_memory(sh, "workspace %.*s[%.*s, %.*s] : i64", STR_ARG(progress), STR_ARG(rows),
-                 STR_ARG(tiles));
+    str tickets = sheet_scratch(sh, S("tickets"), S("[1] : i32"));
+    str progress = sheet_scratch(sh, S("progress"), TEXT(sh, "[$, $] : i64", rows, tiles));
     sheet_step(sh, "memset %.*s = 0", STR_ARG(tickets));
     sheet_step(sh, "memset %.*s = 0", STR_ARG(progress));
     *out = (struct memory){S(", int *tickets, long long *progress"),
@@ -483,9 +463,9 @@ static bool write_rows(struct scan *s) {
     struct sheet *sh = s->sh;
     struct memory m = {S(""), S("")};
     if (s->split > 1) {
-        str parts = sheet_name(sh, S("parts")), rows = lines_plan(s);
-        sheet_memory(sh, "workspace %.*s[%.*s, %lld] : %s", STR_ARG(parts), STR_ARG(rows),
-                     (long long)s->split, s->memory);
+        str parts = sheet_scratch(
+            sh, S("parts"),
+            TEXT(sh, "[$, $] : $", lines_plan(s), sheet_number(sh, s->split), str_view(s->memory)));
         if (!write_row_totals(s, parts))
             return false;
         m = totals_memory(s, parts);
@@ -536,9 +516,9 @@ static bool write_columns(struct scan *s) {
     struct sheet *sh = s->sh;
     if (s->split == 1)
         return write_column_kernel(s, S(""));
-    str parts = sheet_name(sh, S("parts")), columns = lines_plan(s);
-    sheet_memory(sh, "workspace %.*s[%lld, %.*s] : %s", STR_ARG(parts), (long long)s->split,
-                 STR_ARG(columns), s->memory);
+    str parts = sheet_scratch(
+        sh, S("parts"),
+        TEXT(sh, "[$, $] : $", sheet_number(sh, s->split), lines_plan(s), str_view(s->memory)));
     s->totals = true;
     bool ok = write_column_kernel(s, parts);
     s->totals = false;
@@ -581,13 +561,16 @@ static void decide(struct scan *s) {
     s->split = s->warp || s->lookback ? 1 : s->split;
     s->width = pieces_width(sheet_decision(sh, "vector-width", 4),
                             &in->tensors[s->fold->tensor].extent[s->last], 1);
+    while (s->width > 1 &&
+           !inst_divides(in, statement_extent(in->task, s->fold, s->last), s->width))
+        s->width /= 2;
     if (s->width * s->items > 16)
         s->items = 16 / s->width;
     fit_axis(s);
 }
 
 static void require_width(struct scan *s) {
-    const struct expr *extent = extent_of(s->in, s->fold, s->last);
+    const struct expr *extent = statement_extent(s->in->task, s->fold, s->last);
     str plan = sheet_plan(s->sh, extent);
     if (s->width > 1)
         sheet_require(s->sh, "%.*s %% %lld == 0", STR_ARG(plan), (long long)s->width);
@@ -663,7 +646,7 @@ static bool write(struct sheet *sh, const struct step *st) {
 
 /* ---- for planners ---- */
 
-bool scan_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
+static bool scan_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     const struct statement *fold = fold_find(st->inst->task);
     struct scan_shape shape;
     struct arena *a = arena_new(8u << 20);
@@ -681,4 +664,4 @@ bool scan_facts(const struct briefing *b, const struct step *st, struct step_fac
 }
 
 const struct family family_scan = {
-    .name = "scan", .workload = WORKLOAD_SCAN, .claim = claim, .write = write};
+    .name = "scan", .workload = WORKLOAD_SCAN, .facts = scan_facts, .claim = claim, .write = write};

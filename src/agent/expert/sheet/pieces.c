@@ -21,9 +21,7 @@ str slots_texts(struct sheet *sh, const struct slots *s) {
     struct buf b;
     buf_init(&b, 4 * TEXT_MAX);
     put_texts(s, &b);
-    str text = sheet_keep(sh, &b);
-    buf_release(&b);
-    return text;
+    return sheet_keep(sh, &b);
 }
 
 /* ---- vectors ---- */
@@ -41,10 +39,7 @@ bool maps_plain_left(const struct task *t, const struct statement *s) {
     const struct tensor *x = &t->tensors[s->tensor];
     if (x->role == TENSOR_INOUT || x->rank == 0)
         return false;
-    for (size_t i = 0; i < x->rank; i++)
-        if (s->position[i] != (int)i)
-            return false;
-    return true;
+    return statement_is_whole(t, s);
 }
 
 struct claim {
@@ -54,34 +49,23 @@ struct claim {
     bool follows; /* reads something taken */
 };
 
-/* 1: all statements of the tensor are in the set; -1: none exists. */
-static int is_defined(const struct task *t, const bool *set, size_t tensor) {
-    int result = -1;
-    for (size_t i = 0; i < t->nstatements; i++)
-        if (t->statements[i].tensor == tensor)
-            result = set[i] && result != 0;
-    return result;
+/* It has statements, and all of them are in the set. */
+static bool is_defined(const struct task *t, const bool *set, size_t tensor) {
+    return form_definitions(t, tensor) && form_defined_by(t, set, tensor);
 }
 
 static bool may_read(struct claim *c, const struct expr *e, bool padded) {
-    if (e->kind == EXPR_READ && is_defined(c->t, c->take, e->ref) == 1) {
+    if (e->kind == EXPR_READ && is_defined(c->t, c->take, e->ref)) {
         c->follows = true;
         return expr_is_own(c->s, e) && !padded;
     }
     if (e->kind == EXPR_READ && c->t->tensors[e->ref].role == TENSOR_LET &&
-        is_defined(c->t, c->done, e->ref) != 1)
+        !is_defined(c->t, c->done, e->ref))
         return false;
     for (size_t i = 0; i < e->nargs; i++)
         if (!may_read(c, e->args[i], e->kind == EXPR_PAD && i == 0))
             return false;
     return true;
-}
-
-static size_t statements_of(const struct task *t, size_t tensor) {
-    size_t n = 0;
-    for (size_t i = 0; i < t->nstatements; i++)
-        n += t->statements[i].tensor == tensor;
-    return n;
 }
 
 void maps_claim(const struct form *f, const bool *done, size_t fold, bool *take) {
@@ -92,7 +76,7 @@ void maps_claim(const struct form *f, const bool *done, size_t fold, bool *take)
         const struct statement *s = &t->statements[i];
         struct claim c = {t, done, take, s, false};
         if (done[i] || !form_is_map(s) || !maps_plain_left(t, s) ||
-            statements_of(t, s->tensor) != 1 ||
+            form_definitions(t, s->tensor) != 1 ||
             !extents_same(&t->tensors[t->statements[fold].tensor], &t->tensors[s->tensor]) ||
             !may_read(&c, s->body, false) || !c.follows)
             continue;
@@ -101,34 +85,23 @@ void maps_claim(const struct form *f, const bool *done, size_t fold, bool *take)
     }
 }
 
-static const char *value_type(enum value_kind k) {
-    return k == VALUE_REAL ? "float" : k == VALUE_INT ? "long long" : "bool";
-}
-
-static bool is_read_later(const struct task *t, size_t after, size_t tensor) {
-    for (size_t i = after + 1; i < t->nstatements; i++)
-        if (expr_reads_tensor(t->statements[i].body, tensor))
-            return true;
-    return false;
-}
-
 static void hold_own(struct scope *k, const struct statement *s, str text) {
     scope_hold(k, expr_own(k->step->inst->task, s, k->sh->mem), text);
 }
 
 /* What later statements read is the value as its type holds it. */
-static void keep_value(struct scope *k, const struct statement *s, str packed, struct buf *lines) {
+static str keep_value(struct scope *k, const struct statement *s, str packed) {
     const struct tensor *x = &k->step->inst->task->tensors[s->tensor];
     str name = sheet_name(k->sh, TEXT(k->sh, "$_value", x->name));
     str value = scope_unpacked(k, s->tensor, packed);
-    buf_printf(lines, "const %s %.*s = %.*s;\n", value_type(s->body->value_kind), STR_ARG(name),
-               STR_ARG(value));
     hold_own(k, s, name);
+    return TEXT(k->sh, "const $ $ = $;", value_type(s->body->value_kind), name, value);
 }
 
-bool maps_write(struct scope *k, const struct statement *fold, str value, struct buf *lines,
+bool maps_write(struct scope *k, const struct statement *fold, str value, struct slots *slots,
                 struct maps *out) {
     const struct task *t = k->step->inst->task;
+    str lines = S("");
     out->n = 0;
     for (size_t i = 0; i < t->nstatements && !sheet_failed(k->sh); i++) {
         const struct statement *s = &t->statements[i];
@@ -136,11 +109,11 @@ bool maps_write(struct scope *k, const struct statement *fold, str value, struct
         k->statement = s;
         str v = s == fold ? value : scope_text(k, s->body);
         str packed = scope_packed(k, s->tensor, s->body->value_kind, v);
-        if (is_read_later(t, i, s->tensor)) {
+        if (form_is_read(t, i + 1, s->tensor)) {
             if (s == fold && str_eq(packed, v))
                 hold_own(k, s, v);
             else
-                keep_value(k, s, packed, lines);
+                lines = sheet_join(k->sh, lines, "\n", keep_value(k, s, packed));
         }
         if (x->role != TENSOR_LET) {
             out->out[out->n].tensor = s->tensor;
@@ -148,6 +121,7 @@ bool maps_write(struct scope *k, const struct statement *fold, str value, struct
         }
     }
     k->statement = fold;
+    slots_put(slots, "maps", lines);
     return !sheet_failed(k->sh);
 }
 
@@ -169,12 +143,7 @@ const char *fold_type(const struct statement *fold) {
 }
 
 str fold_start(const struct statement *fold) {
-    static const char *const whole[REDUCTION_ARGMAX] = {
-        [REDUCTION_SUM] = "0LL",       [REDUCTION_PROD] = "1LL", [REDUCTION_MAX] = "LLONG_MIN",
-        [REDUCTION_MIN] = "LLONG_MAX", [REDUCTION_MEAN] = "0LL",
-    };
-    enum reduction op = fold->body->reduce->op;
-    return str_view(is_real(fold) ? fold_identity(op) : whole[op]);
+    return str_view(fold_identity(fold->body->reduce->op, is_real(fold)));
 }
 
 str fold_step(struct sheet *sh, const struct statement *fold, str into, str term) {
@@ -193,7 +162,7 @@ bool place_is_sure(const struct inst *in, const struct statement *s, const struc
     const struct tensor *y = &in->task->tensors[s->tensor];
     for (size_t i = 0; i < read->nargs; i++) {
         const struct expr *a = read->args[i];
-        bool zero = a->kind == EXPR_NUMBER && a->integral && a->integer == 0;
+        bool zero = expr_is_number(a, 0);
         bool bare = a->kind == EXPR_INDEX && a->ref < s->nindex &&
                     expr_same(x->extent[i], y->extent[a->ref]);
         if (!zero && !bare)
@@ -202,41 +171,25 @@ bool place_is_sure(const struct inst *in, const struct statement *s, const struc
     return true;
 }
 
-static str coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
-                       bool small, str used) {
+str place_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
+                      bool small, str used) {
     const struct tensor *y = &k->step->inst->task->tensors[s->tensor];
-    struct buf b;
-    buf_init(&b, TEXT_MAX);
+    str all = S(""), type = str_view(scope_index_type(k));
     str below = S(""); /* " / J / K" */
     for (size_t v = s->nindex; v-- > 0;) {
         if (!(vars >> v & 1))
             continue;
         bool first = !(vars & ((UINT32_C(1) << v) - 1));
         str extent = first ? S("") : scope_int(k, y->extent[v]);
-        if (small && k->wide && y->extent[v]->kind != EXPR_NUMBER)
+        if (!first && small && k->wide && y->extent[v]->kind != EXPR_NUMBER)
             extent = TEXT(k->sh, "(int)$", extent);
-        if (text_has_word(used, k->var[v])) {
-            buf_printf(&b, "const %s %.*s = %.*s%.*s", scope_index_type(k), STR_ARG(k->var[v]),
-                       STR_ARG(flat), STR_ARG(below));
-            if (!first)
-                buf_printf(&b, " %% %.*s", STR_ARG(extent));
-            buf_puts(&b, S(";\n"));
-        }
+        if (text_has_word(used, k->var[v]))
+            all = sheet_join(k->sh, all, "\n",
+                             TEXT(k->sh, first ? "const $ $ = $$$;" : "const $ $ = $$ % $;", type,
+                                  k->var[v], flat, below, extent));
         below = TEXT(k->sh, "$ / $", below, extent);
     }
-    str text = sheet_keep(k->sh, &b);
-    buf_release(&b);
-    return text;
-}
-
-str place_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
-                      str used) {
-    return coordinates(k, s, vars, flat, false, used);
-}
-
-str place_int_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
-                          str used) {
-    return coordinates(k, s, vars, flat, true, used);
+    return all;
 }
 
 str place_count(struct sheet *sh, const struct inst *in, const struct statement *s, uint32_t vars) {

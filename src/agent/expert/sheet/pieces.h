@@ -31,8 +31,8 @@ struct maps {
     size_t n;
 };
 /* All statements of the step at the element whose fold is `value`; lines that come before the
- * stores go to `lines`. */
-bool maps_write(struct scope *k, const struct statement *fold, str value, struct buf *lines,
+ * stores are slot `maps`. */
+bool maps_write(struct scope *k, const struct statement *fold, str value, struct slots *s,
                 struct maps *out);
 
 /* ---- folds ---- */
@@ -47,12 +47,9 @@ str fold_step(struct sheet *sh, const struct statement *fold, str into, str term
 /* The read is inside its tensor at every shape, by its form: bare variables over their extents. */
 bool place_is_sure(const struct inst *in, const struct statement *s, const struct expr *read);
 /* Declarations of the index variables in `vars`, from a flat number over their extents, those that
- * `used` mentions. */
+ * `used` mentions. `small`: the number is an int whatever indices are, without 64-bit divisions. */
 str place_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
-                      str used);
-/* The same, where the number is an int whatever indices are: no 64-bit divisions. */
-str place_int_coordinates(struct scope *k, const struct statement *s, uint32_t vars, str flat,
-                          str used);
+                      bool small, str used);
 /* The product of the extents of `vars`, in plan syntax. */
 str place_count(struct sheet *sh, const struct inst *in, const struct statement *s, uint32_t vars);
 

@@ -15,14 +15,19 @@
 #include "agent/agent.h"
 #include "agent/expert/form/form.h"
 #include "base/template.h"
+#include "kernel/candidate.h"
 
 #define SHEET_SHARED 128
 #define SCOPE_LOCALS 192
 
 /* Names that templates use: whole ones, and what composed ones begin or end with. */
+enum word_kind { WORD_NAME, WORD_PREFIX, WORD_SUFFIX };
 struct words {
-    str *name, *prefix, *suffix;
-    size_t nnames, nprefixes, nsuffixes, cap_names, cap_prefixes, cap_suffixes;
+    struct {
+        enum word_kind kind;
+        str text;
+    } * at;
+    size_t n, cap;
 };
 
 struct sheet {
@@ -35,6 +40,7 @@ struct sheet {
     struct buf note;      /* `// ` lines about steps, for the head of the file */
     struct buf require;   /* plan lines, by section; each line comes once */
     struct buf memory;    /* workspaces and tensormaps */
+    struct buf once;      /* launches that read parameters alone, before all others */
     struct buf steps;     /* memsets and launches, in order */
     struct buf library;   /* what they call of the library.cu files */
     struct buf functions; /* types, constants, device functions */
@@ -47,8 +53,17 @@ struct sheet {
     uint64_t declared;               /* tensors with a workspace line, by number in the form */
     uint64_t helpers;                /* cp_… functions that are called, of kernel/emit.h */
     str workspace[TASK_MAX_TENSORS]; /* names of those declared */
-    size_t made;                     /* tensors that writers of steps have added */
-    str local[SCOPE_LOCALS];         /* names of the kernel that was begun last */
+    str kept[TASK_MAX_TENSORS];      /* what they are: "[M, N] : f32" */
+    uint64_t alone;                  /* tensors that plan lines name besides launches */
+    const struct sheet *before; /* the file was written before, with too many workspaces; or NULL */
+    size_t step;                /* that is being written, from 1 on */
+    struct {
+        str what, name;
+        size_t step; /* that had it last */
+    } scratch[PLAN_MAX_WORKSPACES];
+    size_t nscratch;
+    size_t made;             /* tensors that writers of steps have added */
+    str local[SCOPE_LOCALS]; /* names of the kernel that was begun last */
     size_t nlocal;
     struct {
         str key, name;
@@ -66,6 +81,13 @@ struct step {
 /* `b`, `s` and `err` stay the caller's. */
 void sheet_init(struct sheet *sh, const struct briefing *b, const struct strategy *s,
                 const char *assets, struct err *err);
+/* More workspaces than a plan may have. The file is then written once more, by another sheet with
+ * this one as its `before`: tensors alike that are kept between steps become places of one
+ * workspace, each at a multiple of 64 elements, so that wide accesses stay aligned. Where its place
+ * begins stands in the text of a pointer (scope_pointer), so that families need not know of it.
+ * What a plan line names besides a launch stays alone, and scratch memory alike is that of all
+ * steps. */
+bool sheet_is_crowded(const struct sheet *sh);
 /* The whole file, its sections in order, tidied. */
 bool sheet_finish(struct sheet *sh, struct buf *out);
 void sheet_release(struct sheet *sh);
@@ -82,12 +104,15 @@ str sheet_number(struct sheet *sh, int64_t v);
 str sheet_join(struct sheet *sh, str a, const char *between, str b);
 bool text_has_word(str text, str word); /* as a whole */
 str sheet_printf(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Lines without their `// `, `//! require ` or `//! `: sheet_require(sh, "N % 4 == 0"),
- * sheet_memory(sh, "workspace part[%d] : f32", …), sheet_step(sh, "launch k<<<…>>>(…)"). */
-void sheet_note(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sheet_require(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sheet_memory(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sheet_step(struct sheet *sh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lines without their `// `, `//! require ` or `//! `, all but steps once: sheet_require(sh, "N % 4
+ * == 0"), sheet_memory(sh, "workspace part[%d] : f32", …), sheet_step(sh, "launch k<<<…>>>(…)"). */
+#define sheet_note(sh, ...)    sheet_line(sh, &(sh)->note, "// ", __VA_ARGS__)
+#define sheet_require(sh, ...) sheet_line(sh, &(sh)->require, "//! require ", __VA_ARGS__)
+#define sheet_memory(sh, ...)  sheet_line(sh, &(sh)->memory, "//! ", __VA_ARGS__)
+#define sheet_step(sh, ...)    sheet_line(sh, &(sh)->steps, "//! ", __VA_ARGS__)
+#define sheet_once(sh, ...)    sheet_line(sh, &(sh)->once, "//! once ", __VA_ARGS__)
+void sheet_line(struct sheet *sh, struct buf *out, const char *lead, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void sheet_include(struct sheet *sh, const char *header); /* "cute/tensor.hpp", once */
 void sheet_helper(struct sheet *sh, const char *name);    /* cp_NAME is called: "maximum" */
 struct slots *sheet_slots(struct sheet *sh);              /* an empty set, in the arena */
@@ -97,7 +122,7 @@ bool sheet_put(struct sheet *sh, const char *template, const struct slots *s, st
 str sheet_lines(struct sheet *sh, const char *template, const struct slots *s);
 /* The template among the functions of the file, unless the same text is there. */
 bool sheet_function(struct sheet *sh, const char *template, const struct slots *s);
-/* The content of a buf, kept in the arena without the last line's end; the buf is emptied. */
+/* The content of a buf, kept in the arena without the last line's end; the buf is released. */
 str sheet_keep(struct sheet *sh, struct buf *b);
 /* The task's own text of a statement, for a comment: one line. */
 str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s);
@@ -115,9 +140,8 @@ void sheet_used(struct sheet *sh, const struct used *all, size_t n);
  * closest to the strategy: the others had less room, and would have made the same of it. */
 void sheet_written(const struct sheet *sh, struct strategy *out);
 bool sheet_is_cute(const struct sheet *sh); /* the decision dialect */
-/* Of the GPU that it is written for: shared memory of a block, blocks of a cluster. */
+/* Of the GPU that it is written for: shared memory of a block. */
 int64_t sheet_shared_most(const struct sheet *sh);
-int64_t sheet_cluster_most(const struct sheet *sh);
 
 /* ---- names ---- */
 /* Names in the templates of a family are plain, and what the task calls the same has another name
@@ -139,11 +163,27 @@ bool sheet_has_name(const struct sheet *sh, str name); /* of the file, or a word
  * beside operators. */
 str sheet_plan(struct sheet *sh, const struct expr *e);
 str sheet_plan_count(struct sheet *sh, const struct inst *in, size_t tensor); /* "B*M*N", or "1" */
-/* The tensor's name in plan lines; a let gets its workspace line (f32, or its own type). */
+/* The tensor's name in plan lines that are no launches. */
 str sheet_tensor(struct sheet *sh, const struct step *st, size_t tensor);
+/* A let of the task, or a tensor that the form has made. */
+bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
+/* The type of its elements in memory. */
+enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t tensor);
+/* The name of the tensor in a kernel's parameters and, unless it shares one, of its workspace. */
+str sheet_kept(struct sheet *sh, const struct step *st, size_t tensor);
+/* What a launch passes for the tensor: its name in the plan, or the workspace that it shares. */
+str sheet_argument(struct sheet *sh, const struct step *st, size_t tensor);
+/* Which place of a shared workspace it has, from 0 on, and from one place to the next in plan
+ * syntax. */
+size_t sheet_place(const struct sheet *sh, size_t tensor);
+str sheet_place_size(struct sheet *sh, const struct step *st, size_t tensor);
+/* A workspace that this step alone uses: sheet_scratch(sh, S("part"), S("[4, M*N] : f32")). */
+str sheet_scratch(struct sheet *sh, str base, str what);
 
 /* ---- a kernel ---- */
-#define SCOPE_INTS 64
+/* Counts and sizes up to this are int; beyond it indices are long long. */
+#define SCOPE_INT_MAX (INT64_C(1) << 30)
+#define SCOPE_INTS    64
 struct scope {
     struct sheet *sh;
     const struct step *step;
@@ -177,21 +217,22 @@ str scope_name(struct scope *k, const char *base);
 str scope_int(struct scope *k, const struct expr *e);
 /* A parameter for a plan expression of the generator's own making. */
 str scope_int_plan(struct scope *k, const char *name, str plan);
+/* How many values a variable of the scope's statement takes, from 0 on; NULL: not known. */
+const struct expr *scope_extent(const struct scope *k, size_t var);
 /* The name of a variable of the statement where it is declared: the task's own where it can be. */
 str scope_variable(struct scope *k, size_t var);
 /* Text of an expression without reductions, as a value to compute with: float, int or bool by its
  * kind. Reads are `t[offset]` converted to float; pads are conditions; what is `held` is its text.
  * Takes pointers and integers on the way. Helpers it calls go to the sheet's functions. */
-bool scope_expr(struct scope *k, const struct expr *e, struct buf *out);
 str scope_text(struct scope *k, const struct expr *e); /* the same, kept; .n == 0: failed */
 /* "(i * J + j) * K + k", without the pointer. */
-bool scope_offset(struct scope *k, const struct expr *read, struct buf *out);
 str scope_offset_text(struct scope *k, const struct expr *read);
 /* Offset of the element a statement defines. */
 str scope_place_text(struct scope *k);
 void scope_hold(struct scope *k, const struct expr *e, str text);
-/* The pointer's name, taken as an argument. `write`: it is stored to. */
+/* Where the tensor begins: a pointer taken as an argument. `write`: it is stored to. */
 str scope_pointer(struct scope *k, size_t tensor, bool write);
+str scope_pointer_name(struct scope *k, size_t tensor); /* the argument itself */
 /* A computed value converted to the tensor's element: rounding, saturation of integers. */
 str scope_packed(struct scope *k, size_t tensor, enum value_kind kind, str value);
 /* A stored element converted to a value: "__half2float(…)". */
@@ -211,25 +252,34 @@ str scope_coordinates(struct scope *k, str flat, uint32_t over, uint32_t vars);
 str scope_plan_elements(struct scope *k, uint32_t over);
 uint32_t scope_variables(const struct scope *k); /* all that the statement's left side has */
 
+/* The type that a value is computed in. */
+str value_type(enum value_kind k);
+
 /* ---- folds ---- */
 /* The identity, and the combination as an expression: "s + t", "cp_maximum(s, t)", by reduction:
  * NaN goes through maximum and minimum. Arg-reductions carry a value and a place, and are the
  * family's own. */
-const char *fold_identity(enum reduction r); /* "0.0f", "-INFINITY" … */
+/* "0.0f", "-INFINITY", or "0LL", "LLONG_MIN" … */
+const char *fold_identity(enum reduction r, bool real);
 str fold_combine(struct sheet *sh, enum reduction r, str into, str term);
 
 /* ---- families ---- */
 /* Whether a family takes statement `first` of the form, the first that nobody has taken, and with
  * it which others (take[nstatements], all false at entry). What the taken ones read must be inputs,
  * done, or taken too. */
+struct step_facts;
 struct family {
     const char *name;
     enum workload workload; /* whose decisions it goes by */
     bool cute;              /* it honours the decision dialect */
     bool fuses; /* it matches operands that are computed (attention): the form keeps them inside
                    their products when it takes anything */
+    bool (*check)(struct err *err); /* of its tables, once, when the expert is made; NULL: none */
     bool (*claim)(const struct briefing *b, const struct form *f, const bool *done, size_t first,
                   bool *take);
+    /* What openings ask of a step (plan/step_facts.h); NULL: nothing but what they ask of any.
+     * False: the step is none of the family's, and has no openings. */
+    bool (*facts)(const struct briefing *b, const struct step *st, struct step_facts *out);
     /* The step's plan lines, functions and kernels. */
     bool (*write)(struct sheet *sh, const struct step *st);
 };

@@ -133,10 +133,10 @@ static bool fits(const struct window *w) {
     const struct window_tap *tap = the_tap(w);
     size_t k = tap->read->nargs - 1;
     for (size_t i = 0; i < w->shape.naxes; i++)
-        if (tap->position[i] < 0)
+        if (tap->along[i].index < 0)
             return false;
     if (w->across >= 0)
-        return tap->position[w->across] == (int)k;
+        return tap->along[w->across].index == (int)k;
     return tap->read->args[k]->kind == EXPR_INDEX && tap->read->args[k]->ref == w->last;
 }
 
@@ -154,7 +154,7 @@ static bool tile_of(const struct window *w, struct window_tile *out) {
     }
     out->columns = along;
     if (w->across >= 0) {
-        int64_t offset = the_tap(w)->offset[w->across];
+        int64_t offset = the_tap(w)->along[w->across].offset;
         out->shift = (offset % w->width + w->width) % w->width;
         out->columns = reach_of(&w->shape.axes[w->across], along) + out->shift;
     }
@@ -165,19 +165,22 @@ static bool tile_of(const struct window *w, struct window_tile *out) {
 
 static bool uniform_pad(const struct window *w) {
     const struct expr *node = w->shape.taps[0].node;
-    return node->kind != EXPR_PAD || (expr_uses(node->args[1]) == 0 && !expr_reads(node->args[1]));
+    return node->kind != EXPR_PAD || (expr_vars(node->args[1]) == 0 && !expr_reads(node->args[1]));
 }
 
 /* Vectors into the tile: rows of the input begin aligned, and so do the tile's. */
 static int64_t tile_width(const struct window *w, int64_t want) {
     const struct window_tap *tap = &w->shape.taps[0];
     size_t k = tap->read->nargs - 1;
-    bool along = w->across >= 0 && tap->position[w->across] == (int)k;
+    bool along = w->across >= 0 && tap->along[w->across].index == (int)k;
     bool bare = tap->read->args[k]->kind == EXPR_INDEX && tap->read->args[k]->ref == w->last;
     int64_t stride = along ? w->shape.axes[w->across].stride : 1;
     int64_t bytes = (int64_t)dtype_info(w->in->task->tensors[tap->read->ref].dtype)->bytes;
     int64_t extents[] = {w->in->tensors[tap->read->ref].extent[k], w->lanes * stride, 16 / bytes};
-    return along || bare ? pieces_width(want, extents, 3) : 1;
+    int64_t width = along || bare ? pieces_width(want, extents, 3) : 1;
+    while (width > 1 && !inst_divides(w->in, w->in->task->tensors[tap->read->ref].extent[k], width))
+        width /= 2;
+    return width;
 }
 
 /* A tile that does not fit becomes smaller. */
@@ -227,7 +230,7 @@ static bool is_tap(const struct window *w, const struct expr *e) {
 
 /* The same for all threads of a block, one for every place in the window, and few. */
 static bool is_weight(const struct window *w, const struct expr *e) {
-    uint32_t uses = expr_uses(e), own = UINT32_C(1) << w->last;
+    uint32_t uses = expr_vars(e), own = UINT32_C(1) << w->last;
     int64_t n = 1;
     if (e->kind != EXPR_READ)
         return false;
@@ -256,31 +259,6 @@ static void find_weights(struct window *w, const struct expr *e) {
 }
 
 /* ---- expressions of the generator's own making ---- */
-
-static struct expr *number(struct sheet *sh, int64_t v) {
-    struct expr *e = arena_new_of(sh->mem, struct expr);
-    *e = (struct expr){.kind = EXPR_NUMBER,
-                       .value_kind = VALUE_INT,
-                       .number = (double)v,
-                       .integer = v,
-                       .integral = true};
-    return e;
-}
-
-static struct expr *variable(struct sheet *sh, size_t v) {
-    struct expr *e = arena_new_of(sh->mem, struct expr);
-    *e = (struct expr){.kind = EXPR_INDEX, .value_kind = VALUE_INT, .ref = v};
-    return e;
-}
-
-static struct expr *binary(struct sheet *sh, enum expr_kind k, struct expr *a, struct expr *b) {
-    struct expr *e = arena_new_of(sh->mem, struct expr);
-    *e = (struct expr){.kind = k, .value_kind = VALUE_INT, .nargs = 2};
-    e->args = arena_array(sh->mem, struct expr *, 2);
-    e->args[0] = a;
-    e->args[1] = b;
-    return e;
-}
 
 /* The read with some of its indices replaced (NULL: kept). */
 static struct expr *read_at(struct sheet *sh, const struct expr *read, struct expr *const *index) {
@@ -338,10 +316,6 @@ static str times(struct window *w, str what, int64_t v) {
     return v == 1 ? what : TEXT(w->sh, "$ * $", what, sheet_number(w->sh, v));
 }
 
-static str type_of(enum value_kind k) {
-    return k == VALUE_REAL ? S("float") : k == VALUE_INT ? S("long long") : S("bool");
-}
-
 /* Results beyond the last are computed and dropped; what else they read is that of the last. */
 static str clamped(struct window *w, size_t var, str text) {
     const struct tensor *y = &w->in->task->tensors[w->fold->tensor];
@@ -395,19 +369,19 @@ static void put_places(struct window *w, const struct window_tile *t, struct exp
         others += is_outer(w, i);
     str place = digit(w, &below, t->columns / w->width, w->down < 0 && others == 0);
     int64_t stride = w->across >= 0 ? axis(w, w->across)->stride : 1;
-    int64_t offset = w->across >= 0 ? tap->offset[w->across] - t->shift : 0;
+    int64_t offset = w->across >= 0 ? tap->along[w->across].offset - t->shift : 0;
     slots_put(&w->slots, "input_column",
               TEXT(sh, "$$ + $", times(w, S("corner"), stride), plus(w, offset),
                    times(w, place, w->width)));
     w->k.var[w->fold->nvars + 1] = S("column");
-    index[k] = variable(sh, w->fold->nvars + 1);
+    index[k] = expr_variable(sh->mem, w->fold->nvars + 1);
     if (w->down >= 0) {
         place = digit(w, &below, t->depth[w->down], others == 0);
         slots_put(&w->slots, "tile_row",
                   TEXT(sh, "$$ + $", times(w, S("top"), axis(w, w->down)->stride),
-                       plus(w, tap->offset[w->down]), place));
+                       plus(w, tap->along[w->down].offset), place));
         w->k.var[w->fold->nvars] = S("row");
-        index[tap->position[w->down]] = variable(sh, w->fold->nvars);
+        index[tap->along[w->down].index] = expr_variable(sh->mem, w->fold->nvars);
     }
     for (int i = (int)w->shape.naxes; i-- > 0;)
         if (is_outer(w, i)) {
@@ -440,6 +414,7 @@ static bool put_fill(struct window *w, const struct window_tile *t) {
     slots_flag(s, "pairs", w->width > 1);
     slots_flag(s, "wide", w->width > 1);
     slots_number(s, "bytes", bytes);
+    slots_put(s, "element", str_view(dtype_info(element(w))->name));
     slots_put(s, "element_type", str_view(dtype_info(element(w))->cuda));
     slots_number(s, "vectors", rows * t->columns / w->width);
     slots_number(s, "width", w->width);
@@ -495,13 +470,14 @@ static str tile_tap(struct window *w, const struct window_tile *t) {
 static struct expr *row_index(struct window *w, const struct window_tap *tap) {
     struct sheet *sh = w->sh;
     const struct window_axis *x = axis(w, w->down);
-    struct expr *at = variable(sh, x->out);
-    int64_t offset = tap->offset[w->down];
+    struct expr *at = expr_variable(sh->mem, x->out);
+    int64_t offset = tap->along[w->down].offset;
     if (x->stride > 1)
-        at = binary(sh, EXPR_MUL, number(sh, x->stride), at);
-    at = binary(sh, EXPR_ADD, at, variable(sh, w->fold->nvars));
+        at = expr_pair(sh->mem, EXPR_MUL, expr_number(sh->mem, x->stride), at);
+    at = expr_pair(sh->mem, EXPR_ADD, at, expr_variable(sh->mem, w->fold->nvars));
     if (offset)
-        at = binary(sh, offset < 0 ? EXPR_SUB : EXPR_ADD, at, number(sh, llabs(offset)));
+        at = expr_pair(sh->mem, offset < 0 ? EXPR_SUB : EXPR_ADD, at,
+                       expr_number(sh->mem, llabs(offset)));
     return at;
 }
 
@@ -511,11 +487,11 @@ static void put_read(struct window *w, const struct window_tap *tap, struct slot
     struct sheet *sh = w->sh;
     struct expr *index[TASK_MAX_RANK] = {NULL}, *moved[TASK_MAX_RANK] = {NULL};
     int loose = slides(w) ? w->down : is_lanewise(w) ? w->across : -1;
-    if (slides(w) && tap->position[w->down] >= 0)
-        index[tap->position[w->down]] = row_index(w, tap);
+    if (slides(w) && tap->along[w->down].index >= 0)
+        index[tap->along[w->down].index] = row_index(w, tap);
     struct expr *read = read_at(sh, tap->read, index);
-    if (loose >= 0 && tap->position[loose] >= 0)
-        moved[tap->position[loose]] = read->args[tap->position[loose]];
+    if (loose >= 0 && tap->along[loose].index >= 0)
+        moved[tap->along[loose].index] = read->args[tap->along[loose].index];
     str inside = inside_text(w, tap, read, moved);
     slots_put(row, "inside", inside);
     if (inside.n == 0) {
@@ -523,7 +499,7 @@ static void put_read(struct window *w, const struct window_tap *tap, struct slot
         return;
     }
     str offset = scope_offset_text(&w->k, read), from = scope_pointer(&w->k, read->ref, false);
-    str is_inside = sheet_name(sh, TEXT(sh, "$_inside", from));
+    str is_inside = sheet_name(sh, TEXT(sh, "$_inside", scope_pointer_name(&w->k, read->ref)));
     str element = TEXT(sh, "$[$ ? $ : 0]", from, is_inside, offset);
     bool pads = tap->node->kind == EXPR_PAD;
     slots_put(row, "is_inside", is_inside);
@@ -538,7 +514,7 @@ static void put_taps(struct window *w, const struct window_tile *tile) {
         str x = w->in->task->tensors[tap->read->ref].name;
         str to = sheet_name(w->sh, TEXT(w->sh, "$_tap", x));
         slots_put(row, "tap", to);
-        slots_put(row, "tap_type", type_of(tap->node->value_kind));
+        slots_put(row, "tap_type", value_type(tap->node->value_kind));
         if (slides(w))
             w->k.var[axis(w, w->down)->out] = S("first");
         if (w->halo) {
@@ -553,7 +529,7 @@ static void put_taps(struct window *w, const struct window_tile *tile) {
 /* ---- weights in registers ---- */
 
 static bool has_axis(const struct window *w, size_t weight, size_t i) {
-    return expr_uses(w->weights[weight].read) >> w->shape.axes[i].reduced & 1;
+    return expr_vars(w->weights[weight].read) >> w->shape.axes[i].reduced & 1;
 }
 
 static str weight_text(struct window *w, size_t n) {
@@ -577,7 +553,7 @@ static void put_weights(struct window *w) {
             sizes = TEXT(w->sh, "$[$]", sizes, sheet_number(w->sh, x->size));
             put_loop(slots_row(row, "axes"), w->k.var[x->reduced], x->size);
         }
-        slots_put(row, "weight_type", type_of(read->value_kind));
+        slots_put(row, "weight_type", value_type(read->value_kind));
         slots_put(row, "weight", w->weights[n].name);
         slots_put(row, "sizes", sizes);
         slots_put(row, "value", scope_text(&w->k, read));
@@ -666,7 +642,6 @@ static str mean_of(struct window *w, str acc) {
 static void put_results(struct window *w) {
     struct slots *t = &w->slots;
     struct maps maps;
-    struct buf lines;
     size_t v = w->down >= 0 ? axis(w, w->down)->out : w->last;
     name_variables(w);
     if (w->items > 1) {
@@ -675,10 +650,7 @@ static void put_results(struct window *w) {
         slots_put(t, "along_extent", extent_text(w, v));
     }
     slots_put(t, "value", mean_of(w, slots_get(t, "acc")));
-    buf_init(&lines, 256u << 10);
-    bool ok = maps_write(&w->k, w->fold, S("value"), &lines, &maps);
-    slots_put(t, "maps", sheet_keep(w->sh, &lines));
-    buf_release(&lines);
+    bool ok = maps_write(&w->k, w->fold, S("value"), t, &maps);
     for (size_t i = 0; ok && i < maps.n; i++) {
         str to = scope_pointer(&w->k, maps.out[i].tensor, true), at = scope_place_text(&w->k);
         bool truth = w->in->task->tensors[maps.out[i].tensor].dtype == DTYPE_BOOL;
@@ -736,8 +708,8 @@ static void put_place_of_block(struct window *w) {
     }
     slots_put(t, "column", w->k.var[w->last]);
     slots_put(t, "coordinates",
-              place_int_coordinates(&w->k, w->fold, outer_vars(w),
-                                    w->down >= 0 ? S("outer") : S("tile"), used));
+              place_coordinates(&w->k, w->fold, outer_vars(w),
+                                w->down >= 0 ? S("outer") : S("tile"), true, used));
 }
 
 /* Threads without a result leave, once they have helped to fill the tile. */
@@ -805,9 +777,7 @@ static str indented(struct sheet *sh, str text) {
         depth += last == '{';
         goes_on = remark || directive ? goes_on : last != '{' && last != '}' && last != ';';
     }
-    text = sheet_keep(sh, &b);
-    buf_release(&b);
-    return text;
+    return sheet_keep(sh, &b);
 }
 
 static bool write_kernel(struct window *w) {
@@ -881,7 +851,7 @@ static bool write(struct sheet *sh, const struct step *st) {
 
 /* ---- for planners ---- */
 
-bool window_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
+static bool window_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
     const struct statement *fold = fold_find(st->inst->task);
     struct window_shape shape;
     (void)b;
@@ -896,5 +866,8 @@ bool window_facts(const struct briefing *b, const struct step *st, struct step_f
     return true;
 }
 
-const struct family family_window = {
-    .name = "window", .workload = WORKLOAD_WINDOW, .claim = claim, .write = write};
+const struct family family_window = {.name = "window",
+                                     .workload = WORKLOAD_WINDOW,
+                                     .facts = window_facts,
+                                     .claim = claim,
+                                     .write = write};

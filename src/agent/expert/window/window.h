@@ -17,9 +17,11 @@ struct window_axis {
 struct window_tap {
     const struct expr *node; /* the pad, or the read itself */
     const struct expr *read;
-    bool sure;                   /* under no condition: inside wherever the results are */
-    int position[WINDOW_AXES];   /* which index of the read belongs to the axis; -1: none */
-    int64_t offset[WINDOW_AXES]; /* index = stride·out + dilation·reduced + offset */
+    bool sure; /* under no condition: inside wherever the results are */
+    struct window_place {
+        int index;      /* which of the read's belongs to the axis; -1: none */
+        int64_t offset; /* index = stride·out + dilation·reduced + offset */
+    } along[WINDOW_AXES];
 };
 struct window_shape {
     struct window_axis axes[WINDOW_AXES]; /* in order of their index variables */

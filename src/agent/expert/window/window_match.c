@@ -22,7 +22,7 @@ static bool has_ranges(const struct inst *in, const struct reduce *r, struct win
         struct window_axis *x = &out->axes[i];
         const struct reduce_var *v = &r->vars[i];
         *x = (struct window_axis){.reduced = v->var};
-        if (!expr_is_number(v->lo, 0) || expr_uses(v->hi) || expr_reads(v->hi) ||
+        if (!expr_is_number(v->lo, 0) || expr_vars(v->hi) || expr_reads(v->hi) ||
             !expr_eval_dims(v->hi, in->dims, &x->size) || x->size < 1 || x->size > SIZE_MOST)
             return false;
         dims_of(v->hi, &out->fixed);
@@ -70,22 +70,21 @@ static bool read_tap(const struct inst *in, const struct statement *s, const str
     struct window_shape learned = *shape;
     bool any = false;
     for (size_t i = 0; i < WINDOW_AXES; i++)
-        tap->position[i] = -1;
+        tap->along[i].index = -1;
     for (size_t k = 0; k < read->nargs; k++) {
         struct window_axis got;
         int64_t offset;
-        if (!(expr_uses(read->args[k]) & reduced_vars(shape)))
+        if (!(expr_vars(read->args[k]) & reduced_vars(shape)))
             continue;
         int i = axis_of(in, s, read->args[k], shape, &got, &offset);
-        if (i < 0 || tap->position[i] >= 0)
+        if (i < 0 || tap->along[i].index >= 0)
             return false;
         struct window_axis *x = &learned.axes[i];
         if (x->stride &&
             (x->out != got.out || x->stride != got.stride || x->dilation != got.dilation))
             return false;
         *x = got;
-        tap->position[i] = (int)k;
-        tap->offset[i] = offset;
+        tap->along[i] = (struct window_place){(int)k, offset};
         any = true;
     }
     if (any)
@@ -110,25 +109,14 @@ static void find_taps(const struct inst *in, const struct statement *s, const st
         find_taps(in, s, e->args[i], sure && e->kind != EXPR_IF, shape);
 }
 
-/* Variables that the expression depends on otherwise than through taps. */
-static uint32_t free_uses(const struct window_shape *shape, const struct expr *e) {
-    uint32_t vars = e->kind == EXPR_INDEX ? UINT32_C(1) << e->ref : 0;
+/* Variables that the expression depends on otherwise than through taps; `reads`: those of reads. */
+static uint32_t uses_beside(const struct window_shape *shape, const struct expr *e, bool reads) {
+    uint32_t vars = e->kind == (reads ? EXPR_READ : EXPR_INDEX) ? expr_vars(e) : 0;
     for (size_t i = 0; i < shape->ntaps; i++)
         if (expr_same(shape->taps[i].node, e))
             return 0;
     for (size_t i = 0; i < e->nargs; i++)
-        vars |= free_uses(shape, e->args[i]);
-    return vars;
-}
-
-/* Index variables of reads that are no taps. */
-static uint32_t beside_uses(const struct window_shape *shape, const struct expr *e) {
-    uint32_t vars = e->kind == EXPR_READ ? expr_uses(e) : 0;
-    for (size_t i = 0; i < shape->ntaps; i++)
-        if (expr_same(shape->taps[i].node, e))
-            return 0;
-    for (size_t i = 0; i < e->nargs; i++)
-        vars |= beside_uses(shape, e->args[i]);
+        vars |= uses_beside(shape, e->args[i], reads);
     return vars;
 }
 
@@ -140,12 +128,9 @@ static void order_axes(struct window_shape *shape) {
             shape->axes[k - 1] = x;
             for (size_t t = 0; t < shape->ntaps; t++) {
                 struct window_tap *tap = &shape->taps[t];
-                int position = tap->position[k];
-                int64_t offset = tap->offset[k];
-                tap->position[k] = tap->position[k - 1];
-                tap->offset[k] = tap->offset[k - 1];
-                tap->position[k - 1] = position;
-                tap->offset[k - 1] = offset;
+                struct window_place kept = tap->along[k];
+                tap->along[k] = tap->along[k - 1];
+                tap->along[k - 1] = kept;
             }
         }
 }
@@ -167,8 +152,8 @@ bool window_match(const struct inst *in, const struct statement *s, struct windo
     if (out->ntaps == 0 || all != (UINT32_C(1) << out->naxes) - 1 ||
         __builtin_popcount(outs) != (int)out->naxes)
         return false;
-    out->separable = !r->guard && !(free_uses(out, term) & (reduced_vars(out) | outs));
-    out->beside = beside_uses(out, term) | (r->guard ? beside_uses(out, r->guard) : 0);
+    out->separable = !r->guard && !(uses_beside(out, term, false) & (reduced_vars(out) | outs));
+    out->beside = uses_beside(out, term, true) | (r->guard ? uses_beside(out, r->guard, true) : 0);
     order_axes(out);
     return true;
 }

@@ -1,0 +1,5 @@
+{
+  description = "${hub_name}, a PyTorch operator made by cutepilot";
+  inputs.kernel-builder.url = "github:huggingface/kernels";
+  outputs = { self, kernel-builder }: kernel-builder.lib.genKernelFlakeOutputs { inherit self; path = ./.; };
+}

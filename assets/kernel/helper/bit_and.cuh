@@ -1,0 +1,3 @@
+template <class A, class B> static __device__ __forceinline__ auto cp_bit_and(A a, B b) {
+    return a & b;
+}

@@ -1,0 +1,1 @@
+"""The F of torch lines."""
