@@ -3,11 +3,12 @@
  *     cluster --workers 256 --delay 200 --seconds 20 --kill 20
  *
  * A few candidates are first evaluated on the simulator, by a worker whose answers are recorded.
- * Then as many stand-ins as asked for take the place of workers: processes that speak the same
- * frames, take --delay milliseconds for a job (half of it to one and a half, by the job's number)
- * and answer as recorded. The same candidates go through the evaluator again and again, with builds
- * from the cache: compilers are other processes, and how many of them a cluster needs is another
- * question. A round is run undisturbed, then one in which --kill stand-ins are killed every second.
+ * Then as many stand-ins (stand_in.c, the program beside this one) as asked for take the place of
+ * workers: processes that speak the same frames, take --delay milliseconds for a job (half of it to
+ * one and a half, by the job's number) and answer as recorded. The same candidates go through the
+ * evaluator again and again, with builds from the cache: compilers are other processes, and how
+ * many of them a cluster needs is another question. A round is run undisturbed, then one in which
+ * --kill stand-ins are killed every second.
  *
  * Busy is the time that stand-ins spent on jobs that were answered, over all of their time; cpu is
  * the coordinator's own processor time over the wall time, and memory its peak. Exit code 1: less
@@ -21,11 +22,11 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/frame.h"
-#include "base/hash.h"
 #include "base/loop.h"
 #include "base/rng.h"
 #include "device/wire.h"
 #include "eval/eval.h"
+#include "stand_in.h"
 #include "ui/ui.h"
 
 #include <fcntl.h>
@@ -81,25 +82,33 @@ static const struct option_set set = {
     .ncommands = 1,
 };
 
-/* ---- in a worker's place ---- */
+/* ---- recording ---- */
 
 static const char *path_of(struct arena *a, const char *folder, str blob) {
-    char hex[65];
-    digest_hex(sha256_of(blob), hex);
-    return arena_printf(a, "%s/%s.json", folder, hex).p;
+    return arena_printf(a, "%s/%016llx.json", folder,
+                        (unsigned long long)stand_in_key(blob.p, blob.n))
+        .p;
+}
+
+static void keep_field(void *ctx, const char *key, const json *value) {
+    if (strcmp(key, "job") != 0 && strcmp(key, "verify_ms") != 0)
+        json_set(ctx, key, json_copy(value));
 }
 
 static void keep(const char *path, const json *head) {
     struct err err = {0};
     struct buf b;
+    json *kept = json_object();
     buf_init(&b, RECORD_MAX);
-    json_write(head, &b);
+    json_each(head, keep_field, kept);
+    json_write(kept, &b);
     if (!file_replace(path, buf_str(&b), &err))
         _exit(3);
     buf_release(&b);
+    json_free(kept);
 }
 
-/* The frames of a worker, both ways, each answer kept under the hash of its job's module. */
+/* The frames of a worker, both ways, each answer kept under the key of its job's modules. */
 static int relay_main(const char *folder, char **argv) {
     struct arena *a = arena_new(1u << 30);
     struct err err = {0};
@@ -137,59 +146,6 @@ static int relay_main(const char *folder, char **argv) {
     return 0;
 }
 
-static bool say_hello(struct err *err) {
-    json *hello = json_object();
-    json_set_str(hello, "role", S("worker"));
-    json_set_i64(hello, "protocol", WIRE_VERSION);
-    json_set_str(hello, "build", S(CUTEPILOT_VERSION));
-    json_set_str(hello, "node", S("stand-in"));
-    bool ok = frame_write(1, WIRE_HELLO, hello, (str){0}, NULL, 0, err);
-    json_free(hello);
-    return ok;
-}
-
-/* Half of the delay to one and a half. */
-static uint64_t delay_us(uint64_t delay_ms, int64_t job) {
-    uint64_t r = rng_u64(rng_stream((uint64_t)job, S("delay")), 0);
-    return delay_ms * (500 + r % 1001);
-}
-
-static json *recorded(struct arena *a, const char *folder, str blob, struct err *err) {
-    str text;
-    return file_read(path_of(a, folder, blob), RECORD_MAX, a, &text, err) ? json_parse(text, err)
-                                                                          : NULL;
-}
-
-static int stand_in_main(const char *folder, const char *delay) {
-    struct arena *a = arena_new(64u << 20);
-    struct err err = {0};
-    struct frame f = {0};
-    uint64_t ms = 200;
-    str_to_u64(str_view(delay), &ms);
-    if (!say_hello(&err))
-        return 3;
-    while (frame_read(0, 0, &f, &err) > 0) {
-        int64_t job = 0;
-        json_get_i64(f.head, "job", &job);
-        json *answer = f.type == WIRE_JOB ? recorded(a, folder, f.blob, &err) : NULL;
-        if (f.type == WIRE_JOB && !answer) {
-            fprintf(stderr, "stand-in: %s\n", err.text);
-            return 3;
-        }
-        if (answer) {
-            usleep((useconds_t)delay_us(ms, job));
-            json_set_i64(answer, "job", job);
-            json_set_f64(answer, "verify_ms", (double)delay_us(ms, job) / 1000);
-            if (!frame_write(1, WIRE_RESULT, answer, (str){0}, NULL, 0, &err))
-                return 3;
-            json_free(answer);
-        }
-        frame_release(&f);
-        arena_reset(a);
-    }
-    return 0;
-}
-
 /* ---- the coordinator ---- */
 
 struct tally {
@@ -202,7 +158,7 @@ struct bench {
     struct evaluator_options eo;
     struct source_file *files;
     size_t nfiles;
-    const char *folder, *program;
+    const char *folder, *program, *stand_in;
     struct evaluator *evaluator;
     struct tally t;
     struct err broken;
@@ -315,7 +271,7 @@ static bool drive(struct bench *b, struct loop *l, uint64_t kills, struct err *e
 static bool round_of(struct bench *b, uint64_t kills, struct err *err) {
     struct evaluator_options eo = b->eo;
     const char *words[] = {
-        b->program, "stand-in", b->folder,
+        b->stand_in, b->folder,
         arena_printf(b->ui->arena, "%lld", (long long)option_int(b->ui->options, "delay")).p, NULL};
     struct worker_place place = {.command = words, .device = eo.device};
     eo.places = &place;
@@ -429,6 +385,7 @@ static int bench_run_all(struct ui *ui) {
     if (!mkdtemp(folder))
         return 3;
     b.program = arena_cstr(ui->arena, self_path(ui->arena));
+    b.stand_in = arena_printf(ui->arena, "%s-stand-in", b.program).p;
     bool ok = run_rounds(&b, out, &err);
     dir_remove_tree(folder, &(struct err){0});
     if (!ok) {
@@ -461,8 +418,6 @@ static int bench_main(int argc, char **argv) {
 int main(int argc, char **argv) {
     if (argc > 5 && !strcmp(argv[1], "record"))
         return relay_main(argv[2], argv + 3);
-    if (argc > 3 && !strcmp(argv[1], "stand-in"))
-        return stand_in_main(argv[2], argv[3]);
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2 || argv[1][0] == '-')
         return bench_main(argc, argv);
