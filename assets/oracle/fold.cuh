@@ -86,6 +86,7 @@ __device__ __noinline__ static void take_products(chain &c, chains &before, cons
 // chain_add.
 struct sums {
     double sum, variance, partial_sq, partial_sum, term_sq, last, run, lost;
+    alike same;
 };
 
 __device__ static inline double number_of(double x) {
@@ -110,10 +111,10 @@ template <class X, class Y>
 __device__ static inline void sums_add(sums &c, const fold &f, X x, Y y) {
     const double v = number_of(x) * number_of(y), s = c.sum + v, bit = 0x1p-24 * fabs(s);
     const double run = fabs(v - c.last) <= bit ? c.run : 0; // it rounds like the one before
+    const double own = through_product(f, x, y, v != 0 ? RULES.least2 : 0);
+    alike_note(&c.same, &f, value(v, own));
     c.sum = s;
-    c.variance = through_product(f, x, y, c.variance);
-    if (v != 0)
-        c.variance += RULES.least2;
+    c.variance += own;
     c.run = run;
     if (fabs(v) <= 4 * bit) {
         c.lost += v;
@@ -137,6 +138,7 @@ __device__ __noinline__ static void take_sums(chain &c, chains &before, const fo
     c.lost = p.lost;
     c.last = p.last;
     c.run = p.run;
+    c.alike = p.same;
     take_products(c, before, f, products{p.sum, p.partial_sq, p.partial_sum, p.term_sq},
                   p.variance + RULES.unit2 * p.term_sq, length);
 }
@@ -167,7 +169,7 @@ __device__ static inline void put_part(oracle_part *out, const chain &c, const c
     const bool extreme = fold_is_extreme(f.op);
     const value d = extreme ? value(c.sum, c.variance) : chains_sum(&c, &before, &f);
     oracle_part p = {d.v, d.e, before.before + c.sum, chains_bias(&c, &before), c.lost, c.count,
-                     c.doubt, c.doubts, c.at, c.seen};
+                     c.doubt, c.doubts, c.at, c.alike, c.seen};
     p.seen |= f.unjudged ? SEEN_UNJUDGED : 0;
     *out = p;
 }
@@ -180,6 +182,7 @@ __device__ static inline void join_part(chain &c, chains &before, const fold &f,
     c.count += p.count;
     c.doubt += p.doubt;
     c.doubts += p.doubts;
+    alike_join(&c.alike, &p.alike);
     if (p.count == 0)
         return;
     if (fold_is_extreme(f.op)) {

@@ -1728,6 +1728,7 @@ static void put_chain_start(struct oracle_text *x, const struct oracle_step *p) 
         return;
     put_each(x);
     buf_puts(x->out, S("                c[u][v].last = d.c.last;\n"
+                       "                c[u][v].same = d.c.alike;\n"
                        "                c[u][v].lost = d.c.lost;\n            }\n"));
 }
 

@@ -81,6 +81,7 @@ struct oracle_part {
     double sum, variance;
     double before, bias; /* sum of the chains; of all partial sums */
     double lost, count, doubt, doubts, at;
+    struct alike alike;
     int64_t seen;
 };
 

@@ -8,7 +8,9 @@
  * follow from the sum S and the sum of squares W of n terms: n·(S²/3 + W/6). A kernel may meet a
  * large term early that we met late. On signed data both stay small.
  * Roundings are independent, but for equal terms in a row, which round the same way again and
- * again: these add up before they are squared. A term of 0 costs nothing.
+ * again: these add up before they are squared. A term of 0 costs nothing. The terms' own errors are
+ * independent too, but for terms that are equal: log(x) of the same x is off by the same amount
+ * each time. Of the value that repeats most these errors add up (`alike`).
  *
  * Sums of products in a tensor-core class add the rounding of their operands to each term, and a
  * bias for an accumulator that truncates: proportional to the sum of all partial sums, which has
@@ -46,7 +48,15 @@ enum {
     SEEN_UNJUDGED = 16, /* by the fold of a segment, which whoever joins them is not told of */
 };
 
-/* The chain at hand. `count`, `doubt`, `doubts`, `at`, `lost` and `seen` are of all chains. */
+/* The value that most of the terms have, as far as one pass can tell. */
+struct alike {
+    double value, error; /* error: the variance of one such term */
+    double terms;        /* how many there are */
+    double last, run;    /* the last term, and how many like it came in a row */
+};
+
+/* The chain at hand. `count`, `doubt`, `doubts`, `at`, `lost`, `alike` and `seen` are of all
+ * chains. */
 struct chain {
     double sum, variance; /* variance: of the terms */
     double partial_sq;    /* squares of partial sums, equal terms together */
@@ -57,6 +67,7 @@ struct chain {
     double count;
     double doubt, doubts; /* variance of, and number of, terms that may or may not be selected */
     double at;            /* argmax: where */
+    struct alike alike;
     int64_t length;
     int seen;
 };
@@ -160,6 +171,33 @@ SHARED void chain_step(struct chain *c, double v) {
     c->term_sq += v * v;
 }
 
+/* A term that is known no worse than by a few roundings of its own matters less than the additions:
+ * only others are counted. Without branches. */
+SHARED void alike_note(struct alike *a, const struct fold *f, struct value t) {
+    bool counts = t.e > 16 * f->unit2 * t.v * t.v;
+    double run = t.v == a->last ? a->run + 1 : 1;
+    double terms = t.v == a->value ? a->terms + 1 : a->terms;
+    bool most = run > terms, same = t.v == a->value;
+    a->run = counts ? run : a->run;
+    a->last = counts ? t.v : a->last;
+    a->value = counts && most ? t.v : a->value;
+    a->error = counts && (most || same) ? t.e : a->error;
+    a->terms = counts ? (most ? run : terms) : a->terms;
+}
+
+/* Those of other terms of the same result. */
+SHARED void alike_join(struct alike *a, const struct alike *b) {
+    if (a->value == b->value)
+        a->terms += b->terms;
+    else if (b->terms > a->terms)
+        *a = *b;
+}
+
+/* What equal errors add to the variance of a sum in which each was counted alone. */
+SHARED double alike_variance(const struct alike *a) {
+    return a->terms > 1 ? a->error * a->terms * (a->terms - 1) : 0;
+}
+
 SHARED struct value product_step(const struct fold *f, struct value p, struct value t) {
     double v = p.v * t.v;
     return value_of(v, t.v * t.v * p.e + p.v * p.v * t.e + f->unit2 * v * v +
@@ -223,6 +261,7 @@ SHARED_APART void chain_close(struct chain *c, struct chains *b, const struct fo
 
 /* Copies are given away, so that on a GPU chain and fold stay in registers. */
 SHARED void chain_sum(struct chain *c, struct chains *b, const struct fold *f, struct value t) {
+    alike_note(&c->alike, f, t);
     chain_step(c, t.v);
     c->variance += t.e + f->relative2 * t.v * t.v;
     c->partial_sum += c->sum;
@@ -321,7 +360,7 @@ SHARED struct value chain_result(const struct chain *c, const struct chains *b,
     if (f->op == REDUCTION_SUM || f->op == REDUCTION_MEAN) {
         double bias = f->truncation * chains_bias(c, b);
         d = chains_sum(c, b, f);
-        d.e += bias * bias + c->doubt + lost_variance(f, c->lost);
+        d.e += bias * bias + c->doubt + lost_variance(f, c->lost) + alike_variance(&c->alike);
     }
     return fold_finish(f, c->count, c->doubts, c->at, c->seen, d);
 }

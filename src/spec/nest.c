@@ -39,6 +39,7 @@ struct columns {
     double partial_sq[LANES + LANES_PAD], partial_sum[LANES + LANES_PAD];
     double term_sq[LANES + LANES_PAD];
     double last[LANES + LANES_PAD], run[LANES + LANES_PAD], lost[LANES + LANES_PAD];
+    struct alike alike[LANES];
     double counted[LANES]; /* of `count`, before the chain */
     size_t length;
     struct {
@@ -173,8 +174,11 @@ static size_t row_sum_run(struct row *r, const struct reg *term, size_t from, si
     c.variance += f->relative2 * squares;
     c.last = term->v[from + take - 1];
     c.run = 0;
-    if (!f->exact)
+    if (!f->exact) {
         c.variance += sum_of(term->e + from, take);
+        for (size_t l = from; l < from + take; l++)
+            alike_note(&c.alike, f, lane_of(term, l));
+    }
     c.count += (double)take;
     c.length += (int64_t)take;
     r->c = c;
@@ -244,6 +248,7 @@ static void columns_start(struct columns *c, const struct fold *f) {
     memset(c->last, 0, sizeof c->last);
     memset(c->run, 0, sizeof c->run);
     memset(c->lost, 0, sizeof c->lost);
+    memset(c->alike, 0, sizeof c->alike);
     memset(c->counted, 0, sizeof c->counted);
     memset(c->before, 0, sizeof c->before);
     memset(c->bias, 0, sizeof c->bias);
@@ -335,6 +340,9 @@ WIDE static void sum_all(struct columns *restrict c, const struct reg *restrict 
     if (!c->f->exact)
         for (size_t l = 0; l < n; l++)
             c->variance[l] += t->e[l];
+    if (!c->f->exact)
+        for (size_t l = 0; l < n; l++)
+            alike_note(&c->alike[l], c->f, lane_of(t, l));
     if (c->f->truncation > 0)
         for (size_t l = 0; l < n; l++)
             c->partial_sum[l] += c->sum[l];
@@ -396,6 +404,8 @@ WIDE static void sum_some(struct columns *restrict c, const struct reg *restrict
         c->partial_sum[l] += in ? at.sum : 0;
         c->variance[l] += in && !exact ? t->e[l] : 0;
         c->count[l] += in ? 1 : 0;
+        if (in && !exact)
+            alike_note(&c->alike[l], c->f, lane_of(t, l));
     }
 }
 
@@ -490,7 +500,8 @@ static void close_sum(struct columns *c, size_t n) {
     }
     for (size_t l = 0; l < n; l++) {
         double bias = f->truncation * c->bias[l];
-        c->variance[l] += bias * bias + c->doubt[l] + lost_variance(f, c->lost[l]);
+        c->variance[l] +=
+            bias * bias + c->doubt[l] + lost_variance(f, c->lost[l]) + alike_variance(&c->alike[l]);
     }
 }
 

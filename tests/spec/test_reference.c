@@ -337,6 +337,13 @@ static void estimates_of_reductions(void) {
         {"sum(k < 1) x[k]*y[k]", "tf32", 1, 8192 * 0.8165},
         {"sum(k < 1) x[k]*y[k]", "bf16", 1, 65536 * 0.8165},
         {"sum(k < 1) x[k]", "tf32", 1, 4 * 1.22},
+        /* the logarithm of the same number is off by the same amount each time */
+        {"sum(k < 1) (log(x[k]) - 0.6931)", "fp32", 2, 1.76},
+        {"sum(k) (log(x[k]) - 0.6931)", "fp32", 2, 176},
+        {"mean(k) (log(x[k]) - 0.6931)", "fp32", 2, 1.76},
+        {"sum(k | k % 2 == 0) (log(x[k]) - 0.6931)", "fp32", 2, 88},
+        {"sum(k) if(k % 2 == 0, log(x[k]) - 0.6931, log(y[k] * 3) - 1.0986)", "fp32", 2, 90},
+        {"sum(k) (log(x[k]) - 0.6931) * y[k]", "fp32", 2, 176},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct fixture f;
