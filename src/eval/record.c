@@ -362,8 +362,11 @@ static void estimate(const struct record_input *in, const struct result *result,
         const struct kernel_facts *f = facts_of(in, l->kernel);
         struct sim_estimate e;
         sim_model(in->options->device.gpu, &result->counters[out->n],
-                  l->block[0] * l->block[1] * l->block[2], f ? f->registers : 32,
-                  (f ? f->shared_static : 0) + l->shared, &e);
+                  (struct sim_block){.threads = l->block[0] * l->block[1] * l->block[2],
+                                     .registers = f ? f->registers : 32,
+                                     .spills = f ? f->spill_store_bytes : 0,
+                                     .shared = (f ? f->shared_static : 0) + l->shared},
+                  &e);
         const struct sim_counters *c = &result->counters[out->n];
         if (c->ctas < c->ctas_total) {
             out->sampled = true;

@@ -5,13 +5,16 @@
  *
  * |x, y|p    (x^p + y^p)^(1/p): what keeps two things busy takes a little longer than the slower
  *           of them; with little in flight queues are partly empty and neither latency nor a rate
- *           is reached alone, hence the small exponent there;
+ *           is reached alone, hence the small exponent there. It is 1, a sum, where only one block
+ *           fits an SM: nothing else goes on there while the block waits;
  * dram      distinct sectors, and what a block reads again after so much else that L2 has lost it,
  *           at the datasheet's bandwidth; the ceiling is the measured one of their mix;
  * latency   a block's own time, as its warps' clocks say (timing.h), wave after wave; memory is as
  *           far as the share of its loads that L2 has not got; a block's place is free again only
- *           when its last warp is done, which costs in proportion to its size;
- * L2        sectors that L1 has not got at L2's rate, or at what the SMs in use can take;
+ *           when its last warp is done, which costs in proportion to its size, and a cluster's only
+ *           when all its blocks are done and the next ones can start together;
+ * L2        sectors that L1 has not got, and spilled registers, at L2's rate, or at what the SMs in
+ *           use can take;
  * issue …   what the blocks of the busiest SM hold of it: issue slots, the fp32, integer, special
  *           and fp64 pipes, tensor cores, and the unit that serves shared and global memory;
  * dispatch  one block an SM every DISPATCH_CLOCKS.
@@ -20,8 +23,9 @@
  * fitted by hand to element-wise kernels on an H200 (2^28 floats, cold L2, blocks of 32 to 1,024,
  * one element a thread, float4, and grid-stride loops with 1 to 64 warps an SM), with a round trip
  * of 435 ns and 1.98 GHz: on those same launches it is within 8%. At 2^20 floats it is up to 35%
- * (about 2 us) short of what events measure. The rest is built from published latencies and rates
- * and was fitted to nothing. */
+ * (about 2 us) short of what events measure. What clusters, a single block an SM, spills and L2
+ * cost was fitted to half of the kernels of bench/model/spaces, which tells the halves apart. The
+ * rest is built from published latencies and rates and was fitted to nothing. */
 #include "sim/model.h"
 
 #include <math.h>
@@ -31,15 +35,18 @@
 #define DISPATCH_GHZ    1.98e9
 #define BLOCK_TAIL_S    0.32e-9 /* a thread of the block: waiting for the block's last warp */
 #define FEW_IN_FLIGHT   1.5
-#define L2_USABLE       0.7 /* of its size, before what was read is lost again */
-#define QUARTERS        4.0 /* of an SM, each with its pipes */
+#define ONE_BLOCK       1.0    /* the same where an SM has no other block to go on with */
+#define CLUSTER_S       1.5e-6 /* until a cluster's place is taken by the next one */
+#define CLUSTER_WAIT    0.2    /* of memory's time, each time a cluster doubles */
+#define L2_USABLE       0.7    /* of its size, before what was read is lost again */
+#define QUARTERS        4.0    /* of an SM, each with its pipes */
 #define SECTOR          32.0
 
 struct work { /* of a block, in clocks of an SM, and of the whole launch, in bytes */
     double far_clocks, near_clocks;
     double issue, pipe, tensor, lsu, port;
     double read_bytes, write_bytes; /* to and from DRAM */
-    double l2_bytes;
+    double l2_loads, l2_bytes;
 };
 
 static double most(const double *v, int n) {
@@ -82,34 +89,49 @@ static void untimed_work(const struct gpu *g, const struct sim_counters *c, stru
     w->lsu = (double)c->shared_wavefronts / ctas;
 }
 
-/* Bytes of all blocks. What a block reads again comes from L2 again only while all that its
- * neighbours read meanwhile fits there. */
-static void traffic(const struct gpu *g, const struct sim_counters *c, double places,
-                    struct work *w) {
+/* What a block reads again comes from L2 while all that the blocks beside it read in between fits
+ * there. Much of that they read together: of what the blocks ask for, each by itself, `distinct`
+ * of the whole launch is the share that needs a place. */
+static double read_again(const struct gpu *g, const struct sim_counters *c, double blocks,
+                         double distinct) {
+    double n = (double)c->timed_ctas;
+    double own = (double)c->timed_unique_sectors / n, all = (double)c->timed_l2_sectors / n;
+    if (!(all > own))
+        return 0;
+    double between = (double)c->timed_apart_sectors / n / (all - own) * SECTOR;
+    double asked = own * SECTOR * (double)c->ctas_total;
+    double resident = between * blocks * (distinct < asked ? distinct / asked : 1);
+    double kept = L2_USABLE * (double)g->l2_bytes;
+    return resident > kept ? (all - own) * SECTOR * (1 - kept / resident) : 0;
+}
+
+/* Bytes of all blocks. What a thread spills is written through to L2; L1 has it when it is read. */
+static void traffic(const struct gpu *g, const struct sim_counters *c, const struct sim_block *b,
+                    double places, struct work *w) {
     double ctas = (double)c->ctas_total, scale = ctas / (double)c->ctas;
     double loads = scale * (double)c->load_sectors * SECTOR;
     double stores = scale * (double)c->store_sectors * SECTOR;
     double missed =
         c->timed_load_sectors ? (double)c->timed_l2_sectors / (double)c->timed_load_sectors : 1;
     double l2_loads = loads * (missed < 1 ? missed : 1);
-    double again = 0;
-    if (c->timed_ctas) {
-        double own = (double)c->timed_unique_sectors / (double)c->timed_ctas * SECTOR;
-        double all = (double)c->timed_l2_sectors / (double)c->timed_ctas * SECTOR;
-        double resident = own * (ctas < places ? ctas : places);
-        double kept = L2_USABLE * (double)g->l2_bytes;
-        again = resident > kept ? (all - own) * ctas * (1 - kept / resident) : 0;
-    }
-    w->l2_bytes = l2_loads + stores;
-    w->port = (l2_loads + stores) / ctas / SECTOR / g->lsu_sectors_clk;
-    w->read_bytes = (double)c->footprint_load_sectors * SECTOR + again;
+    double distinct = (double)c->footprint_load_sectors * SECTOR;
+    double blocks = ctas < places ? ctas : places;
+    double spilled = b->spills > 0 ? ctas * (double)b->threads * (double)b->spills : 0;
+    w->l2_loads = l2_loads;
+    w->l2_bytes = l2_loads + stores + spilled;
+    w->port = w->l2_bytes / ctas / SECTOR / g->lsu_sectors_clk;
+    w->read_bytes = distinct + (c->timed_ctas ? ctas * read_again(g, c, blocks, distinct) : 0);
     w->write_bytes = (double)c->footprint_store_sectors * SECTOR;
 }
 
 /* Of the loads that reach L2, those that go on to DRAM. */
-static double far_share(const struct work *w, double stores) {
-    double loads = w->l2_bytes - stores;
-    return loads > w->read_bytes && loads > 0 ? w->read_bytes / loads : 1;
+static double far_share(const struct work *w) {
+    return w->l2_loads > w->read_bytes ? w->read_bytes / w->l2_loads : 1;
+}
+
+/* Blocks of a cluster: 1 without one. */
+static double cluster_of(const struct sim_counters *c) {
+    return c->gangs ? (double)c->ctas / (double)c->gangs : 1;
 }
 
 /* Waves as time sees them: the last one's idle places count half. */
@@ -132,36 +154,38 @@ static void name_bound(struct sim_estimate *e) {
 }
 
 /* All parts, and how they combine. */
-static void combine(const struct gpu *g, const struct work *w, struct sim_estimate *e) {
+static void combine(const struct gpu *g, const struct work *w, double cluster,
+                    struct sim_estimate *e) {
     const double sm[] = {e->issue_s, e->pipe_s, e->tensor_s, e->lsu_s};
-    double bytes = w->read_bytes + w->write_bytes;
-    double memory = joined(e->latency_s, bytes / g->dram_bytes_s, FEW_IN_FLIGHT);
-    double sms = joined(e->latency_s, most(sm, 4), FEW_IN_FLIGHT);
+    double bytes = (w->read_bytes + w->write_bytes) * (1 + CLUSTER_WAIT * log2(cluster));
+    double few = e->occupancy.blocks_sm > 1 ? FEW_IN_FLIGHT : ONE_BLOCK;
+    double memory = joined(e->latency_s, bytes / g->dram_bytes_s, few);
+    double sms = joined(e->latency_s, most(sm, 4), few);
     double busy = joined(joined(memory, e->dispatch_s, 4), joined(most(sm, 4), e->l2_s, 4), 4);
     const double parts[] = {e->dram_s, sms, busy};
     e->time_s = e->launch_s + most(parts, 3);
 }
 
-void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threads_block,
-               int registers_thread, size_t shared_block, struct sim_estimate *out) {
+void sim_model(const struct gpu *g, const struct sim_counters *c, struct sim_block b,
+               struct sim_estimate *out) {
     struct work w = {0};
     *out = (struct sim_estimate){.launch_s = g->launch_s, .bound = "launch"};
-    out->occupancy = gpu_occupancy(g, (int)threads_block, registers_thread, shared_block);
+    out->occupancy = gpu_occupancy(g, (int)b.threads, b.registers, b.shared);
     out->time_s = out->launch_s;
     if (!c->ctas || out->occupancy.blocks_sm < 1)
         return;
     double ctas = (double)c->ctas_total, places = (double)g->sms * out->occupancy.blocks_sm;
     double sms = ctas < g->sms ? ctas : g->sms, busiest = ceil(ctas / g->sms) / g->clock_hz;
+    double cluster = cluster_of(c);
     if (c->timed_ctas)
         timed_work(g, c, &w);
     else
         untimed_work(g, c, &w);
-    traffic(g, c, places, &w);
-    double stores = ctas / (double)c->ctas * (double)c->store_sectors * SECTOR;
-    double clocks = w.near_clocks + far_share(&w, stores) * (w.far_clocks - w.near_clocks);
+    traffic(g, c, &b, places, &w);
+    double clocks = w.near_clocks + far_share(&w) * (w.far_clocks - w.near_clocks);
+    double block_s = clocks / g->clock_hz + BLOCK_TAIL_S * b.threads + (cluster > 1) * CLUSTER_S;
     out->waves = ctas / places;
-    out->latency_s =
-        effective_waves(out->waves) * (clocks / g->clock_hz + BLOCK_TAIL_S * threads_block);
+    out->latency_s = effective_waves(out->waves) * block_s;
     out->dram_s = gpu_roofline(g, w.read_bytes, w.write_bytes, 0, 0).memory_s;
     const double l2[] = {w.l2_bytes / g->l2_bytes_s, w.port * ctas / sms / g->clock_hz};
     out->l2_s = most(l2, 2);
@@ -170,7 +194,7 @@ void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threa
     out->tensor_s = busiest * w.tensor;
     out->lsu_s = busiest * w.lsu;
     out->dispatch_s = ctas * DISPATCH_CLOCKS / DISPATCH_GHZ / g->sms;
-    combine(g, &w, out);
+    combine(g, &w, cluster, out);
     name_bound(out);
 }
 

@@ -8,6 +8,14 @@
 #include "sim/sim.h"
 #include "target/gpu.h"
 
+/* What a block takes of an SM, by the compiler. */
+struct sim_block {
+    uint32_t threads;
+    int registers;  /* of a thread */
+    int64_t spills; /* bytes that a thread stores because its registers do not suffice */
+    size_t shared;
+};
+
 struct sim_estimate {
     double time_s;
     double dram_s, l2_s, latency_s, launch_s;
@@ -18,8 +26,8 @@ struct sim_estimate {
     struct occupancy occupancy;
     double waves;
 };
-void sim_model(const struct gpu *g, const struct sim_counters *c, uint32_t threads_block,
-               int registers_thread, size_t shared_block, struct sim_estimate *out);
+void sim_model(const struct gpu *g, const struct sim_counters *c, struct sim_block b,
+               struct sim_estimate *out);
 
 /* For sim_launch.clocks: the GPU as a block of so many threads sees it. */
 struct sim_clocks sim_clocks_of(const struct gpu *g, uint32_t threads_block, size_t shared_block);

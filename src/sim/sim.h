@@ -218,10 +218,11 @@ struct sim_counters {
     uint64_t footprint_load_sectors, footprint_store_sectors;
     /* Of the blocks that were timed, added up: how long each takes alone, with global memory in
      * DRAM and (near) in L2; issue slots; clocks that pipes of an SM's quarters, and the load/store
-     * unit, are held; sectors asked for, missed in L1, and distinct within the block. */
+     * unit, are held; sectors asked for, missed in L1, and distinct within the block; and of those
+     * that are missed again, how many others were missed in between, added up. */
     uint64_t timed_ctas, timed_clocks, timed_clocks_near, timed_slots;
     uint64_t timed_fp32, timed_int, timed_fp64, timed_special, timed_tensor, timed_lsu;
-    uint64_t timed_load_sectors, timed_l2_sectors, timed_unique_sectors;
+    uint64_t timed_load_sectors, timed_l2_sectors, timed_unique_sectors, timed_apart_sectors;
 };
 
 /* The same by line of the .cu, of what ran: sectors per request, bank conflicts, where the time

@@ -210,6 +210,11 @@ struct warp_time {
     struct ring copies, bulks, products;
 };
 
+/* A sector that L1 had not got, and how many had been missed before. */
+struct met_sector {
+    uint64_t sector, missed; /* sector + 1; 0: free */
+};
+
 /* A page of the host's memory that was met, and as the how-manieth. */
 struct page_number {
     uint64_t page, number; /* page + 1; 0: free */
@@ -220,11 +225,14 @@ struct gang_time {
     struct warp_time *warps;
     struct span *ready;
     double held[PIPE_NONE + 1], slots;
-    uint64_t *tags, *seen; /* L1; sectors met, + 1 */
+    uint64_t *tags; /* of L1 */
+    struct met_sector *seen;
     size_t ntags, nseen, seen_cap;
     struct page_number *pages; /* [PAGES] */
     size_t npages;
     uint64_t load_sectors, missed, unique;
+    uint64_t apart, copied; /* `missed` from one time to the next of sectors that came again, added
+                               up; the sector that a copy read last, + 1 */
     uint64_t sectors, lines, missed_now, wavefronts; /* of the access under way */
     struct {
         const void *place;
@@ -340,6 +348,7 @@ void timing_end(struct worker *w, struct gang *g) {
     w->c.timed_load_sectors += t->load_sectors;
     w->c.timed_l2_sectors += t->missed;
     w->c.timed_unique_sectors += t->unique;
+    w->c.timed_apart_sectors += t->apart;
     timing_drop(g);
 }
 
@@ -352,28 +361,32 @@ static uint64_t mix(uint64_t v) {
 
 static void grow_seen(struct gang_time *t) {
     size_t old = t->seen_cap;
-    uint64_t *from = t->seen;
+    struct met_sector *from = t->seen;
     t->seen_cap *= 2;
     t->seen = mem_alloc(t->seen_cap * sizeof *t->seen);
     for (size_t i = 0; i < old; i++) {
-        size_t at = mix(from[i]) & (t->seen_cap - 1);
-        while (from[i] && t->seen[at])
+        size_t at = mix(from[i].sector) & (t->seen_cap - 1);
+        while (from[i].sector && t->seen[at].sector)
             at = (at + 1) & (t->seen_cap - 1);
-        if (from[i])
+        if (from[i].sector)
             t->seen[at] = from[i];
     }
     mem_free(from);
 }
 
+/* A sector that L1 had not got: is it the block's first read of it? */
 static bool is_new(struct gang_time *t, uint64_t sector) {
     size_t at = mix(sector + 1) & (t->seen_cap - 1);
-    while (t->seen[at] && t->seen[at] != sector + 1)
+    while (t->seen[at].sector && t->seen[at].sector != sector + 1)
         at = (at + 1) & (t->seen_cap - 1);
-    if (t->seen[at])
+    if (t->seen[at].sector) {
+        t->apart += t->missed - t->seen[at].missed;
+        t->seen[at].missed = t->missed;
         return false;
+    }
     if (t->nseen >= MOST_SECTORS)
         return true;
-    t->seen[at] = sector + 1;
+    t->seen[at] = (struct met_sector){sector + 1, t->missed};
     if (++t->nseen * 2 > t->seen_cap)
         grow_seen(t);
     return true;
@@ -410,8 +423,9 @@ void timing_load(struct worker *w, uint64_t address, size_t bytes) {
     struct gang_time *t = w->gang->time;
     for (uint64_t s = address / SECTOR; s <= (address + bytes - 1) / SECTOR; s++) {
         uint64_t sector = numbered(t, s);
-        if (!w->agent && in_l1(t, sector))
-            continue;
+        if (w->agent ? t->copied == s + 1 : in_l1(t, sector))
+            continue; /* a copy takes a sector at once, in however many pieces it lays it down */
+        t->copied = w->agent ? s + 1 : 0;
         t->missed++;
         t->missed_now++;
         t->unique += is_new(t, sector);

@@ -4,6 +4,8 @@
 
 #include "harness.h"
 
+static const struct sim_block usual = {.threads = 256, .registers = 32};
+
 static struct gpu h200(void) {
     return *gpu_find(S("h200"));
 }
@@ -37,7 +39,7 @@ static double estimate(const char *kernel, uint32_t grid, uint32_t block, int n,
                            .sample_ctas = 64};
     struct sim_result r;
     sim_run(h.machine, &l, &r);
-    sim_model(&g, &r.counters, block, 20, 0, out);
+    sim_model(&g, &r.counters, (struct sim_block){block, 20, 0, 0}, out);
     harness_free(&h);
     return r.status == SIM_OK ? out->time_s : NAN;
 }
@@ -77,7 +79,7 @@ static void test_measured(void) {
         r.counters.ctas_total *= 64; /* 2^28 */
         r.counters.footprint_load_sectors *= 64;
         r.counters.footprint_store_sectors *= 64;
-        sim_model(&g, &r.counters, rows[i].block, 20, 0, &e);
+        sim_model(&g, &r.counters, (struct sim_block){rows[i].block, 20, 0, 0}, &e);
         double off = e.time_s * 1e6 / rows[i].measured_us;
         CHECKF(off > 0.92 && off < 1.08, "%s block %u: %.0f us, measured %.0f (%s)", rows[i].kernel,
                rows[i].block, e.time_s * 1e6, rows[i].measured_us, e.bound);
@@ -105,6 +107,42 @@ static void test_order(void) {
     mem_free(y);
 }
 
+/* What every block reads a second time comes from DRAM again only where it is read after more than
+ * L2 holds, by all blocks together: near in time, or where the blocks read the same, it does not.
+ */
+static void test_read_twice(struct sim_counters c) {
+    struct gpu g = h200();
+    struct sim_estimate once, near, far, shared;
+    g.l2_bytes = 1u << 20;
+    sim_model(&g, &c, usual, &once);
+    c.timed_l2_sectors *= 2;
+    c.timed_load_sectors *= 2;
+    c.load_sectors *= 2;
+    c.timed_apart_sectors = c.timed_unique_sectors * 8;
+    sim_model(&g, &c, usual, &near);
+    c.timed_apart_sectors = c.timed_unique_sectors * 64;
+    sim_model(&g, &c, usual, &far);
+    CHECKF(near.dram_s == once.dram_s && far.dram_s > once.dram_s, "%g %g %g", once.dram_s,
+           near.dram_s, far.dram_s);
+    c.footprint_load_sectors /= 10;
+    sim_model(&g, &c, usual, &shared);
+    CHECK(shared.dram_s < once.dram_s && shared.l2_s == far.l2_s);
+}
+
+/* Blocks of a cluster wait for one another. */
+static void test_cluster(struct sim_counters c) {
+    struct gpu g = h200();
+    struct sim_estimate alone, two, eight;
+    c.gangs = c.ctas;
+    sim_model(&g, &c, usual, &alone);
+    c.gangs = c.ctas / 2;
+    sim_model(&g, &c, usual, &two);
+    c.gangs = c.ctas / 8;
+    sim_model(&g, &c, usual, &eight);
+    CHECKF(alone.time_s < two.time_s && two.time_s < eight.time_s, "%g %g %g", alone.time_s,
+           two.time_s, eight.time_s);
+}
+
 static void test_monotone(void) {
     struct gpu g = h200();
     struct sim_counters base = {.ctas = 1000,
@@ -121,7 +159,7 @@ static void test_monotone(void) {
                                 .footprint_store_sectors = 32000,
                                 .warp_waits = 8000};
     struct sim_estimate before, after;
-    sim_model(&g, &base, 256, 32, 0, &before);
+    sim_model(&g, &base, usual, &before);
     CHECK(before.time_s > g.launch_s);
     uint64_t *fields[] = {&base.warp_instrs,
                           &base.warp_fp32,
@@ -137,7 +175,7 @@ static void test_monotone(void) {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         uint64_t old = *fields[i];
         *fields[i] = old * 1000 + 1000000000;
-        sim_model(&g, &base, 256, 32, 0, &after);
+        sim_model(&g, &base, usual, &after);
         CHECKF(after.time_s > before.time_s, "field %zu", i);
         *fields[i] = old;
     }
@@ -145,30 +183,27 @@ static void test_monotone(void) {
     timed.timed_ctas = 4;
     timed.timed_clocks = timed.timed_clocks_near = 4000;
     timed.timed_load_sectors = timed.timed_l2_sectors = timed.timed_unique_sectors = 128;
-    sim_model(&g, &timed, 256, 32, 0, &before);
+    sim_model(&g, &timed, usual, &before);
     uint64_t *parts[] = {&timed.timed_clocks, &timed.timed_slots,   &timed.timed_fp32,
                          &timed.timed_int,    &timed.timed_special, &timed.timed_fp64,
                          &timed.timed_tensor, &timed.timed_lsu,     &timed.store_sectors};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         uint64_t old = *parts[i];
         *parts[i] = old * 1000 + 1000000;
-        sim_model(&g, &timed, 256, 32, 0, &after);
+        sim_model(&g, &timed, usual, &after);
         CHECKF(after.time_s > before.time_s, "timed part %zu", i);
         *parts[i] = old;
     }
-    timed.timed_l2_sectors = 256; /* read twice, after more than L2 holds, comes from DRAM twice */
-    timed.timed_load_sectors = 256;
-    timed.load_sectors *= 2;
-    g.l2_bytes = 1u << 20;
-    sim_model(&g, &timed, 256, 32, 0, &after);
-    g = h200();
-    CHECK(after.dram_s > before.dram_s);
-    sim_model(&g, &base, 256, 32, 0, &before);
-    sim_model(&g, &base, 256, 255, 0, &after); /* fewer blocks fit */
+    test_read_twice(timed);
+    test_cluster(timed);
+    sim_model(&g, &base, (struct sim_block){256, 32, 400, 0}, &after); /* spills go through L2 */
+    sim_model(&g, &base, usual, &before);
+    CHECK(after.l2_s > before.l2_s && after.time_s > before.time_s);
+    sim_model(&g, &base, (struct sim_block){256, 255, 0, 0}, &after); /* fewer blocks fit */
     CHECK(after.time_s >= before.time_s && after.occupancy.blocks_sm == 1);
-    sim_model(&g, &(struct sim_counters){0}, 256, 32, 0, &after);
+    sim_model(&g, &(struct sim_counters){0}, usual, &after);
     CHECK(after.time_s == g.launch_s);
-    sim_model(&g, &base, 256, 32, 1u << 20, &after); /* cannot run at all */
+    sim_model(&g, &base, (struct sim_block){256, 32, 0, 1u << 20}, &after); /* cannot run at all */
     CHECK(after.time_s == g.launch_s && after.occupancy.blocks_sm == 0);
 }
 

@@ -7,11 +7,11 @@
 
 enum { FLOATS = 1 << 16 };
 
-static struct sim_counters timed(const char *kernel, uint32_t grid, uint32_t block, int n,
-                                 unsigned threads, unsigned checks) {
+static struct sim_counters timed_beside(size_t shared, const char *kernel, uint32_t grid,
+                                        uint32_t block, int n, unsigned threads, unsigned checks) {
     static float x[FLOATS], y[FLOATS];
     static struct sim_findings findings;
-    struct sim_clocks clocks = sim_clocks_of(gpu_find(S("h200")), block, 0);
+    struct sim_clocks clocks = sim_clocks_of(gpu_find(S("h200")), block, shared);
     struct harness h;
     struct sim_result r = {.status = SIM_BAD_LAUNCH};
     if (harness_load(&h, "timing.ptx", kernel)) {
@@ -31,6 +31,11 @@ static struct sim_counters timed(const char *kernel, uint32_t grid, uint32_t blo
     CHECKF(r.status == SIM_OK, "%s: %s", kernel, r.fault.text);
     harness_free(&h);
     return r.counters;
+}
+
+static struct sim_counters timed(const char *kernel, uint32_t grid, uint32_t block, int n,
+                                 unsigned threads, unsigned checks) {
+    return timed_beside(0, kernel, grid, block, n, threads, checks);
 }
 
 static double clocks_of(const struct sim_counters *c) {
@@ -64,6 +69,20 @@ static void memory(void) {
           again.timed_unique_sectors == 4 * 32);
 }
 
+/* Where shared memory leaves L1 hardly anything, what a block reads again is missed again, so many
+ * sectors after the last time as it missed in between. */
+static void read_again(void) {
+    size_t all = gpu_find(S("h200"))->l1_bytes;
+    struct sim_counters kept = timed("again", 1, 256, 32, 1, 0);
+    struct sim_counters lost = timed_beside(all, "again", 1, 256, 32, 1, 0);
+    CHECK(!kept.timed_apart_sectors && lost.timed_unique_sectors == kept.timed_unique_sectors);
+    uint64_t times = lost.timed_l2_sectors - lost.timed_unique_sectors;
+    CHECKF(times > 0 && lost.timed_apart_sectors >= times &&
+               lost.timed_apart_sectors <= times * lost.timed_unique_sectors,
+           "%llu missed, %llu apart", (unsigned long long)lost.timed_l2_sectors,
+           (unsigned long long)lost.timed_apart_sectors);
+}
+
 static void conflicts(void) {
     struct sim_counters even = timed("banks", 1, 256, 1, 1, 0);
     struct sim_counters odd = timed("banks", 1, 256, 32, 1, 0);
@@ -85,6 +104,7 @@ static void repeatable(void) {
 static const struct tap_case cases[] = {
     {"dependent arithmetic waits, other does not", arithmetic},
     {"loads that are under way together; L1", memory},
+    {"what is read again after L1 has lost it, and how long after", read_again},
     {"bank conflicts hold the load/store unit", conflicts},
     {"the same on any number of threads", repeatable},
 };
