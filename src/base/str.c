@@ -285,6 +285,25 @@ void buf_put_printable(struct buf *b, str s) {
     }
 }
 
+void buf_put_shell_word(struct buf *b, str s) {
+    bool plain = s.n > 0;
+    for (size_t i = 0; i < s.n; i++)
+        plain &= (s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'z') ||
+                 (s.p[i] >= 'A' && s.p[i] <= 'Z') || memchr("_./:=,-", s.p[i], 7);
+    if (plain) {
+        buf_puts(b, s);
+        return;
+    }
+    buf_putc(b, '\'');
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '\'')
+            buf_puts(b, S("'\\''"));
+        else
+            buf_putc(b, s.p[i]);
+    }
+    buf_putc(b, '\'');
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

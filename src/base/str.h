@@ -60,6 +60,7 @@ void buf_putc(struct buf *b, char c);
  * the text (U+202E and the like) as \u202e, bytes that are not UTF-8 as \x9b. A carriage return
  * before a newline is left out. */
 void buf_put_printable(struct buf *b, str s);
+void buf_put_shell_word(struct buf *b, str s); /* in quotes where a shell needs them */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
 char *buf_reserve(struct buf *b,

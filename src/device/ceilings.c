@@ -314,4 +314,7 @@ void ceilings_apply(const struct ceilings *m, struct gpu *g) {
     /* Three TF32 products make one of class fp32. */
     double split = g->tf32_flops / 3;
     g->fp32_tensor_flops = split > g->fp32_flops ? split : g->fp32_flops;
+    g->measured = below ? "copy_bytes_s read_bytes_s write_bytes_s fp32_flops launch_s"
+                        : "copy_bytes_s read_bytes_s write_bytes_s fp32_flops launch_s tf32_flops "
+                          "bf16_flops fp32_tensor_flops";
 }

@@ -153,6 +153,10 @@ static void put_conditions(struct page *p, const struct report_run *r) {
     str refused = run_refused(r, a);
     page_put(p, "<dl class=\"facts\">");
     page_fact(p, "Time", r->estimated ? estimate_words(r, a) : measured_words(r, a));
+    if (r->gpu && r->limit_s > 0)
+        page_fact(p, "Limit",
+                  arena_printf(a, "%.*s, made of %s.", STR_ARG(html_time(a, r->limit_s)),
+                               gpu_limit_source(r->gpu, !r->estimated)));
     if (r->record && r->record->has_time_prepared_s)
         page_fact(p, "Parameters prepared",
                   arena_printf(a,
@@ -174,8 +178,7 @@ static void put_conditions(struct page *p, const struct report_run *r) {
         page_fact(p, "Not verified",
                   arena_printf(a, "Shapes that the task states and the kernel refuses: %.*s.",
                                STR_ARG(refused)));
-    if (r->gpu && r->limit_s < 2 * r->gpu->launch_s &&
-        r->limit_s < 0.5 * r->candidates[r->winner].time_s)
+    if (r->gpu && gpu_launch_bound(r->gpu, r->limit_s, r->candidates[r->winner].time_s))
         page_fact(p, "Size",
                   arena_printf(
                       a,
@@ -449,34 +452,13 @@ static void put_models(struct page *p, const struct report_run *r) {
 
 /* ---- provenance ---- */
 
-/* For a shell, in quotes where that is needed. */
-static void put_word(struct buf *out, str word) {
-    bool plain = word.n > 0;
-    for (size_t i = 0; i < word.n; i++)
-        plain &= (word.p[i] >= '0' && word.p[i] <= '9') || (word.p[i] >= 'a' && word.p[i] <= 'z') ||
-                 (word.p[i] >= 'A' && word.p[i] <= 'Z') ||
-                 str_find(S("_./:=,-"), str_cut(word, i, 1)) < 7;
-    if (plain) {
-        buf_puts(out, word);
-        return;
-    }
-    buf_putc(out, '\'');
-    for (size_t i = 0; i < word.n; i++) {
-        if (word.p[i] == '\'')
-            buf_puts(out, S("'\\''"));
-        else
-            buf_putc(out, word.p[i]);
-    }
-    buf_putc(out, '\'');
-}
-
 static void put_option(struct buf *out, const json *print, const char *key) {
     const json *value = json_get(print, key);
     str text;
     int64_t number;
     if (json_to_str(value, &text) && text.n) {
         buf_printf(out, " \\\n    --%s ", key);
-        put_word(out, text);
+        buf_put_shell_word(out, text);
     } else if (json_to_i64(value, &number)) {
         buf_printf(out, " \\\n    --%s %lld", key, (long long)number);
     }
@@ -491,11 +473,11 @@ static str repeat_command(const struct report_run *r, struct arena *a) {
     str shape = {0}, word;
     buf_init(&b, 1u << 16);
     buf_puts(&b, S("cutepilot optimize "));
-    put_word(&b, arena_printf(a, "%.*s.task", STR_ARG(r->name)));
+    buf_put_shell_word(&b, arena_printf(a, "%.*s.task", STR_ARG(r->name)));
     json_get_str(r->print, "shape", &shape);
     while (str_word(&shape, ' ', &word)) {
         buf_puts(&b, S(" --set "));
-        put_word(&b, word);
+        buf_put_shell_word(&b, word);
     }
     buf_printf(&b, " \\\n    --budget %zuc --stop budget", r->n);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -142,6 +142,18 @@ struct roofline gpu_roofline(const struct gpu *g, double read_bytes, double writ
     return r;
 }
 
+bool gpu_launch_bound(const struct gpu *g, double limit_s, double time_s) {
+    return limit_s < 2 * g->launch_s && limit_s < 0.8 * time_s;
+}
+
+const char *gpu_limit_source(const struct gpu *g, bool here) {
+    if (here)
+        return "rates measured on this GPU";
+    if (!strcmp(gpu_source(g, S("copy_bytes_s")), "measured"))
+        return "rates measured once on another GPU of this type";
+    return "published rates and estimates, not rates measured on such a GPU";
+}
+
 /* ---- GPUs from files ----
  *
  * A file is read by hand, line by line: the facts are numbers and three names, and a wrong one is

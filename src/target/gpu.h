@@ -116,4 +116,12 @@ struct roofline {
 struct roofline gpu_roofline(const struct gpu *g, double read_bytes, double write_bytes,
                              double flops, double flops_s);
 
+/* Whether starting a kernel, which no limit counts, takes so much of its time that a small share of
+ * the limit is no fault of the kernel. */
+bool gpu_launch_bound(const struct gpu *g, double limit_s, double time_s);
+
+/* Whose rates the limits on a GPU are made of, as a noun; one of them may be 15% from another.
+ * here: on the very GPU that timed the kernel, with ceilings that were measured there. */
+const char *gpu_limit_source(const struct gpu *g, bool here);
+
 #endif

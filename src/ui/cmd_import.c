@@ -36,6 +36,7 @@ static bool is_folder(const struct imported *made) {
 
 /* What confines the files: the last that was said. */
 struct confined {
+    const struct ui *ui;
     json *sandbox; /* NULL: nothing was run */
 };
 
@@ -49,8 +50,8 @@ static void on_confined(void *ctx, const json *sandbox) {
         missing = S("it does not say what is in force");
     if (missing.n)
         complain("cutepilot: the module's process is not fully confined: %.*s; import only files "
-                 "that you trust, or see cutepilot doctor\n",
-                 STR_ARG(missing));
+                 "that you trust, or see %.*s\n",
+                 STR_ARG(missing), STR_ARG(ui_command(c->ui, "doctor", NULL)));
 }
 
 static json *made_json(const char *file, const char *path, const struct imported *made,
@@ -133,7 +134,7 @@ int cmd_import(struct ui *ui) {
     char *const *args;
     size_t n = options_args(ui->options, &args);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct confined confined = {0};
+    struct confined confined = {.ui = ui};
     struct import_options o = {.on_confined = on_confined,
                                .ctx = &confined,
                                .python = option_text(ui->options, "python"),

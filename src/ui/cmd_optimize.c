@@ -99,11 +99,9 @@ static void print_result(const struct optimize *r) {
                               STR_ARG(time), is_estimate(r) ? "estimated" : "measured",
                               r->eo.device.gpu->title, 100 * limit / b->time_s,
                               STR_ARG(ui_time(a, limit)), STR_ARG(rec->bound)));
-    if (limit < 2 * r->eo.device.gpu->launch_s && limit < 0.5 * b->time_s)
-        paragraph(0, arena_printf(a,
-                                  "A small share of the limit is expected at this size: starting a "
-                                  "kernel takes %.*s, which the limit does not count",
-                                  STR_ARG(ui_time(a, r->eo.device.gpu->launch_s))));
+    str launch = ui_launch_bound(a, r->eo.device.gpu, limit, b->time_s);
+    if (launch.n)
+        paragraph(0, launch);
     if (rec->has_time_prepared_s)
         paragraph(0, ui_prepared(a, rec));
     if (isfinite(b->naive_s))
@@ -135,6 +133,8 @@ static void print_confidence(const struct optimize *r) {
                                   "The time is the median of %zu measured runs, with its 95%% "
                                   "interval.",
                                   rec->nsamples_s));
+    paragraph(0, arena_printf(a, "The limit is made of %s.",
+                              gpu_limit_source(r->eo.device.gpu, !is_estimate(r))));
     paragraph(0, arena_printf(a, "Verified on %.*s: %.*s.", STR_ARG(rec->scope),
                               STR_ARG(ui_runs(a, rec))));
     if (rec->nskipped)
@@ -275,22 +275,21 @@ static void print_files(const struct optimize *r) {
 static void print_next(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct search_best *b = &r->best;
+    const char *kernel = arena_printf(a, "%s/kernel.cu", r->dir).p;
     heading("Next");
     if (!strcmp(b->stopped, "budget"))
         print_line("go on where this run stopped", S("the same command, with a larger --budget"));
     if (!strcmp(b->stopped, "interrupted") || !strcmp(b->stopped, "failed"))
         print_line("go on where this run stopped", S("the same command"));
     if (!b->record->unconfirmed_why.n)
-        print_line("use it from PyTorch (--to c: C)",
-                   arena_printf(a, "cutepilot export %s", r->dir));
+        print_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir, NULL));
     if (is_estimate(r))
         print_line("see where its time goes",
-                   arena_printf(a, "cutepilot sim %s/kernel.cu --task %s", r->dir, r->path));
+                   ui_command(r->ui, "sim", kernel, "--task", r->path, NULL));
     else
-        print_line("see where its time goes",
-                   arena_printf(a, "cutepilot profile %s %s/kernel.cu", r->path, r->dir));
-    print_line("read what was tried", arena_printf(a, "cutepilot log %s", r->dir));
-    print_line("see it as a web page", arena_printf(a, "cutepilot report %s", r->dir));
+        print_line("see where its time goes", ui_command(r->ui, "profile", r->path, kernel, NULL));
+    print_line("read what was tried", ui_command(r->ui, "log", r->dir, NULL));
+    print_line("see it as a web page", ui_command(r->ui, "report", r->dir, NULL));
 }
 
 static void print_account(const struct optimize *r) {

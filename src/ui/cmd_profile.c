@@ -110,6 +110,7 @@ static void print_time(const struct profile *p) {
     struct arena *a = p->ui->arena;
     str time = ui_time(a, o->time_s), limit = ui_time(a, p->limit.limit_s);
     str memory = ui_time(a, p->limit.memory_s), compute = ui_time(a, p->limit.compute_s);
+    str launch = ui_launch_bound(a, p->eo.device.gpu, p->limit.limit_s, o->time_s);
     const struct record *r = o->record;
     say("verdict    %s%s%s\n", verdict_name(o->verdict), *o->why ? ": " : "", o->why);
     if (o->verdict == VERDICT_ACCEPTED) {
@@ -122,6 +123,8 @@ static void print_time(const struct profile *p) {
         say(", %.0f%% of the limit %.*s\n", 100 * p->limit.limit_s / o->time_s, STR_ARG(limit));
         if (r->has_time_prepared_s)
             say("prepared   %.*s\n", STR_ARG(ui_prepared(a, r)));
+        if (launch.n)
+            say("launch     %.*s\n", STR_ARG(launch));
         say("achieved   %.3g TB/s of compulsory bytes, %.3g Tflop/s\n",
             p->cost.compulsory_bytes / o->time_s / 1e12, p->cost.flops / o->time_s / 1e12);
     }
@@ -131,6 +134,8 @@ static void print_time(const struct profile *p) {
     say("roofline   %.3g flop a byte, ridge at %.3g: %s-bound (memory %.*s, arithmetic %.*s)\n",
         p->limit.intensity, ridge(p), p->limit.memory_bound ? "memory" : "arithmetic",
         STR_ARG(memory), STR_ARG(compute));
+    say("           made of %s\n",
+        gpu_limit_source(p->eo.device.gpu, p->eo.device.kind == DEVICE_CUDA));
 }
 
 static void print_census(const struct census *c) {

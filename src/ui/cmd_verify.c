@@ -17,10 +17,12 @@ struct verifying {
     unsigned rejected;
     bool unsaid; /* stdout took none of it */
     bool gpu;
+    const struct gpu *on;
 };
 
-static void print_time(struct ui *ui, const struct outcome *o) {
+static void print_time(struct ui *ui, const struct gpu *g, const struct outcome *o) {
     const struct record *r = o->record;
+    str launch = ui_launch_bound(ui->arena, g, o->limit_share * o->time_s, o->time_s);
     str time = ui_time(ui->arena, o->time_s);
     if (o->estimated)
         say("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",
@@ -31,9 +33,11 @@ static void print_time(struct ui *ui, const struct outcome *o) {
             r->nsamples_s, 100 * o->limit_share);
     if (r->has_time_prepared_s)
         say("%.*s\n", STR_ARG(ui_prepared(ui->arena, r)));
+    if (launch.n)
+        say("%.*s\n", STR_ARG(launch));
 }
 
-static void print_outcome(struct ui *ui, const struct outcome *o) {
+static void print_outcome(struct ui *ui, const struct gpu *g, const struct outcome *o) {
     const struct record *r = o->record;
     say("%s", verdict_name(o->verdict));
     if (r->shape.p && r->data.p)
@@ -50,7 +54,7 @@ static void print_outcome(struct ui *ui, const struct outcome *o) {
         say("and on %.*s\n", STR_ARG(r->simulated_scope));
     else if (r->unwatched_why.p)
         say("not under the simulator's checkers: %.*s\n", STR_ARG(r->unwatched_why));
-    print_time(ui, o);
+    print_time(ui, g, o);
 }
 
 static void print_dumped(const struct verifying *v, const struct source_file *f) {
@@ -134,7 +138,7 @@ static void print_each(struct verifying *v, const struct source_file *f, const s
     } else {
         if (v->named)
             say("%.*s: ", STR_ARG(f->file));
-        print_outcome(v->ui, o);
+        print_outcome(v->ui, v->on, o);
     }
 }
 
@@ -170,6 +174,7 @@ int cmd_verify(struct ui *ui) {
     eo.verify_only = eo.dump != NULL; /* what it computed is for somebody else to judge */
     v.files = files;
     v.gpu = eo.device.kind == DEVICE_CUDA;
+    v.on = eo.device.gpu;
     bool ok = watch_all(&v, &eo, n, &err) && evaluate_many(&eo, files, n, repeat, each, &v, &err);
     for (size_t i = 0; v.watched && i < n; i++)
         record_free(v.watched[i]);

@@ -253,6 +253,7 @@ static unsigned long enough_s(double one_s) {
 str optimize_nothing(const struct optimize *r) {
     const struct search_best *b = &r->best;
     struct arena *a = r->ui->arena;
+    str log = ui_command(r->ui, "log", r->dir, NULL);
     bool short_of_time =
         !strcmp(b->stopped, "budget") && option_budget(r->ui->options, "budget").ms;
     if (!b->evaluated && b->waited_s > 0 && short_of_time)
@@ -264,10 +265,10 @@ str optimize_nothing(const struct optimize *r) {
         return arena_printf(a, "no kernel was evaluated by then");
     if (b->first_s > 0 && short_of_time)
         return arena_printf(a,
-                            "no kernel was accepted; 'cutepilot log %s' says why; the first one "
-                            "took %.1f s to evaluate",
-                            r->dir, b->first_s);
-    return arena_printf(a, "no kernel was accepted; 'cutepilot log %s' says why", r->dir);
+                            "no kernel was accepted; '%.*s' says why; the first one took %.1f s to "
+                            "evaluate",
+                            STR_ARG(log), b->first_s);
+    return arena_printf(a, "no kernel was accepted; '%.*s' says why", STR_ARG(log));
 }
 
 int optimize_code(const struct optimize *r) {

@@ -121,8 +121,73 @@ bool ui_print_json_line(json *j) {
     return print_json(j, json_write);
 }
 
+/* ---- commands that are printed ---- */
+
+/* Whether a shell that is told `name` alone starts this very program. */
+static bool is_in_path(struct arena *a, const char *name) {
+    const char *dirs = getenv("PATH");
+    struct stat self, found;
+    str rest = str_view(dirs ? dirs : ""), dir;
+    if (stat("/proc/self/exe", &self) != 0)
+        return false;
+    while (str_word(&rest, ':', &dir)) {
+        const char *path = arena_printf(a, "%.*s/%s", STR_ARG(dir.n ? dir : S(".")), name).p;
+        if (access(path, X_OK) == 0 && stat(path, &found) == 0 && S_ISREG(found.st_mode))
+            return found.st_dev == self.st_dev && found.st_ino == self.st_ino;
+    }
+    return false;
+}
+
+/* The name alone where a shell finds it, and else the path that was typed. */
+static const char *program_as_typed(struct arena *a, const char *typed) {
+    const char *slash = strrchr(typed, '/');
+    return slash && is_in_path(a, slash + 1) ? slash + 1 : typed;
+}
+
+str ui_command(const struct ui *ui, ...) {
+    struct buf b;
+    va_list words;
+    buf_init(&b, 1 << 20);
+    buf_put_shell_word(&b, str_view(ui->program));
+    va_start(words, ui);
+    for (const char *w; (w = va_arg(words, const char *)) != NULL;) {
+        buf_putc(&b, ' ');
+        buf_put_shell_word(&b, str_view(w));
+    }
+    va_end(words);
+    str s = arena_str(ui->arena, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+/* Rooms below name commands as 'cutepilot COMMAND'; here they are what the user can type. */
+static str with_program(const struct ui *ui, str text) {
+    const str marks[] = {S("'cutepilot "), S("see cutepilot "), S(": cutepilot ")};
+    str name = ui_command(ui, NULL);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    while (text.n) {
+        size_t at = text.n, before = 0;
+        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+            size_t found = str_find(text, marks[i]);
+            if (found >= at)
+                continue;
+            at = found;
+            before = marks[i].n - (sizeof "cutepilot " - 1);
+        }
+        buf_puts(&b, str_cut(text, 0, at + before));
+        if (at == text.n)
+            break;
+        buf_puts(&b, name);
+        text = str_from(text, at + before + sizeof "cutepilot" - 1);
+    }
+    str s = arena_str(ui->arena, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
 int ui_fail(const struct ui *ui, const struct err *err) {
-    complain("cutepilot: %s\n", err->text);
+    complain("cutepilot: %.*s\n", STR_ARG(with_program(ui, str_view(err->text))));
     if (ui->as_json) {
         json *j = json_object();
         json_set_str(j, "error", str_view(err->text));
@@ -215,6 +280,15 @@ str ui_prepared(struct arena *a, const struct record *r) {
     return arena_printf(
         a, "%.*s of it %s without the steps that are done once for the same parameters",
         STR_ARG(ui_time(a, r->time_prepared_s)), r->estimated ? "estimated" : "measured");
+}
+
+str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s) {
+    if (!gpu_launch_bound(g, limit_s, time_s))
+        return S("");
+    return arena_printf(a,
+                        "A small share of the limit is expected at this size: starting a kernel "
+                        "takes %.*s, which the limit does not count",
+                        STR_ARG(ui_time(a, g->launch_s)));
 }
 
 str ui_skipped(struct arena *a, const struct record *r) {
@@ -657,6 +731,7 @@ static bool check_assets(const struct options *o, struct err *err) {
 
 static int run_command(int which, int words, int argc, char **argv, char **env) {
     struct ui ui = {.set = &set, .arena = arena_new(4ull << 30)};
+    ui.program = program_as_typed(ui.arena, argv[0]);
     struct options *options;
     struct err err = {0};
     int code;
@@ -695,6 +770,8 @@ static bool is_help(const char *word) {
 
 /* A first word alone is a question for the second. */
 static int no_command(int argc, char **argv) {
+    struct arena *a = arena_new(1 << 20);
+    struct ui ui = {.arena = a, .program = program_as_typed(a, argv[0])};
     bool group = options_group(&set, argv[1]);
     if (group && argc == 2)
         return print_commands(argv[1], 2);
@@ -703,10 +780,12 @@ static int no_command(int argc, char **argv) {
     const char *near = group ? NULL : options_nearest_command(&set, argv[1]);
     if (near) {
         complain("cutepilot: unknown command '%s'; did you mean '%s'?\n", argv[1], near);
-        return 2;
+    } else {
+        str help = ui_command(&ui, group ? argv[1] : "--help", group ? "--help" : NULL, NULL);
+        complain("cutepilot: unknown command '%s%s%s'; see %.*s\n", argv[1], group ? " " : "",
+                 group ? argv[2] : "", STR_ARG(help));
     }
-    complain("cutepilot: unknown command '%s%s%s'; see cutepilot %s%s--help\n", argv[1],
-             group ? " " : "", group ? argv[2] : "", group ? argv[1] : "", group ? " " : "");
+    arena_free(a);
     return 2;
 }
 

@@ -13,6 +13,7 @@ struct ui {
     const struct option_set *set;
     const struct options *options;
     struct arena *arena; /* of the process */
+    const char *program; /* as a shell finds it: what a printed command begins with */
     bool as_json;
 };
 
@@ -27,6 +28,10 @@ enum command {
 #undef COMMAND
     COMMAND_COUNT
 };
+
+/* The beginning of a command to be copied: the program and the words after it, each as a shell
+ * reads it. Ends with NULL. */
+str ui_command(const struct ui *ui, ...) __attribute__((sentinel));
 
 int ui_main(int argc, char **argv, char **env);
 
@@ -81,6 +86,11 @@ struct record;
 str ui_skipped(struct arena *a, const struct record *r);
 /* The time without the steps that are done once, with what it is; empty where there are none. */
 str ui_prepared(struct arena *a, const struct record *r);
+
+/* Where starting a kernel takes so long beside the limit that a small share of the limit is no
+ * fault of the kernel: a sentence that says so; empty elsewhere. */
+struct gpu;
+str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s);
 
 /* "98 runs over 8 shapes and 16 kinds of data", of those that were right. */
 str ui_runs(struct arena *a, const struct record *r);

@@ -52,6 +52,22 @@ static void printable(void) {
     }
 }
 
+static void shell_words(void) {
+    static const struct {
+        const char *word, *shown;
+    } table[] = {
+        {"runs/bias_gelu", "runs/bias_gelu"}, {"--to", "--to"}, {"", "''"},
+        {"two words", "'two words'"},         {"a;b", "'a;b'"}, {"it's", "'it'\\''s'"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct buf b;
+        buf_init(&b, 1000);
+        buf_put_shell_word(&b, str_view(table[i].word));
+        CHECKF(str_is(buf_str(&b), table[i].shown), "%s", b.p);
+        buf_release(&b);
+    }
+}
+
 static void pieces(void) {
     str rest = S("one\r\n\ntwo"), line;
     CHECK(str_line(&rest, &line) && str_is(line, "one"));
@@ -194,6 +210,7 @@ static void buf_grows(void) {
 
 static const struct tap_case cases[] = {
     {"slices", slices},
+    {"words for a shell", shell_words},
     {"lines and words", pieces},
     {"text that a terminal may be shown", printable},
     {"integers: whole slice or nothing", integers},

@@ -140,7 +140,24 @@ static void roofline_mixes_read_and_write(void) {
     CHECK(r.limit_s == 0 && r.intensity == 0);
 }
 
+static void limits(void) {
+    static const struct {
+        double limit_us, time_us;
+        bool so;
+    } launches[] = {{0.1, 2.8, true}, {4.3, 6.6, true},  {4.3, 5.2, false},
+                    {4.5, 9, false},  {4.3, NAN, false}, {NAN, 5, false}};
+    const struct gpu *g = gpu_find(S("h200"));
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++)
+        CHECKF(gpu_launch_bound(g, launches[i].limit_us * 1e-6, launches[i].time_us * 1e-6) ==
+                   launches[i].so,
+               "row %zu", i);
+    CHECK(strstr(gpu_limit_source(g, true), "this GPU"));
+    CHECK(strstr(gpu_limit_source(g, false), "another GPU"));
+    CHECK(strstr(gpu_limit_source(gpu_find(S("a100")), false), "published"));
+}
+
 static const struct tap_case cases[] = {
+    {"limits: how small, and whose", limits},
     {"the table is consistent", table_is_consistent},
     {"features of the GPUs", features_table},
     {"features by the architecture's name", features_by_name},
