@@ -460,7 +460,7 @@ static void say_place(const struct worker *w, struct text *out, const struct tou
         text_say(out, "shared memory + %" PRIu64, t->offset);
 }
 
-static const char *remedy(const struct party *p, const struct mark *m) {
+static const char *remedy(const struct worker *w, const struct party *p, const struct mark *m) {
     if (m->flags & MARK_PENDING)
         return "; that copy has not been waited for (cp.async.wait_group)";
     if ((m->flags | p->mark.flags) & MARK_NARROW && m->flags & MARK_STRONG)
@@ -473,8 +473,11 @@ static const char *remedy(const struct party *p, const struct mark *m) {
         return "; nothing orders them before the wgmma is issued, or after it is waited for";
     if (p->mark.flags & MARK_AGENT)
         return "; nothing orders them before the copy is asked for, or after it is waited for";
-    if (m->slot == p->mark.slot)
+    if (m->slot == p->mark.slot && w->la->nwarps == 1)
         return "; lanes of a warp need __syncwarp() between them";
+    if (m->slot == p->mark.slot)
+        return "; no barrier orders them: __syncthreads(), or __syncwarp() where only lanes of one "
+               "warp meet";
     if (m->flags & MARK_AGENT)
         return "; nobody waited for that copy's mbarrier or group in between";
     return "; no barrier orders them";
@@ -490,9 +493,11 @@ static void report(struct worker *w, const struct touch *t, const struct party *
     say_place(w, &out, t);
     text_say(&out, ", which ");
     finding_thread(w, &out, m);
+    if (m->flags & MARK_SEVERAL && m->slot % w->la->slots < w->la->nwarps)
+        text_say(&out, " and others of its warp");
     text_say(&out, " %s at ", wrote ? "wrote" : "read");
     finding_line(w, &out, other);
-    text_say(&out, "%s", remedy(p, m));
+    text_say(&out, "%s", remedy(w, p, m));
 }
 
 static void report_proxy(struct worker *w, const struct touch *t, const struct mark *m) {
