@@ -71,6 +71,70 @@ static bool compare(struct turn *t, const struct inst *in, const struct referenc
     return true;
 }
 
+/* ---- lets that the task rounds and the line does not ---- */
+
+static bool rounds(const struct tensor *t) {
+    return t->role == TENSOR_LET && dtype_info(t->dtype)->kind == 'f' && t->dtype != DTYPE_F64;
+}
+
+static const char *torch_dtype(enum dtype t) {
+    return t == DTYPE_BF16 ? "bfloat16" : t == DTYPE_F16 ? "float16" : "float32";
+}
+
+/* Whether PyTorch's values are the reference's where no let but those kept (by tensor) is rounded.
+ */
+static bool agrees_without(struct checking *c, const struct turn *t, const struct inst *in,
+                           const void *const *inputs, double *const *theirs, const bool *kept) {
+    struct task task = *in->task;
+    struct inst unrounded = *in;
+    struct reference *refs = NULL;
+    struct turn ours = {.mem = t->mem};
+    struct err ignored = {0};
+    size_t n = 0;
+    task.tensors = arena_array(t->mem, struct tensor, task.ntensors);
+    for (size_t i = 0; i < task.ntensors; i++) {
+        task.tensors[i] = in->task->tensors[i];
+        if (rounds(&task.tensors[i]) && !kept[i])
+            task.tensors[i].dtype = DTYPE_F64;
+    }
+    unrounded.task = &task;
+    bool ok = reference_eval(&unrounded, inputs, c->threads, &refs, &n, NULL, &ignored);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = compare(&ours, &unrounded, &refs[i], theirs[i], &ignored);
+    reference_release(refs, n);
+    return ok;
+}
+
+/* Where the difference is gone once a let is not rounded, that is said, with what to write. */
+static void explain(struct checking *c, const struct turn *t, const struct inst *in,
+                    const void *const *inputs, double *const *theirs, struct err *err) {
+    const struct task *task = in->task;
+    bool kept[TASK_MAX_TENSORS] = {false};
+    str names = S("");
+    enum dtype first = DTYPE_F64;
+    if (!agrees_without(c, t, in, inputs, theirs, kept))
+        return;
+    for (size_t i = 0; i < task->ntensors; i++) { /* those that need not be blamed */
+        kept[i] = rounds(&task->tensors[i]);
+        kept[i] = kept[i] && agrees_without(c, t, in, inputs, theirs, kept);
+    }
+    for (size_t i = 0; i < task->ntensors; i++) {
+        const struct tensor *let = &task->tensors[i];
+        if (!rounds(let) || kept[i])
+            continue;
+        first = names.n ? first : let->dtype;
+        names = arena_printf(t->mem, "%.*s%s%.*s to %s", STR_ARG(names), names.n ? ", " : "",
+                             STR_ARG(let->name), dtype_info(let->dtype)->name);
+    }
+    if (!names.n)
+        return;
+    err_set(err, err->kind,
+            "%.*s\nhint: that is the task's rounding of %.*s: the line gets its inputs widened to "
+            "float64, and does not round there. Round in the line too, by "
+            ".to(torch.%s).to(torch.float64), or leave the type of the let out",
+            STR_ARG(arena_str(t->mem, str_view(err->text))), STR_ARG(names), torch_dtype(first));
+}
+
 static bool compare_all(struct checking *c, struct turn *t, const struct inst *in,
                         const void *const *inputs, struct err *err) {
     double *values[TASK_MAX_TENSORS] = {0};
@@ -79,9 +143,12 @@ static bool compare_all(struct checking *c, struct turn *t, const struct inst *i
     bool ok = reference_eval(in, inputs, c->threads, &refs, &n, NULL, err);
     for (size_t i = 0; i < n; i++)
         values[i] = mem_alloc(refs[i].count * sizeof(double));
-    ok = ok && torch_values(c->torch, in, inputs, values, &t->lacks, err);
+    bool told = ok && torch_values(c->torch, in, inputs, values, &t->lacks, err);
+    ok = told;
     for (size_t i = 0; i < n && ok; i++)
         ok = compare(t, in, &refs[i], values[i], err);
+    if (told && !ok)
+        explain(c, t, in, inputs, values, err);
     for (size_t i = 0; i < n; i++)
         mem_free(values[i]);
     reference_release(refs, n);
