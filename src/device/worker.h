@@ -70,7 +70,12 @@ struct job_walk {
     unsigned judges;
     struct wire_order order[WIRE_MAX_CASES]; /* runs of the batch under way, in order */
     size_t norder;
-    struct result found;  /* what is known so far, in mem */
+    struct result found; /* what is known so far, in mem */
+    struct job_held {    /* the candidate is inaccurate; found says where it was seen best */
+        bool is;
+        enum data_kind data;
+        size_t further; /* shapes that were tried since */
+    } held;
     size_t room_runs;     /* of found.runs */
     bool measured;        /* the task's own shape, where it is not run whole */
     size_t sampled;       /* of the job's samples: done */

@@ -4,6 +4,10 @@
  * state is the step. A role that dies in mid-step is started again and the batch is done again from
  * PREPARE, which poisons afresh; a device that dies twice in the same batch is the doing of the
  * module that it has, a judge that keeps dying is our own trouble.
+ *
+ * At a shape of one element a kernel that leaves out a factor near one is no more than inaccurate.
+ * So that verdict waits until a few other shapes have been tried on the same kind of data; what is
+ * worse there takes its place.
  */
 #include "device/worker.h"
 
@@ -22,6 +26,7 @@
 #define MAX_TRIES         2 /* of a batch on the device that ends by itself */
 #define MAX_KILLED        6 /* …by SIGKILL, which mostly comes from outside */
 #define MAX_JUDGES        4 /* in one job */
+#define MAX_HELD          3 /* shapes that an inaccurate kernel is tried on before it is called so */
 
 #define JOB_ARENA (1u << 30)
 
@@ -110,8 +115,8 @@ static void set_place(struct worker *w, size_t at, struct result *r) {
 }
 
 /* details: what the judge said, where it did */
-static void finish(struct worker *w, enum verdict verdict, str why, size_t at,
-                   const struct wire_judged *details) {
+static void set_verdict(struct worker *w, enum verdict verdict, str why, size_t at,
+                        const struct wire_judged *details) {
     struct job_walk *j = &w->job;
     struct result *r = &j->found;
     bool ordered = j->drawn && verdict != VERDICT_ACCEPTED;
@@ -125,8 +130,18 @@ static void finish(struct worker *w, enum verdict verdict, str why, size_t at,
         set_place(w, at, r);
         r->ncounters = r->nlines = 0;
     }
-    set_evidence(j, r);
+}
+
+static void finish_found(struct worker *w) {
+    struct result *r = &w->job.found;
+    set_evidence(&w->job, r);
     job_end(w, WIRE_RESULT, fields_to_json(&result_fields, r));
+}
+
+static void finish(struct worker *w, enum verdict verdict, str why, size_t at,
+                   const struct wire_judged *details) {
+    set_verdict(w, verdict, why, at, details);
+    finish_found(w);
 }
 
 static void fail(struct worker *w, str why) {
@@ -467,8 +482,58 @@ static void recheck(struct worker *w, const struct wire_judged *said) {
     finish(w, VERDICT_DRIFT, said->why, said->at, said);
 }
 
+/* ---- a verdict that waits for other shapes ---- */
+
+/* Those that are there for counts, times or coverage are not run for it. */
+static bool may_tell(const struct job_batch *b, enum data_kind data) {
+    bool has = false;
+    for (size_t i = 0; i < b->ncases; i++)
+        has |= b->cases[i].data == data;
+    return has && !b->timed && !b->counted && !b->extra;
+}
+
+/* To the next shape that may tell more; where there is none, the verdict is what was seen. */
+static void hold_on(struct worker *w) {
+    struct job_walk *j = &w->job;
+    size_t shape = batch_now(j)->shape;
+    do
+        next_batch(j);
+    while (batch_now(j) && (batch_now(j)->shape == shape || !may_tell(batch_now(j), j->held.data)));
+    if (batch_now(j) && j->held.further++ < MAX_HELD)
+        job_next(w);
+    else
+        finish_found(w);
+}
+
+/* What the judge said is kept, where it is the first or has more elements that are off. */
+static void hold(struct worker *w, const struct wire_judged *said, enum data_kind data) {
+    struct job_walk *j = &w->job;
+    const struct wire_judged *before = j->found.details;
+    struct wire_judged *kept = arena_new_of(j->mem, struct wire_judged);
+    if (!j->held.is || (before && said->nmismatches > before->nmismatches)) {
+        fields_copy(&wire_judged_fields, said, j->mem, kept);
+        set_verdict(w, said->verdict, kept->why, said->at, kept);
+        j->found.findings = NULL;
+        j->found.nfindings = 0;
+    }
+    j->held.is = true;
+    j->held.data = data;
+    hold_on(w);
+}
+
 static void got_wrong(struct worker *w, const struct wire_judged *said) {
     struct job_walk *j = &w->job;
+    const struct job_batch *b = batch_now(j);
+    enum data_kind data = b->cases[meet_case(j, said->at)].data;
+    bool imprecise = said->verdict == VERDICT_INACCURATE;
+    if (j->held.is && data != j->held.data) {
+        hold_on(w);
+        return;
+    }
+    if (imprecise && (j->held.is || (j->nmodules == 1 && !b->timed && !b->extra))) {
+        hold(w, said, data);
+        return;
+    }
     size_t module = order_module_of(j, said->at);
     bool again = j->round > 0 && !meet_is_first(j, said->at);
     if (!module && (again || j->rechecks))
@@ -510,6 +575,10 @@ static void got_judged(struct worker *w, const struct wire_judged *said) {
         j->covering_us += clock_us() - j->batch_us;
     if (said->verdict != VERDICT_ACCEPTED) {
         got_wrong(w, said);
+        return;
+    }
+    if (j->held.is) {
+        hold_on(w);
         return;
     }
     if (j->rechecks) {
