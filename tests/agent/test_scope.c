@@ -132,7 +132,8 @@ static void test_parameters(void) {
                       "__half *__restrict__ y, int M, int size"),
            "%.*s", STR_ARG(params));
     CHECKF(is(args, "x, h, y, M, (2*M)"), "%.*s", STR_ARG(args));
-    CHECKF(is(buf_str(&f.sh.require), "//! require N*M <= 1073741824\n"
+    CHECKF(is(buf_str(&f.sh.require), "// " SCOPE_INT_WHY "\n"
+                                      "//! require N*M <= 1073741824\n"
                                       "//! require N*(2*M) <= 1073741824\n"),
            "%s", f.sh.require.p);
     buf_release(&b);
@@ -158,7 +159,8 @@ static void test_large_multiples(void) {
     if (!begin(&f, HEAD, "out y[N] : f32\ny[i] = i + 5*i"))
         return;
     CHECK(is(scope_text(&f.k, f.k.statement->body), "i + 5 * i"));
-    CHECKF(is(buf_str(&f.sh.require), "//! require N <= 178956970\n"), "%s", f.sh.require.p);
+    CHECKF(is(buf_str(&f.sh.require), "// " SCOPE_INT_WHY "\n//! require N <= 178956970\n"), "%s",
+           f.sh.require.p);
     sheet_release(&f.sh);
 }
 

@@ -86,9 +86,12 @@ static void require_groups(struct con_writer *w) {
     str k = sheet_plan(w->sh, w->c->group[CON_K].total);
     bool fixed = w->c->group[CON_K].total->kind == EXPR_NUMBER;
     if (w->k.wide && !fixed)
-        sheet_require(w->sh, "%.*s <= 1073741824", STR_ARG(k));
-    if (!w->g.promote && !fixed) /* no longer than one accumulator is accurate for */
-        sheet_require(w->sh, "%.*s <= %d", STR_ARG(k), w->g.chain);
+        sheet_require_for(w->sh, SCOPE_INT_WHY, "%.*s <= 1073741824", STR_ARG(k));
+    if (!w->g.promote && !fixed)
+        sheet_require_for(w->sh,
+                          "A longer sum in one accumulator would be less accurate than the class "
+                          "allows.",
+                          "%.*s <= %d", STR_ARG(k), w->g.chain);
     for (size_t i = 0; i < w->c->group[CON_BATCH].n; i++) {
         const struct con_index *v = &w->c->group[CON_BATCH].at[i];
         if (v->part != CON_QUOTIENT)

@@ -55,8 +55,8 @@ static str put_plan(struct con_writer *w, const struct con_operand *o, str pitch
     bool alone = str_is(batch, "1");
     str times = alone ? S("") : TEXT(w->sh, "$*", batch);
     if (!w->k.wide)
-        sheet_require(w->sh, "%.*s%.*s*%.*s <= 1073741824", STR_ARG(times), STR_ARG(side),
-                      STR_ARG(pitch));
+        sheet_require_for(w->sh, SCOPE_INT_WHY, "%.*s%.*s*%.*s <= 1073741824", STR_ARG(times),
+                          STR_ARG(side), STR_ARG(pitch));
     str slabs = parts == 1 ? batch : TEXT(w->sh, "$$", times, sheet_number(w->sh, parts));
     str tensor = w->c->in->task->tensors[o->read->ref].name,
         type = str_view(dtype_info(w->g.type)->name);

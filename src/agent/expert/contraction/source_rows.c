@@ -21,9 +21,10 @@ static bool fits(const struct con_config *g, size_t operand) {
 static void require_pieces(struct con_writer *w, const struct con_operand *o, int piece) {
     str row = sheet_plan(w->sh, o->row),
         run = sheet_plan(w->sh, w->c->group[o->k_contiguous ? CON_K : o->side].total);
-    sheet_require(w->sh, "%.*s %% %d == 0", STR_ARG(row), piece);
+    static const char why[] = "Rows are copied in whole pieces of 16 bytes.";
+    sheet_require_for(w->sh, why, "%.*s %% %d == 0", STR_ARG(row), piece);
     if (!str_eq(row, run))
-        sheet_require(w->sh, "%.*s %% %d == 0", STR_ARG(run), piece);
+        sheet_require_for(w->sh, why, "%.*s %% %d == 0", STR_ARG(run), piece);
 }
 
 /* Slots pointer, offset (of the batch) and pitch (from one row to the next). */

@@ -145,7 +145,7 @@ static void require_small(struct con_writer *w, const struct con_operand *o) {
             count = expr_times(w->sh->mem, count, t->extent[d]);
     str plan = sheet_plan(w->sh, count);
     if (w->k.wide)
-        sheet_require(w->sh, "%.*s <= 1073741824", STR_ARG(plan));
+        sheet_require_for(w->sh, SCOPE_INT_WHY, "%.*s <= 1073741824", STR_ARG(plan));
 }
 
 /* ---- the loader ---- */

@@ -351,7 +351,7 @@ static void require_sizes(struct rows *r) {
     }
     if (r->short_rows && g->nkept) {
         str plan = rows_plan(r);
-        sheet_require(r->sh, "%.*s <= %lld", STR_ARG(plan), 1ll << 30);
+        sheet_require_for(r->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(plan), 1ll << 30);
     }
 }
 

@@ -33,7 +33,8 @@ static int64_t suffix_columns(const struct rows_group *g, size_t n) {
 
 static void require_multiple(struct rows *r, size_t from, size_t to) {
     str plan = sheet_plan(r->sh, rows_product(r, from, to));
-    sheet_require(r->sh, "%.*s %% %lld == 0", STR_ARG(plan), (long long)r->shape.vec);
+    sheet_require_for(r->sh, "Columns are read as whole vectors.", "%.*s %% %lld == 0",
+                      STR_ARG(plan), (long long)r->shape.vec);
 }
 
 /* At the actual shape, whose columns are `own`, and at those that must be served too. */
@@ -298,13 +299,19 @@ static void require_kept(struct rows *r) {
     str cols = sheet_plan(r->sh, rows_product(r, r->g.nkept, r->g.nkept + r->g.ncols));
     if (s->cache == 2) {
         str chunk = rows_chunk_plan(r);
-        sheet_require(r->sh, "%.*s*%lld <= %lld", STR_ARG(chunk), (long long)rows_kept_bytes(r),
-                      (long long)(sheet_shared_most(r->sh) - merge_bytes(r)));
+        sheet_require_for(r->sh, "A longer row does not fit shared memory.", "%.*s*%lld <= %lld",
+                          STR_ARG(chunk), (long long)rows_kept_bytes(r),
+                          (long long)(sheet_shared_most(r->sh) - merge_bytes(r)));
     } else if (s->cache == 1) {
         int64_t most = s->items * s->team * (s->outer ? 1 : s->vec * s->cluster) - rows_slack(r);
-        sheet_require(r->sh, "%.*s <= %lld", STR_ARG(cols), (long long)most);
+        sheet_require_for(r->sh, "A longer row does not fit the registers that keep it.",
+                          "%.*s <= %lld", STR_ARG(cols), (long long)most);
+    } else if (most_columns(r) == terms_of_chain(r)) {
+        sheet_require_for(r->sh, "The chain of sums of a longer row would be less accurate.",
+                          "%.*s <= %lld", STR_ARG(cols), (long long)most_columns(r));
     } else {
-        sheet_require(r->sh, "%.*s <= %lld", STR_ARG(cols), (long long)most_columns(r));
+        sheet_require_for(r->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(cols),
+                          (long long)most_columns(r));
     }
 }
 

@@ -161,8 +161,8 @@ static void require_sizes(struct text *x, const struct expr *e, double times) {
         extent = e;
     if (extent && extent->kind != EXPR_NUMBER) {
         str plan = sheet_plan(x->k->sh, extent);
-        sheet_require(x->k->sh, "%.*s <= %lld", STR_ARG(plan),
-                      (long long)((double)SCOPE_INT_MAX / times));
+        sheet_require_for(x->k->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(plan),
+                          (long long)((double)SCOPE_INT_MAX / times));
     }
     for (size_t i = 0; i < e->nargs; i++)
         require_sizes(x, e->args[i], times);
@@ -640,12 +640,13 @@ static void require_int(struct scope *k) {
         if (!(k->tensors >> i & 1) || is_bounded(k, i))
             continue;
         str count = sheet_plan_count(k->sh, in, i);
-        sheet_require(k->sh, "%.*s <= %lld", STR_ARG(count), (long long)SCOPE_INT_MAX);
+        sheet_require_for(k->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(count),
+                          (long long)SCOPE_INT_MAX);
     }
     for (size_t i = 0; i < k->nints; i++)
         if (k->ints[i].size && !is_extent(k, k->ints[i].plan))
-            sheet_require(k->sh, "%.*s <= %lld", STR_ARG(k->ints[i].plan),
-                          (long long)SCOPE_INT_MAX);
+            sheet_require_for(k->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(k->ints[i].plan),
+                              (long long)SCOPE_INT_MAX);
 }
 
 str scope_args(struct scope *k) {

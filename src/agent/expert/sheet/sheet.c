@@ -527,10 +527,11 @@ void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
         sheet_note_effective(sh, &all[i]);
     for (size_t i = 0; i < n; i++)
         if (sheet_decision(sh, all[i].decision, all[i].value) != all[i].value)
-            list = sheet_printf(sh, "%.*s%s%s=%lld", STR_ARG(list), list.n ? " " : "",
-                                all[i].decision, (long long)all[i].value);
+            list = sheet_printf(sh, "%.*s%s%s=%lld instead of %lld", STR_ARG(list),
+                                list.n ? ", " : "", all[i].decision, (long long)all[i].value,
+                                (long long)sheet_decision(sh, all[i].decision, all[i].value));
     if (list.n)
-        sheet_note(sh, "  shape and hardware decide: %.*s", STR_ARG(list));
+        sheet_note(sh, "  changed by shape and hardware: %.*s", STR_ARG(list));
 }
 
 bool sheet_is_cute(const struct sheet *sh) {
@@ -832,11 +833,12 @@ static void note_unused(struct sheet *sh) {
     static const char *const fast[] = {"__expf(", "__logf(", "cp_fast_", "cp_quotient("};
     static const char *const streams[] = {"__ldcs(", "__stcs("};
     if (sh->fast && !has_text(sh, fast, sizeof fast / sizeof *fast)) {
-        sheet_note(sh, "fast-math=0: nothing here has a faster form");
+        sheet_note(sh, "fast-math=0 instead of 1: nothing here has a faster form");
         sheet_note_effective(sh, &(struct used){"fast-math", 0});
     }
     if (sheet_decision(sh, "cache-hint", 0) && !has_text(sh, streams, 2)) {
-        sheet_note(sh, "cache-hint=0: nothing here is read or written once");
+        sheet_note(sh, "cache-hint=0 instead of %lld: nothing here is read or written once",
+                   (long long)sheet_decision(sh, "cache-hint", 0));
         sheet_note_effective(sh, &(struct used){"cache-hint", 0});
     }
 }

@@ -108,9 +108,12 @@ str sheet_printf(struct sheet *sh, const char *format, ...) __attribute__((forma
  * == 0"), sheet_memory(sh, "workspace part[%d] : f32", …), sheet_step(sh, "launch k<<<…>>>(…)"). */
 #define sheet_note(sh, ...)    sheet_line(sh, &(sh)->note, "// ", __VA_ARGS__)
 #define sheet_require(sh, ...) sheet_line(sh, &(sh)->require, "//! require ", __VA_ARGS__)
-#define sheet_memory(sh, ...)  sheet_line(sh, &(sh)->memory, "//! ", __VA_ARGS__)
-#define sheet_step(sh, ...)    sheet_line(sh, &(sh)->steps, "//! ", __VA_ARGS__)
-#define sheet_once(sh, ...)    sheet_line(sh, &(sh)->once, "//! once ", __VA_ARGS__)
+/* With the reason in a comment above the first line that has it: a whole sentence. */
+#define sheet_require_for(sh, reason, ...)                                                         \
+    (sheet_line(sh, &(sh)->require, "// ", "%s", reason), sheet_require(sh, __VA_ARGS__))
+#define sheet_memory(sh, ...) sheet_line(sh, &(sh)->memory, "//! ", __VA_ARGS__)
+#define sheet_step(sh, ...)   sheet_line(sh, &(sh)->steps, "//! ", __VA_ARGS__)
+#define sheet_once(sh, ...)   sheet_line(sh, &(sh)->once, "//! once ", __VA_ARGS__)
 void sheet_line(struct sheet *sh, struct buf *out, const char *lead, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void sheet_include(struct sheet *sh, const char *header); /* "cute/tensor.hpp", once */
@@ -183,6 +186,7 @@ str sheet_scratch(struct sheet *sh, str base, str what);
 /* ---- a kernel ---- */
 /* Counts and sizes up to this are int; beyond it indices are long long. */
 #define SCOPE_INT_MAX (INT64_C(1) << 30)
+#define SCOPE_INT_WHY "Places and sizes are 32-bit integers."
 #define SCOPE_INTS    64
 struct scope {
     struct sheet *sh;
