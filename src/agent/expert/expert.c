@@ -78,6 +78,9 @@ static void note_step(struct sheet *sh, const struct step *st, bool cute) {
 }
 
 static bool write_steps(struct sheet *sh, const struct partition *p) {
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        if (p->stored[i] != SIZE_MAX)
+            sheet_store(sh, i, p->stored[i]);
     for (size_t i = 0; i < p->n; i++) {
         size_t noted = sh->note.n;
         bool ok = sheet_begin_step(sh, p->family[i]->name) && p->family[i]->write(sh, &p->steps[i]);

@@ -98,15 +98,48 @@ static bool is_fused(const struct cut *c) {
     return false;
 }
 
+/* ---- lets that are outputs too ---- */
+
+/* The statement copies a let of the step that other steps read, as it is, into an output. */
+static bool is_copy(const struct task *t, const struct statement *s) {
+    const struct tensor *to = &t->tensors[s->tensor];
+    if (to->role != TENSOR_OUT || !statement_is_whole(t, s) || !expr_is_own(s, s->body) ||
+        form_definitions(t, s->tensor) != 1)
+        return false;
+    const struct tensor *let = &t->tensors[s->body->ref];
+    return let->role == TENSOR_OUT && let->dtype == to->dtype && extents_same(let, to) &&
+           form_definitions(t, s->body->ref) == 1;
+}
+
+/* A let that is kept for other steps and is an output besides is written once, to the output. */
+static void store_once(struct cut *c, struct step *st) {
+    struct task *t = (struct task *)st->inst->task; /* the step's own copy (form_part) */
+    for (size_t i = 0; i < t->nstatements; i++) {
+        size_t to = t->statements[i].tensor, let = t->statements[i].body->ref;
+        if (!is_copy(t, &t->statements[i]) || c->form.task->tensors[let].role != TENSOR_LET ||
+            c->out->stored[let] != SIZE_MAX)
+            continue;
+        c->out->stored[let] = to;
+        t->tensors[to].role = TENSOR_RAND; /* out of sight, as form_part has it */
+        memmove(&t->statements[i], &t->statements[i + 1],
+                (--t->nstatements - i) * sizeof *t->statements);
+        i--;
+    }
+}
+
 bool partition_make(const struct briefing *b, const struct family *const *families,
                     size_t nfamilies, struct arena *a, struct partition *out, struct err *err) {
     struct cut c = {.b = b, .families = families, .nfamilies = nfamilies, .out = out};
     out->n = 0;
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        out->stored[i] = SIZE_MAX;
     if (!form_make(b->inst, false, a, &c.form, err) ||
         (!is_fused(&c) && !form_make(b->inst, true, a, &c.form, err)))
         return false;
     for (size_t i = 0; i < c.form.task->nstatements; i++)
         if (!c.done[i] && !take_first(&c, i, a, err))
             return false;
+    for (size_t i = 0; i < out->n; i++)
+        store_once(&c, &out->steps[i]);
     return true;
 }

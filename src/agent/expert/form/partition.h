@@ -11,6 +11,9 @@ struct partition {
     struct step steps[PARTITION_STEPS];
     const struct family *family[PARTITION_STEPS];
     size_t n;
+    /* By number of a let: the output that is the same, in whose memory it is kept; SIZE_MAX: none.
+     * The output's own statement is gone then. */
+    size_t stored[TASK_MAX_TENSORS];
 };
 bool partition_make(const struct briefing *b, const struct family *const *families,
                     size_t nfamilies, struct arena *a, struct partition *out, struct err *err);

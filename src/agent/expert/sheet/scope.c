@@ -463,6 +463,8 @@ const char *scope_index_type(const struct scope *k) {
 /* The tensor's name in a kernel: that of the plan, where CUDA allows it. */
 str scope_pointer_name(struct scope *k, size_t tensor) {
     struct sheet *sh = k->sh;
+    if (sh->stored >> tensor & 1)
+        tensor = sh->output[tensor];
     str name = sheet_kept(sh, k->step, tensor);
     if (sheet_is_workspace(sh, tensor) || !sheet_is_reserved(k->sh, name))
         return name;

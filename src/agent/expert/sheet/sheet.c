@@ -660,6 +660,15 @@ str sheet_kept(struct sheet *sh, const struct step *st, size_t tensor) {
     return name;
 }
 
+void sheet_store(struct sheet *sh, size_t let, size_t output) {
+    uint64_t bit = UINT64_C(1) << let;
+    sh->workspace[let] = sh->briefing->inst->task->tensors[output].name;
+    sh->output[let] = output;
+    sh->stored |= bit;
+    sh->declared |= bit;
+    sh->alone |= bit;
+}
+
 str sheet_tensor(struct sheet *sh, const struct step *st, size_t tensor) {
     sh->alone |= UINT64_C(1) << tensor;
     return sheet_kept(sh, st, tensor);

@@ -55,6 +55,8 @@ struct sheet {
     str workspace[TASK_MAX_TENSORS]; /* names of those declared */
     str kept[TASK_MAX_TENSORS];      /* what they are: "[M, N] : f32" */
     uint64_t alone;                  /* tensors that plan lines name besides launches */
+    uint64_t stored;                 /* lets that are kept in an output */
+    size_t output[TASK_MAX_TENSORS]; /* of those */
     const struct sheet *before; /* the file was written before, with too many workspaces; or NULL */
     size_t step;                /* that is being written, from 1 on */
     struct {
@@ -174,6 +176,8 @@ bool sheet_is_workspace(const struct sheet *sh, size_t tensor);
 enum dtype sheet_dtype(const struct sheet *sh, const struct step *st, size_t tensor);
 /* The name of the tensor in a kernel's parameters and, unless it shares one, of its workspace. */
 str sheet_kept(struct sheet *sh, const struct step *st, size_t tensor);
+/* The let needs no memory of its own: it is the same as an output of the task. Before any step. */
+void sheet_store(struct sheet *sh, size_t let, size_t output);
 /* What a launch passes for the tensor: its name in the plan, or the workspace that it shares. */
 str sheet_argument(struct sheet *sh, const struct step *st, size_t tensor);
 /* Which place of a shared workspace it has, from 0 on, and from one place to the next in plan
