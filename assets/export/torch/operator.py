@@ -64,7 +64,7 @@ def fallback(${arguments}):
 //% end
     return ${torch}
 //% else
-    raise RuntimeError("${name}: no kernel of this package is for these sizes or this GPU, and the task "
+    raise RuntimeError("${name}: no kernel of this package is for these sizes or this device, and the task "
                        "has no torch line to fall back to")
 //% end
 

@@ -339,8 +339,8 @@ class Operation:
     """Kernels of one task: which of them runs, and how often none could.
 
     launches: calls that a kernel served. fallbacks: calls that PyTorch's own expression served, by
-    reason ("sizes": no kernel admits them, "gpu": none for this GPU, "alignment": an address that the
-    kernel cannot take). preparations: how often steps were done that are done once for the same
+    reason ("sizes": no kernel admits them, "gpu": none for this GPU, "cpu": tensors on the CPU,
+    "alignment": an address that the kernel cannot take). preparations: how often steps were done that are done once for the same
     parameters.
     """
 
@@ -438,6 +438,9 @@ class Operation:
 
     def run(self, dims, tensors):
         """True: queued. False: nothing was done, and PyTorch's expression is to be used."""
+        if tensors[0].device.type == "cpu":
+            self.count_fallback("cpu")
+            return False
         device = tensors[0].device.index
         kernel, ready = self.prepared(dims, device, tuple([t.dtype for t in tensors]))
         if kernel is None:
@@ -497,8 +500,9 @@ def check_shape(name, tensor, shape):
 
 def check_place(names, tensors):
     for name, tensor in zip(names, tensors):
-        if tensor.device.type != "cuda":
-            raise ValueError("%s is on %s: the kernels run on CUDA tensors" % (name, tensor.device))
+        if tensor.device.type not in ("cuda", "cpu"):
+            raise ValueError("%s is on %s: the kernels run on CUDA tensors, PyTorch's expression on the "
+                             "CPU too" % (name, tensor.device))
         if tensor.device != tensors[0].device:
             raise ValueError("%s is on %s, %s is on %s" % (name, tensor.device, names[0], tensors[0].device))
         if not tensor.is_contiguous():
