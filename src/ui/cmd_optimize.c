@@ -4,6 +4,7 @@
 #include "base/say.h"
 #include "import/order.h"
 #include "ui/fleet.h"
+#include "ui/screen.h"
 #include "ui/terminal.h"
 
 #include <math.h>
@@ -51,35 +52,6 @@ static json *result_json(const struct optimize *r) {
 
 /* ---- one screen at the end ---- */
 
-#define INDENT   2
-#define READABLE 100 /* columns: longer lines are hard to follow */
-
-static size_t width(void) {
-    return isatty(STDOUT_FILENO) ? (size_t)terminal_columns(STDOUT_FILENO) - 1 : TERMINAL_USUAL;
-}
-
-static void heading(const char *text) {
-    bool bold = terminal_is_bold(STDOUT_FILENO);
-    say("\n");
-    if (bold)
-        fputs("\033[1m", stdout);
-    say("%s", text);
-    if (bold)
-        fputs("\033[0m", stdout);
-    say("\n");
-}
-
-/* A paragraph behind INDENT blanks; longer lines go on behind `hang` more. */
-static void paragraph(size_t hang, str text) {
-    struct buf b;
-    buf_init(&b, 1 << 20);
-    for (size_t i = 0; i < INDENT; i++)
-        buf_putc(&b, ' ');
-    text_wrap(text, width() < READABLE ? width() : READABLE, INDENT + hang, INDENT, &b);
-    say_text(buf_str(&b));
-    buf_release(&b);
-}
-
 static const char *plural(size_t n) {
     return n == 1 ? "" : "s";
 }
@@ -90,68 +62,71 @@ static void print_result(const struct optimize *r) {
     const struct record *rec = b->record;
     double limit = r->briefing.roofline.limit_s;
     str time = ui_time(a, b->time_s);
-    heading("Result");
+    screen_heading("Result");
     if (!is_estimate(r) && rec->has_ci_low_s && rec->has_ci_high_s)
         time =
             arena_printf(a, "%.*s (%.*s to %.*s)", STR_ARG(time),
                          STR_ARG(ui_time(a, rec->ci_low_s)), STR_ARG(ui_time(a, rec->ci_high_s)));
-    paragraph(0, arena_printf(a, "%.*s %s on %s: %.0f%% of the limit of %.*s, %.*s-bound",
-                              STR_ARG(time), is_estimate(r) ? "estimated" : "measured",
-                              r->eo.device.gpu->title, 100 * limit / b->time_s,
-                              STR_ARG(ui_time(a, limit)), STR_ARG(rec->bound)));
+    screen_paragraph(0, arena_printf(a, "%.*s %s on %s: %.0f%% of the limit of %.*s, %.*s-bound",
+                                     STR_ARG(time), is_estimate(r) ? "estimated" : "measured",
+                                     r->eo.device.gpu->title, 100 * limit / b->time_s,
+                                     STR_ARG(ui_time(a, limit)), STR_ARG(rec->bound)));
     str launch = ui_launch_bound(a, r->eo.device.gpu, limit, b->time_s);
     if (launch.n)
-        paragraph(0, launch);
+        screen_paragraph(0, launch);
     if (rec->has_time_prepared_s)
-        paragraph(0, ui_prepared(a, rec));
+        screen_paragraph(0, ui_prepared(a, rec));
     if (isfinite(b->naive_s))
-        paragraph(0, arena_printf(a, "%.2fx as fast as %s (%.*s%s)", b->naive_s / b->time_s,
-                                  agents_expert_first(r->ui)
-                                      ? "the naive kernel"
-                                      : "the model's kernel with every decision at its default",
-                                  STR_ARG(ui_time(a, b->naive_s)),
-                                  is_estimate(r) ? " estimated" : ""));
+        screen_paragraph(
+            0, arena_printf(a, "%.2fx as fast as %s (%.*s%s)", b->naive_s / b->time_s,
+                            agents_expert_first(r->ui)
+                                ? "the naive kernel"
+                                : "the model's kernel with every decision at its default",
+                            STR_ARG(ui_time(a, b->naive_s)), is_estimate(r) ? " estimated" : ""));
     if (r->baseline_s > 0)
-        paragraph(
+        screen_paragraph(
             0, arena_printf(a, "%.2fx as fast as PyTorch (%.*s, the better of eager and compiled)",
                             r->baseline_s / r->against_s, STR_ARG(ui_time(a, r->baseline_s))));
     else if (r->no_baseline.n)
-        paragraph(0, arena_printf(a, "PyTorch was not timed: %.*s", STR_ARG(r->no_baseline)));
+        screen_paragraph(0,
+                         arena_printf(a, "PyTorch was not timed: %.*s", STR_ARG(r->no_baseline)));
 }
 
 static void print_confidence(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct record *rec = r->best.record;
-    heading("How sure that is");
+    screen_heading("How sure that is");
     if (is_estimate(r))
-        paragraph(0, arena_printf(a, "The time is the simulator's estimate%s, not a measurement.",
-                                  r->eo.device.gpu->calibrated
-                                      ? ""
-                                      : " from a model not yet calibrated on hardware"));
+        screen_paragraph(
+            0, arena_printf(a, "The time is the simulator's estimate%s, not a measurement.",
+                            r->eo.device.gpu->calibrated
+                                ? ""
+                                : " from a model not yet calibrated on hardware"));
     else
-        paragraph(0, arena_printf(a,
-                                  "The time is the median of %zu measured runs, with its 95%% "
-                                  "interval.",
-                                  rec->nsamples_s));
-    paragraph(0, arena_printf(a, "The limit is made of %s.",
-                              gpu_limit_source(r->eo.device.gpu, !is_estimate(r))));
-    paragraph(0, arena_printf(a, "Verified on %.*s: %.*s.", STR_ARG(rec->scope),
-                              STR_ARG(ui_runs(a, rec))));
+        screen_paragraph(0,
+                         arena_printf(a,
+                                      "The time is the median of %zu measured runs, with its 95%% "
+                                      "interval.",
+                                      rec->nsamples_s));
+    screen_paragraph(0, arena_printf(a, "The limit is made of %s.",
+                                     gpu_limit_source(r->eo.device.gpu, !is_estimate(r))));
+    screen_paragraph(0, arena_printf(a, "Verified on %.*s: %.*s.", STR_ARG(rec->scope),
+                                     STR_ARG(ui_runs(a, rec))));
     if (rec->nskipped)
-        paragraph(0, arena_printf(a, "Not tried: %.*s.", STR_ARG(ui_skipped(a, rec))));
+        screen_paragraph(0, arena_printf(a, "Not tried: %.*s.", STR_ARG(ui_skipped(a, rec))));
     if (rec->unconfirmed_why.n)
-        paragraph(
+        screen_paragraph(
             0, arena_printf(a, "Not verified a second time: %.*s", STR_ARG(rec->unconfirmed_why)));
     else if (rec->confirmed)
-        paragraph(0, arena_printf(a, "Verified a second time on a new seed, on %.*s: %.*s.",
-                                  STR_ARG(rec->confirmed->scope),
-                                  STR_ARG(ui_runs(a, rec->confirmed))));
+        screen_paragraph(0, arena_printf(a, "Verified a second time on a new seed, on %.*s: %.*s.",
+                                         STR_ARG(rec->confirmed->scope),
+                                         STR_ARG(ui_runs(a, rec->confirmed))));
     if (rec->unwatched_why.n)
-        paragraph(0, arena_printf(a, "Not run under the simulator's checkers: %.*s",
-                                  STR_ARG(rec->unwatched_why)));
+        screen_paragraph(0, arena_printf(a, "Not run under the simulator's checkers: %.*s",
+                                         STR_ARG(rec->unwatched_why)));
     if (rec->simulated_scope.n && !is_estimate(r))
-        paragraph(0, arena_printf(a, "Under the simulator's checkers: %.*s.",
-                                  STR_ARG(rec->simulated_scope)));
+        screen_paragraph(0, arena_printf(a, "Under the simulator's checkers: %.*s.",
+                                         STR_ARG(rec->simulated_scope)));
 }
 
 /* ---- what made it fast ---- */
@@ -216,11 +191,11 @@ static void print_decision(const struct optimize *r, size_t decision) {
     struct arena *a = r->ui->arena;
     const struct decision *d = &r->catalogue->decisions[decision];
     int64_t value = r->best.strategy.value[decision];
-    paragraph(2, arena_printf(a, "%.*s %.*s %s %.*s%.*s: %.*s", STR_ARG(d->name),
-                              STR_ARG(value_text(d, d->fallback, a)), terminal_arrow(),
-                              STR_ARG(value_text(d, value, a)),
-                              STR_ARG(gain_text(&r->best, decision, a)),
-                              STR_ARG(decision_words(d, value, a))));
+    screen_paragraph(2, arena_printf(a, "%.*s %.*s %s %.*s%.*s: %.*s", STR_ARG(d->name),
+                                     STR_ARG(value_text(d, d->fallback, a)), terminal_arrow(),
+                                     STR_ARG(value_text(d, value, a)),
+                                     STR_ARG(gain_text(&r->best, decision, a)),
+                                     STR_ARG(decision_words(d, value, a))));
 }
 
 /* The decisions that differ from the naive kernel's: those whose gain is known first, the greatest
@@ -229,8 +204,8 @@ static void print_decisions(const struct optimize *r) {
     const struct search_best *b = &r->best;
     size_t changed = 0;
     if (r->agents.refine && b->record->structure.n) {
-        heading("The idea that made it what it is");
-        paragraph(0, b->record->structure);
+        screen_heading("The idea that made it what it is");
+        screen_paragraph(0, b->record->structure);
         return;
     }
     if (r->agents.refine)
@@ -239,8 +214,8 @@ static void print_decisions(const struct optimize *r) {
         changed += is_changed(r, i);
     if (!changed)
         return;
-    heading(agents_expert_first(r->ui) ? "What it does that the naive kernel does not"
-                                       : "Decisions that are not at their defaults");
+    screen_heading(agents_expert_first(r->ui) ? "What it does that the naive kernel does not"
+                                              : "Decisions that are not at their defaults");
     for (size_t i = 0; i < b->nworths; i++)
         if (is_changed(r, b->worths[i].decision))
             print_decision(r, b->worths[i].decision);
@@ -248,48 +223,39 @@ static void print_decisions(const struct optimize *r) {
         if (is_changed(r, i) && !has_gain(b, i))
             print_decision(r, i);
     if (b->nworths)
-        paragraph(0, S("Worth: how many times as fast, between two tried kernels that differ in "
-                       "this decision alone."));
+        screen_paragraph(
+            0, S("Worth: how many times as fast, between two tried kernels that differ in "
+                 "this decision alone."));
 }
 
 /* ---- where to go from here ---- */
 
-/* The command comes last, whole: it is there to be copied. Where it does not fit beside what it
- * does, it has a line of its own. */
-static void print_line(const char *about, str what) {
-    enum { ABOUT = 34 };
-    if (INDENT + ABOUT + text_columns(what) <= width())
-        say("  %-*s%.*s\n", (int)ABOUT, about, STR_ARG(what));
-    else
-        say("  %s\n    %.*s\n", about, STR_ARG(what));
-}
-
 static void print_files(const struct optimize *r) {
     struct arena *a = r->ui->arena;
-    heading("Files");
-    print_line("the kernel and its launch plan", arena_printf(a, "%s/kernel.cu", r->dir));
-    print_line("the evidence", arena_printf(a, "%s/outcome.json", r->dir));
-    print_line("all that was tried", arena_printf(a, "%s/run.db, events.jsonl", r->dir));
+    screen_heading("Files");
+    screen_line("the kernel and its launch plan", arena_printf(a, "%s/kernel.cu", r->dir));
+    screen_line("the evidence", arena_printf(a, "%s/outcome.json", r->dir));
+    screen_line("all that was tried", arena_printf(a, "%s/run.db, events.jsonl", r->dir));
 }
 
 static void print_next(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct search_best *b = &r->best;
     const char *kernel = arena_printf(a, "%s/kernel.cu", r->dir).p;
-    heading("Next");
+    screen_heading("Next");
     if (!strcmp(b->stopped, "budget"))
-        print_line("go on where this run stopped", S("the same command, with a larger --budget"));
+        screen_line("go on where this run stopped", S("the same command, with a larger --budget"));
     if (!strcmp(b->stopped, "interrupted") || !strcmp(b->stopped, "failed"))
-        print_line("go on where this run stopped", S("the same command"));
+        screen_line("go on where this run stopped", S("the same command"));
     if (!b->record->unconfirmed_why.n)
-        print_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir, NULL));
+        screen_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir, NULL));
     if (is_estimate(r))
-        print_line("see where its time goes",
-                   ui_command(r->ui, "sim", kernel, "--task", r->path, NULL));
+        screen_line("see where its time goes",
+                    ui_command(r->ui, "sim", kernel, "--task", r->path, NULL));
     else
-        print_line("see where its time goes", ui_command(r->ui, "profile", r->path, kernel, NULL));
-    print_line("read what was tried", ui_command(r->ui, "log", r->dir, NULL));
-    print_line("see it as a web page", ui_command(r->ui, "report", r->dir, NULL));
+        screen_line("see where its time goes", ui_command(r->ui, "profile", r->path, kernel, NULL));
+    screen_line("read what was tried", ui_command(r->ui, "log", r->dir, NULL));
+    screen_line("see it as a web page", ui_command(r->ui, "report", r->dir, NULL));
 }
 
 static void print_account(const struct optimize *r) {
@@ -310,7 +276,7 @@ static void print_account(const struct optimize *r) {
                             (long long)out);
     if (calls && json_get_f64(r->account, "cost", &cost))
         text = arena_printf(r->ui->arena, "%.*s, $%.4f", STR_ARG(text), cost);
-    paragraph(0, text);
+    screen_paragraph(0, text);
 }
 
 static void print_summary(const struct optimize *r) {

@@ -6,6 +6,7 @@
 #include "import/order.h"
 #include "ui/fleet.h"
 #include "ui/optimize_run.h"
+#include "ui/screen.h"
 #include "ui/terminal.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@
 struct row {
     const char *path;
     str name, strategy, error; /* error: why there is no kernel, or what ended the run early */
+    size_t refused;            /* check shapes that its kernel refuses */
     str unconfirmed;           /* why its kernel was not verified a second time; empty: it was */
     enum workload workload;
     bool found, estimated, known; /* known: the task could be read */
@@ -123,6 +125,8 @@ static int run_task(const struct suite *s, struct row *row) {
         measure_baseline(&r, row);
     if (row->found)
         row->unconfirmed = arena_str(s->ui->arena, r.best.record->unconfirmed_why);
+    if (row->found)
+        row->refused = r.best.record->nskipped;
     int code = ok ? optimize_code(&r) : (int)err.kind;
     optimize_release(&r);
     arena_free(local.arena);
@@ -292,31 +296,89 @@ static size_t count_unconfirmed(const struct suite *s) {
 }
 
 static void print_unconfirmed(const struct suite *s) {
+    struct arena *a = s->ui->arena;
     str first = {0}, line;
     for (size_t i = 0; i < s->n && !first.n; i++)
         first = s->rows[i].unconfirmed;
     if (str_line(&first, &line))
-        say("  * not verified a second time: %zu of the kernels (%.*s); run the same command "
-            "again\n",
-            count_unconfirmed(s), STR_ARG(line));
+        screen_paragraph(2, arena_printf(a,
+                                         "* not verified a second time: %zu of the kernels "
+                                         "(%.*s); run the same command again",
+                                         count_unconfirmed(s), STR_ARG(line)));
+}
+
+/* How sure it is: of the times, and of the kernels. */
+static void print_confidence(const struct suite *s) {
+    struct arena *a = s->ui->arena;
+    size_t found = 0, estimated = 0, refusing = 0, unconfirmed = count_unconfirmed(s);
+    bool calibrated = true;
+    str example = S("");
+    for (size_t i = 0; i < s->n; i++) {
+        const struct row *r = &s->rows[i];
+        found += r->found;
+        estimated += r->estimated;
+        calibrated &= !r->estimated || r->calibrated;
+        refusing += r->refused > 0;
+        example = r->refused && !example.n ? r->name : example;
+    }
+    if (!found)
+        return;
+    screen_heading("How sure that is");
+    screen_paragraph(0, !estimated ? S("Times are medians of measured runs.")
+                        : !calibrated
+                            ? S("Times are the simulator's estimates from a model not yet "
+                                "calibrated on hardware, not measurements.")
+                            : S("Times are the simulator's estimates, not measurements."));
+    screen_paragraph(0, arena_printf(a,
+                                     "Every kernel was verified on check shapes, shapes made at "
+                                     "random and many kinds of data%s.",
+                                     unconfirmed ? "" : ", and a second time on a new seed"));
+    print_unconfirmed(s);
+    if (refusing)
+        screen_paragraph(0,
+                         arena_printf(a,
+                                      "%zu of %zu kernels refuse%s check shapes of their task "
+                                      "(%.*s is one): the reports name them, and --must-admit "
+                                      "asks for kernels that serve all.",
+                                      refusing, found, refusing == 1 ? "s" : "", STR_ARG(example)));
+}
+
+/* The one with the least share of the limit. */
+static const struct row *worst_row(const struct suite *s) {
+    const struct row *worst = NULL;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->rows[i].found && (!worst || share(&s->rows[i]) < share(worst)))
+            worst = &s->rows[i];
+    return worst;
+}
+
+static void print_next(const struct suite *s) {
+    struct arena *a = s->ui->arena;
+    const struct row *worst = worst_row(s);
+    screen_heading("Files");
+    screen_line("the table", arena_printf(a, "%s/suite.csv, suite.json", s->out));
+    if (!worst)
+        return;
+    const char *run = run_folder(s, worst->path, a);
+    screen_line("a folder for each task, such as", str_view(run));
+    screen_heading("Next");
+    screen_line("see all of it as web pages", ui_command(s->ui, "report", s->out, NULL));
+    screen_line(arena_printf(a, "the furthest from its limit, %.0f%%", 100 * share(worst)).p,
+                ui_command(s->ui, "log", run, NULL));
+    screen_line("use a kernel from PyTorch", ui_command(s->ui, "export", run, NULL));
+    screen_line(s->interrupted ? "go on where it stopped" : "search longer, from here on",
+                s->interrupted ? S("the same command")
+                               : S("the same command, with a larger --budget"));
 }
 
 static void print_summary(const struct suite *s) {
     double *shares = mem_alloc((s->n + 1) * sizeof *shares);
-    bool estimated = false, calibrated = true;
-    say("\n");
+    screen_heading("Result");
     for (int w = 0; w < WORKLOAD_COUNT; w++)
         print_workload(s, (enum workload)w, shares);
     print_modules(s);
-    print_unconfirmed(s);
-    for (size_t i = 0; i < s->n; i++) {
-        estimated |= s->rows[i].estimated;
-        calibrated &= !s->rows[i].estimated || s->rows[i].calibrated;
-    }
-    if (estimated)
-        say("Times are the simulator's estimates%s, not measurements.\n",
-            calibrated ? "" : " from a model not yet calibrated on hardware");
-    say("  %s/suite.csv, suite.json\n", s->out);
+    print_confidence(s);
+    print_next(s);
     mem_free(shares);
 }
 
@@ -343,6 +405,8 @@ static json *row_json(const struct row *r) {
         return j;
     if (r->unconfirmed.n)
         json_set_str(j, "unconfirmed", r->unconfirmed);
+    if (r->refused)
+        json_set_i64(j, "refused", (int64_t)r->refused);
     json_set_str(j, "strategy", r->strategy);
     json_set_str(j, "gpu", r->gpu);
     json_set_bool(j, "estimated", r->estimated);
@@ -435,7 +499,7 @@ static bool read_row(str said, struct arena *a, struct row *r) {
     struct err ignored;
     json *list = json_parse(said, &ignored);
     const json *j = json_at(list, 0);
-    int64_t evaluated = 0;
+    int64_t evaluated = 0, refused = 0;
     str workload = text_of(j, "workload", a);
     bool ok = j && json_get_bool(j, "found", &r->found);
     r->name = text_of(j, "task", a);
@@ -449,6 +513,7 @@ static bool read_row(str said, struct arena *a, struct row *r) {
             r->known = true;
         }
     json_get_i64(j, "evaluated", &evaluated);
+    json_get_i64(j, "refused", &refused);
     json_get_bool(j, "estimated", &r->estimated);
     json_get_bool(j, "calibrated", &r->calibrated);
     json_get_f64(j, "time_s", &r->time_s);
@@ -456,6 +521,7 @@ static bool read_row(str said, struct arena *a, struct row *r) {
     json_get_f64(j, "naive_s", &r->naive_s);
     json_get_f64(j, "baseline_s", &r->baseline_s);
     r->evaluated = (size_t)evaluated;
+    r->refused = (size_t)refused;
     json_free(list);
     return ok;
 }
