@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -630,6 +631,16 @@ size_t archive_count(struct archive *a) {
     return (size_t)n;
 }
 
+bool archive_has(struct archive *a, uint64_t ordinal) {
+    struct err ignored;
+    int64_t n = 0;
+    char sql[80];
+    sqlite3_snprintf(sizeof sql, sql, "SELECT count(*) FROM outcome WHERE ordinal = %lld",
+                     (long long)ordinal);
+    db_number(a, sql, &n, &ignored);
+    return n > 0;
+}
+
 #define COLUMNS                                                                                    \
     "role, ordinal, candidates, model, prompt_hash, system, user, reply, tokens_in, tokens_out, "  \
     "cost, seconds, cut"
@@ -909,6 +920,26 @@ static bool open_some_way(struct archive *a, struct err *err) {
     return open_copy(a, err);
 }
 
+/* What a command that was killed left half-written: it goes where nobody holds the folder, which is
+ * asked only where there is any. Who may not remove it leaves it. */
+static void remove_left_behind(const char *dir) {
+    struct arena *mem = arena_new(8u << 20);
+    struct err ignored = {0};
+    str *names = NULL;
+    size_t n = 0, left = 0;
+    bool ok = dir_list(dir, mem, &names, &n, &ignored);
+    for (size_t i = 0; ok && i < n; i++)
+        left += file_is_temporary(names[i]);
+    int lock = left ? open(arena_printf(mem, "%s/%s", dir, lock_name).p,
+                           O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)
+                    : -1;
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        dir_remove_temporaries(dir, true, &ignored);
+    if (lock >= 0)
+        close(lock);
+    arena_free(mem);
+}
+
 bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
     struct archive *a = mem_alloc(sizeof *a);
     a->lock = -1;
@@ -920,6 +951,8 @@ bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
                  ? err_errno(err, ERR_INPUT, "%s", a->path)
                  : err_errno(err, ERR_INPUT, "%s is not the folder of a run: run.db", dir);
     int64_t version, known;
+    if (ok)
+        remove_left_behind(dir);
     ok = ok && open_some_way(a, err) && db_version(a, "", &version, &known, err);
     if (ok)
         *out = a;

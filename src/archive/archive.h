@@ -40,7 +40,8 @@ bool archive_add(struct archive *a, const struct archive_candidate *c, const str
                  struct err *err);
 bool archive_note(struct archive *a, const char *key, str value, struct err *err); /* meta */
 bool archive_get_note(struct archive *a, const char *key, struct arena *mem, str *value,
-                      struct err *err);  /* empty when absent */
-size_t archive_count(struct archive *a); /* outcomes */
+                      struct err *err);                /* empty when absent */
+size_t archive_count(struct archive *a);               /* outcomes */
+bool archive_has(struct archive *a, uint64_t ordinal); /* … of this candidate */
 
 #endif

@@ -29,7 +29,8 @@ int archive_find_call(struct archive *a, const char *role, uint64_t ordinal,
 /* ---- reading a run ---- */
 
 /* Needs no more than to read the folder, and makes nothing in it but what a run that is being
- * written needs anyway. */
+ * written needs anyway. Temporary files of a command that was killed are removed where that may be
+ * done. */
 bool archive_open_read(const char *dir, struct archive **out, struct err *err);
 typedef void archive_call_fn(void *ctx, const struct archive_call *c);
 bool archive_each_call(struct archive *a, archive_call_fn *f, void *ctx, struct err *err);

@@ -98,7 +98,7 @@ struct roofline task_limit(const struct gpu *g, const struct inst *in);
 double task_floor(const struct gpu *g, const struct inst *in);
 
 /* One candidate, start to end, on a loop of its own. Here and in evaluate_many a candidate that is
- * unjudged is an error of the environment. */
+ * unjudged is an error of the environment; for evaluate_again it is an outcome. */
 bool evaluate_once(const struct evaluator_options *o, str file, str source, struct outcome **out,
                    struct err *err);
 /* By an evaluator that there is, as evaluator_submit_again; o: how long. Where it breaks, its

@@ -93,11 +93,6 @@ bool evaluate_again(struct evaluator *e, struct loop *l, const struct evaluator_
         return false;
     if (!*out)
         evaluator_abandon(e); /* what was asked for here must not come later */
-    if (ok && (*out)->verdict == VERDICT_UNJUDGED) {
-        ok = err_set(err, ERR_ENV, "%s", (*out)->why);
-        outcome_free(*out);
-        *out = NULL;
-    }
     return ok;
 }
 

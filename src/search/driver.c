@@ -1,5 +1,6 @@
 #include "search/driver.h"
 #include "agent/llm/evidence.h"
+#include "archive/calls.h"
 #include "base/hash.h"
 #include "search/evolve.h"
 #include <math.h>
@@ -11,7 +12,9 @@
 #define MEMORY_MAX     ((size_t)1 << 30)
 #define TICK_MS        1000  /* how often who watches is told that time passes */
 #define POLL_MS        50    /* how late a signal or the end of the time may be noticed */
-#define OVERTIME_MS    10000 /* for the first outcome, and for verifying the winner, at least */
+#define FIRST_MS       60000 /* for the first outcome, at least */
+#define OVERTIME_MS    10000 /* for verifying the winner, at least */
+#define OVERTIME_TIMES 4     /* … or so many times what evaluating the first candidate took */
 #define LAST_CHECK_MS  3000  /* for verifying the winner of a run that was interrupted */
 #define UNJUDGED_MOST  8     /* candidates in a row: then it is not the candidates */
 #define TEXT_MAX       8192
@@ -31,6 +34,11 @@ bool driver_stop(struct driver *d, const char *why) {
     if (!d->stopped)
         d->stopped = why;
     return false;
+}
+
+void driver_note_failure(struct driver *d) {
+    if (!d->best->failure.n)
+        d->best->failure = arena_str(d->best_mem, str_view(d->err.text));
 }
 
 const char *search_why_ended(str stopped) {
@@ -214,23 +222,33 @@ static bool is_evaluating(const struct driver *d) {
     return false;
 }
 
+static uint64_t at_least(uint64_t ms, uint64_t least) {
+    return ms > least ? ms : least;
+}
+
+/* Without any outcome a run has come to nothing: the first is waited for longer than a user may
+ * have asked for who does not know how long one takes. */
+static uint64_t first_ms(const struct driver *d) {
+    return at_least(d->o.budget.ms, FIRST_MS);
+}
+
 static uint64_t overtime_ms(const struct driver *d) {
-    return d->o.budget.ms > OVERTIME_MS ? d->o.budget.ms : OVERTIME_MS;
+    uint64_t several = (uint64_t)(OVERTIME_TIMES * 1000 * d->best->first_s);
+    return at_least(at_least(d->o.budget.ms, several), OVERTIME_MS);
 }
 
 /* Time that is up is not over while there is nothing to hand over and something may come. */
 static bool time_is_over(struct driver *d) {
     if (!time_is_up(d))
         return false;
-    if (isfinite(d->kept_s) || !is_evaluating(d) ||
-        elapsed_ms(d) >= d->o.budget.ms + overtime_ms(d))
+    if (isfinite(d->kept_s) || !is_evaluating(d) || elapsed_ms(d) >= d->o.budget.ms + first_ms(d))
         return true;
     if (!d->overtime)
         driver_say(d, EVENT_NOTE,
                    arena_printf(d->mem,
                                 "the time is up and no kernel is known to be right so far; the "
                                 "first one is waited for, %.0f s at the most",
-                                (double)overtime_ms(d) / 1000));
+                                (double)first_ms(d) / 1000));
     d->overtime = true;
     return false;
 }
@@ -805,7 +823,7 @@ static bool begin(struct driver *d) {
 
 static void init(struct driver *d, const struct policy *p, struct loop *l,
                  const struct search_options *o, const struct evaluator_options *eo,
-                 struct search_best *best) {
+                 struct arena *best_mem, struct search_best *best) {
     *best = (struct search_best){.time_s = INFINITY, .naive_s = INFINITY};
     *d = (struct driver){.policy = p,
                          .loop = l,
@@ -814,6 +832,7 @@ static void init(struct driver *d, const struct policy *p, struct loop *l,
                          .briefing = *o->briefing,
                          .mem = arena_new(MEMORY_MAX),
                          .best = best,
+                         .best_mem = best_mem,
                          .best_s = INFINITY,
                          .kept_s = INFINITY,
                          .start_ms = clock_ms()};
@@ -846,6 +865,57 @@ static void count_rest(struct driver *d) {
     }
 }
 
+/* ---- what the archive has and this command did not come to ---- */
+
+static bool has_outcome_of(const struct driver *d, uint64_t ordinal) {
+    for (size_t i = 0; i < d->n; i++)
+        if (d->candidates[i]->ordinal == ordinal &&
+            (d->candidates[i]->outcome || d->candidates[i]->taken))
+            return true;
+    return false;
+}
+
+static void add_archived(void *ctx, const struct archive_candidate *kept, struct record *record,
+                         const struct err *why) {
+    struct driver *d = ctx;
+    struct err ignored = {0};
+    (void)why;
+    if (!record || record->verdict != VERDICT_ACCEPTED || has_outcome_of(d, kept->ordinal)) {
+        record_free(record);
+        return;
+    }
+    struct search_candidate *c = driver_add(d);
+    c->generation = kept->generation;
+    c->slot = kept->slot;
+    c->ordinal = kept->ordinal;
+    c->source = arena_str(c->mem, kept->source);
+    c->reason = arena_str(c->mem, kept->reason);
+    memcpy(c->hash, kept->source_hash, sizeof c->hash);
+    if (!strategy_parse(d->briefing.catalogue, kept->strategy, &c->strategy, &ignored))
+        strategy_fallback(d->briefing.catalogue, &d->briefing.ground, &c->strategy);
+    c->written = c->aligned = c->strategy;
+    c->is_aligned = c->replayed = true;
+    c->outcome = outcome_of(record);
+    c->time_s = c->outcome->time_s;
+    c->state = CANDIDATE_DONE;
+}
+
+/* Whether the run ended before it could come to everything that the archive has. */
+static bool ended_early(const struct driver *d) {
+    static const char *const early[] = {"interrupted", "no answer", "no usable reply"};
+    bool found = d->failed || !d->stopped || time_is_up(d);
+    for (size_t i = 0; !found && i < sizeof early / sizeof *early; i++)
+        found = !strcmp(d->stopped, early[i]);
+    return found;
+}
+
+/* What cannot be read is as if it were not there: this is the last resort. */
+static void take_archived(struct driver *d) {
+    struct err ignored = {0};
+    if (d->o.archive && ended_early(d))
+        archive_each_candidate(d->o.archive, add_archived, d, &ignored);
+}
+
 /* How long the winner may be verified: as long as it takes where nobody waits for the end. */
 static void set_hand_over(struct driver *d, bool failed) {
     bool interrupted = d->stopped && !strcmp(d->stopped, "interrupted");
@@ -856,12 +926,13 @@ static void set_hand_over(struct driver *d, bool failed) {
 /* The run is over; so is what failed in it, where there is something to hand over all the same. */
 static bool hand_over(struct driver *d, struct arena *a) {
     bool failed = d->failed;
+    take_archived(d);
     count_rest(d);
     if (failed && !winner_exists(d))
         return false;
     set_hand_over(d, failed);
     if (failed) {
-        d->best->failure = arena_str(a, str_view(d->err.text));
+        driver_note_failure(d);
         d->stopped = "failed";
         d->failed = false;
     }
@@ -875,11 +946,12 @@ static bool hand_over(struct driver *d, struct arena *a) {
 bool driver_run(struct driver *d, const struct policy *p, struct loop *l,
                 const struct search_options *o, const struct evaluator_options *eo, struct arena *a,
                 struct search_best *out, struct err *err) {
-    init(d, p, l, o, eo, out);
-    bool begun = begin(d);
-    if (begun)
+    init(d, p, l, o, eo, a, out);
+    if (begin(d))
         run(d);
-    bool ok = begun && hand_over(d, a);
+    else
+        driver_fail(d, &d->err);
+    bool ok = hand_over(d, a);
     d->best->stopped = d->stopped;
     if (!ok)
         *err = d->err;

@@ -29,8 +29,10 @@
  * note of that, so that the same command comes to the same end.
  *
  * Whatever ends a run, it hands over the best accepted candidate whose outcome is known, taken by
- * the policy or not. Where none is known when the time is up, the first one is waited for a while
- * longer. A candidate that could not be judged is set aside; many of them in a row are a failure.
+ * the policy or not. A run that ends before it has come to everything that the archive has (it was
+ * gone on with, and a signal came) takes what it did not come to from there. Where no outcome is
+ * known when the time is up, the first one is waited for a while longer. A candidate that could not
+ * be judged is set aside; many of them in a row are a failure.
  */
 #ifndef SEARCH_DRIVER_H
 #define SEARCH_DRIVER_H
@@ -62,6 +64,8 @@ struct search_candidate {
     bool replayed;   /* its outcome is from the archive */
     bool is_aligned;
     bool refused;   /* as a winner: it did not hold a second time */
+    bool passed_by; /* as a winner: it could not be verified a second time */
+    str passed_why; /* … and why */
     bool unwatched; /* right on the GPU, and the simulator cannot run it */
     bool uncovered; /* something that it does at the task's own shape was not judged */
     const struct search_candidate
@@ -136,6 +140,7 @@ struct driver {
     bool overtime;                  /* it was said that the first outcome is waited for */
     uint64_t hand_over_by; /* by the clock: then the winner is not verified any more; 0: never */
     struct search_best *best;
+    struct arena *best_mem;       /* of its texts: the caller's */
     uint64_t start_ms, before_ms; /* before: spent by earlier commands on this run */
     uint64_t time_ends; /* window: taken candidates after which an earlier command was out of the
                            time that this one has too */
@@ -157,6 +162,8 @@ bool driver_run(struct driver *d, const struct policy *p, struct loop *l,
 bool driver_fail(struct driver *d, const struct err *why);
 bool driver_stop(struct driver *d, const char *why);
 bool driver_goes_on(const struct driver *d);
+/* d->err is what the run's result has for its failure, unless there is an earlier one. */
+void driver_note_failure(struct driver *d);
 
 /* Candidates that the budget has left; UINT64_MAX: no such end. */
 uint64_t driver_left(const struct driver *d);
@@ -207,9 +214,10 @@ bool driver_write_number(struct driver *d, const char *key, uint64_t value);
 
 /* The winner (winner.c): the fastest accepted candidate that holds a second time, on a seed it has
  * not met, and (measured on a GPU) under the simulator's checkers. One that the simulator cannot
- * run ranks below those that it watched, and is labelled. Where that cannot be found out, because
- * the time is over or the environment fails, the fastest is the winner, labelled with the reason.
- * NULL: there is none. */
+ * run ranks below those that it watched, and is labelled. One on which the evaluation itself fails
+ * (a worker that dies, memory that is short) is passed by for the next fastest. Where that cannot
+ * be found out of any, because the time is over or the environment fails, the fastest is the
+ * winner, labelled with the reason. NULL: there is none. */
 struct search_candidate *winner_choose(struct driver *d, struct arena *a);
 bool winner_exists(const struct driver *d); /* there is an accepted candidate */
 

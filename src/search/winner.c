@@ -8,6 +8,7 @@
 #define RECORD_MAX     (64u << 20)
 #define UNCOVERED_MOST                                                                             \
     4 /* finalists that are passed over because not all of what they do was judged */
+#define PASSED_BY_MOST 3 /* … because they could not be verified a second time */
 
 static bool ranks_before(const struct search_candidate *a, const struct search_candidate *b) {
     if (a->unwatched != b->unwatched)
@@ -18,7 +19,7 @@ static bool ranks_before(const struct search_candidate *a, const struct search_c
 }
 
 static bool is_finalist(const struct search_candidate *c) {
-    return c->state == CANDIDATE_DONE && candidate_accepted(c) && !c->refused;
+    return c->state == CANDIDATE_DONE && candidate_accepted(c) && !c->refused && !c->passed_by;
 }
 
 static struct search_candidate *fastest(const struct driver *d) {
@@ -85,8 +86,20 @@ static bool evaluate_by_own(struct driver *d, const struct search_candidate *f,
     return e && evaluate_again(e, d->loop, eo, S("kernel.cu"), f->source, out, &d->err);
 }
 
+/* The evaluation failed, or this machine has not the memory that it had when the candidate was
+ * accepted: that says nothing of the candidate, and another time may come to something else. */
+static bool says_nothing(const struct outcome *o) {
+    return o->verdict == VERDICT_UNJUDGED || o->verdict == VERDICT_OUT_OF_MEMORY;
+}
+
+static void drop(struct outcome **o) {
+    outcome_free(*o);
+    *o = NULL;
+}
+
 /* Verified once more (by the run's own workers, or under these options) or found in the archive
- * where that was done before. */
+ * where that was done before. What cannot be archived, on a disk that is full, is known all the
+ * same. */
 static bool verify_again(const struct search_candidate *f, const char *note, bool own,
                          struct evaluator_options *eo, struct outcome **out) {
     struct driver *d = f->driver;
@@ -94,6 +107,8 @@ static bool verify_again(const struct search_candidate *f, const char *note, boo
     snprintf(key, sizeof key, "%s_%llu", note, (unsigned long long)f->ordinal);
     if (!earlier(d, key, out))
         return false;
+    if (*out && says_nothing(*out))
+        drop(out);
     if (*out)
         return true;
     eo->tick = driver_tick;
@@ -104,10 +119,9 @@ static bool verify_again(const struct search_candidate *f, const char *note, boo
     if (!limit_time(d, eo) || !(own ? evaluate_by_own(d, f, eo, out)
                                     : evaluate_once(eo, S("kernel.cu"), f->source, out, &d->err)))
         return false;
-    if (keep(d, key, *out))
-        return true;
-    outcome_free(*out);
-    return false;
+    if (!says_nothing(*out) && !keep(d, key, *out))
+        driver_note_failure(d);
+    return true;
 }
 
 /* On a seed it has not met. */
@@ -157,11 +171,13 @@ static bool settle_watched(struct search_candidate *f, bool *wins) {
     if (!watch(f, &seen))
         return false;
     *wins = seen->verdict == VERDICT_ACCEPTED;
-    f->unwatched = seen->verdict == VERDICT_UNSUPPORTED;
+    f->unwatched = seen->verdict == VERDICT_UNSUPPORTED || says_nothing(seen);
     fields_set(f->outcome->record, watched, *wins);
     if (*wins)
         *wins = settle_covered(f, seen);
-    else if (!f->unwatched)
+    else if (f->unwatched)
+        f->outcome->record->unwatched_why = arena_str(f->outcome->record->mem, str_view(seen->why));
+    else
         refuse(f, seen, "under the simulator's checkers");
     outcome_free(seen);
     return true;
@@ -172,13 +188,26 @@ static void confirm_record(struct record *r, const struct record *again) {
     fields_copy(&record_fields, again, r->mem, r->confirmed);
 }
 
+/* The next fastest has its turn. */
+static void pass_by(struct search_candidate *f, const struct outcome *why) {
+    f->passed_by = true;
+    f->passed_why = why->verdict == VERDICT_UNJUDGED
+                        ? arena_str(f->mem, str_view(why->why))
+                        : arena_printf(f->mem, "%s: %s", verdict_name(why->verdict), why->why);
+    driver_say(f->driver, EVENT_NOTE,
+               arena_printf(f->mem, "candidate %llu could not be verified a second time: %.*s",
+                            (unsigned long long)f->ordinal, STR_ARG(f->passed_why)));
+}
+
 static bool try_one(struct search_candidate *f, bool *wins) {
     struct outcome *again;
     *wins = false;
     if (!confirm(f, &again))
         return false;
     bool ok = true;
-    if (again->verdict == VERDICT_ACCEPTED) {
+    if (says_nothing(again)) {
+        pass_by(f, again);
+    } else if (again->verdict == VERDICT_ACCEPTED) {
         confirm_record(f->outcome->record, again->record);
         if (f->driver->eo.device.kind == DEVICE_SIM)
             *wins = settle_covered(f, again);
@@ -203,7 +232,7 @@ static void take_as_result(struct search_candidate *f, struct arena *a, struct s
 
 /* Nobody could say whether f holds a second time, or under the simulator's checkers. It is the
  * result, and its record says so; what is more than want of time is the run's failure. */
-static void label_unconfirmed(struct search_candidate *f, struct arena *a) {
+static void label_unconfirmed(struct search_candidate *f) {
     struct driver *d = f->driver;
     struct record *r = f->outcome->record;
     bool in_time =
@@ -213,8 +242,8 @@ static void label_unconfirmed(struct search_candidate *f, struct arena *a) {
         r->unwatched_why = why;
     else
         r->unconfirmed_why = why;
-    if (in_time && !d->best->failure.n)
-        d->best->failure = arena_str(a, str_view(d->err.text));
+    if (in_time)
+        driver_note_failure(d);
     driver_say(
         d, EVENT_NOTE,
         arena_printf(d->mem, "candidate %llu was not %s: %s", (unsigned long long)f->ordinal,
@@ -233,20 +262,30 @@ bool search_refuse(struct archive *a, uint64_t ordinal, const struct record *why
     return ok;
 }
 
+/* Nobody verified any of them: the fastest after all, with the reason. */
+static struct search_candidate *fastest_of_all(struct driver *d) {
+    for (size_t i = 0; i < d->n; i++)
+        d->candidates[i]->passed_by = false;
+    struct search_candidate *f = fastest(d);
+    if (f && f->passed_why.n)
+        err_set(&d->err, ERR_ENV, "%.*s", STR_ARG(f->passed_why));
+    return f;
+}
+
 struct search_candidate *winner_choose(struct driver *d, struct arena *a) {
     struct search_candidate *f = NULL;
-    bool wins = false;
-    size_t passed_over = 0;
-    while (!wins && (f = fastest(d))) {
-        if (!try_one(f, &wins)) {
-            label_unconfirmed(f, a);
-            break;
-        }
+    bool wins = false, knows = true;
+    size_t passed_over = 0, passed_by = 0;
+    while (!wins && knows && passed_by < PASSED_BY_MOST && (f = fastest(d))) {
+        knows = try_one(f, &wins);
+        passed_by += f->passed_by;
         passed_over += f->uncovered && !wins;
         for (size_t i = 0; passed_over == UNCOVERED_MOST && i < d->n; i++)
             d->candidates[i]->uncovered = true; /* enough looking: the fastest of all */
         passed_over += passed_over == UNCOVERED_MOST;
     }
+    if ((!knows || (passed_by && !wins)) && (f = fastest_of_all(d)))
+        label_unconfirmed(f);
     if (f)
         take_as_result(f, a, d->best);
     return f;

@@ -16,6 +16,11 @@ static bool is_estimate(const struct optimize *r) {
     return r->eo.device.kind == DEVICE_SIM;
 }
 
+/* The folder that has the kernel and its evidence. */
+static const char *result_folder(const struct optimize *r) {
+    return r->rescued ? r->rescued : r->dir;
+}
+
 static json *result_json(const struct optimize *r) {
     const struct search_best *b = &r->best;
     json *j = json_object();
@@ -45,7 +50,7 @@ static json *result_json(const struct optimize *r) {
         json_set_f64(j, "baseline_s", r->baseline_s);
         json_set_f64(j, "speedup", r->baseline_s / r->against_s);
     }
-    json_set_str(j, "kernel", arena_printf(r->ui->arena, "%s/kernel.cu", r->dir));
+    json_set_str(j, "kernel", arena_printf(r->ui->arena, "%s/kernel.cu", result_folder(r)));
     json_set(j, "outcome", record_to_json(b->record));
     return j;
 }
@@ -233,21 +238,21 @@ static void print_decisions(const struct optimize *r) {
 static void print_files(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     screen_heading("Files");
-    screen_line("the kernel and its launch plan", arena_printf(a, "%s/kernel.cu", r->dir));
-    screen_line("the evidence", arena_printf(a, "%s/outcome.json", r->dir));
+    screen_line("the kernel and its launch plan", arena_printf(a, "%s/kernel.cu", result_folder(r)));
+    screen_line("the evidence", arena_printf(a, "%s/outcome.json", result_folder(r)));
     screen_line("all that was tried", arena_printf(a, "%s/run.db, events.jsonl", r->dir));
 }
 
 static void print_next(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct search_best *b = &r->best;
-    const char *kernel = arena_printf(a, "%s/kernel.cu", r->dir).p;
+    const char *kernel = arena_printf(a, "%s/kernel.cu", result_folder(r)).p;
     screen_heading("Next");
     if (!strcmp(b->stopped, "budget"))
         screen_line("go on where this run stopped", S("the same command, with a larger --budget"));
     if (!strcmp(b->stopped, "interrupted") || !strcmp(b->stopped, "failed"))
         screen_line("go on where this run stopped", S("the same command"));
-    if (!b->record->unconfirmed_why.n)
+    if (!b->record->unconfirmed_why.n && !r->rescued)
         screen_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir, NULL));
     if (is_estimate(r))
         screen_line("see where its time goes",
@@ -292,6 +297,8 @@ static void print_summary(const struct optimize *r) {
         say("%s\n", optimize_nothing(r).p);
         return;
     }
+    if (optimize_short(r).n)
+        paragraph(0, optimize_short(r));
     print_result(r);
     print_confidence(r);
     print_decisions(r);
@@ -309,7 +316,7 @@ static void print_one_line(const struct optimize *r) {
     else
         say("%.*s: %.*s%s, %.0f%% of the limit: %s/kernel.cu%s%.*s\n", STR_ARG(r->task->name),
             STR_ARG(ui_time(r->ui->arena, b->time_s)), is_estimate(r) ? " estimated" : "",
-            100 * r->briefing.roofline.limit_s / b->time_s, r->dir,
+            100 * r->briefing.roofline.limit_s / b->time_s, result_folder(r),
             line.n ? ", not verified a second time: " : "", STR_ARG(line));
 }
 

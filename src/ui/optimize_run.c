@@ -12,6 +12,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,7 +120,8 @@ static void put_hash(json *record, str file) {
 }
 
 /* kernel.cu, then the evidence, which names its hash. */
-static bool write_kernel(const struct optimize *r, str source, json *record, struct err *err) {
+static bool write_kernel(const struct optimize *r, const char *dir, str source, json *record,
+                         struct err *err) {
     struct arena *a = r->ui->arena;
     struct buf b;
     source = includes_file(source, a);
@@ -127,8 +129,8 @@ static bool write_kernel(const struct optimize *r, str source, json *record, str
     buf_init(&b, 64u << 20);
     json_write_pretty(record, &b);
     buf_putc(&b, '\n');
-    bool ok = file_replace(arena_printf(a, "%s/kernel.cu", r->dir).p, source, err) &&
-              file_replace(arena_printf(a, "%s/outcome.json", r->dir).p, buf_str(&b), err);
+    bool ok = file_replace(arena_printf(a, "%s/kernel.cu", dir).p, source, err) &&
+              file_replace(arena_printf(a, "%s/outcome.json", dir).p, buf_str(&b), err);
     buf_release(&b);
     if (!ok)
         err->kind = ERR_ENV; /* the folder was there: it went away meanwhile */
@@ -142,7 +144,7 @@ static void keep_best(void *ctx, str source, const struct record *record) {
     struct err ignored;
     json *j = record_to_json(record);
     json_set_str(j, "unconfirmed_why", S("the run has not come to its end"));
-    write_kernel(r, source, j, &ignored);
+    write_kernel(r, r->dir, source, j, &ignored);
     json_free(j);
 }
 
@@ -228,18 +230,72 @@ static bool search(struct optimize *r, struct err *err) {
     return ok;
 }
 
-/* Without a winner nothing stays: what was kept on the way did not hold in the end. */
-static bool write_results(struct optimize *r, struct err *err) {
+/* What a run that was killed left: an accepted kernel that is faster than the winner and that the
+ * archive knows nothing of, because it was killed between the two. The same command comes to it
+ * when it goes on; one that was stopped before that does not take it away. */
+static bool left_faster(const struct optimize *r) {
     struct arena *a = r->ui->arena;
+    struct err ignored = {0};
+    str text, source, known = S("");
+    char key[64], hex[65];
+    if (strcmp(r->best.stopped, "interrupted") && strcmp(r->best.stopped, "failed"))
+        return false;
+    if (!file_read(arena_printf(a, "%s/outcome.json", r->dir).p, 64u << 20, a, &text, &ignored) ||
+        !file_read(arena_printf(a, "%s/kernel.cu", r->dir).p, 64u << 20, a, &source, &ignored))
+        return false;
+    struct record *left = record_parse(text, &ignored);
+    digest_hex(sha256_of(source), hex);
+    snprintf(key, sizeof key, "confirmed_%llu", (unsigned long long)(left ? left->ordinal : 0));
+    bool faster = left && left->accepted && left->has_time_s && str_is(left->source_sha256, hex) &&
+                  (!r->best.found || left->time_s < r->best.time_s) &&
+                  archive_get_note(r->archive, key, a, &known, &ignored) && !known.n &&
+                  !archive_has(r->archive, left->ordinal);
+    record_free(left);
+    return faster;
+}
+
+/* Where the folder cannot be written any more (a disk that is full, a folder that is gone): a fresh
+ * one for temporary files. */
+static void rescue(struct optimize *r, json *record) {
+    struct arena *a = r->ui->arena;
+    struct err ignored = {0};
+    const char *tmp = getenv("TMPDIR");
+    char *dir = arena_cstr(a, arena_printf(a, "%s/cutepilot-%.*s-XXXXXX",
+                                           tmp && *tmp ? tmp : "/tmp", STR_ARG(r->task->name)));
+    if (mkdtemp(dir) && write_kernel(r, dir, r->best.source, record, &ignored))
+        r->rescued = dir;
+}
+
+/* The run's failure, whatever else failed: its folder lacks the result. */
+static void note_unwritten(struct optimize *r, const struct err *why) {
+    r->best.failure = r->rescued
+                          ? arena_printf(r->ui->arena, "%s; the kernel and its evidence are in %s",
+                                         why->text, r->rescued)
+                          : arena_printf(r->ui->arena, "%s; the kernel is nowhere but in %s/run.db",
+                                         why->text, r->dir);
+}
+
+/* Without a winner nothing stays: what was kept on the way did not hold in the end. */
+static void write_results(struct optimize *r) {
+    struct arena *a = r->ui->arena;
+    struct err err = {0};
+    if (left_faster(r)) {
+        complain("cutepilot: %s/kernel.cu stays: the command that was killed before had found it, "
+                 "and this one ended before it came to it\n",
+                 r->dir);
+        return;
+    }
     if (!r->best.found) {
         unlink(arena_printf(a, "%s/kernel.cu", r->dir).p);
         unlink(arena_printf(a, "%s/outcome.json", r->dir).p);
-        return true;
+        return;
     }
     json *j = record_to_json(r->best.record);
-    bool ok = write_kernel(r, r->best.source, j, err);
+    if (!write_kernel(r, r->dir, r->best.source, j, &err)) {
+        rescue(r, j);
+        note_unwritten(r, &err);
+    }
     json_free(j);
-    return ok;
 }
 
 /* A budget with room for several candidates that take this long, in round numbers. */
@@ -250,25 +306,34 @@ static unsigned long enough_s(double one_s) {
     return s;
 }
 
-str optimize_nothing(const struct optimize *r) {
+/* "one candidate of this task takes about 12 s here, and the budget was 5 s" */
+static str one_takes(const struct optimize *r, const char *about, double one_s) {
+    double budget_s = (double)option_budget(r->ui->options, "budget").ms / 1000;
+    return arena_printf(r->ui->arena,
+                        "one candidate of this task takes %s %.*f s here, and the budget was %g s; "
+                        "try --budget %lus",
+                        about, one_s < 10, one_s, budget_s, enough_s(one_s));
+}
+
+str optimize_short(const struct optimize *r) {
     const struct search_best *b = &r->best;
+    uint64_t budget_ms = option_budget(r->ui->options, "budget").ms;
+    bool out_of_time = budget_ms && !strcmp(b->stopped, "budget");
+    if (out_of_time && !b->evaluated && b->waited_s > 0)
+        return one_takes(r, "more than", b->waited_s);
+    if (out_of_time && b->first_s * 1000 > (double)budget_ms)
+        return one_takes(r, "about", b->first_s);
+    return S("");
+}
+
+str optimize_nothing(const struct optimize *r) {
     struct arena *a = r->ui->arena;
-    str log = ui_command(r->ui, "log", r->dir, NULL);
-    bool short_of_time =
-        !strcmp(b->stopped, "budget") && option_budget(r->ui->options, "budget").ms;
-    if (!b->evaluated && b->waited_s > 0 && short_of_time)
-        return arena_printf(a,
-                            "no kernel was evaluated: the time was too short, one takes more than "
-                            "%.1f s here; try --budget %lus",
-                            b->waited_s, enough_s(b->waited_s));
-    if (!b->evaluated)
-        return arena_printf(a, "no kernel was evaluated by then");
-    if (b->first_s > 0 && short_of_time)
-        return arena_printf(a,
-                            "no kernel was accepted; '%.*s' says why; the first one took %.1f s to "
-                            "evaluate",
-                            STR_ARG(log), b->first_s);
-    return arena_printf(a, "no kernel was accepted; '%.*s' says why", STR_ARG(log));
+    str brief = optimize_short(r), log = ui_command(r->ui, "log", r->dir, NULL);
+    if (!r->best.evaluated)
+        return arena_printf(a, "no kernel was evaluated%s%.*s", brief.n ? ": " : " by then",
+                            STR_ARG(brief));
+    return arena_printf(a, "no kernel was accepted; '%.*s' says why%s%.*s", STR_ARG(log),
+                        brief.n ? "; " : "", STR_ARG(brief));
 }
 
 int optimize_code(const struct optimize *r) {
@@ -302,8 +367,9 @@ static void take_rejection(struct optimize *r, const struct bench_kernel *k) {
     if (!r->rejected)
         return;
     own->unconfirmed_why = arena_str(own->mem, r->no_baseline);
-    if (!search_refuse(r->archive, r->best.ordinal, k->record, &err) || !write_results(r, &err))
+    if (!search_refuse(r->archive, r->best.ordinal, k->record, &err))
         complain("cutepilot: %s\n", err.text);
+    write_results(r);
 }
 
 void optimize_baseline(struct optimize *r, const char *usual) {
@@ -340,7 +406,7 @@ bool optimize_interrupted(void) {
 bool optimize_run(struct optimize *r, struct err *err) {
     return ui_load_task_file(r->ui, r->path, &r->task, &r->inst, err) &&
            ui_evaluator_options(r->ui, r->task, r->inst, &r->eo, err) && describe(r, err) &&
-           search(r, err) && write_results(r, err);
+           search(r, err) && (write_results(r), true);
 }
 
 void optimize_release(struct optimize *r) {

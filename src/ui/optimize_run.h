@@ -21,11 +21,12 @@ struct optimize {
     struct progress progress;
     const struct progress_suite *suite; /* which the run is part of; NULL: none */
     struct search_best best;
-    json *account;     /* of the model; NULL: none was asked */
-    double baseline_s; /* the better of PyTorch's ways, timed in turns with the best; 0: none */
-    double against_s;  /* … the best's own time then */
-    str no_baseline;   /* why there is none, where one was asked for */
-    bool rejected;     /* the winner, when it was verified once more to be timed against PyTorch */
+    const char *rescued; /* where the result is that could not be written to dir; NULL: it was */
+    json *account;       /* of the model; NULL: none was asked */
+    double baseline_s;   /* the better of PyTorch's ways, timed in turns with the best; 0: none */
+    double against_s;    /* … the best's own time then */
+    str no_baseline;     /* why there is none, where one was asked for */
+    bool rejected; /* the winner, when it was verified once more to be timed against PyTorch */
 };
 /* ui, path and dir (NULL: runs/TASK) are set. Writes kernel.cu and outcome.json into the folder
  * where a kernel was found; best.found says whether. False: the environment or the input failed. */
@@ -40,6 +41,8 @@ int optimize_code(const struct optimize *r);
  * `optimize` (`usual`). */
 void optimize_baseline(struct optimize *r, const char *usual);
 
+/* That the budget was too short for one candidate, and how long one takes; empty: it was not. */
+str optimize_short(const struct optimize *r);
 str optimize_nothing(const struct optimize *r);  /* where no kernel was found: what to look at */
 str optimize_strategy(const struct optimize *r); /* of the best, as text */
 
