@@ -226,7 +226,9 @@ static void ask_prepare(struct worker *w) {
                              .nset = s->nset,
                              .align = s->align,
                              .nalign = s->nalign,
-                             .device = w->generation};
+                             .device = w->generation,
+                             .remade = batch_now(j)->remade,
+                             .sampled = batch_now(j)->sampled};
     m.workspaces = modules_workspaces(j, s, &m.nworkspaces, j->mem);
     m.cases = meet_cases(w, &m.ncases, j->mem);
     j->prepared = true;

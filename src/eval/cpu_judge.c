@@ -8,6 +8,7 @@
 #include "device/role.h"
 #include "eval/judge_private.h"
 #include "eval/poison.h"
+#include "eval/tiles.h"
 #include "spec/data.h"
 #include "spec/part.h"
 #include "spec/reference.h"
@@ -39,8 +40,7 @@ void ruling_next(struct ruling *r) {
     r->cases++;
 }
 
-/* Takes back what was found. */
-static void ruling_forgive(struct ruling *r) {
+void ruling_forgive(struct ruling *r) {
     r->say.verdict = VERDICT_ACCEPTED;
     r->say.nmismatches = 0;
     r->why[0] = 0;
@@ -159,8 +159,10 @@ struct test_case {
     size_t size;
     char *inputs; /* private copy of the map's inputs, same offsets */
     size_t offset[TASK_MAX_TENSORS];
-    struct reference *refs;
+    struct reference *refs; /* none where tiles of its outputs are compared */
     size_t nrefs, bytes;
+    bool sampled; /* tiles are */
+    struct data_scale scale;
 };
 
 struct judge {
@@ -250,20 +252,19 @@ static bool map_case(struct test_case *c, struct err *err) {
 static bool fill_case(struct judge *j, struct test_case *c, struct err *err) {
     const struct task *t = c->inst->task;
     const void *inputs[TASK_MAX_TENSORS] = {0};
-    struct data_scale scale;
     /* By the seed of the parameters: two cases that have it in common have the same ones. */
-    if (!data_scale_find_for(c->inst, c->data, c->params, j->threads, &scale, err))
+    if (!data_scale_find_for(c->inst, c->data, c->params, j->threads, &c->scale, err))
         return false;
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_input(&t->tensors[i]))
             continue;
         uint64_t seed = t->tensors[i].role == TENSOR_PARAM ? c->params : c->seed;
-        data_fill_all(c->inst, &scale, i, c->data, seed, j->threads, c->inputs + c->offset[i]);
+        data_fill_all(c->inst, &c->scale, i, c->data, seed, j->threads, c->inputs + c->offset[i]);
         parallel_copy(j->threads, c->map + c->offset[i], c->inputs + c->offset[i],
                       c->inst->tensors[i].bytes);
         inputs[i] = c->inputs + c->offset[i];
     }
-    if (!reference_eval_again(c->inst, inputs, j->threads, &c->refs, &c->nrefs, err))
+    if (!c->sampled && !reference_eval_again(c->inst, inputs, j->threads, &c->refs, &c->nrefs, err))
         return false;
     c->bytes = 2 * c->size;
     for (size_t i = 0; i < c->nrefs; i++)
@@ -280,6 +281,7 @@ static struct test_case *case_new(struct judge *j, const struct wire_prepare *m,
     c->data = like->data;
     c->seed = like->seed;
     c->params = judge_params(like);
+    c->sampled = m->sampled;
     if (task_bind(j->task, m->set, m->nset, c->arena, &c->inst, err) && map_case(c, err) &&
         fill_case(j, c, err))
         return c;
@@ -290,7 +292,7 @@ static struct test_case *case_new(struct judge *j, const struct wire_prepare *m,
 /* A case of the same shape that nobody needs any more: none of this batch. */
 static struct test_case *find_spent(struct judge *j, const struct wire_prepare *m) {
     for (size_t i = 0; i < j->ncases && j->once && !j->nbatch; i++)
-        if (set_is(m->set, m->nset, j->cases[i]->inst))
+        if (j->cases[i]->sampled == m->sampled && set_is(m->set, m->nset, j->cases[i]->inst))
             return j->cases[i];
     return NULL;
 }
@@ -311,7 +313,7 @@ static struct test_case *find_case(struct judge *j, const struct wire_prepare *m
     for (size_t i = 0; i < j->ncases; i++) {
         struct test_case *c = j->cases[i];
         if (c->data == like->data && c->seed == like->seed && c->params == judge_params(like) &&
-            !c->spoilt && set_is(m->set, m->nset, c->inst))
+            !c->spoilt && c->sampled == m->sampled && set_is(m->set, m->nset, c->inst))
             return c;
     }
     struct test_case *c = find_spent(j, m);
@@ -510,11 +512,35 @@ static void rule_on(const struct judge *j, const struct test_case *c, struct rul
         ok = check_values(j, c, &c->refs[i], r);
 }
 
+static bool fetch(void *ctx, size_t tensor, int64_t first, size_t count, void *dst,
+                  struct err *err) {
+    const struct test_case *c = ctx;
+    size_t bytes = dtype_info(c->inst->task->tensors[tensor].dtype)->bytes;
+    (void)err;
+    memcpy(dst, c->map + c->offset[tensor] + (size_t)first * bytes, count * bytes);
+    return true;
+}
+
+static bool rule_on_tiles(const struct judge *j, struct test_case *c, struct ruling *r,
+                          struct err *err) {
+    struct tiles_case t = {.in = c->inst,
+                           .scale = &c->scale,
+                           .data = c->data,
+                           .seed = c->seed,
+                           .poison = c->key,
+                           .threads = j->threads};
+    if (!rng_secret(&t.draw))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    return r->say.verdict != VERDICT_ACCEPTED || tiles_judge(&t, fetch, c, r, err);
+}
+
 static bool compare(void *ctx, struct ruling *r, struct err *err) {
     struct judge *j = ctx;
     for (size_t i = 0; i < j->nbatch && r->say.verdict == VERDICT_ACCEPTED; i++) {
         ruling_next(r);
         rule_on(j, j->batch[i], r);
+        if (j->batch[i]->sampled && !rule_on_tiles(j, j->batch[i], r, err))
+            return false;
     }
     bool any = j->nbatch;
     j->nbatch = 0;

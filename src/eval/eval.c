@@ -384,10 +384,14 @@ static void job_of_trials(const struct evaluator_options *o, const struct trials
     *out = j;
 }
 
-static void job_of_duel(const struct evaluator_options *o, uint64_t secret,
-                        const struct job_module *m, size_t n, struct arena *a, struct job *out) {
+static void job_of_duel(const struct evaluator_options *o, const struct memory_need *need,
+                        uint64_t secret, const struct job_module *m, size_t n, struct arena *a,
+                        struct job *out) {
     struct trials_options to = {
-        .secret = secret, .gpu = true, .measure = true, .memory = o->memory_bytes};
+        .secret = secret, .gpu = true, .measure = true, .memory = o->memory_bytes, .need = need};
+    for (size_t i = 0; i < n; i++) /* the largest of each number: no more than all of them */
+        for (size_t k = 0; k < m[i].plan->nworkspaces; k++)
+            to.workspaces += m[i].plan->workspaces[k].bytes;
     struct trials *t = arena_new_of(a, struct trials);
     struct bound_plan *plans = arena_array(a, struct bound_plan, n);
     trials_timed(o->inst, &to, a, t);
@@ -458,6 +462,8 @@ struct evaluator {
     struct work *head, *tail; /* the queue for workers */
     struct work *newest;      /* all under way */
     struct roofline limit;
+    struct memory_need need; /* of the task's own shape, CUDA only */
+    bool need_known;
     double floor_s;
     uint64_t seed, again_seed;
     unsigned workers;
@@ -502,6 +508,11 @@ static void work_free(struct work *w) {
 
 static bool on_gpu(const struct evaluator *e) {
     return e->o.device.kind == DEVICE_CUDA;
+}
+
+/* NULL: what the task's own shape takes is not known. */
+static const struct memory_need *memory_need(const struct evaluator *e) {
+    return e->need_known ? &e->need : NULL;
 }
 
 static struct record_input record_input(const struct work *w) {
@@ -554,7 +565,7 @@ static void duel_job(const struct work *w, struct arena *a, struct buf *blob, st
         m[i] = (struct job_module){&k->trials.task_plan, k->module.n};
         buf_puts(blob, k->module);
     }
-    job_of_duel(&w->e->o, w->e->seed, m, w->duel->n, a, out);
+    job_of_duel(&w->e->o, memory_need(w->e), w->e->seed, m, w->duel->n, a, out);
 }
 
 static bool send_job(struct evaluator *e, struct work *w) {
@@ -857,7 +868,8 @@ static bool plan_work(struct work *w, struct buf *unit) {
                                 .order = w->o->order,
                                 .gpu = on_gpu(e),
                                 .one_by_one = e->o.dump != NULL,
-                                .memory = e->o.memory_bytes};
+                                .memory = e->o.memory_bytes,
+                                .need = memory_need(e)};
     if (!trials_make(w->candidate, e->o.inst, &to, w->arena, &w->trials, &launch, &w->why)) {
         w->early = launch ? VERDICT_LAUNCH_ERROR : VERDICT_BAD_PLAN;
         return false;
@@ -925,6 +937,11 @@ static void find_limit(struct evaluator *e) {
     e->floor_s = on_gpu(e) ? task_floor(e->o.device.gpu, e->o.inst)
                            : c.compulsory_bytes / e->o.device.gpu->dram_bytes_s;
     e->limit = task_limit(e->o.device.gpu, e->o.inst);
+}
+
+static void find_need(struct evaluator *e) {
+    struct err ignored = {0};
+    e->need_known = on_gpu(e) && memory_need_of(e->o.inst, e->o.memory_bytes, &e->need, &ignored);
 }
 
 static void set_task(void *ctx) {
@@ -1007,6 +1024,7 @@ struct evaluator *evaluator_new(struct loop *l, const struct evaluator_options *
                                     .cache = o->cache,
                                     .limit_ms = o->compile_limit_ms};
     find_limit(e);
+    find_need(e);
     set_again(e);
     e->seed = o->seed;
     if ((!o->seed_given && !rng_secret(&e->seed) &&

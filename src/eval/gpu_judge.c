@@ -17,7 +17,9 @@
 #include "device/vmm.h"
 #include "device/wire.h"
 #include "eval/judge_private.h"
+#include "eval/memory.h"
 #include "eval/oracle_run.h"
+#include "eval/tiles.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -209,10 +211,7 @@ static size_t shared_regions(const struct shared *s, uint64_t key,
     return SIDES;
 }
 
-#define MAX_CASES    192
-#define MEMORY_SHARE 0.8  /* of what was free at the start: for cases, references and workspaces */
-#define KEEP_SHARE   0.15 /* … for the references of one case at the most */
-#define KEPT_SHARE   0.4 /* … of all; those of further cases are made again for each comparison */
+#define MAX_CASES 192
 
 struct gpu_case {
     struct arena *arena;
@@ -224,7 +223,9 @@ struct gpu_case {
     struct oracle_case *oracle;
     uint64_t digest_key, digest[TASK_MAX_TENSORS]; /* of inputs that nobody may write */
     size_t bytes;
-    bool lent; /* to a device, and not found whole since */
+    bool lent;     /* to a device, and not found whole since */
+    bool expected; /* what is expected of it was made */
+    struct data_scale scale;
 };
 
 struct gpu_judge {
@@ -247,7 +248,10 @@ struct gpu_judge {
     struct data_scale scale;
     int64_t *scaled_dims; /* of the shape it is of; NULL: none yet */
     uint64_t scaled_seed;
-    bool full; /* there is no memory for a workspace */
+    bool full;            /* there is no memory for a workspace */
+    bool short_of_memory; /* the last allocation of the judge's own failed for want of it */
+    bool sampled;         /* … nor what it takes to make them: tiles are compared */
+    bool remade; /* the memory does not hold references beside the contents of this batch */
 };
 
 /* ---- the engine ---- */
@@ -258,6 +262,7 @@ static bool engine_alloc(void *ctx, size_t bytes, uint64_t *address, struct err 
     do
         code = j->cuda.memory_alloc(address, bytes);
     while (code == CU_OUT_OF_MEMORY && gpu_memory_make_room(&j->memory));
+    j->short_of_memory = code == CU_OUT_OF_MEMORY;
     return cuda_try(&j->cuda, code, err, "memory for the judge");
 }
 
@@ -417,12 +422,19 @@ static bool take_digest(struct gpu_judge *j, struct gpu_case *c, struct err *err
     return true;
 }
 
-/* References of one case, and together, are not to crowd out the cases of a batch. */
-static size_t keep_bytes(const struct gpu_judge *j) {
-    size_t one = (size_t)(KEEP_SHARE * (double)j->room);
-    size_t all = (size_t)(KEPT_SHARE * (double)j->room);
-    size_t left = all > j->kept ? all - j->kept : 0;
-    return one < left ? one : left;
+/* For a sample of tiles it is made after the run. */
+static bool expect(const struct gpu_judge *j, struct gpu_case *c, struct err *err) {
+    if (j->sampled || c->expected)
+        return true;
+    c->expected = oracle_expect(c->oracle, err);
+    return c->expected;
+}
+
+static struct oracle_case *make_oracle(struct gpu_judge *j, const struct gpu_case *c,
+                                       const uint64_t *address, size_t keep, struct err *err) {
+    j->short_of_memory = false;
+    return oracle_case_new(j->oracle, c->inst, &j->scale, c->data, c->seed, c->params, address,
+                           keep, err);
 }
 
 static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *err) {
@@ -432,12 +444,16 @@ static bool make_contents(struct gpu_judge *j, struct gpu_case *c, struct err *e
             address[i] = shared_content(&c->tensor[i]);
     if (!find_scale(j, c, err))
         return false;
-    c->oracle = oracle_case_new(j->oracle, c->inst, &j->scale, c->data, c->seed, c->params, address,
-                                keep_bytes(j), err);
+    size_t keep = j->remade ? 0 : memory_keep_bytes(j->room, j->kept);
+    c->oracle = make_oracle(j, c, address, keep, err);
+    if (!c->oracle && keep && j->short_of_memory) { /* others use the GPU too */
+        *err = (struct err){0};
+        c->oracle = make_oracle(j, c, address, 0, err);
+    }
     if (c->oracle)
         c->bytes += oracle_case_bytes(c->oracle);
-    return c->oracle && oracle_fill(c->oracle, err) && oracle_expect(c->oracle, err) &&
-           take_digest(j, c, err);
+    c->scale = j->scale;
+    return c->oracle && oracle_fill(c->oracle, err) && expect(j, c, err) && take_digest(j, c, err);
 }
 
 static struct gpu_case *case_new(struct gpu_judge *j, const struct gpu_case *like,
@@ -504,7 +520,8 @@ static bool poison_case(struct gpu_judge *j, struct gpu_case *c, struct err *err
     if (n > ORACLE_REGIONS)
         return err_set(err, ERR_ENV, "a task of more than %d tensors cannot be judged on a GPU",
                        ORACLE_REGIONS / SIDES);
-    if (c->lent && !oracle_fill(c->oracle, err)) /* nobody has looked at its inputs since */
+    if ((c->lent && !oracle_fill(c->oracle, err)) /* nobody has looked at its inputs since */
+        || !expect(j, c, err))
         return false;
     c->lent = true;
     return oracle_canary_fill(j->oracle, regions, n, err) && oracle_poison(c->oracle, c->key, err);
@@ -623,6 +640,8 @@ static bool prepare(void *ctx, const struct wire_prepare *m, struct arena *a,
     j->memory.device = m->device;
     j->nbatch = j->nworkspaces = 0;
     j->full = false;
+    j->remade = m->remade || m->sampled;
+    j->sampled = m->sampled;
     if (!j->oracle || !m->ncases || m->ncases > JUDGE_MAX_BATCH)
         return err_set(err, ERR_ENV, "bad message: prepare");
     for (size_t i = 0; i < m->ncases; i++)
@@ -697,7 +716,7 @@ static bool look(struct gpu_judge *j, struct oracle_result *seen, struct err *er
         struct gpu_case *c = j->batch[i];
         if (!oracle_queue_canaries(j->oracle, regions, case_regions(c, regions), i, err) ||
             !oracle_queue_digests(j->oracle, regions, input_regions(c, regions), i, err) ||
-            !oracle_queue_compare(c->oracle, c->key, i, err))
+            (!j->sampled && !oracle_queue_compare(c->oracle, c->key, i, err)))
             return false;
     }
     return (!j->nworkspaces ||
@@ -718,6 +737,35 @@ static bool look_closer(struct gpu_judge *j, struct gpu_case *c, struct oracle_r
     return true;
 }
 
+struct fetched {
+    struct gpu_judge *j;
+    const struct gpu_case *c;
+};
+
+static bool fetch(void *ctx, size_t tensor, int64_t first, size_t count, void *dst,
+                  struct err *err) {
+    const struct fetched *f = ctx;
+    size_t bytes = dtype_info(f->c->inst->task->tensors[tensor].dtype)->bytes;
+    return engine_fetch(f->j, dst, shared_content(&f->c->tensor[tensor]) + (uint64_t)first * bytes,
+                        count * bytes, err);
+}
+
+static bool rule_tiles(struct gpu_judge *j, const struct gpu_case *c, struct ruling *r,
+                       struct err *err) {
+    struct fetched f = {j, c};
+    struct tiles_case t = {.in = c->inst,
+                           .scale = &c->scale,
+                           .data = c->data,
+                           .seed = c->seed,
+                           .poison = c->key,
+                           .threads = 1};
+    if (!j->sampled || r->say.verdict != VERDICT_ACCEPTED)
+        return true;
+    if (!rng_secret(&t.draw))
+        return err_set(err, ERR_ENV, "no random numbers from the operating system");
+    return tiles_judge(&t, fetch, &f, r, err);
+}
+
 static bool compare(void *ctx, struct ruling *r, struct err *err) {
     struct gpu_judge *j = ctx;
     struct oracle_result seen[JUDGE_MAX_BATCH + 1] = {0};
@@ -732,6 +780,8 @@ static bool compare(void *ctx, struct ruling *r, struct err *err) {
                 return false;
             rule_case(j->batch[i], &seen[i], r);
         }
+        if (!rule_tiles(j, j->batch[i], r, err))
+            return false;
     }
     const struct oracle_seen *w = &seen[j->nbatch].canary;
     if (r->say.verdict == VERDICT_ACCEPTED && w->count)
@@ -758,15 +808,12 @@ static bool dump(void *ctx, struct buf *blob, struct err *err) {
 }
 
 bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
-    enum {
-        THREADS_WANTED = 1 << 17
-    }; /* twice what a large GPU holds of those with many registers */
     struct gpu_judge *j = mem_alloc(sizeof *j);
     struct sandbox_report report;
     *out = (struct judge_ops){j, take_task, prepare, compare, dump, NULL};
     j->engine =
         (struct engine){j,           engine_alloc, engine_free,   engine_launch, engine_fetch,
-                        engine_send, engine_zero,  THREADS_WANTED};
+                        engine_send, engine_zero,  MEMORY_THREADS};
     if (!role_sandbox(true, &report, err) || !cuda_open(&j->cuda, ordinal, err) ||
         !vmm_granularity(&j->cuda, &j->memory.granule, err))
         return err_wrap(err, "judge");

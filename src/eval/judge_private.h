@@ -19,7 +19,8 @@ struct ruling {
     struct arena *mem;
 };
 
-void ruling_next(struct ruling *r); /* the next case begins */
+void ruling_next(struct ruling *r);    /* the next case begins */
+void ruling_forgive(struct ruling *r); /* takes back what was found */
 
 bool rule(struct ruling *r, enum verdict v, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -380,6 +380,28 @@ struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
     return NULL;
 }
 
+bool oracle_need_of(const struct inst *in, int64_t threads, size_t keep_bytes,
+                    struct oracle_need *out, struct err *err) {
+    struct engine none = {.threads = threads};
+    struct oracle *o = oracle_new(in->task, &none, err);
+    struct oracle_case c = {.o = o, .in = in};
+    bool ok = o != NULL;
+    if (ok) {
+        c.memory = mem_alloc((o->plan.nsteps + 1) * sizeof *c.memory);
+        lay_out(&c);
+    }
+    for (size_t k = 0; ok && k < o->plan.nsteps; k++)
+        ok = shape_array(&c, k, err);
+    if (ok) {
+        size_t expected = place_expected(&c, keep_bytes), arrays = place_arrays(&c, keep_bytes);
+        *out = (struct oracle_need){expected + arrays + c.world_bytes, c.scratch_need};
+    }
+    mem_free(c.host);
+    mem_free(c.memory);
+    oracle_free(o);
+    return ok;
+}
+
 void oracle_case_free(struct oracle_case *c) {
     if (!c)
         return;

@@ -41,6 +41,14 @@ struct oracle_case;
 struct oracle *oracle_new(const struct task *t, const struct engine *e, struct err *err);
 void oracle_free(struct oracle *o); /* after its cases; NULL is fine */
 
+/* What a case of these sizes would take of an engine's memory, given that it may keep so much. */
+struct oracle_need {
+    size_t own;    /* of the case: what its comparisons read */
+    size_t shared; /* of the oracle: intermediate values, of one case at a time */
+};
+bool oracle_need_of(const struct inst *in, int64_t threads, size_t keep_bytes,
+                    struct oracle_need *out, struct err *err);
+
 /* addresses: of each tensor's first element, by tensor; 0 for those without memory. params: the
  * seed of the task's parameters, `seed` or another. */
 struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,

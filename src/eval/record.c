@@ -212,7 +212,7 @@ static void add_scope(struct record *r, const struct record_input *in) {
         r->skipped[i] =
             (struct record_skipped){.shape = arena_str(r->mem, in->trials->skipped[i].label),
                                     .require = arena_str(r->mem, in->trials->skipped[i].require)};
-    fields_set(r, task_shape_verified, in->trials->task_shape_run);
+    fields_set(r, task_shape_verified, in->trials->task_shape_run && !in->trials->room.sampled);
     fields_set(r, verify_seed, in->seed);
 }
 

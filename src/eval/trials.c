@@ -224,16 +224,40 @@ static size_t room_for(const struct inst *in, const struct trials_options *o) {
     return o->memory / 2 / (inst_bytes(in) + 1);
 }
 
+/* The same of the task's own shape, where it is known what that takes. */
+static struct memory_plan room_for_own(const struct inst *own, const struct trials_options *o,
+                                       size_t workspaces) {
+    if (o->gpu && o->need)
+        return memory_plan_of(o->need, o->memory, workspaces, TRIALS_MAX_CASES);
+    return (struct memory_plan){.contents = room_for(own, o)};
+}
+
+static size_t workspaces_of(const struct bound_plan *p) {
+    size_t sum = 0;
+    for (size_t i = 0; i < p->nworkspaces; i++)
+        sum += p->workspaces[i].bytes;
+    return sum;
+}
+
+/* What the memory does not hold of a batch at the task's own shape. NULL: it is of another. */
+static void set_room(struct job_batch *b, const struct memory_plan *room) {
+    b->remade = room && room->remade;
+    b->sampled = room && room->sampled;
+}
+
 /* The kinds on a shape: together, where there is room, or one by one. */
 static void add_kinds(struct trials *t, size_t shape, const bool kinds[DATA_COUNT],
-                      const struct trials_options *o) {
-    size_t most = o->gpu && !o->one_by_one ? room_for(t->shapes[shape].inst, o) : 1;
+                      const struct trials_options *o, const struct memory_plan *room) {
+    size_t most = !o->gpu || o->one_by_one ? 1
+                  : room                   ? room->contents
+                                           : room_for(t->shapes[shape].inst, o);
     struct job_batch *b = NULL;
     for (size_t k = 0; k < DATA_COUNT; k++) {
         if (!kinds[k])
             continue;
         if (!b || b->ncases >= most)
             b = add_batch(t, shape);
+        set_room(b, room);
         add_case(b, (enum data_kind)k, o->secret);
     }
 }
@@ -299,7 +323,7 @@ static void complete_turns(struct trials *t, const struct trials_options *o) {
     for (size_t i = 0; i < t->n && t->n < SHAPES_FOR_TURNS; i++) {
         bool kinds[DATA_COUNT] = {false};
         set_turns(kinds, i + 1, o->secret);
-        add_kinds(t, i, kinds, o);
+        add_kinds(t, i, kinds, o, NULL);
     }
 }
 
@@ -332,7 +356,7 @@ static bool add_small(const struct candidate *c, const struct inst *in,
         return false;
     size_t first = t->nbatches;
     kinds_of(which, kinds, t->n - 1, o);
-    add_kinds(t, t->n - 1, kinds, o);
+    add_kinds(t, t->n - 1, kinds, o, NULL);
     if (!o->gpu && which == KINDS_MOST)
         watch_small(t, first, o);
     return true;
@@ -361,8 +385,10 @@ static void keep_all_prepared(struct trials *t, size_t small, bool own,
         return;
     for (size_t i = 0; i < small && i < sizeof kinds / sizeof *kinds; i++)
         keep_prepared(t, i, kinds[i], o);
-    if (own && (o->gpu ? room_for(t->shapes[t->n - 1].inst, o) >= 2 : o->thorough))
+    if (own && (o->gpu ? t->room.contents >= 2 && !t->room.sampled : o->thorough)) {
         keep_prepared(t, t->n - 1, DATA_SIGNED, o);
+        set_room(&t->batches[t->nbatches - 1], &t->room);
+    }
 }
 
 /* At first anything odd, so that no kernel can know the shape and tails are met that a product of
@@ -791,13 +817,15 @@ static void count_own(struct trials *t) {
 static void time_own(const struct inst *own, const struct trials_options *o, struct trials *t) {
     static const enum data_kind kinds[] = {DATA_STATED, DATA_SIGNED, DATA_SPIKES};
     enum { KINDS = sizeof kinds / sizeof *kinds };
-    size_t fit = room_for(own, o);
-    size_t n = inst_bytes(own) > LARGE_CASE || fit < TIMED_CASES ? KINDS : TIMED_CASES;
+    size_t fit = t->room.contents;
+    t->wanted = inst_bytes(own) > LARGE_CASE ? KINDS : TIMED_CASES;
+    size_t n = t->contents = fit < t->wanted ? KINDS : t->wanted;
     struct job_batch *b = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!b || fit < KINDS)
             b = add_batch(t, t->n - 1);
         b->timed = true;
+        set_room(b, &t->room);
         add_case(b, kinds[i % KINDS], o->secret + i / KINDS);
     }
 }
@@ -835,7 +863,9 @@ static bool add_own(const struct candidate *c, const struct inst *own,
         kinds[DATA_NONFINITE] = kinds[DATA_WIDE] = kinds[DATA_LARGE] = kinds[DATA_SUBNORMAL] = true;
     if (o->thorough)
         further_kinds(own, o, small < 2, kinds);
-    add_kinds(t, t->n - 1, kinds, o);
+    if (t->room.sampled)
+        kinds[DATA_NONFINITE] = false; /* tiles are not judged on it */
+    add_kinds(t, t->n - 1, kinds, o, &t->room);
     if (o->check_own && !o->gpu)
         t->batches[first].checked = true;
     for (size_t i = first; i < t->nbatches && !o->gpu; i++)
@@ -850,25 +880,47 @@ void trials_timed(const struct inst *own, const struct trials_options *o, struct
     memset(t, 0, sizeof *t);
     t->mem = a;
     t->n = 1;
+    t->room = room_for_own(own, o, o->workspaces);
     time_own(own, o, t);
 }
 
 /* Can the device run the task's own shape whole? */
-static bool runs_whole(const struct inst *own, const struct trials_options *o) {
-    return o->gpu ? inst_bytes(own) <= o->memory : !o->watch && within(own, FULL_BYTES, FULL_FLOPS);
+static bool runs_whole(const struct inst *own, const struct trials_options *o,
+                       const struct memory_plan *room) {
+    if (o->gpu)
+        return o->need ? room->contents > 0 : inst_bytes(own) <= o->memory;
+    return !o->watch && within(own, FULL_BYTES, FULL_FLOPS);
+}
+
+/* What the memory did not hold, where it did not. */
+static str left_out(const struct trials *t, const struct trials_options *o, struct arena *a) {
+    struct buf b;
+    buf_init(&b, 256);
+    if (o->gpu && o->need && t->contents && t->contents < t->wanted)
+        buf_printf(&b, "; timed on %zu contents, as the GPU's memory does not hold %zu",
+                   t->contents, t->wanted);
+    if (t->room.sampled)
+        buf_puts(&b, S("; there tiles alone are compared, drawn by a secret, as the GPU's memory "
+                       "does not hold what is expected of all"));
+    if (o->gpu && o->need && t->contents && t->room.contents < t->contents)
+        buf_puts(&b, S(", and those one after the other"));
+    str text = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return text;
 }
 
 static str scope_of(const struct trials *t, const struct trials_options *o, size_t checks,
                     size_t small, struct arena *a) {
     size_t made = small - checks;
     str of = t->nskipped ? arena_printf(a, " of %zu", checks + t->nskipped) : S("");
-    return arena_printf(a, "%zu%.*s check shape%s, %zu made at random%s%s", checks, STR_ARG(of),
+    return arena_printf(a, "%zu%.*s check shape%s, %zu made at random%s%s%.*s", checks, STR_ARG(of),
                         checks + t->nskipped == 1 ? "" : "s", made,
                         t->covers && t->n > small ? ", a long one" : "",
                         t->task_shape_run ? " and the task's own shape"
                         : o->gpu          ? "; the task's own shape does not fit the GPU's memory"
                         : o->watch ? ", under the simulator's checkers; of the task's own shape"
-                                   : "; the task's own shape is too large to simulate whole");
+                                   : "; the task's own shape is too large to simulate whole",
+                        STR_ARG(left_out(t, o, a)));
 }
 
 bool trials_make(const struct candidate *c, const struct inst *own, const struct trials_options *o,
@@ -877,7 +929,8 @@ bool trials_make(const struct candidate *c, const struct inst *own, const struct
     t->mem = a;
     if (!own_shape(c, own, a, t, launch, err))
         return false;
-    t->task_shape_run = runs_whole(own, o);
+    t->room = room_for_own(own, o, workspaces_of(&t->task_plan));
+    t->task_shape_run = runs_whole(own, o, &t->room);
     t->scope = S("nothing was judged");
     if (o->observe)
         return true;

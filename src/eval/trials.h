@@ -26,6 +26,7 @@
 #define EVAL_TRIALS_H
 
 #include "device/wire.h"
+#include "eval/memory.h"
 #include "kernel/build.h"
 #include "kernel/candidate.h"
 #include "ptx/ptx.h"
@@ -58,6 +59,8 @@ struct trials {
     struct bound_plan task_plan; /* at the task's own shape */
     bool task_shape_run;         /* whole */
     bool covers;                 /* it is not: blocks of it are run, and what they do is covered */
+    struct memory_plan room;     /* on a GPU: for contents of the task's own shape */
+    size_t contents, wanted;     /* … that are timed, and that would be, had it the memory */
     bool watches;                /* it is, and blocks of it are run once more under the checkers */
     str scope;
 };
@@ -75,6 +78,8 @@ struct trials_options {
     bool gpu;
     bool one_by_one; /* each case of a small shape in a batch of its own, as it will be dumped */
     size_t memory;   /* of the GPU, for cases */
+    const struct memory_need *need; /* of the task's own shape; NULL: not known */
+    size_t workspaces;              /* for trials_timed: of the candidates there, in bytes */
 };
 
 /* False: err is the text of a bad-plan or launch-error verdict, as *launch says. */

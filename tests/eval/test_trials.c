@@ -203,6 +203,44 @@ static void where_memory_is_short_contents_come_one_by_one(void) {
     arena_free(m.a);
 }
 
+static bool says(const struct trials *t, const char *what) {
+    return str_find(t->scope, str_view(what)) < t->scope.n;
+}
+
+/* What the task's own shape takes is known: fewer contents, nothing kept, tiles, not at all. */
+static void what_memory_does_not_hold_is_left_out_and_said(void) {
+    const size_t gib = (size_t)1 << 30;
+    const struct {
+        struct memory_need need;
+        size_t contents;
+        bool remade, sampled;
+        const char *said;
+    } rows[] = {
+        {{gib, 0, 0, 0}, 8, false, false, "and the task's own shape"},
+        {{3 * gib, gib, 0, 0},
+         3,
+         false,
+         false,
+         "timed on 3 contents, as the GPU's memory does not"},
+        {{9 * gib, 9 * gib, 9 * gib, gib}, 3, true, false, "and those one after the other"},
+        {{4 * gib, 0, 99 * gib, 99 * gib}, 3, false, true, "tiles alone are compared"},
+        {{40 * gib, 0, 0, 0}, 0, false, false, "does not fit the GPU's memory"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct trials_options o = {
+            .secret = 7, .measure = true, .gpu = true, .memory = 16 * gib, .need = &rows[i].need};
+        struct made m = make_with(PLAN, 512, &o);
+        const struct job_batch *last = &m.t.batches[m.t.nbatches - 1];
+        bool own = rows[i].contents > 0;
+        CHECKF(m.ok && m.t.task_shape_run == own && m.t.contents == rows[i].contents,
+               "row %zu: %zu", i, m.t.contents);
+        CHECKF(says(&m.t, rows[i].said), "row %zu: %.*s", i, STR_ARG(m.t.scope));
+        CHECK(last->timed == own && last->remade == rows[i].remade &&
+              last->sampled == rows[i].sampled);
+        arena_free(m.a);
+    }
+}
+
 static void another_secret_makes_another_shape(void) {
     struct trials_options o = {.secret = 1}, p = {.secret = 2};
     const char *plan = PLAN;
@@ -525,6 +563,8 @@ static const struct tap_case cases[] = {
     {"some kinds take turns on small shapes", some_kinds_take_turns},
     {"a GPU meets more kinds at the own shape", a_gpu_meets_more_kinds_at_the_own_shape},
     {"on a GPU a shape is a batch", on_a_gpu_a_shape_is_a_batch_and_the_own_one_is_timed},
+    {"what the memory does not hold is left out, and said",
+     what_memory_does_not_hold_is_left_out_and_said},
     {"where memory is short contents come one by one",
      where_memory_is_short_contents_come_one_by_one},
     {"another secret makes another shape", another_secret_makes_another_shape},
