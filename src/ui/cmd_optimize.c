@@ -298,7 +298,7 @@ static void print_summary(const struct optimize *r) {
         return;
     }
     if (optimize_short(r).n)
-        paragraph(0, optimize_short(r));
+        screen_paragraph(0, optimize_short(r));
     print_result(r);
     print_confidence(r);
     print_decisions(r);
