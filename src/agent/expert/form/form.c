@@ -1,6 +1,7 @@
 /* Tasks into normal form: lets inlined, reductions taken out, statement by statement in order, so
  * that what a statement reads is in its final shape already. */
 #include "agent/expert/form/form.h"
+#include "agent/expert/form/guards.h"
 #include "base/checked.h"
 #include "spec/bind.h"
 #include "spec/bounds.h"
@@ -617,6 +618,17 @@ static void prepare(struct maker *m, const struct inst *in) {
         find_padded(m, in->task->statements[i].body);
 }
 
+/* Every reduction's terms by ranges, as far as that is proved to stay inside the tensors. */
+static void make_ranges(struct maker *m) {
+    for (size_t i = 0; i < m->t->nstatements; i++) {
+        struct err ignored = {0};
+        struct statement s = m->t->statements[i];
+        s.body = form_ranged(m->in, &s, m->a);
+        if (bounds_check(m->in, &s, m->a, &ignored))
+            m->t->statements[i] = s;
+    }
+}
+
 bool form_make(const struct inst *in, bool operands, struct arena *a, struct form *out,
                struct err *err) {
     struct maker m = {.a = a};
@@ -626,6 +638,7 @@ bool form_make(const struct inst *in, bool operands, struct arena *a, struct for
             return false;
     if (operands && !take_all_operands(&m, err))
         return false;
+    make_ranges(&m);
     drop_unread(m.t);
     *out = (struct form){.original = in, .task = m.t, .inst = m.in};
     return true;

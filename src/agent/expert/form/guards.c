@@ -1,0 +1,588 @@
+/* Guards of reductions as ranges. Bounds are compared as linear forms over anything that is no sum
+ * itself, so that what is found holds at every size and not at one shape alone. */
+#include "agent/expert/form/guards.h"
+#include "agent/expert/form/form.h"
+#include "base/checked.h"
+#include "spec/scalar.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINEAR_TERMS = 8,
+    LINEAR_MOST = 1 << 30, /* of a coefficient */
+    BOUNDS_MOST = 6,       /* of one end of a range */
+    PARTS_MOST = 16,       /* of a guard */
+    WINDOW_MOST = 64,      /* places of a window */
+};
+
+/* ---- linear forms ---- */
+
+struct linear_term {
+    int64_t coef;
+    const struct expr *e; /* no number and no sum */
+};
+/* c + Σ coef·e */
+struct linear {
+    int64_t c;
+    struct linear_term term[LINEAR_TERMS];
+    size_t n;
+};
+
+static bool is_small(int64_t v) {
+    return v >= -LINEAR_MOST && v <= LINEAR_MOST;
+}
+
+static bool add_term(struct linear *to, const struct expr *e, int64_t coef) {
+    for (size_t i = 0; i < to->n; i++) {
+        struct linear_term *t = &to->term[i];
+        if (!expr_same(t->e, e))
+            continue;
+        t->coef += coef;
+        if (t->coef == 0)
+            *t = to->term[--to->n];
+        return i == to->n || is_small(t->coef);
+    }
+    if (to->n == LINEAR_TERMS)
+        return false;
+    to->term[to->n++] = (struct linear_term){coef, e};
+    return true;
+}
+
+static bool add_linear(struct linear *to, const struct expr *e, int64_t by) {
+    if (!is_small(by))
+        return false;
+    switch (e->kind) {
+    case EXPR_NUMBER:
+        to->c += is_small(e->integer) ? by * e->integer : 0;
+        return e->integral && is_small(e->integer) && llabs(to->c) < (int64_t)1 << 61;
+    case EXPR_NEG:
+        return add_linear(to, e->args[0], -by);
+    case EXPR_ADD:
+    case EXPR_SUB:
+        return add_linear(to, e->args[0], by) &&
+               add_linear(to, e->args[1], e->kind == EXPR_ADD ? by : -by);
+    case EXPR_MUL:
+        for (int k = 0; k < 2; k++)
+            if (e->args[k]->kind == EXPR_NUMBER && e->args[k]->integral &&
+                is_small(e->args[k]->integer))
+                return e->args[k]->integer == 0 ||
+                       add_linear(to, e->args[1 - k], by * e->args[k]->integer);
+        return add_term(to, e, by);
+    default:
+        return add_term(to, e, by);
+    }
+}
+
+static bool linear_of(const struct expr *e, struct linear *out) {
+    *out = (struct linear){0};
+    return e->value_kind == VALUE_INT && add_linear(out, e, 1);
+}
+
+static bool linear_add(struct linear *to, const struct linear *x, int64_t by) {
+    bool ok = is_small(by);
+    for (size_t i = 0; i < x->n && ok; i++)
+        ok = is_small(by * x->term[i].coef) && add_term(to, x->term[i].e, by * x->term[i].coef);
+    return ok && mul_i64(by, x->c, &by) && add_i64(to->c, by, &to->c);
+}
+
+/* Takes the term of the variable out. False: there is none, or the variable is elsewhere, too. */
+static bool take_variable(struct linear *x, size_t var, int64_t *coef) {
+    *coef = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        if (!expr_is_variable(x->term[i].e, var)) {
+            if (expr_vars(x->term[i].e) >> var & 1)
+                return false;
+            continue;
+        }
+        *coef = x->term[i].coef;
+        x->term[i--] = x->term[--x->n];
+    }
+    return *coef != 0;
+}
+
+static int rank_of(const struct expr *e) {
+    return e->kind == EXPR_INDEX ? 0 : e->kind == EXPR_DIM ? 1 : 2;
+}
+
+static bool comes_before(const struct linear_term *a, const struct linear_term *b) {
+    int x = rank_of(a->e), y = rank_of(b->e);
+    return (a->coef > 0) != (b->coef > 0) ? a->coef > 0
+           : x != y                       ? x < y
+                                          : x < 2 && a->e->ref < b->e->ref;
+}
+
+/* The one way in which a linear form is written: variables, sizes, what else there is, a number. */
+static struct expr *expr_of(struct linear x, struct arena *a) {
+    struct expr *e = NULL;
+    for (size_t i = 1; i < x.n; i++)
+        for (size_t k = i; k > 0 && comes_before(&x.term[k], &x.term[k - 1]); k--) {
+            struct linear_term t = x.term[k];
+            x.term[k] = x.term[k - 1];
+            x.term[k - 1] = t;
+        }
+    if (x.n == 0 || x.term[0].coef < 0)
+        e = expr_number(a, x.c);
+    for (size_t i = 0; i < x.n; i++) {
+        int64_t coef = x.term[i].coef;
+        struct expr *t = expr_times(a, expr_number(a, llabs(coef)), (struct expr *)x.term[i].e);
+        e = e ? expr_pair(a, coef < 0 ? EXPR_SUB : EXPR_ADD, e, t) : t;
+    }
+    if (x.n && x.term[0].coef > 0 && x.c)
+        e = expr_pair(a, x.c < 0 ? EXPR_SUB : EXPR_ADD, e, expr_number(a, llabs(x.c)));
+    return e;
+}
+
+/* ---- what is known of variables, at every size ---- */
+
+struct ranger {
+    const struct inst *in;
+    const struct statement *s;
+    struct arena *a;
+    const struct reduce_var *var[TASK_MAX_VARS]; /* of the reductions around */
+};
+
+/* The size is an extent, or one that a user sets: at least 1. */
+static bool is_extent(const struct task *t, size_t dim) {
+    if (!t->dims[dim].derived)
+        return true;
+    for (size_t i = 0; i < t->ntensors; i++)
+        for (size_t k = 0; k < t->tensors[i].rank; k++)
+            if (t->tensors[i].extent[k]->kind == EXPR_DIM && t->tensors[i].extent[k]->ref == dim)
+                return true;
+    return false;
+}
+
+/* The smallest (largest) value of the variable, over sizes and variables further out. */
+static bool end_of(const struct ranger *r, size_t var, bool least, struct linear *out) {
+    const struct reduce_var *v = r->var[var];
+    const struct expr *e = v       ? (least ? v->lo : v->hi)
+                           : least ? expr_number(r->a, 0)
+                                   : statement_extent(r->in->task, r->s, var);
+    if (!e || !linear_of(e, out) || expr_vars(e) >> var)
+        return false;
+    out->c -= !least;
+    return true;
+}
+
+/* The form is never negative, whatever the sizes are. */
+static bool is_natural(const struct ranger *r, struct linear x) {
+    for (size_t var = TASK_MAX_VARS; var-- > 0;) {
+        struct linear end;
+        int64_t coef;
+        struct linear without = x;
+        if (!take_variable(&without, var, &coef))
+            continue;
+        if (!end_of(r, var, coef > 0, &end) || !linear_add(&without, &end, coef))
+            return false;
+        x = without;
+    }
+    int64_t least = x.c;
+    for (size_t i = 0; i < x.n; i++) {
+        const struct linear_term *t = &x.term[i];
+        if (t->e->kind != EXPR_DIM || t->coef < 0 || !is_extent(r->in->task, t->e->ref))
+            return false;
+        least += t->coef;
+    }
+    return least >= 0;
+}
+
+/* a <= b, at every size. */
+static bool at_most(const struct ranger *r, const struct expr *a, const struct expr *b) {
+    struct linear x, y;
+    return linear_of(a, &x) && linear_of(b, &y) && linear_add(&y, &x, -1) && is_natural(r, y);
+}
+
+/* ---- the ends of a range ---- */
+
+/* All of lo[i] <= v < hi[k]. */
+struct ends {
+    const struct expr *lo[BOUNDS_MOST], *hi[BOUNDS_MOST];
+    size_t nlo, nhi;
+};
+
+static struct expr *in_order(const struct expr *e, struct arena *a) {
+    struct linear x;
+    return expr_vars(e) && linear_of(e, &x) ? expr_of(x, a) : (struct expr *)e;
+}
+
+/* Adds a bound to one end; what others imply is left out. */
+static bool add_end(const struct ranger *r, const struct expr **ends, size_t *n,
+                    const struct expr *e, bool lower) {
+    if (e->kind == EXPR_CALL && e->function == (lower ? FUNCTION_MAXIMUM : FUNCTION_MINIMUM))
+        return add_end(r, ends, n, e->args[0], lower) && add_end(r, ends, n, e->args[1], lower);
+    for (size_t i = 0; i < *n; i++)
+        if (lower ? at_most(r, e, ends[i]) : at_most(r, ends[i], e))
+            return true;
+    for (size_t i = *n; i-- > 0;)
+        if (lower ? at_most(r, ends[i], e) : at_most(r, e, ends[i])) {
+            memmove(&ends[i], &ends[i + 1], (*n - i - 1) * sizeof *ends);
+            --*n;
+        }
+    if (*n == BOUNDS_MOST)
+        return false;
+    ends[(*n)++] = in_order(e, r->a);
+    return true;
+}
+
+/* Sizes first, then what depends on indices, then on data: in which order they were found says
+ * nothing. */
+static int end_rank(const struct expr *e) {
+    return expr_reads(e) ? 2 : expr_vars(e) ? 1 : 0;
+}
+
+static struct expr *joined(const struct ranger *r, const struct expr *const *ends, size_t n,
+                           bool lower) {
+    struct expr *all = NULL;
+    for (int rank = 0; rank < 3; rank++)
+        for (size_t i = 0; i < n; i++) {
+            if (end_rank(ends[i]) != rank)
+                continue;
+            struct expr *e = (struct expr *)ends[i];
+            if (all) {
+                struct expr *two = expr_pair(r->a, EXPR_CALL, all, e);
+                two->function = lower ? FUNCTION_MAXIMUM : FUNCTION_MINIMUM;
+                e = two;
+            }
+            all = e;
+        }
+    return all;
+}
+
+/* ---- guards ---- */
+
+struct parts {
+    const struct expr *e[PARTS_MOST];
+    size_t n;
+};
+
+static enum expr_kind opposite(enum expr_kind k) {
+    return k == EXPR_LT   ? EXPR_GE
+           : k == EXPR_GE ? EXPR_LT
+           : k == EXPR_GT ? EXPR_LE
+           : k == EXPR_LE ? EXPR_GT
+           : k == EXPR_EQ ? EXPR_NE
+                          : EXPR_EQ;
+}
+
+static bool compares_integers(const struct expr *e) {
+    return e->kind >= EXPR_EQ && e->kind <= EXPR_GE && e->args[0]->value_kind == VALUE_INT &&
+           e->args[1]->value_kind == VALUE_INT;
+}
+
+static struct expr *negation(const struct expr *e, struct arena *a) {
+    if (compares_integers(e))
+        return expr_pair(a, opposite(e->kind), e->args[0], e->args[1]);
+    struct expr *no = expr_pair(a, EXPR_NOT, e, e);
+    no->nargs = 1;
+    no->value_kind = VALUE_BOOL;
+    return no;
+}
+
+/* What must all hold for the condition to be `truth`. */
+static bool add_parts(struct parts *to, const struct expr *e, bool truth, struct arena *a) {
+    if (e->kind == EXPR_NOT)
+        return add_parts(to, e->args[0], !truth, a);
+    if (e->kind == (truth ? EXPR_AND : EXPR_OR))
+        return add_parts(to, e->args[0], truth, a) && add_parts(to, e->args[1], truth, a);
+    if (to->n == PARTS_MOST)
+        return false;
+    to->e[to->n++] = truth ? e : negation(e, a);
+    return true;
+}
+
+static struct expr *all_of(const struct parts *p, struct arena *a) {
+    struct expr *all = NULL;
+    for (size_t i = 0; i < p->n; i++)
+        all = all ? expr_pair(a, EXPR_AND, all, p->e[i]) : (struct expr *)p->e[i];
+    return all;
+}
+
+static const struct expr *divided(struct linear x, int64_t by, struct arena *a) {
+    struct expr *e = expr_of(x, a);
+    return by == 1 ? e : expr_pair(a, EXPR_FLOORDIV, e, expr_number(a, by));
+}
+
+/* The part says v < out, or out <= v; `*lower`: which. */
+static bool bound_of(const struct ranger *r, const struct expr *part, size_t var,
+                     const struct expr **out, bool *lower) {
+    struct linear x, y;
+    int64_t coef;
+    if (part->kind < EXPR_LT || part->kind > EXPR_GE || !compares_integers(part) ||
+        expr_has(part, EXPR_REDUCE))
+        return false;
+    /* As x >= 0. */
+    bool less = part->kind == EXPR_LT || part->kind == EXPR_LE;
+    if (!linear_of(part->args[less ? 1 : 0], &x) || !linear_of(part->args[less ? 0 : 1], &y) ||
+        !linear_add(&x, &y, -1))
+        return false;
+    x.c -= part->kind == EXPR_LT || part->kind == EXPR_GT;
+    if (!take_variable(&x, var, &coef))
+        return false;
+    *lower = coef > 0;
+    if (coef > 0) { /* coef·v + x >= 0: v >= -x over coef, rounded up */
+        struct linear minus = {0};
+        if (!linear_add(&minus, &x, -1))
+            return false;
+        minus.c += coef - 1;
+        *out = divided(minus, coef, r->a);
+    } else { /* x >= -coef·v: v < x // -coef + 1 */
+        struct linear one = x;
+        one.c += -coef; /* (x + m) // m is x // m + 1 */
+        *out = divided(one, -coef, r->a);
+    }
+    return true;
+}
+
+/* ---- what a variable is used for ---- */
+
+/* Does it index a tensor by itself (`alone`), or beside other variables? */
+static bool indexes(const struct expr *e, size_t var, bool alone) {
+    for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++) {
+        uint32_t vars = expr_vars(e->args[k]);
+        if ((vars >> var & 1) && (expr_is_variable(e->args[k], var) == alone))
+            return true;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (indexes(expr_part(e, i), var, alone))
+            return true;
+    return false;
+}
+
+static bool is_place_in_window(const struct expr *body, size_t var) {
+    return indexes(body, var, false) && !indexes(body, var, true);
+}
+
+/* Some tensor of a product's results is read. */
+static bool reads_products(const struct task *t, const struct expr *e) {
+    if (e->kind == EXPR_READ)
+        for (size_t i = 0; i < t->nstatements; i++)
+            if (t->statements[i].tensor == e->ref && form_is_product(&t->statements[i]))
+                return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (reads_products(t, expr_part(e, i)))
+            return true;
+    return false;
+}
+
+/* ---- reductions ---- */
+
+static void add_guard(struct parts *to, struct arena *a, enum expr_kind kind,
+                      const struct expr *x, const struct expr *y) {
+    BUG_IF(to->n == PARTS_MOST);
+    to->e[to->n++] = expr_pair(a, kind, x, y);
+}
+
+/* The ends that depend on indices or data become guards, where a size stays on either side. */
+static void ends_to_guards(const struct ranger *r, struct ends *e, size_t var, struct parts *p) {
+    size_t sizes[2] = {0};
+    for (size_t i = 0; i < e->nlo; i++)
+        sizes[0] += end_rank(e->lo[i]) == 0;
+    for (size_t i = 0; i < e->nhi; i++)
+        sizes[1] += end_rank(e->hi[i]) == 0;
+    if (!sizes[0] || !sizes[1] || p->n + e->nlo + e->nhi > PARTS_MOST)
+        return;
+    for (int upper = 0; upper < 2; upper++) {
+        const struct expr **ends = upper ? e->hi : e->lo;
+        size_t *n = upper ? &e->nhi : &e->nlo, kept = 0;
+        for (size_t i = 0; i < *n; i++)
+            if (end_rank(ends[i]) == 0)
+                ends[kept++] = ends[i];
+            else if (upper)
+                add_guard(p, r->a, EXPR_LT, expr_variable(r->a, var), ends[i]);
+            else
+                add_guard(p, r->a, EXPR_GE, expr_variable(r->a, var), ends[i]);
+        *n = kept;
+    }
+}
+
+/* The parts of the guard that are bounds of the variable move to the ends. */
+static void guards_to_ends(const struct ranger *r, struct parts *p, size_t var, struct ends *e) {
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct expr *bound;
+        bool lower;
+        if (!bound_of(r, p->e[i], var, &bound, &lower) ||
+            !add_end(r, lower ? e->lo : e->hi, lower ? &e->nlo : &e->nhi, bound, lower))
+            p->e[kept++] = p->e[i];
+    }
+    p->n = kept;
+}
+
+/* Two ends that are a fixed small number of places apart and move along with an index. */
+static bool find_window(const struct ranger *r, const struct ends *e, const struct expr **from,
+                        const struct expr **size) {
+    for (size_t i = 0; i < e->nlo; i++)
+        for (size_t k = 0; k < e->nhi; k++) {
+            struct linear lo, hi;
+            int64_t n;
+            if (end_rank(e->lo[i]) != 1 || end_rank(e->hi[k]) != 1 || !linear_of(e->lo[i], &lo) ||
+                !linear_of(e->hi[k], &hi) || !linear_add(&hi, &lo, -1))
+                continue;
+            *from = e->lo[i];
+            *size = expr_of(hi, r->a);
+            if (!expr_vars(*size) && expr_eval_dims(*size, r->in->dims, &n) && n >= 1 &&
+                n <= WINDOW_MOST)
+                return true;
+        }
+    return false;
+}
+
+/* Only sums, differences and products with numbers of indices: such a place can be moved. */
+static bool is_shiftable(const struct expr *e, size_t var) {
+    for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++) {
+        struct linear x;
+        int64_t coef;
+        if ((expr_vars(e->args[k]) >> var & 1) &&
+            (!linear_of(e->args[k], &x) || !take_variable(&x, var, &coef) || coef != 1 || x.n))
+            return false;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!is_shiftable(expr_part(e, i), var))
+            return false;
+    return true;
+}
+
+/* Index expressions in their one order, after a variable was replaced. */
+static void order_indices(struct expr *e, struct arena *a) {
+    for (size_t i = 0; i < e->nargs; i++)
+        if (e->kind == EXPR_READ)
+            e->args[i] = in_order(e->args[i], a);
+        else
+            order_indices(e->args[i], a);
+}
+
+static struct expr *moved(const struct expr *e, size_t var, const struct expr *to,
+                          struct arena *a) {
+    struct expr *map[TASK_MAX_VARS] = {NULL};
+    map[var] = (struct expr *)to;
+    struct expr *out = expr_replace(e, map, a);
+    order_indices(out, a);
+    return out;
+}
+
+/* lo[…] <= k < hi[…] as a window from `from` on: r < size, and guards for what cuts it. */
+static void make_window(const struct ranger *r, struct ends *e, const struct expr *from,
+                        const struct expr *size, size_t var, struct parts *p, struct expr **body) {
+    struct linear x;
+    if (p->n + e->nlo + e->nhi > PARTS_MOST || !linear_of(from, &x) ||
+        !add_term(&x, expr_variable(r->a, var), 1))
+        return;
+    const struct expr *at = expr_of(x, r->a);
+    for (size_t i = 0; i < p->n; i++)
+        p->e[i] = moved(p->e[i], var, at, r->a);
+    struct linear length;
+    for (size_t i = 0; i < e->nlo; i++)
+        if (e->lo[i] != from)
+            add_guard(p, r->a, EXPR_GE, at, e->lo[i]);
+    for (size_t i = 0; i < e->nhi; i++) {
+        struct linear hi;
+        bool same = linear_of(e->hi[i], &hi) && linear_of(from, &length) &&
+                    linear_add(&hi, &length, -1) && expr_same(expr_of(hi, r->a), size);
+        if (!same)
+            add_guard(p, r->a, EXPR_LT, at, e->hi[i]);
+    }
+    e->lo[0] = expr_number(r->a, 0);
+    e->hi[0] = size;
+    e->nlo = e->nhi = 1;
+    *body = moved(*body, var, at, r->a);
+}
+
+static struct expr *ranged(struct ranger *r, const struct expr *e);
+
+/* A tensor's extent where the variable indexes it by itself and no pad is around. */
+static const struct expr *own_extent(const struct task *t, const struct expr *e, size_t var) {
+    const struct expr *found = NULL;
+    if (e->kind == EXPR_PAD || e->kind == EXPR_IF)
+        return NULL;
+    for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++)
+        if (expr_is_variable(e->args[k], var))
+            return t->tensors[e->ref].extent[k];
+    for (size_t i = 0; i < e->nargs && !found; i++)
+        found = own_extent(t, e->args[i], var);
+    return found;
+}
+
+/* One of several variables: its range becomes that of the tensor that it indexes. Terms are where
+ * the tensor is, so none is lost. */
+static void widen(const struct ranger *r, struct reduce_var *v, const struct expr *body,
+                  struct parts *p) {
+    struct ends e = {.nlo = 0};
+    const struct expr *extent = own_extent(r->in->task, body, v->var);
+    if (!(expr_vars(v->lo) || expr_vars(v->hi)) || !extent ||
+        !add_end(r, e.lo, &e.nlo, v->lo, true) || !add_end(r, e.hi, &e.nhi, v->hi, false) ||
+        p->n + e.nlo + e.nhi > PARTS_MOST)
+        return;
+    for (size_t i = 0; i < e.nlo; i++)
+        if (!expr_is_number(e.lo[i], 0))
+            add_guard(p, r->a, EXPR_GE, expr_variable(r->a, v->var), e.lo[i]);
+    for (size_t i = 0; i < e.nhi; i++)
+        if (!expr_same(e.hi[i], extent))
+            add_guard(p, r->a, EXPR_LT, expr_variable(r->a, v->var), e.hi[i]);
+    v->lo = expr_number(r->a, 0);
+    v->hi = (struct expr *)extent;
+}
+
+/* The only variable. */
+static void change_range(const struct ranger *r, struct reduce *to, struct parts *p,
+                         struct expr **body) {
+    struct reduce_var *v = &to->vars[0];
+    const struct expr *from, *size;
+    struct ends e = {.nlo = 0};
+    if (!add_end(r, e.lo, &e.nlo, v->lo, true) || !add_end(r, e.hi, &e.nhi, v->hi, false))
+        return;
+    if (is_place_in_window(*body, v->var)) {
+        ends_to_guards(r, &e, v->var, p);
+    } else {
+        guards_to_ends(r, p, v->var, &e);
+        if (to->op < REDUCTION_ARGMAX && find_window(r, &e, &from, &size) &&
+            is_shiftable(*body, v->var) && !expr_has(*body, EXPR_REDUCE) &&
+            !reads_products(r->in->task, *body))
+            make_window(r, &e, from, size, v->var, p, body);
+    }
+    v->lo = joined(r, e.lo, e.nlo, true);
+    v->hi = joined(r, e.hi, e.nhi, false);
+}
+
+static struct expr *ranged_reduce(struct ranger *r, const struct expr *e) {
+    struct arena *a = r->a;
+    struct reduce *to = arena_new_of(a, struct reduce);
+    struct expr *out = arena_new_of(a, struct expr);
+    struct parts parts = {.n = 0};
+    *to = *e->reduce;
+    *out = *e;
+    to->vars = arena_array(a, struct reduce_var, to->nvars);
+    memcpy(to->vars, e->reduce->vars, to->nvars * sizeof *to->vars);
+    struct expr *body = e->args[0];
+    bool known = !to->guard || add_parts(&parts, to->guard, true, a);
+    if (known && to->nvars == 1)
+        change_range(r, to, &parts, &body);
+    for (size_t i = 0; i < to->nvars; i++) {
+        if (known && to->nvars > 1)
+            widen(r, &to->vars[i], body, &parts);
+        r->var[to->vars[i].var] = &to->vars[i];
+    }
+    if (known)
+        to->guard = all_of(&parts, a);
+    out->reduce = to;
+    out->args = arena_array(a, struct expr *, 1);
+    out->args[0] = ranged(r, body);
+    return out;
+}
+
+static struct expr *ranged(struct ranger *r, const struct expr *e) {
+    if (!expr_has(e, EXPR_REDUCE))
+        return (struct expr *)e;
+    if (e->kind == EXPR_REDUCE)
+        return ranged_reduce(r, e);
+    struct expr *to = arena_new_of(r->a, struct expr);
+    *to = *e;
+    to->args = arena_array(r->a, struct expr *, e->nargs ? e->nargs : 1);
+    for (size_t i = 0; i < e->nargs; i++)
+        to->args[i] = ranged(r, e->args[i]);
+    return to;
+}
+
+struct expr *form_ranged(const struct inst *in, const struct statement *s, struct arena *a) {
+    struct ranger r = {.in = in, .s = s, .a = a};
+    return ranged(&r, s->body);
+}
