@@ -297,8 +297,7 @@ void domain_require_at(struct domain *d, const struct expr *read, const struct e
     mem_free(own);
 }
 
-/* v >= bound, or v < bound; of maximum(…) below and minimum(…) above, both hold. Data leave out
- * nothing: of minimum(i, n[b]) only i counts. */
+/* v >= bound, or v < bound; of maximum(…) below and minimum(…) above, both hold. */
 static void add_bound(struct domain *d, size_t v, const struct expr *bound, bool lower) {
     struct affine var = affine_term(v, 1, 0);
     struct quotient q;
@@ -308,8 +307,6 @@ static void add_bound(struct domain *d, size_t v, const struct expr *bound, bool
         add_bound(d, v, bound->args[1], lower);
         return;
     }
-    if (expr_reads(bound))
-        return;
     if (quotient_of(d->in, bound, &q) && add_order(d, &q, !lower, &var, lower ? 0 : 1))
         return;
     var.coef[v] = -1;

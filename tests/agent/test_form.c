@@ -3,6 +3,7 @@
 
 #include "agent/expert/form/form.h"
 #include "base/file.h"
+#include "base/rng.h"
 #include "spec/cost.h"
 #include <string.h>
 
@@ -79,7 +80,76 @@ static const struct look looks[] = {
      "out y[N] : f32\ny[i] = sum(j) exp(x[i,j]) * w[j,0]\n",
      true,
      {"y[i] = sum(j < M) exp(x[i,j]) * w[j,0]"}},
+    {"a guard is a range",
+     "out y[N] : f32\ny[i] = sum(j | j <= i) x[i,j]\n",
+     false,
+     {"y[i] = sum(j < minimum(M, i + 1)) x[i,j]"}},
+    {"a bound that follows from a size is left out",
+     "out y[N,N] : f32\ny[i,l] = sum(j < N | i >= j) x[j,l]\n",
+     false,
+     {"y[i,l] = sum(j <= i) x[j,l]"}},
+    {"what is no bound stays a guard",
+     "out y[N] : f32\ny[i] = max(j | !(j > p[i] || x[i,j] < 0)) x[i,j]\n",
+     false,
+     {"y[i] = max(j < M | j < p[i] + 1 && !(x[i,j] < 0)) x[i,j]"}},
+    {"multiples are divided",
+     "out y[N] : f32\ny[i] = sum(j | 2*j < i && 3*j >= i - 4) x[i,j]\n",
+     false,
+     {"y[i] = sum(maximum(0, (i-2)//3) <= j < minimum(M, (i+1)//2)) x[i,j]"}},
+    {"places in a window keep a range of a size",
+     "out y[N] : f32\ny[i] = sum(maximum(0, 1 - i) <= r < minimum(3, N + 1 - i)) pad(x[i+r-1,0], "
+     "0)\n",
+     false,
+     {"y[i] = sum(r < 3 | r >= 1 - i && r < N - i + 1) pad(x[i+r-1,0], 0)"}},
+    {"a small range that moves with an index is a window",
+     "out y[N] : f32\ny[i] = max(i - 2 < j <= i | j >= 0) x[j,0]\n",
+     false,
+     {"y[i] = max(j < 2 | i + j - 1 >= 0) x[i+j-1,0]"}},
+    {"one of several variables keeps a range of a size",
+     "out y[N] : f32\ny[i] = sum(k, j <= i | j < M) x[k,j]\n",
+     false,
+     {"y[i] = sum(k < N, j < M | j < M && j < i + 1) x[k,j]"}},
 };
+
+/* Each row says the same several times: the forms are equal. */
+static const char *const rephrased[][6] = {
+    {"max(j | j <= i && j > i - 3) x[i,j]", "max(j | !(j > i) && i < 3 + j) x[i,j]",
+     "max(j <= i | j > i - 3 && j < M) x[i,j]", "max(j | i - j < 3 && 0 <= i - j) x[i,j]",
+     "max(maximum(0, i - 2) <= j < minimum(M, i + 1)) x[i,j]"},
+    {"sum(j | j < p[i]) x[i,j]", "sum(j | p[i] > j && j >= 0) x[i,j]",
+     "sum(j | !(j >= p[i])) x[i,j]", "sum(j | 0 < p[i] - j) x[i,j]"},
+    {"prod(j | j >= i) x[i,j]", "prod(i <= j < M) x[i,j]", "prod(j | -j <= -i) x[i,j]",
+     "prod(j | !(i - 1 >= j)) x[i,j]"},
+};
+
+static str form_of(struct fixture *f, const char *body) {
+    struct form form;
+    struct buf b;
+    char text[2048];
+    snprintf(text, sizeof text, "%sout y[N] : f32\ny[i] = %s\n", head, body);
+    if (!fixture_text(f, text))
+        return S("");
+    CHECKF(form_make(f->in, false, f->a, &form, &f->err), "%s: %s", body, f->err.text);
+    buf_init(&b, 1u << 16);
+    task_show(form.inst, &b);
+    str all = arena_printf(f->a, "%.*s", STR_ARG(buf_str(&b)));
+    buf_release(&b);
+    return str_from(all, str_find(all, S("\ny[")));
+}
+
+static void test_rephrased(void) {
+    for (size_t i = 0; i < sizeof rephrased / sizeof *rephrased; i++) {
+        struct fixture one, other;
+        str form = form_of(&one, rephrased[i][0]);
+        for (size_t k = 1; k < 6 && rephrased[i][k]; k++) {
+            str again = form_of(&other, rephrased[i][k]);
+            CHECKF(str_eq(form, again), "%s and %s:%.*s%.*s", rephrased[i][0], rephrased[i][k],
+                   STR_ARG(form), STR_ARG(again));
+            fixture_end(&other);
+        }
+        fixture_end(&one);
+    }
+}
 
 static str squeezed(struct arena *a, str s) {
     char *to = arena_array(a, char, s.n + 1);
@@ -206,8 +276,65 @@ static void test_values(void) {
     CHECKF(done > 250, "%zu evaluations", done);
 }
 
+/* ---- guards drawn at random ---- */
+
+static const char *pick(struct rng r, uint64_t *at, const char *const *from, size_t n) {
+    return from[rng_below(r, (*at)++, n)];
+}
+#define PICK(list) pick(r, &at, list, sizeof list / sizeof *list)
+
+/* A reduction whose guard is of comparisons that may bound its variable, in any form. */
+static str random_guarded(struct arena *a, struct rng r) {
+    static const char *const ops[] = {"sum", "prod", "max", "min", "mean", "argmax", "argmin"};
+    static const char *const ranges[] = {
+        "j", "j", "j <= i", "i <= j < M", "j < i + 3", "2 <= j < M", "i - 2 < j <= i + 1"};
+    static const char *const sides[] = {
+        "j",     "j",       "2*j",   "j + 1",      "j - i",     "3*j - 2*i", "-j",
+        "i - j", "i",       "i - 3", "K",          "p[i]",      "2",         "M - 1 - i",
+        "i//2",  "2*i - K", "N - K", "p[i] - 2*i", "i*(K - 4)", "0",         "minimum(i, K)"};
+    static const char *const compare[] = {"<", "<=", ">", ">=", "==", "!=", "<", ">="};
+    static const char *const bodies[] = {"x[i,j]", "x[i,j]*w[j,2]", "w[j,1]", "x[i,j]*w[M-1-j,0]"};
+    uint64_t at = 0;
+    str guard = S("");
+    for (uint64_t n = 1 + rng_below(r, at++, 3); n > 0; n--) {
+        const char *no = rng_below(r, at++, 4) == 0 ? "!" : "";
+        const char *and = guard.n == 0 ? "" : rng_below(r, at++, 4) ? " && " : " || ";
+        const char *x = PICK(sides), *c = PICK(compare), *y = PICK(sides);
+        guard = arena_printf(a, "%.*s%s%s(%s %s %s)", STR_ARG(guard), and, no, x, c, y);
+    }
+    const char *op = PICK(ops), *range = PICK(ranges), *body = PICK(bodies);
+    bool leaves = strcmp(range, "i - 2 < j <= i + 1") == 0;
+    return arena_printf(a, "%s(%s | %s(%.*s)) %s", op, range, leaves ? "j >= 0 && j < M && " : "",
+                        STR_ARG(guard), body);
+}
+
+/* The value of a reduction is that of its form. */
+static void test_random_guards(void) {
+    size_t changed = 0;
+    for (uint64_t k = 0; k < 150; k++) {
+        struct fixture f;
+        char text[2048];
+        struct arena *a = arena_new(1u << 20);
+        str body = random_guarded(a, rng_stream(k, S("guards")));
+        bool place = str_starts(body, S("arg"));
+        snprintf(text, sizeof text, "%sout y[N] : %s\ny[i] = %.*s\n", head, place ? "i32" : "f32",
+                 STR_ARG(body));
+        if (fixture_text(&f, text) && fixture_data(&f, DATA_SIGNED, k)) {
+            struct form form;
+            check_values(&f, false, body.p);
+            CHECK(form_make(f.in, false, f.a, &form, &f.err));
+            changed += !expr_same(form.task->statements[0].body, f.task->statements[0].body);
+        }
+        fixture_end(&f);
+        arena_free(a);
+    }
+    CHECKF(changed > 50, "%zu forms differ from what is written", changed);
+}
+
 static const struct tap_case cases[] = {
     {"what the form looks like", test_looks},
+    {"what says the same looks the same", test_rephrased},
+    {"guards become ranges of the same value", test_random_guards},
     {"parts of it as tasks", test_parts},
     {"it computes what the task does", test_values},
 };

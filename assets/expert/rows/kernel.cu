@@ -52,6 +52,14 @@ extern "C" __global__ void __launch_bounds__(${block})
     const ${col_type} from = -shift;
 //% end
 //% end
+//% if until
+    // No term counts from this column on.
+//% if spare
+    const ${col_type} until = live ? (${col_type})min((long long)(${until}), (long long)${all}) : 0;
+//% else
+    const ${col_type} until = (${col_type})min((long long)(${until}), (long long)${all});
+//% end
+//% end
 //% if in_shared_memory
     extern __shared__ __align__(16) unsigned char cp_row_memory[];
 //% end

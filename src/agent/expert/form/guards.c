@@ -224,16 +224,15 @@ static bool add_end(const struct ranger *r, const struct expr **ends, size_t *n,
     return true;
 }
 
-/* Sizes first, then what depends on indices, then on data: in which order they were found says
- * nothing. */
+/* Sizes first, then what depends on indices: in which order they were found says nothing. */
 static int end_rank(const struct expr *e) {
-    return expr_reads(e) ? 2 : expr_vars(e) ? 1 : 0;
+    return expr_vars(e) != 0;
 }
 
 static struct expr *joined(const struct ranger *r, const struct expr *const *ends, size_t n,
                            bool lower) {
     struct expr *all = NULL;
-    for (int rank = 0; rank < 3; rank++)
+    for (int rank = 0; rank < 2; rank++)
         for (size_t i = 0; i < n; i++) {
             if (end_rank(ends[i]) != rank)
                 continue;
@@ -366,13 +365,13 @@ static bool reads_products(const struct task *t, const struct expr *e) {
 
 /* ---- reductions ---- */
 
-static void add_guard(struct parts *to, struct arena *a, enum expr_kind kind,
-                      const struct expr *x, const struct expr *y) {
+static void add_guard(struct parts *to, struct arena *a, enum expr_kind kind, const struct expr *x,
+                      const struct expr *y) {
     BUG_IF(to->n == PARTS_MOST);
     to->e[to->n++] = expr_pair(a, kind, x, y);
 }
 
-/* The ends that depend on indices or data become guards, where a size stays on either side. */
+/* The ends that depend on indices become guards, where a size stays on either side. */
 static void ends_to_guards(const struct ranger *r, struct ends *e, size_t var, struct parts *p) {
     size_t sizes[2] = {0};
     for (size_t i = 0; i < e->nlo; i++)
@@ -401,8 +400,12 @@ static void guards_to_ends(const struct ranger *r, struct parts *p, size_t var, 
     for (size_t i = 0; i < p->n; i++) {
         const struct expr *bound;
         bool lower;
-        if (!bound_of(r, p->e[i], var, &bound, &lower) ||
-            !add_end(r, lower ? e->lo : e->hi, lower ? &e->nlo : &e->nhi, bound, lower))
+        bool bounds = bound_of(r, p->e[i], var, &bound, &lower);
+        if (bounds && expr_reads(bound))
+            p->e[kept++] =
+                expr_pair(r->a, lower ? EXPR_GE : EXPR_LT, expr_variable(r->a, var), bound);
+        else if (!bounds ||
+                 !add_end(r, lower ? e->lo : e->hi, lower ? &e->nlo : &e->nhi, bound, lower))
             p->e[kept++] = p->e[i];
     }
     p->n = kept;
@@ -489,16 +492,27 @@ static void make_window(const struct ranger *r, struct ends *e, const struct exp
 
 static struct expr *ranged(struct ranger *r, const struct expr *e);
 
-/* A tensor's extent where the variable indexes it by itself and no pad is around. */
-static const struct expr *own_extent(const struct task *t, const struct expr *e, size_t var) {
+size_t form_upper_ends(const struct expr *guard, size_t var, const struct expr **out, size_t most) {
+    if (guard->kind == EXPR_AND) {
+        size_t n = form_upper_ends(guard->args[0], var, out, most);
+        return n + form_upper_ends(guard->args[1], var, out + n, most - n);
+    }
+    if (most == 0 || guard->kind != EXPR_LT || !expr_is_variable(guard->args[0], var) ||
+        expr_vars(guard->args[1]) >> var & 1)
+        return 0;
+    *out = guard->args[1];
+    return 1;
+}
+
+const struct expr *form_own_extent(const struct task *t, const struct expr *e, size_t var) {
     const struct expr *found = NULL;
-    if (e->kind == EXPR_PAD || e->kind == EXPR_IF)
+    if (e->kind == EXPR_PAD || e->kind == EXPR_IF || e->kind == EXPR_REDUCE)
         return NULL;
     for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++)
         if (expr_is_variable(e->args[k], var))
             return t->tensors[e->ref].extent[k];
     for (size_t i = 0; i < e->nargs && !found; i++)
-        found = own_extent(t, e->args[i], var);
+        found = form_own_extent(t, e->args[i], var);
     return found;
 }
 
@@ -507,7 +521,7 @@ static const struct expr *own_extent(const struct task *t, const struct expr *e,
 static void widen(const struct ranger *r, struct reduce_var *v, const struct expr *body,
                   struct parts *p) {
     struct ends e = {.nlo = 0};
-    const struct expr *extent = own_extent(r->in->task, body, v->var);
+    const struct expr *extent = form_own_extent(r->in->task, body, v->var);
     if (!(expr_vars(v->lo) || expr_vars(v->hi)) || !extent ||
         !add_end(r, e.lo, &e.nlo, v->lo, true) || !add_end(r, e.hi, &e.nhi, v->hi, false) ||
         p->n + e.nlo + e.nhi > PARTS_MOST)
@@ -520,6 +534,7 @@ static void widen(const struct ranger *r, struct reduce_var *v, const struct exp
             add_guard(p, r->a, EXPR_LT, expr_variable(r->a, v->var), e.hi[i]);
     v->lo = expr_number(r->a, 0);
     v->hi = (struct expr *)extent;
+    v->inferred = false;
 }
 
 /* The only variable. */
@@ -541,6 +556,7 @@ static void change_range(const struct ranger *r, struct reduce *to, struct parts
     }
     v->lo = joined(r, e.lo, e.nlo, true);
     v->hi = joined(r, e.hi, e.nhi, false);
+    v->inferred = false;
 }
 
 static struct expr *ranged_reduce(struct ranger *r, const struct expr *e) {

@@ -1,12 +1,13 @@
 /* Guards of reductions as ranges: one meaning, one form.
  *
- *     sum(k | k <= i && !(k <= i - W)) x[k]     becomes     sum(maximum(0, i - W + 1) <= k <= i) x[k]
+ *     sum(k | k <= i && !(k <= i - W)) x[k]     becomes     sum(maximum(0, i - W + 1) <= k <= i)
+ * x[k]
  *
- * A part of a guard that bounds the reduction's only variable by something that the variable does
- * not change, an index, a size or an element such as n[b], becomes a bound of its range, whatever
- * side each term stands on. So a loop does not visit terms that cannot count. What is no such
- * bound stays in the guard. Bounds over indices are written in one order of their terms, and a
- * bound that another one implies at every size is dropped.
+ * A part of a guard that bounds the reduction's only variable by indices and sizes becomes a bound
+ * of its range, whatever side each term stands on. So a loop does not visit terms that cannot
+ * count. What bounds it by data stays in the guard, as k < n[b] or k >= n[b]: ranges know no data.
+ * Bounds are written in one order of their terms, and one that another implies at every size is
+ * dropped.
  *
  * Three forms are kept apart, because families go by them:
  *   - A variable that only ever stands beside others in indices, x[i + r], is a place in a window.
@@ -22,5 +23,12 @@
 
 /* The body of a statement with all its reductions in that form. `t` has the statements before. */
 struct expr *form_ranged(const struct inst *in, const struct statement *s, struct arena *a);
+
+/* Of a guard the parts that are `var` < e: their number, at most `most`. */
+size_t form_upper_ends(const struct expr *guard, size_t var, const struct expr **out, size_t most);
+
+/* The extent of a tensor that the variable indexes by itself wherever the expression is evaluated,
+ * so that no value of it lies beyond; NULL: there is none. */
+const struct expr *form_own_extent(const struct task *t, const struct expr *e, size_t var);
 
 #endif

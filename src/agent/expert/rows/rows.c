@@ -88,6 +88,9 @@ static void put_bounds(struct rows *r, struct slots *s) {
     }
     r->bounded = shared || shape->shifted;
     r->end = shared ? S("end") : S("cols");
+    r->until = r->g.until && !shape->outer && (!shape->cache || !r->g.any_whole);
+    slots_put(s, "until", r->until ? scope_text(&r->k, r->g.until) : S(""));
+    slots_put(s, "all", r->end);
     r->first =
         TEXT(r->sh, shape->outer ? "$rank" : "$lane * kVec", r->bounded ? S("from + ") : S(""));
     slots_flag(s, "shared", shared);
@@ -294,8 +297,8 @@ static void shape_of_finish(struct rows *r) {
 }
 
 static bool write_finish(struct rows *r, size_t level, str workspace) {
-    static const char *const absent[] = {"passes", "shared", "shifted", "in_shared_memory",
-                                         "in_registers"};
+    static const char *const absent[] = {"passes", "shared",           "shifted",
+                                         "until",  "in_shared_memory", "in_registers"};
     struct rows_shape kept = r->shape;
     shape_of_finish(r);
     struct slots *s = start_kernel(r, "_rows", level, 0);

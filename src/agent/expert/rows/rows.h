@@ -38,6 +38,7 @@ struct rows_group {
     struct expr *extent[TASK_MAX_VARS]; /* of kept variables, then hi of the reduced ones */
     struct expr *lo[TASK_MAX_VARS];     /* of reduced variables */
     bool ragged;                        /* the columns of a row begin or end where the row says */
+    const struct expr *until;           /* no fold has a term from this column on; NULL: any may */
     struct rows_fold folds[ROWS_FOLDS];
     size_t nfolds;
     struct rows_map maps[ROWS_MAPS];
@@ -118,6 +119,7 @@ struct rows {
     str shift_base;                     /* offset whose packs are aligned when shifted */
     str chunk;                          /* columns of a block, where several share a row */
     bool bounded;                       /* its columns begin at `from`, not at 0 */
+    bool until;                         /* levels stop where no term counts any more */
     str first, end;                     /* the first column of a thread, the end of its block's */
     str part;                           /* the variable of the level's part */
     bool cache_settled;

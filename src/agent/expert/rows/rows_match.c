@@ -5,6 +5,7 @@
  * variables of the group. A map of rows and columns has a variable for each of them: which is which
  * follows from where it reads the group's results, y[n,c,h,w] at mu[c]; where it reads them at
  * c//K, for K the extent of a reduced variable k, its c is g*K + k. */
+#include "agent/expert/form/guards.h"
 #include "agent/expert/rows/rows.h"
 #include "spec/bounds.h"
 #include "spec/pattern.h"
@@ -46,6 +47,57 @@ static bool is_bound(const struct rows_group *g, const struct expr *e) {
     return !(expr_vars(e) & ~kept_bits(g)) && !expr_has(e, EXPR_REDUCE);
 }
 
+/* Columns that end where the row says, as in j <= i, of a tensor whose rows all have as many:
+ * all of these are the columns, and a guard selects the terms. So packs are whole, and maps of all
+ * columns belong to the group. */
+static bool is_capped(const struct rows_group *g, const struct reduce *r) {
+    const struct reduce_var *v = &r->vars[0];
+    return r->nvars == 1 && expr_is_number(v->lo, 0) && (expr_vars(v->hi) || expr_reads(v->hi)) &&
+           is_bound(g, v->hi);
+}
+
+static struct expr *capped_extent(const struct rows_group *g, const struct statement *s) {
+    const struct reduce *r = s->body->reduce;
+    const struct expr *e = NULL;
+    if (is_capped(g, r))
+        e = form_own_extent(g->in->task, s->body->args[0], r->vars[0].var);
+    return e && !expr_vars(e) ? (struct expr *)e : r->vars[0].hi;
+}
+
+/* Of minimum(E, n) what there is beside the extent E. */
+static const struct expr *beside_extent(const struct expr *hi, const struct expr *extent) {
+    bool least = hi->kind == EXPR_CALL && hi->function == FUNCTION_MINIMUM;
+    return least && expr_same(hi->args[0], extent) ? hi->args[1] : hi;
+}
+
+/* It reads only what is there before the kernel begins. */
+static bool reads_inputs(const struct task *t, const struct expr *e) {
+    bool all = e->kind != EXPR_READ || tensor_is_input(&t->tensors[e->ref]);
+    for (size_t i = 0; i < e->nargs && all; i++)
+        all = reads_inputs(t, e->args[i]);
+    return all;
+}
+
+/* The first column from which on a row has no term, by what its guard says: j < n[i], j < i + 1.
+ * NULL: all columns may be. */
+static struct expr *until_of(const struct rows_group *g, const struct expr *guard) {
+    enum { ENDS = 4 };
+    const struct expr *ends[ENDS];
+    struct expr *all = NULL;
+    size_t n = guard && g->ncols == 1 ? form_upper_ends(guard, g->nkept, ends, ENDS) : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_bound(g, ends[i]) || !reads_inputs(g->in->task, ends[i]))
+            continue;
+        struct expr *e = (struct expr *)ends[i];
+        if (all) {
+            e = expr_pair(g->mem, EXPR_CALL, all, e);
+            e->function = FUNCTION_MINIMUM;
+        }
+        all = e;
+    }
+    return all;
+}
+
 /* The space of the first fold becomes that of the group. */
 static bool start_space(struct rows_group *g, const struct statement *s) {
     const struct reduce *r = s->body->reduce;
@@ -58,9 +110,10 @@ static bool start_space(struct rows_group *g, const struct statement *s) {
         const struct reduce_var *v = &r->vars[i];
         if (v->var != g->nkept + i || !is_bound(g, v->lo) || !is_bound(g, v->hi))
             return false;
-        g->extent[v->var] = v->hi;
+        const struct expr *extent = i ? v->hi : capped_extent(g, s);
+        g->extent[v->var] = (struct expr *)extent;
         g->lo[v->var] = v->lo;
-        g->ragged |= !expr_is_number(v->lo, 0) || expr_vars(v->hi) || expr_reads(v->hi);
+        g->ragged |= !expr_is_number(v->lo, 0) || expr_vars(extent) || expr_reads(extent);
     }
     return !g->ragged || g->ncols == 1;
 }
@@ -76,11 +129,23 @@ static bool same_space(const struct rows_group *g, const struct statement *s) {
     }
     for (size_t i = 0; i < r->nvars; i++) {
         size_t v = r->vars[i].var;
+        const struct expr *extent = i || g->ragged ? r->vars[i].hi : capped_extent(g, s);
         if (v != g->nkept + i || !expr_same(r->vars[i].lo, g->lo[v]) ||
-            !expr_same(r->vars[i].hi, g->extent[v]))
+            !expr_same(extent, g->extent[v]))
             return false;
     }
     return true;
+}
+
+/* Which columns are terms; NULL: all. */
+static const struct expr *guard_of(const struct rows_group *g, const struct statement *s) {
+    const struct reduce *r = s->body->reduce;
+    const struct reduce_var *v = &r->vars[0];
+    if (expr_same(v->hi, g->extent[v->var]))
+        return r->guard;
+    const struct expr *until = beside_extent(v->hi, g->extent[v->var]);
+    const struct expr *below = expr_pair(g->mem, EXPR_LT, expr_variable(g->mem, v->var), until);
+    return r->guard ? expr_pair(g->mem, EXPR_AND, below, r->guard) : below;
 }
 
 static bool is_fold_of_rows(const struct statement *s) {
@@ -141,7 +206,10 @@ static bool take_fold(struct rows_group *g, const struct statement *s, const boo
         !look_at_reads(&r, s->body) || !r.own)
         return false;
     g->folds[g->nfolds++] = (struct rows_fold){
-        .s = s, .term = s->body->args[0], .guard = s->body->reduce->guard, .level = r.level};
+        .s = s, .term = s->body->args[0], .guard = guard_of(g, s), .level = r.level};
+    struct expr *until = g->ragged ? NULL : until_of(g, g->folds[g->nfolds - 1].guard);
+    bool same = g->nfolds == 1 || (until && g->until && expr_same(g->until, until));
+    g->until = same ? until : NULL;
     return true;
 }
 

@@ -273,6 +273,8 @@ static struct slots *new_pass(struct rows *r, size_t pass) {
     static const char *const empty[] = {"columns", "elements", "results", "inside", "finish"};
     struct slots *s = sheet_slots(r->sh);
     rows_put_loop(r, s);
+    if (r->until && pass < r->nlevels)
+        slots_put(s, "end", S("until"));
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         slots_put(s, empty[i], S(""));
     slots_list(s, "arrays");
