@@ -373,8 +373,53 @@ static bool bind_new(struct maker *m, size_t tensor) {
     return mul_size((size_t)b->count, dtype_info(x->dtype)->bytes, &b->bytes);
 }
 
-static enum dtype memory_type(enum value_kind k) {
-    return k == VALUE_INT ? DTYPE_I64 : k == VALUE_BOOL ? DTYPE_BOOL : DTYPE_F32;
+/* All values that the body of a let may have; of a sum of integers as many terms as there can be.
+ */
+static bool range_of_body(struct maker *m, const struct statement *s, struct range *v) {
+    struct ranges r = ranges_of(m->in, s);
+    const struct reduce *over = s->body->reduce;
+    if (s->body->value_kind != VALUE_INT)
+        return false;
+    if (s->body->kind != EXPR_REDUCE || over->op != REDUCTION_SUM)
+        return range_of(&r, s->body, v) == RANGE_OK;
+    if (!ranges_enter(&r, over) || range_of(&r, s->body->args[0], v) != RANGE_OK)
+        return false;
+    bool ok = true;
+    for (size_t i = 0; i < over->nvars && ok; i++) {
+        struct range n = r.index[over->vars[i].var];
+        int64_t terms;
+        ok = sub_i64(n.hi, n.lo, &terms) && add_i64(terms, 1, &terms) &&
+             mul_i64(v->lo, terms, &v->lo) && mul_i64(v->hi, terms, &v->hi);
+    }
+    v->lo = v->lo < 0 ? v->lo : 0;
+    v->hi = v->hi > 0 ? v->hi : 0;
+    return ok;
+}
+
+static bool fits(const struct range *v, int64_t lo, int64_t hi) {
+    return v->lo >= lo && v->hi <= hi;
+}
+
+/* The smallest type that holds every value of the let exactly. A factor of a product is kept in the
+ * format of the task's class where that has its range: bf16 has that of every real, and the product
+ * would round to it anyway. `known`: the range of an integer. */
+static enum dtype memory_type(const struct task *t, const struct statement *s, bool factor,
+                              const struct range *known) {
+    enum dtype format = t->accuracy == ACCURACY_BF16  ? DTYPE_BF16
+                        : t->accuracy == ACCURACY_F16 ? DTYPE_F16
+                                                      : DTYPE_F32;
+    if (s->body->value_kind == VALUE_REAL)
+        return factor && format == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    if (s->body->value_kind == VALUE_BOOL)
+        return DTYPE_BOOL;
+    if (!known)
+        return DTYPE_I64;
+    int64_t exact = format == DTYPE_BF16 ? 1 << 8 : format == DTYPE_F16 ? 1 << 11 : 1 << 24;
+    return factor && fits(known, -exact, exact) ? format
+           : fits(known, INT8_MIN, INT8_MAX)    ? DTYPE_I8
+           : fits(known, 0, UINT8_MAX)          ? DTYPE_U8
+           : fits(known, INT32_MIN, INT32_MAX)  ? DTYPE_I32
+                                                : DTYPE_I64;
 }
 
 static const struct statement *find_equal(const struct maker *m, const struct tensor *x,
@@ -405,7 +450,7 @@ static str tensor_name(struct maker *m, const struct place *p, const struct expr
 static bool left_side(struct place *p, const struct expr *e, struct tensor *x, struct statement *s,
                       struct copier *c) {
     uint32_t vars = expr_vars(e);
-    *x = (struct tensor){.role = TENSOR_LET, .dtype = memory_type(e->value_kind)};
+    *x = (struct tensor){.role = TENSOR_LET, .dtype = DTYPE_I64};
     for (size_t v = 0; v < TASK_MAX_VARS; v++) {
         if (!(vars >> v & 1))
             continue;
@@ -420,17 +465,23 @@ static bool left_side(struct place *p, const struct expr *e, struct tensor *x, s
     return true;
 }
 
-static void range_of_new(struct maker *m, const struct statement *s) {
-    struct ranges r = ranges_of(m->in, s);
+/* The new tensor's type, and what its elements can be. */
+static void settle_new(struct maker *m, const struct statement *s, bool factor) {
     struct range v;
-    if (s->body->value_kind != VALUE_INT || range_of(&r, s->body, &v) != RANGE_OK)
-        return;
-    m->in->tensors[s->tensor].lo = v.lo;
-    m->in->tensors[s->tensor].hi = v.hi;
+    struct tensor *x = &m->t->tensors[s->tensor];
+    struct bound_tensor *b = &m->in->tensors[s->tensor];
+    bool known = range_of_body(m, s, &v);
+    x->dtype = memory_type(m->t, s, factor, known ? &v : NULL);
+    b->bytes = (size_t)b->count * dtype_info(x->dtype)->bytes;
+    if (known) {
+        b->lo = v.lo;
+        b->hi = v.hi;
+    }
 }
 
-/* A read of a new let that has the value of `e`; NULL where it cannot have one. */
-static struct expr *take_out(struct place *p, const struct expr *e) {
+/* A read of a new let that has the value of `e`; NULL where it cannot have one. `factor`: of a
+ * product alone. */
+static struct expr *take_out(struct place *p, const struct expr *e, bool factor) {
     struct maker *m = p->m;
     struct task *t = m->t;
     struct copier c = {.a = m->a, .renumber = true};
@@ -449,15 +500,18 @@ static struct expr *take_out(struct place *p, const struct expr *e) {
         if (!bind_new(m, s.tensor) || !bounds_check(m->in, &s, m->a, &ignored))
             return NULL;
         t->ntensors++;
-        range_of_new(m, &s);
+        settle_new(m, &s, factor);
         t->statements[t->nstatements++] = s;
     }
-    struct expr *read = copy_node(m->a, &(struct expr){.kind = EXPR_READ,
-                                                       .value_kind = e->value_kind,
-                                                       .at = e->at,
-                                                       .len = e->len,
-                                                       .ref = known ? known->tensor : s.tensor,
-                                                       .nargs = x.rank});
+    enum dtype type = t->tensors[known ? known->tensor : s.tensor].dtype;
+    struct expr *read =
+        copy_node(m->a, &(struct expr){.kind = EXPR_READ,
+                                       .value_kind = dtype_info(type)->kind == 'f' ? VALUE_REAL
+                                                                                   : e->value_kind,
+                                       .at = e->at,
+                                       .len = e->len,
+                                       .ref = known ? known->tensor : s.tensor,
+                                       .nargs = x.rank});
     size_t n = 0;
     for (size_t v = 0; v < TASK_MAX_VARS; v++)
         if (expr_vars(e) >> v & 1)
@@ -475,7 +529,7 @@ static struct expr *split_reduce(struct place *p, const struct expr *e, bool roo
     for (size_t i = 0; i < e->reduce->nvars; i++)
         p->var[e->reduce->vars[i].var] = &e->reduce->vars[i];
     to->args[0] = split(p, e->args[0], false);
-    struct expr *read = root ? NULL : take_out(p, to);
+    struct expr *read = root ? NULL : take_out(p, to, false);
     return read ? read : to;
 }
 
@@ -520,7 +574,7 @@ static void take_operands(struct place *p, struct statement *s) {
     for (size_t i = 0; i < f.n; i++) {
         bool wanted =
             !is_plain(f.e[i]) && expr_reads(f.e[i]) && !f.below[i] && (expr_vars(f.e[i]) & reduced);
-        struct expr *read = wanted ? take_out(p, f.e[i]) : NULL;
+        struct expr *read = wanted ? take_out(p, f.e[i], true) : NULL;
         if (read) {
             c.swaps[c.nswaps].from = f.e[i];
             c.swaps[c.nswaps++].to = read;
