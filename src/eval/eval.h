@@ -89,8 +89,9 @@ size_t evaluator_capacity(const struct evaluator *e); /* candidates that keep it
 /* Where it is not said: one for each of several places, one for a GPU, one a core. */
 unsigned evaluator_workers(const struct evaluator_options *o);
 
-/* What no kernel for the instance can undercut: compulsory bytes at the measured ceilings, or
- * flops, contractions at the tensor cores' rate for the task's class and the rest at plain fp32. */
+/* What no kernel for the instance can undercut: bytes at the measured ceilings, those that data may
+ * ask for counted whole, or flops, contractions at the tensor cores' rate for the task's class and
+ * the rest at plain fp32. Data that ask for less may be served faster. */
 struct roofline task_limit(const struct gpu *g, const struct inst *in);
 
 /* What no kernel can undercut by physics: compulsory bytes at the datasheet's bandwidth (outputs up

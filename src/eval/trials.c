@@ -30,7 +30,7 @@ struct roofline task_limit(const struct gpu *g, const struct inst *in) {
     double rate = contraction_rate(g, in->task->accuracy), rest = c.flops - c.flops_contraction;
     double seconds = c.flops_contraction / rate + rest / g->fp32_flops;
     double mixed = seconds > 0 ? c.flops / seconds : g->fp32_flops;
-    return gpu_roofline(g, c.read_bytes, c.write_bytes, c.flops, mixed);
+    return gpu_roofline(g, c.reach_read_bytes, c.reach_write_bytes, c.flops, mixed);
 }
 
 double task_floor(const struct gpu *g, const struct inst *in) {

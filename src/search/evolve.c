@@ -53,7 +53,7 @@ void evolve_release(struct evolve *e) {
 static const char *why_end(const struct evolve *e) {
     if (e->passed >= e->o.population)
         return "space"; /* nothing near what was proposed can be written */
-    if (e->o.limit_s / e->best_s >= e->o.stop_share)
+    if (search_is_at_limit(e->o.limit_s, e->best_s, e->o.stop_share))
         return "limit";
     if (e->stale >= e->o.plateau)
         return "plateau";

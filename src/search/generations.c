@@ -212,7 +212,7 @@ static void look_for_end(struct generations *g) {
     struct driver *d = &g->d;
     double least = briefing_floor(&d->briefing, g->estimated);
     bool gained = !(d->best_s >= g->gain_from_s * (1 - GAIN));
-    if (least / d->best_s >= d->o.stop_share)
+    if (search_is_at_limit(least, d->best_s, d->o.stop_share))
         driver_stop(d, "limit");
     if (isfinite(d->best_s))
         g->stale = gained ? 0 : g->stale + 1;

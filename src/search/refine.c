@@ -29,7 +29,7 @@ static size_t patience(const struct rounds *r, enum stage stage) {
 }
 
 static void look_at_limit(struct rounds *r) {
-    if (r->floor_s / r->best_s >= r->stop_share)
+    if (search_is_at_limit(r->floor_s, r->best_s, r->stop_share))
         r->stopped = "limit";
 }
 

@@ -31,6 +31,15 @@ static inline size_t search_window(size_t population, size_t workers) {
     return n < 4 ? 4 : n;
 }
 
+/* Nothing is left to gain. A time well below the limit says that the limit is none, for the data or
+ * for the task: that is no reason to stop. */
+static inline bool search_is_at_limit(double limit_s, double best_s, double stop_share) {
+    const double noise =
+        0.02; /* of a measured time and of the ceilings that the limit is made of */
+    double share = limit_s / best_s;
+    return share >= stop_share && share <= 1 + noise;
+}
+
 struct search_options {
     const struct briefing *briefing;
     struct agent *agent;
@@ -45,7 +54,7 @@ struct search_options {
     size_t population;  /* of a generation; 0: 12 */
     size_t window;      /* candidates under way; 0: search_window */
     size_t plateau;     /* generations without gain before it stops; 0: 3 */
-    double stop_share;  /* stops at this fraction of the limit; 0: 0.98 */
+    double stop_share;  /* stops from this fraction of the limit on; 0: 0.98 */
     const volatile sig_atomic_t *interrupted; /* set by a signal handler; may be NULL */
     const volatile sig_atomic_t *hurry; /* … a second time: what is left to do is left out */
     /* Called with every accepted candidate that is faster than those before it, as soon as its

@@ -33,6 +33,7 @@ struct accesses {
     size_t tensor;
     struct access access[ACCESSES_MOST]; /* different ones */
     size_t n;
+    bool reach;   /* what data can ask for, not what the least demanding ones do */
     bool all;     /* none was left out for want of room; set before adding */
     double reads; /* elements, as often as the mathematics names them */
 };
@@ -44,9 +45,9 @@ struct touched {
 
 /* ---- the reads of one tensor, each with the domain it happens in ----
  *
- * Left out is what need not happen: reads under a condition on data, reads outside the tensor that
- * padding answers, elements that are assumed to be zero. A condition that an index equals a number
- * from the data happens once along that index. */
+ * Left out is what need not happen: reads under a condition on data (unless the reach is asked
+ * for), reads outside the tensor that padding answers, elements that are assumed to be zero. A
+ * condition that an index equals a number from the data happens once along that index. */
 
 static bool same_constraint(const struct constraint *a, const struct constraint *b) {
     return a->kind == b->kind && a->test == b->test && a->a.c == b->a.c &&
@@ -99,7 +100,7 @@ static void collect_parts(struct accesses *c, struct domain *d, const struct exp
 
 static void collect_if(struct accesses *c, struct domain *d, const struct expr *e) {
     bool data = expr_reads(e->args[0]);
-    int sides = !data ? 2 : pattern_pins(e->args[0]) ? 1 : 0;
+    int sides = !data || c->reach ? 2 : pattern_pins(e->args[0]) ? 1 : 0;
     collect(c, d, e->args[0]);
     for (int side = 0; side < sides; side++) {
         struct domain *inner = domain_copy(d);
@@ -113,7 +114,10 @@ static void collect_pad(struct accesses *c, struct domain *d, const struct expr 
     const struct expr *read = e->args[0];
     collect(c, d, e->args[1]);
     if (pattern_is_gather(read)) {
-        collect_parts(c, d, read);
+        if (c->reach)
+            collect(c, d, read);
+        else
+            collect_parts(c, d, read);
         return;
     }
     struct domain *inside = domain_copy(d);
@@ -129,7 +133,8 @@ static void collect_reduce(struct accesses *c, struct domain *d, const struct ex
     domain_keep(inner, needed | reduce_vars(e->reduce));
     if (e->reduce->guard)
         collect(c, inner, e->reduce->guard);
-    if (!e->reduce->guard || !expr_reads(e->reduce->guard) || pattern_pins(e->reduce->guard))
+    if (c->reach || !e->reduce->guard || !expr_reads(e->reduce->guard) ||
+        pattern_pins(e->reduce->guard))
         collect(c, inner, e->args[0]);
     mem_free(inner);
 }
@@ -520,12 +525,28 @@ static bool union_size(const struct accesses *c, size_t n, double *out) {
     return ok;
 }
 
+/* Elements that data can name, whose indices they are: every combination of the indices' variables
+ * a place of its own, as far as the tensor has so many. */
+static double reach_of(const struct access *a) {
+    const struct bound_tensor *b = &a->d->in->tensors[a->read->ref];
+    double places = 1;
+    uint32_t named = 0;
+    for (size_t k = 0; k < a->read->nargs; k++)
+        if (expr_reads(a->read->args[k])) {
+            places *= (double)b->extent[k];
+            named |= expr_vars(a->read->args[k]);
+        }
+    places = fmin(places, domain_count(a->d, named));
+    return fmin(image_size(a) * places, domain_count(a->d, expr_vars(a->read)));
+}
+
 /* Reads at places from data are not united with others: they may hit the same elements. */
 static double distinct(struct accesses *c) {
     double sum = 0, most = 0, gathered = 0, all = (double)c->in->tensors[c->tensor].count;
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
-        double size = image_size(&c->access[i]);
+        bool reach = c->reach && c->access[i].gather;
+        double size = reach ? reach_of(&c->access[i]) : image_size(&c->access[i]);
         if (c->access[i].gather) {
             gathered = fmax(gathered, size);
             continue;
@@ -557,8 +578,8 @@ static double without_mirror(const struct inst *in, size_t tensor, double elemen
 
 /* `domains`: where each statement is evaluated (demand_domains). */
 static struct touched touched_of(const struct inst *in, size_t tensor,
-                                 struct domain *const *domains) {
-    struct accesses c = {.in = in, .tensor = tensor, .all = true};
+                                 struct domain *const *domains, bool reach) {
+    struct accesses c = {.in = in, .tensor = tensor, .all = true, .reach = reach};
     for (size_t i = 0; i < in->task->nstatements; i++)
         accesses_add(&c, domains[i], in->task->statements[i].body);
     struct touched t = {without_mirror(in, tensor, distinct(&c)), c.reads};
@@ -579,7 +600,8 @@ static bool unchanged(const struct statement *s, const struct expr *e) {
     return true;
 }
 
-static double changed(struct domain *d, const struct statement *s, const struct expr *e) {
+static double changed(struct domain *d, const struct statement *s, const struct expr *e,
+                      bool reach) {
     if (d->empty || unchanged(s, e))
         return 0;
     if (e->kind != EXPR_IF)
@@ -587,23 +609,24 @@ static double changed(struct domain *d, const struct statement *s, const struct 
     struct domain *yes = domain_copy(d), *no = domain_copy(d);
     domain_require(yes, e->args[0], true);
     domain_require(no, e->args[0], false);
-    double a = changed(yes, s, e->args[1]), b = changed(no, s, e->args[2]);
+    double a = changed(yes, s, e->args[1], reach), b = changed(no, s, e->args[2], reach);
     mem_free(yes);
     mem_free(no);
     if (!expr_reads(e->args[0]))
         return a + b;
-    return pattern_pins(e->args[0]) ? fmax(a, b) : fmin(a, b);
+    return reach || pattern_pins(e->args[0]) ? fmax(a, b) : fmin(a, b);
 }
 
 /* Elements of an output that must be written: all, but of an `inout` only those that change. */
-static double written_of(const struct inst *in, size_t tensor, struct domain *const *domains) {
+static double written_of(const struct inst *in, size_t tensor, struct domain *const *domains,
+                         bool reach) {
     const struct task *t = in->task;
     double n = 0;
     if (t->tensors[tensor].role != TENSOR_INOUT)
         return (double)in->tensors[tensor].count;
     for (size_t i = 0; i < t->nstatements; i++)
         if (t->statements[i].tensor == tensor)
-            n += changed(domains[i], &t->statements[i], t->statements[i].body);
+            n += changed(domains[i], &t->statements[i], t->statements[i].body, reach);
     return n;
 }
 
@@ -846,18 +869,36 @@ static void walk(struct tally *t, struct domain *d, const struct expr *e) {
         walk(t, d, e->args[i]);
 }
 
+/* What is read or written depends on data. */
+static bool asks_data(const struct expr *e) {
+    bool asks = (e->kind == EXPR_IF && expr_reads(e->args[0])) ||
+                (e->kind == EXPR_READ && pattern_is_gather(e)) ||
+                (e->kind == EXPR_REDUCE && e->reduce->guard && expr_reads(e->reduce->guard));
+    for (size_t i = 0; i < expr_nparts(e) && !asks; i++)
+        asks = asks_data(expr_part(e, i));
+    return asks;
+}
+
 static void tally_bytes(const struct inst *in, struct domain *const *domains, struct tally *out) {
     const struct task *t = in->task;
+    bool asks = false;
+    for (size_t i = 0; i < t->nstatements && !asks; i++)
+        asks = asks_data(t->statements[i].body);
     for (size_t i = 0; i < t->ntensors; i++) {
         double bytes = (double)dtype_info(t->tensors[i].dtype)->bytes;
         if (tensor_is_input(&t->tensors[i])) {
-            struct touched touched = touched_of(in, i, domains);
+            struct touched touched = touched_of(in, i, domains, false), most = touched;
+            if (asks)
+                most = touched_of(in, i, domains, true);
             out->read_bytes += touched.elements * bytes;
+            out->reach_read_bytes += most.elements * bytes;
             out->elements += touched.elements;
             out->reads += touched.reads;
         }
-        if (tensor_is_output(&t->tensors[i]))
-            out->write_bytes += written_of(in, i, domains) * bytes;
+        if (tensor_is_output(&t->tensors[i])) {
+            out->write_bytes += written_of(in, i, domains, false) * bytes;
+            out->reach_write_bytes += written_of(in, i, domains, asks) * bytes;
+        }
     }
 }
 
@@ -892,7 +933,9 @@ static void tally_cost(const struct tally *t, struct cost *out) {
                          .flops_contraction = t->contraction,
                          .read_bytes = t->read_bytes,
                          .write_bytes = t->write_bytes,
-                         .compulsory_bytes = t->read_bytes + t->write_bytes};
+                         .compulsory_bytes = t->read_bytes + t->write_bytes,
+                         .reach_read_bytes = t->reach_read_bytes,
+                         .reach_write_bytes = t->reach_write_bytes};
     if (out->compulsory_bytes > 0)
         out->intensity = out->flops / out->compulsory_bytes;
 }

@@ -11,6 +11,9 @@ struct cost {
     double flops_contraction; /* of flops: products summed, what tensor cores can do */
     double read_bytes, write_bytes, compulsory_bytes; /* each touched element once */
     double intensity;                                 /* flops / compulsory byte */
+    /* The same for data that ask for the most: both sides of a condition on data, as many different
+     * places from data as there can be. Equal to them where data decide nothing. */
+    double reach_read_bytes, reach_write_bytes;
 };
 void cost_of(const struct inst *in, struct cost *out);
 

@@ -11,6 +11,7 @@ struct tally {
     double longest_sum; /* the same, of those whose results grow with length */
     double fullest_sum; /* … and at the most, over all results */
     double read_bytes, write_bytes;
+    double reach_read_bytes, reach_write_bytes; /* for data that ask for the most */
     double elements, reads; /* of inputs: different ones, and as often as they are named */
 };
 void tally_of(const struct inst *in, struct tally *out);

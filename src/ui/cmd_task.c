@@ -65,6 +65,10 @@ int cmd_task_cost(struct ui *ui) {
         say("%-18s %s\n", "workload", workload_name(f.workload));
         say("%-18s %.0f (%.0f read, %.0f written)\n", "compulsory bytes", c.compulsory_bytes,
             c.read_bytes, c.write_bytes);
+        double reach = c.reach_read_bytes + c.reach_write_bytes;
+        if (reach > c.compulsory_bytes)
+            say("%-18s %.0f (%.0f read, %.0f written)\n", "as data may ask", reach,
+                c.reach_read_bytes, c.reach_write_bytes);
         say("%-18s %.0f (%.0f add/mul, %.0f special)\n", "flops", c.flops, c.flops_add_mul,
             c.flops_special);
         say("%-18s %.0f\n", "contractions", c.flops_contraction);
@@ -76,6 +80,8 @@ int cmd_task_cost(struct ui *ui) {
     json_set_f64(j, "compulsory_bytes", c.compulsory_bytes);
     json_set_f64(j, "read_bytes", c.read_bytes);
     json_set_f64(j, "write_bytes", c.write_bytes);
+    json_set_f64(j, "reach_read_bytes", c.reach_read_bytes);
+    json_set_f64(j, "reach_write_bytes", c.reach_write_bytes);
     json_set_f64(j, "flops", c.flops);
     json_set_f64(j, "flops_add_mul", c.flops_add_mul);
     json_set_f64(j, "flops_special", c.flops_special);

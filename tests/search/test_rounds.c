@@ -34,6 +34,21 @@ static void test_stages(void) {
     arena_free(c.mem);
 }
 
+/* At the limit there is nothing to gain; far below it the limit is not one. */
+static void test_limit(void) {
+    static const struct {
+        double time_s;
+        bool stops;
+    } rows[] = {{1.1e-6, false}, {1.01e-6, true}, {1e-6, true}, {0.99e-6, true}, {0.5e-6, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rounds c = start(WORKLOAD_SCAN, PROFILING_DELAYED);
+        rounds_end(&c, ROUND_FASTER, rows[i].time_s, S("x"), S(""));
+        bool stopped = c.stopped && !strcmp(c.stopped, "limit");
+        CHECKF(stopped == rows[i].stops, "%g s", rows[i].time_s);
+        arena_free(c.mem);
+    }
+}
+
 /* A stage has at most half of the candidates that are left when it begins; the last one the rest.
  */
 static void test_budget(void) {
@@ -162,6 +177,7 @@ static void test_ideas(void) {
 
 static const struct tap_case cases[] = {
     {"stages, and the plateau", test_stages},
+    {"it ends at the limit, not beyond it", test_limit},
     {"patience by workload class", test_patience_by_workload},
     {"stages share a budget", test_budget},
     {"when facts are given", test_facts},

@@ -207,6 +207,37 @@ static void features(void) {
     fixture_end(&f);
 }
 
+/* Bytes for data that ask for the most, read and written, beside those that all data ask for. */
+static void reach(void) {
+    static const struct {
+        const char *rest;
+        double read, most_read, write, most_write;
+    } rows[] = {
+        {"out y[N,M] : f32\ny[i,j] = x[i,j] + b[j]", 216, 216, 192, 192},
+        /* a mirror under a mask: each element is read once, from one place or the other */
+        {"out y[N,M] : f32\ny[i,j] = x[i, if(q[i], M-1-j, j)]", 32 + 8, 192 + 8, 192, 192},
+        {"out y[N,M] : f32\ny[i,j] = if(q[i], x[i,j], b[j])", 8, 192 + 24 + 8, 192, 192},
+        {"out y[N] : f32\ny[i] = x[i,t[i]]", 64 + 32, 64 + 32, 32, 32},
+        /* rows by number: of 6 elements at most as many as there are numbers */
+        {"out y[N,N] : f32\ny[i,j] = b[t[i]] + s[i,j]", 64 + 4 + 256, 64 + 24 + 256, 256, 256},
+        {"out y[2] : f32\ny[i] = b[t[i]]", 16 + 4, 16 + 8, 8, 8},
+        {"out y[N] : f32\ny[i] = sum(j | x[i,j] > 0) b[j]", 192, 216, 32, 32},
+        {"inout c[N] : f32 ~ ones\nc[i] = if(q[i], x[i,0], c[i])", 8, 32 + 32 + 8, 0, 32},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        struct cost c;
+        if (fixture_rest(&f, rows[k].rest)) {
+            cost_of(f.in, &c);
+            CHECKF(c.read_bytes == rows[k].read && c.reach_read_bytes == rows[k].most_read &&
+                       c.write_bytes == rows[k].write && c.reach_write_bytes == rows[k].most_write,
+                   "%s: %g %g %g %g", rows[k].rest, c.read_bytes, c.reach_read_bytes, c.write_bytes,
+                   c.reach_write_bytes);
+        }
+        fixture_end(&f);
+    }
+}
+
 static void passes(void) {
     static const struct {
         const char *rest;
@@ -442,6 +473,7 @@ static const struct tap_case cases[] = {
     {"contractions", contractions},
     {"workloads", workloads},
     {"features", features},
+    {"bytes that data may ask for", reach},
     {"folds, and what is read again", passes},
     {"the 100 tasks", level1},
     {"touched elements by brute force", touched_by_brute_force},
