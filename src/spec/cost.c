@@ -819,7 +819,32 @@ static bool pairs(const struct expr *e) {
     return p.others != 0 || pattern_is_contraction(e);
 }
 
+/* A step of a recurrence is a product and a sum. */
+static void walk_recurrence(struct tally *t, struct domain *d, const struct expr *e,
+                            const struct recurrence *r) {
+    struct domain *outer = domain_copy(d);
+    domain_keep(outer, expr_vars(e));
+    struct domain *inner = domain_copy(outer);
+    domain_enter(inner, e->reduce);
+    double results = domain_count(outer, outer->present),
+           full = domain_count(inner, reduce_vars(e->reduce));
+    t->plain += 2 * results;
+    t->longest = fmax(t->longest, full);
+    t->longest_sum = fmax(t->longest_sum, full);
+    t->fullest_sum = fmax(t->fullest_sum, full);
+    walk(t, inner, r->term);
+    domain_enter(inner, r->product->reduce);
+    walk(t, inner, r->decay);
+    mem_free(inner);
+    mem_free(outer);
+}
+
 static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e) {
+    struct recurrence step;
+    if (pattern_is_recurrence(e, &step)) {
+        walk_recurrence(t, d, e, &step);
+        return;
+    }
     bool sum = e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_MEAN;
     bool prefix = pattern_is_prefix(e);
     struct reduction_domains r = {.outer = domain_copy(d)};
@@ -1012,10 +1037,11 @@ static struct origin trace_parts(struct traits *t, const struct expr *e) {
 static struct origin trace_reduce(struct traits *t, const struct expr *e) {
     struct origin o = trace_parts(t, e);
     bool contraction = pattern_is_contraction(e);
+    struct recurrence step;
     t->reductions++;
     t->contraction |= contraction;
     t->attention |= contraction && o.settled;
-    t->scan |= pattern_is_prefix(e);
+    t->scan |= pattern_is_prefix(e) || pattern_is_recurrence(e, &step);
     t->window |= slides(e->args[0], reduce_vars(e->reduce));
     o.settled |= o.contracted && !contraction;
     o.contracted |= contraction;

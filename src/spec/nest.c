@@ -1577,8 +1577,9 @@ static int scanned_axis(const struct nest *n, const struct bound *b) {
 
 static bool is_scan(struct nest *n) {
     const struct reduce *r = n->reduce;
-    if (!r || r->nvars != 1 || r->op == REDUCTION_ARGMAX || r->op == REDUCTION_ARGMIN)
-        return false;
+    bool place = r && (r->op == REDUCTION_ARGMAX || r->op == REDUCTION_ARGMIN);
+    if (!r || r->nvars != 1 || (place && !n->p.code[n->p.result].exact))
+        return false; /* of places that may tie, each result has its own */
     uint32_t used = expr_vars(n->body) | (r->guard ? expr_vars(r->guard) : 0);
     const struct bound *sides[2] = {&n->loops[0].hi, &n->loops[0].lo};
     for (int k = 0; k < 2; k++) {
@@ -1586,8 +1587,8 @@ static bool is_scan(struct nest *n) {
         if (axis < 0)
             continue;
         uint32_t var = bit(n->axes[axis].var);
-        if (used & var || sides[1 - k]->vars & var)
-            continue;
+        if (used & var || sides[1 - k]->vars & var || (place && k == 1))
+            continue; /* from the end the first of equals comes last */
         n->mode = NEST_SCAN;
         n->lane_axis = axis;
         n->backwards = k == 1;
@@ -1644,12 +1645,17 @@ static void set_chunk(struct nest *n) {
     n->chunk = chunks ? (length + chunks - 1) / chunks : 1;
 }
 
+/* stages: a reduction that is one of them is there already, and read. */
 static void start(struct nest *n, const struct inst *in, const struct statement *s,
-                  const struct expr *e, const struct axis *axes, size_t naxes) {
+                  const struct expr *e, const struct axis *axes, size_t naxes,
+                  const struct stage *stages, size_t nstages) {
+    bool staged = false;
+    for (size_t k = 0; k < nstages; k++)
+        staged |= stages[k].e == e;
     *n = (struct nest){.in = in, .s = s, .body = e, .naxes = naxes, .lane_axis = -1};
     for (size_t k = 0; k < naxes; k++)
         n->axes[k] = axes[k];
-    if (e->kind == EXPR_REDUCE) {
+    if (e->kind == EXPR_REDUCE && !staged) {
         n->reduce = e->reduce;
         n->body = e->args[0];
         n->fold = fold_of(in->task, e, &n->partial);
@@ -1680,14 +1686,14 @@ static void complete(struct nest *n, const struct stage *stages, size_t nstages,
 void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
                const struct expr *e, const struct axis *axes, size_t naxes,
                const struct stage *stages, size_t nstages, bool track_peak) {
-    start(n, in, s, e, axes, naxes);
+    start(n, in, s, e, axes, naxes, stages, nstages);
     complete(n, stages, nstages, track_peak, NULL);
 }
 
 void nest_init_part(struct nest *n, const struct nest *whole, const struct inst *in,
                     const struct expr *e, const struct axis *axes, const struct stage *stages,
                     size_t nstages) {
-    start(n, in, whole->s, e, axes, whole->naxes);
+    start(n, in, whole->s, e, axes, whole->naxes, stages, nstages);
     for (size_t k = 0; k < n->nloops; k++)
         n->loops[k] = whole->loops[k];
     complete(n, stages, nstages, false, whole);

@@ -51,7 +51,7 @@ static bool compares_one(const struct expr *guard, uint32_t outer) {
 
 bool pattern_is_prefix(const struct expr *e) {
     const struct reduce *r = e->reduce;
-    if (r->nvars != 1 || r->op >= REDUCTION_ARGMAX)
+    if (r->nvars != 1)
         return false;
     uint32_t shared = expr_vars(e->args[0]) | reduce_vars(r);
     uint32_t lo = expr_vars(r->vars[0].lo) & ~shared, hi = expr_vars(r->vars[0].hi) & ~shared;
@@ -61,12 +61,61 @@ bool pattern_is_prefix(const struct expr *e) {
     return (lo == 0) != (hi == 0) && __builtin_popcount(lo | hi) == 1;
 }
 
+/* A variable plus a number. */
+static bool is_shifted(const struct expr *e, size_t *var, int64_t *by) {
+    bool sum = e->kind == EXPR_ADD || e->kind == EXPR_SUB;
+    const struct expr *v = sum ? e->args[0] : e;
+    if (v->kind != EXPR_INDEX ||
+        (sum && !(e->args[1]->kind == EXPR_NUMBER && e->args[1]->integral)))
+        return false;
+    *var = v->ref;
+    *by = !sum ? 0 : e->kind == EXPR_ADD ? e->args[1]->integer : -e->args[1]->integer;
+    return true;
+}
+
+static bool is_plain_reduction(const struct expr *e, enum reduction op) {
+    return e->kind == EXPR_REDUCE && e->reduce->op == op && e->reduce->nvars == 1 &&
+           !e->reduce->guard && e->value_kind == VALUE_REAL;
+}
+
+bool pattern_is_recurrence(const struct expr *e, struct recurrence *out) {
+    const struct expr *body = e->args[0];
+    size_t end, start;
+    int64_t past, past_decay, from;
+    if (!is_plain_reduction(e, REDUCTION_SUM) || body->kind != EXPR_MUL)
+        return false;
+    int side = is_plain_reduction(body->args[1], REDUCTION_PROD);
+    const struct expr *product = body->args[side];
+    const struct reduce_var *v = &e->reduce->vars[0];
+    if (!is_plain_reduction(product, REDUCTION_PROD) || !expr_is_number(v->lo, 0) ||
+        !is_shifted(v->hi, &end, &past) || past < 0 || past > 1)
+        return false;
+    const struct reduce_var *k = &product->reduce->vars[0];
+    *out = (struct recurrence){.term = body->args[!side],
+                               .decay = product->args[0],
+                               .product = product,
+                               .axis = end,
+                               .var = v->var,
+                               .decay_var = k->var,
+                               .exclusive = past == 0};
+    if (!is_shifted(k->hi, &end, &past_decay) || end != out->axis || past_decay != past ||
+        !is_shifted(k->lo, &start, &from) || start != v->var || from < 0 || from > 1)
+        return false;
+    out->with_own = from == 0;
+    uint32_t axis = UINT32_C(1) << out->axis, var = UINT32_C(1) << v->var,
+             decay = UINT32_C(1) << k->var;
+    return !(expr_vars(out->term) & axis) && !(expr_vars(out->decay) & (axis | var)) &&
+           (expr_vars(out->decay) & decay) && out->term->value_kind == VALUE_REAL;
+}
+
 bool pattern_is_contraction(const struct expr *e) {
     struct factors f;
+    struct recurrence ignored;
     uint32_t all = 0, reduced = reduce_vars(e->reduce);
     size_t reading = 0;
     bool reused = false;
-    if ((e->reduce->op != REDUCTION_SUM && e->reduce->op != REDUCTION_MEAN) || pattern_is_prefix(e))
+    if ((e->reduce->op != REDUCTION_SUM && e->reduce->op != REDUCTION_MEAN) ||
+        pattern_is_prefix(e) || pattern_is_recurrence(e, &ignored))
         return false;
     pattern_factors(e->args[0], &f);
     for (size_t i = 0; i < f.n; i++)

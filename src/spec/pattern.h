@@ -27,6 +27,21 @@ void pattern_mark_factors(struct task *t);
  * along that index share their terms, and each takes one operation. */
 bool pattern_is_prefix(const struct expr *reduce);
 
+/* A sum whose terms decay by a product up to the result,
+ *
+ *     sum(j <= i) u[j] * prod(j < k <= i) a[k]
+ *
+ * is the recurrence h[i] = a[i]*h[i-1] + u[i]: each result takes one step. */
+struct recurrence {
+    const struct expr *term;  /* u, over `var` */
+    const struct expr *decay; /* a, over `decay_var` */
+    const struct expr *product;
+    size_t axis, var, decay_var;
+    bool exclusive; /* j < i and k < i: the result before the step */
+    bool with_own;  /* j <= k: a term decays by the factor of its own place, too */
+};
+bool pattern_is_recurrence(const struct expr *reduce, struct recurrence *out);
+
 /* A sum of products of tensors' elements in which some factor is used again for many results: what
  * tensor cores do. A sum of squares is none. */
 bool pattern_is_contraction(const struct expr *reduce);

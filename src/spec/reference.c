@@ -242,6 +242,156 @@ static bool stage_run(struct evaluation *ev, const struct expr *e, const struct 
     return ok;
 }
 
+/* ---- recurrences ----
+ *
+ * sum(j <= i) u[j] * prod(j < k <= i) a[k] is h[i] = a[i]*h[i-1] + u[i] (pattern.h): u and a are
+ * evaluated as tensors of their own, and each result takes one step from the one before it, in
+ * value and in error. As written every result would need a product for each of its terms. */
+
+struct recurring {
+    struct rules rules;
+    const struct recurrence *r;
+    const struct stage *term, *decay; /* where u and a are kept */
+    const struct content *contents;
+    struct target to;
+};
+
+/* A running result. */
+struct step {
+    struct value h;
+    double product; /* the largest magnitude of a product that some term has been multiplied with */
+    double term;    /* … of a term */
+    double sum;     /* of the magnitudes of all terms */
+    double peak;
+};
+
+static struct value kept_at(const struct recurring *c, const struct stage *s, const int64_t *at,
+                            double *peak) {
+    const struct content *from = &c->contents[s->content];
+    int64_t i;
+    BUG_IF(!affine_at(&s->place, at, &i));
+    if (from->peak)
+        *peak = fmax(*peak, from->peak[i]);
+    return value_of(((const double *)from->value)[i], from->variance[i]);
+}
+
+static struct value add_settled(const struct rules *r, struct value x, struct value y) {
+    return settle_of(*r, 0, value_add(*r, x, y), x, y, value_of(0, 0));
+}
+
+static struct value mul_settled(const struct rules *r, struct value x, struct value y) {
+    return settle_of(*r, SETTLE_FACTORS, value_mul(*r, x, y), x, y, value_of(0, 0));
+}
+
+/* From the result at at[var] - 1 to the one at at[var] = at[decay_var]. */
+static void take_step(const struct recurring *c, bool first, const int64_t *at, struct step *s) {
+    const struct rules *r = &c->rules;
+    struct value u = kept_at(c, c->term, at, &s->peak), a = value_of(1, 0);
+    bool decays = !first || c->r->with_own;
+    if (decays)
+        a = kept_at(c, c->decay, at, &s->peak);
+    if (c->r->with_own)
+        s->h = mul_settled(r, a, first ? u : add_settled(r, s->h, u));
+    else
+        s->h = first ? u : add_settled(r, mul_settled(r, a, s->h), u);
+    double size = fabs(a.v);
+    s->term = fmax(s->term, fabs(u.v));
+    s->product = first && !decays ? 1 : size * fmax(s->product, 1);
+    s->sum = c->r->with_own ? size * (s->sum + fabs(u.v)) : size * s->sum + fabs(u.v);
+    s->peak = fmax(s->peak, fmax(s->sum, s->product));
+    /* A product that leaves fp32 is undefined, one that is lost near zero is off by as much. A
+     * kernel that puts stretches together makes NaN of an infinity times 0. */
+    if (!(s->product <= FLOAT_MOST) && !isnan(s->h.v))
+        s->h.e = INFINITY;
+    else if (isinf(s->h.v))
+        s->h.e = fmax(s->h.e, 1);
+    else
+        s->h.e += r->least2 * s->term * s->term;
+}
+
+/* All results along the axis, for one value of each other variable. */
+static void run_steps(const struct recurring *c, const struct axis *axis, int64_t *at) {
+    struct step s = {.h = value_of(0, 0)};
+    int64_t behind = c->r->exclusive, done = 0, to;
+    for (int64_t i = 0; i < axis->lo + axis->n; i++) {
+        for (; done <= i - behind; done++) {
+            at[c->r->var] = at[c->r->decay_var] = done;
+            take_step(c, done == 0, at, &s);
+        }
+        at[axis->var] = i;
+        if (i < axis->lo)
+            continue;
+        BUG_IF(!affine_at(&c->to.place, at, &to));
+        c->to.value[to] = s.h.v;
+        c->to.error[to] = s.h.e;
+        if (c->to.peak)
+            c->to.peak[to] = s.peak;
+    }
+}
+
+static void run_lines(const struct recurring *c, const struct axis *axes, size_t naxes) {
+    int64_t at[TASK_MAX_VARS] = {0}, lines = 1;
+    const struct axis *along = NULL;
+    for (size_t k = 0; k < naxes; k++)
+        if (axes[k].var == c->r->axis)
+            along = &axes[k];
+        else
+            lines *= axes[k].n;
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t rest = line;
+        for (size_t k = naxes; k-- > 0;)
+            if (&axes[k] != along) {
+                at[axes[k].var] = axes[k].lo + rest % axes[k].n;
+                rest /= axes[k].n;
+            }
+        run_steps(c, along, at);
+    }
+}
+
+static bool run_stages(struct evaluation *ev, const struct expr *e, const struct standing *at,
+                       bool itself);
+static void enter(struct ranges *r, const struct reduce *over);
+
+static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
+                           const struct standing *at) {
+    struct axis axes[TASK_MAX_VARS], whole[TASK_MAX_VARS];
+    struct affine place, whole_place;
+    struct standing inside = *at;
+    struct nest room = {.in = ev->in};
+    size_t naxes, kept[2];
+    int64_t count = stage_axes(&at->kept, expr_vars(e), axes, &naxes, &place);
+    const struct expr *parts[2] = {r->term, r->decay};
+    const struct reduce *over[2] = {e->reduce, r->product->reduce};
+    for (int k = 0; k < 2; k++) {
+        enter(&inside.kept, over[k]);
+        enter(&inside.whole, over[k]);
+        if (!run_stages(ev, parts[k], &inside, true) || !stage_run(ev, parts[k], &inside))
+            return false;
+        kept[k] = ev->nstages - 1;
+    }
+    if (ev->nstages == STAGES_MOST || count < 0 ||
+        stage_axes(&at->whole, expr_vars(e), whole, &naxes, &whole_place) < 0)
+        return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
+    room.target = (struct target){.place = place};
+    ev->points += (double)count;
+    if (!stage_alloc(ev, &room, count))
+        return false;
+    struct recurring c = {.rules = rules_of(ev->in->task->accuracy),
+                          .r = r,
+                          .term = &ev->stages[kept[0]],
+                          .decay = &ev->stages[kept[1]],
+                          .contents = ev->contents,
+                          .to = room.target};
+    size_t content = ev->in->task->ntensors + ev->nstages;
+    ev->whole_stages[ev->nstages] = (struct stage){e, content, whole_place};
+    ev->stages[ev->nstages++] = (struct stage){e, content, place};
+    if (ev->dry)
+        return true;
+    run_lines(&c, axes, naxes);
+    ev->contents[content] = content_of(DTYPE_F64, c.to.value, c.to.error, c.to.peak, 0, count);
+    return true;
+}
+
 static void enter(struct ranges *r, const struct reduce *over) {
     struct ranges inside = *r;
     if (ranges_enter(&inside, over))
@@ -252,6 +402,9 @@ static void enter(struct ranges *r, const struct reduce *over) {
 static bool run_stages(struct evaluation *ev, const struct expr *e, const struct standing *at,
                        bool itself) {
     struct standing inside = *at;
+    struct recurrence steps;
+    if (e->kind == EXPR_REDUCE && pattern_is_recurrence(e, &steps))
+        return recurrence_run(ev, e, &steps, at);
     if (e->kind == EXPR_REDUCE) {
         enter(&inside.kept, e->reduce);
         enter(&inside.whole, e->reduce);
@@ -284,6 +437,13 @@ static void left_side(const struct inst *in, const struct statement *s, const st
     }
 }
 
+/* Terms that are elements of an input are exact: none ties with another within its error. */
+static bool may_tie(const struct task *t, const struct statement *s) {
+    const struct expr *term = s->body->args[0];
+    return term->kind != EXPR_READ || !tensor_is_input(&t->tensors[term->ref]) ||
+           t->tensors[term->ref].dtype == DTYPE_F64;
+}
+
 /* The table of near-ties covers the widest range of the statements that define the tensor. */
 static bool ties_alloc(struct evaluation *ev, size_t tensor) {
     const struct task *t = ev->in->task;
@@ -292,7 +452,8 @@ static bool ties_alloc(struct evaluation *ev, size_t tensor) {
     for (size_t i = 0; i < t->nstatements; i++) {
         const struct statement *s = &t->statements[i];
         struct ranges r = ranges_of(ev->in, s);
-        if (s->tensor != tensor || !pattern_is_index(t, s) || !ranges_enter(&r, s->body->reduce))
+        if (s->tensor != tensor || !pattern_is_index(t, s) || !may_tie(t, s) ||
+            !ranges_enter(&r, s->body->reduce))
             continue;
         struct range v = r.index[s->body->reduce->vars[0].var];
         lo = v.lo < lo ? v.lo : lo;

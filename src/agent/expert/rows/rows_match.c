@@ -150,7 +150,8 @@ static const struct expr *guard_of(const struct rows_group *g, const struct stat
 
 static bool is_fold_of_rows(const struct statement *s) {
     const struct reduce *r = s->body->reduce;
-    return form_is_fold(s) && !form_is_product(s) && !pattern_is_prefix(s->body) &&
+    bool prefix = form_is_fold(s) && pattern_is_prefix(s->body) && r->op < REDUCTION_ARGMAX;
+    return form_is_fold(s) && !form_is_product(s) && !prefix &&
            !(r->guard && expr_has(r->guard, EXPR_REDUCE));
 }
 
