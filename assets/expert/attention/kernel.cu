@@ -261,10 +261,12 @@ extern "C" __global__ void __launch_bounds__(${threads})
 //% else
         const float total = norm[pair];
 //% end
+//% if kept
 //% if linear
         const float largest = top[pair] * scale;
 //% else
         const float largest = top[pair];
+//% end
 //% end
         if (tile_row >= ${row_count})
             continue;

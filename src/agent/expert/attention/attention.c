@@ -39,7 +39,8 @@ struct writer {
     bool packed;  /* rows are heads of a group as well */
     bool flat;    /* batches are counted in x */
     bool bounded; /* queries differ in which keys they have, or have not all */
-    int rows, keys, stages, dim, out, key_warps, splits, threads;
+    bool groups;  /* warp groups multiply, from tiles that the copy engine brings */
+    int rows, keys, stages, dim, out, steps, key_warps, splits, threads;
 };
 
 static int64_t size_of(const struct writer *w, const struct expr *e) {
@@ -50,6 +51,11 @@ static int64_t size_of(const struct writer *w, const struct expr *e) {
 static const struct expr *extent_of(const struct writer *w, size_t var) {
     const struct attention *m = &w->m;
     return var == m->e ? m->out_size : m->in->task->tensors[m->score->tensor].extent[var];
+}
+
+/* Few queries: heads that share their keys are rows of the same tile. */
+static bool packs(const struct writer *w) {
+    return w->m.member != SIZE_MAX && size_of(w, w->m.nrows) <= FEW_ROWS;
 }
 
 /* How many rows tiles are made of: queries, times the heads that share their keys. */
@@ -274,8 +280,6 @@ static void put_constants(struct writer *w, struct slots *t) {
     slots_flag(t, "splits", w->splits > 1);
     slots_put(t, "type", half ? S("__half") : S("__nv_bfloat16"));
     slots_put(t, "mma", half ? S("f16") : S("bf16"));
-    slots_put(t, "zero", half ? S("__float2half_rn(0.0f)") : S("__float2bfloat16_rn(0.0f)"));
-    slots_put(t, "round", half ? S("__float2half_rn") : S("__float2bfloat16_rn"));
 }
 
 /* The names of variables, and the sizes that every kernel takes. */
@@ -298,15 +302,15 @@ static void put_operands(struct writer *w) {
     const struct attention *m = &w->m;
     struct scope *k = &w->k;
     struct slots *s = &w->slots;
-    slots_put(s, "q", scope_pointer(k, m->q->ref, false));
-    slots_put(s, "k", scope_pointer(k, m->k->ref, false));
-    slots_put(s, "v", scope_pointer(k, m->v->ref, false));
-    str kept = k->var[m->d];
     str base = scope_offset_text(k, m->q);
-    k->var[m->d] = kept;
+    slots_put(s, "q", scope_pointer(k, m->q->ref, false));
     slots_put(s, "q_base", base);
     slots_put(s, "q_coordinates", row_coordinates(w, base));
     slots_put(s, "q_step", stride_text(w, m->q, m->d));
+    if (w->groups) /* the copy engine reads the others */
+        return;
+    slots_put(s, "k", scope_pointer(k, m->k->ref, false));
+    slots_put(s, "v", scope_pointer(k, m->v->ref, false));
     slots_put(s, "k_base", base_text(w, m->k, m->key, m->d));
     slots_put(s, "k_stride", stride_text(w, m->k, m->key));
     slots_put(s, "k_step", stride_text(w, m->k, m->d));
@@ -382,8 +386,7 @@ static void choose_splits(struct writer *w) {
 
 static void choose(struct writer *w) {
     int64_t most = sheet_shared_most(w->sh);
-    int64_t rows = size_of(w, w->m.nrows);
-    w->packed = w->m.member != SIZE_MAX && rows <= FEW_ROWS;
+    w->packed = packs(w);
     w->dim = (int)((size_of(w, w->m.size) + 15) / 16 * 16);
     w->out = (int)((size_of(w, w->m.out_size) + 15) / 16 * 16);
     w->rows = (int)sheet_decision(w->sh, "query-tile", 64);
@@ -406,11 +409,178 @@ static void choose(struct writer *w) {
     choose_splits(w);
 }
 
+/* ---- by warp groups ---- */
+
+/* How the copy engine sees keys or values: boxes of 64 elements of the innermost axis. */
+struct boxes {
+    bool fits, turned; /* turned: keys are the innermost axis */
+    size_t key, inner; /* axes of the tensor */
+    bool whole;        /* heads are an axis of their own */
+};
+
+static size_t axis_of(const struct expr *read, size_t var) {
+    for (size_t i = 0; i < read->nargs; i++)
+        if (expr_is_variable(read->args[i], var))
+            return i;
+    return SIZE_MAX;
+}
+
+static struct boxes boxes_of(const struct writer *w, const struct expr *read, size_t inner,
+                             const struct expr *size) {
+    const struct inst *in = w->m.in;
+    const struct tensor *t = &in->task->tensors[read->ref];
+    struct boxes b = {.key = axis_of(read, w->m.key), .inner = axis_of(read, inner)};
+    size_t last = t->rank - 1;
+    b.whole = b.inner != SIZE_MAX && expr_same(t->extent[b.inner], size);
+    b.turned = b.key == last;
+    if (b.key == SIZE_MAX)
+        return b;
+    if (b.turned) {
+        b.fits = b.whole;
+    } else {
+        struct expr *step = attention_stride(&w->m, read, inner, w->sh->mem);
+        b.inner = last;
+        b.whole = b.whole && expr_is_variable(read->args[last], inner);
+        b.fits = expr_is_number(step, 1) && (expr_vars(read->args[last]) >> inner & 1) &&
+                 (b.whole || inst_divides(in, size, 64));
+    }
+    b.fits = b.fits && inst_divides(in, t->extent[last], 8);
+    return b;
+}
+
+/* The axes from `first` up to `end` as one: its size in plan syntax, and the place along it. */
+static str axes_plan(struct writer *w, const struct tensor *t, size_t first, size_t end) {
+    str all = S("");
+    for (size_t i = first; i < end; i++)
+        all = sheet_join(w->sh, all, "*", sheet_plan(w->sh, t->extent[i]));
+    return all.n ? all : S("1");
+}
+
+static str axes_text(struct writer *w, const struct expr *read, size_t first, size_t end) {
+    const struct tensor *t = &w->m.in->task->tensors[read->ref];
+    str at = S("");
+    for (size_t i = first; i < end; i++) {
+        str index = scope_text(&w->k, read->args[i]);
+        at = at.n ? TEXT(w->sh, "(($) * $ + ($))", at, scope_int(&w->k, t->extent[i]), index)
+                  : index;
+    }
+    return at.n ? TEXT(w->sh, "(int)($)", at) : S("0");
+}
+
+static str put_boxes(struct writer *w, const struct expr *read, size_t inner,
+                     const struct expr *size, const char *const names[4], int rows, str base) {
+    struct sheet *sh = w->sh;
+    const struct tensor *t = &w->m.in->task->tensors[read->ref];
+    struct boxes b = boxes_of(w, read, inner, size);
+    size_t low = b.turned ? b.inner : b.key, last = t->rank - 1;
+    str kept = w->k.var[inner];
+    w->k.var[inner] = S("0");
+    slots_flag(&w->slots, names[0], b.turned);
+    slots_put(&w->slots, names[1], b.whole ? S("0") : axes_text(w, read, last, last + 1));
+    slots_put(&w->slots, names[2], axes_text(w, read, low + 1, last));
+    slots_put(&w->slots, names[3], axes_text(w, read, 0, low));
+    w->k.var[inner] = kept;
+    sheet_require(sh, "%.*s %% 8 == 0", STR_ARG(sheet_plan(sh, t->extent[last])));
+    if (!b.whole)
+        sheet_require(sh, "%.*s %% 64 == 0", STR_ARG(sheet_plan(sh, size)));
+    str text = sheet_printf(
+        sh, "tiled(%.*s, box=[64, 1, %d, 1], shape=[%.*s, %.*s, %.*s, %.*s], swizzle=128)",
+        STR_ARG(sheet_tensor(sh, w->step, read->ref)), rows,
+        STR_ARG(sheet_plan(sh, t->extent[last])), STR_ARG(axes_plan(w, t, low + 1, last)),
+        STR_ARG(sheet_plan(sh, t->extent[low])), STR_ARG(axes_plan(w, t, 0, low)));
+    str map = sheet_shared_name(sh, text, base.p);
+    sheet_memory(sh, "tensormap %.*s = %.*s", STR_ARG(map), STR_ARG(text));
+    return map;
+}
+
+/* The product's instruction: its accumulators as "%0, %1, …" and "+f"(d[0]), …. */
+static bool put_product(struct writer *w, const char *slot, int columns, bool registers_a,
+                        bool transposed) {
+    struct sheet *sh = w->sh;
+    struct slots *s = sheet_slots(sh);
+    str list = S("$\""), outputs = S("");
+    int n = columns / 2;
+    for (int i = 0; i < n; i++) {
+        list = sheet_printf(sh, i % 8 ? "%.*s, %%%d" : i ? "%.*s, \"\n\"%%%d" : "%.*s%%%d",
+                            STR_ARG(list), i);
+        outputs = sheet_printf(sh, i ? "%.*s,%s\"+f\"(d[%d])" : "%.*s%s\"+f\"(d[%d])",
+                               STR_ARG(outputs), i && i % 5 == 0 ? "\n" : " ", i);
+    }
+    list = sheet_printf(sh, "%.*s\"", STR_ARG(str_from(list, 1)));
+    str type = slots_get(&w->slots, "mma");
+    str name = sheet_printf(sh, "cp_wgmma_%.*s_%d%s%s", STR_ARG(type), columns,
+                            registers_a ? "_registers" : "", transposed ? "_transposed" : "");
+    slots_put(s, "wgmma", name);
+    slots_put(s, "mma", type);
+    slots_put(s, "list", list);
+    slots_put(s, "outputs", outputs);
+    slots_number(s, "columns", columns);
+    slots_number(s, "registers", n);
+    slots_flag(s, "registers_a", registers_a);
+    slots_number(s, "a1", n + 1);
+    slots_number(s, "a2", n + 2);
+    slots_number(s, "a3", n + 3);
+    slots_number(s, "b", registers_a ? n + 4 : n + 1);
+    slots_number(s, "add", registers_a ? n + 5 : n + 2);
+    slots_number(s, "transposed", transposed);
+    slots_put(&w->slots, slot, name);
+    return sheet_function(sh, "attention/wgmma.cu", s);
+}
+
+static int64_t group_bytes(const struct writer *w) {
+    return ((int64_t)w->rows * w->dim + (int64_t)w->stages * w->keys * (w->dim + w->out)) * 2 + 1024;
+}
+
+/* Many queries, keys and values that the copy engine can bring. */
+static void choose_groups(struct writer *w) {
+    const struct attention *m = &w->m;
+    const struct gpu *gpu = w->sh->briefing->gpu;
+    struct writer kept = *w;
+    if (sheet_decision(w->sh, "tensor-path", 0) != 2 || !gpu->has.wgmma || !gpu->has.tma ||
+        w->rows < 64 || w->splits > 1 || w->packed || !boxes_of(w, m->k, m->d, m->size).fits ||
+        !boxes_of(w, m->v, m->e, m->out_size).fits)
+        return;
+    w->steps = w->dim / 16;
+    w->dim = (w->dim + 63) / 64 * 64;
+    w->out = (w->out + 63) / 64 * 64;
+    w->rows = 128;
+    w->threads = 384;
+    w->stages = (int)sheet_decision(w->sh, "stages", 2);
+    w->keys = (int)sheet_decision(w->sh, "key-tile", 64);
+    w->keys = w->keys < 128 || w->dim > 128 || w->out > 128 ? 64 : 128;
+    while (w->stages > 2 && group_bytes(w) > sheet_shared_most(w->sh))
+        w->stages--;
+    w->groups = group_bytes(w) <= sheet_shared_most(w->sh);
+    if (!w->groups)
+        *w = kept;
+}
+
+static bool put_groups(struct writer *w) {
+    static const char *const of_keys[] = {"k_turned", "k_inner", "k_middle", "k_slab"};
+    static const char *const of_values[] = {"v_turned", "v_inner", "v_middle", "v_slab"};
+    const struct attention *m = &w->m;
+    struct slots *s = &w->slots;
+    bool k_turned = boxes_of(w, m->k, m->d, m->size).turned;
+    bool v_turned = boxes_of(w, m->v, m->e, m->out_size).turned;
+    str keys = put_boxes(w, m->k, m->d, m->size, of_keys, k_turned ? w->dim : w->keys, S("keys"));
+    str values =
+        put_boxes(w, m->v, m->e, m->out_size, of_values, v_turned ? w->out : w->keys, S("values"));
+    w->k.own_param = S("const __grid_constant__ CUtensorMap key_map, "
+                       "const __grid_constant__ CUtensorMap value_map");
+    w->k.own_arg = TEXT(w->sh, "$, $", keys, values);
+    slots_number(s, "steps", w->steps);
+    slots_flag(s, "masks", !w->scale || m->keys.guard);
+    return put_product(w, "multiply_scores", w->keys, false, k_turned) &&
+           put_product(w, "multiply_values", w->out, true, !v_turned);
+}
+
+/* ---- all of it ---- */
+
 static void put_plan(struct writer *w, str args) {
     struct attention *m = &w->m;
     struct sheet *sh = w->sh;
     str rows = sheet_plan(sh, row_count(w)), batches = batches_plan(w);
-    sheet_require(sh, "%.*s <= %d", STR_ARG(sheet_plan(sh, m->size)), w->dim);
+    sheet_require(sh, "%.*s <= %d", STR_ARG(sheet_plan(sh, m->size)), w->groups ? w->steps * 16 : w->dim);
     sheet_require(sh, "%.*s <= %d", STR_ARG(sheet_plan(sh, m->out_size)), w->out);
     if (w->packed && m->member_divides)
         sheet_require(sh, "%.*s %% %.*s == 0", STR_ARG(sheet_plan(sh, extent_of(w, m->member))),
@@ -424,8 +594,9 @@ static void put_plan(struct writer *w, str args) {
     sheet_step(sh,
                w->flat && w->splits == 1 ? "launch %.*s<<<%.*s, %d, %d>>>(%.*s)"
                                          : "launch %.*s<<<[%.*s], %d, %d>>>(%.*s)",
-               STR_ARG(w->k.name), STR_ARG(grid), w->threads, (int)shared_bytes(w), STR_ARG(args));
-    sheet_note(sh, "attention: %d queries a block, %d keys a step, %d steps in flight", w->rows,
+               STR_ARG(w->k.name), STR_ARG(grid), w->threads, (int)(w->groups ? group_bytes(w) : shared_bytes(w)), STR_ARG(args));
+    sheet_note(sh, "attention%s: %d queries a block, %d keys a step, %d steps in flight",
+               w->groups ? " by warp groups" : "", w->rows,
                w->keys, w->stages);
     if (w->splits * w->key_warps > 1)
         sheet_note(sh, "few queries: %d parts of the keys, combined by a second kernel",
@@ -433,11 +604,11 @@ static void put_plan(struct writer *w, str args) {
     const struct used all[] = {{"query-tile", w->rows < 64 ? 64 : w->rows},
                                {"key-tile", w->keys},
                                {"stages", w->stages},
-                               {"tensor-path", 1}};
+                               {"tensor-path", w->groups ? 2 : 1}};
     sheet_used(sh, all, sizeof all / sizeof *all);
 }
 
-static bool write_mma(struct writer *w) {
+static bool write_kernels(struct writer *w) {
     struct sheet *sh = w->sh;
     struct slots *s = &w->slots;
     bool parts = w->splits * w->key_warps > 1;
@@ -465,15 +636,18 @@ static bool write_mma(struct writer *w) {
     scope_hold(&w->k, w->m.norm, S("total"));
     scope_hold(&w->k, w->m.mixed, S("sum"));
     bool kept = stores_top(w);
+    slots_flag(s, "kept", kept || parts);
     slots_put(s, "larger", kept ? S("cp_maximum") : S("fmaxf"));
     if (kept)
         sheet_helper(sh, "maximum");
     put_schedule(w);
+    if (sh->err->kind || (w->groups && !put_groups(w)))
+        return false;
     slots_put(s, "coordinates", batch_coordinates(w, slots_texts(sh, s)));
     slots_put(s, "kernel", w->k.name);
     slots_put(s, "params", scope_params(&w->k));
-    if (sh->err->kind || !sheet_function(sh, "attention/functions.cu", s) ||
-        !sheet_put(sh, "attention/kernel.cu", s, &sh->kernels))
+    if (!sheet_put(sh, w->groups ? "attention/warpgroup.cu" : "attention/kernel.cu", s,
+                   &sh->kernels))
         return false;
     put_plan(w, scope_args(&w->k));
     return !parts || write_combine(w, of_parts, of_rows);
@@ -486,13 +660,14 @@ static bool write_attention(struct sheet *sh, const struct step *st) {
     bool matched = attention_match(st->inst, 0, NULL, sh->mem, &w->m, take);
     BUG_IF(!matched);
     choose(w);
+    choose_groups(w);
     if (!scope_init(&w->k, sh, st, "attention"))
         return false;
     slots_init(&w->slots, sh->mem);
     put_constants(w, &w->slots);
     put_variables(w, &w->k, &w->slots);
     scope_hold(&w->k, w->m.raw, S("raw"));
-    return write_mma(w) && !sh->err->kind;
+    return write_kernels(w) && !sh->err->kind;
 }
 
 /* ---- for planners ---- */
@@ -506,7 +681,12 @@ static bool attention_facts(const struct briefing *b, const struct step *st,
     (void)b;
     bool ok = attention_match(st->inst, 0, NULL, a, &m, take) &&
               expr_eval_dims(m.out_size, st->inst->dims, &size);
+    struct writer w = {.m = m, .step = st};
+    w.packed = ok && packs(&w);
     out->value[STEP_HEAD] = size;
+    out->value[STEP_QUERIES] = !ok || !m.nrows ? 1 : size_of(&w, m.nrows);
+    if (w.packed)
+        out->value[STEP_QUERIES] *= size_of(&w, m.group);
     arena_free(a);
     return ok;
 }
