@@ -250,6 +250,7 @@ extern "C" __global__ void __launch_bounds__(${threads})
             }
         }
     }
+    asm volatile("cp.async.wait_all;" ::: "memory"); // also of a block without a tile
 
 #pragma unroll
     for (int pair = 0; pair < 2; pair++) {

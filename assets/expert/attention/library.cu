@@ -88,14 +88,16 @@ static __device__ __forceinline__ void cp_multiply_f16(float (&d)[4], const unsi
 //% end
 //% if cp_pair_bf16
 static __device__ __forceinline__ unsigned cp_pair_bf16(float low, float high) {
-    const __nv_bfloat16 two[2] = {__float2bfloat16_rn(low), __float2bfloat16_rn(high)};
-    return *reinterpret_cast<const unsigned *>(two);
+    unsigned two;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
 }
 //% end
 //% if cp_pair_f16
 static __device__ __forceinline__ unsigned cp_pair_f16(float low, float high) {
-    const __half two[2] = {__float2half_rn(low), __float2half_rn(high)};
-    return *reinterpret_cast<const unsigned *>(two);
+    unsigned two;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
 }
 //% end
 //% if cp_barrier_init

@@ -211,10 +211,12 @@ static void put_score(struct writer *w) {
 }
 
 /* 16-bit neighbours of a row lie side by side in memory. */
-static bool is_paired(const struct writer *w, const struct statement *s, const size_t *var) {
+static bool is_paired(const struct writer *w, size_t store) {
+    const struct statement *s = w->m.stores[store].s;
     const struct tensor *t = &w->m.in->task->tensors[s->tensor];
     return t->rank && dtype_info(sheet_dtype(w->sh, w->step, s->tensor))->bytes == 2 &&
-           var[t->rank - 1] == w->m.e;
+           (w->m.stores[store].var[t->rank - 1] == w->m.e ||
+            w->m.stores[store].merged == t->rank - 1);
 }
 
 /* What is stored, of an element (`sum`) and of a row (`total`, `largest`). */
@@ -230,7 +232,7 @@ static void put_stores(struct writer *w, struct scope *k, struct slots *slots) {
     slots_list(slots, "row_stores");
     for (size_t i = 0; i < m->nstores && !sheet_failed(w->sh); i++) {
         const struct statement *s = m->stores[i].s;
-        bool pair = !m->stores[i].of_row && is_paired(w, s, m->stores[i].var);
+        bool pair = !m->stores[i].of_row && is_paired(w, i);
         struct slots *row = slots_row(slots, m->stores[i].of_row ? "row_stores"
                                              : pair              ? "pairs"
                                                                  : "stores");
@@ -238,7 +240,10 @@ static void put_stores(struct writer *w, struct scope *k, struct slots *slots) {
         memcpy(kept, k->var, sizeof kept);
         k->statement = s;
         for (size_t v = 0; v < s->nindex; v++)
-            k->var[v] = kept[m->stores[i].var[v]];
+            k->var[v] = v == m->stores[i].merged
+                            ? TEXT(w->sh, "($ * $ + column)", kept[m->stores[i].var[v]],
+                                   scope_int(k, m->stores[i].by))
+                            : kept[m->stores[i].var[v]];
         str place = scope_place_text(k);
         slots_put(row, "place", place);
         slots_put(row, "to", scope_pointer(k, s->tensor, true));
@@ -501,7 +506,10 @@ static bool put_product(struct writer *w, const char *slot, int columns, bool re
     str list = S("$\""), outputs = S("");
     int n = columns / 2;
     for (int i = 0; i < n; i++) {
-        list = sheet_printf(sh, i % 8 ? "%.*s, %%%d" : i ? "%.*s, \"\n\"%%%d" : "%.*s%%%d",
+        list = sheet_printf(sh,
+                            i % 8 ? "%.*s, %%%d"
+                            : i   ? "%.*s, \"\n\"%%%d"
+                                  : "%.*s%%%d",
                             STR_ARG(list), i);
         outputs = sheet_printf(sh, i ? "%.*s,%s\"+f\"(d[%d])" : "%.*s%s\"+f\"(d[%d])",
                                STR_ARG(outputs), i && i % 5 == 0 ? "\n" : " ", i);
@@ -528,7 +536,8 @@ static bool put_product(struct writer *w, const char *slot, int columns, bool re
 }
 
 static int64_t group_bytes(const struct writer *w) {
-    return ((int64_t)w->rows * w->dim + (int64_t)w->stages * w->keys * (w->dim + w->out)) * 2 + 1024;
+    return ((int64_t)w->rows * w->dim + (int64_t)w->stages * w->keys * (w->dim + w->out)) * 2 +
+           1024;
 }
 
 /* Many queries, keys and values that the copy engine can bring. */
@@ -580,11 +589,23 @@ static void put_plan(struct writer *w, str args) {
     struct attention *m = &w->m;
     struct sheet *sh = w->sh;
     str rows = sheet_plan(sh, row_count(w)), batches = batches_plan(w);
-    sheet_require(sh, "%.*s <= %d", STR_ARG(sheet_plan(sh, m->size)), w->groups ? w->steps * 16 : w->dim);
+    sheet_require(sh, "%.*s <= %d", STR_ARG(sheet_plan(sh, m->size)),
+                  w->groups ? w->steps * 16 : w->dim);
     sheet_require(sh, "%.*s <= %d", STR_ARG(sheet_plan(sh, m->out_size)), w->out);
     if (w->packed && m->member_divides)
         sheet_require(sh, "%.*s %% %.*s == 0", STR_ARG(sheet_plan(sh, extent_of(w, m->member))),
                       STR_ARG(sheet_plan(sh, m->group)));
+    for (size_t i = 0; i < m->nstores; i++) {
+        size_t v = m->stores[i].merged;
+        if (v == SIZE_MAX)
+            continue;
+        const struct expr *all = m->in->task->tensors[m->stores[i].s->tensor].extent[v];
+        struct expr *product = expr_times(sh->mem, (struct expr *)extent_of(w, m->stores[i].var[v]),
+                                          (struct expr *)m->stores[i].by);
+        if (!expr_same(all, product))
+            sheet_require(sh, "%.*s == %.*s", STR_ARG(sheet_plan(sh, all)),
+                          STR_ARG(sheet_plan(sh, product)));
+    }
     if (!w->flat)
         sheet_require(sh, "%.*s <= 65535", STR_ARG(batches));
     str tiles = sheet_printf(sh, "ceil_div(%.*s, %d)", STR_ARG(rows), w->rows);
@@ -594,10 +615,10 @@ static void put_plan(struct writer *w, str args) {
     sheet_step(sh,
                w->flat && w->splits == 1 ? "launch %.*s<<<%.*s, %d, %d>>>(%.*s)"
                                          : "launch %.*s<<<[%.*s], %d, %d>>>(%.*s)",
-               STR_ARG(w->k.name), STR_ARG(grid), w->threads, (int)(w->groups ? group_bytes(w) : shared_bytes(w)), STR_ARG(args));
+               STR_ARG(w->k.name), STR_ARG(grid), w->threads,
+               (int)(w->groups ? group_bytes(w) : shared_bytes(w)), STR_ARG(args));
     sheet_note(sh, "attention%s: %d queries a block, %d keys a step, %d steps in flight",
-               w->groups ? " by warp groups" : "", w->rows,
-               w->keys, w->stages);
+               w->groups ? " by warp groups" : "", w->rows, w->keys, w->stages);
     if (w->splits * w->key_warps > 1)
         sheet_note(sh, "few queries: %d parts of the keys, combined by a second kernel",
                    w->splits * w->key_warps);

@@ -53,6 +53,10 @@ struct attention {
         struct expr *value;
         size_t var[TASK_MAX_RANK]; /* of the left side, as canonical ones */
         bool of_row;               /* without e */
+        /* A variable of the left side that stands for its canonical one times `by` plus e;
+         * SIZE_MAX: none. */
+        size_t merged;
+        const struct expr *by;
     } stores[ATTENTION_STORES];
     size_t nstores;
 };

@@ -21,6 +21,13 @@ struct matcher {
     bool has_top, has_norm, has_mixed;
     struct keys top_keys;
     const bool *done; /* statements of other steps that are; NULL: all are */
+    /* A variable c of a left side that stands for two, read as c // by and c % by: heads side by
+     * side in a row of features. In the statement's body c is the first of them from then on, and
+     * `inner` the second. SIZE_MAX: the statement has none. */
+    struct merged {
+        size_t var, inner;
+        const struct expr *by;
+    } merged, merged_of[TASK_MAX_TENSORS];
 };
 
 /* ---- expressions ---- */
@@ -216,20 +223,43 @@ static const struct expr *extent_of(const struct matcher *x, size_t var) {
     return x->m->score->position[var] >= 0 ? x->t->tensors[x->m->score->tensor].extent[var] : NULL;
 }
 
+static int64_t size_at(const struct matcher *x, const struct expr *e) {
+    int64_t v;
+    return expr_eval_dims(e, x->m->in->dims, &v) ? v : 1;
+}
+
+static const struct expr *canonical_extent(const struct matcher *x, size_t var) {
+    return var == x->m->e ? x->m->out_size : var < x->m->rank ? extent_of(x, var) : NULL;
+}
+
+static size_t count_left(const struct matcher *x, const struct statement *s) {
+    return s->nindex + (x->merged.var != SIZE_MAX);
+}
+
 /* The left side's variables are canonical ones with their extents, each once. */
 static bool note_left(struct matcher *x, const struct statement *s, const size_t *map) {
     uint32_t seen = 0;
+    const struct merged *both = &x->merged;
     if (!statement_is_whole(x->t, s))
         return false;
     for (size_t v = 0; v < s->nindex; v++) {
-        const struct expr *want = map[v] == x->m->e     ? x->m->out_size
-                                  : map[v] < x->m->rank ? extent_of(x, map[v])
-                                                        : NULL;
-        if (!want || (seen >> map[v] & 1) || !expr_same(want, statement_extent(x->t, s, v)))
+        const struct expr *want = canonical_extent(x, map[v]);
+        const struct expr *extent = statement_extent(x->t, s, v);
+        if (!want || (seen >> map[v] & 1))
             return false;
+        if (v == both->var) {
+            const struct expr *inner = canonical_extent(x, map[both->inner]);
+            if (map[both->inner] != x->m->e || !inner || !expr_same(inner, both->by) ||
+                size_at(x, extent) != size_at(x, want) * size_at(x, inner))
+                return false;
+            seen |= UINT32_C(1) << x->m->e;
+        } else if (!expr_same(want, extent)) {
+            return false;
+        }
         seen |= UINT32_C(1) << map[v];
         x->var[s->tensor][v] = map[v];
     }
+    x->merged_of[s->tensor] = *both;
     return true;
 }
 
@@ -399,7 +429,7 @@ static bool match_top(struct matcher *x, const struct statement *s) {
     struct terms t = {0};
     if (x->has_top || x->has_norm || x->has_mixed || !fold_of(x, s, &f) || !bind_fold(x, &f) ||
         !bare_terms(x, f.body, false, &f.keys, &t) || !note_left(x, s, f.map) ||
-        s->nindex != x->m->rank - 1)
+        count_left(x, s) != x->m->rank - 1)
         return false;
     x->m->f = terms_sum(&t, x->a);
     if (has_other_registers(x, x->m->f) || !holds(x->m->f, x->m->raw))
@@ -530,8 +560,9 @@ static bool match_norm(struct matcher *x, const struct statement *s) {
     struct fold f;
     struct factors rest;
     struct expr *exponent;
-    if (x->has_norm || !fold_of(x, s, &f) || s->nindex != x->m->rank - 1 || !bind_fold(x, &f) ||
-        !(exponent = find_weight(x, &f, &rest)) || rest.n || !note_left(x, s, f.map))
+    if (x->has_norm || !fold_of(x, s, &f) || count_left(x, s) != x->m->rank - 1 ||
+        !bind_fold(x, &f) || !(exponent = find_weight(x, &f, &rest)) || rest.n ||
+        !note_left(x, s, f.map))
         return false;
     enum weight w = weight_of(x, exponent, &f.keys);
     if ((w != PLAIN && w != UNSHIFTED) || !note_keys(x, &f.keys))
@@ -552,18 +583,20 @@ static bool match_mixed(struct matcher *x, const struct statement *s) {
     struct attention *m = x->m;
     struct expr *exponent;
     size_t loose = SIZE_MAX;
-    if (x->has_mixed || !fold_of(x, s, &f) || s->nindex != m->rank)
+    if (x->has_mixed || !fold_of(x, s, &f) || count_left(x, s) != m->rank)
         return false;
-    for (size_t v = 0; v < s->nindex; v++)
+    for (size_t n = 0; n < count_left(x, s); n++) {
+        size_t v = n < s->nindex ? n : x->merged.inner;
         if (f.map[v] == SIZE_MAX) {
             if (loose != SIZE_MAX)
                 return false;
             loose = v;
         }
+    }
     if (loose == SIZE_MAX)
         return false;
     f.map[loose] = m->e;
-    m->out_size = statement_extent(x->t, s, loose);
+    m->out_size = loose == x->merged.inner ? x->merged.by : statement_extent(x->t, s, loose);
     if (!bind_fold(x, &f) || !(exponent = find_weight(x, &f, &rest)) || !note_left(x, s, f.map))
         return false;
     enum weight w = weight_of(x, exponent, &f.keys);
@@ -656,14 +689,13 @@ static bool match_map(struct matcher *x, const struct statement *s) {
         return false;
     bool scores = holds(value, x->m->raw), mixed = holds(value, x->m->mixed);
     if ((scores && (mixed || to->role != TENSOR_LET || to->dtype != DTYPE_F32)) ||
-        (!scores && s->nindex != x->m->rank - !mixed))
+        (!scores && count_left(x, s) != x->m->rank - !mixed))
         return false;
     value = simple(x, value);
     x->kind[s->tensor] = scores ? SCORE : mixed ? MIXED : ROWS;
     x->value[s->tensor] = value;
-    if (to->dtype != DTYPE_F32) { /* rounded: whoever reads it reads memory */
+    if (to->dtype != DTYPE_F32) /* rounded: whoever reads it reads memory */
         x->kind[s->tensor] = NOTHING;
-    }
     return true;
 }
 
@@ -686,8 +718,10 @@ static bool add_store(struct matcher *x, const struct statement *s, struct expr 
     m->stores[m->nstores].value = value;
     memcpy(m->stores[m->nstores].var, x->var[s->tensor], sizeof x->var[s->tensor]);
     m->stores[m->nstores].of_row = true;
+    m->stores[m->nstores].merged = x->merged_of[s->tensor].var;
+    m->stores[m->nstores].by = x->merged_of[s->tensor].by;
     for (size_t i = 0; i < s->nindex; i++)
-        if (x->var[s->tensor][i] == m->e)
+        if (x->var[s->tensor][i] == m->e || i == m->stores[m->nstores].merged)
             m->stores[m->nstores].of_row = false;
     m->nstores++;
     return true;
@@ -733,11 +767,6 @@ struct expr *attention_stride(const struct attention *m, const struct expr *read
             stride = expr_times(a, stride, x->extent[k]);
     }
     return stride;
-}
-
-static int64_t size_at(const struct matcher *x, const struct expr *e) {
-    int64_t v;
-    return expr_eval_dims(e, x->m->in->dims, &v) ? v : 1;
 }
 
 /* Of the variables that neither keys nor values have, the one with most values counts queries. */
@@ -818,7 +847,59 @@ static bool allows_rounding(const struct matcher *x) {
 
 /* ---- the chain ---- */
 
+/* Whether the chain is read at c // by or c % by, with c of the left side. */
+static void find_merged(const struct matcher *x, const struct statement *s, const struct expr *e,
+                        struct merged *out) {
+    for (size_t i = 0; e->kind == EXPR_READ && x->kind[e->ref] != NOTHING && i < e->nargs; i++) {
+        const struct expr *a = e->args[i];
+        if ((a->kind == EXPR_FLOORDIV || a->kind == EXPR_MOD) && a->args[0]->kind == EXPR_INDEX &&
+            a->args[0]->ref < s->nindex && out->var == SIZE_MAX && !expr_vars(a->args[1]) &&
+            !expr_reads(a->args[1]))
+            *out = (struct merged){a->args[0]->ref, s->nvars, a->args[1]};
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        find_merged(x, s, expr_part(e, i), out);
+}
+
+static struct expr *split_merged(const struct matcher *x, const struct expr *e) {
+    const struct merged *both = &x->merged;
+    bool halves = e->kind == EXPR_FLOORDIV || e->kind == EXPR_MOD;
+    if (halves && expr_is_variable(e->args[0], both->var) && expr_same(e->args[1], both->by))
+        return expr_variable(x->a, e->kind == EXPR_MOD ? both->inner : both->var);
+    if (expr_is_variable(e, both->var))
+        return expr_pair(x->a, EXPR_ADD,
+                         expr_times(x->a, expr_variable(x->a, both->var), (struct expr *)both->by),
+                         expr_variable(x->a, both->inner));
+    struct expr *to = arena_new_of(x->a, struct expr);
+    *to = *e;
+    to->args = arena_array(x->a, struct expr *, e->nargs ? e->nargs : 1);
+    for (size_t i = 0; i < e->nargs; i++)
+        to->args[i] = split_merged(x, e->args[i]);
+    return to;
+}
+
+static bool match_whole_statement(struct matcher *x, const struct statement *s);
+
+/* With a merged variable as the two that it stands for. Whoever reads the result reads memory. */
 static bool match_statement(struct matcher *x, const struct statement *s) {
+    x->merged = (struct merged){SIZE_MAX, SIZE_MAX, NULL};
+    find_merged(x, s, s->body, &x->merged);
+    if (x->merged.var == SIZE_MAX)
+        return match_whole_statement(x, s);
+    const struct reduce *r = s->body->kind == EXPR_REDUCE ? s->body->reduce : NULL;
+    struct statement both = *s;
+    if (s->nvars >= TASK_MAX_VARS || (r && r->guard))
+        return false;
+    for (size_t i = 0; r && i < r->nvars; i++)
+        if ((expr_vars(r->vars[i].lo) | expr_vars(r->vars[i].hi)) >> x->merged.var & 1)
+            return false;
+    both.body = split_merged(x, s->body);
+    bool ok = match_whole_statement(x, &both);
+    x->kind[s->tensor] = NOTHING;
+    return ok;
+}
+
+static bool match_whole_statement(struct matcher *x, const struct statement *s) {
     if (!reads_chain(x, s->body))
         return match_again(x, s);
     if (!form_is_fold(s))
@@ -878,6 +959,7 @@ bool attention_match(const struct inst *in, size_t first, const bool *done, stru
     struct matcher *x = arena_new_of(a, struct matcher);
     *out = (struct attention){.in = in, .score = &in->task->statements[first]};
     *x = (struct matcher){.m = out, .a = a, .t = in->task, .done = done};
+    x->merged.var = SIZE_MAX;
     if (!match_score(x) || !allows_rounding(x) || !collect(x, first, take))
         return false;
     take[first] = true;
