@@ -73,6 +73,10 @@ static const struct {
                              "let p[b,h,i,j] : f32 = exp(s[b,h,i,j] - m[b,h,i])\n"
                              "let z[b,h,i] : f32 = sum(j) p[b,h,i,j]\n"
                              "y[b,h,i,d] = sum(j) p[b,h,i,j]/z[b,h,i]*v[b,h,j,d]\n"},
+    {"weights of the operands' type",
+     HEADS SCORE TOP "let e[b,h,i,j] = exp(s[b,h,i,j] - m[b,h,i])\n"
+                     "let p[b,h,i,j] : bf16 = e[b,h,i,j]/(sum(l) e[b,h,i,l])\n"
+                     "y[b,h,i,d] = sum(j) p[b,h,i,j]*v[b,h,j,d]\n"},
     {"grouped heads by division",
      SIZES "dim G = 2\nin q[B,H*G,L,D] : bf16 ~ normal(0,1)\nin k[B,H,L,D] : bf16 ~ normal(0,1)\n"
            "in v[B,H,L,D] : bf16 ~ normal(0,1)\nout y[B,H*G,L,D] : bf16\naccuracy bf16\n"
@@ -237,6 +241,10 @@ static const struct {
     {"scores that are stored",
      HEADS "out w[B,H,L,L] : f32\n" SCORE TOP "let z[b,h,i] = sum(j) exp(s[b,h,i,j] - m[b,h,i])\n"
            "w[b,h,i,j] = s[b,h,i,j]\n"
+           "y[b,h,i,d] = (sum(j) exp(s[b,h,i,j] - m[b,h,i])*v[b,h,j,d])/z[b,h,i]\n"},
+    {"scores that are rounded",
+     HEADS "let s[b,h,i,j] : bf16 = sum(d) q[b,h,i,d]*k[b,h,j,d]\n" TOP
+           "let z[b,h,i] = sum(j) exp(s[b,h,i,j] - m[b,h,i])\n"
            "y[b,h,i,d] = (sum(j) exp(s[b,h,i,j] - m[b,h,i])*v[b,h,j,d])/z[b,h,i]\n"},
     {"sums over different keys",
      HEADS SCORE TOP "let z[b,h,i] = sum(j <= i) exp(s[b,h,i,j] - m[b,h,i])\n"

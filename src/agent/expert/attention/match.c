@@ -675,6 +675,25 @@ static bool is_ready(const struct matcher *x, const struct expr *e) {
     return true;
 }
 
+/* The part stands somewhere else than in an exponential. */
+static bool holds_outside_exp(const struct expr *e, const struct expr *part) {
+    if (is_call(e, FUNCTION_EXP))
+        return false;
+    if (expr_same(e, part))
+        return true;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (holds_outside_exp(e->args[i], part))
+            return true;
+    return false;
+}
+
+/* The task may round weights to the operands' type, as the kernel does: the class that allows the
+ * one allows the other. It may not round scores, whose errors exponentials make larger. */
+static bool may_round(const struct matcher *x, const struct tensor *to, const struct expr *value) {
+    return to->dtype == DTYPE_F32 ||
+           (to->dtype == x->t->tensors[x->m->q->ref].dtype && !holds_outside_exp(value, x->m->raw));
+}
+
 /* A map of what the chain computes, in f32 or stored. */
 static bool match_map(struct matcher *x, const struct statement *s) {
     size_t map[TASK_MAX_VARS];
@@ -688,13 +707,13 @@ static bool match_map(struct matcher *x, const struct statement *s) {
     if (!value)
         return false;
     bool scores = holds(value, x->m->raw), mixed = holds(value, x->m->mixed);
-    if ((scores && (mixed || to->role != TENSOR_LET || to->dtype != DTYPE_F32)) ||
+    if ((scores && (mixed || to->role != TENSOR_LET || !may_round(x, to, value))) ||
         (!scores && count_left(x, s) != x->m->rank - !mixed))
         return false;
     value = simple(x, value);
     x->kind[s->tensor] = scores ? SCORE : mixed ? MIXED : ROWS;
     x->value[s->tensor] = value;
-    if (to->dtype != DTYPE_F32) /* rounded: whoever reads it reads memory */
+    if (to->dtype != DTYPE_F32 && !scores) /* rounded: whoever reads it reads memory */
         x->kind[s->tensor] = NOTHING;
     return true;
 }
