@@ -66,7 +66,7 @@ static bool is_summed_again(const struct sheet *sh, const struct contraction *c)
     return false;
 }
 
-static enum con_format choose_format(const struct sheet *sh, const struct contraction *c) {
+enum con_format con_choose_format(const struct sheet *sh, const struct contraction *c) {
     if (sheet_decision(sh, "tensor-path", 0) == 0)
         return CON_FP32;
     switch (tile_type(c)) {
@@ -231,7 +231,7 @@ static int split_of(const struct sheet *sh, const struct contraction *c, int til
 
 static void choose_format_and_math(const struct sheet *sh, const struct contraction *c,
                                    struct con_config *g) {
-    g->format = choose_format(sh, c);
+    g->format = con_choose_format(sh, c);
     g->tensor_path = g->format == CON_FP32 ? 0
                      : sheet_decision(sh, "tensor-path", 0) == 2 && !c->taps &&
                              can_pack(c, CON_M) && can_pack(c, CON_N)

@@ -225,6 +225,8 @@ struct con_config {
 };
 /* Decisions, clamped to what the shape and an SM allow. */
 void con_configure(const struct sheet *sh, const struct contraction *c, struct con_config *out);
+/* What the operands are multiplied in, by their types and the accuracy class. */
+enum con_format con_choose_format(const struct sheet *sh, const struct contraction *c);
 /* Padded or swizzled rows. */
 void con_lay_rows(const struct con_config *g, int side, struct con_tile *t);
 bool con_facts(const struct briefing *b, const struct step *st, struct step_facts *out);
@@ -314,6 +316,9 @@ bool con_rounding(struct con_writer *w);
  * own and name, type, rounds, splits; the slots of the kernel and of the struct of tiles. */
 bool con_ring(struct con_writer *w, const char *template, struct slots *loop, struct slots *kernel,
               struct slots *tiles);
+/* The functions around wgmma, and the instruction for tile_n columns in the format; its name is the
+ * slot `wgmma`. */
+bool con_put_wgmma(struct con_writer *w, struct slots *loop);
 /* Threads for fp32 multiply-adds, each with tm x tn results; warps side by side for mma.sync. */
 void con_shape_threads(struct con_config *g, int warps);
 void con_thread_tile(const struct con_config *g, int *tm, int *tn);

@@ -41,7 +41,7 @@ static void put_registers(struct con_writer *w, int n, struct slots *to) {
     slots_put(to, "outputs", outputs);
 }
 
-static bool put_instruction(struct con_writer *w, struct slots *loop) {
+bool con_put_wgmma(struct con_writer *w, struct slots *loop) {
     int n = w->g.tile_n;
     bool tf32 = w->g.format == CON_TF32;
     str type = str_view(con_formats[w->g.format].type), columns = sheet_number(w->sh, n);
@@ -81,7 +81,7 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
         sheet_include(w->sh, "cute/tensor.hpp");
     if (cute && w->g.warpgroups == 2)
         sheet_include(w->sh, "cutlass/arch/reg_reconfig.h");
-    return (cute || put_instruction(w, &loop)) &&
+    return (cute || con_put_wgmma(w, &loop)) &&
            sheet_function(
                w->sh, cute ? "contraction/cute_warpgroup.cu" : "contraction/warpgroup.cu", &loop);
 }

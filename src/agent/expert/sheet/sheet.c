@@ -241,19 +241,22 @@ bool sheet_is_reserved(const struct sheet *sh, str name) {
     return is_cuda_word(name) || str_starts(name, S("gemm_")) || words_have(&sh->words, name);
 }
 
-bool sheet_begin_step(struct sheet *sh, const char *family) {
+bool sheet_reserve_words(struct sheet *sh, const char *family) {
     str own = sheet_printf(sh, "expert/%s/", family), text;
-    sh->words.n = 0;
-    sh->step++;
     for (const struct asset *a = asset_table; a->name; a++) {
-        if (!str_starts(str_view(a->name), own) &&
-            !str_starts(str_view(a->name), S("expert/sheet/")))
+        if (!str_starts(str_view(a->name), own))
             continue;
         if (!asset_get(sh->assets, a->name, sh->mem, &text, sh->err))
             return false;
         words_of_template(&sh->words, text);
     }
     return true;
+}
+
+bool sheet_begin_step(struct sheet *sh, const char *family) {
+    sh->words.n = 0;
+    sh->step++;
+    return sheet_reserve_words(sh, family) && sheet_reserve_words(sh, "sheet");
 }
 
 static bool is_taken(const struct sheet *sh, str name) {

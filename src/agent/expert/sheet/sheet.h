@@ -154,6 +154,8 @@ int64_t sheet_shared_most(const struct sheet *sh);
  * (`load_${tensor}`) and suffix (`${field}_count`) in a template of the step's family that is not
  * marked `//% library`. */
 bool sheet_begin_step(struct sheet *sh, const char *family);
+/* The names of another family's templates too, for a step that is written with both. */
+bool sheet_reserve_words(struct sheet *sh, const char *family);
 /* In use by the templates, by CUDA, or by what emitted expressions call. */
 bool sheet_is_reserved(const struct sheet *sh, str name);
 /* A name for what is made in the file (a kernel, a workspace, a type): unique. */

@@ -1,0 +1,82 @@
+/* Convolutions on warp groups, from a copy of the input with its channels innermost.
+ *
+ * The model is a product's (contraction.h) with more said about its index of pixels and its sum:
+ *
+ * - images: the variables of the result that only say which image (n, and a group's number);
+ *
+ * - axes, one to three, in the order of the result: along each, an index of the input is
+ *   `out + step * tap + constant`, where `out` is a variable of the result and `tap` one that is
+ *   summed. step is the dilation, negative in a transposed convolution;
+ *
+ * - channels: what else is summed.
+ *
+ * The copy has, for every image, a plane of positions: along each axis as many as windows reach,
+ * zero where that is beyond the input. A tile is a run of neighbouring positions of the plane,
+ * those included at which no window begins (they are computed and not stored), so that the input of
+ * one tap is the same run further on. All taps of the innermost axis, a *line* of the filter, read
+ * from one segment in shared memory. */
+#ifndef AGENT_EXPERT_CONVOLUTION_H
+#define AGENT_EXPERT_CONVOLUTION_H
+
+#include "agent/expert/contraction/contraction.h"
+
+#define CONV_AXES 3
+
+struct conv_axis {
+    struct con_index out, tap;
+    int64_t step, taps;
+    struct expr *padded; /* positions of the copy along the axis */
+};
+
+struct convolution {
+    struct contraction *c;
+    const struct con_operand *input, *filter;
+    struct con_group images, channels, taps, lines; /* lines: taps of all axes but the last */
+    struct conv_axis axes[CONV_AXES];
+    size_t naxes;
+};
+
+/* Whether a product is a convolution that this family can write. `c` as con_match leaves it. */
+bool conv_match(struct contraction *c, struct convolution *out);
+
+/* Decisions, within what the shape and an SM allow. */
+struct conv_config {
+    enum con_format format;
+    enum dtype type;       /* of a packed element */
+    int element, chunk;    /* its bytes; channels of a row of 128 bytes */
+    int tile_m, tile_n;    /* channels and positions of a tile */
+    int warpgroups;        /* that multiply */
+    int stages, filters;   /* segments and filter tiles on their way */
+    int lines, taps, step; /* of the filter; taps of a line, and positions between two */
+    bool apart;            /* a tap a line: segments would be longer than what they save */
+    int boxes, box;        /* copies that a segment takes, and positions of each */
+    int steps;             /* instructions that a chunk of channels takes; fewer than 4: few */
+    int promote;           /* taps after which sums are added up in fp32; 0: never */
+    int blocks;            /* of an SM */
+    size_t shared;
+};
+/* False: not on this GPU, in this accuracy class, or with so much memory. */
+bool conv_configure(const struct sheet *sh, const struct convolution *v, struct conv_config *out);
+
+struct conv_writer {
+    struct con_writer w;
+    struct convolution *v;
+    struct conv_config g;
+    str input, filter; /* plan names of the copies */
+};
+/* The kernels that make the copies. */
+bool conv_pack_input(struct conv_writer *x);
+bool conv_pack_filter(struct conv_writer *x);
+/* The kernel that multiplies. */
+bool conv_multiply(struct conv_writer *x);
+
+/* Channels in the copies, in plan syntax: pieces of 16 bytes. */
+str conv_pitch(struct conv_writer *x);
+/* Positions of a plane. */
+struct expr *conv_plane(const struct convolution *v);
+/* Those up to the last at which a window begins. */
+struct expr *conv_used(const struct convolution *v);
+/* Positions of axes from `from` on: what one step along the axis before is in the plane. */
+struct expr *conv_inner(const struct convolution *v, size_t from);
+
+#endif

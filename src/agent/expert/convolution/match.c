@@ -1,0 +1,137 @@
+/* Which products are convolutions: what every index of the input is made of. */
+#include "agent/expert/convolution/convolution.h"
+#include "spec/domain.h"
+
+enum { TAPS_MOST = 64, LINES_MOST = 256 };
+
+#define BIT(v) (UINT32_C(1) << (v))
+
+static const struct con_index *index_of(const struct con_group *g, uint32_t vars) {
+    for (size_t i = 0; i < g->n; i++)
+        if (vars == BIT(g->at[i].var))
+            return &g->at[i];
+    return NULL;
+}
+
+/* out + step * tap + constant; only sizes that stand in the text are part of it. */
+static bool match_axis(const struct contraction *c, const struct expr *e, struct conv_axis *out) {
+    const struct con_group *pixels = &c->group[CON_N], *sum = &c->group[CON_K];
+    uint32_t vars = expr_vars(e), of_pixels = vars & con_vars(pixels, 0),
+             of_sum = vars & con_vars(sum, 0);
+    const struct con_index *pixel = index_of(pixels, of_pixels), *tap = index_of(sum, of_sum);
+    struct affine f;
+    if (!pixel || !tap || vars != (of_pixels | of_sum) || pixel->part != CON_WHOLE ||
+        expr_has(e, EXPR_DIM) || expr_reads(e) || !affine_of(c->in, e, &f) ||
+        f.coef[pixel->var] != 1 || f.coef[tap->var] == 0)
+        return false;
+    *out = (struct conv_axis){.out = *pixel,
+                              .tap = *tap,
+                              .step = f.coef[tap->var],
+                              .taps = con_value(c->in, tap->extent)};
+    return out->taps >= 1 && out->taps <= TAPS_MOST;
+}
+
+static bool add_axis(struct convolution *v, const struct conv_axis *x) {
+    size_t at = v->naxes;
+    if (at == CONV_AXES)
+        return false;
+    for (size_t i = 0; i < v->naxes; i++)
+        if (v->axes[i].out.var == x->out.var || v->axes[i].tap.var == x->tap.var)
+            return false;
+    for (; at > 0 && v->axes[at - 1].out.var > x->out.var; at--)
+        v->axes[at] = v->axes[at - 1];
+    v->axes[at] = *x;
+    v->naxes++;
+    return true;
+}
+
+static bool match_axes(struct convolution *v) {
+    const struct contraction *c = v->c;
+    uint32_t both[2] = {con_vars(&c->group[CON_N], 0), con_vars(&c->group[CON_K], 0)}, used = 0;
+    for (size_t d = 0; d < v->input->read->nargs; d++) {
+        const struct expr *e = v->input->read->args[d];
+        struct conv_axis x;
+        if (!(expr_vars(e) & both[0]) || !(expr_vars(e) & both[1]))
+            continue;
+        if (!match_axis(c, e, &x) || !add_axis(v, &x))
+            return false;
+    }
+    for (size_t i = 0; i < v->naxes; i++)
+        used |= BIT(v->axes[i].out.var) | BIT(v->axes[i].tap.var);
+    for (size_t d = 0; d < v->input->read->nargs; d++) { /* each of them in that one index alone */
+        uint32_t vars = expr_vars(v->input->read->args[d]) & used;
+        if (vars && __builtin_popcount(vars) != 2)
+            return false;
+    }
+    return v->naxes > 0;
+}
+
+/* Results are stored in runs along the last axis, so that has to be their innermost variable. */
+static bool runs_along_axis(const struct convolution *v) {
+    const struct statement *s = v->c->folds[0].statement;
+    return v->axes[v->naxes - 1].out.var == s->nindex - 1;
+}
+
+static void make_groups(struct convolution *v) {
+    struct contraction *c = v->c;
+    uint32_t axes = 0;
+    v->images.n = v->channels.n = v->taps.n = v->lines.n = 0;
+    for (size_t i = 0; i < v->naxes; i++) {
+        struct conv_axis *x = &v->axes[i];
+        int64_t reach = (x->taps - 1) * (x->step < 0 ? -x->step : x->step);
+        axes |= BIT(x->out.var) | BIT(x->tap.var);
+        x->tap.extent = expr_number(c->mem, x->taps);
+        x->padded = reach ? expr_pair(c->mem, EXPR_ADD, x->out.extent, expr_number(c->mem, reach))
+                          : x->out.extent;
+        v->taps.at[v->taps.n++] = x->tap;
+        if (i + 1 < v->naxes)
+            v->lines.at[v->lines.n++] = x->tap;
+    }
+    for (size_t i = 0; i < c->group[CON_N].n; i++)
+        if (!(axes >> c->group[CON_N].at[i].var & 1))
+            v->images.at[v->images.n++] = c->group[CON_N].at[i];
+    for (size_t i = 0; i < c->group[CON_K].n; i++)
+        if (!(axes >> c->group[CON_K].at[i].var & 1))
+            v->channels.at[v->channels.n++] = c->group[CON_K].at[i];
+    con_total(c, &v->images);
+    con_total(c, &v->channels);
+    con_total(c, &v->taps);
+    con_total(c, &v->lines);
+}
+
+bool conv_match(struct contraction *c, struct convolution *out) {
+    *out = (struct convolution){.c = c};
+    if (c->nfolds != 1 || c->noperands != 2 || c->k_lo || c->k_hi ||
+        c->folds[0].statement->body->reduce->op != REDUCTION_SUM)
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        if (c->operands[i].nconditions)
+            return false;
+        *(c->operands[i].side == CON_N ? &out->input : &out->filter) = &c->operands[i];
+    }
+    if (out->filter->factor->kind != EXPR_READ || !match_axes(out) || !runs_along_axis(out))
+        return false;
+    make_groups(out);
+    return out->channels.n > 0 && out->lines.count <= LINES_MOST;
+}
+
+struct expr *conv_inner(const struct convolution *v, size_t from) {
+    struct expr *e = expr_number(v->c->mem, 1);
+    for (size_t i = from; i < v->naxes; i++)
+        e = expr_times(v->c->mem, e, v->axes[i].padded);
+    return e;
+}
+
+struct expr *conv_plane(const struct convolution *v) {
+    return conv_inner(v, 0);
+}
+
+struct expr *conv_used(const struct convolution *v) {
+    struct arena *a = v->c->mem;
+    struct expr *e = v->axes[v->naxes - 1].out.extent;
+    for (size_t i = 0; i + 1 < v->naxes; i++) {
+        struct expr *before = expr_pair(a, EXPR_SUB, v->axes[i].out.extent, expr_number(a, 1));
+        e = expr_pair(a, EXPR_ADD, expr_times(a, before, conv_inner(v, i + 1)), e);
+    }
+    return e;
+}
