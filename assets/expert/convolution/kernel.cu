@@ -39,8 +39,7 @@ extern "C" __global__ void __launch_bounds__(${block}, ${blocks})
     }
     __syncthreads();
     if (warpgroup == WARPGROUPS) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 ${few_registers};");
-        if (tid == 128 * WARPGROUPS) {
+        if (tid % 32 == 0) {
             const int matrix = (int)${first_matrix};
             int segment = 0, filter = 0;
             for (int chunk = 0; chunk < chunks; chunk++)
@@ -62,9 +61,8 @@ extern "C" __global__ void __launch_bounds__(${block}, ${blocks})
                     }
                 }
         }
-        return; // producer warps exit here
+        return; // the producer's warp exits here
     }
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 ${many_registers};");
     float acc[ROWS][POSITIONS / 2] = {};
     //% if promote
     float total[ROWS][POSITIONS / 2] = {};

@@ -5,8 +5,10 @@
 #include "agent/expert/plan/step_facts.h"
 
 enum {
-    BOX_MOST = 256,     /* positions of a box of the copy engine */
-    RESULTS_MOST = 128, /* accumulators of a thread, those of promotion included */
+    BOX_MOST = 256,        /* positions of a box of the copy engine */
+    RESULTS_MOST = 128,    /* accumulators of a thread, those of promotion included */
+    REGISTERS = 65536,     /* of an SM */
+    REGISTERS_BESIDE = 40, /* of a thread, beside its accumulators */
     FILTERS_LEAST = 3,
     FILTERS_MOST = 8,
     CHAIN_MOST = 4096,    /* of the sum, in a tensor core */
@@ -67,10 +69,15 @@ static void shape_segment(const struct convolution *v, struct conv_config *g) {
     g->box = (int)rounded_up((positions + g->boxes - 1) / g->boxes, 8);
 }
 
+/* Blocks that the registers of an SM have room for. */
+static int blocks_by_registers(const struct conv_config *g, int results) {
+    return REGISTERS / (2 * g->threads) - REGISTERS_BESIDE >= results ? 2 : 1;
+}
+
 /* As many filter tiles on their way as leave room for another block; as fit, where that is none. */
-static bool fill_shared(const struct sheet *sh, struct conv_config *g) {
+static bool fill_shared(const struct sheet *sh, struct conv_config *g, int results) {
     size_t most = (size_t)sheet_shared_most(sh), half = (most + RESERVED) / 2 - 2 * RESERVED;
-    for (g->blocks = g->warpgroups == 1 || g->tile_n <= 128 ? 2 : 1; g->blocks > 0; g->blocks--)
+    for (g->blocks = blocks_by_registers(g, results); g->blocks > 0; g->blocks--)
         for (g->filters = FILTERS_MOST; g->filters >= FILTERS_LEAST; g->filters--)
             if ((g->shared = shared_bytes(g)) <= (g->blocks == 2 ? half : most - RESERVED))
                 return true;
@@ -86,10 +93,11 @@ static void promote_sums(const struct sheet *sh, const struct convolution *v,
 static bool fit_tile(const struct sheet *sh, const struct convolution *v, struct conv_config *g) {
     for (;;) {
         g->warpgroups = g->tile_m >= 128 ? 2 : 1;
+        g->threads = 128 * g->warpgroups + 32;
         promote_sums(sh, v, g);
         shape_segment(v, g);
         int results = g->tile_m / 64 / g->warpgroups * g->tile_n / 2 * (g->promote ? 2 : 1);
-        if (results <= RESULTS_MOST && fill_shared(sh, g))
+        if (results <= RESULTS_MOST && fill_shared(sh, g, results))
             return true;
         if (results <= RESULTS_MOST && g->stages > 2)
             g->stages--;
@@ -110,7 +118,16 @@ static double copy_bytes(const struct convolution *v, const struct conv_config *
            (double)rounded_up(v->channels.count, 16 / g->element) * g->element;
 }
 
-bool conv_configure(const struct sheet *sh, const struct convolution *v, struct conv_config *out) {
+static const char *why_not(const struct sheet *sh, const struct conv_config *g) {
+    bool rounded = g->format == CON_TF32 || g->format == CON_F16 || g->format == CON_BF16;
+    return sheet_decision(sh, "tensor-path", 0) != 2 ? "the strategy has no warp groups"
+           : sheet_is_cute(sh) ? "there is no writer of CuTe for a packed input"
+           : !rounded          ? "the accuracy class does not let tensor cores round it"
+                               : NULL;
+}
+
+bool conv_configure(const struct sheet *sh, const struct convolution *v, struct conv_config *out,
+                    const char **why) {
     struct conv_config *g = out;
     *g = (struct conv_config){
         .format = con_choose_format(sh, v->c),
@@ -118,9 +135,11 @@ bool conv_configure(const struct sheet *sh, const struct convolution *v, struct 
         .tile_n = (int)sheet_decision(sh, "tile-n", 128),
         .stages = (int)sheet_decision(sh, "stages", 2),
     };
-    if (sheet_decision(sh, "tensor-path", 0) != 2 || sheet_is_cute(sh) ||
-        (g->format != CON_TF32 && g->format != CON_F16 && g->format != CON_BF16))
+    const char *refusal = why_not(sh, g);
+    if (refusal) {
+        *why = refusal;
         return false;
+    }
     g->type = con_formats[g->format].tile;
     g->element = (int)dtype_info(g->type)->bytes;
     g->chunk = 128 / g->element;
@@ -129,7 +148,13 @@ bool conv_configure(const struct sheet *sh, const struct convolution *v, struct 
                    : (int)((v->channels.count * g->element + 31) / 32); /* 32 bytes each */
     g->tile_m = g->tile_m < 64 ? 64 : g->tile_m;
     g->tile_n = g->tile_n < 64 ? 64 : g->tile_n;
-    return copy_bytes(v, g) <= (double)COPY_MOST && fit_tile(sh, v, g);
+    if (copy_bytes(v, g) > (double)COPY_MOST)
+        *why = "a packed copy of the input would take more than 3 GiB";
+    else if (!fit_tile(sh, v, g))
+        *why = "no tile fits shared memory";
+    else
+        return true;
+    return false;
 }
 
 /* ---- writing ---- */
@@ -161,14 +186,17 @@ static void require_shape(struct conv_writer *x) {
     sheet_require(sh, "%.*s <= 1073741824", STR_ARG(plane));
 }
 
+static str output_name(const struct convolution *v) {
+    return v->c->in->task->tensors[v->c->folds[0].statement->tensor].name;
+}
+
 static void note_tiles(struct conv_writer *x) {
     const struct conv_config *g = &x->g;
     struct sheet *sh = x->w.sh;
-    str name = x->v->c->in->task->tensors[x->v->c->folds[0].statement->tensor].name;
     sheet_note(sh,
                "convolution: %.*s: tiles of %d channels x %d positions, %d segments and %d filter "
                "tiles on their way; %s through wgmma",
-               STR_ARG(name), g->tile_m, g->tile_n, g->stages, g->filters,
+               STR_ARG(output_name(x->v)), g->tile_m, g->tile_n, g->stages, g->filters,
                con_formats[g->format].note);
     const struct used all[] = {
         {"tensor-path", 2},   {"tile-m", g->tile_m}, {"tile-n", g->tile_n},
@@ -185,8 +213,12 @@ static bool convolution_write(struct sheet *sh, const struct step *st) {
     BUG_IF(!matched);
     if (!sheet_reserve_words(sh, "contraction"))
         return false;
-    if (!conv_configure(sh, x->v, &x->g))
+    const char *why = NULL;
+    if (!conv_configure(sh, x->v, &x->g, &why)) {
+        sheet_note(sh, "convolution: %.*s: as a product of elements that are gathered: %s",
+                   STR_ARG(output_name(x->v)), why);
         return family_contraction.write(sh, st);
+    }
     x->w.sh = sh;
     x->w.step = st;
     x->w.c = x->v->c;
@@ -208,7 +240,6 @@ static bool convolution_facts(const struct briefing *b, const struct step *st,
         out->value[STEP_ROUNDED] = !wide || c->in->task->accuracy != ACCURACY_FP32;
         out->value[STEP_OUT_CHANNELS] = c->group[CON_M].count;
         out->value[STEP_IN_CHANNELS] = v.channels.count;
-        out->value[STEP_TAPS] = v.taps.count;
         out->value[STEP_RUNS_PER_SM] = c->group[CON_BATCH].count * v.images.count *
                                        ((con_value(c->in, conv_plane(&v)) + 127) / 128) /
                                        b->gpu->sms;

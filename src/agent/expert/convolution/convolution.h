@@ -46,6 +46,7 @@ struct conv_config {
     int element, chunk;    /* its bytes; channels of a row of 128 bytes */
     int tile_m, tile_n;    /* channels and positions of a tile */
     int warpgroups;        /* that multiply */
+    int threads;           /* these, and a warp that loads */
     int stages, filters;   /* segments and filter tiles on their way */
     int lines, taps, step; /* of the filter; taps of a line, and positions between two */
     bool apart;            /* a tap a line: segments would be longer than what they save */
@@ -55,8 +56,9 @@ struct conv_config {
     int blocks;            /* of an SM */
     size_t shared;
 };
-/* False: not on this GPU, in this accuracy class, or with so much memory. */
-bool conv_configure(const struct sheet *sh, const struct convolution *v, struct conv_config *out);
+/* False: it cannot be written so, and `why` says what prevents it. */
+bool conv_configure(const struct sheet *sh, const struct convolution *v, struct conv_config *out,
+                    const char **why);
 
 struct conv_writer {
     struct con_writer w;

@@ -122,8 +122,7 @@ static str definition_text(struct conv_writer *x) {
 
 static void put_numbers(struct conv_writer *x, struct slots *s) {
     const struct conv_config *g = &x->g;
-    int threads = 128 * (g->warpgroups + 1);
-    slots_number(s, "block", threads);
+    slots_number(s, "block", g->threads);
     slots_number(s, "blocks", g->blocks);
     slots_number(s, "tile_m", g->tile_m);
     slots_number(s, "tile_n", g->tile_n);
@@ -139,12 +138,6 @@ static void put_numbers(struct conv_writer *x, struct slots *s) {
     slots_number(s, "chunk", g->chunk);
     slots_number(s, "last", g->chunk - 1);
     slots_put(s, "promote", g->promote ? sheet_number(x->w.sh, g->promote) : S(""));
-    /* Registers move from the warps that load to those that multiply. */
-    int all = 65536 / g->blocks / threads / 8 * 8, few = g->blocks == 2 ? 24 : 40;
-    all = all > 248 ? 248 : all;
-    int many = (all + (all - few) / g->warpgroups) / 8 * 8;
-    slots_number(s, "few_registers", few);
-    slots_number(s, "many_registers", many > 232 ? 232 : many);
 }
 
 static str put_maps(struct conv_writer *x) {
@@ -213,9 +206,9 @@ bool conv_multiply(struct conv_writer *x) {
         images = sheet_plan(sh, x->v->images.total),
         batch = sheet_plan(sh, w->c->group[CON_BATCH].total);
     str slabs = str_is(batch, "1") ? images : TEXT(sh, "$*$", images, batch);
-    sheet_step(
-        sh, "launch %.*s<<<ceil_div(%.*s, %d)*ceil_div(%.*s, %d)*%.*s, %d, %zu>>>(%.*s, %.*s)",
-        STR_ARG(w->k.name), STR_ARG(rows), x->g.tile_m, STR_ARG(used), x->g.tile_n, STR_ARG(slabs),
-        128 * (x->g.warpgroups + 1), x->g.shared, STR_ARG(maps), STR_ARG(args));
+    sheet_step(sh,
+               "launch %.*s<<<ceil_div(%.*s, %d)*ceil_div(%.*s, %d)*%.*s, %d, %zu>>>(%.*s, %.*s)",
+               STR_ARG(w->k.name), STR_ARG(rows), x->g.tile_m, STR_ARG(used), x->g.tile_n,
+               STR_ARG(slabs), x->g.threads, x->g.shared, STR_ARG(maps), STR_ARG(args));
     return sheet_put(sh, "convolution/kernel.cu", &s, &sh->kernels);
 }
