@@ -13,6 +13,12 @@
 #define TURNED                                                                                     \
     SIZES "out y[N,O,H+4,W+12] : f32\ny[n,o,p,q] = sum(c,r,s) pad(x[n,c,p-2*r,q-3*s], 0) * "       \
           "w[o,c,r,s]\naccuracy tf32\n"
+#define STRIDED                                                                                    \
+    SIZES "out y[N,O,31,26] : f32\ny[n,o,p,q] = sum(c,r,s) pad(x[n,c,2*p+r,3*q+2*s-4], 0) * "      \
+          "w[o,c,r,s]\naccuracy tf32\n"
+#define SPREAD                                                                                     \
+    SIZES "out y[N,O,2*H-1,3*W] : f32\ny[n,o,p,q] = sum(c,r,s | (p+1-r) % 2 == 0 && (q+2-s) % 3 "  \
+          "== 0) pad(x[n,c,(p+1-r)//2,(q+2-s)//3], 0) * w[o,c,r,s]\naccuracy tf32\n"
 #define GROUPS                                                                                     \
     "dim N = 4, C = 32, O = 64, H = 100\ndim I = C//4, J = O//4\nin x[N,C,H] : f32 ~ ones\n"       \
     "param w[O,I,3] : f32 ~ ones\nout y[N,O,H-2] : f32\n"                                          \
@@ -41,9 +47,16 @@ static const struct claim_case claims[] = {
      "dim N = 8, C = 64, O = 96, L = 64\nin x[N,L,C] : f32 ~ ones\nparam w[3,C,O] : f32 ~ ones\n"
      "out y[N,L-2,O] : f32\ny[n,p,o] = sum(c,r) x[n,p+r,c] * w[r,c,o]\naccuracy tf32\n",
      ""},
-    {"not a stride",
-     SIZES "out y[N,O,31,38] : f32\ny[n,o,p,q] = sum(c,r,s) x[n,c,2*p+r,2*q+s] * w[o,c,r,s]\n"
+    {"strides", STRIDED, "x"},
+    {"transposed with strides", SPREAD, "x"},
+    {"not neighbours that are repeated",
+     SIZES "out y[N,O,H-2,2*W-8] : f32\ny[n,o,p,q] = sum(c,r,s) x[n,c,p+r,(q+s)//2] * w[o,c,r,s]\n"
            "accuracy tf32\n",
+     ""},
+    {"not a stride that depends on a size",
+     "dim N = 8, C = 64, O = 96, L = 64, T = 2\nin x[N,C,L] : f32 ~ ones\nparam w[O,C,3] : f32 ~ "
+     "ones\nout y[N,O,(L-3)//T+1] : f32\ny[n,o,p] = sum(c,r) x[n,c,T*p+r] * w[o,c,r]\n"
+     "accuracy tf32\n",
      ""},
     {"not a guard",
      SIZES "out y[N,O,H-2,W-4] : f32\ny[n,o,p,q] = sum(c,r,s | p + r < 20) x[n,c,p+r,q+s] * "
@@ -86,6 +99,8 @@ static const struct {
     {"transposed", TURNED, 1, 1, {-2, -3}, {72, 104}},
     {"groups", GROUPS, 1, 1, {1}, {100}},
     {"three axes", VOLUME, 1, 1, {1, 1, 1}, {9, 10, 11}},
+    {"strides", STRIDED, 1, 1, {1, 2}, {32, 28}},
+    {"transposed with strides", SPREAD, 1, 1, {-1, -1}, {65, 81}},
 };
 
 static void test_models(void) {
@@ -135,6 +150,9 @@ static const struct text_case texts[] = {
     {"few channels", GROUPS, GROUPS_OF_WARPS, "<= 8\n", NULL},
     {"two blocks an SM", FORWARD, "tensor-path=2 tile-m=64 tile-n=256 stages=2",
      "__launch_bounds__(160, 2)", NULL},
+    {"a plane for each part", STRIDED, GROUPS_OF_WARPS, "(int)slab * 6 + plane_of(line)", "PHASES"},
+    {"all phases of a line", SPREAD, GROUPS_OF_WARPS, "PHASES = 3;", "PARTS"},
+    {"a phase of the others", SPREAD, GROUPS_OF_WARPS, "phase_p", NULL},
     {"16-bit operands", VOLUME, GROUPS_OF_WARPS, "wgmma_f16_256", "gemm_tf32"},
     {"another path", FORWARD, "tensor-path=1", "gathered: the strategy has no warp groups",
      "wgmma.mma_async"},
@@ -146,7 +164,8 @@ static void test_texts(void) {
     check_texts(texts, sizeof texts / sizeof *texts);
 }
 
-static const char *const drawn[] = {FORWARD, TURNED, GROUPS, VOLUME, DEEP, EXACT, FAR};
+static const char *const drawn[] = {FORWARD, TURNED, STRIDED, SPREAD, GROUPS,
+                                    VOLUME,  DEEP,   EXACT,   FAR};
 
 static void test_draws(void) {
     check_draws(drawn, sizeof drawn / sizeof *drawn, 40, S("convolution"));

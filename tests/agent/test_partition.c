@@ -23,7 +23,7 @@ static const struct {
     {"tasks/kernelbench/level1/023_softmax", "rows"},
     {"tasks/kernelbench/level1/042_max_pool2d", "window"},
     {"tasks/kernelbench/level1/063_conv2d_3x3_square_input", "convolution"},
-    {"tasks/kernelbench/level1/072_conv_transposed3d_3x5x7_s2_p1x2x3_op1_g4", "contraction"},
+    {"tasks/kernelbench/level1/072_conv_transposed3d_3x5x7_s2_p1x2x3_op1_g4", "convolution"},
     {"tasks/kernelbench/level1/082_conv_depthwise2d_3x3_square_input", "window"},
     {"tasks/kernelbench/level1/086_conv_depthwise_separable2d", "window contraction"},
     {"tasks/kernelbench/level1/089_cumsum", "scan"},

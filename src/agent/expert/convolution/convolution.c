@@ -49,22 +49,22 @@ static size_t segment_bytes(const struct conv_config *g) {
     return (size_t)(g->boxes * g->box) * 128;
 }
 static size_t result_bytes(const struct conv_config *g) {
-    return (size_t)(g->tile_m * (g->tile_n + 8)) * sizeof(float);
+    return (size_t)(g->tile_m * (g->tile_n * g->spread + 8)) * sizeof(float);
 }
 static size_t shared_bytes(const struct conv_config *g) {
     size_t ring = (size_t)g->stages * segment_bytes(g) + (size_t)g->filters * filter_bytes(g);
+    if (g->spread > 1) /* phase by phase, while the ring is in use */
+        return ring + result_bytes(g) + ALIGNED;
     return (ring > result_bytes(g) ? ring : result_bytes(g)) + ALIGNED;
 }
 
 /* Taps share a segment unless they lie further apart than a tile is long. */
 static void shape_segment(const struct convolution *v, struct conv_config *g) {
-    const struct conv_axis *last = &v->axes[v->naxes - 1];
-    int64_t reach = (last->taps - 1) * (last->step < 0 ? -last->step : last->step);
-    g->apart = reach > g->tile_n;
+    const struct conv_axis *last = conv_last(v);
+    g->apart = last->reach > g->tile_n;
     g->taps = g->apart ? 1 : (int)last->taps;
     g->lines = (int)(g->apart ? v->taps.count : v->lines.count);
-    g->step = (int)last->step;
-    int64_t positions = g->tile_n + (g->apart ? 0 : reach);
+    int64_t positions = g->tile_n + (g->apart ? 0 : last->reach);
     g->boxes = (int)((positions + BOX_MOST - 1) / BOX_MOST);
     g->box = (int)rounded_up((positions + g->boxes - 1) / g->boxes, 8);
 }
@@ -114,7 +114,7 @@ static bool fit_tile(const struct sheet *sh, const struct convolution *v, struct
 static double copy_bytes(const struct convolution *v, const struct conv_config *g) {
     const struct contraction *c = v->c;
     return (double)v->images.count * (double)c->group[CON_BATCH].count *
-           (double)con_value(c->in, conv_plane(v)) *
+           (double)con_value(c->in, conv_plane(v)) * (double)v->planes *
            (double)rounded_up(v->channels.count, 16 / g->element) * g->element;
 }
 
@@ -146,6 +146,7 @@ bool conv_configure(const struct sheet *sh, const struct convolution *v, struct 
     g->steps = v->channels.count >= g->chunk
                    ? 4
                    : (int)((v->channels.count * g->element + 31) / 32); /* 32 bytes each */
+    g->spread = (int)conv_last(v)->spread;
     g->tile_m = g->tile_m < 64 ? 64 : g->tile_m;
     g->tile_n = g->tile_n < 64 ? 64 : g->tile_n;
     if (copy_bytes(v, g) > (double)COPY_MOST)

@@ -24,9 +24,17 @@
 
 struct conv_axis {
     struct con_index out, tap;
-    int64_t step, taps;
-    struct expr *padded; /* positions of the copy along the axis */
+    size_t dim; /* of the input */
+    int64_t stride, spread, step, taps;
+    /* Part and position of a tap: (step * tap + ahead) % stride and its quotient; of a phase of
+     * results: (phase + step * tap + ahead) / spread. Both are 0 for whatever lies first. */
+    int64_t ahead, first; /* first: the input's index at position 0 of part 0 */
+    int64_t reach;        /* the largest position of a tap */
+    struct expr *count;   /* positions at which windows begin */
+    struct expr *padded;  /* positions of the copy along the axis */
 };
+/* The position of a tap and its part, or -1: it meets no result of the phase. */
+int64_t conv_tap_at(const struct conv_axis *a, int64_t tap, int64_t phase, int64_t *part);
 
 struct convolution {
     struct contraction *c;
@@ -34,7 +42,11 @@ struct convolution {
     struct con_group images, channels, taps, lines; /* lines: taps of all axes but the last */
     struct conv_axis axes[CONV_AXES];
     size_t naxes;
+    int64_t planes; /* of an image in the copy */
+    int64_t phases; /* of results, of all axes but the innermost */
 };
+/* The innermost axis. */
+const struct conv_axis *conv_last(const struct convolution *v);
 
 /* Whether a product is a convolution that this family can write. `c` as con_match leaves it. */
 bool conv_match(struct contraction *c, struct convolution *out);
@@ -42,18 +54,19 @@ bool conv_match(struct contraction *c, struct convolution *out);
 /* Decisions, within what the shape and an SM allow. */
 struct conv_config {
     enum con_format format;
-    enum dtype type;       /* of a packed element */
-    int element, chunk;    /* its bytes; channels of a row of 128 bytes */
-    int tile_m, tile_n;    /* channels and positions of a tile */
-    int warpgroups;        /* that multiply */
-    int threads;           /* these, and a warp that loads */
-    int stages, filters;   /* segments and filter tiles on their way */
-    int lines, taps, step; /* of the filter; taps of a line, and positions between two */
-    bool apart;            /* a tap a line: segments would be longer than what they save */
-    int boxes, box;        /* copies that a segment takes, and positions of each */
-    int steps;             /* instructions that a chunk of channels takes; fewer than 4: few */
-    int promote;           /* taps after which sums are added up in fp32; 0: never */
-    int blocks;            /* of an SM */
+    enum dtype type;     /* of a packed element */
+    int element, chunk;  /* its bytes; channels of a row of 128 bytes */
+    int tile_m, tile_n;  /* channels and positions of a tile */
+    int warpgroups;      /* that multiply */
+    int threads;         /* these, and a warp that loads */
+    int stages, filters; /* segments and filter tiles on their way */
+    int lines, taps;     /* of the filter; taps of a line */
+    int spread;          /* phases of a tile */
+    bool apart;          /* a tap a line: segments would be longer than what they save */
+    int boxes, box;      /* copies that a segment takes, and positions of each */
+    int steps;           /* instructions that a chunk of channels takes; fewer than 4: few */
+    int promote;         /* taps after which sums are added up in fp32; 0: never */
+    int blocks;          /* of an SM */
     size_t shared;
 };
 /* False: it cannot be written so, and `why` says what prevents it. */

@@ -2,7 +2,7 @@
 #include "agent/expert/convolution/convolution.h"
 #include "spec/domain.h"
 
-enum { TAPS_MOST = 64, LINES_MOST = 256 };
+enum { TAPS_MOST = 64, LINES_MOST = 256, STRIDE_MOST = 8, PLANES_MOST = 64 };
 
 #define BIT(v) (UINT32_C(1) << (v))
 
@@ -13,22 +13,84 @@ static const struct con_index *index_of(const struct con_group *g, uint32_t vars
     return NULL;
 }
 
-/* out + step * tap + constant; only sizes that stand in the text are part of it. */
-static bool match_axis(const struct contraction *c, const struct expr *e, struct conv_axis *out) {
+int64_t conv_tap_at(const struct conv_axis *a, int64_t tap, int64_t phase, int64_t *part) {
+    int64_t ahead = phase + a->step * tap + a->ahead;
+    *part = ahead % a->stride;
+    return ahead % a->spread ? -1 : ahead / a->stride / a->spread;
+}
+
+const struct conv_axis *conv_last(const struct convolution *v) {
+    return &v->axes[v->naxes - 1];
+}
+
+static int64_t quotient_down(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+/* Where taps lie, from the constant of the index on. */
+static bool place_taps(struct conv_axis *x, int64_t constant) {
+    bool any = false;
+    x->first = 0;
+    for (int64_t phase = 0; phase < x->spread; phase++)
+        for (int64_t tap = 0; tap < x->taps; tap++) {
+            int64_t at = phase + x->step * tap + constant;
+            if (at % x->spread)
+                continue;
+            at = quotient_down(at, x->spread);
+            x->first = !any || at < x->first ? at : x->first;
+            any = true;
+        }
+    x->ahead = constant - x->spread * x->first;
+    x->reach = 0;
+    for (int64_t phase = 0; phase < x->spread; phase++)
+        for (int64_t tap = 0; tap < x->taps; tap++) {
+            int64_t part, at = conv_tap_at(x, tap, phase, &part);
+            x->reach = at > x->reach ? at : x->reach;
+        }
+    return any;
+}
+
+/* The condition under which a term counts: `e` % spread == 0. */
+static bool has_condition(const struct con_operand *o, const struct expr *e, int64_t spread) {
+    for (size_t i = 0; i < o->nconditions; i++) {
+        const struct expr *c = o->conditions[i];
+        if (c->kind == EXPR_EQ && expr_is_number(c->args[1], 0) && c->args[0]->kind == EXPR_MOD &&
+            expr_same(c->args[0]->args[0], e) && expr_is_number(c->args[0]->args[1], spread))
+            return true;
+    }
+    return false;
+}
+
+/* Only sizes that stand in the text may be part of the index. */
+static bool match_axis(const struct contraction *c, const struct con_operand *o, size_t d,
+                       struct conv_axis *out) {
     const struct con_group *pixels = &c->group[CON_N], *sum = &c->group[CON_K];
+    const struct expr *e = o->read->args[d];
     uint32_t vars = expr_vars(e), of_pixels = vars & con_vars(pixels, 0),
              of_sum = vars & con_vars(sum, 0);
     const struct con_index *pixel = index_of(pixels, of_pixels), *tap = index_of(sum, of_sum);
+    int64_t spread = 1;
     struct affine f;
     if (!pixel || !tap || vars != (of_pixels | of_sum) || pixel->part != CON_WHOLE ||
-        expr_has(e, EXPR_DIM) || expr_reads(e) || !affine_of(c->in, e, &f) ||
-        f.coef[pixel->var] != 1 || f.coef[tap->var] == 0)
+        expr_has(e, EXPR_DIM) || expr_reads(e))
+        return false;
+    if (e->kind == EXPR_FLOORDIV && e->args[1]->kind == EXPR_NUMBER) {
+        spread = e->args[1]->integer;
+        e = e->args[0];
+        if (spread < 1 || spread > STRIDE_MOST || !has_condition(o, e, spread))
+            return false;
+    }
+    if (!affine_of(c->in, e, &f) || f.coef[pixel->var] < 1 || f.coef[pixel->var] > STRIDE_MOST ||
+        f.coef[tap->var] == 0 || (spread > 1 && f.coef[pixel->var] != 1))
         return false;
     *out = (struct conv_axis){.out = *pixel,
                               .tap = *tap,
+                              .dim = d,
+                              .stride = f.coef[pixel->var],
+                              .spread = spread,
                               .step = f.coef[tap->var],
                               .taps = con_value(c->in, tap->extent)};
-    return out->taps >= 1 && out->taps <= TAPS_MOST;
+    return out->taps >= 1 && out->taps <= TAPS_MOST && place_taps(out, f.c);
 }
 
 static bool add_axis(struct convolution *v, const struct conv_axis *x) {
@@ -53,7 +115,7 @@ static bool match_axes(struct convolution *v) {
         struct conv_axis x;
         if (!(expr_vars(e) & both[0]) || !(expr_vars(e) & both[1]))
             continue;
-        if (!match_axis(c, e, &x) || !add_axis(v, &x))
+        if (!match_axis(c, v->input, d, &x) || !add_axis(v, &x))
             return false;
     }
     for (size_t i = 0; i < v->naxes; i++)
@@ -63,7 +125,10 @@ static bool match_axes(struct convolution *v) {
         if (vars && __builtin_popcount(vars) != 2)
             return false;
     }
-    return v->naxes > 0;
+    size_t spread = 0;
+    for (size_t i = 0; i < v->naxes; i++)
+        spread += v->axes[i].spread > 1;
+    return v->naxes > 0 && v->input->nconditions == spread;
 }
 
 /* Results are stored in runs along the last axis, so that has to be their innermost variable. */
@@ -76,13 +141,21 @@ static void make_groups(struct convolution *v) {
     struct contraction *c = v->c;
     uint32_t axes = 0;
     v->images.n = v->channels.n = v->taps.n = v->lines.n = 0;
+    v->planes = v->phases = 1;
     for (size_t i = 0; i < v->naxes; i++) {
         struct conv_axis *x = &v->axes[i];
-        int64_t reach = (x->taps - 1) * (x->step < 0 ? -x->step : x->step);
         axes |= BIT(x->out.var) | BIT(x->tap.var);
         x->tap.extent = expr_number(c->mem, x->taps);
-        x->padded = reach ? expr_pair(c->mem, EXPR_ADD, x->out.extent, expr_number(c->mem, reach))
-                          : x->out.extent;
+        x->count = x->out.extent;
+        if (x->spread > 1)
+            x->count = expr_pair(
+                c->mem, EXPR_FLOORDIV,
+                expr_pair(c->mem, EXPR_ADD, x->out.extent, expr_number(c->mem, x->spread - 1)),
+                expr_number(c->mem, x->spread));
+        x->padded = x->reach ? expr_pair(c->mem, EXPR_ADD, x->count, expr_number(c->mem, x->reach))
+                             : x->count;
+        v->planes *= x->stride;
+        v->phases *= i + 1 < v->naxes ? x->spread : 1;
         v->taps.at[v->taps.n++] = x->tap;
         if (i + 1 < v->naxes)
             v->lines.at[v->lines.n++] = x->tap;
@@ -105,14 +178,14 @@ bool conv_match(struct contraction *c, struct convolution *out) {
         c->folds[0].statement->body->reduce->op != REDUCTION_SUM)
         return false;
     for (size_t i = 0; i < 2; i++) {
-        if (c->operands[i].nconditions)
-            return false;
         *(c->operands[i].side == CON_N ? &out->input : &out->filter) = &c->operands[i];
     }
-    if (out->filter->factor->kind != EXPR_READ || !match_axes(out) || !runs_along_axis(out))
+    if (out->filter->factor->kind != EXPR_READ || out->filter->nconditions || !match_axes(out) ||
+        !runs_along_axis(out))
         return false;
     make_groups(out);
-    return out->channels.n > 0 && out->lines.count <= LINES_MOST;
+    return out->channels.n > 0 && out->lines.count <= LINES_MOST && out->planes <= PLANES_MOST &&
+           out->phases <= PLANES_MOST;
 }
 
 struct expr *conv_inner(const struct convolution *v, size_t from) {
@@ -128,9 +201,9 @@ struct expr *conv_plane(const struct convolution *v) {
 
 struct expr *conv_used(const struct convolution *v) {
     struct arena *a = v->c->mem;
-    struct expr *e = v->axes[v->naxes - 1].out.extent;
+    struct expr *e = v->axes[v->naxes - 1].count;
     for (size_t i = 0; i + 1 < v->naxes; i++) {
-        struct expr *before = expr_pair(a, EXPR_SUB, v->axes[i].out.extent, expr_number(a, 1));
+        struct expr *before = expr_pair(a, EXPR_SUB, v->axes[i].count, expr_number(a, 1));
         e = expr_pair(a, EXPR_ADD, expr_times(a, before, conv_inner(v, i + 1)), e);
     }
     return e;

@@ -53,16 +53,19 @@ static str put_copy(struct conv_writer *x, const struct con_operand *o, str exte
 
 static str slabs_plan(struct conv_writer *x) {
     str images = sheet_plan(x->w.sh, x->v->images.total),
-        batch = sheet_plan(x->w.sh, x->v->c->group[CON_BATCH].total);
-    return str_is(batch, "1")    ? images
-           : str_is(images, "1") ? batch
-                                 : TEXT(x->w.sh, "$*$", images, batch);
+        batch = sheet_plan(x->w.sh, x->v->c->group[CON_BATCH].total),
+        planes = sheet_number(x->w.sh, x->v->planes);
+    str all = str_is(batch, "1")    ? images
+              : str_is(images, "1") ? batch
+                                    : TEXT(x->w.sh, "$*$", images, batch);
+    return str_is(planes, "1") ? all : TEXT(x->w.sh, "$*$", all, planes);
 }
 
-/* Where windows begin, so that at tap 0 of each axis the input's own index comes out. */
+/* The input's own indices, in the variables of the result. */
 static str decode_position(struct conv_writer *x) {
     struct sheet *sh = x->w.sh;
     str lines = S("");
+    int64_t parts = x->v->planes;
     for (size_t i = 0; i < x->v->naxes; i++) {
         const struct conv_axis *a = &x->v->axes[i];
         str value = S("position"), name = scope_variable(&x->w.k, a->out.var);
@@ -71,24 +74,56 @@ static str decode_position(struct conv_writer *x) {
             value = TEXT(sh, "$ / (int)$", value, scope_int(&x->w.k, inner));
         if (i > 0)
             value = TEXT(sh, "$ % (int)$", value, scope_int(&x->w.k, a->padded));
-        if (a->step < 0 && a->taps > 1)
-            value = TEXT(sh, "$ - $", value, sheet_number(sh, -a->step * (a->taps - 1)));
+        if (a->stride > 1) {
+            parts /= a->stride;
+            str part = parts > 1 ? TEXT(sh, "plane_of_image / $", sheet_number(sh, parts))
+                                 : S("plane_of_image");
+            value = sheet_printf(sh, "%lld * (%.*s) + %.*s %% %lld", (long long)a->stride,
+                                 STR_ARG(value), STR_ARG(part), (long long)a->stride);
+        }
+        if (a->first)
+            value = sheet_printf(sh, "%.*s %c %lld", STR_ARG(value), a->first < 0 ? '-' : '+',
+                                 (long long)(a->first < 0 ? -a->first : a->first));
         x->w.k.var[a->out.var] = name;
-        x->w.k.var[a->tap.var] = S("0");
         lines = sheet_join(sh, lines, "\n", TEXT(sh, "const int $ = $;", name, value));
     }
     return lines;
 }
 
-static str input_exists(struct conv_writer *x) {
-    const struct con_operand *o = x->v->input;
+static const struct conv_axis *axis_of(const struct convolution *v, size_t dim) {
+    for (size_t i = 0; i < v->naxes; i++)
+        if (v->axes[i].dim == dim)
+            return &v->axes[i];
+    return NULL;
+}
+
+/* Positions that no window touches may lie beyond the input where an axis is parted. */
+static str input_exists(struct conv_writer *x, const struct con_operand *o) {
     const struct tensor *t = &x->v->c->in->task->tensors[o->read->ref];
     str s = S(""), type = x->w.k.wide ? S("unsigned long long") : S("unsigned");
-    for (size_t d = 0; o->factor->kind == EXPR_PAD && d < o->read->nargs; d++)
-        if (con_can_leave(x->v->c, o, d))
+    for (size_t d = 0; d < o->read->nargs; d++) {
+        const struct conv_axis *a = axis_of(x->v, d);
+        bool pad = o->factor->kind == EXPR_PAD;
+        if (a ? pad || a->stride > 1 || a->spread > 1 : pad && con_can_leave(x->v->c, o, d))
             s = TEXT(x->w.sh, "$ && ($)($) < ($)$", s, type, scope_text(&x->w.k, o->read->args[d]),
                      type, scope_int(&x->w.k, t->extent[d]));
+    }
     return s;
+}
+
+/* The input at a place whose indices along axes are the variables of the result. */
+static struct con_operand by_place(const struct convolution *v) {
+    struct arena *a = v->c->mem;
+    struct con_operand o = *v->input;
+    struct expr *read = arena_new_of(a, struct expr);
+    *read = *v->input->read;
+    read->args = arena_array(a, struct expr *, read->nargs);
+    for (size_t d = 0; d < read->nargs; d++) {
+        const struct conv_axis *x = axis_of(v, d);
+        read->args[d] = x ? expr_variable(a, x->out.var) : v->input->read->args[d];
+    }
+    o.read = read;
+    return o;
 }
 
 /* The tensor runs along channels in memory, not along positions. */
@@ -101,16 +136,21 @@ static bool is_along_channels(const struct conv_writer *x) {
 bool conv_pack_input(struct conv_writer *x) {
     struct con_writer *w = &x->w;
     struct sheet *sh = w->sh;
-    const struct con_operand *o = x->v->input;
+    const struct con_operand place = by_place(x->v), *o = &place;
     struct slots s = {.mem = sh->mem};
-    str flat, tensor = w->c->in->task->tensors[o->read->ref].name;
+    str flat, tensor = w->c->in->task->tensors[o->read->ref].name, image = S("slab");
     int chunk = x->g.chunk;
     if (!con_begin(w, TEXT(sh, "pack_$", tensor), 1u << CON_BATCH))
         return false;
-    str batch = con_decode(w, CON_BATCH, TEXT(sh, "slab % $", w->total[CON_BATCH]), &flat);
+    if (x->v->planes > 1)
+        image = TEXT(sh, "slab / $", sheet_number(sh, x->v->planes));
     bool grouped = w->c->group[CON_BATCH].n > 0;
+    str batch = con_decode(w, CON_BATCH, TEXT(sh, "$ % $", image, w->total[CON_BATCH]), &flat);
     str images = con_decode_run(w, &x->v->images, 0, x->v->images.n, w->index,
-                                grouped ? TEXT(sh, "(slab / $)", w->total[CON_BATCH]) : S("slab"));
+                                grouped ? TEXT(sh, "($ / $)", image, w->total[CON_BATCH]) : image);
+    if (x->v->planes > 1)
+        images = TEXT(sh, "$\nconst int plane_of_image = (int)(slab % $);", images,
+                      sheet_number(sh, x->v->planes));
     str plane = sheet_plan(sh, conv_plane(x->v)), pitch = conv_pitch(x);
     bool along = is_along_channels(x);
     slots_put(&s, "decode_slab", sheet_join(sh, batch, "\n", images));
@@ -129,7 +169,7 @@ bool conv_pack_input(struct conv_writer *x) {
     slots_put(&s, "plane", scope_int(&w->k, conv_plane(x->v)));
     slots_put(&s, "pitch", scope_int_plan(&w->k, "pitch", pitch));
     slots_put(&s, "channels", scope_int(&w->k, x->v->channels.total));
-    slots_put(&s, "exists", input_exists(x));
+    slots_put(&s, "exists", input_exists(x, o));
     bool ok = put_common(x, o, &s);
     str slabs = slabs_plan(x);
     x->input = put_copy(
