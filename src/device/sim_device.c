@@ -276,12 +276,14 @@ static enum verdict finding_verdict(enum sim_check check) {
                                               : VERDICT_NO_PROGRESS;
 }
 
-/* Blocks that the GPU holds at a time, by their threads and dynamic shared memory: what waits for
+/* Blocks that the GPU holds at a time, by what the compiler says of their kernel: what waits for
  * more of them waits for ever. */
 static uint64_t resident_ctas(const struct gpu *g, const struct bound_launch *l) {
     int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
-    struct occupancy o = gpu_occupancy(g, threads, 1, l->shared);
-    return (uint64_t)g->sms * (uint64_t)(o.blocks_sm > 0 ? o.blocks_sm : 1);
+    int blocks = (int)l->blocks_sm;
+    if (!blocks)
+        blocks = gpu_occupancy(g, threads, 1, l->shared).blocks_sm;
+    return (uint64_t)g->sms * (uint64_t)(blocks > 0 ? blocks : 1);
 }
 
 /* Takes it back: it was the simulator's limit, not the kernel's fault. */

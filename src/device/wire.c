@@ -51,6 +51,7 @@ FIXED_RANGE(cluster, 3, 1, 16)
 FIELD(FLAG, cooperative, )
 FIELD(FLAG, once, )
 RANGE(shared, 0, INT32_MAX)
+RANGE_OR_0(blocks_sm, 0, 1024)
 MANY(bound_arg, args, CANDIDATE_MAX_ARGS, )
 END(bound_launch)
 

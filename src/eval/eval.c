@@ -791,7 +791,7 @@ static void keep_build(struct work *w, const struct build *b) {
     w->built = true;
 }
 
-static enum verdict launches_fit(const struct work *w, struct err *why) {
+static enum verdict launches_fit(struct work *w, struct err *why) {
     const struct gpu *g = w->e->o.device.gpu;
     enum verdict v = plan_fits_gpu(g, &w->build, w->ptx, &w->trials.task_plan, why);
     for (size_t i = 0; v == VERDICT_ACCEPTED && i < w->trials.n; i++)

@@ -94,7 +94,7 @@ static enum verdict grid_fits(const struct fitting *f, const struct bound_launch
                   o->limiter);
 }
 
-static enum verdict launch_fits(const struct fitting *f, const struct bound_launch *l) {
+static enum verdict launch_fits(const struct fitting *f, struct bound_launch *l) {
     const struct gpu *g = f->g;
     const struct kernel_facts *k = facts_of(f->b, l->kernel);
     struct occupancy o = launch_occupancy(g, k, l);
@@ -107,11 +107,12 @@ static enum verdict launch_fits(const struct fitting *f, const struct bound_laun
                       "kernel %.*s: a block of %" PRIu32 " threads with %d registers each and %zu "
                       "bytes of shared memory does not fit an SM of the %s",
                       STR_ARG(l->kernel), volume(l->block), k ? k->registers : 0, shared, g->title);
+    l->blocks_sm = (uint32_t)o.blocks_sm;
     return grid_fits(f, l, cluster, &o);
 }
 
 enum verdict plan_fits_gpu(const struct gpu *g, const struct build *b, const struct ptx_module *m,
-                           const struct bound_plan *p, struct err *why) {
+                           struct bound_plan *p, struct err *why) {
     struct fitting f = {g, b, m, why};
     enum verdict v = VERDICT_ACCEPTED;
     if (p->nmaps && !g->has.tma)

@@ -93,8 +93,9 @@ void trials_timed(const struct inst *own, const struct trials_options *o, struct
  * kernels, before any device is asked, and therefore alike on all of them.
  *
  * UNSUPPORTED: the GPU has no such thing. LAUNCH_ERROR: a block does not fit an SM, or a
- * cooperative grid the GPU. `why` says which kernel it is, and how much would fit. */
+ * cooperative grid the GPU. `why` says which kernel it is, and how much would fit. Each launch is
+ * told how many of its blocks an SM holds. */
 enum verdict plan_fits_gpu(const struct gpu *g, const struct build *b, const struct ptx_module *m,
-                           const struct bound_plan *p, struct err *why);
+                           struct bound_plan *p, struct err *why);
 
 #endif

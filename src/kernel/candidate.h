@@ -167,7 +167,8 @@ struct bound_launch {
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* 1, 1, 1: none */
     bool cooperative, once;
-    uint64_t shared; /* dynamic, bytes */
+    uint64_t shared;    /* dynamic, bytes */
+    uint32_t blocks_sm; /* that an SM holds at a time; 0: not known before it is compiled */
     struct bound_arg *args;
     size_t nargs;
 };

@@ -2510,9 +2510,11 @@ static bool decode_return(struct decoder *d, bool leave) {
     return true;
 }
 
+/* `discard` is none of them: it leaves indeterminate what was there, inputs and results included.
+ * Nor is `brkpt`, at which a launch without a debugger ends. */
 static bool is_nothing(str op) {
-    static const char *const names[] = {"prefetch", "prefetchu",      "applypriority", "pmevent",
-                                        "discard",  "griddepcontrol", "brkpt"};
+    static const char *const names[] = {"prefetch", "prefetchu", "applypriority", "pmevent",
+                                        "griddepcontrol"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_is(op, names[i]))
             return true;

@@ -25,7 +25,7 @@ static const struct {
      ".b32 "
      ".b64 .b128 .f32 .f64 .f16 .f16x2 .bf16 .bf16x2 as PTX has them; .v2 .v4 .v8; global, shared, "
      "shared::cluster, generic\n"
-     "cvta, isspacep, mapa, getctarank, prefetch, prefetchu, applypriority, discard, "
+     "cvta, isspacep, mapa, getctarank, prefetch, prefetchu, applypriority, "
      "createpolicy\n"},
     {"asynchronous copies",
      "cp.async.{ca,cg} with zero fill, commit_group, wait_group, wait_all, "
@@ -45,7 +45,7 @@ static const struct {
      "bar, barrier: sync, arrive, red, with numbers and counts; bar.warp.sync; barrier.cluster\n"
      "shfl.sync, vote.sync, match.sync, elect.sync, redux.sync, activemask\n"
      "membar, fence, griddepcontrol, setmaxnreg, nanosleep, pmevent\n"},
-    {"control", "bra, brx.idx, call of functions of the module, ret, exit, trap, brkpt, assert\n"},
+    {"control", "bra, brx.idx, call of functions of the module, ret, exit, trap, assert\n"},
     {"special registers",
      "%tid %ntid %ctaid %nctaid %laneid %warpid %nwarpid %smid %nsmid %gridid %lanemask_* "
      "%clusterid %nclusterid %cluster_ctaid %cluster_nctaid %cluster_ctarank %cluster_nctarank "
