@@ -385,8 +385,11 @@ static void count(struct worker *w, uint32_t each, uint32_t mask, uint64_t secto
     *requests += 1;
     *total += sectors;
     *sum += bytes;
-    if (!w->agent) /* how wide a thread's accesses are */
-        *widest = each > *widest ? each : *widest;
+    if (w->agent)
+        return;
+    *widest = each > *widest ? each : *widest;
+    if (store && sectors * SECTOR > bytes)
+        w->c.store_rest_bytes += sectors * SECTOR - bytes;
 }
 
 /* All lanes, one after the other in memory: one copy, or one strided loop an element. */

@@ -8,7 +8,9 @@
  *           is reached alone, hence the small exponent there. It is 1, a sum, where only one block
  *           fits an SM: nothing else goes on there while the block waits;
  * dram      distinct sectors, and what a block reads again after so much else that L2 has lost it,
- *           at the datasheet's bandwidth; the ceiling is the measured one of their mix;
+ *           at the datasheet's bandwidth; the ceiling is the measured one of their mix. A sector
+ *           that is stored in parts is written more than once, and blocks that all start at once
+ *           read and write in step, which memory serves a little worse;
  * latency   a block's own time, as its warps' clocks say (timing.h), wave after wave; memory is as
  *           far as the share of its loads that L2 has not got; a block's place is free again only
  *           when its last warp is done, which costs in proportion to its size, and a cluster's only
@@ -23,9 +25,9 @@
  * fitted by hand to element-wise kernels on an H200 (2^28 floats, cold L2, blocks of 32 to 1,024,
  * one element a thread, float4, and grid-stride loops with 1 to 64 warps an SM), with a round trip
  * of 435 ns and 1.98 GHz: on those same launches it is within 8%. At 2^20 floats it is up to 35%
- * (about 2 us) short of what events measure. What clusters, a single block an SM, spills and L2
- * cost was fitted to half of the kernels of bench/model/spaces, which tells the halves apart. The
- * rest is built from published latencies and rates and was fitted to nothing. */
+ * (about 2 us) short of what events measure. What clusters, a single block an SM, parts of
+ * sectors, blocks in step, spills and L2 cost was fitted to the kernels of bench/model/fitted.txt.
+ * The rest is built from published latencies and rates and was fitted to nothing. */
 #include "sim/model.h"
 
 #include <math.h>
@@ -38,8 +40,10 @@
 #define ONE_BLOCK       1.0    /* the same where an SM has no other block to go on with */
 #define CLUSTER_S       1.5e-6 /* until a cluster's place is taken by the next one */
 #define CLUSTER_WAIT    0.2    /* of memory's time, each time a cluster doubles */
-#define L2_USABLE       0.7    /* of its size, before what was read is lost again */
-#define QUARTERS        4.0    /* of an SM, each with its pipes */
+#define START_TOGETHER  1.06   /* memory's time, where all blocks start at once and go on in step */
+#define PARTLY_WRITTEN  0.7 /* of the sectors that a request stores a part of: written once more */
+#define L2_USABLE       0.7 /* of its size, before what was read is lost again */
+#define QUARTERS        4.0 /* of an SM, each with its pipes */
 #define SECTOR          32.0
 
 struct work { /* of a block, in clocks of an SM, and of the whole launch, in bytes */
@@ -121,7 +125,9 @@ static void traffic(const struct gpu *g, const struct sim_counters *c, const str
     w->l2_bytes = l2_loads + stores + spilled;
     w->port = w->l2_bytes / ctas / SECTOR / g->lsu_sectors_clk;
     w->read_bytes = distinct + (c->timed_ctas ? ctas * read_again(g, c, blocks, distinct) : 0);
-    w->write_bytes = (double)c->footprint_store_sectors * SECTOR;
+    double written = (double)c->footprint_store_sectors * SECTOR;
+    double rest = scale * (double)c->store_rest_bytes;
+    w->write_bytes = written + PARTLY_WRITTEN * (rest < written ? rest : written);
 }
 
 /* Of the loads that reach L2, those that go on to DRAM. */
@@ -154,10 +160,10 @@ static void name_bound(struct sim_estimate *e) {
 }
 
 /* All parts, and how they combine. */
-static void combine(const struct gpu *g, const struct work *w, double cluster,
+static void combine(const struct gpu *g, const struct work *w, double slower,
                     struct sim_estimate *e) {
     const double sm[] = {e->issue_s, e->pipe_s, e->tensor_s, e->lsu_s};
-    double bytes = (w->read_bytes + w->write_bytes) * (1 + CLUSTER_WAIT * log2(cluster));
+    double bytes = (w->read_bytes + w->write_bytes) * slower;
     double few = e->occupancy.blocks_sm > 1 ? FEW_IN_FLIGHT : ONE_BLOCK;
     double memory = joined(e->latency_s, bytes / g->dram_bytes_s, few);
     double sms = joined(e->latency_s, most(sm, 4), few);
@@ -186,7 +192,8 @@ void sim_model(const struct gpu *g, const struct sim_counters *c, struct sim_blo
     double block_s = clocks / g->clock_hz + BLOCK_TAIL_S * b.threads + (cluster > 1) * CLUSTER_S;
     out->waves = ctas / places;
     out->latency_s = effective_waves(out->waves) * block_s;
-    out->dram_s = gpu_roofline(g, w.read_bytes, w.write_bytes, 0, 0).memory_s;
+    double together = out->waves <= 1 ? START_TOGETHER : 1;
+    out->dram_s = together * gpu_roofline(g, w.read_bytes, w.write_bytes, 0, 0).memory_s;
     const double l2[] = {w.l2_bytes / g->l2_bytes_s, w.port * ctas / sms / g->clock_hz};
     out->l2_s = most(l2, 2);
     out->issue_s = busiest * w.issue;
@@ -194,7 +201,7 @@ void sim_model(const struct gpu *g, const struct sim_counters *c, struct sim_blo
     out->tensor_s = busiest * w.tensor;
     out->lsu_s = busiest * w.lsu;
     out->dispatch_s = ctas * DISPATCH_CLOCKS / DISPATCH_GHZ / g->sms;
-    combine(g, &w, cluster, out);
+    combine(g, &w, together * (1 + CLUSTER_WAIT * log2(cluster)), out);
     name_bound(out);
 }
 

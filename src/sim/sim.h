@@ -200,6 +200,8 @@ struct sim_counters {
     uint64_t flops;                                   /* lanes; an fma counts two */
     uint64_t load_requests, load_sectors, load_bytes; /* global; bytes as asked by lanes */
     uint64_t store_requests, store_sectors, store_bytes;
+    uint64_t store_rest_bytes; /* of the sectors that threads' requests store to, what the same
+                                  request leaves alone */
     uint64_t touched_load_sectors, touched_store_sectors; /* distinct 32-byte sectors */
     uint64_t divergent_branches;
     uint32_t widest_load, widest_store;          /* bytes a lane in one instruction */

@@ -196,6 +196,11 @@ static void test_monotone(void) {
     }
     test_read_twice(timed);
     test_cluster(timed);
+    base.store_rest_bytes = base.store_sectors * 16; /* in two halves */
+    sim_model(&g, &base, usual, &after);
+    base.store_rest_bytes = 0;
+    sim_model(&g, &base, usual, &before);
+    CHECK(after.dram_s > before.dram_s && after.dram_s < 2 * before.dram_s);
     sim_model(&g, &base, (struct sim_block){256, 32, 400, 0}, &after); /* spills go through L2 */
     sim_model(&g, &base, usual, &before);
     CHECK(after.l2_s > before.l2_s && after.time_s > before.time_s);
