@@ -238,7 +238,8 @@ static void print_decisions(const struct optimize *r) {
 static void print_files(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     screen_heading("Files");
-    screen_line("the kernel and its launch plan", arena_printf(a, "%s/kernel.cu", result_folder(r)));
+    screen_line("the kernel and its launch plan",
+                arena_printf(a, "%s/kernel.cu", result_folder(r)));
     screen_line("the evidence", arena_printf(a, "%s/outcome.json", result_folder(r)));
     screen_line("all that was tried", arena_printf(a, "%s/run.db, events.jsonl", r->dir));
 }
