@@ -51,7 +51,7 @@ static void on_confined(void *ctx, const json *sandbox) {
     if (missing.n)
         complain("cutepilot: the module's process is not fully confined: %.*s; import only files "
                  "that you trust, or see %.*s\n",
-                 STR_ARG(missing), STR_ARG(ui_command(c->ui, "doctor", NULL)));
+                 STR_ARG(missing), STR_ARG(ui_command(c->ui, "doctor")));
 }
 
 static json *made_json(const char *file, const char *path, const struct imported *made,

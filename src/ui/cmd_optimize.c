@@ -254,14 +254,13 @@ static void print_next(const struct optimize *r) {
     if (!strcmp(b->stopped, "interrupted") || !strcmp(b->stopped, "failed"))
         screen_line("go on where this run stopped", S("the same command"));
     if (!b->record->unconfirmed_why.n && !r->rescued)
-        screen_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir, NULL));
+        screen_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir));
     if (is_estimate(r))
-        screen_line("see where its time goes",
-                    ui_command(r->ui, "sim", kernel, "--task", r->path, NULL));
+        screen_line("see where its time goes", ui_command(r->ui, "sim", kernel, "--task", r->path));
     else
-        screen_line("see where its time goes", ui_command(r->ui, "profile", r->path, kernel, NULL));
-    screen_line("read what was tried", ui_command(r->ui, "log", r->dir, NULL));
-    screen_line("see it as a web page", ui_command(r->ui, "report", r->dir, NULL));
+        screen_line("see where its time goes", ui_command(r->ui, "profile", r->path, kernel));
+    screen_line("read what was tried", ui_command(r->ui, "log", r->dir));
+    screen_line("see it as a web page", ui_command(r->ui, "report", r->dir));
 }
 
 static void print_account(const struct optimize *r) {

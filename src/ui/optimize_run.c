@@ -238,7 +238,7 @@ static bool left_faster(const struct optimize *r) {
     struct err ignored = {0};
     str text, source, known = S("");
     char key[64], hex[65];
-    if (strcmp(r->best.stopped, "interrupted") && strcmp(r->best.stopped, "failed"))
+    if (strcmp(r->best.stopped, "interrupted") != 0 && strcmp(r->best.stopped, "failed") != 0)
         return false;
     if (!file_read(arena_printf(a, "%s/outcome.json", r->dir).p, 64u << 20, a, &text, &ignored) ||
         !file_read(arena_printf(a, "%s/kernel.cu", r->dir).p, 64u << 20, a, &source, &ignored))
@@ -328,7 +328,7 @@ str optimize_short(const struct optimize *r) {
 
 str optimize_nothing(const struct optimize *r) {
     struct arena *a = r->ui->arena;
-    str brief = optimize_short(r), log = ui_command(r->ui, "log", r->dir, NULL);
+    str brief = optimize_short(r), log = ui_command(r->ui, "log", r->dir);
     if (!r->best.evaluated)
         return arena_printf(a, "no kernel was evaluated%s%.*s", brief.n ? ": " : " by then",
                             STR_ARG(brief));

@@ -144,17 +144,14 @@ static const char *program_as_typed(struct arena *a, const char *typed) {
     return slash && is_in_path(a, slash + 1) ? slash + 1 : typed;
 }
 
-str ui_command(const struct ui *ui, ...) {
+str ui_command_words(const struct ui *ui, const char *const words[]) {
     struct buf b;
-    va_list words;
     buf_init(&b, 1 << 20);
     buf_put_shell_word(&b, str_view(ui->program));
-    va_start(words, ui);
-    for (const char *w; (w = va_arg(words, const char *)) != NULL;) {
+    for (; *words; words++) {
         buf_putc(&b, ' ');
-        buf_put_shell_word(&b, str_view(w));
+        buf_put_shell_word(&b, str_view(*words));
     }
-    va_end(words);
     str s = arena_str(ui->arena, buf_str(&b));
     buf_release(&b);
     return s;
@@ -781,7 +778,7 @@ static int no_command(int argc, char **argv) {
     if (near) {
         complain("cutepilot: unknown command '%s'; did you mean '%s'?\n", argv[1], near);
     } else {
-        str help = ui_command(&ui, group ? argv[1] : "--help", group ? "--help" : NULL, NULL);
+        str help = ui_command(&ui, group ? argv[1] : "--help", group ? "--help" : NULL);
         complain("cutepilot: unknown command '%s%s%s'; see %.*s\n", argv[1], group ? " " : "",
                  group ? argv[2] : "", STR_ARG(help));
     }

@@ -29,9 +29,10 @@ enum command {
     COMMAND_COUNT
 };
 
-/* The beginning of a command to be copied: the program and the words after it, each as a shell
- * reads it. Ends with NULL. */
-str ui_command(const struct ui *ui, ...) __attribute__((sentinel));
+/* The beginning of a command to be copied: the program and the words after it (to the first NULL),
+ * each as a shell reads it. */
+#define ui_command(ui, ...) ui_command_words(ui, (const char *const[]){__VA_ARGS__, NULL})
+str ui_command_words(const struct ui *ui, const char *const words[]);
 
 int ui_main(int argc, char **argv, char **env);
 

@@ -122,7 +122,8 @@ static void test_facts(void) {
     s = text_of(1, 32);
     CHECK(has(s, "for (int l = 0; l < k + 1; l++)")); /* each lane's own */
     s = text_of(2, 1);
-    CHECK(has(s, "for (int k = j; k < N; k++)") && has(s, "count++;"));
+    CHECK(has(s, "j < cp_smaller(N, i + 1); j++)") && has(s, "for (int k = j; k < N; k++)") &&
+          has(s, "count++;"));
     s = text_of(4, 32);
     CHECK(has(s, "cp_best<float, true>") && has(s, "cp_best<long long, false>") &&
           has(s, ".join_warp();"));

@@ -151,10 +151,10 @@ static __device__ __forceinline__ void cp_copy_box(unsigned to, const CUtensorMa
                  : "memory");
 }
 //% end
-//% if cp_tile
+//% if cp_product_tile
 // A tile of rows of 128 bytes, swizzled by the copy, as wgmma's descriptor says it: groups of 8 rows
 // lie 1024 bytes apart, and, where the product runs over the rows, columns of 128 bytes `apart`.
-static __device__ __forceinline__ unsigned long long cp_tile(unsigned address, unsigned apart) {
+static __device__ __forceinline__ unsigned long long cp_product_tile(unsigned address, unsigned apart) {
     return (address & 0x3ffff) >> 4 | (unsigned long long)(apart >> 4) << 16 | 64ull << 32 |
            1ull << 62;
 }

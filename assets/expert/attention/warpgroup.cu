@@ -144,11 +144,11 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 #pragma unroll
         for (int step = 0; step < kSteps; step++)
             ${multiply_scores}(score,
-                cp_tile(queries + warpgroup * 8192 + step / 4 * (kRows * 128), 16) + step % 4 * 2,
+                cp_product_tile(queries + warpgroup * 8192 + step / 4 * (kRows * 128), 16) + step % 4 * 2,
 //% if k_turned
-                cp_tile(tile, kDim * 128) + step * 128,
+                cp_product_tile(tile, kDim * 128) + step * 128,
 //% else
-                cp_tile(tile + step / 4 * (kKeys * 128), 16) + step % 4 * 2,
+                cp_product_tile(tile + step / 4 * (kKeys * 128), 16) + step % 4 * 2,
 //% end
                 step > 0);
         cp_products_end();
@@ -161,9 +161,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         for (int step = 0; step < kKeys / 16; step++)
             ${multiply_values}(mixed, weights[step],
 //% if v_turned
-                cp_tile(tile + step / 4 * (kOut * 128), 16) + step % 4 * 2,
+                cp_product_tile(tile + step / 4 * (kOut * 128), 16) + step % 4 * 2,
 //% else
-                cp_tile(tile, kKeys * 128) + step * 128,
+                cp_product_tile(tile, kKeys * 128) + step * 128,
 //% end
                 t > 0 || step > 0);
         cp_products_end();

@@ -382,7 +382,8 @@ static int64_t shared_bytes(const struct writer *w) {
 /* Few rows cannot fill the GPU: what they read is split until every SM has two blocks. */
 static void choose_splits(struct writer *w) {
     int64_t rows = size_of(w, row_count(w)), keys = size_of(w, w->m.nkeys);
-    double blocks = batches_here(w) * (double)((rows + w->rows - 1) / w->rows);
+    int64_t tiles = (rows + w->rows - 1) / w->rows;
+    double blocks = batches_here(w) * (double)tiles;
     int64_t most = keys / (2 * w->keys), want = (int64_t)(2 * w->sh->briefing->gpu->sms / blocks);
     w->splits = (int)(want < most ? want : most);
     if (w->splits < 2 || (w->key_warps == 1 && w->splits < 3))
@@ -400,7 +401,7 @@ static void choose(struct writer *w) {
     w->key_warps = 1;
     if (size_of(w, row_count(w)) <= FEW_ROWS) {
         w->rows = 16;
-        w->key_warps = 4;
+        w->key_warps = size_of(w, w->m.nkeys) < 256 ? 1 : 4;
         w->keys = w->keys < 64 ? 64 : w->keys;
     }
     while (w->stages > 2 && shared_bytes(w) > most)

@@ -213,7 +213,7 @@ static void put_wraps(struct conv_writer *x, struct slots *s) {
 /* Where the tile's first result of a channel lies. */
 static str place_text(struct conv_writer *x) {
     struct scope *k = &x->w.k;
-    str kept[CONV_AXES];
+    str kept[CONV_AXES] = {{0}};
     for (size_t i = 0; i < x->v->naxes; i++) {
         kept[i] = k->var[x->v->axes[i].out.var];
         k->var[x->v->axes[i].out.var] = TEXT(x->w.sh, "$_from", kept[i]);

@@ -492,13 +492,14 @@ static void make_window(const struct ranger *r, struct ends *e, const struct exp
 
 static struct expr *ranged(struct ranger *r, const struct expr *e);
 
-size_t form_upper_ends(const struct expr *guard, size_t var, const struct expr **out, size_t most) {
+size_t form_ends(const struct expr *guard, size_t var, bool upper, const struct expr **out,
+                 size_t most) {
     if (guard->kind == EXPR_AND) {
-        size_t n = form_upper_ends(guard->args[0], var, out, most);
-        return n + form_upper_ends(guard->args[1], var, out + n, most - n);
+        size_t n = form_ends(guard->args[0], var, upper, out, most);
+        return n + form_ends(guard->args[1], var, upper, out + n, most - n);
     }
-    if (most == 0 || guard->kind != EXPR_LT || !expr_is_variable(guard->args[0], var) ||
-        expr_vars(guard->args[1]) >> var & 1)
+    if (most == 0 || guard->kind != (upper ? EXPR_LT : EXPR_GE) ||
+        !expr_is_variable(guard->args[0], var) || expr_vars(guard->args[1]) >> var & 1)
         return 0;
     *out = guard->args[1];
     return 1;

@@ -24,8 +24,10 @@
 /* The body of a statement with all its reductions in that form. `t` has the statements before. */
 struct expr *form_ranged(const struct inst *in, const struct statement *s, struct arena *a);
 
-/* Of a guard the parts that are `var` < e: their number, at most `most`. */
-size_t form_upper_ends(const struct expr *guard, size_t var, const struct expr **out, size_t most);
+/* Of a guard the parts that are `var` < e (`upper`), or `var` >= e: their number, at most `most`.
+ */
+size_t form_ends(const struct expr *guard, size_t var, bool upper, const struct expr **out,
+                 size_t most);
 
 /* The extent of a tensor that the variable indexes by itself wherever the expression is evaluated,
  * so that no value of it lies beyond; NULL: there is none. */

@@ -7,6 +7,7 @@
  * are known to stay inside. Long sums are kept in parts, so that fp32 stays fp32.
  *
  * Decisions: block 256; generic-lanes 0 (by the shape). */
+#include "agent/expert/form/guards.h"
 #include "agent/expert/sheet/sheet.h"
 #include "spec/bounds.h"
 #include "spec/pattern.h"
@@ -162,11 +163,38 @@ static size_t shared_variable(const struct generic *g, const struct reduce *r) {
     return best;
 }
 
+/* Where the loop over a variable begins (ends): its range's end and those that parts of the guard
+ * set for it, by what stands further out. So the loop visits few terms that do not count. */
+static struct expr *loop_end(const struct generic *g, const struct reduce *r, size_t i,
+                             bool upper) {
+    enum { ENDS = 4 };
+    const struct expr *ends[ENDS];
+    struct expr *all = upper ? r->vars[i].hi : r->vars[i].lo;
+    uint32_t later = 0;
+    for (size_t k = i; k < r->nvars; k++)
+        later |= 1u << r->vars[k].var;
+    size_t n = r->guard ? form_ends(r->guard, r->vars[i].var, upper, ends, ENDS) : 0;
+    for (size_t k = 0; k < n; k++) {
+        struct expr *e = (struct expr *)ends[k];
+        if (expr_vars(e) & later || expr_reads(e) || expr_has(e, EXPR_REDUCE) ||
+            e->value_kind != VALUE_INT)
+            continue;
+        if (!upper && e->kind == EXPR_INDEX && expr_is_number(all, 0)) {
+            all = e;
+            continue;
+        }
+        all = expr_pair(g->k.sh->mem, EXPR_CALL, all, e);
+        all->function = upper ? FUNCTION_MINIMUM : FUNCTION_MAXIMUM;
+    }
+    return all;
+}
+
 static void open_loops(struct generic *g, const struct reduce *r, size_t shared, bool braces) {
     struct scope *k = &g->k;
     for (size_t i = 0; i < r->nvars; i++) {
         const struct reduce_var *v = &r->vars[i];
-        str lo = scope_text(k, v->lo), hi = scope_text(k, v->hi);
+        str lo = scope_text(k, loop_end(g, r, i, false)),
+            hi = scope_text(k, loop_end(g, r, i, true));
         str name = k->var[v->var] = scope_variable(k, v->var);
         if (i == shared)
             lo = str_is(lo, "0") ? S("lane") : TEXT(k->sh, "$ + lane", lo);

@@ -84,7 +84,7 @@ static struct expr *until_of(const struct rows_group *g, const struct expr *guar
     enum { ENDS = 4 };
     const struct expr *ends[ENDS];
     struct expr *all = NULL;
-    size_t n = guard && g->ncols == 1 ? form_upper_ends(guard, g->nkept, ends, ENDS) : 0;
+    size_t n = guard && g->ncols == 1 ? form_ends(guard, g->nkept, true, ends, ENDS) : 0;
     for (size_t i = 0; i < n; i++) {
         if (!is_bound(g, ends[i]) || !reads_inputs(g->in->task, ends[i]))
             continue;

@@ -102,7 +102,8 @@ static bool by_guard(const struct inst *in, const struct statement *s, const str
 
 static bool recognise(const struct inst *in, const struct statement *s, struct arena *a,
                       struct scan_shape *out) {
-    if (!form_is_fold(s) || !pattern_is_prefix(s->body) || !maps_plain_left(in->task, s) ||
+    if (!form_is_fold(s) || s->body->reduce->op >= REDUCTION_ARGMAX ||
+        !pattern_is_prefix(s->body) || !maps_plain_left(in->task, s) ||
         s->body->value_kind == VALUE_BOOL)
         return false;
     const struct reduce *r = s->body->reduce;

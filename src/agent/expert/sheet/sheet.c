@@ -787,12 +787,22 @@ static bool is_called(const struct sheet *sh, const char *name) {
            text_has_word(buf_str(&sh->kernels), word);
 }
 
-/* The names of the `//% if cp_…` blocks of a library, as flags that are not set. */
-static void add_blocks(struct sheet *sh, str text, struct slots *s) {
+/* The names of the `//% if cp_…` blocks of a library, as flags that are not set. False: an earlier
+ * library has a block of that name, and code that calls it would get both. */
+static bool add_blocks(struct sheet *sh, const char *library, str text, struct slots *s) {
     str line, lead = S("//% if cp_");
-    while (str_line(&text, &line))
-        if (str_starts(line, lead))
-            slots_flag(s, arena_cstr(sh->mem, str_from(line, lead.n - 3)), false);
+    size_t earlier = s->n;
+    while (str_line(&text, &line)) {
+        if (!str_starts(line, lead))
+            continue;
+        str name = str_from(line, lead.n - 3);
+        for (size_t i = 0; i < earlier; i++)
+            if (str_is(name, s->at[i].name))
+                return err_set(sh->err, ERR_INPUT, "%s: another library has %.*s", library,
+                               STR_ARG(name));
+        slots_flag(s, arena_cstr(sh->mem, name), false);
+    }
+    return true;
 }
 
 static bool is_library(const char *asset) {
@@ -821,9 +831,9 @@ static bool put_libraries(struct sheet *sh) {
     for (const struct asset *a = asset_table; a->name; a++) {
         if (!is_library(a->name))
             continue;
-        if (!asset_get(sh->assets, a->name, sh->mem, &text, sh->err))
+        if (!asset_get(sh->assets, a->name, sh->mem, &text, sh->err) ||
+            !add_blocks(sh, a->name, text, &s))
             return false;
-        add_blocks(sh, text, &s);
     }
     size_t blocks = s.n;
     slots_flag(&s, "stream", sheet_decision(sh, "cache-hint", 0) != 0);
