@@ -172,17 +172,24 @@ SHARED void chain_step(struct chain *c, double v) {
 }
 
 /* A term that is known no worse than by a few roundings of its own matters less than the additions:
- * only others are counted. Without branches. */
+ * only others are counted. */
+SHARED bool alike_takes(double unit2, struct value t) {
+    return t.e > 16 * unit2 * t.v * t.v;
+}
+
+/* Without branches. */
 SHARED void alike_note(struct alike *a, const struct fold *f, struct value t) {
-    bool counts = t.e > 16 * f->unit2 * t.v * t.v;
-    double run = t.v == a->last ? a->run + 1 : 1;
-    double terms = t.v == a->value ? a->terms + 1 : a->terms;
-    bool most = run > terms, same = t.v == a->value;
+    bool counts = alike_takes(f->unit2, t);
+    bool same = t.v == a->value;
+    double longer = a->run + 1, more = a->terms + 1;
+    double run = t.v == a->last ? longer : 1, terms = same ? more : a->terms;
+    bool most = run > terms;
     a->run = counts ? run : a->run;
     a->last = counts ? t.v : a->last;
-    a->value = counts && most ? t.v : a->value;
-    a->error = counts && (most || same) ? t.e : a->error;
-    a->terms = counts ? (most ? run : terms) : a->terms;
+    terms = most ? run : terms;
+    a->value = (counts & most) ? t.v : a->value;
+    a->error = (counts & (most | same)) ? t.e : a->error;
+    a->terms = counts ? terms : a->terms;
 }
 
 /* Those of other terms of the same result. */

@@ -39,7 +39,10 @@ struct columns {
     double partial_sq[LANES + LANES_PAD], partial_sum[LANES + LANES_PAD];
     double term_sq[LANES + LANES_PAD];
     double last[LANES + LANES_PAD], run[LANES + LANES_PAD], lost[LANES + LANES_PAD];
-    struct alike alike[LANES];
+    struct {
+        double value[LANES + LANES_PAD], error[LANES + LANES_PAD], terms[LANES + LANES_PAD];
+        double last[LANES + LANES_PAD], run[LANES + LANES_PAD];
+    } alike;
     double counted[LANES]; /* of `count`, before the chain */
     size_t length;
     struct {
@@ -160,6 +163,17 @@ static void chain_run(double *chain, double *squares, double *sums, const double
     *sums += (a[0] + a[1]) + (a[2] + a[3]);
 }
 
+/* Whether alike_note would take any of these terms: mostly it would not. */
+WIDE static bool any_is_inexact(const struct fold *f, const struct reg *t, const struct reg *guard,
+                                size_t from, size_t to) {
+    double unit2 = f->unit2, some = 0;
+    for (size_t l = from; l < to; l++)
+        some = alike_takes(unit2, value_of(t->v[l], t->e[l])) && (!guard || guard->v[l] != 0)
+                   ? 1
+                   : some;
+    return some != 0;
+}
+
 /* The common case: a plain sum of ordinary terms. Returns how many it took; 0 when a partial sum
  * may be too large. */
 static size_t row_sum_run(struct row *r, const struct reg *term, size_t from, size_t n) {
@@ -176,8 +190,9 @@ static size_t row_sum_run(struct row *r, const struct reg *term, size_t from, si
     c.run = 0;
     if (!f->exact) {
         c.variance += sum_of(term->e + from, take);
-        for (size_t l = from; l < from + take; l++)
-            alike_note(&c.alike, f, lane_of(term, l));
+        if (any_is_inexact(f, term, NULL, from, from + take))
+            for (size_t l = from; l < from + take; l++)
+                alike_note(&c.alike, f, lane_of(term, l));
     }
     c.count += (double)take;
     c.length += (int64_t)take;
@@ -248,7 +263,7 @@ static void columns_start(struct columns *c, const struct fold *f) {
     memset(c->last, 0, sizeof c->last);
     memset(c->run, 0, sizeof c->run);
     memset(c->lost, 0, sizeof c->lost);
-    memset(c->alike, 0, sizeof c->alike);
+    memset(&c->alike, 0, sizeof c->alike);
     memset(c->counted, 0, sizeof c->counted);
     memset(c->before, 0, sizeof c->before);
     memset(c->bias, 0, sizeof c->bias);
@@ -331,6 +346,30 @@ static void carry(struct columns *c, size_t n) {
     memset(c->variance, 0, n * sizeof *c->variance);
 }
 
+__attribute__((always_inline)) static inline struct alike alike_at(const struct columns *c,
+                                                                   size_t l) {
+    return (struct alike){c->alike.value[l], c->alike.error[l], c->alike.terms[l], c->alike.last[l],
+                          c->alike.run[l]};
+}
+
+__attribute__((always_inline)) static inline void alike_put(struct columns *restrict c, size_t l,
+                                                            struct alike a) {
+    c->alike.value[l] = a.value;
+    c->alike.error[l] = a.error;
+    c->alike.terms[l] = a.terms;
+    c->alike.last[l] = a.last;
+    c->alike.run[l] = a.run;
+}
+
+WIDE static void note_alike(struct columns *restrict c, const struct reg *restrict t, size_t n) {
+    const struct fold f = *c->f;
+    for (size_t l = 0; l < n; l++) {
+        struct alike a = alike_at(c, l);
+        alike_note(&a, &f, value_of(t->v[l], t->e[l]));
+        alike_put(c, l, a);
+    }
+}
+
 WIDE static void sum_all(struct columns *restrict c, const struct reg *restrict t, size_t n) {
     for (size_t l = 0; l < n; l++) {
         struct chain at = chain_at(c, l);
@@ -340,9 +379,8 @@ WIDE static void sum_all(struct columns *restrict c, const struct reg *restrict 
     if (!c->f->exact)
         for (size_t l = 0; l < n; l++)
             c->variance[l] += t->e[l];
-    if (!c->f->exact)
-        for (size_t l = 0; l < n; l++)
-            alike_note(&c->alike[l], c->f, lane_of(t, l));
+    if (!c->f->exact && any_is_inexact(c->f, t, NULL, 0, n))
+        note_alike(c, t, n);
     if (c->f->truncation > 0)
         for (size_t l = 0; l < n; l++)
             c->partial_sum[l] += c->sum[l];
@@ -404,9 +442,14 @@ WIDE static void sum_some(struct columns *restrict c, const struct reg *restrict
         c->partial_sum[l] += in ? at.sum : 0;
         c->variance[l] += in && !exact ? t->e[l] : 0;
         c->count[l] += in ? 1 : 0;
-        if (in && !exact)
-            alike_note(&c->alike[l], c->f, lane_of(t, l));
     }
+    if (!exact && any_is_inexact(c->f, t, guard, 0, n))
+        for (size_t l = 0; l < n; l++) {
+            struct alike a = alike_at(c, l);
+            if (guard->v[l] != 0)
+                alike_note(&a, c->f, lane_of(t, l));
+            alike_put(c, l, a);
+        }
 }
 
 static void note_doubts(struct columns *c, const struct reg *t, const struct reg *guard, size_t n) {
@@ -500,8 +543,9 @@ static void close_sum(struct columns *c, size_t n) {
     }
     for (size_t l = 0; l < n; l++) {
         double bias = f->truncation * c->bias[l];
+        struct alike a = alike_at(c, l);
         c->variance[l] +=
-            bias * bias + c->doubt[l] + lost_variance(f, c->lost[l]) + alike_variance(&c->alike[l]);
+            bias * bias + c->doubt[l] + lost_variance(f, c->lost[l]) + alike_variance(&a);
     }
 }
 

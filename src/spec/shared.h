@@ -41,7 +41,7 @@ SHARED float float_of_bits(uint32_t b) {
 #include <stdint.h>
 #include <string.h>
 
-#define SHARED       static inline
+#define SHARED       __attribute__((always_inline)) static inline
 #define SHARED_APART static inline
 
 SHARED uint64_t double_bits(double v) {
