@@ -767,13 +767,13 @@ static bool is_help(const char *word) {
 
 /* A first word alone is a question for the second. */
 static int no_command(int argc, char **argv) {
-    struct arena *a = arena_new(1 << 20);
-    struct ui ui = {.arena = a, .program = program_as_typed(a, argv[0])};
     bool group = options_group(&set, argv[1]);
     if (group && argc == 2)
         return print_commands(argv[1], 2);
     if (group && is_help(argv[2]))
         return print_commands(argv[1], 0);
+    struct arena *a = arena_new(1 << 20);
+    struct ui ui = {.arena = a, .program = program_as_typed(a, argv[0])};
     const char *near = group ? NULL : options_nearest_command(&set, argv[1]);
     if (near) {
         complain("cutepilot: unknown command '%s'; did you mean '%s'?\n", argv[1], near);
