@@ -47,5 +47,5 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
     fact[FACT_PASSES] = (int64_t)(f->folds + f->rereads);
     fact[FACT_SPECIAL] = f->special;
     fact[FACT_OUTPUTS] = (int64_t)f->outputs;
-    return expert_workloads(out, out->ground.workload, err);
+    return expert_workloads(out, &out->ground, err);
 }

@@ -224,6 +224,12 @@ str history_path(struct arena *a) {
 
 /* ---- making ---- */
 
+bool history_is_of(const struct history_run *run, const struct task *t) {
+    char hex[65];
+    digest_hex(sha256_of(t->text), hex);
+    return str_is(run->text_hash, hex);
+}
+
 void history_describe(const struct briefing *b, const char *device, bool estimated, struct arena *a,
                       struct history_run *out) {
     char hex[65];

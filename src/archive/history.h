@@ -50,6 +50,8 @@ str history_path(struct arena *a);
 /* A run of the task, without trials. */
 void history_describe(const struct briefing *b, const char *device, bool estimated, struct arena *a,
                       struct history_run *out);
+/* Whether the run was on this very task, at any shape. */
+bool history_is_of(const struct history_run *run, const struct task *t);
 /* A copy with as many of the trials as a line has room for: the fastest, and a spread of the rest.
  */
 void history_add(struct history *h, const struct history_run *run);

@@ -300,18 +300,16 @@ static void put_task(struct page *p, const struct report_run *r) {
 static void put_difference(struct buf *out, const struct report_run *r,
                            const struct report_candidate *c, struct arena *a) {
     const struct report_candidate *w = report_has_winner(r) ? &r->candidates[r->winner] : NULL;
-    size_t n = 0;
+    struct strategy_change all[STRATEGY_MAX_CHANGES];
     if (!w || !w->has_decisions || !c->has_decisions) {
         buf_puts(out, c->strategy);
         return;
     }
-    for (size_t d = 0; d < r->catalogue->n; d++) {
-        if (c->decisions.value[d] == w->decisions.value[d])
-            continue;
-        str value = story_value(r->catalogue, d, c->decisions.value[d], a);
-        buf_printf(out, "%s%.*s=%.*s", n++ ? " " : "", STR_ARG(r->catalogue->decisions[d].name),
-                   STR_ARG(value));
-    }
+    size_t n = strategy_changes(r->catalogue, &w->decisions, &c->decisions, all);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "%s%.*s=%.*s", i ? " " : "",
+                   STR_ARG(strategy_change_name(r->catalogue, &all[i], a)),
+                   STR_ARG(story_value(r->catalogue, all[i].decision, all[i].to, a)));
     if (!n)
         buf_puts(out, c == w ? S("the winner") : S("the same decisions"));
 }

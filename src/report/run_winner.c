@@ -15,20 +15,19 @@ typedef unsigned long long ull;
 
 static void put_changes(struct page *p, const struct report_run *r,
                         const struct report_candidate *x, const struct report_candidate *y) {
+    struct strategy_change all[STRATEGY_MAX_CHANGES];
     size_t n = 0;
+    if (x->has_decisions && y->has_decisions)
+        n = strategy_changes(r->catalogue, &x->decisions, &y->decisions, all);
     page_put(p, "<ul class=\"changes\">");
-    for (size_t d = 0; x->has_decisions && y->has_decisions && d < r->catalogue->n; d++) {
-        int64_t a = x->decisions.value[d], b = y->decisions.value[d];
-        if (a == b)
-            continue;
+    for (size_t i = 0; i < n; i++) {
         page_put(p, "<li>");
-        html_element(&p->body, "b", r->catalogue->decisions[d].name);
+        html_element(&p->body, "b", strategy_change_name(r->catalogue, &all[i], p->mem));
         page_put(p, " <span class=\"was\">");
-        html_text(&p->body, story_value(r->catalogue, d, a, p->mem));
+        html_text(&p->body, story_value(r->catalogue, all[i].decision, all[i].from, p->mem));
         page_put(p, "</span> → <span class=\"is\">");
-        html_text(&p->body, story_value(r->catalogue, d, b, p->mem));
+        html_text(&p->body, story_value(r->catalogue, all[i].decision, all[i].to, p->mem));
         page_put(p, "</span></li>");
-        n++;
     }
     if (!n)
         page_put(p, "<li class=\"none\">the same decisions</li>");

@@ -11,10 +11,8 @@ static bool is_accepted(const struct report_candidate *c) {
 
 static size_t decisions_apart(const struct report_run *r, const struct strategy *a,
                               const struct strategy *b) {
-    size_t n = 0;
-    for (size_t d = 0; d < r->catalogue->n; d++)
-        n += a->value[d] != b->value[d];
-    return n;
+    struct strategy_change all[STRATEGY_MAX_CHANGES];
+    return strategy_changes(r->catalogue, a, b, all);
 }
 
 /* Of the accepted candidates before `end`: the nearest to s, the faster of two. */

@@ -14,26 +14,40 @@
 static const double relevances[] = {0.03, 0.1, 0.3, 1.0, 2.5};
 enum { RELEVANCES = sizeof relevances / sizeof *relevances };
 
+static float rank_at(const struct decision *d, int64_t value) {
+    size_t rank = 0;
+    while (rank < d->nvalues && d->values[rank] != value)
+        rank++;
+    return rank == d->nvalues ? -1 : d->nvalues < 2 ? 0 : (float)rank / (float)(d->nvalues - 1);
+}
+
 static struct place place_of(const struct credit *c, const struct strategy *s) {
     struct place p = {0};
     for (size_t i = 0; i < c->nused; i++) {
         const struct decision *d = &c->catalogue->decisions[c->used[i]];
-        size_t rank = 0;
-        while (rank < d->nvalues && d->values[rank] != s->value[c->used[i]])
-            rank++;
-        p.at[i] = rank == d->nvalues ? -1
-                  : d->nvalues < 2   ? 0
-                                     : (float)rank / (float)(d->nvalues - 1);
+        p.at[i] = rank_at(d, s->value[c->used[i]]);
+        for (size_t k = 0; k < s->nown; k++)
+            if (s->own[k].decision == c->used[i])
+                p.own[p.nown++] =
+                    (struct own_place){(uint16_t)i, s->own[k].step, rank_at(d, s->own[k].value)};
     }
     return p;
 }
 
-void credit_init(struct credit *c, const struct catalogue *catalogue, const double *relevance,
-                 const struct precedent *p, size_t n) {
+static size_t steps_with(const struct catalogue *c, const struct ground *g, size_t decision) {
+    size_t n = 0;
+    for (size_t step = 1; step <= g->nsteps; step++)
+        n += strategy_step_has(c, g, step, decision);
+    return n ? n : 1;
+}
+
+void credit_init(struct credit *c, const struct catalogue *catalogue, const struct ground *g,
+                 const double *relevance, const struct precedent *p, size_t n) {
     *c = (struct credit){.catalogue = catalogue, .precedents = p, .nprecedents = n, .rho = 1};
     for (size_t i = 0; i < catalogue->n; i++)
         if (relevance[i] > 0 && catalogue->decisions[i].nvalues > 1) {
             c->used[c->nused] = i;
+            c->steps[c->nused] = steps_with(catalogue, g, i);
             c->relevance[c->nused++] = relevance[i];
         }
     c->precedent_at = mem_alloc((n + 1) * sizeof *c->precedent_at);
@@ -60,12 +74,34 @@ static double differs(float x, float y) {
     return x < 0 || y < 0 ? 1 : STEP_LEAST + (1 - STEP_LEAST) * fabsf(x - y);
 }
 
+/* How much more, or less, x and y differ because of what single steps have for themselves: both
+ * lists are gone through side by side, each step that is in one of them once. */
+static double own_differs(const struct credit *c, const struct place *x, const struct place *y) {
+    double sum = 0;
+    for (size_t i = 0, k = 0; i < x->nown || k < y->nown;) {
+        const struct own_place *a = i < x->nown ? &x->own[i] : NULL;
+        const struct own_place *b = k < y->nown ? &y->own[k] : NULL;
+        bool take_a = a && (!b || a->decision < b->decision ||
+                            (a->decision == b->decision && a->step <= b->step));
+        bool take_b = b && (!take_a || (a->decision == b->decision && a->step == b->step));
+        size_t d = take_a ? a->decision : b->decision;
+        float here = take_a ? a->at : x->at[d], there = take_b ? b->at : y->at[d];
+        sum += c->relevance[d] * (differs(here, there) - differs(x->at[d], y->at[d])) /
+               (double)c->steps[d];
+        i += take_a;
+        k += take_b;
+    }
+    return sum;
+}
+
 static double likeness(const struct credit *c, const struct place *x, const struct place *y,
                        double times) {
     double sum = 0;
     for (size_t i = 0; i < c->nused; i++)
         if (x->at[i] != y->at[i])
             sum += c->relevance[i] * differs(x->at[i], y->at[i]);
+    if (x->nown || y->nown)
+        sum += own_differs(c, x, y);
     return exp(-times * sum);
 }
 
@@ -200,6 +236,10 @@ static bool varies(const struct credit *c, size_t decision) {
     for (size_t i = 1; i < c->n; i++)
         if (c->at[i].at[decision] != c->at[0].at[decision])
             return true;
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t k = 0; k < c->at[i].nown; k++)
+            if (c->at[i].own[k].decision == decision)
+                return true;
     return false;
 }
 

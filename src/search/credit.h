@@ -1,7 +1,8 @@
 /* Credit: what a decision is worth, learnt from what strategies came to. A Gaussian process over
  * strategies in the logarithm of time. Two strategies are the more alike the fewer decisions
  * differ, each counted by its relevance, which is learnt too (by likelihood); so credit is kept per
- * decision, and for decisions that matter together. Times of other tasks enter as a prior: their
+ * decision, and for decisions that matter together. A decision that several steps go by differs as
+ * far as it does in the mean of these steps. Times of other tasks enter as a prior: their
  * smoothed logarithms, as far as this task's own times agree with them.
  *
  * Numbers only: no input, no output, no chance. Private to the room. */
@@ -22,9 +23,14 @@ struct precedent {
 };
 
 /* A strategy by where its values stand in the lists of the decisions in use: 0 first … 1 last, -1
- * unset. */
+ * unset; and those that single steps have for themselves, in order of decision and step. */
 struct place {
     float at[STRATEGY_MAX_DECISIONS];
+    struct own_place {
+        uint16_t decision, step;
+        float at;
+    } own[STRATEGY_MAX_OWN];
+    size_t nown;
 };
 
 struct credit {
@@ -33,6 +39,7 @@ struct credit {
     struct place *precedent_at;
     size_t nprecedents;
     double relevance[STRATEGY_MAX_DECISIONS];   /* of those in use */
+    size_t steps[STRATEGY_MAX_DECISIONS];       /* … and how many steps go by them, at least 1 */
     size_t used[STRATEGY_MAX_DECISIONS], nused; /* decisions */
     struct place *at;                           /* observed */
     double *y, *prior;                          /* log time; the prior's word on it */
@@ -44,8 +51,8 @@ struct credit {
 };
 
 /* relevance: where to start from, by decision; 0: it is none of the task's. */
-void credit_init(struct credit *c, const struct catalogue *catalogue, const double *relevance,
-                 const struct precedent *p, size_t n);
+void credit_init(struct credit *c, const struct catalogue *catalogue, const struct ground *g,
+                 const double *relevance, const struct precedent *p, size_t n);
 void credit_release(struct credit *c);
 /* Observations stand in order; those from `keep` on can be dropped again. */
 void credit_add(struct credit *c, const struct strategy *s, double log_time);

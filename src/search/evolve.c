@@ -3,22 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOURNAMENT    3
-#define MUTATIONS     16         /* of a child that was tried before */
-#define RANDOM_TRIES  32         /* after those */
-#define ENUMERATE_MAX (1u << 20) /* spaces up to this are searched for what is left */
-#define GAIN          0.005      /* less than this share is no gain for the plateau */
-#define HELPFUL       0.3        /* relevance to start from of decisions that help in the regime */
-#define OTHER         0.1
-#define CROSS_EVERY   4   /* every so many turns a child is asked of the crossover role */
-#define OBSERVED_MOST 240 /* more are forgotten, the slowest first */
-#define OBSERVED_LEFT 180
-#define ELITE         3  /* whose neighbours are all looked at */
-#define CHILDREN      24 /* of parents by tournament, every other one mutated */
-#define STRANGERS     32
-#define LEARN_LATER   3    /* … and of what was known then */
-#define LEARN_SHARE   2    /* relevances are learnt again every so much of a population */
-#define LEAST_SHOWN   0.01 /* share of the time: less is within what clocks tell apart */
+#define TOURNAMENT       3
+#define MUTATIONS        16         /* of a child that was tried before */
+#define RANDOM_TRIES     32         /* after those */
+#define ENUMERATE_MAX    (1u << 20) /* spaces up to this are searched for what is left */
+#define GAIN             0.005      /* less than this share is no gain for the plateau */
+#define HELPFUL          0.3 /* relevance to start from of decisions that help in the regime */
+#define OTHER            0.1
+#define CROSS_EVERY      4   /* every so many turns a child is asked of the crossover role */
+#define OBSERVED_MOST    240 /* more are forgotten, the slowest first */
+#define OBSERVED_LEFT    180
+#define ELITE            3  /* whose neighbours are all looked at */
+#define STEPS_CONSIDERED 2  /* of a task of several, in turns, with values of their own */
+#define CHILDREN         24 /* of parents by tournament, every other one mutated */
+#define STRANGERS        32
+#define LEARN_LATER      3    /* … and of what was known then */
+#define LEARN_SHARE      2    /* relevances are learnt again every so much of a population */
+#define LEAST_SHOWN      0.01 /* share of the time: less is within what clocks tell apart */
 
 /* Parts of a turn's stream. */
 enum { PART_PARENTS = 1, PART_RANDOM, PART_CLAIM, PART_CREDIT };
@@ -39,7 +40,7 @@ void evolve_init(struct evolve *e, const struct evolve_options *o) {
     *e = (struct evolve){.o = *o, .best_s = INFINITY, .gain_from_s = INFINITY};
     for (size_t i = 0; i < o->catalogue->n; i++)
         relevance[i] = first_relevance(o, i);
-    credit_init(&e->credit, o->catalogue, relevance, o->precedents, o->nprecedents);
+    credit_init(&e->credit, o->catalogue, &o->ground, relevance, o->precedents, o->nprecedents);
 }
 
 void evolve_release(struct evolve *e) {
@@ -272,6 +273,22 @@ static void consider_neighbours(struct screening *n, const struct strategy *of) 
     }
 }
 
+/* One value of one step changed. */
+static void consider_step(struct screening *n, const struct strategy *of, size_t step) {
+    const struct evolve_options *o = &n->e->o;
+    for (size_t d = 0; d < o->catalogue->n; d++) {
+        const struct decision *decision = &o->catalogue->decisions[d];
+        bool has = strategy_step_has(o->catalogue, &o->ground, step, d) &&
+                   strategy_value_in(of, step, d) != STRATEGY_UNSET;
+        for (size_t v = 0; has && v < decision->nvalues; v++) {
+            struct strategy s = *of;
+            if (decision->values[v] != strategy_value_in(of, step, d) &&
+                strategy_put_own(o->catalogue, &o->ground, &s, step, d, decision->values[v]))
+                consider(n, &s);
+        }
+    }
+}
+
 static void consider_children(struct screening *n, struct rng r) {
     const struct evolve_options *o = &n->e->o;
     for (uint64_t i = 0; i < CHILDREN; i++) {
@@ -305,6 +322,9 @@ static bool choose_by_credit(struct evolve *e, struct rng r, struct strategy *ou
     size_t nalive = evolve_survivors(e, alive);
     for (size_t i = 0; i < nalive && i < ELITE; i++)
         consider_neighbours(&n, &e->trials[alive[i]].aligned);
+    for (size_t k = 0; nalive && e->o.ground.nsteps > 1 && k < STEPS_CONSIDERED; k++)
+        consider_step(&n, &e->trials[alive[0]].aligned,
+                      1 + (e->turn * STEPS_CONSIDERED + k) % e->o.ground.nsteps);
     consider_children(&n, rng_sub(r, 0));
     consider_strangers(&n, rng_sub(r, 1));
     mem_free(alive);

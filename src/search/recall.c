@@ -22,13 +22,35 @@ static void put_nearest(const struct decision *d, int64_t value, int64_t *out) {
             *out = d->values[i];
 }
 
+/* Values that single steps have for themselves, which stand behind the others in a text. They mean
+ * something here only where the task is the same, and so has the same steps. */
+static void adopt_of_steps(const struct history_run *run, const struct briefing *b, str text,
+                           struct strategy *out) {
+    const struct catalogue *c = b->catalogue;
+    str word;
+    while (str_word(&text, ' ', &word)) {
+        size_t colon = str_find(word, S(":")), eq = str_find(word, S("="));
+        uint64_t step;
+        int64_t value, nearest = 0;
+        if (colon >= eq || !str_to_u64(str_cut(word, 0, colon), &step) ||
+            !str_to_i64(str_from(word, eq + 1), &value))
+            continue;
+        str name = str_cut(word, colon + 1, eq - colon - 1);
+        for (size_t i = 0; i < c->n; i++)
+            if (str_eq(name, c->decisions[i].name)) {
+                put_nearest(&c->decisions[i], carried(run, b, name, value), &nearest);
+                strategy_put_own(c, &b->ground, out, step, i, nearest);
+            }
+    }
+}
+
 /* The text's decisions as far as the catalogue has them, made legal here. */
 static void adopt(const struct history_run *run, const struct briefing *b, str text,
                   struct strategy *out) {
     const struct catalogue *c = b->catalogue;
-    str word;
+    str rest = text, word;
     strategy_fallback(c, &b->ground, out);
-    while (str_word(&text, ' ', &word)) {
+    while (str_word(&rest, ' ', &word)) {
         size_t eq = str_find(word, S("="));
         str name = str_cut(word, 0, eq);
         int64_t value;
@@ -37,6 +59,8 @@ static void adopt(const struct history_run *run, const struct briefing *b, str t
                 put_nearest(&c->decisions[i], carried(run, b, name, value), &out->value[i]);
     }
     strategy_repair(c, &b->ground, out);
+    if (history_is_of(run, b->inst->task))
+        adopt_of_steps(run, b, text, out);
 }
 
 /* How many of the task's decisions a run's strategies have, as a share. */

@@ -86,6 +86,7 @@ static void fix(struct thinning *t, size_t decision) {
 
 static void combination(const struct thinning *t, uint64_t index, struct strategy *s) {
     const struct catalogue *c = &t->out->catalogue;
+    *s = (struct strategy){0};
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         s->value[i] = STRATEGY_UNSET;
     for (size_t i = 0; i < c->n; i++) {

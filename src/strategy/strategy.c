@@ -493,6 +493,9 @@ bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out,
  * decision. */
 #define NEIGHBOUR_SHARE 0.7
 #define FURTHER_SHARE   0.3
+/* Chance of a mutation that it is of one step alone, where there are several; its stream. */
+#define STEP_SHARE  0.3
+#define STEP_STREAM 1000
 
 static int decision_find(const struct catalogue *c, str name) {
     for (size_t i = 0; i < c->n; i++)
@@ -511,6 +514,7 @@ static int rank_of(const struct decision *d, int64_t value) {
 static void strategy_clear(struct strategy *s) {
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         s->value[i] = STRATEGY_UNSET;
+    s->nown = 0;
     s->remark = 0;
 }
 
@@ -601,7 +605,7 @@ static int64_t usual(const struct catalogue *c, const struct ground *g, const st
     return strategy_allows(c, g, s, decision, asked) ? asked : d->fallback;
 }
 
-void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s) {
+static void repair_shared(const struct catalogue *c, const struct ground *g, struct strategy *s) {
     for (size_t k = 0; k < c->n; k++) {
         size_t i = c->order[k];
         if (!strategy_applies(c, g, s, i))
@@ -611,9 +615,111 @@ void strategy_repair(const struct catalogue *c, const struct ground *g, struct s
     }
 }
 
+bool strategy_step_has(const struct catalogue *c, const struct ground *g, size_t step,
+                       size_t decision) {
+    const struct decision *d = &c->decisions[decision];
+    return step >= 1 && step <= g->nsteps && d->workload[g->step[step - 1]] && !d->asked;
+}
+
+void strategy_of_step(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t step, struct strategy *out) {
+    bool any = false;
+    *out = *s;
+    out->nown = 0;
+    for (size_t i = 0; i < s->nown; i++)
+        if (s->own[i].step == step) {
+            out->value[s->own[i].decision] = s->own[i].value;
+            any = true;
+        }
+    if (any)
+        repair_shared(c, g, out);
+}
+
+/* Own values that are not legal, or are those of all steps, go. */
+static void repair_own(const struct catalogue *c, const struct ground *g, struct strategy *s) {
+    struct strategy whole = *s, step;
+    size_t number = 0;
+    s->nown = 0;
+    for (size_t i = 0; i < whole.nown; i++) {
+        const struct own_value *o = &whole.own[i];
+        if (o->step != number)
+            strategy_of_step(c, g, &whole, number = o->step, &step);
+        if (strategy_step_has(c, g, number, o->decision) && step.value[o->decision] == o->value &&
+            o->value != whole.value[o->decision])
+            s->own[s->nown++] = *o;
+    }
+}
+
+void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s) {
+    repair_shared(c, g, s);
+    repair_own(c, g, s);
+}
+
+/* Where it is, or would be. */
+static size_t own_place(const struct strategy *s, size_t step, size_t decision) {
+    size_t at = 0;
+    while (at < s->nown &&
+           (s->own[at].step < step || (s->own[at].step == step && s->own[at].decision < decision)))
+        at++;
+    return at;
+}
+
+static bool has_own(const struct strategy *s, size_t step, size_t decision) {
+    size_t at = own_place(s, step, decision);
+    return at < s->nown && s->own[at].step == step && s->own[at].decision == decision;
+}
+
+int64_t strategy_value_in(const struct strategy *s, size_t step, size_t decision) {
+    return has_own(s, step, decision) ? s->own[own_place(s, step, decision)].value
+                                      : s->value[decision];
+}
+
+bool strategy_is_shared(const struct catalogue *c, const struct strategy *s, const char *name) {
+    for (size_t i = 0; i < s->nown; i++)
+        if (str_is(c->decisions[s->own[i].decision].name, name))
+            return false;
+    return true;
+}
+
+/* False: there is no more room. */
+static bool set_own(struct strategy *s, size_t step, size_t decision, int64_t value) {
+    size_t at = own_place(s, step, decision);
+    if (!has_own(s, step, decision)) {
+        if (s->nown == STRATEGY_MAX_OWN)
+            return false;
+        memmove(&s->own[at + 1], &s->own[at], (s->nown - at) * sizeof *s->own);
+        s->nown++;
+    }
+    s->own[at] = (struct own_value){(uint16_t)step, (uint16_t)decision, (int32_t)value};
+    return true;
+}
+
+bool strategy_put_own(const struct catalogue *c, const struct ground *g, struct strategy *s,
+                      size_t step, size_t decision, int64_t value) {
+    struct strategy result = *s, after;
+    if (!strategy_step_has(c, g, step, decision) || rank_of(&c->decisions[decision], value) < 0 ||
+        !set_own(&result, step, decision, value))
+        return false;
+    strategy_repair(c, g, &result);
+    strategy_of_step(c, g, &result, step, &after);
+    if (after.value[decision] != value)
+        return false;
+    *s = result;
+    return true;
+}
+
 void strategy_fallback(const struct catalogue *c, const struct ground *g, struct strategy *out) {
     strategy_clear(out);
     strategy_repair(c, g, out);
+}
+
+void strategy_impose_on_step(const struct catalogue *c, const struct ground *g,
+                             const struct strategy *wanted, size_t step, struct strategy *s) {
+    for (size_t i = 0; i < c->n; i++)
+        if (strategy_step_has(c, g, step, i) && wanted->value[i] != STRATEGY_UNSET &&
+            wanted->value[i] != s->value[i])
+            set_own(s, step, i, wanted->value[i]);
+    strategy_repair(c, g, s);
 }
 
 /* ---- what a person asks for ---- */
@@ -662,16 +768,60 @@ static bool refuse_choice(const struct catalogue *c, const struct ground *g, siz
     return false;
 }
 
+static bool refuse_own(const struct catalogue *c, const struct ground *g, const struct own_value *o,
+                       const struct strategy *s, struct err *err) {
+    const struct decision *d = &c->decisions[o->decision];
+    struct strategy step;
+    if (o->step > g->nsteps)
+        return err_set(err, ERR_INPUT, "strategy: %u:%.*s: the task has %zu step%s", o->step,
+                       STR_ARG(d->name), g->nsteps, g->nsteps == 1 ? "" : "s");
+    if (!strategy_step_has(c, g, o->step, o->decision))
+        return err_set(err, ERR_INPUT, "strategy: %u:%.*s: step %u does not go by %.*s", o->step,
+                       STR_ARG(d->name), o->step, STR_ARG(d->name));
+    strategy_of_step(c, g, s, o->step, &step);
+    return refuse_choice(c, g, o->decision, o->value, &step, err) ||
+           err_wrap(err, "step %u", o->step);
+}
+
+/* The own values of `named`, all of a step at once, since one may need another. */
+static bool impose_own(const struct catalogue *c, const struct ground *g,
+                       const struct strategy *named, struct strategy *s, struct err *err) {
+    struct strategy step;
+    for (size_t i = 0; i < named->nown; i++)
+        if (!set_own(s, named->own[i].step, named->own[i].decision, named->own[i].value))
+            return err_set(err, ERR_INPUT, "strategy: more than %d values of single steps",
+                           STRATEGY_MAX_OWN);
+    strategy_repair(c, g, s);
+    for (size_t i = 0; i < named->nown; i++) {
+        strategy_of_step(c, g, s, named->own[i].step, &step);
+        if (step.value[named->own[i].decision] != named->own[i].value ||
+            !strategy_step_has(c, g, named->own[i].step, named->own[i].decision))
+            return refuse_own(c, g, &named->own[i], s, err);
+    }
+    return true;
+}
+
+/* All steps share the decision. */
+static void drop_own(struct strategy *s, size_t decision) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->nown; i++)
+        if (s->own[i].decision != decision)
+            s->own[n++] = s->own[i];
+    s->nown = n;
+}
+
 bool strategy_impose(const struct catalogue *c, const struct ground *g,
                      const struct strategy *named, struct strategy *s, struct err *err) {
     for (size_t i = 0; i < c->n; i++)
-        if (named->value[i] != STRATEGY_UNSET)
+        if (named->value[i] != STRATEGY_UNSET) {
             s->value[i] = named->value[i];
+            drop_own(s, i);
+        }
     strategy_repair(c, g, s);
     for (size_t i = 0; i < c->n; i++)
         if (named->value[i] != STRATEGY_UNSET && s->value[i] != named->value[i])
             return refuse_choice(c, g, i, named->value[i], s, err);
-    return true;
+    return impose_own(c, g, named, s, err);
 }
 
 /* ---- text and comparison ---- */
@@ -691,6 +841,12 @@ void strategy_text(const struct catalogue *c, const struct strategy *s, struct b
             continue;
         buf_printf(out, "%s%.*s=", gap, STR_ARG(c->decisions[i].name));
         put_value(&c->decisions[i], s->value[i], out);
+        gap = " ";
+    }
+    for (size_t i = 0; i < s->nown; i++) {
+        const struct decision *d = &c->decisions[s->own[i].decision];
+        buf_printf(out, "%s%u:%.*s=", gap, s->own[i].step, STR_ARG(d->name));
+        put_value(d, s->own[i].value, out);
         gap = " ";
     }
 }
@@ -727,8 +883,27 @@ static bool parse_value(const struct decision *d, str text, int64_t *out) {
     return str_to_i64(text, out) && rank_of(d, *out) >= 0;
 }
 
+/* "3:" before the name: of step 3 alone. 0: of all. */
+static bool parse_step(str *word, uint64_t *step, struct err *err) {
+    size_t colon = str_find(*word, S(":")), eq = str_find(*word, S("="));
+    *step = 0;
+    if (colon >= eq)
+        return true;
+    if (!str_to_u64(str_cut(*word, 0, colon), step) || *step < 1 || *step > STRATEGY_MAX_STEPS)
+        return err_set(err, ERR_INPUT,
+                       "strategy: expected the number of a step from 1 to %d before the colon of "
+                       "`%.*s`",
+                       STRATEGY_MAX_STEPS, STR_ARG(str_cut(*word, 0, 40)));
+    *word = str_from(*word, colon + 1);
+    return true;
+}
+
 static bool parse_setting(const struct catalogue *c, str word, struct strategy *out,
                           struct err *err) {
+    uint64_t step;
+    int64_t v;
+    if (!parse_step(&word, &step, err))
+        return false;
     size_t eq = str_find(word, S("="));
     str name = str_cut(word, 0, eq), value = str_from(word, eq + 1);
     if (eq == word.n)
@@ -738,12 +913,15 @@ static bool parse_setting(const struct catalogue *c, str word, struct strategy *
     if (i < 0)
         return err_set(err, ERR_INPUT, "strategy: no decision is called `%.*s`",
                        STR_ARG(str_cut(name, 0, 40)));
-    if (out->value[i] != STRATEGY_UNSET)
+    if (step ? has_own(out, step, (size_t)i) : out->value[i] != STRATEGY_UNSET)
         return err_set(err, ERR_INPUT, "strategy: %.*s is stated twice", STR_ARG(name));
-    int64_t v;
     if (!parse_value(&c->decisions[i], value, &v))
         return refuse_value(&c->decisions[i], value, err);
-    out->value[i] = v;
+    if (!step)
+        out->value[i] = v;
+    else if (!set_own(out, step, (size_t)i, v))
+        return err_set(err, ERR_INPUT, "strategy: more than %d values of single steps",
+                       STRATEGY_MAX_OWN);
     return true;
 }
 
@@ -767,13 +945,19 @@ digest strategy_hash(const struct catalogue *c, const struct strategy *s) {
         sha256_put_str(&h, c->decisions[i].name);
         sha256_put(&h, &s->value[i], sizeof s->value[i]);
     }
+    for (size_t i = 0; i < s->nown; i++) {
+        sha256_put(&h, &s->own[i].step, sizeof s->own[i].step);
+        sha256_put_str(&h, c->decisions[s->own[i].decision].name);
+        sha256_put(&h, &s->own[i].value, sizeof s->own[i].value);
+    }
     if (s->remark)
         sha256_put(&h, &s->remark, sizeof s->remark);
     return sha256_end(&h);
 }
 
 bool strategy_equal(const struct catalogue *c, const struct strategy *a, const struct strategy *b) {
-    return memcmp(a->value, b->value, c->n * sizeof a->value[0]) == 0 && a->remark == b->remark;
+    return memcmp(a->value, b->value, c->n * sizeof a->value[0]) == 0 && a->remark == b->remark &&
+           a->nown == b->nown && memcmp(a->own, b->own, a->nown * sizeof *a->own) == 0;
 }
 
 int strategy_order(const void *x, const void *y) {
@@ -781,7 +965,63 @@ int strategy_order(const void *x, const void *y) {
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         if (a->value[i] != b->value[i])
             return a->value[i] < b->value[i] ? -1 : 1;
-    return (a->remark > b->remark) - (a->remark < b->remark);
+    if (a->nown != b->nown)
+        return a->nown < b->nown ? -1 : 1;
+    int own = memcmp(a->own, b->own, a->nown * sizeof *a->own);
+    return own ? own : (a->remark > b->remark) - (a->remark < b->remark);
+}
+
+/* Of the steps that a and b have a value for, each once, of both where both do. */
+size_t strategy_changes(const struct catalogue *c, const struct strategy *a,
+                        const struct strategy *b,
+                        struct strategy_change out[STRATEGY_MAX_CHANGES]) {
+    const struct strategy *const both[2] = {a, b};
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (a->value[i] != b->value[i])
+            out[n++] = (struct strategy_change){0, i, a->value[i], b->value[i]};
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < both[k]->nown; i++) {
+            const struct own_value *o = &both[k]->own[i];
+            int64_t from = strategy_value_in(a, o->step, o->decision);
+            int64_t to = strategy_value_in(b, o->step, o->decision);
+            if (from != to && !(k == 1 && has_own(a, o->step, o->decision)))
+                out[n++] = (struct strategy_change){o->step, o->decision, from, to};
+        }
+    return n;
+}
+
+str strategy_change_name(const struct catalogue *c, const struct strategy_change *x,
+                         struct arena *a) {
+    str name = c->decisions[x->decision].name;
+    return x->step ? arena_printf(a, "%zu:%.*s", x->step, STR_ARG(name)) : name;
+}
+
+/* Of two values of a decision: 0 the same … 1 opposite ends, or in one of them only. */
+static double apart(const struct decision *d, int64_t a, int64_t b) {
+    if (a == b)
+        return 0;
+    if (a == STRATEGY_UNSET || b == STRATEGY_UNSET)
+        return 1;
+    return fabs((double)rank_of(d, a) - rank_of(d, b)) / (double)(d->nvalues - 1);
+}
+
+/* The mean over what all steps share and the steps that have a value of their own in a or b. */
+static double decision_apart(const struct catalogue *c, const struct strategy *a,
+                             const struct strategy *b, size_t decision) {
+    const struct decision *d = &c->decisions[decision];
+    const struct strategy *const both[2] = {a, b};
+    double sum = apart(d, a->value[decision], b->value[decision]), n = 1;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < both[k]->nown; i++) {
+            size_t step = both[k]->own[i].step;
+            if (both[k]->own[i].decision != decision || (k == 1 && has_own(a, step, decision)))
+                continue;
+            sum += apart(d, strategy_value_in(a, step, decision),
+                         strategy_value_in(b, step, decision));
+            n++;
+        }
+    return sum / n;
 }
 
 double strategy_distance(const struct catalogue *c, const struct strategy *a,
@@ -789,16 +1029,11 @@ double strategy_distance(const struct catalogue *c, const struct strategy *a,
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
-        const struct decision *d = &c->decisions[i];
         bool in_a = a->value[i] != STRATEGY_UNSET, in_b = b->value[i] != STRATEGY_UNSET;
-        if ((!in_a && !in_b) || (in_a && in_b && d->nvalues < 2))
+        if ((!in_a && !in_b) || (in_a && in_b && c->decisions[i].nvalues < 2))
             continue;
         n++;
-        if (in_a && in_b)
-            sum += fabs((double)rank_of(d, a->value[i]) - rank_of(d, b->value[i])) /
-                   (double)(d->nvalues - 1);
-        else
-            sum += 1;
+        sum += decision_apart(c, a, b, i);
     }
     return n ? sum / (double)n : 0;
 }
@@ -843,6 +1078,16 @@ void strategy_random(const struct catalogue *c, const struct ground *g, struct r
     }
 }
 
+void strategy_random_in_steps(const struct catalogue *c, const struct ground *g, struct rng r,
+                              struct strategy *out) {
+    struct strategy wanted;
+    strategy_random(c, g, r, out);
+    for (size_t step = 1; g->nsteps > 1 && step <= g->nsteps; step++) {
+        strategy_random(c, g, rng_sub(r, step), &wanted);
+        strategy_impose_on_step(c, g, &wanted, step, out);
+    }
+}
+
 /* An allowed value other than the present one; the present one where there is none. */
 static int64_t moved(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      size_t decision, struct rng r, uint64_t position) {
@@ -860,6 +1105,27 @@ static int64_t moved(const struct catalogue *c, const struct ground *g, const st
     return d->values[ranks[other + (other >= at)]];
 }
 
+/* One value of one step moved. False: the task has one step, or nothing moves. */
+static bool mutate_step(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                        struct rng r, struct strategy *out) {
+    size_t movable[STRATEGY_MAX_DECISIONS], n = 0;
+    struct strategy of_step;
+    if (g->nsteps < 2)
+        return false;
+    size_t step = 1 + rng_below(r, 0, g->nsteps);
+    strategy_of_step(c, g, s, step, &of_step);
+    for (size_t i = 0; i < c->n; i++)
+        if (of_step.value[i] != STRATEGY_UNSET && strategy_step_has(c, g, step, i))
+            movable[n++] = i;
+    if (n == 0)
+        return false;
+    size_t pick = movable[rng_below(r, 1, n)];
+    *out = *s;
+    out->remark = 0;
+    return strategy_put_own(c, g, out, step, pick, moved(c, g, &of_step, pick, r, 2)) &&
+           !strategy_equal(c, out, s);
+}
+
 /* Decisions are drawn without repetition, so no move undoes an earlier one; the first that moves
  * ends it, or goes on by chance. What a move forbids elsewhere is repaired, which may also undo the
  * move itself: then the next one is tried. */
@@ -869,6 +1135,9 @@ void strategy_mutate(const struct catalogue *c, const struct ground *g, const st
     for (size_t i = 0; i < c->n; i++)
         if (s->value[i] != STRATEGY_UNSET && !c->decisions[i].asked)
             movable[n++] = i;
+    struct rng steps = rng_sub(r, STEP_STREAM);
+    if (rng_unit(steps, 0) < STEP_SHARE && mutate_step(c, g, s, rng_sub(steps, 1), out))
+        return;
     struct strategy result = *s;
     for (uint64_t position = 0; n > 0; position += 4) {
         size_t pick = rng_below(r, position, n), i = movable[pick];
@@ -883,6 +1152,13 @@ void strategy_mutate(const struct catalogue *c, const struct ground *g, const st
     *out = result;
 }
 
+/* A step's own values go together. */
+static void inherit_own(const struct strategy *parent, size_t step, struct strategy *child) {
+    for (size_t i = 0; i < parent->nown; i++)
+        if (parent->own[i].step == step)
+            set_own(child, step, parent->own[i].decision, parent->own[i].value);
+}
+
 void strategy_cross(const struct catalogue *c, const struct ground *g, const struct strategy *a,
                     const struct strategy *b, struct rng r, struct strategy *out) {
     struct strategy result;
@@ -893,6 +1169,8 @@ void strategy_cross(const struct catalogue *c, const struct ground *g, const str
             from_a = b->value[i] == STRATEGY_UNSET;
         result.value[i] = from_a ? a->value[i] : b->value[i];
     }
+    for (size_t step = 1; step <= g->nsteps; step++)
+        inherit_own(rng_below(r, STRATEGY_MAX_DECISIONS + step, 2) ? a : b, step, &result);
     strategy_repair(c, g, &result);
     *out = result;
 }

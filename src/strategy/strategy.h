@@ -1,7 +1,10 @@
 /* Strategies: what could be tried, apart from how it is written. A strategy is a set of typed
  * decisions from a catalogue (assets/strategies/, one file a decision); code follows from it
  * through an agent. Strategies are values: small, comparable, hashable, with one canonical text
- * ("block=256 dialect=cuda items=2") that parses back. */
+ * ("block=256 dialect=cuda items=2") that parses back.
+ *
+ * A task that takes several kernels has several steps. They share the decisions, and any of them
+ * may have values of its own: "block=256 items=2 3:items=4" has four items in step 3. */
 #ifndef STRATEGY_STRATEGY_H
 #define STRATEGY_STRATEGY_H
 
@@ -13,6 +16,8 @@
 
 #define STRATEGY_MAX_DECISIONS 64
 #define STRATEGY_UNSET         INT64_MIN
+#define STRATEGY_MAX_STEPS     64
+#define STRATEGY_MAX_OWN       48 /* values of single steps, in all */
 
 enum regime { REGIME_MEMORY, REGIME_COMPUTE, REGIME_LATENCY, REGIME_COUNT };
 
@@ -27,6 +32,8 @@ enum ground_fact {
 struct ground {
     bool workload[WORKLOAD_COUNT]; /* of every part of the task */
     int64_t fact[FACT_COUNT];
+    enum workload step[STRATEGY_MAX_STEPS]; /* of each step, in the order in which they run */
+    size_t nsteps;                          /* 0: not known, and no step has values of its own */
 };
 
 /* NAME OP NUMBER, of a fact or of another decision. One that does not apply satisfies nothing. */
@@ -78,8 +85,16 @@ bool catalogue_load(const char *assets, struct arena *a, struct catalogue **out,
 /* Finds what the rules name, and the order. catalogue_load does it. */
 bool catalogue_settle(struct catalogue *c, struct err *err);
 
+struct own_value {
+    uint16_t step; /* from 1 on */
+    uint16_t decision;
+    int32_t value;
+};
 struct strategy {
-    int64_t value[STRATEGY_MAX_DECISIONS]; /* by decision; STRATEGY_UNSET: does not apply */
+    int64_t value[STRATEGY_MAX_DECISIONS];  /* by decision; STRATEGY_UNSET: does not apply */
+    struct own_value own[STRATEGY_MAX_OWN]; /* in order of step and decision, none of them what
+                                               all steps have */
+    size_t nown;
     uint64_t remark; /* a hash of what was said beyond decisions, where that makes it another
                         strategy than the one without; 0: nothing */
 };
@@ -97,11 +112,29 @@ bool strategy_possible(const struct catalogue *c, const struct ground *g, const 
 bool strategy_matters(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                       size_t decision);
 void strategy_repair(const struct catalogue *c, const struct ground *g, struct strategy *s);
-/* The decisions that `named` has, on top of s, which stays legal. False where one of them does not
- * apply, or cannot be chosen beside the others; err says why. */
+/* The decisions that `named` has, on top of s, which stays legal: those of all steps for all of
+ * them, whatever values single steps of s had. False where one of them does not apply, or cannot be
+ * chosen beside the others; err says why. */
 bool strategy_impose(const struct catalogue *c, const struct ground *g,
                      const struct strategy *named, struct strategy *s, struct err *err);
 void strategy_fallback(const struct catalogue *c, const struct ground *g, struct strategy *out);
+/* What one step goes by: its own values, and those that it shares. `out` has no own ones. */
+void strategy_of_step(const struct catalogue *c, const struct ground *g, const struct strategy *s,
+                      size_t step, struct strategy *out);
+/* Gives a step a value of its own, or takes it back where all steps have the same. False where the
+ * decision is none of that step's, cannot be chosen beside its others, or there is no more room. */
+bool strategy_put_own(const struct catalogue *c, const struct ground *g, struct strategy *s,
+                      size_t step, size_t decision, int64_t value);
+/* Lets one step go by the values of `wanted`, as far as they can be chosen and there is room. */
+void strategy_impose_on_step(const struct catalogue *c, const struct ground *g,
+                             const struct strategy *wanted, size_t step, struct strategy *s);
+/* Its own value of a decision, or the one that it shares. */
+int64_t strategy_value_in(const struct strategy *s, size_t step, size_t decision);
+/* Whether no step has a value of its own of the decision of that name. */
+bool strategy_is_shared(const struct catalogue *c, const struct strategy *s, const char *name);
+/* Whether a step of that number goes by the decision. */
+bool strategy_step_has(const struct catalogue *c, const struct ground *g, size_t step,
+                       size_t decision);
 void strategy_text(const struct catalogue *c, const struct strategy *s, struct buf *out);
 str strategy_as_text(const struct catalogue *c, const struct strategy *s, struct arena *a);
 bool strategy_parse(const struct catalogue *c, str text, struct strategy *out, struct err *err);
@@ -109,6 +142,17 @@ digest strategy_hash(const struct catalogue *c, const struct strategy *s);
 double strategy_distance(const struct catalogue *c, const struct strategy *a,
                          const struct strategy *b); /* 0 same … 1 all decisions at opposite ends */
 bool strategy_equal(const struct catalogue *c, const struct strategy *a, const struct strategy *b);
+/* Where two strategies differ: in what all steps share (step 0), then in what single steps have. */
+struct strategy_change {
+    size_t step, decision;
+    int64_t from, to;
+};
+#define STRATEGY_MAX_CHANGES (STRATEGY_MAX_DECISIONS + 2 * STRATEGY_MAX_OWN)
+size_t strategy_changes(const struct catalogue *c, const struct strategy *a,
+                        const struct strategy *b, struct strategy_change out[STRATEGY_MAX_CHANGES]);
+/* The name of what changes: "items", or "3:items". */
+str strategy_change_name(const struct catalogue *c, const struct strategy_change *x,
+                         struct arena *a);
 int strategy_order(const void *x, const void *y); /* some order of struct strategy, for qsort */
 int64_t strategy_get(const struct catalogue *c, const struct strategy *s, const char *name);
 bool strategy_put(const struct catalogue *c, struct strategy *s, const char *name, int64_t v);
@@ -116,13 +160,17 @@ bool strategy_put(const struct catalogue *c, struct strategy *s, const char *nam
 /* Random but repeatable: position p of stream r. */
 void strategy_random(const struct catalogue *c, const struct ground *g, struct rng r,
                      struct strategy *out);
+/* The same with values of its own for each of several steps, as far as there is room. */
+void strategy_random_in_steps(const struct catalogue *c, const struct ground *g, struct rng r,
+                              struct strategy *out);
 /* One or more decisions moved to a neighbouring or random value; never returns its argument, unless
  * there is no other. */
 void strategy_mutate(const struct catalogue *c, const struct ground *g, const struct strategy *s,
                      struct rng r, struct strategy *out);
 void strategy_cross(const struct catalogue *c, const struct ground *g, const struct strategy *a,
                     const struct strategy *b, struct rng r, struct strategy *out);
-/* How many strategies there are at the most, and a numbering of them (numbers may share one). */
+/* How many strategies there are at the most, and a numbering of them (numbers may share one). In
+ * these, as in those drawn at random, all steps have the same values. */
 uint64_t strategy_space(const struct catalogue *c, const struct ground *g);
 void strategy_at(const struct catalogue *c, const struct ground *g, uint64_t index,
                  struct strategy *out);

@@ -192,6 +192,14 @@ static bool is_changed(const struct optimize *r, size_t decision) {
            strategy_matters(r->catalogue, &r->briefing.ground, &r->best.strategy, decision);
 }
 
+/* What one step has for itself. */
+static void print_own(const struct optimize *r, const struct own_value *o) {
+    struct arena *a = r->ui->arena;
+    const struct decision *d = &r->catalogue->decisions[o->decision];
+    screen_paragraph(2, arena_printf(a, "%.*s in step %u %s %.*s", STR_ARG(d->name), o->step,
+                                     terminal_arrow(), STR_ARG(value_text(d, o->value, a))));
+}
+
 static void print_decision(const struct optimize *r, size_t decision) {
     struct arena *a = r->ui->arena;
     const struct decision *d = &r->catalogue->decisions[decision];
@@ -217,7 +225,7 @@ static void print_decisions(const struct optimize *r) {
         return;
     for (size_t i = 0; i < r->catalogue->n; i++)
         changed += is_changed(r, i);
-    if (!changed)
+    if (!changed && !b->strategy.nown)
         return;
     screen_heading(agents_expert_first(r->ui) ? "What it does that the naive kernel does not"
                                               : "Decisions that are not at their defaults");
@@ -227,6 +235,8 @@ static void print_decisions(const struct optimize *r) {
     for (size_t i = 0; i < r->catalogue->n; i++)
         if (is_changed(r, i) && !has_gain(b, i))
             print_decision(r, i);
+    for (size_t i = 0; i < b->strategy.nown; i++)
+        print_own(r, &b->strategy.own[i]);
     if (b->nworths)
         screen_paragraph(
             0, S("Worth: how many times as fast, between two tried kernels that differ in "

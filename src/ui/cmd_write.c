@@ -61,7 +61,8 @@ static bool numbered(str text, const char *prefix, uint64_t max, uint64_t *n, st
 }
 
 /* Decisions named on the command line on top of the planner's; "default" is the plain kernel,
- * "plan:N" the planner's N-th choice, "random:N" the N-th of the strategies drawn at random. */
+ * "plan:N" the planner's N-th choice, "random:N" the N-th of the strategies drawn at random, in
+ * which all steps have the same values where N is even. */
 static bool choose(struct ui *ui, const struct agent *agent, const struct briefing *b,
                    struct strategy *out, struct err *err) {
     str text = str_view(option_text(ui->options, "strategy"));
@@ -74,7 +75,8 @@ static bool choose(struct ui *ui, const struct agent *agent, const struct briefi
     if (str_starts(text, S("random:"))) {
         if (!numbered(text, "random:", UINT64_MAX, &n, err))
             return false;
-        strategy_random(b->catalogue, &b->ground, rng_sub((struct rng){0}, n), out);
+        (n % 2 ? strategy_random_in_steps : strategy_random)(b->catalogue, &b->ground,
+                                                             rng_sub((struct rng){0}, n), out);
         return true;
     }
     bool planned = str_starts(text, S("plan:"));

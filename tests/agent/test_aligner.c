@@ -80,6 +80,9 @@ static const struct row rows[] = {
     {"dialect=cuda", "\"ld.global.32\": 4", 0, "dialect=cuda", ""},
     {"dialect=cuda", "\"ld.global.32\": 4", 0, "dialect=cute", "dialect=1, not 0", NULL, 0, true},
     {"dialect=cute", "\"ld.global.32\": 4", 0, "dialect=cute", "", NULL, 0, true},
+    /* Of which step the widest access is, the facts do not say. */
+    {"vector-width=1 2:vector-width=4", "\"ld.global.128\": 4", 0,
+     "vector-width=1 2:vector-width=4", ""},
 };
 
 static const struct inst *bind(void) {

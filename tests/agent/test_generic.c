@@ -79,7 +79,7 @@ static bool write(const struct briefing *b, const struct strategy *s, str *out) 
 }
 
 static struct strategy lanes(int64_t n) {
-    struct strategy s;
+    struct strategy s = {0};
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         s.value[i] = STRATEGY_UNSET;
     strategy_put(catalogue, &s, "generic-lanes", n);

@@ -148,6 +148,26 @@ static void test_chains(void) {
     }
 }
 
+/* Each step of a task has what its own shape asks for: a product of 16 columns beside one of
+ * thousands. */
+static void test_steps(void) {
+    struct briefing b;
+    struct strategy first, wide, narrow;
+    CHECK(first_of("dim M = 4096, K = 4096, N = 4096, R = 16\nin x[M,K] : bf16 ~ normal(0,1)\n"
+                   "in w[K,N] : bf16 ~ normal(0,1)\nin a[K,R] : bf16 ~ normal(0,1)\n"
+                   "out y[M,N] : bf16\nout z[M,R] : bf16\n"
+                   "z[m,r] = sum(k) x[m,k]*a[k,r]\ny[m,n] = sum(k) x[m,k]*w[k,n]\n"
+                   "accuracy bf16\n",
+                   "h200", &b, &first));
+    CHECK(b.ground.nsteps == 2);
+    strategy_of_step(catalogue, &b.ground, &first, 1, &narrow);
+    strategy_of_step(catalogue, &b.ground, &first, 2, &wide);
+    CHECK(strategy_get(catalogue, &narrow, "tile-n") < 128);
+    CHECK(strategy_get(catalogue, &wide, "tile-n") >= 128);
+    CHECK(strategy_get(catalogue, &narrow, "split-k") > 1);
+    CHECK(strategy_get(catalogue, &wide, "split-k") == 1);
+}
+
 /* ---- the tables ---- */
 
 static const struct {
@@ -243,6 +263,7 @@ static const struct tap_case cases[] = {
     {"tables: those that are built in", test_built_in},
     {"tables: a folder of the user's", test_assets},
     {"products: path, tiles and parts by shape", test_products},
+    {"steps: each by its own shape", test_steps},
     {"kernels fit the GPU they are written for", test_gpus},
     {"sums are as long as its tensor cores allow", test_chains},
 };

@@ -24,6 +24,7 @@ static bool begin(struct fixture *f, const char *declarations, const char *state
     if (!ok)
         return false;
     f->b = (struct briefing){.inst = in, .catalogue = catalogue, .gpu = gpu_find(S("h200"))};
+    f->s = (struct strategy){0};
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         f->s.value[i] = STRATEGY_UNSET;
     sheet_init(&f->sh, &f->b, &f->s, NULL, &err);

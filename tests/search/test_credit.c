@@ -24,7 +24,7 @@ static void init(struct credit *m, const struct precedent *p, size_t n) {
     double relevance[STRATEGY_MAX_DECISIONS];
     for (size_t i = 0; i < c->n; i++)
         relevance[i] = 0.3;
-    credit_init(m, c, relevance, p, n);
+    credit_init(m, c, &(struct ground){0}, relevance, p, n);
 }
 
 static void observe(struct credit *m, uint64_t from, uint64_t to) {
@@ -164,11 +164,64 @@ static void test_improvement(void) {
     credit_release(&m);
 }
 
+/* Of two steps that go by the same decisions, the second is best with other values: what was seen
+ * of strategies with values of their own for it tells of others. */
+static const struct ground two = {.workload = {[WORKLOAD_POINTWISE] = true},
+                                  .step = {WORKLOAD_POINTWISE, WORKLOAD_POINTWISE},
+                                  .nsteps = 2};
+
+static double log_time_of_two(const struct strategy *s) {
+    double sum = 0;
+    for (size_t step = 1; step <= 2; step++) {
+        struct strategy own;
+        strategy_of_step(c, &two, s, step, &own);
+        double width = log2((double)strategy_get(c, &own, "vector-width"));
+        sum += step == 1 ? 0.5 * width : 0.5 * (3 - width);
+    }
+    return sum;
+}
+
+static struct strategy random_of_two(uint64_t i) {
+    struct rng r = rng_sub(rng_stream(8, S("two")), i);
+    struct strategy s;
+    strategy_random(c, &two, r, &s);
+    for (size_t d = 0; d < c->n; d++)
+        if (str_is(c->decisions[d].name, "vector-width"))
+            strategy_put_own(c, &two, &s, 2, d,
+                             c->decisions[d].values[rng_below(r, 99, c->decisions[d].nvalues)]);
+    return s;
+}
+
+static void test_steps(void) {
+    double relevance[STRATEGY_MAX_DECISIONS], wrong = 0, spread = 0;
+    struct credit m;
+    for (size_t i = 0; i < c->n; i++)
+        relevance[i] = 0.3;
+    credit_init(&m, c, &two, relevance, NULL, 0);
+    for (uint64_t i = 0; i < 60; i++) {
+        struct strategy s = random_of_two(i);
+        credit_add(&m, &s, log_time_of_two(&s));
+    }
+    credit_settle(&m);
+    credit_learn(&m);
+    for (uint64_t i = 1000; i < 1100; i++) {
+        struct strategy s = random_of_two(i);
+        double mean, sd, is = log_time_of_two(&s);
+        credit_predict(&m, &s, &mean, &sd);
+        wrong += (mean - is) * (mean - is) / 100;
+        spread += (is - 1.5) * (is - 1.5) / 100;
+    }
+    CHECKF(sqrt(wrong) < 0.35 * sqrt(spread), "%g of %g", sqrt(wrong), sqrt(spread));
+    CHECK(relevance_of(&m, "vector-width") > relevance_of(&m, "block"));
+    credit_release(&m);
+}
+
 static const struct tap_case cases[] = {
     {"predictions", test_predicts},
     {"which decisions matter", test_learns},
     {"observations dropped and forgotten", test_drop},
     {"a prior that is right, and one that is wrong", test_prior},
+    {"values of single steps", test_steps},
     {"improvement is cut off where it does not matter", test_improvement},
 };
 

@@ -22,14 +22,18 @@ static struct briefing brief(const char *type) {
     return b;
 }
 
+static digest hash_of_run; /* of its task's text */
+
 /* History of one run with these strategies, the first the fastest. */
 static void recall_one(const struct briefing *b, enum dtype type, const char *const *texts,
                        size_t n, struct recalled *out) {
     struct history h;
+    char hex[65];
+    digest_hex(hash_of_run, hex);
     struct history_run run = {.task = S("other"),
                               .shape = S("N=4"),
                               .device = S("cuda:0"),
-                              .text_hash = S("0"),
+                              .text_hash = str_view(hex),
                               .arch = 90,
                               .features = {.workload = WORKLOAD_POINTWISE, .dtype = type},
                               .best_s = 1e-5,
@@ -85,6 +89,23 @@ static void test_overlap(void) {
     CHECK(r.nruns == 0 && r.nseeds == 0 && r.nprecedents == 0);
 }
 
+/* Values of single steps are those of the very same task. */
+static void test_steps(void) {
+    const char *text = REST "block=256 vector-width=4 1:items=4 9:items=4";
+    struct briefing b = brief("f32");
+    struct recalled r;
+    b.ground.step[0] = b.ground.step[1] = WORKLOAD_POINTWISE;
+    b.ground.nsteps = 2;
+    recall_one(&b, DTYPE_F32, &text, 1, &r);
+    CHECK(r.seeds[0].strategy.nown == 0);
+    hash_of_run = sha256_of(b.inst->task->text);
+    recall_one(&b, DTYPE_F32, &text, 1, &r);
+    str adopted = strategy_as_text(c, &r.seeds[0].strategy, mem);
+    CHECKF(str_find(adopted, S(" 1:items=4")) + 10 == adopted.n, "%.*s", STR_ARG(adopted));
+    CHECK(strategy_equal(c, &r.precedents[0].strategy, &r.seeds[0].strategy));
+    hash_of_run = (digest){0};
+}
+
 struct plan {
     struct strategy at[8];
     size_t n;
@@ -118,9 +139,8 @@ static void test_places(void) {
 }
 
 static const struct tap_case cases[] = {
-    {"widths carry over as bytes", test_widths},
-    {"values that are not here", test_nearest},
-    {"too little in common", test_overlap},
+    {"widths carry over as bytes", test_widths}, {"values that are not here", test_nearest},
+    {"too little in common", test_overlap},      {"values of single steps", test_steps},
     {"places in the plan", test_places},
 };
 

@@ -397,6 +397,168 @@ static void test_matters(void) {
     }
 }
 
+/* ---- steps with values of their own ---- */
+
+/* A product between two maps. */
+static struct ground three_steps(void) {
+    struct ground g = {.workload = {[WORKLOAD_POINTWISE] = true, [WORKLOAD_CONTRACTION] = true},
+                       .step = {WORKLOAD_POINTWISE, WORKLOAD_CONTRACTION, WORKLOAD_POINTWISE},
+                       .nsteps = 3};
+    g.fact[FACT_MMA] = g.fact[FACT_WGMMA] = 1;
+    return g;
+}
+
+static size_t decision_of(const char *name) {
+    size_t i = 0;
+    while (i < c->n && !str_is(c->decisions[i].name, name))
+        i++;
+    return i;
+}
+
+/* What is in a text is there after it was read, in order of step and name; what is not a step's
+ * own value is an error. */
+static void test_own_text(void) {
+    struct strategy s, back;
+    static const struct {
+        const char *text, *why;
+    } bad[] = {{"0:items=2", "number of a step from 1"},
+               {"65:items=2", "number of a step from 1"},
+               {"x:items=2", "number of a step from 1"},
+               {":items=2", "number of a step from 1"},
+               {"2:items=3", "its values are 1 2 4 8"},
+               {"2:tile=2", "no decision"},
+               {"2:items", "name=value"},
+               {"2:items=2 2:items=4", "twice"}};
+    CHECK(strategy_parse(c, S("3:items=4 items=2 1:items=8 1:block=64"), &s, &err));
+    CHECKF(!strcmp(text_of(&s), "items=2 1:block=64 1:items=8 3:items=4"), "%s", text_of(&s));
+    CHECK(strategy_parse(c, str_view(text_of(&s)), &back, &err) && strategy_equal(c, &s, &back));
+    CHECK(strategy_parse(c, S("items=2 1:block=64 1:items=8 3:items=8"), &back, &err));
+    digest a = strategy_hash(c, &s), b = strategy_hash(c, &back);
+    CHECK(!strategy_equal(c, &s, &back) && memcmp(&a, &b, sizeof a) != 0);
+    CHECK(strategy_order(&s, &back) == -strategy_order(&back, &s) && strategy_order(&s, &back));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECKF(!strategy_parse(c, str_view(bad[i].text), &s, &err), "%s", bad[i].text);
+        CHECKF(strstr(err.text, bad[i].why), "%s: %s", bad[i].text, err.text);
+    }
+    struct buf many;
+    buf_init(&many, 1u << 16);
+    for (int step = 1; step <= STRATEGY_MAX_STEPS; step++)
+        buf_printf(&many, "%d:items=4 ", step);
+    CHECK(!strategy_parse(c, buf_str(&many), &s, &err) && strstr(err.text, "more than 48"));
+    buf_release(&many);
+}
+
+/* What a step goes by: its own values, the shared ones, and what its own ones rule out. */
+static void test_own_values(void) {
+    struct ground g = three_steps();
+    struct strategy s, step;
+    size_t items = decision_of("items"), tile = decision_of("tile-m");
+    strategy_fallback(c, &g, &s);
+    CHECK(strategy_put_own(c, &g, &s, 3, items, 4) && s.nown == 1);
+    CHECK(strategy_value_in(&s, 3, items) == 4 && strategy_value_in(&s, 1, items) == 1);
+    strategy_of_step(c, &g, &s, 3, &step);
+    CHECK(strategy_get(c, &step, "items") == 4 && step.nown == 0);
+    strategy_of_step(c, &g, &s, 1, &step);
+    CHECK(strategy_get(c, &step, "items") == 1);
+    CHECK(!strategy_put_own(c, &g, &s, 1, tile, 64) && s.nown == 1); /* no decision of a map */
+    CHECK(!strategy_put_own(c, &g, &s, 2, items, 4) && s.nown == 1); /* nor of a product */
+    CHECK(!strategy_put_own(c, &g, &s, 4, items, 4));                /* no such step */
+    CHECK(!strategy_put_own(c, &g, &s, 3, items, 3));                /* no such value */
+    CHECK(strategy_is_shared(c, &s, "block") && !strategy_is_shared(c, &s, "items"));
+    CHECK(strategy_put(c, &s, "items", 4));
+    strategy_repair(c, &g, &s); /* all steps have it now */
+    CHECK(s.nown == 0);
+}
+
+static void test_own_asked(void) {
+    static const struct {
+        const char *named, *why;
+    } rows[] = {
+        {"items=4 1:items=2", NULL},
+        {"items=4", NULL},
+        {"2:tile-m=64 2:tensor-path=1", NULL},
+        {"4:items=2", "4:items: the task has 3 steps"},
+        {"2:items=2", "step 2 does not go by items"},
+        {"2:tensor-path=2 2:swizzle=1", "swizzle=1 cannot be chosen with tensor-path=2"},
+    };
+    struct ground g = three_steps();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strategy named, s;
+        strategy_fallback(c, &g, &s);
+        CHECK(strategy_put_own(c, &g, &s, 3, decision_of("items"), 8));
+        CHECK(strategy_parse(c, str_view(rows[i].named), &named, &err));
+        bool ok = strategy_impose(c, &g, &named, &s, &err);
+        CHECKF(ok == !rows[i].why, "%s: %s", rows[i].named, ok ? "" : err.text);
+        if (ok && strategy_get(c, &named, "items") == 4) /* of all steps that are not named */
+            CHECK(strategy_value_in(&s, 3, decision_of("items")) == 4);
+        CHECKF(ok || strstr(err.text, rows[i].why), "%s: %s", rows[i].named, err.text);
+        for (size_t k = 0; ok && k < named.nown; k++)
+            CHECK(strategy_value_in(&s, named.own[k].step, named.own[k].decision) ==
+                  named.own[k].value);
+    }
+}
+
+/* Mutated and crossed strategies are legal, some have values of single steps, and a child has those
+ * of a step from one parent. */
+static void test_own_made(void) {
+    struct ground g = three_steps();
+    size_t with_own = 0, inherited = 0;
+    for (uint64_t i = 0; i < 400; i++) {
+        struct rng r = rng_sub(rng_stream(5, S("own")), i);
+        struct strategy a, b, x, again;
+        strategy_random(c, &g, r, &a);
+        CHECK(a.nown == 0);
+        b = a;
+        for (uint64_t k = 0; k < 6; k++) {
+            strategy_mutate(c, &g, &a, rng_sub(r, 2 * k), &a);
+            strategy_mutate(c, &g, &b, rng_sub(r, 2 * k + 1), &b);
+        }
+        strategy_cross(c, &g, &a, &b, r, &x);
+        const struct strategy *made[] = {&a, &b, &x};
+        for (size_t k = 0; k < 3; k++) {
+            again = *made[k];
+            strategy_repair(c, &g, &again);
+            CHECKF(strategy_equal(c, &again, made[k]), "%s", text_of(made[k]));
+            for (size_t o = 0; o < made[k]->nown; o++)
+                CHECK(strategy_step_has(c, &g, made[k]->own[o].step, made[k]->own[o].decision));
+        }
+        with_own += a.nown > 0;
+        for (size_t o = 0; o < x.nown; o++) {
+            const struct own_value *v = &x.own[o];
+            CHECKF(strategy_value_in(&a, v->step, v->decision) == v->value ||
+                       strategy_value_in(&b, v->step, v->decision) == v->value,
+                   "%s", text_of(&x));
+            inherited++;
+        }
+        strategy_random_in_steps(c, &g, r, &a);
+        again = a;
+        strategy_repair(c, &g, &again);
+        CHECKF(strategy_equal(c, &again, &a) && a.nown > 0, "%s", text_of(&a));
+    }
+    CHECKF(with_own > 100 && inherited > 50, "%zu, %zu", with_own, inherited);
+}
+
+static void test_own_compared(void) {
+    struct strategy a, b;
+    struct strategy_change all[STRATEGY_MAX_CHANGES];
+    CHECK(strategy_parse(c, S("block=64 items=1 vector-width=1 2:items=2 3:items=4"), &a, &err));
+    CHECK(strategy_parse(c, S("block=64 items=1 vector-width=2 1:items=8 3:items=2"), &b, &err));
+    size_t n = strategy_changes(c, &a, &b, all);
+    struct buf said;
+    buf_init(&said, 4096);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&said, "%.*s %d %d, ", STR_ARG(strategy_change_name(c, &all[i], mem)),
+                   (int)all[i].from, (int)all[i].to);
+    CHECKF(str_is(buf_str(&said), "vector-width 1 2, 2:items 2 1, 3:items 4 2, 1:items 1 8, "),
+           "%.*s", STR_ARG(buf_str(&said)));
+    buf_release(&said);
+    CHECK(strategy_changes(c, &a, &a, all) == 0 && strategy_distance(c, &a, &a) == 0);
+    double one = strategy_distance(c, &a, &b);
+    CHECK(one > 0 && one < 1 && fabs(one - strategy_distance(c, &b, &a)) < 1e-12);
+    CHECK(strategy_parse(c, S("block=64 items=1 vector-width=1 2:items=2 3:items=2"), &b, &err));
+    CHECK(strategy_distance(c, &a, &b) < one);
+}
+
 static const struct tap_case cases[] = {
     {"the catalogue", test_catalogue},
     {"a folder overrides and adds", test_override},
@@ -411,6 +573,11 @@ static const struct tap_case cases[] = {
     {"everything made is legal", test_legal},
     {"rules that make no sense", test_rule_errors},
     {"what makes a difference", test_matters},
+    {"values of single steps as text", test_own_text},
+    {"values of single steps", test_own_values},
+    {"values of single steps that are asked for", test_own_asked},
+    {"values of single steps, mutated and crossed", test_own_made},
+    {"values of single steps compared", test_own_compared},
 };
 
 int main(void) {

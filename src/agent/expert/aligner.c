@@ -8,7 +8,8 @@
  *
  * A rule corrects a decision only where the facts contradict it. Several kernels may follow the
  * same decision each in its own way, so what one launch alone would show counts for nothing where
- * there are others that it could belong to. */
+ * there are others that it could belong to; and of a decision that single steps have values of
+ * their own for, the facts, which are of all steps together, say nothing. */
 #include "agent/expert/expert.h"
 #include "eval/outcome.h"
 
@@ -121,6 +122,7 @@ void aligner_align(const struct briefing *b, const struct strategy *s, const str
 #define RULE(decision, contradicted, shown, why)                                                   \
     value = strategy_get(b->catalogue, s, decision);                                               \
     if (record->nkernels && value != STRATEGY_UNSET && (contradicted) &&                           \
+        strategy_is_shared(b->catalogue, s, decision) &&                                           \
         strategy_put(b->catalogue, out, decision, shown))                                          \
         buf_printf(reason, "%s%s=%lld, not %lld: %s", reason->n ? "; " : "", decision,             \
                    (long long)(shown), (long long)value, why);

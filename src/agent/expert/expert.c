@@ -27,11 +27,16 @@ struct partition *expert_steps(const struct briefing *b, struct arena *a, struct
     return partition_make(b, families, n, a, p, err) ? p : NULL;
 }
 
-bool expert_workloads(const struct briefing *b, bool *workload, struct err *err) {
+_Static_assert((int)PARTITION_STEPS <= (int)STRATEGY_MAX_STEPS, "each step has a number");
+
+bool expert_workloads(const struct briefing *b, struct ground *out, struct err *err) {
     struct arena *a = arena_new(FORM_MAX);
     const struct partition *p = expert_steps(b, a, err);
-    for (size_t i = 0; p && i < p->n; i++)
-        workload[p->family[i]->workload] = true;
+    for (size_t i = 0; p && i < p->n; i++) {
+        out->workload[p->family[i]->workload] = true;
+        out->step[i] = p->family[i]->workload;
+    }
+    out->nsteps = p ? p->n : 0;
     arena_free(a);
     return p != NULL;
 }
@@ -86,6 +91,7 @@ static bool write_steps(struct sheet *sh, const struct partition *p) {
         bool ok = sheet_begin_step(sh, p->family[i]->name) && p->family[i]->write(sh, &p->steps[i]);
         if (sh->note.n == noted)
             note_step(sh, &p->steps[i], p->family[i]->cute && sheet_is_cute(sh));
+        sheet_end_step(sh);
         if (sheet_is_cute(sh) && !p->family[i]->cute)
             sheet_note(sh, "  in CUDA: %s has no writer of CuTe.", p->family[i]->name);
         BUG_IF(!ok && !sheet_failed(sh));
@@ -147,6 +153,13 @@ static void say_written(const struct catalogue *c, const struct strategy *asked,
             buf_printf(reason, "%s%.*s=%lld, not %lld", reason->n ? ", " : "",
                        STR_ARG(c->decisions[i].name), (long long)written->value[i],
                        (long long)asked->value[i]);
+    for (size_t i = 0; i < asked->nown; i++) {
+        const struct own_value *o = &asked->own[i];
+        int64_t became = strategy_value_in(written, o->step, o->decision);
+        if (became != o->value)
+            buf_printf(reason, "%s%u:%.*s=%lld, not %d", reason->n ? ", " : "", o->step,
+                       STR_ARG(c->decisions[o->decision].name), (long long)became, o->value);
+    }
     if (reason->n)
         buf_puts(reason, S(": shape and hardware decide"));
 }

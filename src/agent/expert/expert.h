@@ -19,7 +19,7 @@ struct family;
 const struct family *const *expert_families(size_t *n);
 /* Which family writes what; kept in the arena. NULL: err says why. */
 struct partition *expert_steps(const struct briefing *b, struct arena *a, struct err *err);
-/* The workloads of the parts of a task: whose decisions apply. */
-bool expert_workloads(const struct briefing *b, bool *workload, struct err *err);
+/* The workloads of the steps of a task: whose decisions apply, and where. */
+bool expert_workloads(const struct briefing *b, struct ground *out, struct err *err);
 
 #endif

@@ -332,6 +332,11 @@ static str prompt_decisions(const struct prompter *p) {
         buf_puts(&b, S("). "));
         put_prose(d->prose, &b);
     }
+    if (p->b->ground.nsteps > 1)
+        buf_puts(&b,
+                 S("- A number and a colon before a name, as in 2:block=128: the value holds for "
+                   "that step alone, one kernel or a few of those that run one after the other. "
+                   "The other steps have the value that is given without a number.\n"));
     return take(p, &b);
 }
 

@@ -240,14 +240,14 @@ size_t openings_of(const struct opening_book *book, const struct briefing *b, co
 
 /* ---- what the shape decides ---- */
 
-/* Elements in one access, of the type that most bytes are of. */
-static int64_t widest(const struct briefing *b) {
-    const struct task *t = b->inst->task;
+/* Elements in one access, of the type that most bytes of the step are of. */
+static int64_t widest(const struct briefing *b, const struct step *st) {
+    const struct task *t = st->inst->task;
     enum dtype type = b->features.dtype;
     size_t most = 0;
     for (size_t i = 0; i < t->ntensors; i++)
-        if (tensor_has_memory(&t->tensors[i]) && b->inst->tensors[i].bytes > most) {
-            most = b->inst->tensors[i].bytes;
+        if (tensor_has_memory(&t->tensors[i]) && st->inst->tensors[i].bytes > most) {
+            most = st->inst->tensors[i].bytes;
             type = t->tensors[i].dtype;
         }
     int64_t n = ACCESS_BYTES / (int64_t)dtype_info(type)->bytes;
@@ -260,7 +260,7 @@ void opening_put(const struct briefing *b, const struct step *st, const struct o
         const struct opening_value *v = &o->values[i];
         int64_t number = !v->open ? v->number
                          : strcmp(v->decision, "vector-width") == 0
-                             ? widest(b)
+                             ? widest(b, st)
                              : contraction_fitting(b, st, s, v->decision);
         strategy_put(b->catalogue, s, v->decision, number);
     }

@@ -80,23 +80,53 @@ static size_t longest_step(const struct briefing *b, const struct partition *p) 
     return longest;
 }
 
-/* The openings of the longest step, each beside the first of the others, whose decisions it
- * overrides. */
+/* Whether any of these steps goes by the decision. */
+static bool any_has(const struct briefing *b, const bool *steps, size_t n, size_t decision) {
+    for (size_t i = 0; i < n; i++)
+        if (steps[i] && strategy_step_has(b->catalogue, &b->ground, i + 1, decision))
+            return true;
+    return false;
+}
+
+/* A step's first opening beside those of the steps that are `placed`: shared where none of them
+ * goes by the decision, otherwise the step's own. */
+static void place_opening(const struct opening_book *book, const struct briefing *b,
+                          const struct partition *p, size_t step, enum regime regime,
+                          const bool *placed, struct strategy *s) {
+    const struct opening *first;
+    struct strategy wanted, shared = *s;
+    strategy_fallback(b->catalogue, &b->ground, &wanted);
+    if (openings_of(book, b, &p->steps[step], regime, &first, 1))
+        opening_put(b, &p->steps[step], first, &wanted);
+    strategy_repair(b->catalogue, &b->ground, &wanted);
+    for (size_t d = 0; d < b->catalogue->n; d++)
+        if (strategy_step_has(b->catalogue, &b->ground, step + 1, d) &&
+            !any_has(b, placed, p->n, d))
+            shared.value[d] = wanted.value[d];
+    strategy_repair(b->catalogue, &b->ground, &shared);
+    *s = shared;
+    strategy_impose_on_step(b->catalogue, &b->ground, &wanted, step + 1, s);
+}
+
+/* The openings of the longest step, each beside the first of every other. */
 static size_t find_openings(const struct opening_book *book, const struct briefing *b,
                             const struct partition *p, enum regime regime, struct strategy *out,
                             struct buf *reason) {
     size_t longest = longest_step(b, p);
-    const struct opening *openings[OPENINGS], *first;
-    struct strategy base;
-    strategy_fallback(b->catalogue, &b->ground, &base);
-    for (size_t i = 0; i < p->n; i++)
-        if (i != longest && openings_of(book, b, &p->steps[i], regime, &first, 1))
-            opening_put(b, &p->steps[i], first, &base);
+    const struct opening *openings[OPENINGS];
     size_t n = openings_of(book, b, &p->steps[longest], regime, openings, OPENINGS);
     for (size_t i = 0; i < n; i++) {
-        out[i] = base;
+        bool placed[PARTITION_STEPS] = {false};
+        strategy_fallback(b->catalogue, &b->ground, &out[i]);
         opening_put(b, &p->steps[longest], openings[i], &out[i]);
         strategy_repair(b->catalogue, &b->ground, &out[i]);
+        placed[longest] = true;
+        for (size_t k = 0; k < p->n; k++) {
+            if (k == longest)
+                continue;
+            place_opening(book, b, p, k, regime, placed, &out[i]);
+            placed[k] = true;
+        }
     }
     if (n)
         buf_printf(reason, "%.*s first", STR_ARG(openings[0]->why));

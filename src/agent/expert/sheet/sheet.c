@@ -253,9 +253,24 @@ bool sheet_reserve_words(struct sheet *sh, const char *family) {
     return true;
 }
 
+/* That of the step, or, before and after all of them, what they share. */
+static void sheet_take_strategy(struct sheet *sh) {
+    strategy_of_step(sh->briefing->catalogue, &sh->briefing->ground, sh->strategy, sh->step,
+                     &sh->now);
+    sh->fast = sheet_decision(sh, "fast-math", 0) != 0;
+}
+
+/* What follows is said of all steps. */
+static void sheet_leave_steps(struct sheet *sh) {
+    sh->step = sh->kernels_before = 0;
+    sheet_take_strategy(sh);
+}
+
 bool sheet_begin_step(struct sheet *sh, const char *family) {
     sh->words.n = 0;
     sh->step++;
+    sh->kernels_before = sh->kernels.n;
+    sheet_take_strategy(sh);
     return sheet_reserve_words(sh, family) && sheet_reserve_words(sh, "sheet");
 }
 
@@ -341,12 +356,13 @@ static struct buf *section(struct sheet *sh, size_t i) {
 void sheet_init(struct sheet *sh, const struct briefing *b, const struct strategy *s,
                 const char *assets, struct err *err) {
     *sh = (struct sheet){.briefing = b, .strategy = s, .assets = assets, .err = err};
+    sh->effective = *s;
     for (size_t i = 0; i < STRATEGY_MAX_DECISIONS; i++)
         sh->effective.value[i] = STRATEGY_UNSET;
     sh->mem = arena_new(MEMORY_MAX);
     for (size_t i = 0; i < SECTIONS; i++)
         buf_init(section(sh, i), EXPERT_SOURCE_MAX);
-    sh->fast = sheet_decision(sh, "fast-math", 0) != 0;
+    sheet_take_strategy(sh);
     sheet_init_names(sh);
 }
 
@@ -487,7 +503,7 @@ str sheet_keep(struct sheet *sh, struct buf *b) {
 }
 
 int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise) {
-    int64_t v = strategy_get(sh->briefing->catalogue, sh->strategy, name);
+    int64_t v = strategy_get(sh->briefing->catalogue, &sh->now, name);
     return v == STRATEGY_UNSET ? otherwise : v;
 }
 
@@ -504,15 +520,35 @@ static int64_t nearest_listed(const struct decision *d, int64_t used, int64_t as
     return best;
 }
 
+/* The step's own value of a decision in the strategy; NULL: it has none. */
+static struct own_value *own_effective(struct sheet *sh, size_t decision) {
+    for (size_t i = 0; i < sh->effective.nown; i++)
+        if (sh->effective.own[i].step == sh->step && sh->effective.own[i].decision == decision)
+            return &sh->effective.own[i];
+    return NULL;
+}
+
+static bool is_own(struct sheet *sh, const char *decision) {
+    for (size_t i = 0; i < sh->briefing->catalogue->n; i++)
+        if (str_is(sh->briefing->catalogue->decisions[i].name, decision))
+            return own_effective(sh, i) != NULL;
+    return false;
+}
+
 /* What became of a decision, whatever the head says of it. */
 static void sheet_note_effective(struct sheet *sh, const struct used *u) {
     const struct catalogue *c = sh->briefing->catalogue;
     for (size_t i = 0; i < c->n; i++) {
-        int64_t asked = sh->strategy->value[i], *effective = &sh->effective.value[i];
+        int64_t asked = sh->now.value[i], *effective = &sh->effective.value[i];
         if (asked == STRATEGY_UNSET || !str_is(c->decisions[i].name, u->decision))
             continue;
         int64_t value = nearest_listed(&c->decisions[i], u->value, asked);
-        if (*effective == STRATEGY_UNSET || llabs(value - asked) < llabs(*effective - asked))
+        struct own_value *own = own_effective(sh, i);
+        if (own)
+            own->value = (int32_t)value;
+        else if (asked != sh->strategy->value[i])
+            continue; /* other values of this step's own made it another one here */
+        else if (*effective == STRATEGY_UNSET || llabs(value - asked) < llabs(*effective - asked))
             *effective = value;
     }
 }
@@ -522,6 +558,10 @@ void sheet_written(const struct sheet *sh, struct strategy *out) {
     for (size_t i = 0; i < sh->briefing->catalogue->n; i++)
         if (sh->effective.value[i] != STRATEGY_UNSET)
             out->value[i] = sh->effective.value[i];
+    out->nown = 0;
+    for (size_t i = 0; i < sh->effective.nown; i++)
+        if (sh->effective.own[i].value != out->value[sh->effective.own[i].decision])
+            out->own[out->nown++] = sh->effective.own[i];
 }
 
 void sheet_used(struct sheet *sh, const struct used *all, size_t n) {
@@ -768,12 +808,14 @@ str sheet_definition(struct sheet *sh, const struct step *st, const struct state
     return sheet_keep(sh, &b);
 }
 
-/* Whether the code has any of these pieces of text. */
-static bool has_text(const struct sheet *sh, const char *const *pieces, size_t n) {
-    str text[] = {buf_str(&sh->library), buf_str(&sh->functions), buf_str(&sh->kernels)};
-    for (size_t i = 0; i < n; i++)
+/* Whether the code has any of these pieces of text, the last of which is NULL; of kernels, those of
+ * the step under way. Functions may be shared with earlier steps. */
+static bool has_text(const struct sheet *sh, const char *const *pieces) {
+    str text[] = {buf_str(&sh->functions), str_from(buf_str(&sh->kernels), sh->kernels_before),
+                  sh->step ? S("") : buf_str(&sh->library)};
+    for (; *pieces; pieces++)
         for (size_t k = 0; k < sizeof text / sizeof *text; k++)
-            if (str_find(text[k], str_view(pieces[i])) < text[k].n)
+            if (str_find(text[k], str_view(*pieces)) < text[k].n)
                 return true;
     return false;
 }
@@ -850,19 +892,36 @@ static bool put_libraries(struct sheet *sh) {
     return true;
 }
 
-/* Decisions that any step may follow: what none of them had a use for. */
+/* Decisions that any step may follow: what this step, or all of them, had no use for. */
 static void note_unused(struct sheet *sh) {
-    static const char *const fast[] = {"__expf(", "__logf(", "cp_fast_", "cp_quotient("};
-    static const char *const streams[] = {"__ldcs(", "__stcs("};
-    if (sh->fast && !has_text(sh, fast, sizeof fast / sizeof *fast)) {
-        sheet_note(sh, "fast-math=0 instead of 1: nothing here has a faster form");
-        sheet_note_effective(sh, &(struct used){"fast-math", 0});
+    static const struct {
+        const char *decision, *why, *trace[5];
+    } all[] = {
+        {"fast-math", "has a faster form", {"__expf(", "__logf(", "cp_fast_", "cp_quotient("}},
+        {"cache-hint", "is read or written once", {"__ldcs(", "__stcs("}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int64_t value = sheet_decision(sh, all[i].decision, 0);
+        if (!value || has_text(sh, all[i].trace) || (sh->step && !is_own(sh, all[i].decision)))
+            continue;
+        sheet_note(sh, "%s%s=0 instead of %lld: nothing here %s", sh->step ? "  " : "",
+                   all[i].decision, (long long)value, all[i].why);
+        sheet_note_effective(sh, &(struct used){all[i].decision, 0});
     }
-    if (sheet_decision(sh, "cache-hint", 0) && !has_text(sh, streams, 2)) {
-        sheet_note(sh, "cache-hint=0 instead of %lld: nothing here is read or written once",
-                   (long long)sheet_decision(sh, "cache-hint", 0));
-        sheet_note_effective(sh, &(struct used){"cache-hint", 0});
+}
+
+void sheet_end_step(struct sheet *sh) {
+    str list = S("");
+    for (size_t i = 0; i < sh->strategy->nown; i++) {
+        const struct own_value *o = &sh->strategy->own[i];
+        if (o->step == sh->step)
+            list = sheet_printf(sh, "%.*s %.*s=%d", STR_ARG(list),
+                                STR_ARG(sh->briefing->catalogue->decisions[o->decision].name),
+                                o->value);
     }
+    if (list.n)
+        sheet_note(sh, "  step %zu has values of its own:%.*s", sh->step, STR_ARG(list));
+    note_unused(sh);
 }
 
 static void put_comment(struct sheet *sh, struct buf *out) {
@@ -1001,6 +1060,7 @@ bool sheet_finish(struct sheet *sh, struct buf *out) {
         return false;
     buf_init(&b, 2 * EXPERT_SOURCE_MAX);
     buf_init(&helpers, EXPERT_SOURCE_MAX);
+    sheet_leave_steps(sh);
     note_unused(sh);
     put_comment(sh, &b);
     put_plan(sh, &b);

@@ -32,8 +32,9 @@ struct words {
 
 struct sheet {
     const struct briefing *briefing; /* of the whole task */
-    const struct strategy *strategy;
-    const char *assets; /* folder that overrides the embedded ones, or NULL */
+    const struct strategy *strategy; /* of all steps */
+    struct strategy now;             /* of the step that is being written */
+    const char *assets;              /* folder that overrides the embedded ones, or NULL */
     struct arena *mem;
     struct err *err;      /* the first failure; everything below returns false then */
     bool fast;            /* special functions may be approximate (decision fast-math) */
@@ -58,7 +59,8 @@ struct sheet {
     uint64_t stored;                 /* lets that are kept in an output */
     size_t output[TASK_MAX_TENSORS]; /* of those */
     const struct sheet *before; /* the file was written before, with too many workspaces; or NULL */
-    size_t step;                /* that is being written, from 1 on */
+    size_t step;                /* that is being written, from 1 on; 0: before and after all */
+    size_t kernels_before;      /* how much of the kernels is of earlier steps */
     struct {
         str what, name;
         size_t step; /* that had it last */
@@ -71,7 +73,8 @@ struct sheet {
         str key, name;
     } shared[SHEET_SHARED]; /* what several steps use, of sheet_shared_name */
     size_t nshared;
-    struct strategy effective; /* what decisions became; STRATEGY_UNSET: no step has said it */
+    struct strategy effective; /* what decisions became; STRATEGY_UNSET: no step has said it. Its
+                                  own values are those of `strategy`, in the same order */
 };
 
 struct step {
@@ -131,7 +134,7 @@ bool sheet_function(struct sheet *sh, const char *template, const struct slots *
 str sheet_keep(struct sheet *sh, struct buf *b);
 /* The task's own text of a statement, for a comment: one line. */
 str sheet_definition(struct sheet *sh, const struct step *st, const struct statement *s);
-/* A decision's value, `otherwise` where it does not apply or is unknown. */
+/* A decision's value in this step, `otherwise` where it does not apply or is unknown. */
 int64_t sheet_decision(const struct sheet *sh, const char *name, int64_t otherwise);
 /* What became of decisions in a step: the head says where that is not what the strategy has. No
  * value is left out in silence. A step that follows a decision which other families have too lists
@@ -154,6 +157,9 @@ int64_t sheet_shared_most(const struct sheet *sh);
  * (`load_${tensor}`) and suffix (`${field}_count`) in a template of the step's family that is not
  * marked `//% library`. */
 bool sheet_begin_step(struct sheet *sh, const char *family);
+/* When it is written: the head says which values it has for itself, and which of them came to
+ * nothing. */
+void sheet_end_step(struct sheet *sh);
 /* The names of another family's templates too, for a step that is written with both. */
 bool sheet_reserve_words(struct sheet *sh, const char *family);
 /* In use by the templates, by CUDA, or by what emitted expressions call. */
