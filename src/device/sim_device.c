@@ -34,7 +34,7 @@ struct buffers {
     size_t n;
 };
 
-#define RARE_BLOCKS 8
+#define RARE_BLOCKS 24
 
 struct server {
     const struct gpu *gpu; /* whose limits hold */
@@ -77,6 +77,7 @@ struct extent {
     uint64_t ctas; /* about so many blocks; 0: all */
     uint64_t key;  /* that they are drawn by; 0: spread evenly */
     enum sim_draw draw;
+    bool named_apart;     /* blocks that comparisons name are run by themselves, after it */
     uint64_t budget;      /* of warp instructions; 0: what no kernel with an end needs */
     uint64_t patience_ms; /* of processor time, after which it is given up; 0: never */
 };
@@ -388,7 +389,8 @@ static bool simdev_run_launch(struct server *s, const struct bound_launch *l,
     if (s->seeks_rare)
         launch.misses = arena_array(s->module_arena, struct sim_miss, sim_places(program));
     launch.sample_also = rare->gangs;
-    launch.nalso = extent->draw == SIM_DRAW_PAIRS ? rare->n : 0;
+    bool besides = extent->draw == SIM_DRAW_PAIRS || extent->draw == SIM_DRAW_NAMED;
+    launch.nalso = besides && !extent->named_apart ? rare->n : 0;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
     out->say.order = launch.order || result->drawn ? s->order : out->say.order;
@@ -953,6 +955,7 @@ static bool simdev_measure(struct server *s, const struct job_measure *m, struct
 
 #define MOST_ORDER     9999         /* a number that is easily typed */
 #define MOST_PARTS     64           /* of a tensor */
+#define NAMED_PARTS    128          /* … of what the blocks stored that its comparisons name */
 #define PART_ELEMENTS  64           /* of a part, at most, along the last dimension */
 #define PRODUCER_BYTES (1ull << 30) /* of all tensors: beyond, no launch is run whole */
 
@@ -1029,23 +1032,103 @@ static int64_t part_place(const struct sampling *p, size_t tensor, int64_t i, in
            (i ? (int64_t)rng_below(rng_sub(p->draw, tensor), (uint64_t)i, (uint64_t)room) : 0);
 }
 
+static struct stretches stretches_of(const struct sampling *p, size_t tensor) {
+    return (struct stretches){p, tensor, dtype_info(p->z.inst->task->tensors[tensor].dtype)->bytes,
+                              0, 0,      0};
+}
+
 /* Parts of what the last launch stored to a tensor. What an earlier launch stored there was not the
  * end of it. */
 static void take_parts(struct sampling *p, size_t tensor) {
-    const struct inst *in = p->z.inst;
-    struct stretches t = {p, tensor, dtype_info(in->task->tensors[tensor].dtype)->bytes, 0, 0, 0};
+    struct stretches t = stretches_of(p, tensor);
     int64_t elements = 0, before = 0, i = 0;
     while (stretch_next(&t))
         elements += t.count;
     if (!elements)
         return;
     int64_t most = p->asked->parts < MOST_PARTS ? p->asked->parts : MOST_PARTS;
-    p->parts[tensor] = arena_array(p->mem, struct wire_part, (size_t)most);
+    p->parts[tensor] = arena_array(p->mem, struct wire_part, MOST_PARTS + NAMED_PARTS);
     p->nparts[tensor] = 0;
     buf_clear(&p->contents[tensor]);
     for (t.end = 0; i < most && stretch_next(&t); before += t.count)
         for (; i < most && part_place(p, tensor, i, elements) < before + t.count; i++)
             add_part(p, &t, t.first + part_place(p, tensor, i, elements) - before);
+}
+
+/* All of what the launch stored to a tensor, or, of more than there is room for, equally many parts
+ * from each stretch of it. */
+static void take_all_parts(struct sampling *p, size_t tensor) {
+    struct stretches t = stretches_of(p, tensor);
+    size_t pieces = 0, piece = 0, taken = 0, before = p->nparts[tensor];
+    for (; stretch_next(&t); pieces += (size_t)((t.count + PART_ELEMENTS - 1) / PART_ELEMENTS))
+        continue;
+    if (!p->parts[tensor])
+        p->parts[tensor] = arena_array(p->mem, struct wire_part, MOST_PARTS + NAMED_PARTS);
+    for (t.end = 0; taken < NAMED_PARTS && stretch_next(&t);)
+        for (int64_t at = 0; at < t.count && taken < NAMED_PARTS; at += PART_ELEMENTS, piece++)
+            if (pieces <= NAMED_PARTS || piece * NAMED_PARTS / pieces >= taken) {
+                add_part(p, &t, t.first + at);
+                taken++;
+            }
+    BUG_IF(p->nparts[tensor] - before > NAMED_PARTS);
+}
+
+static bool is_in_place(const struct task *t) {
+    for (size_t i = 0; i < t->ntensors; i++)
+        if (t->tensors[i].role == TENSOR_INOUT)
+            return true;
+    return false;
+}
+
+/* How far a launch came that may have been given up. */
+enum sampled { SAMPLED_REFUSED, SAMPLED_NOT, SAMPLED_RUN };
+
+static enum sampled run_sampled(struct sampling *p, const struct bound_launch *l,
+                                const struct launch_memory *memory, const struct extent *extent,
+                                struct sim_result *result, struct answer *out) {
+    const char *why = NULL;
+    if (simdev_run_launch(p->s, l, memory, extent, result, out))
+        return SAMPLED_RUN;
+    for (size_t i = 0; p->incomplete && i < p->s->findings.n; i++)
+        if (p->s->findings.list[i].of_buffer)
+            why = "reads what blocks that were not run would have made";
+    if (!why && result->status == SIM_BUDGET)
+        why = "even a few of its blocks take too long here";
+    if (!why && result->status == SIM_NO_PROGRESS && !p->asked->parts)
+        why = "waits for blocks that were not run";
+    if (!why)
+        return SAMPLED_REFUSED;
+    set_unjudged(p, l, why);
+    simdev_forgive(out);
+    return SAMPLED_NOT;
+}
+
+/* Blocks that comparisons of the launch name by their numbers. */
+static bool has_named(const struct sampling *p, const struct bound_launch *l) {
+    const struct ptx_entry *e = ptx_find_entry(p->s->module, l->kernel);
+    return e && p->s->rare[e - p->s->module->entries].n && p->asked->parts &&
+           p->extent.draw == SIM_DRAW_PAIRS && !is_in_place(p->z.inst->task);
+}
+
+static void take_from_all(struct sampling *p, void (*take)(struct sampling *, size_t)) {
+    for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
+        if (p->z.maps[i] && tensor_is_output(&p->z.inst->task->tensors[i]))
+            take(p, i);
+}
+
+/* They are run by themselves, and all that they store is judged: what a kernel does in one of a
+ * million blocks because of its number. False: it is refused. */
+static bool sample_named(struct sampling *p, const struct bound_launch *l,
+                         const struct launch_memory *memory, struct answer *out) {
+    struct extent extent = p->extent;
+    struct sim_result result;
+    extent.draw = SIM_DRAW_NAMED;
+    enum sampled how = run_sampled(p, l, memory, &extent, &result, out);
+    if (how == SAMPLED_RUN) {
+        p->ctas += result.counters.ctas;
+        take_from_all(p, take_all_parts);
+    }
+    return how != SAMPLED_REFUSED;
 }
 
 /* False: it is refused. */
@@ -1057,30 +1140,17 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     if (whole)
         extent = (struct extent){.budget = (uint64_t)p->asked->producer_budget,
                                  .patience_ms = 2 * p->extent.patience_ms};
+    extent.named_apart = final && has_named(p, l);
     struct sim_result result;
     s->checks = whole || p->asked->values ? SIM_CHECK_UNINITIALISED : SIM_CHECK_ALL;
-    bool ok = simdev_run_launch(s, l, memory, &extent, &result, out), lacks = false;
-    for (size_t i = 0; p->incomplete && i < s->findings.n; i++)
-        lacks |= s->findings.list[i].of_buffer;
-    if (lacks)
-        set_unjudged(p, l, "reads what blocks that were not run would have made");
-    else if (!ok && result.status == SIM_BUDGET)
-        set_unjudged(p, l, "even a few of its blocks take too long here");
-    else if (!ok && result.status == SIM_NO_PROGRESS && !p->asked->parts)
-        set_unjudged(p, l, "waits for blocks that were not run");
-    else if (!ok)
-        return false;
-    if (!ok) {
-        simdev_forgive(out);
-        return true;
-    }
+    enum sampled how = run_sampled(p, l, memory, &extent, &result, out);
+    if (how != SAMPLED_RUN)
+        return how == SAMPLED_NOT;
     p->ctas += result.counters.ctas;
     p->ctas_total += result.counters.ctas_total;
     p->incomplete |= result.counters.ctas < result.counters.ctas_total;
-    for (size_t i = 0; i < p->z.inst->task->ntensors; i++)
-        if (p->z.maps[i] && tensor_is_output(&p->z.inst->task->tensors[i]))
-            take_parts(p, i);
-    return true;
+    take_from_all(p, take_parts);
+    return !extent.named_apart || !p->incomplete || sample_named(p, l, memory, out);
 }
 
 /* ---- what is left unwritten ---- */
@@ -1180,7 +1250,8 @@ static bool sample_plan(struct sampling *p, struct answer *out) {
 
 static void answer_parts(struct sampling *p, struct answer *out) {
     struct wire_answer *say = &out->say;
-    say->parts = arena_array(out->mem, struct wire_part, TASK_MAX_TENSORS * MOST_PARTS);
+    say->parts =
+        arena_array(out->mem, struct wire_part, TASK_MAX_TENSORS * (MOST_PARTS + NAMED_PARTS));
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++) {
         for (size_t k = 0; !p->unjudged.n && k < p->nparts[i]; k++)
             say->parts[say->nparts++] = p->parts[i][k];

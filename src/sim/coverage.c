@@ -31,18 +31,25 @@ static void find_loop(struct sim_program *p, struct instr *branch) {
     branch->choice |= CHOICE_BACK;
 }
 
-/* setp.eq or setp.ne of integers, with no other predicate in it. */
-static uint8_t equality(const struct ptx_instr *in) {
+/* setp of two integers, with no other predicate in it. */
+static uint16_t of_integers(const struct ptx_instr *in) {
     static const struct {
         const char *type;
-        uint8_t choice;
+        uint16_t choice;
     } types[] = {{"b32", CHOICE_EQUAL}, {"s32", CHOICE_EQUAL}, {"u32", CHOICE_EQUAL},
                  {"b64", CHOICE_WIDE},  {"s64", CHOICE_WIDE},  {"u64", CHOICE_WIDE}};
-    if (in->nmods != 2 || (!str_is(in->mods[0], "eq") && !str_is(in->mods[0], "ne")))
+    static const char *const orders[] = {"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"};
+    uint16_t order = 0;
+    if (in->nmods != 2)
+        return 0;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (str_is(in->mods[0], orders[i]))
+            order = CHOICE_ORDER;
+    if (!order && !str_is(in->mods[0], "eq") && !str_is(in->mods[0], "ne"))
         return 0;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (str_is(in->mods[1], types[i].type))
-            return types[i].choice;
+            return types[i].choice | order;
     return 0;
 }
 
@@ -55,7 +62,7 @@ void coverage_find_choices(struct sim_program *p) {
         if (lanes && str_is(i->src->op, "selp"))
             i->choice |= CHOICE_SELECT;
         if (lanes && str_is(i->src->op, "setp"))
-            i->choice |= CHOICE_COMPARE | equality(i->src);
+            i->choice |= CHOICE_COMPARE | of_integers(i->src);
         if (i->kind == KIND_BRANCH && i->target <= k)
             find_loop(p, i);
         for (uint32_t t = 0; i->kind == KIND_BRANCH_TABLE && t < i->ntargets; t++)
@@ -126,10 +133,11 @@ static void note_miss(struct worker *w, const struct warp *wp, const struct inst
                       uint32_t mask) {
     struct sim_miss *m = &w->misses[in - w->p->code];
     const uint8_t *a = wp->regs + in->a, *b = wp->regs + in->b;
-    bool wide = in->choice & CHOICE_WIDE;
-    for (uint32_t left = m->met ? 0 : mask; left && !m->met; left &= left - 1)
+    bool wide = in->choice & CHOICE_WIDE, order = in->choice & CHOICE_ORDER;
+    m->order = order;
+    for (uint32_t left = m->met || order ? 0 : mask; left && !m->met; left &= left - 1)
         m->met = !difference(a, b, wide, (unsigned)__builtin_ctz(left));
-    if (m->met || wp->index || !(mask & 1) || m->n == SIM_MISSES)
+    if (wp->index || !(mask & 1) || m->n == SIM_MISSES)
         return;
     uint32_t id[3];
     const uint32_t *grid = w->la->l->grid;
@@ -154,6 +162,7 @@ void coverage_after(struct worker *w, const struct warp *wp, const struct instr 
 void coverage_merge_misses(struct sim_miss *to, const struct sim_miss *from, size_t n) {
     for (size_t k = 0; k < n; k++) {
         to[k].met |= from[k].met;
+        to[k].order |= from[k].order;
         for (uint32_t i = 0; i < from[k].n && to[k].n < SIM_MISSES; i++, to[k].n++) {
             to[k].gang[to[k].n] = from[k].gang[i];
             to[k].by[to[k].n] = from[k].by[i];
@@ -174,24 +183,77 @@ static bool zero_of(const int64_t x[SIM_MISSES], const int64_t by[SIM_MISSES], i
     return true;
 }
 
+/* Places where the differences of comparisons meet zero: numbers of blocks, then, for each axis of
+ * the grid, places along it. */
+enum { ZEROS = 6 };
+struct zeros {
+    int64_t at[4][ZEROS];
+    size_t n[4];
+};
+
+static void add_zero(struct zeros *z, int d, int64_t at, int64_t size) {
+    bool known = at >= size;
+    for (size_t i = 0; i < z->n[d]; i++)
+        known |= z->at[d][i] == at;
+    if (!known && z->n[d] < ZEROS)
+        z->at[d][z->n[d]++] = at;
+}
+
+/* Blocks that lie evenly are on a line in several ways. */
+static void find_zero(const struct sim_miss *m, const uint32_t grid[3], struct zeros *z) {
+    for (int d = 0; d < 4; d++) {
+        int64_t step = d == 2 ? grid[0] : d == 3 ? (int64_t)grid[0] * grid[1] : 1, zero;
+        int64_t size = d ? grid[d - 1] : (int64_t)grid[0] * grid[1] * grid[2], x[SIM_MISSES];
+        for (int i = 0; i < SIM_MISSES; i++)
+            x[i] = (int64_t)m->gang[i] / step % size;
+        if (!zero_of(x, m->by, &zero))
+            continue;
+        add_zero(z, d, zero, size);
+        add_zero(z, d, zero + 1, size);
+    }
+}
+
+struct gangs {
+    uint64_t *at;
+    size_t n, most;
+    uint64_t all;
+};
+
+/* The first and the last block always run. */
+static void add_gang(struct gangs *g, uint64_t gang) {
+    bool known = gang == 0 || gang + 1 == g->all || g->n == g->most;
+    for (size_t i = 0; i < g->n && !known; i++)
+        known = g->at[i] == gang;
+    if (!known)
+        g->at[g->n++] = gang;
+}
+
+/* With a place along one axis, those along the others too: a block may be meant by several
+ * comparisons together. */
+static void add_zeros(const struct zeros *z, const uint32_t grid[3], struct gangs *g) {
+    for (size_t i = 0; i < z->n[0]; i++)
+        add_gang(g, (uint64_t)z->at[0][i]);
+    for (size_t c = 0; c <= z->n[3]; c++)
+        for (size_t b = 0; b <= z->n[2]; b++)
+            for (size_t a = 0; a <= z->n[1]; a++) { /* the last of each: at the axis's beginning */
+                uint64_t x = a < z->n[1] ? (uint64_t)z->at[1][a] : 0;
+                uint64_t y = b < z->n[2] ? (uint64_t)z->at[2][b] : 0;
+                uint64_t w = c < z->n[3] ? (uint64_t)z->at[3][c] : 0;
+                add_gang(g, x + grid[0] * (y + (uint64_t)grid[1] * w));
+            }
+}
+
 size_t sim_rare_gangs(const struct sim_miss *m, size_t n, const uint32_t grid[3], uint64_t *out,
                       size_t most) {
-    size_t found = 0;
-    for (size_t k = 0; k < n; k++)
-        for (int d = 0; d < 4 && !m[k].met && m[k].n == SIM_MISSES; d++) {
-            /* The number of the block itself, then each of its places in the grid. */
-            int64_t step = d == 2 ? grid[0] : d == 3 ? (int64_t)grid[0] * grid[1] : 1, zero;
-            int64_t size = d ? grid[d - 1] : (int64_t)grid[0] * grid[1] * grid[2];
-            int64_t x[SIM_MISSES];
-            for (int i = 0; i < SIM_MISSES; i++)
-                x[i] = (int64_t)m[k].gang[i] / step % size;
-            if (!zero_of(x, m[k].by, &zero))
-                continue;
-            for (int64_t at = zero; at <= zero + 1 && at < size && found < most; at++)
-                out[found++] = (uint64_t)(at * step);
-            break;
-        }
-    return found;
+    struct gangs g = {out, 0, most, (uint64_t)grid[0] * grid[1] * grid[2]};
+    struct zeros z = {0};
+    for (int pass = 0; pass < 2; pass++) { /* those that may be met nowhere else come first */
+        for (size_t k = 0; k < n; k++)
+            if (m[k].n == SIM_MISSES && (m[k].met || m[k].order) == pass)
+                find_zero(&m[k], grid, &z);
+        add_zeros(&z, grid, &g);
+    }
+    return g.n;
 }
 
 /* ---- telling ---- */

@@ -207,14 +207,15 @@ enum choice {
     CHOICE_TABLE = 32,  /* the target of a branch by a table */
     CHOICE_EQUAL = 64,  /* … by whether the integers a and b are equal, of 32 bits */
     CHOICE_WIDE = 128,  /* … of 64 */
+    CHOICE_ORDER = 256, /* … by which of a and b is the larger: CHOICE_EQUAL or CHOICE_WIDE too */
 };
 
 struct instr {
     uint8_t kind, mode, class;
-    bool pinned;    /* its registers are in use beyond it */
-    bool watched;   /* it uses registers that a wgmma uses */
-    uint8_t choice; /* of enum choice: what coverage records of it; 0: nothing */
-    uint16_t loop;  /* CHOICE_HEAD, CHOICE_BACK: its number */
+    bool pinned;     /* its registers are in use beyond it */
+    bool watched;    /* it uses registers that a wgmma uses */
+    uint16_t choice; /* of enum choice: what coverage records of it; 0: nothing */
+    uint16_t loop;   /* CHOICE_HEAD, CHOICE_BACK: its number */
     uint32_t flops;
     uint8_t dst_bytes; /* a lane of d */
     uint8_t round;     /* index of rounding_modes[] */

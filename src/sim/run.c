@@ -858,9 +858,24 @@ static uint64_t in_stretches(const struct launch *la, uint64_t k) {
     return i * part + rng_below(r, i, part - SIM_STRETCH + 1) + k % SIM_STRETCH;
 }
 
+/* Those that are asked for by their numbers, beside the ones that are on the list. */
+static void add_named(struct launch *la) {
+    for (size_t i = 0; i < la->l->nalso; i++)
+        if (la->l->sample_also[i] < la->gangs_total)
+            la->sampled[la->gangs++] = la->l->sample_also[i];
+    la->gangs = keep_distinct(la->sampled, la->gangs);
+}
+
 /* Chooses the gangs that run. */
 static void grid_sample(struct launch *la) {
     bool stretches = la->l->sample_draw == SIM_DRAW_STRETCHES;
+    if (la->l->sample_draw == SIM_DRAW_NAMED && la->l->nalso && !la->p->ordered &&
+        la->gang_ctas == 1 && la->gangs < la->gangs_total) {
+        la->gangs = 0;
+        la->sampled = mem_alloc(la->l->nalso * sizeof *la->sampled);
+        add_named(la);
+        return;
+    }
     if (la->gangs == la->gangs_total || !la->l->sample_key || la->p->ordered ||
         la->l->sample_draw == SIM_DRAW_APART || la->gangs < (stretches ? SIM_STRETCH : 2))
         return;
@@ -871,11 +886,11 @@ static void grid_sample(struct launch *la) {
         list[k] = stretches                          ? in_stretches(la, k)
                   : k % 2 == 0 || k + 1 == la->gangs ? sample_apart(la, k)
                                                      : neighbour(la, k, list[k - 1]);
-    for (size_t i = 0; i < la->l->nalso && !stretches && la->gang_ctas == 1; i++)
-        if (la->l->sample_also[i] < la->gangs_total)
-            list[la->gangs++] = la->l->sample_also[i];
-    la->gangs = keep_distinct(list, la->gangs);
     la->sampled = list;
+    if (!stretches && la->gang_ctas == 1)
+        add_named(la);
+    else
+        la->gangs = keep_distinct(list, la->gangs);
 }
 
 /* The linear index of the k-th gang that runs. */

@@ -111,17 +111,18 @@ struct sim_clocks {
     size_t l1_bytes;                                      /* that a block has for itself */
 };
 
-/* A comparison of integers for equality: whether they were ever equal, and by how much they
- * differed in the first thread of the first blocks that came to it. */
+/* A comparison of integers: whether they were ever equal, where it asks for that, and by how much
+ * they differed in the first thread of the first blocks that came to it. */
 #define SIM_MISSES 3
 struct sim_miss {
-    bool met;
+    bool met, order; /* order: it asks which of them is the larger */
     uint32_t n;
     uint64_t gang[SIM_MISSES];
     int64_t by[SIM_MISSES];
 };
-/* Blocks in which comparisons that were not met will be, where the difference is linear in the
- * block's number or in one of its places in the grid. n: sim_places. Gives how many are in out. */
+/* Blocks in which comparisons for equality that were not met will be, and those in which others
+ * change their outcome, where the difference is linear in the block's number or in one of its
+ * places in the grid. n: sim_places. Gives how many are in out. */
 size_t sim_rare_gangs(const struct sim_miss *m, size_t n, const uint32_t grid[3], uint64_t *out,
                       size_t most);
 
@@ -132,6 +133,7 @@ enum sim_draw {
                        next block and one that is a power of two further on; some fewer where
                        two of them are the same */
     SIM_DRAW_STRETCHES, /* SIM_STRETCH that follow each other, from each part of the grid */
+    SIM_DRAW_NAMED,     /* those of sample_also alone, of which there are some */
 };
 
 struct sim_launch {
@@ -150,7 +152,7 @@ struct sim_launch {
                                  kernel whose blocks wait for each other, the first so many */
     uint64_t sample_key;      /* 0: evenly; otherwise drawn by it, as sample_draw says */
     enum sim_draw sample_draw;
-    const uint64_t *sample_also; /* SIM_DRAW_PAIRS: blocks that run besides, */
+    const uint64_t *sample_also; /* SIM_DRAW_PAIRS, SIM_DRAW_NAMED: blocks that run besides, */
     size_t nalso;
     struct sim_miss *misses; /* sim_places of them, added to; needs covered; NULL: not wanted */
     struct arena *lines;     /* where counters by line go; NULL: they are not wanted */

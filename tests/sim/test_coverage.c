@@ -210,8 +210,8 @@ static void test_rare_blocks(void) {
     struct sim_miss m = {.n = 3, .gang = {0, 4, 8}, .by = {-777, -773, -769}};
     CHECK(rare(&m, 4096, 1, out_at) == 2 && out_at[0] == 777 && out_at[1] == 778);
     CHECK(rare(&m, 700, 1, out_at) == 0); /* there is no such block */
-    m.met = true;
-    CHECK(rare(&m, 4096, 1, out_at) == 0);
+    m.met = true;                         /* it may be met elsewhere for another reason */
+    CHECK(rare(&m, 4096, 1, out_at) == 2 && out_at[0] == 777);
     struct sim_miss between = {.n = 3, .gang = {0, 1, 2}, .by = {-9, -7, -5}};
     CHECK(rare(&between, 4096, 1, out_at) == 2 && out_at[0] == 4 && out_at[1] == 5);
     struct sim_miss bent = {.n = 3, .gang = {0, 4, 8}, .by = {-777, -773, -768}};
@@ -220,8 +220,25 @@ static void test_rare_blocks(void) {
     CHECK(rare(&flat, 4096, 1, out_at) == 0);
     struct sim_miss row = {.n = 3, .gang = {3, 107, 201}, .by = {-50, -49, -48}};
     CHECK(rare(&row, 100, 4096, out_at) == 2 && out_at[0] == 50 * 100);
+    struct sim_miss order = {.n = 3, .order = true, .gang = {0, 4, 8}, .by = {-9, -5, -1}};
+    CHECK(rare(&order, 4096, 1, out_at) == 2 && out_at[0] == 9 && out_at[1] == 10);
     struct sim_miss few = {.n = 2, .gang = {0, 4}, .by = {-8, -4}};
     CHECK(rare(&few, 4096, 1, out_at) == 0);
+}
+
+/* A row and a column together name one block; unmet comparisons come before others. */
+static void test_rare_places(void) {
+    const uint32_t grid[3] = {64, 4096, 1};
+    struct sim_miss two[2] = {{.n = 3, .gang = {3, 107, 201}, .by = {-50, -49, -47}},
+                              {.n = 3, .met = true, .gang = {3, 107, 201}, .by = {-14, 26, -8}}};
+    uint64_t found[32] = {0};
+    bool both = false;
+    size_t n = sim_rare_gangs(two, 2, grid, found, 32);
+    CHECK(n >= 4 && found[0] == 50 * 64); /* the row alone, before it is known with the column */
+    for (size_t i = 0; i < n; i++)
+        both |= found[i] == 50 * 64 + 17;
+    CHECK(both);
+    CHECK(sim_rare_gangs(two, 2, grid, found, 3) == 3);
 }
 
 static const struct tap_case cases[] = {
@@ -233,5 +250,6 @@ static const struct tap_case cases[] = {
     {"what blocks store", test_stores},
     {"what stretches of blocks store", test_stretches},
     {"the block that a comparison names", test_rare_blocks},
+    {"the block that two comparisons name together", test_rare_places},
 };
 TAP_CASES(cases)
