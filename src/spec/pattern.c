@@ -272,9 +272,25 @@ bool pattern_is_index(const struct task *t, const struct statement *s) {
 
 /* ---- reductions by index ---- */
 
+/* Whole by construction, also where it is computed with reals: floor(x[t]*K). As deep as the tree.
+ */
+static bool is_whole(const struct expr *e) {
+    bool call = e->kind == EXPR_CALL, whole = true;
+    if (e->value_kind != VALUE_REAL)
+        return e->value_kind == VALUE_INT;
+    if (call && function_info(e->function)->result == RESULT_WHOLE)
+        return true;
+    if (e->kind != EXPR_ADD && e->kind != EXPR_SUB && e->kind != EXPR_MUL && e->kind != EXPR_NEG &&
+        !(call && function_info(e->function)->result == RESULT_KEPT))
+        return false;
+    for (size_t i = 0; i < e->nargs; i++)
+        whole = whole && is_whole(e->args[i]);
+    return whole;
+}
+
 /* A whole number from the data of the terms, which does not depend on the index that it equals. */
 static bool is_key(const struct expr *key, size_t var, uint32_t reduced) {
-    return key->value_kind == VALUE_INT && expr_reads(key) && (expr_vars(key) & reduced) &&
+    return is_whole(key) && expr_reads(key) && (expr_vars(key) & reduced) &&
            !(expr_vars(key) >> var & 1);
 }
 

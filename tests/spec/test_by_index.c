@@ -27,6 +27,8 @@ static const struct pair pairs[] = {
      "y[b,k,d] = sum(s < 3, t | !(e[b,t] + s != k) && !(f[t] != d)) x[b,t,s]"},
     {"y[b,k,d] = sum(t | e[b,t] == k && f[t] == d) 1",
      "y[b,k,d] = sum(t | !(e[b,t] != k) && !(f[t] != d)) 1"},
+    {"y[b,k,d] = sum(t | clamp(floor(x[b,t,d]*3.7) + 4, 0, 7) == k) x[b,t,d]",
+     "y[b,k,d] = sum(t | !(clamp(floor(x[b,t,d]*3.7) + 4, 0, 7) != k)) x[b,t,d]"},
     /* a number of which the class cannot tell whether it is one or the next */
     {"let i[b,t] : i32 = floor(x[b,t,0]*1.1)\ny[b,k,d] = sum(t | i[b,t] == k) x[b,t,d]",
      "let i[b,t] : i32 = floor(x[b,t,0]*1.1)\ny[b,k,d] = sum(t | !(i[b,t] != k)) x[b,t,d]"},
@@ -180,6 +182,7 @@ static void others_are_not(void) {
         "y[b,k,d] = sum(t | e[b,t] < k) x[b,t,d]",
         "y[b,k,d] = sum(t | e[b,t] == k || d == 0) x[b,t,d]",
         "y[b,k,d] = sum(t | t//4 == k) x[b,t,d]",
+        "y[b,k,d] = sum(t | x[b,t,d]*2 == k) x[b,t,d]",
         "y[b,k,d] = sum(t | e[b,t]*k == k) x[b,t,d]",
         "y[b,k,d] = sum(t) if(e[b,t] == k, x[b,t,d], 1)",
         "y[b,k,d] = max(t) if(e[b,t] == k, x[b,t,d], 0)",
