@@ -26,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% else
     const ${index} part = (${index})blockIdx.x;
 //% end
+#pragma unroll 4
     for (${index} element = part * ${block} + (${index})threadIdx.x; element < ${elements};
          element += (${index})${parts} * ${block}) {
         ${coordinates}

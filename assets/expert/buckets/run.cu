@@ -60,14 +60,20 @@ extern "C" __global__ void __launch_bounds__(${block})
         ${to}[${place}] = ${packed};
 //% end
 //% else
+//% each results
+        cp_pack<${element_type}, ${width}> ${pack};
+//% end
 #pragma unroll
         for (int v = 0; v < ${width}; v++) {
             const ${value_type} value = ${value};
             ${maps}
 //% each results
-            ${to}[${place}] = ${packed};
+            ${pack}.at[v] = ${packed};
 //% end
         }
+//% each results
+        cp_store(${to} + ${place}, ${pack});
+//% end
 //% end
     }
 }

@@ -387,10 +387,12 @@ static str put_own(struct buckets *b, struct slots *s, str elements, str *after)
     str plan = results_plan(b, own);
     const struct gpu *gpu = sh->briefing->gpu;
     int64_t bytes = kept_bytes(b), per_sm = gpu->max_threads_sm / b->block;
-    double items = count_of(b, b->by.shared);
-    int64_t most = (int64_t)((double)gpu->sms * (double)(per_sm > 1 ? per_sm : 1) / items);
-    str parts = TEXT(sh, "min(ceil_div($, $), $)", elements, sheet_number(sh, b->block * 16),
-                     sheet_number(sh, most > 1 ? most : 1));
+    double items = count_of(b, b->by.shared),
+           room = (double)sheet_shared_most(sh) / (results_count(b, own) * (double)bytes);
+    double fit = fmax(fmin((double)per_sm, floor(room)), 1);
+    int64_t most = (int64_t)((double)gpu->sms * fit / items);
+    str parts = TEXT(sh, "min(ceil_div($, max($, $)), $)", elements, sheet_number(sh, b->block * 2),
+                     plan, sheet_number(sh, most > 1 ? most : 1));
     sheet_require_for(sh, "The results of a block fit its shared memory.", "%.*s*%lld <= %lld",
                       STR_ARG(plan), (long long)bytes, (long long)sheet_shared_most(sh));
     slots_put(s, "buckets", scope_int_plan(&b->k, "buckets", plan));
@@ -432,16 +434,24 @@ static bool write_add(struct buckets *b, struct memory m) {
     return end_kernel(b, &s, "buckets/add.cu", grid, after, m);
 }
 
-static bool put_results(struct buckets *b, struct slots *s, str *used) {
+/* Where element 0 of a vector lies: the variable of its columns has `column` there. */
+static bool put_results(struct buckets *b, struct slots *s, size_t last, str column, str *used) {
     struct maps maps;
     if (!maps_write(&b->k, b->fold, S("value"), s, &maps))
         return false;
+    if (last != SIZE_MAX)
+        b->k.var[last] = column;
     slots_list(s, "results");
     *used = slots_get(s, "maps");
     for (size_t i = 0; i < maps.n; i++) {
         struct slots *row = slots_row(s, "results");
         str place = scope_place_text(&b->k);
-        slots_put(row, "to", scope_pointer(&b->k, maps.out[i].tensor, true));
+        size_t tensor = maps.out[i].tensor;
+        slots_put(row, "to", scope_pointer(&b->k, tensor, true));
+        str name = scope_pointer_name(&b->k, tensor);
+        slots_put(row, "pack", scope_name(&b->k, TEXT(b->sh, "$_pack", name).p));
+        slots_put(row, "element_type",
+                  str_view(dtype_info(sheet_dtype(b->sh, b->st, tensor))->cuda));
         slots_put(row, "place", place);
         slots_put(row, "packed", maps.out[i].packed);
         *used = TEXT(b->sh, "$ $ $", *used, place, maps.out[i].packed);
@@ -453,7 +463,7 @@ static bool put_results(struct buckets *b, struct slots *s, str *used) {
 static bool write_finish(struct buckets *b, struct memory m) {
     struct slots s;
     str used, all = results_plan(b, b->results);
-    if (!begin_kernel(b, &s, "finish") || !put_results(b, &s, &used))
+    if (!begin_kernel(b, &s, "finish") || !put_results(b, &s, SIZE_MAX, S(""), &used))
         return false;
     slots_put(&s, "total", scope_int_plan(&b->k, "total", all));
     slots_put(&s, "value", value_of_word(b));
@@ -596,7 +606,7 @@ static int64_t row_width(const struct buckets *b) {
     return some ? width : 1;
 }
 
-static void put_packs(struct buckets *b, struct slots *s, const struct expr *e) {
+static void put_packs(struct buckets *b, struct slots *s, const struct expr *e, str *used) {
     if (is_row(b, e)) {
         for (size_t i = 0; i < b->k.nheld; i++)
             if (expr_same(b->k.held[i].e, e))
@@ -608,7 +618,9 @@ static void put_packs(struct buckets *b, struct slots *s, const struct expr *e) 
                   str_view(dtype_info(sheet_dtype(b->sh, b->st, e->ref))->cuda));
         slots_put(row, "pack", pack);
         slots_put(row, "from", scope_pointer(&b->k, e->ref, false));
-        slots_put(row, "offset", scope_offset_text(&b->k, e));
+        str offset = scope_offset_text(&b->k, e);
+        slots_put(row, "offset", offset);
+        *used = sheet_join(b->sh, *used, " ", offset);
         scope_hold(&b->k, e, scope_unpacked(&b->k, e->ref, TEXT(b->sh, "$.at[v]", pack)));
         str plan = sheet_plan(b->sh, x->extent[x->rank - 1]);
         sheet_require_for(b->sh, "Rows are read as whole vectors.", "%.*s %% %lld == 0",
@@ -616,7 +628,7 @@ static void put_packs(struct buckets *b, struct slots *s, const struct expr *e) 
         return;
     }
     for (size_t i = 0; i < e->nargs; i++)
-        put_packs(b, s, e->args[i]);
+        put_packs(b, s, e->args[i], used);
 }
 
 static str better_of(struct buckets *b, str into, str term) {
@@ -655,7 +667,7 @@ static bool write_run(struct buckets *b, const struct sorted *o) {
     bool warp = count_of(b, b->columns) < 32;
     size_t last = last_column(b);
     uint32_t over = b->by.shared | b->by.reduced, shared = b->by.shared;
-    str results = results_plan(b, b->results), used;
+    str results = results_plan(b, b->results), used, packs = S("");
     if (!begin_kernel(b, &s, "run"))
         return false;
     b->width = warp ? 1 : row_width(b);
@@ -664,18 +676,16 @@ static bool write_run(struct buckets *b, const struct sorted *o) {
     slots_list(&s, "packs");
     str bucket = number_text(b, shared | b->by.pinned);
     if (b->width > 1)
-        put_packs(b, &s, b->by.term);
+        put_packs(b, &s, b->by.term, &packs);
     str one = last == SIZE_MAX ? S("") : b->k.var[last];
     if (b->width > 1)
         b->k.var[last] = TEXT(b->sh, "($ + v)", one);
     str condition = condition_text(b), term = scope_text(&b->k, b->by.term);
     slots_put(&s, "condition", condition);
     put_fold(b, &s, term, warp);
-    if (!put_results(b, &s, &used))
+    if (!put_results(b, &s, last, one, &used))
         return false;
-    if (b->width > 1)
-        b->k.var[last] = one;
-    used = TEXT(b->sh, "$ $ $ $", used, bucket, condition, term);
+    used = TEXT(b->sh, "$ $ $ $ $", used, packs, bucket, condition, term);
     slots_put(&s, "bucket", bucket);
     slots_put(&s, "term_coordinates", digits_text(b, S("term"), over, b->by.reduced, used));
     str elements =
