@@ -90,13 +90,15 @@ struct sorting {
     struct reach *several;
     size_t nseveral, cap;
     int64_t entries;
+    bool unbounded; /* some number may be any */
 };
 
 /* The whole numbers that x may be, as places on the axis. */
-static void reach_of(const struct sorting *s, size_t pin, struct value x, struct reach *r) {
+static void reach_of(struct sorting *s, size_t pin, struct value x, struct reach *r) {
     const struct axis *a = s->axis[pin];
     double far = x.e > 0 ? s->l->program[pin].rules.limits.worst * sqrt(x.e) : 0;
     double lo = ceil(x.v - far) - (double)a->lo, hi = floor(x.v + far) - (double)a->lo;
+    s->unbounded |= isinf(x.e);
     if (x.e > 0 && !(lo <= hi)) { /* infinite, or no number: who knows */
         lo = 0;
         hi = (double)a->n - 1;
@@ -206,6 +208,7 @@ static bool make_lists(struct sorting *s, int64_t i) {
     s->to = &l->of[i];
     s->nseveral = 0;
     s->entries = 0;
+    s->unbounded = false;
     for (size_t k = l->n->naxes; k-- > 0;)
         if (is_of(&l->n->axes[k], l->n->by.shared)) {
             at[l->n->axes[k].var] = l->n->axes[k].lo + i % l->n->axes[k].n;
@@ -213,6 +216,7 @@ static bool make_lists(struct sorting *s, int64_t i) {
         }
     take_terms(s, at);
     s->to->everything = too_many(s);
+    s->to->unbounded = s->to->everything && s->unbounded;
     return s->to->everything || sort_terms(s);
 }
 
@@ -276,17 +280,23 @@ void by_index_release(struct by_index_lists *l) {
     *l = (struct by_index_lists){0};
 }
 
+/* Which of the values of some variables these are. */
+static int64_t number_of(const struct nest *n, uint32_t vars, const int64_t *at) {
+    int64_t number = 0;
+    for (size_t k = 0; k < n->naxes; k++)
+        if (is_of(&n->axes[k], vars))
+            number = number * n->axes[k].n + at[n->axes[k].var] - n->axes[k].lo;
+    return number;
+}
+
+bool by_index_unbounded(const struct by_index_lists *l, const int64_t *at) {
+    return l->of[number_of(l->n, l->n->by.shared, at)].unbounded;
+}
+
 const uint32_t *by_index_terms(const struct by_index_lists *l, const int64_t *at, int64_t *count) {
     const struct nest *n = l->n;
-    int64_t item = 0, list = 0;
-    for (size_t k = 0; k < n->naxes; k++) {
-        const struct axis *a = &n->axes[k];
-        if (is_of(a, n->by.shared))
-            item = item * a->n + at[a->var] - a->lo;
-        if (is_of(a, n->by.pinned))
-            list = list * a->n + at[a->var] - a->lo;
-    }
-    const struct term_lists *lists = &l->of[item];
+    int64_t list = number_of(n, n->by.pinned, at);
+    const struct term_lists *lists = &l->of[number_of(n, n->by.shared, at)];
     if (lists->everything)
         return NULL;
     *count = lists->start[list + 1] - lists->start[list];

@@ -21,6 +21,7 @@ struct term_lists {
     uint32_t *term;  /* numbers, counted as the loops go */
     int64_t ranges;  /* terms that belong to several lists */
     bool everything; /* too many of these: every result goes through all terms */
+    bool unbounded;  /* … since what says where they belong is without bounds */
     bool failed;     /* no memory */
 };
 
@@ -43,6 +44,8 @@ bool by_index_make(struct by_index_lists *l, const struct nest *n, const struct 
 void by_index_release(struct by_index_lists *l);
 /* The terms of the result at the variables `at`; NULL: all of them. */
 const uint32_t *by_index_terms(const struct by_index_lists *l, const int64_t *at, int64_t *count);
+/* All of them, since what says which are its own has no bounds. */
+bool by_index_unbounded(const struct by_index_lists *l, const int64_t *at);
 /* Sets the loops' variables to those of a term. */
 void by_index_place(const struct by_index_lists *l, uint32_t term, int64_t *at);
 /* How many terms there are for one value of all axes' variables. */

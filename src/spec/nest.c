@@ -1168,15 +1168,18 @@ static bool direct_terms(struct worker *w, size_t var, int64_t lo, int64_t hi) {
     return true;
 }
 
-/* The terms that may belong to the result, of a reduction by index. False: it is none, or all may.
- */
+/* The terms that may belong to the result, of a reduction by index. False: it is none, or all may
+ * and must be gone through. */
 static bool listed_terms(struct worker *w) {
     const struct nest *n = w->n;
     int64_t count = 0;
     const uint32_t *terms = n->listed ? by_index_terms(w->lists, w->m.at, &count) : NULL;
     size_t last = n->loops[n->nloops ? n->nloops - 1 : 0].var;
-    if (!terms)
-        return false;
+    if (!terms) {
+        /* Magnitudes beyond what counts have been met: how large others are tells nobody more. */
+        return n->listed && n->p.track_peak && w->peak > FLT_MAX &&
+               by_index_unbounded(w->lists, w->m.at);
+    }
     for (int64_t i = 0; i < count; i++) {
         by_index_place(w->lists, terms[i], w->m.at);
         changed(w, 2);
