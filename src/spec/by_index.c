@@ -124,9 +124,13 @@ static void take_term(struct sorting *s, int64_t term, size_t lane) {
     }
 }
 
-/* Terms that may belong to several results are rare; where they are not, lists save nothing. */
+/* Terms that may belong to several results are rare. Where they are not, lists save nothing: a term
+ * of a list costs as much as many terms that are gone through together. */
 static bool too_many(const struct sorting *s) {
-    return s->entries > 4 * s->l->terms + 4096;
+    enum { TOGETHER = 32, ENTRIES_MOST = 1 << 26 };
+    double pairs = (double)s->l->terms * (double)s->l->results;
+    double most = fmin(pairs / TOGETHER, ENTRIES_MOST);
+    return (double)s->entries > fmax(most, 4.0 * (double)s->l->terms + 4096);
 }
 
 static void take_lanes(struct sorting *s, const int64_t *at, int64_t first, size_t lanes) {
