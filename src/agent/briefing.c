@@ -46,6 +46,7 @@ bool briefing_make(const struct inst *inst, const struct catalogue *c, const str
     fact[FACT_FOLDS] = (int64_t)f->folds;
     fact[FACT_PASSES] = (int64_t)(f->folds + f->rereads);
     fact[FACT_SPECIAL] = f->special;
+    fact[FACT_BY_INDEX] = f->by_index;
     fact[FACT_OUTPUTS] = (int64_t)f->outputs;
     return expert_workloads(out, &out->ground, err);
 }

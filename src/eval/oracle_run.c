@@ -124,6 +124,74 @@ static void set_blocks(const struct inst *in, const struct oracle_step *p,
     *m = blocked;
 }
 
+/* A reduction by index, whose terms are sorted by result: as far as their numbers, and those of
+ * the lists, fit 31 bits. */
+static void set_lists(const struct inst *in, const struct oracle_step *p,
+                      const struct oracle_array *a, struct oracle_memory *m) {
+    enum { RESULTS_LEAST = 4 };
+    int64_t items = 1, lists = 1, all = 0, terms = p->listed ? terms_of(in, p) : 0;
+    bool ok = terms > 0;
+    for (size_t k = 0; k < p->naxes && ok; k++) {
+        if (p->by.shared >> p->axis[k] & 1)
+            ok = mul_i64(items, a->n[k], &items);
+        if (p->by.pinned >> p->axis[k] & 1)
+            ok = ok && mul_i64(lists, a->n[k], &lists);
+    }
+    ok = ok && lists >= RESULTS_LEAST && mul_i64(items, lists, &lists) &&
+         mul_i64(items, terms, &all);
+    if (!ok || lists > INT32_MAX - 1 || all > INT32_MAX - 1 || all <= 0)
+        return;
+    m->lists = lists;
+    m->list_terms = terms;
+    m->listed = all;
+    m->segments = 1;
+    m->terms = INT64_MAX;
+    m->threads = 0;
+}
+
+/* Where the memory of lists begins, one after the other: keys and order, both twice, then digits,
+ * totals, starts, doubt; the last is the end. */
+enum list_memory {
+    LIST_KEYS,
+    LIST_ORDER,
+    LIST_KEYS_TO,
+    LIST_ORDER_TO,
+    LIST_DIGITS,
+    LIST_TOTALS,
+    LIST_START,
+    LIST_DOUBT,
+    LIST_END
+};
+
+enum { SORT_TILE = 1024, SORT_VALUES = 128, SORT_BITS = 7 }; /* assets/oracle/sort.cuh */
+
+static int64_t sort_tiles(const struct oracle_memory *m) {
+    return (m->listed + SORT_TILE - 1) / SORT_TILE;
+}
+
+static size_t list_offset(const struct oracle_memory *m, enum list_memory what) {
+    const size_t words[LIST_END] = {[LIST_KEYS] = (size_t)m->listed,
+                                    [LIST_ORDER] = (size_t)m->listed,
+                                    [LIST_KEYS_TO] = (size_t)m->listed,
+                                    [LIST_ORDER_TO] = (size_t)m->listed,
+                                    [LIST_DIGITS] = (size_t)sort_tiles(m) * SORT_VALUES,
+                                    [LIST_TOTALS] = SORT_VALUES,
+                                    [LIST_START] = (size_t)m->lists + 1,
+                                    [LIST_DOUBT] = 2};
+    size_t at = 0;
+    for (int i = 0; i < (int)what && m->lists; i++)
+        at += (words[i] * sizeof(uint32_t) + 255) / 256 * 256;
+    return at;
+}
+
+/* How often seven bits are sorted by; the number of what belongs to no list is `lists`. */
+static int sort_passes(const struct oracle_memory *m) {
+    int passes = 1;
+    while (m->lists >> (SORT_BITS * passes))
+        passes++;
+    return passes;
+}
+
 static size_t planes_of(const struct oracle_step *p) {
     return p->kind == ORACLE_DEFINE ? 1 : p->index && !p->exact ? 4 : 2;
 }
@@ -141,6 +209,7 @@ static bool shape_array(struct oracle_case *c, size_t k, struct err *err) {
         int64_t wanted = c->o->e->threads;
         split(c->in, p, a->count, wanted, m);
         set_blocks(c->in, p, a, wanted, m);
+        set_lists(c->in, p, a, m);
     }
     if (!ok || !mul_size((size_t)a->count, planes_of(p) * sizeof(double), &m->bytes))
         return err_set(err, ERR_INPUT, "a reduction depends on too many values of its indices");
@@ -217,7 +286,7 @@ static size_t place_expected(struct oracle_case *c, size_t keep_bytes) {
 static size_t place_arrays(struct oracle_case *c, size_t keep_bytes) {
     bool outputs = fits(c, true, keep_bytes);
     bool keeps = !c->kept && (outputs || fits(c, false, keep_bytes));
-    size_t own = 0, parts = 0;
+    size_t own = 0, parts = 0, lists = 0;
     c->remade = !c->kept && !keeps;
     for (size_t k = 0; k < c->o->plan.nsteps; k++) {
         const struct oracle_step *p = &c->o->plan.steps[k];
@@ -227,6 +296,8 @@ static size_t place_arrays(struct oracle_case *c, size_t keep_bytes) {
         m->own = p->kind == ORACLE_DEFINE || (kept && keeps);
         if (!m->has)
             continue;
+        size_t sorting = list_offset(m, LIST_END);
+        lists = sorting > lists ? sorting : lists;
         size_t *end = m->own ? &own : &c->scratch_need;
         m->offset = *end;
         *end += rounded(m->bytes);
@@ -237,6 +308,8 @@ static size_t place_arrays(struct oracle_case *c, size_t keep_bytes) {
     }
     c->parts_offset = c->scratch_need;
     c->scratch_need += rounded(parts);
+    c->lists_offset = c->scratch_need;
+    c->scratch_need += rounded(lists);
     place_for_lets(c, keep_bytes);
     return own;
 }
@@ -327,11 +400,19 @@ static void set_arrays(struct oracle_case *c) {
         struct oracle_array *a = &c->arrays[k];
         uint64_t base = m->own ? c->own : c->o->scratch, plane = (uint64_t)a->count * 8;
         a->value = a->variance = a->best = 0;
+        a->order = a->start = a->doubt = 0;
         if (!m->has || !base)
             continue;
         a->value = base + m->offset;
         a->variance = a->value + plane;
         a->best = planes_of(&c->o->plan.steps[k]) == 4 ? a->variance + plane : 0;
+        if (m->lists && c->o->scratch) {
+            uint64_t lists_at = c->o->scratch + c->lists_offset;
+            a->order = lists_at + list_offset(m, sort_passes(m) % 2 ? LIST_ORDER_TO : LIST_ORDER);
+            a->start = lists_at + list_offset(m, LIST_START);
+            a->doubt = lists_at + list_offset(m, LIST_DOUBT);
+            a->terms = m->list_terms;
+        }
     }
     c->scratch_seen = c->o->scratch;
 }
@@ -453,6 +534,42 @@ static bool join_parts(struct oracle_case *c, size_t k, struct err *err) {
                          (j.array.count + ORACLE_BLOCK - 1) / ORACLE_BLOCK, 1, &j, sizeof j, err);
 }
 
+static bool sort_launch(struct oracle_case *c, const char *kernel, int64_t blocks,
+                        const struct oracle_sort *s, struct err *err) {
+    return oracle_launch(c->o, kernel, blocks, 1, s, sizeof *s, err);
+}
+
+/* Of a reduction by index: the lists of its results. */
+static bool make_lists(struct oracle_case *c, size_t k, struct err *err) {
+    const struct oracle_memory *m = &c->memory[k];
+    const struct engine *e = c->o->e;
+    uint64_t at = c->o->scratch + c->lists_offset;
+    struct oracle_op op = oracle_op_of(c);
+    op.count = m->listed;
+    op.terms = m->lists;
+    op.out = at + list_offset(m, LIST_KEYS);
+    bool ok = e->zero(e->ctx, c->arrays[k].doubt, sizeof(int64_t), err) &&
+              launch_step(c, "keys", k, m->listed, &op, err);
+    struct oracle_sort s = {.count = m->listed, .tiles = sort_tiles(m), .lists = m->lists};
+    s.digits = at + list_offset(m, LIST_DIGITS);
+    s.totals = at + list_offset(m, LIST_TOTALS);
+    s.start = at + list_offset(m, LIST_START);
+    for (int pass = 0; pass < sort_passes(m) && ok; pass++) {
+        bool back = pass % 2;
+        s.keys = at + list_offset(m, back ? LIST_KEYS_TO : LIST_KEYS);
+        s.order = at + list_offset(m, back ? LIST_ORDER_TO : LIST_ORDER);
+        s.keys_to = at + list_offset(m, back ? LIST_KEYS : LIST_KEYS_TO);
+        s.order_to = at + list_offset(m, back ? LIST_ORDER : LIST_ORDER_TO);
+        s.shift = SORT_BITS * pass;
+        ok = sort_launch(c, "oracle_sort_count", s.tiles, &s, err) &&
+             sort_launch(c, "oracle_sort_offset", SORT_VALUES, &s, err) &&
+             sort_launch(c, "oracle_sort_move", s.tiles, &s, err);
+    }
+    s.keys = s.keys_to;
+    return ok &&
+           sort_launch(c, "oracle_sort_search", (m->lists + ORACLE_BLOCK) / ORACLE_BLOCK, &s, err);
+}
+
 static bool make_reduce(struct oracle_case *c, size_t k, struct err *err) {
     const struct oracle_step *p = &c->o->plan.steps[k];
     const struct oracle_memory *m = &c->memory[k];
@@ -464,6 +581,8 @@ static bool make_reduce(struct oracle_case *c, size_t k, struct err *err) {
             axis++;
         return launch_step(c, "scan", k, a->count / a->n[axis], &op, err);
     }
+    if (m->lists && !make_lists(c, k, err))
+        return false;
     op.segments = m->segments;
     op.terms = m->terms;
     op.tile = m->tile;

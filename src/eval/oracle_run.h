@@ -146,12 +146,13 @@ struct oracle {
 
 /* How one array of intermediate values lies in this case. */
 struct oracle_memory {
-    bool has;                /* it has memory */
-    bool own;                /* … of the case */
-    size_t offset, bytes;    /* in the case's memory, or in the scratch */
-    int64_t segments, terms; /* of a reduction: threads a result, terms a thread */
-    struct oracle_tile tile; /* … where each makes several */
-    int64_t threads;         /* … and how many there are then; 0: each makes one */
+    bool has;                          /* it has memory */
+    bool own;                          /* … of the case */
+    size_t offset, bytes;              /* in the case's memory, or in the scratch */
+    int64_t segments, terms;           /* of a reduction: threads a result, terms a thread */
+    struct oracle_tile tile;           /* … where each makes several */
+    int64_t threads;                   /* … and how many there are then; 0: each makes one */
+    int64_t lists, list_terms, listed; /* by index: lists, terms of each item, of all; 0: none */
 };
 
 struct oracle_case {
@@ -168,7 +169,7 @@ struct oracle_case {
     size_t world_bytes, odd_offset;
     struct oracle_array *arrays; /* in host */
     size_t scratch_need;         /* arrays, then parts of reductions */
-    size_t parts_offset;
+    size_t parts_offset, lists_offset;
     uint64_t scratch_seen; /* the address that `arrays` were last sent with */
 };
 

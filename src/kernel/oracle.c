@@ -691,6 +691,110 @@ static void put_look(struct oracle_text *x, size_t k) {
     buf_puts(x->out, S("    return seen;\n}\n"));
 }
 
+/* ---- reductions by index ---- */
+
+static size_t axis_of(const struct oracle_step *p, size_t var) {
+    size_t i = 0;
+    while (p->axis[i] != var)
+        i++;
+    return i;
+}
+
+static str axis_variable(struct oracle_text *x, const struct oracle_step *p, size_t axis) {
+    return oracle_variable(x, p->s, p->axis[axis]);
+}
+
+/* The number of a list: by the shared axes, then those that are equated. `names`: of the latter. */
+static void put_list_number(struct oracle_text *x, const struct oracle_step *p, const char *name) {
+    for (size_t i = 0; i < p->naxes; i++)
+        if (p->by.shared >> p->axis[i] & 1)
+            buf_printf(x->out, "    %s = %s * a.n[%zu] + (%.*s - a.lo[%zu]);\n", name, name, i,
+                       STR_ARG(axis_variable(x, p, i)), i);
+    for (size_t k = 0; k < p->by.npins; k++) {
+        size_t i = axis_of(p, p->by.pin[k].var);
+        buf_printf(x->out, "    %s = %s * a.n[%zu] + (%.*s - a.lo[%zu]);\n", name, name, i,
+                   STR_ARG(axis_variable(x, p, i)), i);
+    }
+}
+
+/* The variables of term number `rest`, as oracle_put_first_term counts them. */
+static void put_term_variables(struct oracle_text *x, const struct oracle_step *p, int indent) {
+    const struct reduce *r = p->e->reduce;
+    for (size_t k = r->nvars; k-- > 0;) {
+        str name = oracle_variable(x, p->s, r->vars[k].var);
+        str lo = oracle_integer(x, p->s, r->vars[k].lo),
+            hi = oracle_integer(x, p->s, r->vars[k].hi);
+        buf_printf(
+            x->out,
+            "%*sconst int64_t %.*s = %.*s + rest %% (%.*s - %.*s);\n%*srest /= %.*s - %.*s;\n",
+            indent, "", STR_ARG(name), STR_ARG(lo), STR_ARG(hi), STR_ARG(lo), indent, "",
+            STR_ARG(hi), STR_ARG(lo));
+    }
+}
+
+/* Which list each term belongs to. A number that carries an error may belong to others, too. */
+static void put_keys_kernel(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 4);
+    c.checked = true;
+    buf_printf(x->out,
+               "extern \"C\" __global__ void oracle_keys_%zu(const __grid_constant__ oracle_op op) "
+               "{\n    const oracle_world *o = op.world;\n"
+               "    const oracle_array a = o->array[%zu];\n"
+               "    const int64_t n = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
+               "    if (n >= op.count)\n        return;\n"
+               "    int64_t item = n / a.terms, rest = n %% a.terms, list = 0;\n",
+               k, k);
+    for (size_t i = p->naxes; i-- > 0;)
+        if (p->by.shared >> p->axis[i] & 1)
+            buf_printf(
+                x->out,
+                "    const int64_t %.*s = a.lo[%zu] + item %% a.n[%zu];\n    item /= a.n[%zu];\n",
+                STR_ARG(axis_variable(x, p, i)), i, i, i);
+    put_term_variables(x, p, 4);
+    buf_puts(x->out, S("    bool inside_all = true;\n"));
+    for (size_t i = 0; i < p->by.npins; i++) {
+        size_t axis = axis_of(p, p->by.pin[i].var);
+        struct oracle_operand key = oracle_put_value(&c, p->by.pin[i].key, false);
+        str name = axis_variable(x, p, axis), v = key.text;
+        if (!key.exact) {
+            buf_printf(x->out, "    if (%.*s.e != 0)\n        *(int64_t *)a.doubt = 1;\n",
+                       STR_ARG(v));
+            v = arena_printf(x->a, "%.*s.v", STR_ARG(v));
+        }
+        buf_printf(
+            x->out,
+            "    const bool inside_%zu = %.*s == floor(%.*s) && %.*s >= (double)a.lo[%zu] && "
+            "%.*s < (double)(a.lo[%zu] + a.n[%zu]);\n"
+            "    const int64_t %.*s = inside_%zu ? (int64_t)%.*s : a.lo[%zu];\n"
+            "    inside_all &= inside_%zu;\n",
+            i, STR_ARG(v), STR_ARG(v), STR_ARG(v), axis, STR_ARG(v), axis, axis, STR_ARG(name), i,
+            STR_ARG(v), axis, i);
+    }
+    put_list_number(x, p, "list");
+    buf_puts(x->out,
+             S("    ((uint32_t *)op.out)[n] = (uint32_t)(inside_all ? list : op.terms);\n}\n"));
+    oracle_code_end(&c);
+}
+
+/* The terms of the result's own list. */
+static void put_listed_terms(struct oracle_text *x, size_t k) {
+    const struct oracle_step *p = &x->plan.steps[k];
+    struct oracle_code c = oracle_code_begin(x, p->s, false, 12);
+    buf_printf(x->out,
+               "    const oracle_array &a = o->array[%zu];\n"
+               "    if (a.start && *a.doubt == 0) {\n    int64_t list = 0;\n",
+               k);
+    put_list_number(x, p, "list");
+    buf_puts(x->out, S("        for (uint32_t at = a.start[list]; at < a.start[list + 1]; at++) {\n"
+                       "            int64_t rest = a.order[at] % a.terms;\n"));
+    put_term_variables(x, p, 12);
+    struct term t = put_term(&c, p, "continue");
+    put_add(&c, p, &t);
+    buf_puts(x->out, S("        }\n        r.c = c;\n        return;\n    }\n"));
+    oracle_code_end(&c);
+}
+
 static void put_terms(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
     if (p->product) {
@@ -704,6 +808,8 @@ static void put_terms(struct oracle_text *x, size_t k) {
                "{\n"
                "    const fold f = fold_%zu(o);\n    chain c = r.c;\n",
                k, STR_ARG(oracle_parameters(x, p)), k);
+    if (p->listed)
+        put_listed_terms(x, k);
     put_all_terms(x, p);
     buf_puts(x->out, S("    r.c = c;\n}\n"));
     if (p->uncertain)
@@ -820,6 +926,8 @@ static void oracle_put_kernel_head(struct oracle_text *x, const char *bounds, co
 /* A thread a result, or a segment of its terms. */
 static void put_reduce_kernel(struct oracle_text *x, size_t k) {
     const struct oracle_step *p = &x->plan.steps[k];
+    if (p->listed)
+        put_keys_kernel(x, k);
     str arguments = oracle_arguments(x, p);
     oracle_put_kernel_head(x, "", "reduce", k);
     buf_puts(x->out, S("    if (n >= a.count * op.segments)\n        return;\n"
@@ -1925,6 +2033,7 @@ static void put_sizes(struct oracle_text *x) {
     SIZE(promise);
     SIZE(oracle_tensor);
     SIZE(oracle_array);
+    SIZE(oracle_sort);
     SIZE(oracle_world);
     SIZE(oracle_tile);
     SIZE(oracle_op);
@@ -1963,8 +2072,13 @@ static bool put_unit(struct oracle_text *x, struct err *err) {
         "oracle/enums.h",         "oracle/convert_value.h", "oracle/source_value.h",
         "oracle/poison_value.h",  "oracle/value.h",         "oracle/chain.h",
         "oracle/compare_value.h", "oracle/layout.h",        NULL};
-    static const char *const own[] = {"oracle/value.cuh", "oracle/element.cuh", "oracle/fold.cuh",
-                                      "oracle/check.cuh", "oracle/kept.cuh",    NULL};
+    static const char *const own[] = {"oracle/value.cuh",
+                                      "oracle/element.cuh",
+                                      "oracle/fold.cuh",
+                                      "oracle/check.cuh",
+                                      "oracle/kept.cuh",
+                                      "oracle/sort.cuh",
+                                      NULL};
     static const char *const kernels[] = {"oracle/kernels.cuh", NULL};
     put_normal(x);
     if (!put_assets(x, shared, err))

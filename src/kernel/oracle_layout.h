@@ -38,6 +38,25 @@ struct oracle_array {
     ADDRESS(double) best; /* argmax of uncertain terms: the best one's values, then variances */
     int64_t count;
     int64_t lo[ORACLE_AXES], n[ORACLE_AXES], stride[ORACLE_AXES];
+    /* Of a reduction by index (spec/pattern.h): the numbers of its terms, sorted by the result that
+     * they belong to; where those of each result begin; not 0 where the errors of what says so
+     * allow another result, and all results go through all terms. start 0: there are no lists. */
+    ADDRESS(const uint32_t) order;
+    ADDRESS(const uint32_t) start;
+    ADDRESS(const int64_t) doubt;
+    int64_t terms; /* of each list's item */
+};
+
+/* Sorting the terms of a reduction by index, seven bits of their results' numbers at a time. */
+struct oracle_sort {
+    ADDRESS(const uint32_t) keys;
+    ADDRESS(const uint32_t) order;
+    ADDRESS(uint32_t) keys_to;
+    ADDRESS(uint32_t) order_to;
+    ADDRESS(uint32_t) digits; /* by value, then tile */
+    ADDRESS(uint32_t) totals; /* by value */
+    ADDRESS(uint32_t) start;
+    int64_t count, tiles, shift, lists;
 };
 
 /* A case: sizes, places and what its data are made from. */

@@ -206,7 +206,10 @@ static bool add_reduce(struct planning *w, const struct expr *e) {
     set_block(p);
     set_scan(p);
     w->p->ties |= p->index && !p->exact;
-    p->always |= p->scanned >= 0;
+    p->listed = p->scanned < 0 && p->fixed && !p->product && !p->exact_product && !p->uncertain &&
+                pattern_is_by_index(e, &p->by);
+    p->always |= p->scanned >= 0 || (p->listed && !p->index);
+    p->listed = p->listed && !p->index;
     return true;
 }
 

@@ -9,6 +9,9 @@
  * it memory: of an output, so that it is made once and not at each comparison; or because it has so
  * few results that several threads must share each.
  *
+ * The terms of a reduction by index are sorted by result first, and each result, which then has
+ * memory, goes through its own.
+ *
  * A contraction reads each factor for many results. Of the axes, those that only its first factor
  * depends on are rows, those that only the second does are columns, and a thread may make a block
  * of `rows` by `columns` results: what it reads and computes of a factor serves a whole line of
@@ -18,6 +21,7 @@
 
 #include "kernel/oracle_layout.h"
 #include "spec/bounds.h"
+#include "spec/pattern.h"
 #include "spec/task.h"
 
 enum oracle_step_kind {
@@ -52,6 +56,8 @@ struct oracle_step {
     bool partial;       /* a sum of products that leaves terms out: not judged where they are odd,
                          * unless a NaN is among those that are not left out */
     bool index;         /* an output that is an argmax or argmin: judged by the terms themselves */
+    bool listed;        /* by index: its terms are sorted by result */
+    struct by_index by; /* … */
     uint32_t row_axes, column_axes; /* of a contraction: a bit for each of axis[] */
     int rows, columns;              /* … of the block that a thread may make; 1 by 1: none */
     struct fold fold;

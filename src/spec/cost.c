@@ -1003,7 +1003,7 @@ struct origin {
 struct traits {
     const struct task *task;
     struct origin of[TASK_MAX_TENSORS];
-    bool contraction, attention, scan, window, gather, normalisation, division;
+    bool contraction, attention, scan, window, gather, normalisation, division, by_index;
     size_t reductions;
 };
 
@@ -1038,7 +1038,9 @@ static struct origin trace_reduce(struct traits *t, const struct expr *e) {
     struct origin o = trace_parts(t, e);
     bool contraction = pattern_is_contraction(e);
     struct recurrence step;
+    struct by_index by;
     t->reductions++;
+    t->by_index |= pattern_is_by_index(e, &by);
     t->contraction |= contraction;
     t->attention |= contraction && o.settled;
     t->scan |= pattern_is_prefix(e) || pattern_is_recurrence(e, &step);
@@ -1105,6 +1107,7 @@ void features_of(const struct inst *in, struct features *out) {
                              .intensity = c.intensity,
                              .folds = traits.reductions,
                              .rereads = traits.normalisation,
+                             .by_index = traits.by_index,
                              .special = traits.division || c.flops_special > 0};
     for (size_t i = 0; i < t->ntensors; i++) {
         if (!tensor_is_output(&t->tensors[i]))

@@ -45,6 +45,7 @@ struct features {
     bool broadcast;      /* some input has fewer elements than the output */
     size_t folds;        /* reductions in its statements */
     bool rereads;        /* outputs need elements beside a reduction of them */
+    bool by_index;       /* data say which result a term of a reduction belongs to */
     bool special;        /* has functions, or divisions of reals */
 };
 void features_of(const struct inst *in, struct features *out);

@@ -915,6 +915,7 @@ struct worker {
     struct machine m;
     struct columns *c;
     const struct contraction *direct;
+    const struct by_index_lists *lists;
     struct row r;
     enum pass pass;
     unsigned pending; /* lowest level of what has changed since the body last ran */
@@ -926,6 +927,7 @@ struct running {
     const struct nest *n;
     const struct content *contents;
     struct contraction direct;
+    struct by_index_lists lists;
     double peak[PARALLEL_MOST];
     bool failed[PARALLEL_MOST];
 };
@@ -1166,9 +1168,34 @@ static bool direct_terms(struct worker *w, size_t var, int64_t lo, int64_t hi) {
     return true;
 }
 
+/* The terms that may belong to the result, of a reduction by index. False: it is none, or all may
+ * and must be gone through. */
+static bool listed_terms(struct worker *w) {
+    const struct nest *n = w->n;
+    int64_t count = 0;
+    const uint32_t *terms = n->listed ? by_index_terms(w->lists, w->m.at, &count) : NULL;
+    size_t last = n->loops[n->nloops ? n->nloops - 1 : 0].var;
+    if (!terms) {
+        /* Magnitudes beyond what counts have been met: how large others are tells nobody more. */
+        return n->listed && n->p.track_peak && w->peak > FLT_MAX &&
+               by_index_unbounded(w->lists, w->m.at);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        by_index_place(w->lists, terms[i], w->m.at);
+        changed(w, 2);
+        if (n->mode == NEST_ROWS)
+            row_terms(w, last, w->m.at[last], w->m.at[last] + 1);
+        else
+            columns_term(w);
+    }
+    return true;
+}
+
 /* As deep as the reduction has variables. */
 static void run_loops(struct worker *w, size_t k) {
     const struct nest *n = w->n;
+    if (k == 0 && listed_terms(w))
+        return;
     if (k == n->nloops) {
         columns_term(w);
         return;
@@ -1378,7 +1405,7 @@ static void run_piece(void *ctx, unsigned part, int64_t first, int64_t last) {
     r->failed[part] = true;
     if (!w)
         return;
-    *w = (struct worker){.n = r->n, .direct = &r->direct};
+    *w = (struct worker){.n = r->n, .direct = &r->direct, .lists = &r->lists};
     if (r->n->mode == NEST_COLUMNS)
         w->c = mem_try_resize(NULL, sizeof *w->c);
     if (machine_init(&w->m, &r->n->p, r->contents) && (w->c || r->n->mode != NEST_COLUMNS)) {
@@ -1402,9 +1429,14 @@ bool nest_run(const struct nest *n, const struct content *contents, unsigned thr
     for (size_t k = 0; k < n->naxes; k++)
         if (n->axes[k].n <= 0)
             return true;
+    if (n->listed && !by_index_make(&r.lists, n, contents, threads)) {
+        by_index_release(&r.lists);
+        return false;
+    }
     contract_init(&r.direct, n, contents);
     unsigned parts = parallel_for(threads, items, run_piece, &r);
     contract_release(&r.direct);
+    by_index_release(&r.lists);
     for (unsigned i = 0; i < parts; i++) {
         ok &= !r.failed[i];
         *peak = r.peak[i] > *peak ? r.peak[i] : *peak;
@@ -1430,8 +1462,7 @@ static bool is_sum(const struct nest *n) {
     return n->reduce && (n->reduce->op == REDUCTION_SUM || n->reduce->op == REDUCTION_MEAN);
 }
 
-/* What all variables can be where a term counts. */
-static struct ranges ranges_inside(const struct nest *n) {
+struct ranges nest_ranges(const struct nest *n) {
     struct ranges r = ranges_of(n->in, n->s), inside;
     for (size_t k = 0; k < n->naxes; k++)
         r.index[n->axes[k].var] = (struct range){n->axes[k].lo, n->axes[k].lo + n->axes[k].n - 1};
@@ -1575,9 +1606,21 @@ static struct way cheapest(const struct nest *n, const struct ranges *r, bool or
     return way;
 }
 
+/* Each term belongs to one result along the axes that are equated with its numbers. */
+static double listed_points(const struct nest *n) {
+    double points = by_index_all_terms(n), results = 1;
+    for (size_t k = 0; k < n->naxes; k++) {
+        results *= (double)n->axes[k].n;
+        points *= n->by.pinned >> n->axes[k].var & 1 ? 1 : (double)n->axes[k].n;
+    }
+    return points + results;
+}
+
 /* A scan goes through its terms once for all results along its axis. */
 static double points_of(const struct nest *n, const struct ranges *r) {
     bool scan = n->mode == NEST_SCAN;
+    if (n->listed)
+        return listed_points(n);
     double points = terms_of(n, r) + (scan ? (double)n->axes[n->lane_axis].n : 0);
     for (size_t k = 0; k < n->naxes; k++)
         if (!scan || (int)k != n->lane_axis)
@@ -1602,8 +1645,29 @@ static struct way way_like(const struct nest *n, const struct ranges *r, const s
     return slower && same.cost * points_of(n, r) > WORTH_NS ? best : same;
 }
 
+/* Of a reduction by index: lanes along an axis whose results have the terms of a list together, or
+ * one result at a time. */
+static void choose_listed(struct nest *n, const struct ranges *r, const struct nest *whole) {
+    double least = INFINITY;
+    n->mode = whole ? whole->mode : NEST_ROWS;
+    n->lane_axis = whole ? whole->lane_axis : -1;
+    for (size_t k = 0; k < n->naxes && !whole; k++) {
+        bool together = !((n->by.pinned | n->by.shared) >> n->axes[k].var & 1);
+        double cost = lanes_cost(n, r, k);
+        if (!together || n->axes[k].n < 2 || cost > least)
+            continue;
+        least = cost;
+        n->mode = NEST_COLUMNS;
+        n->lane_axis = (int)k;
+    }
+}
+
 /* Sets the mode and the lane axis. */
 static void choose(struct nest *n, const struct ranges *r, const struct nest *whole) {
+    if (n->listed) {
+        choose_listed(n, r, whole);
+        return;
+    }
     struct way way = whole ? way_like(n, r, whole) : cheapest(n, r, false);
     n->mode = way.mode;
     n->lane_axis = way.lane_axis;
@@ -1712,10 +1776,12 @@ static void start(struct nest *n, const struct inst *in, const struct statement 
 }
 
 /* whole: NULL, or the nest whose way is kept. */
-static void complete(struct nest *n, const struct stage *stages, size_t nstages, bool track_peak,
-                     const struct nest *whole) {
-    struct ranges r = ranges_inside(n);
+static void complete(struct nest *n, const struct expr *e, const struct stage *stages,
+                     size_t nstages, bool track_peak, const struct nest *whole) {
+    struct ranges r = nest_ranges(n);
     compile(n, -1, stages, nstages, &r, track_peak);
+    n->listed = whole ? whole->listed : n->reduce && by_index_pays(n, e);
+    n->by = whole ? whole->by : n->by;
     if (!is_scan(n)) {
         choose(n, &r, whole);
         program_release(&n->p);
@@ -1731,7 +1797,7 @@ void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
                const struct expr *e, const struct axis *axes, size_t naxes,
                const struct stage *stages, size_t nstages, bool track_peak) {
     start(n, in, s, e, axes, naxes, stages, nstages);
-    complete(n, stages, nstages, track_peak, NULL);
+    complete(n, e, stages, nstages, track_peak, NULL);
 }
 
 void nest_init_part(struct nest *n, const struct nest *whole, const struct inst *in,
@@ -1740,11 +1806,11 @@ void nest_init_part(struct nest *n, const struct nest *whole, const struct inst 
     start(n, in, whole->s, e, axes, whole->naxes, stages, nstages);
     for (size_t k = 0; k < n->nloops; k++)
         n->loops[k] = whole->loops[k];
-    complete(n, stages, nstages, false, whole);
+    complete(n, e, stages, nstages, false, whole);
 }
 
 double nest_points(const struct nest *n) {
-    struct ranges r = ranges_inside(n);
+    struct ranges r = nest_ranges(n);
     return points_of(n, &r);
 }
 

@@ -7,11 +7,13 @@
  *   - in rows: lanes along the innermost variable of the reduction, folded into one result;
  *   - as a scan, where a bound of its only variable is an axis that occurs nowhere else: one pass
  *     gives the results for all of that axis.
- * Which one, and along which variable, is decided by an estimate of what each would cost. Bounds
- * that vary over the lanes become a guard over the union of the ranges. */
+ * Of a reduction by index (pattern.h) a result meets the terms that may belong to it, and no
+ * others: by_index.h. Which one, and along which variable, is decided by an estimate of what each
+ * would cost. Bounds that vary over the lanes become a guard over the union of the ranges. */
 #ifndef SPEC_NEST_H
 #define SPEC_NEST_H
 
+#include "spec/by_index.h"
 #include "spec/chain.h"
 #include "spec/program.h"
 #include "spec/value.h"
@@ -75,6 +77,8 @@ struct nest {
     struct loop loops[TASK_MAX_VARS]; /* outermost first; ROWS, SCAN: the last runs in lanes */
     size_t nloops;
     bool backwards; /* SCAN: the lower bound is the axis */
+    bool listed;    /* COLUMNS, ROWS: a reduction by index, whose results have lists of terms */
+    struct by_index by;
     struct program p;
     struct fold fold;
     bool partial;   /* a sum of products that leaves terms out */
@@ -95,6 +99,8 @@ void nest_init(struct nest *n, const struct inst *in, const struct statement *s,
 void nest_init_part(struct nest *n, const struct nest *whole, const struct inst *in,
                     const struct expr *e, const struct axis *axes, const struct stage *stages,
                     size_t nstages);
+/* What all variables can be where a term counts. */
+struct ranges nest_ranges(const struct nest *n);
 /* How many points and terms it visits, at the most. */
 double nest_points(const struct nest *n);
 /* Before running, what the data have to say: where NaN or infinities meet a sum of products some of

@@ -4,6 +4,7 @@
 #include "spec/bounds.h"
 #include "spec/scalar.h"
 #include "spec/value.h"
+#include <math.h>
 
 uint32_t reduce_vars(const struct reduce *r) {
     uint32_t vars = 0;
@@ -267,4 +268,117 @@ bool pattern_bounds_vary(const struct reduce *r) {
 bool pattern_is_index(const struct task *t, const struct statement *s) {
     return tensor_is_output(&t->tensors[s->tensor]) && s->body->kind == EXPR_REDUCE &&
            (s->body->reduce->op == REDUCTION_ARGMAX || s->body->reduce->op == REDUCTION_ARGMIN);
+}
+
+/* ---- reductions by index ---- */
+
+/* Whole by construction, also where it is computed with reals: floor(x[t]*K). As deep as the tree.
+ */
+static bool is_whole(const struct expr *e) {
+    bool call = e->kind == EXPR_CALL, whole = true;
+    if (e->value_kind != VALUE_REAL)
+        return e->value_kind == VALUE_INT;
+    if (call && function_info(e->function)->result == RESULT_WHOLE)
+        return true;
+    if (e->kind != EXPR_ADD && e->kind != EXPR_SUB && e->kind != EXPR_MUL && e->kind != EXPR_NEG &&
+        !(call && function_info(e->function)->result == RESULT_KEPT))
+        return false;
+    for (size_t i = 0; i < e->nargs; i++)
+        whole = whole && is_whole(e->args[i]);
+    return whole;
+}
+
+/* A whole number from the data of the terms, which does not depend on the index that it equals. */
+static bool is_key(const struct expr *key, size_t var, uint32_t reduced) {
+    return is_whole(key) && expr_reads(key) && (expr_vars(key) & reduced) &&
+           !(expr_vars(key) >> var & 1);
+}
+
+static bool is_result_index(const struct expr *e, uint32_t reduced) {
+    return e->kind == EXPR_INDEX && !(reduced >> e->ref & 1);
+}
+
+static void add_pin(struct by_index *by, size_t var, const struct expr *key) {
+    if (by->npins == BY_INDEX_MOST || by->pinned >> var & 1)
+        return;
+    by->pin[by->npins].var = var;
+    by->pin[by->npins++].key = key;
+    by->pinned |= UINT32_C(1) << var;
+}
+
+/* As deep as the tree. */
+static void find_pins(struct by_index *by, const struct expr *condition) {
+    if (condition->kind == EXPR_AND) {
+        find_pins(by, condition->args[0]);
+        find_pins(by, condition->args[1]);
+    }
+    if (condition->kind != EXPR_EQ)
+        return;
+    for (int side = 0; side < 2; side++) {
+        const struct expr *index = condition->args[side], *key = condition->args[!side];
+        if (is_result_index(index, by->reduced) && is_key(key, index->ref, by->reduced)) {
+            add_pin(by, index->ref, key);
+            return;
+        }
+    }
+}
+
+/* An index whose number depends on another one that is equated is a condition like any other. */
+static void drop_dependent(struct by_index *by) {
+    for (size_t i = by->npins; i-- > 0;) {
+        if (!(expr_vars(by->pin[i].key) & by->pinned))
+            continue;
+        by->pinned &= ~(UINT32_C(1) << by->pin[i].var);
+        by->pin[i] = by->pin[--by->npins];
+    }
+    for (size_t i = 0; i < by->npins; i++)
+        by->shared |= expr_vars(by->pin[i].key) & ~by->reduced;
+}
+
+/* What a term that is left out would be. */
+static bool is_neutral(const struct expr *e, enum reduction op) {
+    bool below = e->kind == EXPR_NEG;
+    const struct expr *number = below ? e->args[0] : e;
+    if (number->kind != EXPR_NUMBER)
+        return false;
+    switch (op) {
+    case REDUCTION_SUM:
+        return number->number == 0;
+    case REDUCTION_PROD:
+        return !below && number->number == 1;
+    case REDUCTION_MAX:
+        return below && isinf(number->number);
+    case REDUCTION_MIN:
+        return !below && isinf(number->number);
+    default:
+        return false;
+    }
+}
+
+bool pattern_is_by_index(const struct expr *e, struct by_index *out) {
+    if (e->kind != EXPR_REDUCE || pattern_bounds_vary(e->reduce))
+        return false;
+    const struct expr *body = e->args[0];
+    *out = (struct by_index){
+        .guard = e->reduce->guard, .term = body, .reduced = reduce_vars(e->reduce)};
+    if (out->guard)
+        find_pins(out, out->guard);
+    if (body->kind == EXPR_IF && is_neutral(body->args[2], e->reduce->op)) {
+        out->chosen = body->args[0];
+        out->term = body->args[1];
+        find_pins(out, out->chosen);
+    }
+    drop_dependent(out);
+    return out->npins > 0;
+}
+
+bool pattern_equates(const struct by_index *by, const struct expr *condition) {
+    struct by_index alone = {.reduced = by->reduced};
+    if (condition->kind != EXPR_EQ)
+        return false;
+    find_pins(&alone, condition);
+    for (size_t i = 0; i < by->npins && alone.npins; i++)
+        if (by->pin[i].var == alone.pin[0].var && by->pin[i].key == alone.pin[0].key)
+            return true;
+    return false;
 }

@@ -74,4 +74,29 @@ bool pattern_is_index(const struct task *t, const struct statement *s);
 
 uint32_t reduce_vars(const struct reduce *r);
 
+/* A reduction by index: a condition on its terms equates indices of the result with integers from
+ * the data,
+ *
+ *     sum(t | e[t] == k && f[t] == l) x[t,d]        sum(t) if(e[t] == k, x[t,d], 0)
+ *
+ * so that each term belongs to one result along those indices: one pass over the terms serves all
+ * of them. The numbers depend on what is reduced over and on indices that are not equated. */
+enum { BY_INDEX_MOST = 4 };
+struct by_index {
+    struct {
+        size_t var;             /* index of the result */
+        const struct expr *key; /* what it equals */
+    } pin[BY_INDEX_MOST];
+    size_t npins;
+    const struct expr *guard;  /* of the reduction, NULL: none */
+    const struct expr *chosen; /* the condition of the if, NULL: none */
+    const struct expr *term;   /* what is folded where both hold */
+    uint32_t pinned;           /* variables */
+    uint32_t reduced;          /* variables of the reduction */
+    uint32_t shared;           /* other variables that some key depends on */
+};
+bool pattern_is_by_index(const struct expr *reduce, struct by_index *out);
+/* Whether a part of the condition is one of those that equate. */
+bool pattern_equates(const struct by_index *by, const struct expr *condition);
+
 #endif

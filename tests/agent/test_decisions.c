@@ -23,6 +23,9 @@
 #define SUMS(type, b, d)                                                                           \
     "dim B = " b ", D = " d "\nin x[B,D] : " type " ~ normal(0,1)\nout y[B] : f32\n"               \
     "y[i] = sum(j) x[i,j]\n"
+#define BY_INDEX                                                                                   \
+    "dim T = 65536, K = 256\nin e[T] : i32 ~ randint(0, K)\nin x[T] : f32 ~ normal(0,1)\n"         \
+    "out y[K] : f32\ny[k] = sum(t | e[t] == k) x[t]\n"
 #define TOTAL "dim N = 1048576\nin x[N] : f32 ~ normal(0,1)\nout y : f32\ny = sum(i) x[i]\n"
 #define SCAN(type, b, d)                                                                           \
     "dim B = " b ", D = " d "\nin x[B,D] : " type " ~ normal(0,1)\nout y[B,D] : " type "\n"        \
@@ -186,6 +189,9 @@ static const struct row rows[] = {
     {"block", NESTED("65536", "64"), "", "threads", "x1", NULL},
     {"generic-lanes", NESTED("1048576", "64"), "", "ptx shfl", "0 0 +", NULL},
     {"generic-lanes", NESTED("64", "65536"), "", "ptx shfl", "+ 0 +", NULL},
+    {"buckets", BY_INDEX, "", "ptx match.any", "0 0 +", NULL},
+    {"buckets", BY_INDEX, "", "launches", "2 2 9", NULL},
+    {"buckets", BY_INDEX, "", "count atom.shared*", "0 + +", NULL},
     {"fast-math", ATTENTION, "", "ptx div.rn.f32", "+ 0", NULL},
 };
 enum { NROWS = sizeof rows / sizeof *rows };

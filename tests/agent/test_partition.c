@@ -32,6 +32,16 @@ static const struct {
     {"tasks/layers/adamw_step", "pointwise"},
     {"tests/expert/tasks/low_rank", "contraction contraction"},
     {"tests/expert/tasks/blur", "generic"},
+    {"tests/expert/tasks/label_counts", "buckets buckets"},
+    {"tests/expert/tasks/scatter_rows", "buckets"},
+    {"tests/expert/tasks/group_mean_half", "buckets buckets"},
+    {"tests/expert/tasks/group_extremes", "buckets buckets buckets buckets"},
+    {"tests/expert/tasks/confusion", "buckets buckets"},
+    {"tests/expert/tasks/coarse_bins", "buckets buckets"},
+    {"tests/expert/tasks/columns_by_index", "buckets"},
+    {"tests/expert/tasks/graph_convolution", "buckets"},
+    {"tests/expert/tasks/mean_by_index", "buckets"},
+    {"tests/expert/tasks/one_hot_sum", "buckets"},
 };
 
 static void test_files(void) {

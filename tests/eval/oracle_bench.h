@@ -32,6 +32,7 @@ struct bench {
     size_t nbuffers;
     size_t launches, fail_at; /* fail_at: the launch that fails; 0: none */
     size_t block_launches;    /* of kernels whose threads make several results */
+    size_t sort_launches;     /* of those that sort the terms of reductions by index */
 };
 
 static inline bool bench_alloc(void *ctx, size_t bytes, uint64_t *address, struct err *err) {
@@ -83,6 +84,7 @@ static inline bool bench_launch(void *ctx, const char *kernel, const uint32_t gr
     struct sim_program *program = bench_program(b, kernel, err);
     struct sim_result result;
     b->block_launches += strncmp(kernel, "oracle_block", 12) == 0;
+    b->sort_launches += strncmp(kernel, "oracle_sort", 11) == 0;
     if (++b->launches == b->fail_at)
         return err_set(err, ERR_ENV, "the engine fails");
     if (!program)

@@ -348,7 +348,7 @@ static double tolerance_of(str task, enum data_kind kind) {
 static const int64_t engine_sizes[] = {1 << 17, 2, 64};
 
 static size_t trials; /* a run that finds no tasks must not pass */
-static size_t block_launches;
+static size_t block_launches, sort_launches;
 
 static void run_shape(const struct task *t, struct bench *b, const struct inst *in, bool all,
                       size_t keep) {
@@ -391,6 +391,7 @@ static void run_task(struct arena *a, const struct task *t, size_t shapes, bool 
     }
     if (b) {
         block_launches += b->block_launches;
+        sort_launches += b->sort_launches;
         bench_free_all(b);
     }
 }
@@ -626,6 +627,23 @@ static const struct construct {
      "sums[3] = sum(i,j) x[i,j] * (sum(l) d[i,l] * h[l])\n"
      "sums[4] = mean(l < 4*L | mask[l]) long[l//4] * 0.7\n",
      (size_t)1 << 30},
+    {"reductions by index: lists of terms, several sorted digits, doubtful numbers, batches",
+     "task b \"b\"\n"
+     "dim B = 2, T = 300, K = 90, D = 3\n"
+     "in e[B,T] : i32 ~ randint(-9,K)\n"
+     "in f[T] : i64 ~ randint(0,D)\n"
+     "in x[B,T,D] : f32 ~ normal(0,1)\n"
+     "out y[B,K,D] : f32\n"
+     "out n[B,K] : i32\n"
+     "out m[K,D] : f32\n"
+     "out g[B,K] : f32\n"
+     "out h[K] : i32\n"
+     "y[b,k,d] = sum(t | e[b,t] == k) x[b,t,d]*x[b,t,d]\n"
+     "n[b,k] = sum(t) if(e[b,t]//2 == k, 1, 0)\n"
+     "m[k,d] = max(b,t | e[b,t] == k && f[t] == d && x[b,t,d] > -1) x[b,t,d]\n"
+     "g[b,k] = 1 + (mean(t | k == e[b,t]) exp(x[b,t,0]))\n"
+     "h[k] = sum(t | floor(x[0,t,1]*16) == k) 1\n",
+     (size_t)1 << 30, true},
     {"bits of integers, and random numbers from a seed",
      "task r \"r\"\n" INPUTS "in n[N,M] : i32 ~ randint(-900,900)\n"
      "in u[N,M] : u8 ~ randint(0,256)\n"
@@ -662,6 +680,7 @@ static void all_constructs(void) {
     for (size_t i = 0; i < sizeof constructs / sizeof *constructs; i++)
         run_construct(&constructs[i]);
     CHECKF(block_launches > 0, "no thread made several results");
+    CHECKF(sort_launches > 0, "no terms were sorted");
 }
 
 /* ---- memory that a kernel should not have touched, and trouble ---- */
