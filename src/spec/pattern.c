@@ -4,6 +4,7 @@
 #include "spec/bounds.h"
 #include "spec/scalar.h"
 #include "spec/value.h"
+#include <stdlib.h>
 
 uint32_t reduce_vars(const struct reduce *r) {
     uint32_t vars = 0;
@@ -78,44 +79,170 @@ static bool is_plain_reduction(const struct expr *e, enum reduction op) {
            !e->reduce->guard && e->value_kind == VALUE_REAL;
 }
 
-bool pattern_is_recurrence(const struct expr *e, struct recurrence *out) {
-    const struct expr *body = e->args[0];
+/* ---- recurrences ---- */
+
+static uint32_t bit(size_t var) {
+    return UINT32_C(1) << var;
+}
+
+/* The axis and the direction: 0 <= j < i + by, or i + by <= j < N. */
+static bool range_of_terms(const struct reduce_var *v, struct recurrence *out) {
+    int64_t by;
+    out->var = v->var;
+    if (expr_is_number(v->lo, 0) && is_shifted(v->hi, &out->axis, &by)) {
+        out->exclusive = by == 0;
+        return by == 0 || by == 1;
+    }
+    out->backwards = true;
+    if (!is_shifted(v->lo, &out->axis, &by) || expr_vars(v->hi))
+        return false;
+    out->exclusive = by == 1;
+    return by == 0 || by == 1;
+}
+
+/* The factor that has the axis is the weight, the others are those of the term. */
+static const struct expr *split_weight(const struct expr *e, struct recurrence *out) {
+    uint32_t axis = bit(out->axis);
+    while (e->kind == EXPR_MUL || e->kind == EXPR_DIV || e->kind == EXPR_NEG) {
+        if (e->kind == EXPR_NEG) {
+            out->negated = !out->negated;
+            e = e->args[0];
+            continue;
+        }
+        int side = e->kind == EXPR_MUL && (expr_vars(e->args[1]) & axis);
+        const struct expr *other = e->args[!side];
+        if (out->nfactors == RECURRENCE_FACTORS || (expr_vars(other) & axis))
+            return NULL;
+        out->factor[out->nfactors] = other;
+        out->below[out->nfactors++] = e->kind == EXPR_DIV;
+        e = e->args[side];
+    }
+    return e;
+}
+
+/* Over all places from the term's to the result's: one end is left out, or none, or both. */
+static bool is_between(const struct expr *e, struct recurrence *out) {
+    const struct reduce_var *k = &e->reduce->vars[0];
+    const struct expr *near = out->backwards ? k->lo : k->hi, *far = out->backwards ? k->hi : k->lo;
     size_t end, start;
-    int64_t past, past_decay, from;
-    if (!is_plain_reduction(e, REDUCTION_SUM) || body->kind != EXPR_MUL)
+    int64_t by, from;
+    if (!is_shifted(near, &end, &by) || !is_shifted(far, &start, &from) || end != out->axis ||
+        start != out->var || by != (out->backwards ? out->exclusive : !out->exclusive) ||
+        from < 0 || from > 1)
         return false;
-    int side = is_plain_reduction(body->args[1], REDUCTION_PROD);
-    const struct expr *product = body->args[side];
-    const struct reduce_var *v = &e->reduce->vars[0];
-    if (!is_plain_reduction(product, REDUCTION_PROD) || !expr_is_number(v->lo, 0) ||
-        !is_shifted(v->hi, &end, &past) || past < 0 || past > 1)
+    out->with_own = out->backwards ? from == 1 : from == 0;
+    out->over = e->reduce;
+    out->decay = e->args[0];
+    out->decay_var = k->var;
+    uint32_t vars = expr_vars(out->decay);
+    return !(vars & (bit(out->axis) | bit(out->var))) && (vars & bit(out->decay_var));
+}
+
+/* coef[0]·axis + coef[1]·var + c */
+static bool add_linear(const struct expr *e, const struct recurrence *r, int64_t sign,
+                       int64_t *coef, int64_t *c) {
+    bool sum = e->kind == EXPR_ADD || e->kind == EXPR_SUB;
+    if (sum)
+        return add_linear(e->args[0], r, sign, coef, c) &&
+               add_linear(e->args[1], r, e->kind == EXPR_ADD ? sign : -sign, coef, c);
+    if (e->kind == EXPR_NUMBER && e->integral && e->integer >= -1 && e->integer <= 1) {
+        *c += sign * e->integer;
+        return true;
+    }
+    if (e->kind != EXPR_INDEX || (e->ref != r->axis && e->ref != r->var))
         return false;
-    const struct reduce_var *k = &product->reduce->vars[0];
-    *out = (struct recurrence){.term = body->args[!side],
-                               .decay = product->args[0],
-                               .product = product,
-                               .axis = end,
-                               .var = v->var,
-                               .decay_var = k->var,
-                               .exclusive = past == 0};
-    if (!is_shifted(k->hi, &end, &past_decay) || end != out->axis || past_decay != past ||
-        !is_shifted(k->lo, &start, &from) || start != v->var || from < 0 || from > 1)
+    coef[e->ref == r->var] += sign;
+    return true;
+}
+
+/* How far the term is from the result, and a number: finds whether a term decays by the factor of
+ * its own place, and where the distance is one. `positive`: not the distance's negative. */
+static bool is_distance(const struct expr *e, bool positive, struct recurrence *out) {
+    int64_t coef[2] = {0, 0}, c = 0;
+    if (!add_linear(e, out, 1, coef, &c) || coef[0] != -coef[1] || llabs(coef[0]) != 1)
         return false;
-    out->with_own = from == 0;
-    uint32_t axis = UINT32_C(1) << out->axis, var = UINT32_C(1) << v->var,
-             decay = UINT32_C(1) << k->var;
-    return !(expr_vars(out->term) & axis) && !(expr_vars(out->decay) & (axis | var)) &&
-           (expr_vars(out->decay) & decay) && out->term->value_kind == VALUE_REAL;
+    int64_t sign = coef[out->backwards];
+    int64_t more = sign * c + out->exclusive; /* than the steps from the one place to the other */
+    if ((positive && sign < 0) || more < 0 || more > 1)
+        return false;
+    out->with_own = more == 1;
+    out->at_axis = out->backwards ? 0 : 1 - sign * c;
+    out->at_var = out->backwards ? 1 - sign * c : 0;
+    return true;
+}
+
+/* A multiple of the distance. */
+static bool is_multiple(const struct expr *e, struct recurrence *out) {
+    uint32_t both = bit(out->axis) | bit(out->var);
+    while (e->kind == EXPR_NEG || e->kind == EXPR_MUL || e->kind == EXPR_DIV) {
+        int side = e->kind == EXPR_MUL && (expr_vars(e->args[1]) & both);
+        if (e->kind != EXPR_NEG && (expr_vars(e->args[!side]) & both))
+            return false;
+        e = e->args[side];
+    }
+    return is_distance(e, false, out);
+}
+
+static bool is_decay(const struct expr *e, struct recurrence *out) {
+    if (is_plain_reduction(e, REDUCTION_PROD))
+        return is_between(e, out);
+    if (e->kind != EXPR_CALL || (e->function != FUNCTION_EXP && e->function != FUNCTION_POW))
+        return false;
+    if (e->function == FUNCTION_POW) {
+        out->decay = e->args[0];
+        return !(expr_vars(out->decay) & (bit(out->axis) | bit(out->var))) &&
+               is_distance(e->args[1], true, out);
+    }
+    const struct expr *power = e->args[0];
+    out->exponential = true;
+    out->opposite = power->kind == EXPR_NEG;
+    if (is_plain_reduction(out->opposite ? power->args[0] : power, REDUCTION_SUM))
+        return is_between(out->opposite ? power->args[0] : power, out);
+    out->opposite = false;
+    out->decay = power;
+    return power->value_kind == VALUE_REAL && is_multiple(power, out);
+}
+
+bool pattern_is_recurrence(const struct expr *e, struct recurrence *out) {
+    *out = (struct recurrence){.nfactors = 0};
+    if (!is_plain_reduction(e, REDUCTION_SUM) || !range_of_terms(&e->reduce->vars[0], out))
+        return false;
+    const struct expr *weight = split_weight(e->args[0], out);
+    bool real = weight && weight->value_kind == VALUE_REAL;
+    return real && (expr_vars(weight) & bit(out->axis)) && is_decay(weight, out);
+}
+
+/* A sum of parts of which each has the axis, or the variable, or none. */
+static bool is_apart(const struct expr *e, uint32_t axis, uint32_t var) {
+    if (e->kind == EXPR_ADD || e->kind == EXPR_SUB)
+        return is_apart(e->args[0], axis, var) && is_apart(e->args[1], axis, var);
+    if (e->kind == EXPR_NEG)
+        return is_apart(e->args[0], axis, var);
+    return !(expr_vars(e) & axis) || !(expr_vars(e) & var);
+}
+
+bool pattern_is_exponentials(const struct expr *e, struct exponentials *out) {
+    const struct reduce *r = e->reduce;
+    struct recurrence range = {.nfactors = 0};
+    if (!is_plain_reduction(e, REDUCTION_SUM) || !range_of_terms(&r->vars[0], &range))
+        return false;
+    const struct expr *power = split_weight(e->args[0], &range);
+    *out = (struct exponentials){power, range.axis, range.var};
+    return power && power->kind == EXPR_CALL && power->function == FUNCTION_EXP &&
+           (expr_vars(power) & bit(out->axis)) && (expr_vars(power) & bit(out->var)) &&
+           !expr_has(power, EXPR_REDUCE) && is_apart(power->args[0], bit(out->axis), bit(out->var));
 }
 
 bool pattern_is_contraction(const struct expr *e) {
     struct factors f;
     struct recurrence ignored;
+    struct exponentials scaled;
     uint32_t all = 0, reduced = reduce_vars(e->reduce);
     size_t reading = 0;
     bool reused = false;
     if ((e->reduce->op != REDUCTION_SUM && e->reduce->op != REDUCTION_MEAN) ||
-        pattern_is_prefix(e) || pattern_is_recurrence(e, &ignored))
+        pattern_is_prefix(e) || pattern_is_recurrence(e, &ignored) ||
+        pattern_is_exponentials(e, &scaled))
         return false;
     pattern_factors(e->args[0], &f);
     for (size_t i = 0; i < f.n; i++)

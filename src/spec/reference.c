@@ -244,14 +244,17 @@ static bool stage_run(struct evaluation *ev, const struct expr *e, const struct 
 
 /* ---- recurrences ----
  *
- * sum(j <= i) u[j] * prod(j < k <= i) a[k] is h[i] = a[i]*h[i-1] + u[i] (pattern.h): u and a are
- * evaluated as tensors of their own, and each result takes one step from the one before it, in
- * value and in error. As written every result would need a product for each of its terms. */
+ * sum(j <= i) u[j] * prod(j < k <= i) a[k] is h[i] = a[i]*h[i-1] + u[i] (pattern.h): the factors of
+ * u, and a, are evaluated as tensors of their own, and each result takes one step from the one
+ * before it, in value and in error. As written every result would need a product for each of its
+ * terms. An `a` that is the same at every step is the same at every step in a kernel, too: what it
+ * is off adds up before it is squared. */
 
 struct recurring {
     struct rules rules;
     const struct recurrence *r;
-    const struct stage *term, *decay; /* where u and a are kept */
+    const struct stage *factor[RECURRENCE_FACTORS], *decay; /* where they are kept */
+    int64_t terms;                                          /* the range's end */
     const struct content *contents;
     struct target to;
 };
@@ -259,6 +262,8 @@ struct recurring {
 /* A running result. */
 struct step {
     struct value h;
+    struct value constant; /* a, where it is the same at every step */
+    double slope;          /* of h, by that */
     double product; /* the largest magnitude of a product that some term has been multiplied with */
     double term;    /* … of a term */
     double sum;     /* of the magnitudes of all terms */
@@ -283,17 +288,44 @@ static struct value mul_settled(const struct rules *r, struct value x, struct va
     return settle_of(*r, SETTLE_FACTORS, value_mul(*r, x, y), x, y, value_of(0, 0));
 }
 
-/* From the result at at[var] - 1 to the one at at[var] = at[decay_var]. */
+static struct value term_at(const struct recurring *c, const int64_t *at, double *peak) {
+    struct value u = value_of(1, 0);
+    for (size_t i = 0; i < c->r->nfactors; i++) {
+        struct value f = kept_at(c, c->factor[i], at, peak);
+        if (c->r->below[i])
+            u = settle_of(c->rules, SETTLE_FACTORS | POLE_DIVISOR, value_div(c->rules, u, f), u, f,
+                          value_of(0, 0));
+        else
+            u = i ? mul_settled(&c->rules, u, f) : f;
+    }
+    u.v = c->r->negated ? -u.v : u.v;
+    return u;
+}
+
+/* Its exponential has an error of its own only where kernels make one for every step: of a constant
+ * one they make it as well as they like. */
+static struct value decay_at(const struct recurring *c, const int64_t *at, double *peak) {
+    struct value a = kept_at(c, c->decay, at, peak);
+    if (!c->r->exponential)
+        return a;
+    double v = exp(c->r->opposite ? -a.v : a.v);
+    double own = c->r->over ? 4 * c->rules.unit2 * (1 + a.v * a.v) : 0;
+    return v > 0 && v < INFINITY ? value_of(v, v * v * (a.e + own)) : value_of(v, a.e > 0 ? v : 0);
+}
+
+/* The next result, with the term at at[var] = at[decay_var]. */
 static void take_step(const struct recurring *c, bool first, const int64_t *at, struct step *s) {
     const struct rules *r = &c->rules;
-    struct value u = kept_at(c, c->term, at, &s->peak), a = value_of(1, 0);
+    struct value u = term_at(c, at, &s->peak), a = value_of(1, 0);
     bool decays = !first || c->r->with_own;
     if (decays)
-        a = kept_at(c, c->decay, at, &s->peak);
+        a = c->r->over ? decay_at(c, at, &s->peak) : s->constant;
+    double more = c->r->over ? 0 : s->h.v + (c->r->with_own ? u.v : 0);
     if (c->r->with_own)
         s->h = mul_settled(r, a, first ? u : add_settled(r, s->h, u));
     else
         s->h = first ? u : add_settled(r, mul_settled(r, a, s->h), u);
+    s->slope = c->r->over || !decays ? 0 : a.v * s->slope + more;
     double size = fabs(a.v);
     s->term = fmax(s->term, fabs(u.v));
     s->product = first && !decays ? 1 : size * fmax(s->product, 1);
@@ -309,23 +341,45 @@ static void take_step(const struct recurring *c, bool first, const int64_t *at, 
         s->h.e += r->least2 * s->term * s->term;
 }
 
-/* All results along the axis, for one value of each other variable. */
+static void keep_result(const struct recurring *c, const int64_t *at, const struct step *s) {
+    int64_t to;
+    double off = s->slope != 0 ? s->slope * s->slope * s->constant.e : 0;
+    BUG_IF(!affine_at(&c->to.place, at, &to));
+    c->to.value[to] = s->h.v;
+    c->to.error[to] = s->h.e + off;
+    if (c->to.peak)
+        c->to.peak[to] = s->peak;
+}
+
+/* All results along the axis, for one value of each other variable. Places count in the order of
+ * the steps. */
 static void run_steps(const struct recurring *c, const struct axis *axis, int64_t *at) {
-    struct step s = {.h = value_of(0, 0)};
-    int64_t behind = c->r->exclusive, done = 0, to;
-    for (int64_t i = 0; i < axis->lo + axis->n; i++) {
+    struct step s = {.h = value_of(0, 0), .constant = value_of(1, 0)};
+    const struct recurrence *r = c->r;
+    int64_t behind = r->exclusive, done = 0, first = 0, last = axis->lo + axis->n - 1;
+    if (!r->over) {
+        at[r->axis] = r->at_axis;
+        at[r->var] = r->at_var;
+        s.constant = decay_at(c, at, &s.peak);
+    }
+    double constant = s.constant.e;
+    s.constant.e = 0;
+    if (r->backwards) { /* results beyond the range's end have no terms */
+        first = c->terms - 1 - (last > c->terms - 1 ? last : c->terms - 1);
+        last = c->terms - 1 - axis->lo;
+    }
+    for (int64_t i = first; i <= last; i++) {
         for (; done <= i - behind; done++) {
-            at[c->r->var] = at[c->r->decay_var] = done;
+            at[r->var] = r->backwards ? c->terms - 1 - done : done;
+            if (r->over)
+                at[r->decay_var] = at[r->var];
             take_step(c, done == 0, at, &s);
         }
-        at[axis->var] = i;
-        if (i < axis->lo)
-            continue;
-        BUG_IF(!affine_at(&c->to.place, at, &to));
-        c->to.value[to] = s.h.v;
-        c->to.error[to] = s.h.e;
-        if (c->to.peak)
-            c->to.peak[to] = s.peak;
+        at[r->axis] = r->backwards ? c->terms - 1 - i : i;
+        struct step kept = s;
+        kept.constant.e = constant;
+        if (at[r->axis] >= axis->lo && at[r->axis] < axis->lo + axis->n)
+            keep_result(c, at, &kept);
     }
 }
 
@@ -352,23 +406,41 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
                        bool itself);
 static void enter(struct ranges *r, const struct reduce *over);
 
+/* The stages of u's factors and of a; kept: their numbers, a's the last. */
+static bool recurrence_stages(struct evaluation *ev, const struct expr *e,
+                              const struct recurrence *r, const struct standing *at, size_t *kept) {
+    struct standing inside = *at;
+    enter(&inside.kept, e->reduce);
+    enter(&inside.whole, e->reduce);
+    for (size_t k = 0; k <= r->nfactors; k++) {
+        const struct expr *part = k < r->nfactors ? r->factor[k] : r->decay;
+        if (k == r->nfactors && r->over) {
+            enter(&inside.kept, r->over);
+            enter(&inside.whole, r->over);
+        } else if (k == r->nfactors) {
+            struct ranges *both[2] = {&inside.kept, &inside.whole};
+            for (int i = 0; i < 2; i++) {
+                both[i]->index[r->axis] = (struct range){r->at_axis, r->at_axis};
+                both[i]->index[r->var] = (struct range){r->at_var, r->at_var};
+            }
+        }
+        if (!run_stages(ev, part, &inside, true) || !stage_run(ev, part, &inside))
+            return false;
+        kept[k] = ev->nstages - 1;
+    }
+    return true;
+}
+
 static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
                            const struct standing *at) {
     struct axis axes[TASK_MAX_VARS], whole[TASK_MAX_VARS];
     struct affine place, whole_place;
-    struct standing inside = *at;
     struct nest room = {.in = ev->in};
-    size_t naxes, kept[2];
+    size_t naxes, kept[RECURRENCE_FACTORS + 1];
+    struct ranges terms = at->kept;
     int64_t count = stage_axes(&at->kept, expr_vars(e), axes, &naxes, &place);
-    const struct expr *parts[2] = {r->term, r->decay};
-    const struct reduce *over[2] = {e->reduce, r->product->reduce};
-    for (int k = 0; k < 2; k++) {
-        enter(&inside.kept, over[k]);
-        enter(&inside.whole, over[k]);
-        if (!run_stages(ev, parts[k], &inside, true) || !stage_run(ev, parts[k], &inside))
-            return false;
-        kept[k] = ev->nstages - 1;
-    }
+    if (!recurrence_stages(ev, e, r, at, kept))
+        return false;
     if (ev->nstages == STAGES_MOST || count < 0 ||
         stage_axes(&at->whole, expr_vars(e), whole, &naxes, &whole_place) < 0)
         return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
@@ -378,10 +450,13 @@ static bool recurrence_run(struct evaluation *ev, const struct expr *e, const st
         return false;
     struct recurring c = {.rules = rules_of(ev->in->task->accuracy),
                           .r = r,
-                          .term = &ev->stages[kept[0]],
-                          .decay = &ev->stages[kept[1]],
+                          .decay = &ev->stages[kept[r->nfactors]],
                           .contents = ev->contents,
                           .to = room.target};
+    for (size_t k = 0; k < r->nfactors; k++)
+        c.factor[k] = &ev->stages[kept[k]];
+    if (ranges_enter(&terms, e->reduce))
+        c.terms = terms.index[r->var].hi + 1;
     size_t content = ev->in->task->ntensors + ev->nstages;
     ev->whole_stages[ev->nstages] = (struct stage){e, content, whole_place};
     ev->stages[ev->nstages++] = (struct stage){e, content, place};
