@@ -555,9 +555,12 @@ static size_t stretchable(const struct inst *own, size_t list[TASK_MAX_DIMS]) {
 }
 
 /* Ranges that vary and guards leave out terms, and a cost without them; but the reference looks at
- * all of them, and keeps a let whole. A prefix is summed once. */
+ * all of them, and keeps a let whole. A prefix is summed once, a recurrence goes step by step. */
 static bool leaves_terms_out(const struct expr *e) {
+    struct recurrence steps;
     bool out = false;
+    if (e->kind == EXPR_REDUCE && pattern_is_recurrence(e, &steps))
+        return false;
     if (e->kind == EXPR_REDUCE && !pattern_is_prefix(e)) {
         out = e->reduce->guard != NULL;
         for (size_t i = 0; i < e->reduce->nvars; i++)

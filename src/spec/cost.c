@@ -133,7 +133,11 @@ static void collect_reduce(struct accesses *c, struct domain *d, const struct ex
     domain_keep(inner, needed | reduce_vars(e->reduce));
     if (e->reduce->guard)
         collect(c, inner, e->reduce->guard);
-    if (c->reach || !e->reduce->guard || !expr_reads(e->reduce->guard) ||
+    /* Wherever segments begin, an element is in one. */
+    struct segments segments;
+    bool all = e->reduce->guard && e->reduce->guard->kind != EXPR_AND &&
+               pattern_is_segments(d->in->task, e, &segments) && !segments.exclusive;
+    if (c->reach || !e->reduce->guard || !expr_reads(e->reduce->guard) || all ||
         pattern_pins(e->reduce->guard))
         collect(c, inner, e->args[0]);
     mem_free(inner);
@@ -882,6 +886,22 @@ static void walk_exponentials(struct tally *t, struct domain *d, const struct ex
     mem_free(outer);
 }
 
+/* A step: whether a segment begins, and the term. */
+static void walk_segments(struct tally *t, struct domain *d, const struct expr *e) {
+    struct domain *outer = domain_copy(d);
+    domain_keep(outer, expr_vars(e));
+    struct domain *inner = domain_copy(outer);
+    domain_enter(inner, e->reduce);
+    double length = domain_count(inner, reduce_vars(e->reduce));
+    t->plain += 2 * domain_count(outer, outer->present);
+    if (e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_PROD)
+        note_length(t, length);
+    t->longest = fmax(t->longest, length);
+    walk(t, inner, e->args[0]);
+    mem_free(inner);
+    mem_free(outer);
+}
+
 static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e) {
     struct recurrence step;
     if (pattern_is_recurrence(e, &step)) {
@@ -891,6 +911,11 @@ static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e)
     struct exponentials scaled;
     if (pattern_is_exponentials(e, &scaled)) {
         walk_exponentials(t, d, e, &scaled);
+        return;
+    }
+    struct segments segments;
+    if (pattern_is_segments(d->in->task, e, &segments)) {
+        walk_segments(t, d, e);
         return;
     }
     bool sum = e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_MEAN;

@@ -222,15 +222,105 @@ static bool is_apart(const struct expr *e, uint32_t axis, uint32_t var) {
 }
 
 bool pattern_is_exponentials(const struct expr *e, struct exponentials *out) {
+    struct recurrence *terms = &out->terms;
+    *out = (struct exponentials){.power = NULL};
+    if (!is_plain_reduction(e, REDUCTION_SUM) || !range_of_terms(&e->reduce->vars[0], terms))
+        return false;
+    const struct expr *power = out->power = split_weight(e->args[0], terms);
+    uint32_t axis = bit(terms->axis), var = bit(terms->var);
+    return power && power->kind == EXPR_CALL && power->function == FUNCTION_EXP &&
+           (expr_vars(power) & axis) && (expr_vars(power) & var) && !expr_has(power, EXPR_REDUCE) &&
+           is_apart(power->args[0], axis, var);
+}
+
+/* ---- segments ---- */
+
+/* k >= start[j], or k <= stop[j], on either side. */
+static const struct expr *segment_bound(const struct expr *g, size_t var, bool backwards) {
+    if (g->kind < EXPR_LT || g->kind > EXPR_GE)
+        return NULL;
+    bool flipped = g->args[1]->kind == EXPR_INDEX && g->args[1]->ref == var;
+    const struct expr *k = g->args[flipped], *bound = g->args[!flipped];
+    bool above = (g->kind == EXPR_GE || g->kind == EXPR_GT) != flipped;
+    if (k->kind != EXPR_INDEX || k->ref != var || above == backwards)
+        return NULL;
+    if (g->kind == EXPR_LT || g->kind == EXPR_GT) { /* k < stop[j] + 1 */
+        if (!backwards || bound->kind != EXPR_ADD || !expr_is_number(bound->args[1], 1))
+            return NULL;
+        bound = bound->args[0];
+    }
+    return bound->kind == EXPR_READ ? bound : NULL;
+}
+
+/* The place of the term itself, or none: a number that no place is smaller than, or, from the end,
+ * one that no place is larger than. */
+static bool is_place_or_none(const struct expr *e, const struct reduce_var *v, bool backwards) {
+    if (e->kind != EXPR_IF)
+        return false;
+    int side = e->args[2]->kind == EXPR_INDEX ? 2 : 1;
+    const struct expr *place = e->args[side], *none = e->args[3 - side];
+    if (place->kind != EXPR_INDEX || place->ref != v->var)
+        return false;
+    if (!backwards)
+        return expr_is_number(none, 0) || expr_is_number(none, -1) ||
+               (none->kind == EXPR_NEG && none->args[0]->kind == EXPR_NUMBER);
+    bool last = none->kind == EXPR_SUB && expr_same(none->args[0], v->hi) &&
+                expr_is_number(none->args[1], 1);
+    return last || expr_same(none, v->hi);
+}
+
+/* The element for the axis of a tensor of places where segments begin so far. */
+static bool is_running_place(const struct task *t, const struct expr *read, size_t axis,
+                             bool backwards) {
+    const struct statement *s = NULL;
+    size_t definitions = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == read->ref) {
+            s = &t->statements[i];
+            definitions++;
+        }
+    struct recurrence range = {.nfactors = 0};
+    if (definitions != 1 || s->body->kind != EXPR_REDUCE || s->body->reduce->nvars != 1 ||
+        s->body->reduce->guard || !range_of_terms(&s->body->reduce->vars[0], &range) ||
+        range.exclusive || range.backwards != backwards ||
+        s->body->reduce->op != (backwards ? REDUCTION_MIN : REDUCTION_MAX))
+        return false;
+    for (size_t i = 0; i < read->nargs; i++) {
+        const struct expr *at = read->args[i];
+        bool along = s->position[i] == (int)range.axis;
+        bool own = at->kind == EXPR_INDEX && at->ref == axis;
+        if (s->position[i] < 0 || (along ? !own : (expr_vars(at) & bit(axis)) != 0))
+            return false;
+    }
+    return is_place_or_none(s->body->args[0], &s->body->reduce->vars[0], backwards);
+}
+
+/* One part of the guard is the bound, the others do not have the axis. */
+static bool find_bound(const struct expr *g, const struct recurrence *range,
+                       const struct expr **bound) {
+    if (g->kind == EXPR_AND)
+        return find_bound(g->args[0], range, bound) && find_bound(g->args[1], range, bound);
+    const struct expr *found = *bound ? NULL : segment_bound(g, range->var, range->backwards);
+    if (found)
+        *bound = found;
+    return found || !(expr_vars(g) & bit(range->axis));
+}
+
+bool pattern_is_segments(const struct task *t, const struct expr *e, struct segments *out) {
     const struct reduce *r = e->reduce;
     struct recurrence range = {.nfactors = 0};
-    if (!is_plain_reduction(e, REDUCTION_SUM) || !range_of_terms(&r->vars[0], &range))
+    *out = (struct segments){.bound = NULL};
+    if (e->kind != EXPR_REDUCE || r->nvars != 1 || !r->guard || r->op >= REDUCTION_MEAN ||
+        e->value_kind == VALUE_BOOL || !range_of_terms(&r->vars[0], &range) ||
+        (expr_vars(e->args[0]) & bit(range.axis)) || expr_has(r->guard, EXPR_REDUCE) ||
+        !find_bound(r->guard, &range, &out->bound) || !out->bound)
         return false;
-    const struct expr *power = split_weight(e->args[0], &range);
-    *out = (struct exponentials){power, range.axis, range.var};
-    return power && power->kind == EXPR_CALL && power->function == FUNCTION_EXP &&
-           (expr_vars(power) & bit(out->axis)) && (expr_vars(power) & bit(out->var)) &&
-           !expr_has(power, EXPR_REDUCE) && is_apart(power->args[0], bit(out->axis), bit(out->var));
+    out->axis = range.axis;
+    out->var = range.var;
+    out->backwards = range.backwards;
+    out->exclusive = range.exclusive;
+    return !(expr_vars(out->bound) & bit(range.var)) &&
+           (!t || is_running_place(t, out->bound, range.axis, range.backwards));
 }
 
 bool pattern_is_contraction(const struct expr *e) {

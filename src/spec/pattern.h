@@ -64,9 +64,24 @@ bool pattern_is_recurrence(const struct expr *reduce, struct recurrence *out);
  * and the sum of exponentials less that. */
 struct exponentials {
     const struct expr *power; /* the call of exp */
-    size_t axis, var;
+    struct recurrence terms;  /* of it the other factors, and the range */
 };
 bool pattern_is_exponentials(const struct expr *reduce, struct exponentials *out);
+
+/* A reduction up to an index that starts anew where segments do,
+ *
+ *     sum(k <= j | k >= start[j]) x[k]     with start[j] = max(k <= j) if(begins[k], k, 0),
+ *
+ * or from an index to the end of its segment, k <= stop[j] with a running minimum from the end:
+ * where start[j] is j a segment begins, and each result takes one step. Of a start that is no such
+ * maximum nothing is known. */
+struct segments {
+    const struct expr *bound; /* start[j] */
+    size_t axis, var;
+    bool backwards, exclusive;
+};
+/* t: NULL, where the definition of the start is elsewhere and known to be one. */
+bool pattern_is_segments(const struct task *t, const struct expr *reduce, struct segments *out);
 
 /* A sum of products of tensors' elements in which some factor is used again for many results: what
  * tensor cores do. A sum of squares is none. */

@@ -263,7 +263,8 @@ struct recurring {
 struct step {
     struct value h;
     struct value constant; /* a, where it is the same at every step */
-    double slope;          /* of h, by that */
+    struct value own; /* … what a term is multiplied with at its own place: NaN, or not at all */
+    double slope;     /* of h, by that */
     double product; /* the largest magnitude of a product that some term has been multiplied with */
     double term;    /* … of a term */
     double sum;     /* of the magnitudes of all terms */
@@ -317,6 +318,8 @@ static struct value decay_at(const struct recurring *c, const int64_t *at, doubl
 static void take_step(const struct recurring *c, bool first, const int64_t *at, struct step *s) {
     const struct rules *r = &c->rules;
     struct value u = term_at(c, at, &s->peak), a = value_of(1, 0);
+    if (isnan(s->own.v))
+        u = mul_settled(r, s->own, u);
     bool decays = !first || c->r->with_own;
     if (decays)
         a = c->r->over ? decay_at(c, at, &s->peak) : s->constant;
@@ -343,7 +346,8 @@ static void take_step(const struct recurring *c, bool first, const int64_t *at, 
 
 static void keep_result(const struct recurring *c, const int64_t *at, const struct step *s) {
     int64_t to;
-    double off = s->slope != 0 ? s->slope * s->slope * s->constant.e : 0;
+    bool varies = s->constant.e > 0 && s->slope != 0;
+    double off = varies ? s->slope * s->slope * s->constant.e : 0;
     BUG_IF(!affine_at(&c->to.place, at, &to));
     c->to.value[to] = s->h.v;
     c->to.error[to] = s->h.e + off;
@@ -361,6 +365,8 @@ static void run_steps(const struct recurring *c, const struct axis *axis, int64_
         at[r->axis] = r->at_axis;
         at[r->var] = r->at_var;
         s.constant = decay_at(c, at, &s.peak);
+        if (r->exponential) /* exp(c*0) */
+            s.own = mul_settled(&c->rules, kept_at(c, c->decay, at, &s.peak), value_of(0, 0));
     }
     double constant = s.constant.e;
     s.constant.e = 0;
