@@ -257,6 +257,11 @@ struct recurring {
     int64_t terms;                                          /* the range's end */
     const struct content *contents;
     struct target to;
+    /* The other sums that go step by step. */
+    struct exponential_parts *exponentials;
+    const struct stage *bound; /* of segments, where they begin */
+    enum reduction op;         /* … and of what */
+    bool whole_numbers;
 };
 
 /* A running result. */
@@ -264,7 +269,8 @@ struct step {
     struct value h;
     struct value constant; /* a, where it is the same at every step */
     struct value own; /* … what a term is multiplied with at its own place: NaN, or not at all */
-    double slope;     /* of h, by that */
+    double slope;     /* of h, by `constant` */
+    double off;       /* the variance of `constant` */
     double product; /* the largest magnitude of a product that some term has been multiplied with */
     double term;    /* … of a term */
     double sum;     /* of the magnitudes of all terms */
@@ -344,56 +350,79 @@ static void take_step(const struct recurring *c, bool first, const int64_t *at, 
         s->h.e += r->least2 * s->term * s->term;
 }
 
-static void keep_result(const struct recurring *c, const int64_t *at, const struct step *s) {
+static void keep_value(const struct recurring *c, const int64_t *at, struct value v, double peak) {
     int64_t to;
-    bool varies = s->constant.e > 0 && s->slope != 0;
-    double off = varies ? s->slope * s->slope * s->constant.e : 0;
     BUG_IF(!affine_at(&c->to.place, at, &to));
-    c->to.value[to] = s->h.v;
-    c->to.error[to] = s->h.e + off;
+    c->to.value[to] = v.v;
+    c->to.error[to] = v.e;
     if (c->to.peak)
-        c->to.peak[to] = s->peak;
+        c->to.peak[to] = peak;
 }
+
+/* What goes along an axis: a step for each term, a result after those that it has. */
+struct stepper {
+    const struct recurring *c;
+    void (*begin)(const struct recurring *c, int64_t *at, void *state);
+    void (*step)(const struct recurring *c, bool first, const int64_t *at, void *state);
+    void (*keep)(const struct recurring *c, const int64_t *at, void *state);
+    void *state;
+};
 
 /* All results along the axis, for one value of each other variable. Places count in the order of
  * the steps. */
-static void run_steps(const struct recurring *c, const struct axis *axis, int64_t *at) {
-    struct step s = {.h = value_of(0, 0), .constant = value_of(1, 0)};
-    const struct recurrence *r = c->r;
-    int64_t behind = r->exclusive, done = 0, first = 0, last = axis->lo + axis->n - 1;
-    if (!r->over) {
-        at[r->axis] = r->at_axis;
-        at[r->var] = r->at_var;
-        s.constant = decay_at(c, at, &s.peak);
-        if (r->exponential) /* exp(c*0) */
-            s.own = mul_settled(&c->rules, kept_at(c, c->decay, at, &s.peak), value_of(0, 0));
-    }
-    double constant = s.constant.e;
-    s.constant.e = 0;
+static void run_steps(const struct stepper *w, const struct axis *axis, int64_t *at) {
+    const struct recurrence *r = w->c->r;
+    int64_t terms = w->c->terms, behind = r->exclusive, done = 0, first = 0,
+            last = axis->lo + axis->n - 1;
+    w->begin(w->c, at, w->state);
     if (r->backwards) { /* results beyond the range's end have no terms */
-        first = c->terms - 1 - (last > c->terms - 1 ? last : c->terms - 1);
-        last = c->terms - 1 - axis->lo;
+        first = terms - 1 - (last > terms - 1 ? last : terms - 1);
+        last = terms - 1 - axis->lo;
     }
     for (int64_t i = first; i <= last; i++) {
         for (; done <= i - behind; done++) {
-            at[r->var] = r->backwards ? c->terms - 1 - done : done;
+            at[r->var] = r->backwards ? terms - 1 - done : done;
             if (r->over)
                 at[r->decay_var] = at[r->var];
-            take_step(c, done == 0, at, &s);
+            w->step(w->c, done == 0, at, w->state);
         }
-        at[r->axis] = r->backwards ? c->terms - 1 - i : i;
-        struct step kept = s;
-        kept.constant.e = constant;
+        at[r->axis] = r->backwards ? terms - 1 - i : i;
         if (at[r->axis] >= axis->lo && at[r->axis] < axis->lo + axis->n)
-            keep_result(c, at, &kept);
+            w->keep(w->c, at, w->state);
     }
 }
 
-static void run_lines(const struct recurring *c, const struct axis *axes, size_t naxes) {
+static void begin_recurrence(const struct recurring *c, int64_t *at, void *state) {
+    struct step *s = state;
+    const struct recurrence *r = c->r;
+    *s = (struct step){.h = value_of(0, 0), .constant = value_of(1, 0)};
+    if (r->over)
+        return;
+    at[r->axis] = r->at_axis;
+    at[r->var] = r->at_var;
+    s->constant = decay_at(c, at, &s->peak);
+    if (r->exponential) /* exp(c*0) */
+        s->own = mul_settled(&c->rules, kept_at(c, c->decay, at, &s->peak), value_of(0, 0));
+    s->off = s->constant.e;
+    s->constant.e = 0;
+}
+
+static void step_recurrence(const struct recurring *c, bool first, const int64_t *at, void *state) {
+    take_step(c, first, at, state);
+}
+
+static void keep_recurrence(const struct recurring *c, const int64_t *at, void *state) {
+    const struct step *s = state;
+    bool varies = s->off > 0 && s->slope != 0;
+    keep_value(c, at, value_of(s->h.v, s->h.e + (varies ? s->slope * s->slope * s->off : 0)),
+               s->peak);
+}
+
+static void run_lines(const struct stepper *w, const struct axis *axes, size_t naxes) {
     int64_t at[TASK_MAX_VARS] = {0}, lines = 1;
     const struct axis *along = NULL;
     for (size_t k = 0; k < naxes; k++)
-        if (axes[k].var == c->r->axis)
+        if (axes[k].var == w->c->r->axis)
             along = &axes[k];
         else
             lines *= axes[k].n;
@@ -404,7 +433,7 @@ static void run_lines(const struct recurring *c, const struct axis *axes, size_t
                 at[axes[k].var] = axes[k].lo + rest % axes[k].n;
                 rest /= axes[k].n;
             }
-        run_steps(c, along, at);
+        run_steps(w, along, at);
     }
 }
 
@@ -412,13 +441,13 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
                        bool itself);
 static void enter(struct ranges *r, const struct reduce *over);
 
-/* The stages of u's factors and of a; kept: their numbers, a's the last. */
+/* The stages of u's factors and, where there is one, of a. */
 static bool recurrence_stages(struct evaluation *ev, const struct expr *e,
                               const struct recurrence *r, const struct standing *at, size_t *kept) {
     struct standing inside = *at;
     enter(&inside.kept, e->reduce);
     enter(&inside.whole, e->reduce);
-    for (size_t k = 0; k <= r->nfactors; k++) {
+    for (size_t k = 0; k < r->nfactors + (r->decay != NULL); k++) {
         const struct expr *part = k < r->nfactors ? r->factor[k] : r->decay;
         if (k == r->nfactors && r->over) {
             enter(&inside.kept, r->over);
@@ -437,16 +466,15 @@ static bool recurrence_stages(struct evaluation *ev, const struct expr *e,
     return true;
 }
 
-static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
-                           const struct standing *at) {
+/* The results, in the order of the steps, as a stage. What the steps read is there. */
+static bool results_run(struct evaluation *ev, const struct expr *e, const struct standing *at,
+                        struct recurring *c, const size_t *kept, struct stepper *w) {
     struct axis axes[TASK_MAX_VARS], whole[TASK_MAX_VARS];
     struct affine place, whole_place;
     struct nest room = {.in = ev->in};
-    size_t naxes, kept[RECURRENCE_FACTORS + 1];
+    size_t naxes, content = ev->in->task->ntensors + ev->nstages;
     struct ranges terms = at->kept;
     int64_t count = stage_axes(&at->kept, expr_vars(e), axes, &naxes, &place);
-    if (!recurrence_stages(ev, e, r, at, kept))
-        return false;
     if (ev->nstages == STAGES_MOST || count < 0 ||
         stage_axes(&at->whole, expr_vars(e), whole, &naxes, &whole_place) < 0)
         return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
@@ -454,23 +482,198 @@ static bool recurrence_run(struct evaluation *ev, const struct expr *e, const st
     ev->points += (double)count;
     if (!stage_alloc(ev, &room, count))
         return false;
-    struct recurring c = {.rules = rules_of(ev->in->task->accuracy),
-                          .r = r,
-                          .decay = &ev->stages[kept[r->nfactors]],
-                          .contents = ev->contents,
-                          .to = room.target};
-    for (size_t k = 0; k < r->nfactors; k++)
-        c.factor[k] = &ev->stages[kept[k]];
+    c->contents = ev->contents;
+    c->to = room.target;
+    for (size_t k = 0; k < c->r->nfactors; k++)
+        c->factor[k] = &ev->stages[kept[k]];
     if (ranges_enter(&terms, e->reduce))
-        c.terms = terms.index[r->var].hi + 1;
-    size_t content = ev->in->task->ntensors + ev->nstages;
+        c->terms = terms.index[c->r->var].hi + 1;
     ev->whole_stages[ev->nstages] = (struct stage){e, content, whole_place};
     ev->stages[ev->nstages++] = (struct stage){e, content, place};
     if (ev->dry)
         return true;
-    run_lines(&c, axes, naxes);
-    ev->contents[content] = content_of(DTYPE_F64, c.to.value, c.to.error, c.to.peak, 0, count);
+    w->c = c;
+    run_lines(w, axes, naxes);
+    ev->contents[content] = content_of(DTYPE_F64, c->to.value, c->to.error, c->to.peak, 0, count);
     return true;
+}
+
+static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
+                           const struct standing *at) {
+    size_t kept[RECURRENCE_FACTORS + 1];
+    struct recurring c = {.rules = rules_of(ev->in->task->accuracy), .r = r};
+    struct step state;
+    struct stepper w = {.begin = begin_recurrence,
+                        .step = step_recurrence,
+                        .keep = keep_recurrence,
+                        .state = &state};
+    if (!recurrence_stages(ev, e, r, at, kept))
+        return false;
+    c.decay = &ev->stages[kept[r->nfactors]];
+    return results_run(ev, e, at, &c, kept, &w);
+}
+
+/* ---- running sums of exponentials ----
+ *
+ * sum(k <= j) w[k] * exp(x[k] - m[j]): the parts of the exponent are evaluated as tensors of their
+ * own. A step keeps the largest x and the sum of w*exp(x - largest), and of its error what depends
+ * on the exponent as a polynomial of it, so that the result's m can be put in. */
+
+enum { EXPONENT_PARTS = 8 };
+struct exponential_parts {
+    struct {
+        const struct expr *e;
+        const struct stage *stage;
+        bool minus;
+    } of_term[EXPONENT_PARTS], of_result[EXPONENT_PARTS];
+    size_t nterm, nresult;
+};
+
+struct exponential_step {
+    double most;      /* of x so far */
+    double sum, size; /* of w*exp(x - most), and of magnitudes */
+    double error;     /* variance of that */
+    double moment[3]; /* of (w*exp(x - most))^2, times 1, x - most, and its square */
+    double partial;   /* rounding of partial sums, in units of one */
+    double heaviest;  /* magnitude of w */
+    double terms, peak;
+    bool nan, undefined; /* a NaN was put in; an infinity of which NaN may be made */
+};
+
+static bool part_exponent(const struct expr *e, bool minus, const struct recurrence *r,
+                          struct exponential_parts *out) {
+    if (e->kind == EXPR_NEG)
+        return part_exponent(e->args[0], !minus, r, out);
+    if (e->kind == EXPR_ADD || e->kind == EXPR_SUB)
+        return part_exponent(e->args[0], minus, r, out) &&
+               part_exponent(e->args[1], minus != (e->kind == EXPR_SUB), r, out);
+    bool term = expr_vars(e) >> r->var & 1;
+    size_t *n = term ? &out->nterm : &out->nresult;
+    if (*n == EXPONENT_PARTS)
+        return false;
+    (term ? out->of_term : out->of_result)[*n].e = e;
+    (term ? out->of_term : out->of_result)[(*n)++].minus = minus;
+    return true;
+}
+
+static struct value exponent_at(const struct recurring *c, bool term, const int64_t *at,
+                                double *peak) {
+    const struct exponential_parts *p = c->exponentials;
+    struct value sum = value_of(0, 0);
+    for (size_t i = 0; i < (term ? p->nterm : p->nresult); i++) {
+        struct value x = kept_at(c, term ? p->of_term[i].stage : p->of_result[i].stage, at, peak);
+        x.v = (term ? p->of_term : p->of_result)[i].minus ? -x.v : x.v;
+        sum = i ? add_settled(&c->rules, sum, x) : x;
+    }
+    return sum;
+}
+
+static void begin_exponentials(const struct recurring *c, int64_t *at, void *state) {
+    (void)c;
+    (void)at;
+    *(struct exponential_step *)state = (struct exponential_step){.most = -INFINITY};
+}
+
+/* All that is kept is less a new largest exponent. */
+static void raise_most(struct exponential_step *s, double most) {
+    double up = most - s->most, by = exp(-up), *m = s->moment;
+    s->most = most;
+    if (by == 0 || !isfinite(up)) {
+        s->sum = s->size = s->error = s->partial = m[0] = m[1] = m[2] = 0;
+        return;
+    }
+    s->sum *= by;
+    s->size *= by;
+    s->error *= by * by;
+    s->partial *= by * by;
+    m[2] = (m[2] - 2 * up * m[1] + up * up * m[0]) * by * by;
+    m[1] = (m[1] - up * m[0]) * by * by;
+    m[0] *= by * by;
+}
+
+static void step_exponentials(const struct recurring *c, bool first, const int64_t *at,
+                              void *state) {
+    struct exponential_step *s = state;
+    const struct rules *r = &c->rules;
+    struct value x = exponent_at(c, true, at, &s->peak), w = term_at(c, at, &s->peak);
+    (void)first;
+    s->terms++;
+    s->nan |= isnan(x.v) || isnan(w.v);
+    s->undefined |= isinf(x.e) || isinf(w.e) || x.v == INFINITY || isinf(w.v);
+    if (s->nan || s->undefined || x.v == -INFINITY)
+        return;
+    if (x.v > s->most)
+        raise_most(s, x.v);
+    double d = x.v - s->most, power = exp(d), term = w.v * power;
+    size_t factors = c->r->nfactors + 1;
+    double own = 5 * r->unit2 + x.e + (factors > 1 ? (double)factors * r->operand2 : 0);
+    s->sum += term;
+    s->size += fabs(term);
+    s->error += term * term * own + power * power * w.e;
+    s->moment[0] += term * term;
+    s->moment[1] += term * term * d;
+    s->moment[2] += term * term * d * d;
+    s->partial += s->sum * s->sum;
+    s->heaviest = fmax(s->heaviest, fabs(w.v));
+}
+
+static void keep_exponentials(const struct recurring *c, const int64_t *at, void *state) {
+    struct exponential_step *s = state;
+    const struct rules *r = &c->rules;
+    struct value m = exponent_at(c, false, at, &s->peak);
+    double more = s->most + m.v, scale = exp(more), v = s->sum * scale;
+    const double *q = s->moment;
+    if (s->terms == 0 || s->nan || isnan(m.v)) {
+        bool none = s->terms == 0;
+        keep_value(c, at, value_of(none ? 0 : NAN, s->undefined && !s->nan ? INFINITY : 0),
+                   s->peak);
+        return;
+    }
+    bool nothing = s->most == -INFINITY; /* all terms are 0, if m is a number */
+    s->peak = fmax(s->peak, nothing ? 0 : s->size * scale);
+    if (s->undefined || isinf(m.v) || isinf(m.e) || (!nothing && !(scale <= FLOAT_MOST)) ||
+        (!nothing && !(s->size * scale <= FLOAT_MOST))) {
+        keep_value(c, at, value_of(nothing ? 0 : v, INFINITY), s->peak);
+        return;
+    }
+    if (nothing) {
+        keep_value(c, at, value_of(0, 0), s->peak);
+        return;
+    }
+    double moments = q[2] + 2 * more * q[1] + more * more * q[0];
+    double e = scale * scale * (s->error + r->unit2 * (2 * fmax(moments, 0) + s->partial)) +
+               v * v * m.e + s->terms * 16 * r->least2 * fmax(1, s->heaviest * s->heaviest);
+    keep_value(c, at, value_of(v, e), s->peak);
+}
+
+static bool exponentials_run(struct evaluation *ev, const struct expr *e,
+                             const struct exponentials *x, const struct standing *at) {
+    size_t kept[RECURRENCE_FACTORS + 1];
+    struct exponential_parts parts = {.nterm = 0};
+    struct recurring c = {
+        .rules = rules_of(ev->in->task->accuracy), .r = &x->terms, .exponentials = &parts};
+    struct exponential_step state;
+    struct stepper w = {.begin = begin_exponentials,
+                        .step = step_exponentials,
+                        .keep = keep_exponentials,
+                        .state = &state};
+    struct standing inside = *at;
+    if (!part_exponent(x->power->args[0], false, &x->terms, &parts))
+        return err_set(ev->err, ERR_INPUT, "an exponent has more than %d parts", EXPONENT_PARTS);
+    if (!recurrence_stages(ev, e, &x->terms, at, kept))
+        return false;
+    enter(&inside.kept, e->reduce);
+    enter(&inside.whole, e->reduce);
+    for (size_t k = 0; k < parts.nterm + parts.nresult; k++) {
+        bool term = k < parts.nterm;
+        const struct expr *part = term ? parts.of_term[k].e : parts.of_result[k - parts.nterm].e;
+        const struct standing *where = term ? &inside : at;
+        if (!run_stages(ev, part, where, true) || !stage_run(ev, part, where))
+            return false;
+        *(term ? &parts.of_term[k].stage : &parts.of_result[k - parts.nterm].stage) =
+            &ev->stages[ev->nstages - 1];
+    }
+    return results_run(ev, e, at, &c, kept, &w);
 }
 
 static void enter(struct ranges *r, const struct reduce *over) {
@@ -486,6 +689,9 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
     struct recurrence steps;
     if (e->kind == EXPR_REDUCE && pattern_is_recurrence(e, &steps))
         return recurrence_run(ev, e, &steps, at);
+    struct exponentials scaled;
+    if (e->kind == EXPR_REDUCE && pattern_is_exponentials(e, &scaled))
+        return exponentials_run(ev, e, &scaled, at);
     if (e->kind == EXPR_REDUCE) {
         enter(&inside.kept, e->reduce);
         enter(&inside.whole, e->reduce);

@@ -206,10 +206,80 @@ static void linear(void) {
     fixture_end(&f);
 }
 
+/* Running sums of exponentials, each result of its own terms, and as a kernel does it. */
+static void check_exponentials(const char *body, bool backwards, enum data_kind kind) {
+    struct fixture f;
+    static float got[B * N];
+    if (bind_form(&f, body, "normal(0,6)") && fixture_data(&f, kind, 5)) {
+        const float *u = data_of(&f, "u"), *a = data_of(&f, "a");
+        for (int e = 0; e < B * N; e++) {
+            int i = e % N, row = e - i, n = backwards ? N - i : i + 1;
+            double want = 0, most = -INFINITY;
+            float largest = -INFINITY, sum = 0;
+            for (int k = 0; k < n; k++) {
+                int j = row + (backwards ? N - 1 - k : k);
+                float top = fmaxf(largest, a[j]);
+                sum = sum * expf(largest - top) + u[j] * expf(a[j] - top);
+                largest = top;
+                want += u[j] * exp((double)a[j] - a[e]);
+                most = fmax(most, fabs(u[j]) * exp((double)a[j] - a[e]));
+            }
+            got[e] = sum * expf(largest - a[e]);
+            bool judged = most < 1e36;
+            CHECKF(!judged || fabs(f.refs[0].value[e] - want) <= 1e-12 * (most + fabs(want)),
+                   "%s: element %d is %g, not %g", body, e, f.refs[0].value[e], want);
+        }
+        CHECKF(passes(&f, got), "%s", body);
+        got[5] += 1e-3f * (1 + fabsf(got[5]));
+        CHECKF(!passes(&f, got), "%s: a result that is off by a thousandth", body);
+    }
+    fixture_end(&f);
+}
+
+static void exponentials(void) {
+    check_exponentials("sum(j <= i) u[b,j] * exp(a[b,j] - a[b,i])", false, DATA_STATED);
+    check_exponentials("sum(j <= i) u[b,j] * exp(a[b,j] - a[b,i])", false, DATA_SORTED);
+    check_exponentials("sum(i <= j < N) exp(-a[b,i] + a[b,j]) * u[b,j]", true, DATA_SIGNED);
+}
+
+/* NaN comes out where it is among the terms; an exponent of -inf is no term, one of +inf decides
+ * nothing. */
+static void infinite_exponents(void) {
+    struct fixture f;
+    static float got[B * N];
+    if (bind_form(&f, "sum(j <= i) u[b,j] * exp(a[b,j] - u[b,i])", "normal(0,1)") &&
+        fixture_data(&f, DATA_STATED, 5)) {
+        float *a = (float *)data_of(&f, "a");
+        const float *u = data_of(&f, "u");
+        for (int j = 0; j < 9; j++)
+            a[j] = -INFINITY;
+        a[N + 7] = NAN;
+        a[2 * N + 9] = INFINITY;
+        CHECK(fixture_eval(&f, 1));
+        for (int e = 0; e < B * N; e++) {
+            double sum = 0;
+            for (int j = e / N * N; j <= e; j++)
+                sum += u[j] * exp((double)a[j] - u[e]);
+            got[e] = (float)sum;
+        }
+        CHECK(got[3] == 0 && isnan(got[N + 9]) && passes(&f, got));
+        got[2 * N + 12] = 1;
+        CHECK(passes(&f, got));
+        got[3] = 1;
+        CHECK(!passes(&f, got));
+        got[3] = 0;
+        got[N + 9] = 0;
+        CHECK(!passes(&f, got));
+    }
+    fixture_end(&f);
+}
+
 static const struct tap_case cases[] = {
     {"values and what is allowed", values},
     {"parts", parts},
     {"NaN and infinities", infinities},
     {"linear work", linear},
+    {"exponentials", exponentials},
+    {"exponents that are infinite or NaN", infinite_exponents},
 };
 TAP_CASES(cases)
