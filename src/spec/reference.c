@@ -676,6 +676,100 @@ static bool exponentials_run(struct evaluation *ev, const struct expr *e,
     return results_run(ev, e, at, &c, kept, &w);
 }
 
+/* ---- segments ----
+ *
+ * sum(k <= j | k >= start[j]) x[k], where a segment begins wherever start[j] is j. */
+
+struct segment_step {
+    struct value v;
+    bool some;
+    double sum, peak; /* of magnitudes */
+};
+
+static struct value empty_segment(enum reduction op) {
+    return value_of(op == REDUCTION_PROD  ? 1
+                    : op == REDUCTION_MAX ? -INFINITY
+                    : op == REDUCTION_MIN ? INFINITY
+                                          : 0,
+                    0);
+}
+
+static bool begins_at(const struct recurring *c, const int64_t *at, int64_t place) {
+    int64_t own[TASK_MAX_VARS];
+    double ignored = 0;
+    memcpy(own, at, sizeof own);
+    own[c->r->axis] = place;
+    return kept_at(c, c->bound, own, &ignored).v == (double)place;
+}
+
+static void begin_segments(const struct recurring *c, int64_t *at, void *state) {
+    (void)at;
+    *(struct segment_step *)state = (struct segment_step){.v = empty_segment(c->op)};
+}
+
+static struct value combine_settled(const struct recurring *c, struct value x, struct value y) {
+    struct rules r = c->whole_numbers ? integer_rules(c->rules) : c->rules;
+    int how = c->whole_numbers ? SETTLE_INTEGER : 0;
+    struct value v;
+    if (c->op == REDUCTION_MAX || c->op == REDUCTION_MIN)
+        return isnan(y.v) && !isnan(x.v) ? y
+               : c->op == REDUCTION_MAX  ? pick_larger(r, x, y)
+                                         : pick_smaller(r, x, y);
+    if (c->op == REDUCTION_PROD)
+        v = settle_of(r, how | SETTLE_FACTORS, value_mul(r, x, y), x, y, value_of(0, 0));
+    else
+        v = settle_of(r, how, value_add(r, x, y), x, y, value_of(0, 0));
+    if (isinf(v.v))
+        v.e = fmax(v.e, 1); /* kernels that compensate make NaN of it */
+    return v;
+}
+
+static void step_segments(const struct recurring *c, bool first, const int64_t *at, void *state) {
+    struct segment_step *s = state;
+    struct value u = term_at(c, at, &s->peak);
+    (void)first;
+    if (begins_at(c, at, at[c->r->var]))
+        s->some = false;
+    s->sum = s->some && c->op == REDUCTION_SUM ? s->sum + fabs(u.v) : fabs(u.v);
+    s->v = s->some ? combine_settled(c, s->v, u) : u;
+    s->some = true;
+    s->peak = fmax(s->peak, fmax(s->sum, fabs(s->v.v)));
+}
+
+static void keep_segments(const struct recurring *c, const int64_t *at, void *state) {
+    const struct segment_step *s = state;
+    bool empty = !s->some || (c->r->exclusive && begins_at(c, at, at[c->r->axis]));
+    keep_value(c, at, empty ? empty_segment(c->op) : s->v, s->peak);
+}
+
+static bool segments_run(struct evaluation *ev, const struct expr *e, const struct segments *g,
+                         const struct standing *at) {
+    size_t kept[RECURRENCE_FACTORS + 1];
+    struct recurrence r = {.factor = {e->args[0]},
+                           .nfactors = 1,
+                           .axis = g->axis,
+                           .var = g->var,
+                           .backwards = g->backwards,
+                           .exclusive = g->exclusive};
+    struct recurring c = {.rules = rules_of(ev->in->task->accuracy),
+                          .r = &r,
+                          .op = e->reduce->op,
+                          .whole_numbers = e->value_kind == VALUE_INT};
+    struct segment_step state;
+    struct stepper w = {
+        .begin = begin_segments, .step = step_segments, .keep = keep_segments, .state = &state};
+    if (!run_stages(ev, g->bound, at, true) || !stage_run(ev, g->bound, at))
+        return false;
+    c.bound = &ev->stages[ev->nstages - 1];
+    return recurrence_stages(ev, e, &r, at, kept) && results_run(ev, e, at, &c, kept, &w);
+}
+
+/* Of a part of the results the begins before it are not there: it is evaluated as it is written. */
+static bool is_segments(const struct evaluation *ev, const struct expr *e, struct segments *out) {
+    return !ev->part && e->kind == EXPR_REDUCE && e->reduce->guard &&
+           e->reduce->guard->kind != EXPR_AND && pattern_is_segments(ev->in->task, e, out);
+}
+
 static void enter(struct ranges *r, const struct reduce *over) {
     struct ranges inside = *r;
     if (ranges_enter(&inside, over))
@@ -692,6 +786,9 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
     struct exponentials scaled;
     if (e->kind == EXPR_REDUCE && pattern_is_exponentials(e, &scaled))
         return exponentials_run(ev, e, &scaled, at);
+    struct segments segments;
+    if (is_segments(ev, e, &segments))
+        return segments_run(ev, e, &segments, at);
     if (e->kind == EXPR_REDUCE) {
         enter(&inside.kept, e->reduce);
         enter(&inside.whole, e->reduce);

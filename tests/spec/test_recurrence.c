@@ -274,12 +274,81 @@ static void infinite_exponents(void) {
     fixture_end(&f);
 }
 
+/* Segments, each result of its own terms. */
+static void check_segments(const char *way, const char *body, const char *op, double empty) {
+    struct fixture f;
+    static float got[B * N];
+    char text[1024];
+    bool backwards = strstr(way, "min") != NULL, exclusive = strstr(body, "k < i") != NULL;
+    snprintf(text, sizeof text,
+             "task t \"T\"\ndim B = %d, N = %d\nin u[B,N] : f32 ~ normal(0,1)\n"
+             "in c[B,N] : i32 ~ randint(0,9)\nout y[B,N] : f32\n"
+             "let s[b,i < N] : i32 = %s\ny[b,i] = %s(%s) u[b,k]\n",
+             B, N, way, op, body);
+    if (fixture_text(&f, text) && fixture_data(&f, DATA_STATED, 5)) {
+        const float *u = data_of(&f, "u");
+        const int32_t *begins = (const int32_t *)data_of(&f, "c");
+        for (int e = 0; e < B * N; e++) {
+            double want = empty;
+            int i = e % N, to = backwards ? N : -1, from = i;
+            /* A segment ends with the element at which one begins. */
+            bool more = !(exclusive && begins[e] == 0);
+            for (from = i; from != to && more; from += backwards ? 1 : -1) {
+                int k = e - i + from;
+                if (from != i || !exclusive)
+                    want = *op == 's' ? want + u[k] : fmax(want, u[k]);
+                more = begins[k] != 0;
+            }
+            double off = fabs(f.refs[0].value[e] - want);
+            CHECKF(f.refs[0].value[e] == want || off <= 1e-12 * (1 + fabs(want)),
+                   "%s(%s): element %d is %g, not %g", op, body, e, f.refs[0].value[e], want);
+            got[e] = (float)want;
+        }
+        CHECK(passes(&f, got));
+        got[7] += 0.01f;
+        CHECK(!passes(&f, got));
+    }
+    fixture_end(&f);
+}
+
+static void segments(void) {
+    const char *start = "max(k <= i) if(c[b,k] == 0, k, 0)";
+    const char *stop = "min(i <= k < N) if(c[b,k] == 0, k, N - 1)";
+    check_segments(start, "k <= i | k >= s[b,i]", "sum", 0);
+    check_segments(start, "k <= i | s[b,i] <= k", "max", -INFINITY);
+    check_segments(start, "k < i | k >= s[b,i]", "sum", 0);
+    check_segments(stop, "i <= k < N | k <= s[b,i]", "sum", 0);
+}
+
+/* One step a result, and of a start that is an input as many as there are terms. */
+static void linear_segments(void) {
+    const char *starts[2] = {"let s[b,i < N] : i32 = max(k <= i) if(c[b,k] == 0, k, 0)",
+                             "let s[b,i < N] : i32 = c[b,i]"};
+    for (int known = 1; known >= 0; known--) {
+        struct fixture f;
+        struct cost c;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim B = %d, N = %d\nin u[B,N] : f32 ~ normal(0,1)\n"
+                 "in c[B,N] : i32 ~ randint(0,9)\nout y[B,N] : f32\n"
+                 "%s\ny[b,i] = sum(k <= i | k >= s[b,i]) u[b,k]\n",
+                 B, N, starts[!known]);
+        if (fixture_text(&f, text)) {
+            cost_of(f.in, &c);
+            CHECK(known ? c.flops <= 6 * B * N : c.flops >= B * N * N / 2);
+        }
+        fixture_end(&f);
+    }
+}
+
 static const struct tap_case cases[] = {
     {"values and what is allowed", values},
     {"parts", parts},
     {"NaN and infinities", infinities},
     {"linear work", linear},
     {"exponentials", exponentials},
+    {"segments", segments},
+    {"linear work of segments", linear_segments},
     {"exponents that are infinite or NaN", infinite_exponents},
 };
 TAP_CASES(cases)
