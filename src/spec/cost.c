@@ -843,6 +843,12 @@ static void walk_recurrence(struct tally *t, struct domain *d, const struct expr
         walk(t, inner, r->factor[i]);
         t->plain += i ? domain_count(inner, expr_vars(r->factor[i]) | reduce_vars(e->reduce)) : 0;
     }
+    if (r->gain) {
+        double gains = domain_count(inner, expr_vars(r->gain));
+        walk(t, inner, r->gain);
+        t->special += gains;
+        t->plain += r->nfactors ? gains : 0;
+    }
     uint32_t moving = r->over ? 0 : UINT32_C(1) << r->axis | UINT32_C(1) << r->var;
     if (r->over)
         domain_enter(inner, r->over);

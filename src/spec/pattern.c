@@ -183,6 +183,19 @@ static bool is_multiple(const struct expr *e, struct recurrence *out) {
     return is_distance(e, false, out);
 }
 
+/* A sum over the places between, its negative, or a multiple of the distance. */
+static bool is_exponent(const struct expr *e, struct recurrence *out) {
+    bool negative = e->kind == EXPR_NEG;
+    const struct expr *sum = negative ? e->args[0] : e;
+    if (is_plain_reduction(sum, REDUCTION_SUM)) {
+        out->opposite = negative;
+        return is_between(sum, out);
+    }
+    out->opposite = false;
+    out->decay = e;
+    return e->value_kind == VALUE_REAL && is_multiple(e, out);
+}
+
 static bool is_decay(const struct expr *e, struct recurrence *out) {
     if (is_plain_reduction(e, REDUCTION_PROD))
         return is_between(e, out);
@@ -195,12 +208,18 @@ static bool is_decay(const struct expr *e, struct recurrence *out) {
     }
     const struct expr *power = e->args[0];
     out->exponential = true;
-    out->opposite = power->kind == EXPR_NEG;
-    if (is_plain_reduction(out->opposite ? power->args[0] : power, REDUCTION_SUM))
-        return is_between(out->opposite ? power->args[0] : power, out);
-    out->opposite = false;
-    out->decay = power;
-    return power->value_kind == VALUE_REAL && is_multiple(power, out);
+    if (is_exponent(power, out))
+        return true;
+    if (power->kind != EXPR_ADD && power->kind != EXPR_SUB)
+        return false;
+    int side = (expr_vars(power->args[1]) & bit(out->axis)) != 0;
+    bool less = power->kind == EXPR_SUB;
+    out->gain = power->args[!side];
+    out->loss = less && side == 0;
+    if ((expr_vars(out->gain) & bit(out->axis)) || !is_exponent(power->args[side], out))
+        return false;
+    out->opposite = out->opposite != (less && side == 1);
+    return true;
 }
 
 bool pattern_is_recurrence(const struct expr *e, struct recurrence *out) {

@@ -41,7 +41,9 @@ struct recurrence {
     const struct expr *factor[RECURRENCE_FACTORS]; /* of u, over `var`; none: u is 1 */
     bool below[RECURRENCE_FACTORS];                /* divides */
     size_t nfactors;
-    bool negated; /* u is less the product of the factors */
+    bool negated;            /* u is less the product of the factors */
+    const struct expr *gain; /* u has exp(gain) as a factor, too: exp(x[j] - c*(i - j)); or NULL */
+    bool loss;               /* … exp(-gain) */
     const struct expr *decay;
     bool exponential; /* a is exp(decay), not decay */
     bool opposite;    /* … exp(-decay) */

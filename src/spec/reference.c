@@ -253,8 +253,8 @@ static bool stage_run(struct evaluation *ev, const struct expr *e, const struct 
 struct recurring {
     struct rules rules;
     const struct recurrence *r;
-    const struct stage *factor[RECURRENCE_FACTORS], *decay; /* where they are kept */
-    int64_t terms;                                          /* the range's end */
+    const struct stage *factor[RECURRENCE_FACTORS], *gain, *decay; /* where they are kept */
+    int64_t terms;                                                 /* the range's end */
     const struct content *contents;
     struct target to;
     /* The other sums that go step by step. */
@@ -295,6 +295,16 @@ static struct value mul_settled(const struct rules *r, struct value x, struct va
     return settle_of(*r, SETTLE_FACTORS, value_mul(*r, x, y), x, y, value_of(0, 0));
 }
 
+static struct value exp_settled(const struct rules *r, struct value x) {
+    double v = exp(x.v);
+    struct value e = value_of(v, v * v * (x.e + 4 * r->unit2 + r->unit2 * x.v * x.v) +
+                                     (v == 0 ? 0 : 16 * r->least2));
+    e = settle_of(*r, 0, e, x, value_of(0, 0), value_of(0, 0));
+    if (v > FLOAT_MOST && isfinite(x.v))
+        e.e = INFINITY;
+    return e;
+}
+
 static struct value term_at(const struct recurring *c, const int64_t *at, double *peak) {
     struct value u = value_of(1, 0);
     for (size_t i = 0; i < c->r->nfactors; i++) {
@@ -304,6 +314,12 @@ static struct value term_at(const struct recurring *c, const int64_t *at, double
                           value_of(0, 0));
         else
             u = i ? mul_settled(&c->rules, u, f) : f;
+    }
+    if (c->r->gain) {
+        struct value x = kept_at(c, c->gain, at, peak);
+        x.v = c->r->loss ? -x.v : x.v;
+        x = exp_settled(&c->rules, x);
+        u = c->r->nfactors ? mul_settled(&c->rules, u, x) : x;
     }
     u.v = c->r->negated ? -u.v : u.v;
     return u;
@@ -441,18 +457,19 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
                        bool itself);
 static void enter(struct ranges *r, const struct reduce *over);
 
-/* The stages of u's factors and, where there is one, of a. */
+/* The stages of u's factors and, where there are such, of its gain and of a. */
 static bool recurrence_stages(struct evaluation *ev, const struct expr *e,
                               const struct recurrence *r, const struct standing *at, size_t *kept) {
     struct standing inside = *at;
     enter(&inside.kept, e->reduce);
     enter(&inside.whole, e->reduce);
-    for (size_t k = 0; k < r->nfactors + (r->decay != NULL); k++) {
-        const struct expr *part = k < r->nfactors ? r->factor[k] : r->decay;
-        if (k == r->nfactors && r->over) {
+    size_t terms = r->nfactors + (r->gain != NULL);
+    for (size_t k = 0; k < terms + (r->decay != NULL); k++) {
+        const struct expr *part = k < r->nfactors ? r->factor[k] : k < terms ? r->gain : r->decay;
+        if (k == terms && r->over) {
             enter(&inside.kept, r->over);
             enter(&inside.whole, r->over);
-        } else if (k == r->nfactors) {
+        } else if (k == terms) {
             struct ranges *both[2] = {&inside.kept, &inside.whole};
             for (int i = 0; i < 2; i++) {
                 both[i]->index[r->axis] = (struct range){r->at_axis, r->at_axis};
@@ -500,7 +517,7 @@ static bool results_run(struct evaluation *ev, const struct expr *e, const struc
 
 static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
                            const struct standing *at) {
-    size_t kept[RECURRENCE_FACTORS + 1];
+    size_t kept[RECURRENCE_FACTORS + 2];
     struct recurring c = {.rules = rules_of(ev->in->task->accuracy), .r = r};
     struct step state;
     struct stepper w = {.begin = begin_recurrence,
@@ -509,7 +526,8 @@ static bool recurrence_run(struct evaluation *ev, const struct expr *e, const st
                         .state = &state};
     if (!recurrence_stages(ev, e, r, at, kept))
         return false;
-    c.decay = &ev->stages[kept[r->nfactors]];
+    c.gain = r->gain ? &ev->stages[kept[r->nfactors]] : NULL;
+    c.decay = &ev->stages[kept[r->nfactors + (r->gain != NULL)]];
     return results_run(ev, e, at, &c, kept, &w);
 }
 
@@ -648,7 +666,7 @@ static void keep_exponentials(const struct recurring *c, const int64_t *at, void
 
 static bool exponentials_run(struct evaluation *ev, const struct expr *e,
                              const struct exponentials *x, const struct standing *at) {
-    size_t kept[RECURRENCE_FACTORS + 1];
+    size_t kept[RECURRENCE_FACTORS + 2];
     struct exponential_parts parts = {.nterm = 0};
     struct recurring c = {
         .rules = rules_of(ev->in->task->accuracy), .r = &x->terms, .exponentials = &parts};
@@ -744,7 +762,7 @@ static void keep_segments(const struct recurring *c, const int64_t *at, void *st
 
 static bool segments_run(struct evaluation *ev, const struct expr *e, const struct segments *g,
                          const struct standing *at) {
-    size_t kept[RECURRENCE_FACTORS + 1];
+    size_t kept[RECURRENCE_FACTORS + 2];
     struct recurrence r = {.factor = {e->args[0]},
                            .nfactors = 1,
                            .axis = g->axis,

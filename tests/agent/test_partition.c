@@ -33,6 +33,7 @@ static const struct {
     {"tests/expert/tasks/recurrence_gates", "scan scan"},
     {"tests/expert/tasks/recurrence_outer", "scan"},
     {"tests/expert/tasks/moving_average", "scan scan"},
+    {"tests/expert/tasks/decaying_weights", "scan scan"},
     {"tests/expert/tasks/moving_average_outer", "scan scan"},
     /* the running maximum and the sum that it scales are one scan */
     {"tests/expert/tasks/running_log_sum_exp", "scan"},

@@ -15,6 +15,7 @@ struct form {
     bool exclusive, with_own, backwards;
     enum decay decay; /* by a[b,k], a[b,0], exp(-a[b,k]), exp(-a[b,0]) */
     double scale;
+    bool gain; /* u[b,j]*exp(u[b,j]/8) in place of u[b,j] */
 };
 static const struct form forms[] = {
     {"sum(j <= i) u[b,j] * prod(j < k <= i) a[b,k]", false, false, false, EACH, 1},
@@ -35,6 +36,10 @@ static const struct form forms[] = {
     {"sum(j <= i) u[b,j] * exp(-a[b,0]*(i - j))", false, false, false, SAME_EXPONENTIAL, 1},
     {"sum(j <= i) u[b,j] * exp((j - i)*a[b,0])", false, false, false, SAME_EXPONENTIAL, 1},
     {"sum(j <= i) u[b,j] * exp(-(i - j + 1)*a[b,0])", false, true, false, SAME_EXPONENTIAL, 1},
+    {"sum(j <= i) exp(u[b,j]/8 - a[b,0]*(i - j)) * u[b,j]", false, false, false, SAME_EXPONENTIAL,
+     1, true},
+    {"sum(j <= i) u[b,j] * exp((sum(j < k <= i) (-a[b,k])) + u[b,j]/8)", false, false, false,
+     EXPONENTIAL, 1, true},
 };
 
 static bool bind_form(struct fixture *f, const char *body, const char *range) {
@@ -64,7 +69,8 @@ static double defined(const struct form *m, const float *u, const float *a, int 
     for (int n = 0; n < terms; n++) {
         int j = from + way * n;
         double own = product * decay_of(m, a, j);
-        sum += m->scale * u[j] * (m->with_own ? own : product);
+        double term = m->scale * u[j] * (m->gain ? exp(u[j] / 8) : 1);
+        sum += term * (m->with_own ? own : product);
         product = own;
     }
     return sum;
@@ -81,7 +87,7 @@ static float by_stretches(const struct form *m, const float *u, const float *a, 
         for (int t = from; t < terms && t < from + length; t++) {
             int j = start + way * t;
             double by = decay_of(m, a, j);
-            float term = (float)m->scale * u[j];
+            float term = (float)m->scale * u[j] * (m->gain ? expf(u[j] / 8) : 1);
             own = m->with_own ? (float)(by * (own + term)) : (float)(by * own + term);
             decay *= by;
         }

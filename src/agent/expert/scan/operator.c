@@ -139,17 +139,32 @@ static struct expr *product_of(const struct recurrence *r, struct arena *a) {
     return r->negated ? real_negative(a, e) : e;
 }
 
+static struct expr *exponential_of(struct arena *a, const struct expr *x) {
+    struct expr *e = real_negative(a, x);
+    e->kind = EXPR_CALL;
+    e->function = FUNCTION_EXP;
+    return e;
+}
+
+static struct expr *term_of(const struct recurrence *r, struct arena *a) {
+    struct expr *product = product_of(r, a);
+    if (!r->gain)
+        return product;
+    struct expr *gain = exponential_of(a, r->loss ? real_negative(a, r->gain) : r->gain);
+    return product ? real_pair(a, EXPR_MUL, product, gain) : gain;
+}
+
 static bool as_decay(const struct inst *in, const struct statement *s, struct arena *a,
                      struct scan_shape *out) {
     struct recurrence *r = &out->steps;
     if (!pattern_is_recurrence(s->body, r) || !by_range(in, s, &s->body->reduce->vars[0], out) ||
-        expr_has(r->decay, EXPR_REDUCE))
+        expr_has(r->decay, EXPR_REDUCE) || (r->gain && expr_has(r->gain, EXPR_REDUCE)))
         return false;
     for (size_t i = 0; i < r->nfactors; i++)
         if (expr_has(r->factor[i], EXPR_REDUCE))
             return false;
     out->kind = SCAN_DECAY;
-    out->term = along(product_of(r, a), r->var, r->axis, a);
+    out->term = along(term_of(r, a), r->var, r->axis, a);
     if (r->over) {
         out->decay = along(r->decay, r->decay_var, r->axis, a);
     } else {

@@ -247,7 +247,7 @@ static str decay_text(struct scan *s) {
         return TEXT(s->sh, "(double)($)", a);
     /* The same at every step: what it is off would add up. */
     if (!of->steps.over)
-        return TEXT(s->sh, "exp((double)($))", a);
+        return TEXT(s->sh, of->steps.opposite ? "exp(-(double)($))" : "exp((double)($))", a);
     return TEXT(s->sh, of->steps.opposite ? "cp_wide_exp(-($))" : "cp_wide_exp($)", a);
 }
 
@@ -266,7 +266,8 @@ static str lifted_text(struct scan *s) {
                         decay_text(s), term);
         /* exp(c*0) is NaN where c is: that must come out. */
         if (of->steps.exponential && !of->steps.over)
-            return TEXT(sh, "$($, $)", type, decay_text(s), term);
+            return TEXT(sh, "$($ ? 0.0 * (double)($) : $, $)", type, first,
+                        scope_text(&s->k, of->decay), decay_text(s), term);
         return TEXT(sh, "$($ ? 0.0 : $, $)", type, first, decay_text(s), term);
     case SCAN_EXPONENTIALS:
         return TEXT(sh, "$($, $)", type, scope_text(&s->k, of->power), term);
