@@ -285,52 +285,27 @@ bool scan_is_ordered(const struct scan_shape *shape) {
 /* ---- states ---- */
 
 struct scan_state scan_state_of(const struct scan_shape *shape) {
+    static const struct {
+        const char *first, *second, *first_type, *second_type; /* NULL: by what is folded */
+    } fields[] = {[SCAN_FOLD] = {NULL, NULL, NULL, NULL},
+                  [SCAN_BEST] = {"value", "at", NULL, NULL},
+                  [SCAN_DECAY] = {"decay", "sum", "double", "float"},
+                  [SCAN_EXPONENTIALS] = {"most", "sum", "float", "float"},
+                  [SCAN_SEGMENTS] = {"value", "begins", NULL, NULL}};
     const struct expr *body = shape->fold->body;
-    enum reduction op = body->reduce->op;
-    bool real = shape->kind == SCAN_BEST ? body->args[0]->value_kind == VALUE_REAL
-                                         : body->value_kind == VALUE_REAL;
-    bool product = real && op == REDUCTION_PROD;
-    struct scan_state s = {.tuple = true,
-                           .value = real ? "float" : "long long",
-                           .number = !real     ? "long long"
-                                     : product ? "double"
-                                               : "float"};
-    bool small = real && !product;
-    switch (shape->kind) {
-    case SCAN_FOLD:
-        s.tuple = false;
-        s.bytes = small ? 4 : 8;
-        s.words = small;
-        return s;
-    case SCAN_BEST:
-        s.value = "long long";
-        s.field[0].type = s.number;
-        s.field[0].name = "value";
-        s.field[1].type = small ? "int" : "long long"; /* without gaps */
-        s.field[1].name = "at";
-        break;
-    case SCAN_DECAY:
-        s.field[0].type = "double";
-        s.field[0].name = "decay";
-        s.field[1].type = "float";
-        s.field[1].name = "sum";
-        s.bytes = 16;
-        s.words = 3;
-        return s;
-    case SCAN_EXPONENTIALS:
-        s.field[0].type = "float";
-        s.field[0].name = "most";
-        s.field[1].type = "float";
-        s.field[1].name = "sum";
-        break;
-    case SCAN_SEGMENTS:
-        s.field[0].type = s.number;
-        s.field[0].name = "value";
-        s.field[1].type = small ? "int" : "long long";
-        s.field[1].name = "begins";
-        break;
-    }
-    s.bytes = small ? 8 : 16;
-    s.words = small ? 2 : 0;
+    bool best = shape->kind == SCAN_BEST, decay = shape->kind == SCAN_DECAY;
+    bool real = (best ? body->args[0] : body)->value_kind == VALUE_REAL;
+    bool product = real && body->reduce->op == REDUCTION_PROD, small = real && !product;
+    struct scan_state s = {.tuple = shape->kind != SCAN_FOLD};
+    s.value = best || !real ? "long long" : "float";
+    s.number = !real ? "long long" : product ? "double" : "float";
+    s.bytes = (small && !decay ? 4 : 8) * (s.tuple ? 2 : 1);
+    s.words = decay ? 3 : small ? s.bytes / 4 : 0;
+    /* Beside 64 bits 64 bits: a state that is copied has no gap that nothing has written. */
+    const char *second = small ? "int" : "long long";
+    s.field[0].name = fields[shape->kind].first;
+    s.field[1].name = fields[shape->kind].second;
+    s.field[0].type = fields[shape->kind].first_type ? fields[shape->kind].first_type : s.number;
+    s.field[1].type = fields[shape->kind].second_type ? fields[shape->kind].second_type : second;
     return s;
 }
