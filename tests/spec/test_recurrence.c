@@ -196,9 +196,11 @@ static void linear(void) {
     fixture_end(&f);
     /* As written this would take 10^15 steps. */
     if (fixture_text(&f, "task t \"T\"\ndim N = 100000\nin u[N] : f32 ~ normal(0,1)\n"
-                         "in a[N] : f32 ~ uniform(0,1)\nout y[N] : f32\nout p[N] : i32\n"
+                         "in a[N] : f32 ~ uniform(0,1)\nin v[N] : i32 ~ randint(0,50)\n"
+                         "out y[N] : f32\nout p[N] : i32\nout q[N] : i32\n"
                          "y[i] = sum(j <= i) u[j] * prod(j < k <= i) a[k]\n"
-                         "p[i] = argmax(j <= i) u[j]\n") &&
+                         "p[i] = argmax(j <= i) u[j]\n"
+                         "q[i] = argmin(i <= j < N) v[j]\n") &&
         fixture_data(&f, DATA_STATED, 1)) {
         const float *u = data_of(&f, "u"), *a = data_of(&f, "a");
         double h = 0;
@@ -207,6 +209,12 @@ static void linear(void) {
             h = a[i] * h + u[i];
             place = u[i] > u[place] ? i : place;
             CHECK(f.refs[0].value[i] == h && f.refs[1].value[i] == place);
+        }
+        const int32_t *v = (const int32_t *)data_of(&f, "v");
+        place = 100000 - 1;
+        for (int i = 100000 - 1; i >= 0; i--) {
+            place = v[i] <= v[place] ? i : place;
+            CHECK(f.refs[2].value[i] == place);
         }
     }
     fixture_end(&f);
