@@ -264,9 +264,26 @@ struct recurring {
     bool whole_numbers;
 };
 
+/* What a sum of terms that decay has of them, for the partial sums of a random order (chain.h). */
+struct disorder {
+    double terms, squares; /* their number, each as much as its square counts, and those */
+};
+
+static void disorder_step(struct disorder *d, double decay, double term) {
+    double by = decay * decay;
+    d->terms = (by < 1 ? by * d->terms : d->terms) + 1;
+    d->squares = by * d->squares + term * term;
+}
+
+static double disorder_variance(const struct disorder *d, const struct rules *r, double sum) {
+    double v = r->unit2 * d->terms * (sum * sum / 3 + d->squares / 6);
+    return d->terms > 1 && isfinite(sum) && v <= DOUBLE_MOST ? v : 0; /* one alone is not rounded */
+}
+
 /* A running result. */
 struct step {
     struct value h;
+    struct disorder disorder;
     struct value constant; /* a, where it is the same at every step */
     struct value own; /* … what a term is multiplied with at its own place: NaN, or not at all */
     double slope;     /* of h, by `constant` */
@@ -352,6 +369,7 @@ static void take_step(const struct recurring *c, bool first, const int64_t *at, 
         s->h = first ? u : add_settled(r, mul_settled(r, a, s->h), u);
     s->slope = c->r->over || !decays ? 0 : a.v * s->slope + more;
     double size = fabs(a.v);
+    disorder_step(&s->disorder, a.v, c->r->with_own ? a.v * u.v : u.v);
     s->term = fmax(s->term, fabs(u.v));
     s->product = first && !decays ? 1 : size * fmax(s->product, 1);
     s->sum = c->r->with_own ? size * (s->sum + fabs(u.v)) : size * s->sum + fabs(u.v);
@@ -430,8 +448,9 @@ static void step_recurrence(const struct recurring *c, bool first, const int64_t
 static void keep_recurrence(const struct recurring *c, const int64_t *at, void *state) {
     const struct step *s = state;
     bool varies = s->off > 0 && s->slope != 0;
-    keep_value(c, at, value_of(s->h.v, s->h.e + (varies ? s->slope * s->slope * s->off : 0)),
-               s->peak);
+    double e = s->h.e + (varies ? s->slope * s->slope * s->off : 0) +
+               disorder_variance(&s->disorder, &c->rules, s->h.v);
+    keep_value(c, at, value_of(s->h.v, e), s->peak);
 }
 
 static void run_lines(const struct stepper *w, const struct axis *axes, size_t naxes) {
@@ -548,6 +567,7 @@ struct exponential_parts {
 };
 
 struct exponential_step {
+    struct disorder disorder;
     double most;      /* of x so far */
     double sum, size; /* of w*exp(x - most), and of magnitudes */
     double error;     /* variance of that */
@@ -598,8 +618,11 @@ static void raise_most(struct exponential_step *s, double most) {
     s->most = most;
     if (by == 0 || !isfinite(up)) {
         s->sum = s->size = s->error = s->partial = m[0] = m[1] = m[2] = 0;
+        s->disorder = (struct disorder){0};
         return;
     }
+    disorder_step(&s->disorder, by, 0);
+    s->disorder.terms -= 1;
     s->sum *= by;
     s->size *= by;
     s->error *= by * by;
@@ -625,6 +648,7 @@ static void step_exponentials(const struct recurring *c, bool first, const int64
     double d = x.v - s->most, power = exp(d), term = w.v * power;
     size_t factors = c->r->nfactors + 1;
     double own = 5 * r->unit2 + x.e + (factors > 1 ? (double)factors * r->operand2 : 0);
+    disorder_step(&s->disorder, 1, term);
     s->sum += term;
     s->size += fabs(term);
     s->error += term * term * own + power * power * w.e;
@@ -659,7 +683,9 @@ static void keep_exponentials(const struct recurring *c, const int64_t *at, void
         return;
     }
     double moments = q[2] + 2 * more * q[1] + more * more * q[0];
-    double e = scale * scale * (s->error + r->unit2 * (2 * fmax(moments, 0) + s->partial)) +
+    double e = scale * scale *
+                   (s->error + r->unit2 * (2 * fmax(moments, 0) + s->partial) +
+                    disorder_variance(&s->disorder, r, s->sum)) +
                v * v * m.e + s->terms * 16 * r->least2 * fmax(1, s->heaviest * s->heaviest);
     keep_value(c, at, value_of(v, e), s->peak);
 }
@@ -700,6 +726,7 @@ static bool exponentials_run(struct evaluation *ev, const struct expr *e,
 
 struct segment_step {
     struct value v;
+    struct disorder disorder;
     bool some;
     double sum, peak; /* of magnitudes */
 };
@@ -749,6 +776,8 @@ static void step_segments(const struct recurring *c, bool first, const int64_t *
     if (begins_at(c, at, at[c->r->var]))
         s->some = false;
     s->sum = s->some && c->op == REDUCTION_SUM ? s->sum + fabs(u.v) : fabs(u.v);
+    s->disorder = s->some ? s->disorder : (struct disorder){0};
+    disorder_step(&s->disorder, 1, u.v);
     s->v = s->some ? combine_settled(c, s->v, u) : u;
     s->some = true;
     s->peak = fmax(s->peak, fmax(s->sum, fabs(s->v.v)));
@@ -757,7 +786,10 @@ static void step_segments(const struct recurring *c, bool first, const int64_t *
 static void keep_segments(const struct recurring *c, const int64_t *at, void *state) {
     const struct segment_step *s = state;
     bool empty = !s->some || (c->r->exclusive && begins_at(c, at, at[c->r->axis]));
-    keep_value(c, at, empty ? empty_segment(c->op) : s->v, s->peak);
+    struct value v = empty ? empty_segment(c->op) : s->v;
+    if (c->op == REDUCTION_SUM && !c->whole_numbers && !empty)
+        v.e += disorder_variance(&s->disorder, &c->rules, v.v);
+    keep_value(c, at, v, s->peak);
 }
 
 static bool segments_run(struct evaluation *ev, const struct expr *e, const struct segments *g,

@@ -775,7 +775,13 @@ static bool prepare(struct scan *s) {
 }
 
 static void put_note(struct scan *s) {
-    str name = s->in->task->tensors[s->fold->tensor].name;
+    static const char *const kinds[] = {[SCAN_FOLD] = "",
+                                        [SCAN_BEST] = ", places of extremes",
+                                        [SCAN_DECAY] = ", a recurrence",
+                                        [SCAN_EXPONENTIALS] = ", a sum of exponentials",
+                                        [SCAN_SEGMENTS] = ", by segments"};
+    str name = TEXT(s->sh, "$$", s->in->task->tensors[s->fold->tensor].name,
+                    str_view(kinds[s->shape.kind]));
     if (s->inner)
         sheet_note(s->sh, "scan: %.*s: %lld threads a block, %lld vector%s of %lld a thread%s%s",
                    STR_ARG(name), (long long)s->block, (long long)s->items, s->items > 1 ? "s" : "",
