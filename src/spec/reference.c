@@ -289,6 +289,7 @@ struct step {
     double slope;     /* of h, by `constant` */
     double off;       /* the variance of `constant` */
     double product; /* the largest magnitude of a product that some term has been multiplied with */
+    double growth;  /* the largest of those so far */
     double term;    /* … of a term */
     double sum;     /* of the magnitudes of all terms */
     double peak;
@@ -374,6 +375,7 @@ static void take_step(const struct recurring *c, bool first, const int64_t *at, 
     s->product = first && !decays ? 1 : size * fmax(s->product, 1);
     s->sum = c->r->with_own ? size * (s->sum + fabs(u.v)) : size * s->sum + fabs(u.v);
     s->peak = fmax(s->peak, fmax(s->sum, s->product));
+    s->growth = fmax(s->growth, s->product);
     /* A product that leaves fp32 is undefined, one that is lost near zero is off by as much. A
      * kernel that puts stretches together makes NaN of an infinity times 0. */
     if (!(s->product <= FLOAT_MOST) && !isnan(s->h.v))
@@ -445,12 +447,16 @@ static void step_recurrence(const struct recurring *c, bool first, const int64_t
     take_step(c, first, at, state);
 }
 
+enum { LONGER_AXES = 8 };
+
 static void keep_recurrence(const struct recurring *c, const int64_t *at, void *state) {
     const struct step *s = state;
     bool varies = s->off > 0 && s->slope != 0;
     double e = s->h.e + (varies ? s->slope * s->slope * s->off : 0) +
                disorder_variance(&s->disorder, &c->rules, s->h.v);
-    keep_value(c, at, value_of(s->h.v, e), s->peak);
+    /* Data are held back on a sample, whose axes are shorter: what grows with every step grows as
+     * often again as they are. */
+    keep_value(c, at, value_of(s->h.v, e), s->peak * pow(fmax(s->growth, 1), LONGER_AXES));
 }
 
 static void run_lines(const struct stepper *w, const struct axis *axes, size_t naxes) {
