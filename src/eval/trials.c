@@ -554,17 +554,28 @@ static size_t stretchable(const struct inst *own, size_t list[TASK_MAX_DIMS]) {
     return n;
 }
 
+/* The reference takes one step a result. */
+static bool goes_by_steps(const struct task *t, const struct expr *e) {
+    struct recurrence steps;
+    struct exponentials scaled;
+    struct segments segments;
+    return pattern_is_recurrence(e, &steps) || pattern_is_exponentials(e, &scaled) ||
+           pattern_is_segments(t, e, &segments);
+}
+
 /* Ranges that vary and guards leave out terms, and a cost without them; but the reference looks at
  * all of them, and keeps a let whole. A prefix is summed once. */
-static bool leaves_terms_out(const struct expr *e) {
+static bool leaves_terms_out(const struct task *t, const struct expr *e) {
     bool out = false;
+    if (e->kind == EXPR_REDUCE && goes_by_steps(t, e))
+        return false;
     if (e->kind == EXPR_REDUCE && !pattern_is_prefix(e)) {
         out = e->reduce->guard != NULL;
         for (size_t i = 0; i < e->reduce->nvars; i++)
             out |= expr_vars(e->reduce->vars[i].lo) || expr_vars(e->reduce->vars[i].hi);
     }
     for (size_t i = 0; i < e->nargs && !out; i++)
-        out = leaves_terms_out(e->args[i]);
+        out = leaves_terms_out(t, e->args[i]);
     return out;
 }
 
@@ -575,7 +586,7 @@ static bool is_soon_judged(const struct inst *in) {
         longest = in->dims[d] > longest ? in->dims[d] : longest;
     for (size_t i = 0; i < t->nstatements; i++) {
         double cells = (double)in->tensors[t->statements[i].tensor].count;
-        bool all = leaves_terms_out(t->statements[i].body);
+        bool all = leaves_terms_out(t, t->statements[i].body);
         if (cells > FAR_CELLS || (all && cells * (double)longest > FAR_TERMS))
             return false;
     }

@@ -133,7 +133,11 @@ static void collect_reduce(struct accesses *c, struct domain *d, const struct ex
     domain_keep(inner, needed | reduce_vars(e->reduce));
     if (e->reduce->guard)
         collect(c, inner, e->reduce->guard);
-    if (c->reach || !e->reduce->guard || !expr_reads(e->reduce->guard) ||
+    /* Wherever segments begin, an element is in one. */
+    struct segments segments;
+    bool all = e->reduce->guard && e->reduce->guard->kind != EXPR_AND &&
+               pattern_is_segments(d->in->task, e, &segments) && !segments.exclusive;
+    if (c->reach || !e->reduce->guard || !expr_reads(e->reduce->guard) || all ||
         pattern_pins(e->reduce->guard))
         collect(c, inner, e->args[0]);
     mem_free(inner);
@@ -819,6 +823,12 @@ static bool pairs(const struct expr *e) {
     return p.others != 0 || pattern_is_contraction(e);
 }
 
+static void note_length(struct tally *t, double length) {
+    t->longest = fmax(t->longest, length);
+    t->longest_sum = fmax(t->longest_sum, length);
+    t->fullest_sum = fmax(t->fullest_sum, length);
+}
+
 /* A step of a recurrence is a product and a sum. */
 static void walk_recurrence(struct tally *t, struct domain *d, const struct expr *e,
                             const struct recurrence *r) {
@@ -826,15 +836,74 @@ static void walk_recurrence(struct tally *t, struct domain *d, const struct expr
     domain_keep(outer, expr_vars(e));
     struct domain *inner = domain_copy(outer);
     domain_enter(inner, e->reduce);
-    double results = domain_count(outer, outer->present),
-           full = domain_count(inner, reduce_vars(e->reduce));
+    double results = domain_count(outer, outer->present);
     t->plain += 2 * results;
-    t->longest = fmax(t->longest, full);
-    t->longest_sum = fmax(t->longest_sum, full);
-    t->fullest_sum = fmax(t->fullest_sum, full);
-    walk(t, inner, r->term);
-    domain_enter(inner, r->product->reduce);
-    walk(t, inner, r->decay);
+    note_length(t, domain_count(inner, reduce_vars(e->reduce)));
+    for (size_t i = 0; i < r->nfactors; i++) {
+        walk(t, inner, r->factor[i]);
+        t->plain += i ? domain_count(inner, expr_vars(r->factor[i]) | reduce_vars(e->reduce)) : 0;
+    }
+    if (r->gain) {
+        double gains = domain_count(inner, expr_vars(r->gain));
+        walk(t, inner, r->gain);
+        t->special += gains;
+        t->plain += r->nfactors ? gains : 0;
+    }
+    uint32_t moving = r->over ? 0 : UINT32_C(1) << r->axis | UINT32_C(1) << r->var;
+    if (r->over)
+        domain_enter(inner, r->over);
+    if (r->over || !r->exponential)
+        walk(t, inner, r->decay);
+    if (r->exponential)
+        t->special += domain_count(inner, expr_vars(r->decay) & ~moving);
+    mem_free(inner);
+    mem_free(outer);
+}
+
+/* Parts that have the axis, or the variable of the terms, and their sums and differences. */
+static void walk_parts(struct tally *t, struct domain *d, const struct expr *e, double results) {
+    if (e->kind != EXPR_ADD && e->kind != EXPR_SUB && e->kind != EXPR_NEG) {
+        walk(t, d, e);
+        return;
+    }
+    t->plain += e->kind == EXPR_NEG ? 0 : results;
+    for (size_t i = 0; i < e->nargs; i++)
+        walk_parts(t, d, e->args[i], results);
+}
+
+/* A step: an exponential, which scales the sum or the term, and one for the result. */
+static void walk_exponentials(struct tally *t, struct domain *d, const struct expr *e,
+                              const struct exponentials *x) {
+    struct factors f;
+    struct domain *outer = domain_copy(d);
+    domain_keep(outer, expr_vars(e));
+    struct domain *inner = domain_copy(outer);
+    domain_enter(inner, e->reduce);
+    double results = domain_count(outer, outer->present);
+    t->plain += 3 * results;
+    t->special += 2 * results;
+    note_length(t, domain_count(inner, reduce_vars(e->reduce)));
+    pattern_factors(e->args[0], &f);
+    for (size_t i = 0; i < f.n; i++)
+        if (f.e[i] != x->power)
+            walk(t, inner, f.e[i]);
+    walk_parts(t, inner, x->power->args[0], results);
+    mem_free(inner);
+    mem_free(outer);
+}
+
+/* A step: whether a segment begins, and the term. */
+static void walk_segments(struct tally *t, struct domain *d, const struct expr *e) {
+    struct domain *outer = domain_copy(d);
+    domain_keep(outer, expr_vars(e));
+    struct domain *inner = domain_copy(outer);
+    domain_enter(inner, e->reduce);
+    double length = domain_count(inner, reduce_vars(e->reduce));
+    t->plain += 2 * domain_count(outer, outer->present);
+    if (e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_PROD)
+        note_length(t, length);
+    t->longest = fmax(t->longest, length);
+    walk(t, inner, e->args[0]);
     mem_free(inner);
     mem_free(outer);
 }
@@ -843,6 +912,16 @@ static void walk_reduce(struct tally *t, struct domain *d, const struct expr *e)
     struct recurrence step;
     if (pattern_is_recurrence(e, &step)) {
         walk_recurrence(t, d, e, &step);
+        return;
+    }
+    struct exponentials scaled;
+    if (pattern_is_exponentials(e, &scaled)) {
+        walk_exponentials(t, d, e, &scaled);
+        return;
+    }
+    struct segments segments;
+    if (pattern_is_segments(d->in->task, e, &segments)) {
+        walk_segments(t, d, e);
         return;
     }
     bool sum = e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_MEAN;
@@ -1039,11 +1118,13 @@ static struct origin trace_reduce(struct traits *t, const struct expr *e) {
     bool contraction = pattern_is_contraction(e);
     struct recurrence step;
     struct by_index by;
+    struct exponentials scaled;
     t->reductions++;
     t->by_index |= pattern_is_by_index(e, &by);
     t->contraction |= contraction;
     t->attention |= contraction && o.settled;
-    t->scan |= pattern_is_prefix(e) || pattern_is_recurrence(e, &step);
+    t->scan |= pattern_is_prefix(e) || pattern_is_recurrence(e, &step) ||
+               pattern_is_exponentials(e, &scaled);
     t->window |= slides(e->args[0], reduce_vars(e->reduce));
     o.settled |= o.contracted && !contraction;
     o.contracted |= contraction;

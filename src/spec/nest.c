@@ -1289,11 +1289,18 @@ static void scan_store(struct scan *s, int64_t axis) {
     store(w->n, place_of(w, 0), d, s->peak);
 }
 
+/* From the end the first of equals comes last. */
+static void take_equal(struct row *r, double v, double at) {
+    if (v == r->c.sum || (isnan(v) && isnan(r->c.sum)))
+        r->c.at = at;
+}
+
 /* Lanes of one block, forwards or backwards, each followed by the result that ends there. */
 static void scan_block(struct scan *s, int64_t at, bool taken) {
     struct worker *w = s->w;
     struct reg *term = &w->m.regs[w->n->p.result];
     bool back = w->n->backwards;
+    bool place = w->n->fold.op == REDUCTION_ARGMAX || w->n->fold.op == REDUCTION_ARGMIN;
     if (taken)
         doubt_padded(w, term);
     for (size_t k = 0; k < w->m.n; k++) {
@@ -1302,6 +1309,8 @@ static void scan_block(struct scan *s, int64_t at, bool taken) {
         s->peak = w->m.peak[l] > s->peak ? w->m.peak[l] : s->peak;
         if (taken)
             row_add(&w->r, term, guard_of(w), l, (double)v);
+        if (taken && back && place)
+            take_equal(&w->r, term->v[l], (double)v);
         /* Forwards the bound lies past the last term, backwards it is the last term. */
         scan_store(s, (back ? v : v + 1) - s->offset);
     }
@@ -1695,8 +1704,8 @@ static bool is_scan(struct nest *n) {
         if (axis < 0)
             continue;
         uint32_t var = bit(n->axes[axis].var);
-        if (used & var || sides[1 - k]->vars & var || (place && k == 1))
-            continue; /* from the end the first of equals comes last */
+        if (used & var || sides[1 - k]->vars & var || (place && k == 1 && r->guard))
+            continue;
         n->mode = NEST_SCAN;
         n->lane_axis = axis;
         n->backwards = k == 1;

@@ -5,6 +5,7 @@
 #include "spec/scalar.h"
 #include "spec/value.h"
 #include <math.h>
+#include <stdlib.h>
 
 uint32_t reduce_vars(const struct reduce *r) {
     uint32_t vars = 0;
@@ -79,44 +80,279 @@ static bool is_plain_reduction(const struct expr *e, enum reduction op) {
            !e->reduce->guard && e->value_kind == VALUE_REAL;
 }
 
-bool pattern_is_recurrence(const struct expr *e, struct recurrence *out) {
-    const struct expr *body = e->args[0];
+/* ---- recurrences ---- */
+
+static uint32_t bit(size_t var) {
+    return UINT32_C(1) << var;
+}
+
+/* The axis and the direction: 0 <= j < i + by, or i + by <= j < N. */
+static bool range_of_terms(const struct reduce_var *v, struct recurrence *out) {
+    int64_t by;
+    out->var = v->var;
+    if (expr_is_number(v->lo, 0) && is_shifted(v->hi, &out->axis, &by)) {
+        out->exclusive = by == 0;
+        return by == 0 || by == 1;
+    }
+    out->backwards = true;
+    if (!is_shifted(v->lo, &out->axis, &by) || expr_vars(v->hi))
+        return false;
+    out->exclusive = by == 1;
+    return by == 0 || by == 1;
+}
+
+/* The factor that has the axis is the weight, the others are those of the term. */
+static const struct expr *split_weight(const struct expr *e, struct recurrence *out) {
+    uint32_t axis = bit(out->axis);
+    while (e->kind == EXPR_MUL || e->kind == EXPR_DIV || e->kind == EXPR_NEG) {
+        if (e->kind == EXPR_NEG) {
+            out->negated = !out->negated;
+            e = e->args[0];
+            continue;
+        }
+        int side = e->kind == EXPR_MUL && (expr_vars(e->args[1]) & axis);
+        const struct expr *other = e->args[!side];
+        if (out->nfactors == RECURRENCE_FACTORS || (expr_vars(other) & axis))
+            return NULL;
+        out->factor[out->nfactors] = other;
+        out->below[out->nfactors++] = e->kind == EXPR_DIV;
+        e = e->args[side];
+    }
+    return e;
+}
+
+/* Over all places from the term's to the result's: one end is left out, or none, or both. */
+static bool is_between(const struct expr *e, struct recurrence *out) {
+    const struct reduce_var *k = &e->reduce->vars[0];
+    const struct expr *near = out->backwards ? k->lo : k->hi, *far = out->backwards ? k->hi : k->lo;
     size_t end, start;
-    int64_t past, past_decay, from;
-    if (!is_plain_reduction(e, REDUCTION_SUM) || body->kind != EXPR_MUL)
+    int64_t by, from;
+    if (!is_shifted(near, &end, &by) || !is_shifted(far, &start, &from) || end != out->axis ||
+        start != out->var || by != (out->backwards ? out->exclusive : !out->exclusive) ||
+        from < 0 || from > 1)
         return false;
-    int side = is_plain_reduction(body->args[1], REDUCTION_PROD);
-    const struct expr *product = body->args[side];
-    const struct reduce_var *v = &e->reduce->vars[0];
-    if (!is_plain_reduction(product, REDUCTION_PROD) || !expr_is_number(v->lo, 0) ||
-        !is_shifted(v->hi, &end, &past) || past < 0 || past > 1)
+    out->with_own = out->backwards ? from == 1 : from == 0;
+    out->over = e->reduce;
+    out->decay = e->args[0];
+    out->decay_var = k->var;
+    uint32_t vars = expr_vars(out->decay);
+    return !(vars & (bit(out->axis) | bit(out->var))) && (vars & bit(out->decay_var));
+}
+
+/* coef[0]·axis + coef[1]·var + c */
+static bool add_linear(const struct expr *e, const struct recurrence *r, int64_t sign,
+                       int64_t *coef, int64_t *c) {
+    bool sum = e->kind == EXPR_ADD || e->kind == EXPR_SUB;
+    if (sum)
+        return add_linear(e->args[0], r, sign, coef, c) &&
+               add_linear(e->args[1], r, e->kind == EXPR_ADD ? sign : -sign, coef, c);
+    if (e->kind == EXPR_NUMBER && e->integral && e->integer >= -1 && e->integer <= 1) {
+        *c += sign * e->integer;
+        return true;
+    }
+    if (e->kind != EXPR_INDEX || (e->ref != r->axis && e->ref != r->var))
         return false;
-    const struct reduce_var *k = &product->reduce->vars[0];
-    *out = (struct recurrence){.term = body->args[!side],
-                               .decay = product->args[0],
-                               .product = product,
-                               .axis = end,
-                               .var = v->var,
-                               .decay_var = k->var,
-                               .exclusive = past == 0};
-    if (!is_shifted(k->hi, &end, &past_decay) || end != out->axis || past_decay != past ||
-        !is_shifted(k->lo, &start, &from) || start != v->var || from < 0 || from > 1)
+    coef[e->ref == r->var] += sign;
+    return true;
+}
+
+/* How far the term is from the result, and a number: finds whether a term decays by the factor of
+ * its own place, and where the distance is one. `positive`: not the distance's negative. */
+static bool is_distance(const struct expr *e, bool positive, struct recurrence *out) {
+    int64_t coef[2] = {0, 0}, c = 0;
+    if (!add_linear(e, out, 1, coef, &c) || coef[0] != -coef[1] || llabs(coef[0]) != 1)
         return false;
-    out->with_own = from == 0;
-    uint32_t axis = UINT32_C(1) << out->axis, var = UINT32_C(1) << v->var,
-             decay = UINT32_C(1) << k->var;
-    return !(expr_vars(out->term) & axis) && !(expr_vars(out->decay) & (axis | var)) &&
-           (expr_vars(out->decay) & decay) && out->term->value_kind == VALUE_REAL;
+    int64_t sign = coef[out->backwards];
+    int64_t more = sign * c + out->exclusive; /* than the steps from the one place to the other */
+    if ((positive && sign < 0) || more < 0 || more > 1)
+        return false;
+    out->with_own = more == 1;
+    out->at_axis = out->backwards ? 0 : 1 - sign * c;
+    out->at_var = out->backwards ? 1 - sign * c : 0;
+    return true;
+}
+
+/* A multiple of the distance. */
+static bool is_multiple(const struct expr *e, struct recurrence *out) {
+    uint32_t both = bit(out->axis) | bit(out->var);
+    while (e->kind == EXPR_NEG || e->kind == EXPR_MUL || e->kind == EXPR_DIV) {
+        int side = e->kind == EXPR_MUL && (expr_vars(e->args[1]) & both);
+        if (e->kind != EXPR_NEG && (expr_vars(e->args[!side]) & both))
+            return false;
+        e = e->args[side];
+    }
+    return is_distance(e, false, out);
+}
+
+/* A sum over the places between, its negative, or a multiple of the distance. */
+static bool is_exponent(const struct expr *e, struct recurrence *out) {
+    bool negative = e->kind == EXPR_NEG;
+    const struct expr *sum = negative ? e->args[0] : e;
+    if (is_plain_reduction(sum, REDUCTION_SUM)) {
+        out->opposite = negative;
+        return is_between(sum, out);
+    }
+    out->opposite = false;
+    out->decay = e;
+    return e->value_kind == VALUE_REAL && is_multiple(e, out);
+}
+
+static bool is_decay(const struct expr *e, struct recurrence *out) {
+    if (is_plain_reduction(e, REDUCTION_PROD))
+        return is_between(e, out);
+    if (e->kind != EXPR_CALL || (e->function != FUNCTION_EXP && e->function != FUNCTION_POW))
+        return false;
+    if (e->function == FUNCTION_POW) {
+        out->decay = e->args[0];
+        return !(expr_vars(out->decay) & (bit(out->axis) | bit(out->var))) &&
+               is_distance(e->args[1], true, out);
+    }
+    const struct expr *power = e->args[0];
+    out->exponential = true;
+    if (is_exponent(power, out))
+        return true;
+    if (power->kind != EXPR_ADD && power->kind != EXPR_SUB)
+        return false;
+    int side = (expr_vars(power->args[1]) & bit(out->axis)) != 0;
+    bool less = power->kind == EXPR_SUB;
+    out->gain = power->args[!side];
+    out->loss = less && side == 0;
+    if ((expr_vars(out->gain) & bit(out->axis)) || !is_exponent(power->args[side], out))
+        return false;
+    out->opposite = out->opposite != (less && side == 1);
+    return true;
+}
+
+bool pattern_is_recurrence(const struct expr *e, struct recurrence *out) {
+    *out = (struct recurrence){.nfactors = 0};
+    if (!is_plain_reduction(e, REDUCTION_SUM) || !range_of_terms(&e->reduce->vars[0], out))
+        return false;
+    const struct expr *weight = split_weight(e->args[0], out);
+    bool real = weight && weight->value_kind == VALUE_REAL;
+    return real && (expr_vars(weight) & bit(out->axis)) && is_decay(weight, out);
+}
+
+/* A sum of parts of which each has the axis, or the variable, or none. */
+static bool is_apart(const struct expr *e, uint32_t axis, uint32_t var) {
+    if (e->kind == EXPR_ADD || e->kind == EXPR_SUB)
+        return is_apart(e->args[0], axis, var) && is_apart(e->args[1], axis, var);
+    if (e->kind == EXPR_NEG)
+        return is_apart(e->args[0], axis, var);
+    return !(expr_vars(e) & axis) || !(expr_vars(e) & var);
+}
+
+bool pattern_is_exponentials(const struct expr *e, struct exponentials *out) {
+    struct recurrence *terms = &out->terms;
+    *out = (struct exponentials){.power = NULL};
+    if (!is_plain_reduction(e, REDUCTION_SUM) || !range_of_terms(&e->reduce->vars[0], terms))
+        return false;
+    const struct expr *power = out->power = split_weight(e->args[0], terms);
+    uint32_t axis = bit(terms->axis), var = bit(terms->var);
+    return power && power->kind == EXPR_CALL && power->function == FUNCTION_EXP &&
+           (expr_vars(power) & axis) && (expr_vars(power) & var) && !expr_has(power, EXPR_REDUCE) &&
+           is_apart(power->args[0], axis, var);
+}
+
+/* ---- segments ---- */
+
+/* k >= start[j], or k <= stop[j], on either side. */
+static const struct expr *segment_bound(const struct expr *g, size_t var, bool backwards) {
+    if (g->kind < EXPR_LT || g->kind > EXPR_GE)
+        return NULL;
+    bool flipped = g->args[1]->kind == EXPR_INDEX && g->args[1]->ref == var;
+    const struct expr *k = g->args[flipped], *bound = g->args[!flipped];
+    bool above = (g->kind == EXPR_GE || g->kind == EXPR_GT) != flipped;
+    if (k->kind != EXPR_INDEX || k->ref != var || above == backwards)
+        return NULL;
+    if (g->kind == EXPR_LT || g->kind == EXPR_GT) { /* k < stop[j] + 1 */
+        if (!backwards || bound->kind != EXPR_ADD || !expr_is_number(bound->args[1], 1))
+            return NULL;
+        bound = bound->args[0];
+    }
+    return bound->kind == EXPR_READ ? bound : NULL;
+}
+
+/* The place of the term itself, or none: a number that no place is smaller than, or, from the end,
+ * one that no place is larger than. */
+static bool is_place_or_none(const struct expr *e, const struct reduce_var *v, bool backwards) {
+    if (e->kind != EXPR_IF)
+        return false;
+    int side = e->args[2]->kind == EXPR_INDEX ? 2 : 1;
+    const struct expr *place = e->args[side], *none = e->args[3 - side];
+    if (place->kind != EXPR_INDEX || place->ref != v->var)
+        return false;
+    if (!backwards)
+        return expr_is_number(none, 0) || expr_is_number(none, -1) ||
+               (none->kind == EXPR_NEG && none->args[0]->kind == EXPR_NUMBER);
+    bool last = none->kind == EXPR_SUB && expr_same(none->args[0], v->hi) &&
+                expr_is_number(none->args[1], 1);
+    return last || expr_same(none, v->hi);
+}
+
+/* The element for the axis of a tensor of places where segments begin so far. */
+static bool is_running_place(const struct task *t, const struct expr *read, size_t axis,
+                             bool backwards) {
+    const struct statement *s = NULL;
+    size_t definitions = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].tensor == read->ref) {
+            s = &t->statements[i];
+            definitions++;
+        }
+    struct recurrence range = {.nfactors = 0};
+    if (definitions != 1 || s->body->kind != EXPR_REDUCE || s->body->reduce->nvars != 1 ||
+        s->body->reduce->guard || !range_of_terms(&s->body->reduce->vars[0], &range) ||
+        range.exclusive || range.backwards != backwards ||
+        s->body->reduce->op != (backwards ? REDUCTION_MIN : REDUCTION_MAX))
+        return false;
+    for (size_t i = 0; i < read->nargs; i++) {
+        const struct expr *at = read->args[i];
+        bool along = s->position[i] == (int)range.axis;
+        bool own = at->kind == EXPR_INDEX && at->ref == axis;
+        if (s->position[i] < 0 || (along ? !own : (expr_vars(at) & bit(axis)) != 0))
+            return false;
+    }
+    return is_place_or_none(s->body->args[0], &s->body->reduce->vars[0], backwards);
+}
+
+/* One part of the guard is the bound, the others do not have the axis. */
+static bool find_bound(const struct expr *g, const struct recurrence *range,
+                       const struct expr **bound) {
+    if (g->kind == EXPR_AND)
+        return find_bound(g->args[0], range, bound) && find_bound(g->args[1], range, bound);
+    const struct expr *found = *bound ? NULL : segment_bound(g, range->var, range->backwards);
+    if (found)
+        *bound = found;
+    return found || !(expr_vars(g) & bit(range->axis));
+}
+
+bool pattern_is_segments(const struct task *t, const struct expr *e, struct segments *out) {
+    const struct reduce *r = e->reduce;
+    struct recurrence range = {.nfactors = 0};
+    *out = (struct segments){.bound = NULL};
+    if (e->kind != EXPR_REDUCE || r->nvars != 1 || !r->guard || r->op >= REDUCTION_MEAN ||
+        e->value_kind == VALUE_BOOL || !range_of_terms(&r->vars[0], &range) ||
+        (expr_vars(e->args[0]) & bit(range.axis)) || expr_has(r->guard, EXPR_REDUCE) ||
+        !find_bound(r->guard, &range, &out->bound) || !out->bound)
+        return false;
+    out->axis = range.axis;
+    out->var = range.var;
+    out->backwards = range.backwards;
+    out->exclusive = range.exclusive;
+    return !(expr_vars(out->bound) & bit(range.var)) &&
+           (!t || is_running_place(t, out->bound, range.axis, range.backwards));
 }
 
 bool pattern_is_contraction(const struct expr *e) {
     struct factors f;
     struct recurrence ignored;
+    struct exponentials scaled;
     uint32_t all = 0, reduced = reduce_vars(e->reduce);
     size_t reading = 0;
     bool reused = false;
     if ((e->reduce->op != REDUCTION_SUM && e->reduce->op != REDUCTION_MEAN) ||
-        pattern_is_prefix(e) || pattern_is_recurrence(e, &ignored))
+        pattern_is_prefix(e) || pattern_is_recurrence(e, &ignored) ||
+        pattern_is_exponentials(e, &scaled))
         return false;
     pattern_factors(e->args[0], &f);
     for (size_t i = 0; i < f.n; i++)

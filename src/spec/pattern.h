@@ -27,20 +27,63 @@ void pattern_mark_factors(struct task *t);
  * along that index share their terms, and each takes one operation. */
 bool pattern_is_prefix(const struct expr *reduce);
 
-/* A sum whose terms decay by a product up to the result,
+/* A sum whose terms decay on their way to the result,
  *
  *     sum(j <= i) u[j] * prod(j < k <= i) a[k]
+ *     sum(j <= i) u[j] * exp(sum(j < k <= i) g[k])     with exp(g) as a
+ *     sum(j <= i) u[j] * pow(a, i - j)
+ *     sum(j <= i) u[j] * exp(-c*(i - j))               with exp(-c) as a
  *
- * is the recurrence h[i] = a[i]*h[i-1] + u[i]: each result takes one step. */
+ * is the recurrence h[i] = a[i]*h[i-1] + u[i]: each result takes one step. `backwards`, over
+ * i <= j < N, it is h[i] = a[i]*h[i+1] + u[i]. The weight may be any factor of the term. */
+enum { RECURRENCE_FACTORS = 8 };
 struct recurrence {
-    const struct expr *term;  /* u, over `var` */
-    const struct expr *decay; /* a, over `decay_var` */
-    const struct expr *product;
+    const struct expr *factor[RECURRENCE_FACTORS]; /* of u, over `var`; none: u is 1 */
+    bool below[RECURRENCE_FACTORS];                /* divides */
+    size_t nfactors;
+    bool negated;            /* u is less the product of the factors */
+    const struct expr *gain; /* u has exp(gain) as a factor, too: exp(x[j] - c*(i - j)); or NULL */
+    bool loss;               /* … exp(-gain) */
+    const struct expr *decay;
+    bool exponential; /* a is exp(decay), not decay */
+    bool opposite;    /* … exp(-decay) */
+    /* The product, or the sum in the exponent: `decay` is over decay_var. NULL: a is the same at
+     * every step, and `decay` has its value where `axis` and `var` are these numbers. */
+    const struct reduce *over;
+    int64_t at_axis, at_var;
     size_t axis, var, decay_var;
+    bool backwards;
     bool exclusive; /* j < i and k < i: the result before the step */
     bool with_own;  /* j <= k: a term decays by the factor of its own place, too */
 };
 bool pattern_is_recurrence(const struct expr *reduce, struct recurrence *out);
+
+/* A sum up to an index (or from it on) of exponentials that the index scales,
+ *
+ *     sum(k <= j) w[k] * exp(x[k] - m[j]),
+ *
+ * as in a running log-sum-exp: each result takes one step, which keeps the largest exponent so far
+ * and the sum of exponentials less that. */
+struct exponentials {
+    const struct expr *power; /* the call of exp */
+    struct recurrence terms;  /* of it the other factors, and the range */
+};
+bool pattern_is_exponentials(const struct expr *reduce, struct exponentials *out);
+
+/* A reduction up to an index that starts anew where segments do,
+ *
+ *     sum(k <= j | k >= start[j]) x[k]     with start[j] = max(k <= j) if(begins[k], k, 0),
+ *
+ * or from an index to the end of its segment, k <= stop[j] with a running minimum from the end:
+ * where start[j] is j a segment begins, and each result takes one step. Of a start that is no such
+ * maximum nothing is known. */
+struct segments {
+    const struct expr *bound; /* start[j] */
+    size_t axis, var;
+    bool backwards, exclusive;
+};
+/* t: NULL, where the definition of the start is elsewhere and known to be one. */
+bool pattern_is_segments(const struct task *t, const struct expr *reduce, struct segments *out);
 
 /* A sum of products of tensors' elements in which some factor is used again for many results: what
  * tensor cores do. A sum of squares is none. */

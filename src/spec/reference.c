@@ -244,22 +244,52 @@ static bool stage_run(struct evaluation *ev, const struct expr *e, const struct 
 
 /* ---- recurrences ----
  *
- * sum(j <= i) u[j] * prod(j < k <= i) a[k] is h[i] = a[i]*h[i-1] + u[i] (pattern.h): u and a are
- * evaluated as tensors of their own, and each result takes one step from the one before it, in
- * value and in error. As written every result would need a product for each of its terms. */
+ * sum(j <= i) u[j] * prod(j < k <= i) a[k] is h[i] = a[i]*h[i-1] + u[i] (pattern.h): the factors of
+ * u, and a, are evaluated as tensors of their own, and each result takes one step from the one
+ * before it, in value and in error. As written every result would need a product for each of its
+ * terms. An `a` that is the same at every step is the same at every step in a kernel, too: what it
+ * is off adds up before it is squared. */
 
 struct recurring {
     struct rules rules;
     const struct recurrence *r;
-    const struct stage *term, *decay; /* where u and a are kept */
+    const struct stage *factor[RECURRENCE_FACTORS], *gain, *decay; /* where they are kept */
+    int64_t terms;                                                 /* the range's end */
     const struct content *contents;
     struct target to;
+    /* The other sums that go step by step. */
+    struct exponential_parts *exponentials;
+    const struct stage *bound; /* of segments, where they begin */
+    enum reduction op;         /* … and of what */
+    bool whole_numbers;
 };
+
+/* What a sum of terms that decay has of them, for the partial sums of a random order (chain.h). */
+struct disorder {
+    double terms, squares; /* their number, each as much as its square counts, and those */
+};
+
+static void disorder_step(struct disorder *d, double decay, double term) {
+    double by = decay * decay;
+    d->terms = (by < 1 ? by * d->terms : d->terms) + 1;
+    d->squares = by * d->squares + term * term;
+}
+
+static double disorder_variance(const struct disorder *d, const struct rules *r, double sum) {
+    double v = r->unit2 * d->terms * (sum * sum / 3 + d->squares / 6);
+    return d->terms > 1 && isfinite(sum) && v <= DOUBLE_MOST ? v : 0; /* one alone is not rounded */
+}
 
 /* A running result. */
 struct step {
     struct value h;
+    struct disorder disorder;
+    struct value constant; /* a, where it is the same at every step */
+    struct value own; /* … what a term is multiplied with at its own place: NaN, or not at all */
+    double slope;     /* of h, by `constant` */
+    double off;       /* the variance of `constant` */
     double product; /* the largest magnitude of a product that some term has been multiplied with */
+    double growth;  /* the largest of those so far */
     double term;    /* … of a term */
     double sum;     /* of the magnitudes of all terms */
     double peak;
@@ -283,22 +313,69 @@ static struct value mul_settled(const struct rules *r, struct value x, struct va
     return settle_of(*r, SETTLE_FACTORS, value_mul(*r, x, y), x, y, value_of(0, 0));
 }
 
-/* From the result at at[var] - 1 to the one at at[var] = at[decay_var]. */
+static struct value exp_settled(const struct rules *r, struct value x) {
+    double v = exp(x.v);
+    struct value e = value_of(v, v * v * (x.e + 4 * r->unit2 + r->unit2 * x.v * x.v) +
+                                     (v == 0 ? 0 : 16 * r->least2));
+    e = settle_of(*r, 0, e, x, value_of(0, 0), value_of(0, 0));
+    if (v > FLOAT_MOST && isfinite(x.v))
+        e.e = INFINITY;
+    return e;
+}
+
+static struct value term_at(const struct recurring *c, const int64_t *at, double *peak) {
+    struct value u = value_of(1, 0);
+    for (size_t i = 0; i < c->r->nfactors; i++) {
+        struct value f = kept_at(c, c->factor[i], at, peak);
+        if (c->r->below[i])
+            u = settle_of(c->rules, SETTLE_FACTORS | POLE_DIVISOR, value_div(c->rules, u, f), u, f,
+                          value_of(0, 0));
+        else
+            u = i ? mul_settled(&c->rules, u, f) : f;
+    }
+    if (c->r->gain) {
+        struct value x = kept_at(c, c->gain, at, peak);
+        x.v = c->r->loss ? -x.v : x.v;
+        x = exp_settled(&c->rules, x);
+        u = c->r->nfactors ? mul_settled(&c->rules, u, x) : x;
+    }
+    u.v = c->r->negated ? -u.v : u.v;
+    return u;
+}
+
+/* Its exponential has an error of its own only where kernels make one for every step: of a constant
+ * one they make it as well as they like. */
+static struct value decay_at(const struct recurring *c, const int64_t *at, double *peak) {
+    struct value a = kept_at(c, c->decay, at, peak);
+    if (!c->r->exponential)
+        return a;
+    double v = exp(c->r->opposite ? -a.v : a.v);
+    double own = c->r->over ? 4 * c->rules.unit2 * (1 + a.v * a.v) : 0;
+    return v > 0 && v < INFINITY ? value_of(v, v * v * (a.e + own)) : value_of(v, a.e > 0 ? v : 0);
+}
+
+/* The next result, with the term at at[var] = at[decay_var]. */
 static void take_step(const struct recurring *c, bool first, const int64_t *at, struct step *s) {
     const struct rules *r = &c->rules;
-    struct value u = kept_at(c, c->term, at, &s->peak), a = value_of(1, 0);
+    struct value u = term_at(c, at, &s->peak), a = value_of(1, 0);
+    if (isnan(s->own.v))
+        u = mul_settled(r, s->own, u);
     bool decays = !first || c->r->with_own;
     if (decays)
-        a = kept_at(c, c->decay, at, &s->peak);
+        a = c->r->over ? decay_at(c, at, &s->peak) : s->constant;
+    double more = c->r->over ? 0 : s->h.v + (c->r->with_own ? u.v : 0);
     if (c->r->with_own)
         s->h = mul_settled(r, a, first ? u : add_settled(r, s->h, u));
     else
         s->h = first ? u : add_settled(r, mul_settled(r, a, s->h), u);
+    s->slope = c->r->over || !decays ? 0 : a.v * s->slope + more;
     double size = fabs(a.v);
+    disorder_step(&s->disorder, a.v, c->r->with_own ? a.v * u.v : u.v);
     s->term = fmax(s->term, fabs(u.v));
     s->product = first && !decays ? 1 : size * fmax(s->product, 1);
     s->sum = c->r->with_own ? size * (s->sum + fabs(u.v)) : size * s->sum + fabs(u.v);
     s->peak = fmax(s->peak, fmax(s->sum, s->product));
+    s->growth = fmax(s->growth, s->product);
     /* A product that leaves fp32 is undefined, one that is lost near zero is off by as much. A
      * kernel that puts stretches together makes NaN of an infinity times 0. */
     if (!(s->product <= FLOAT_MOST) && !isnan(s->h.v))
@@ -309,31 +386,84 @@ static void take_step(const struct recurring *c, bool first, const int64_t *at, 
         s->h.e += r->least2 * s->term * s->term;
 }
 
-/* All results along the axis, for one value of each other variable. */
-static void run_steps(const struct recurring *c, const struct axis *axis, int64_t *at) {
-    struct step s = {.h = value_of(0, 0)};
-    int64_t behind = c->r->exclusive, done = 0, to;
-    for (int64_t i = 0; i < axis->lo + axis->n; i++) {
+static void keep_value(const struct recurring *c, const int64_t *at, struct value v, double peak) {
+    int64_t to;
+    BUG_IF(!affine_at(&c->to.place, at, &to));
+    c->to.value[to] = v.v;
+    c->to.error[to] = v.e;
+    if (c->to.peak)
+        c->to.peak[to] = peak;
+}
+
+/* What goes along an axis: a step for each term, a result after those that it has. */
+struct stepper {
+    const struct recurring *c;
+    void (*begin)(const struct recurring *c, int64_t *at, void *state);
+    void (*step)(const struct recurring *c, bool first, const int64_t *at, void *state);
+    void (*keep)(const struct recurring *c, const int64_t *at, void *state);
+    void *state;
+};
+
+/* All results along the axis, for one value of each other variable. Places count in the order of
+ * the steps. */
+static void run_steps(const struct stepper *w, const struct axis *axis, int64_t *at) {
+    const struct recurrence *r = w->c->r;
+    int64_t terms = w->c->terms, behind = r->exclusive, done = 0, first = 0,
+            last = axis->lo + axis->n - 1;
+    w->begin(w->c, at, w->state);
+    if (r->backwards) { /* results beyond the range's end have no terms */
+        first = terms - 1 - (last > terms - 1 ? last : terms - 1);
+        last = terms - 1 - axis->lo;
+    }
+    for (int64_t i = first; i <= last; i++) {
         for (; done <= i - behind; done++) {
-            at[c->r->var] = at[c->r->decay_var] = done;
-            take_step(c, done == 0, at, &s);
+            at[r->var] = r->backwards ? terms - 1 - done : done;
+            if (r->over)
+                at[r->decay_var] = at[r->var];
+            w->step(w->c, done == 0, at, w->state);
         }
-        at[axis->var] = i;
-        if (i < axis->lo)
-            continue;
-        BUG_IF(!affine_at(&c->to.place, at, &to));
-        c->to.value[to] = s.h.v;
-        c->to.error[to] = s.h.e;
-        if (c->to.peak)
-            c->to.peak[to] = s.peak;
+        at[r->axis] = r->backwards ? terms - 1 - i : i;
+        if (at[r->axis] >= axis->lo && at[r->axis] < axis->lo + axis->n)
+            w->keep(w->c, at, w->state);
     }
 }
 
-static void run_lines(const struct recurring *c, const struct axis *axes, size_t naxes) {
+static void begin_recurrence(const struct recurring *c, int64_t *at, void *state) {
+    struct step *s = state;
+    const struct recurrence *r = c->r;
+    *s = (struct step){.h = value_of(0, 0), .constant = value_of(1, 0)};
+    if (r->over)
+        return;
+    at[r->axis] = r->at_axis;
+    at[r->var] = r->at_var;
+    s->constant = decay_at(c, at, &s->peak);
+    if (r->exponential) /* exp(c*0) */
+        s->own = mul_settled(&c->rules, kept_at(c, c->decay, at, &s->peak), value_of(0, 0));
+    s->off = s->constant.e;
+    s->constant.e = 0;
+}
+
+static void step_recurrence(const struct recurring *c, bool first, const int64_t *at, void *state) {
+    take_step(c, first, at, state);
+}
+
+enum { LONGER_AXES = 8 };
+
+static void keep_recurrence(const struct recurring *c, const int64_t *at, void *state) {
+    const struct step *s = state;
+    bool varies = s->off > 0 && s->slope != 0;
+    double e = s->h.e + (varies ? s->slope * s->slope * s->off : 0) +
+               disorder_variance(&s->disorder, &c->rules, s->h.v);
+    /* Data are held back on a sample, whose axes are shorter: what grows with every step grows as
+     * often again as they are. */
+    keep_value(c, at, value_of(s->h.v, e), s->peak * pow(fmax(s->growth, 1), LONGER_AXES));
+}
+
+static void run_lines(const struct stepper *w, const struct axis *axes, size_t naxes) {
     int64_t at[TASK_MAX_VARS] = {0}, lines = 1;
     const struct axis *along = NULL;
     for (size_t k = 0; k < naxes; k++)
-        if (axes[k].var == c->r->axis)
+        if (axes[k].var == w->c->r->axis)
             along = &axes[k];
         else
             lines *= axes[k].n;
@@ -344,7 +474,7 @@ static void run_lines(const struct recurring *c, const struct axis *axes, size_t
                 at[axes[k].var] = axes[k].lo + rest % axes[k].n;
                 rest /= axes[k].n;
             }
-        run_steps(c, along, at);
+        run_steps(w, along, at);
     }
 }
 
@@ -352,23 +482,41 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
                        bool itself);
 static void enter(struct ranges *r, const struct reduce *over);
 
-static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
-                           const struct standing *at) {
-    struct axis axes[TASK_MAX_VARS], whole[TASK_MAX_VARS];
-    struct affine place, whole_place;
+/* The stages of u's factors and, where there are such, of its gain and of a. */
+static bool recurrence_stages(struct evaluation *ev, const struct expr *e,
+                              const struct recurrence *r, const struct standing *at, size_t *kept) {
     struct standing inside = *at;
-    struct nest room = {.in = ev->in};
-    size_t naxes, kept[2];
-    int64_t count = stage_axes(&at->kept, expr_vars(e), axes, &naxes, &place);
-    const struct expr *parts[2] = {r->term, r->decay};
-    const struct reduce *over[2] = {e->reduce, r->product->reduce};
-    for (int k = 0; k < 2; k++) {
-        enter(&inside.kept, over[k]);
-        enter(&inside.whole, over[k]);
-        if (!run_stages(ev, parts[k], &inside, true) || !stage_run(ev, parts[k], &inside))
+    enter(&inside.kept, e->reduce);
+    enter(&inside.whole, e->reduce);
+    size_t terms = r->nfactors + (r->gain != NULL);
+    for (size_t k = 0; k < terms + (r->decay != NULL); k++) {
+        const struct expr *part = k < r->nfactors ? r->factor[k] : k < terms ? r->gain : r->decay;
+        if (k == terms && r->over) {
+            enter(&inside.kept, r->over);
+            enter(&inside.whole, r->over);
+        } else if (k == terms) {
+            struct ranges *both[2] = {&inside.kept, &inside.whole};
+            for (int i = 0; i < 2; i++) {
+                both[i]->index[r->axis] = (struct range){r->at_axis, r->at_axis};
+                both[i]->index[r->var] = (struct range){r->at_var, r->at_var};
+            }
+        }
+        if (!run_stages(ev, part, &inside, true) || !stage_run(ev, part, &inside))
             return false;
         kept[k] = ev->nstages - 1;
     }
+    return true;
+}
+
+/* The results, in the order of the steps, as a stage. What the steps read is there. */
+static bool results_run(struct evaluation *ev, const struct expr *e, const struct standing *at,
+                        struct recurring *c, const size_t *kept, struct stepper *w) {
+    struct axis axes[TASK_MAX_VARS], whole[TASK_MAX_VARS];
+    struct affine place, whole_place;
+    struct nest room = {.in = ev->in};
+    size_t naxes, content = ev->in->task->ntensors + ev->nstages;
+    struct ranges terms = at->kept;
+    int64_t count = stage_axes(&at->kept, expr_vars(e), axes, &naxes, &place);
     if (ev->nstages == STAGES_MOST || count < 0 ||
         stage_axes(&at->whole, expr_vars(e), whole, &naxes, &whole_place) < 0)
         return err_set(ev->err, ERR_INPUT, "a reduction depends on too many values of its indices");
@@ -376,20 +524,306 @@ static bool recurrence_run(struct evaluation *ev, const struct expr *e, const st
     ev->points += (double)count;
     if (!stage_alloc(ev, &room, count))
         return false;
-    struct recurring c = {.rules = rules_of(ev->in->task->accuracy),
-                          .r = r,
-                          .term = &ev->stages[kept[0]],
-                          .decay = &ev->stages[kept[1]],
-                          .contents = ev->contents,
-                          .to = room.target};
-    size_t content = ev->in->task->ntensors + ev->nstages;
+    c->contents = ev->contents;
+    c->to = room.target;
+    for (size_t k = 0; k < c->r->nfactors; k++)
+        c->factor[k] = &ev->stages[kept[k]];
+    if (ranges_enter(&terms, e->reduce))
+        c->terms = terms.index[c->r->var].hi + 1;
     ev->whole_stages[ev->nstages] = (struct stage){e, content, whole_place};
     ev->stages[ev->nstages++] = (struct stage){e, content, place};
     if (ev->dry)
         return true;
-    run_lines(&c, axes, naxes);
-    ev->contents[content] = content_of(DTYPE_F64, c.to.value, c.to.error, c.to.peak, 0, count);
+    w->c = c;
+    run_lines(w, axes, naxes);
+    ev->contents[content] = content_of(DTYPE_F64, c->to.value, c->to.error, c->to.peak, 0, count);
     return true;
+}
+
+static bool recurrence_run(struct evaluation *ev, const struct expr *e, const struct recurrence *r,
+                           const struct standing *at) {
+    size_t kept[RECURRENCE_FACTORS + 2];
+    struct recurring c = {.rules = rules_of(ev->in->task->accuracy), .r = r};
+    struct step state;
+    struct stepper w = {.begin = begin_recurrence,
+                        .step = step_recurrence,
+                        .keep = keep_recurrence,
+                        .state = &state};
+    if (!recurrence_stages(ev, e, r, at, kept))
+        return false;
+    c.gain = r->gain ? &ev->stages[kept[r->nfactors]] : NULL;
+    c.decay = &ev->stages[kept[r->nfactors + (r->gain != NULL)]];
+    return results_run(ev, e, at, &c, kept, &w);
+}
+
+/* ---- running sums of exponentials ----
+ *
+ * sum(k <= j) w[k] * exp(x[k] - m[j]): the parts of the exponent are evaluated as tensors of their
+ * own. A step keeps the largest x and the sum of w*exp(x - largest), and of its error what depends
+ * on the exponent as a polynomial of it, so that the result's m can be put in. */
+
+enum { EXPONENT_PARTS = 8 };
+struct exponential_parts {
+    struct {
+        const struct expr *e;
+        const struct stage *stage;
+        bool minus;
+    } of_term[EXPONENT_PARTS], of_result[EXPONENT_PARTS];
+    size_t nterm, nresult;
+};
+
+struct exponential_step {
+    struct disorder disorder;
+    double most;      /* of x so far */
+    double sum, size; /* of w*exp(x - most), and of magnitudes */
+    double error;     /* variance of that */
+    double moment[3]; /* of (w*exp(x - most))^2, times 1, x - most, and its square */
+    double partial;   /* rounding of partial sums, in units of one */
+    double heaviest;  /* magnitude of w */
+    double terms, peak;
+    bool nan, undefined; /* a NaN was put in; an infinity of which NaN may be made */
+};
+
+static bool part_exponent(const struct expr *e, bool minus, const struct recurrence *r,
+                          struct exponential_parts *out) {
+    if (e->kind == EXPR_NEG)
+        return part_exponent(e->args[0], !minus, r, out);
+    if (e->kind == EXPR_ADD || e->kind == EXPR_SUB)
+        return part_exponent(e->args[0], minus, r, out) &&
+               part_exponent(e->args[1], minus != (e->kind == EXPR_SUB), r, out);
+    bool term = expr_vars(e) >> r->var & 1;
+    size_t *n = term ? &out->nterm : &out->nresult;
+    if (*n == EXPONENT_PARTS)
+        return false;
+    (term ? out->of_term : out->of_result)[*n].e = e;
+    (term ? out->of_term : out->of_result)[(*n)++].minus = minus;
+    return true;
+}
+
+static struct value exponent_at(const struct recurring *c, bool term, const int64_t *at,
+                                double *peak) {
+    const struct exponential_parts *p = c->exponentials;
+    struct value sum = value_of(0, 0);
+    for (size_t i = 0; i < (term ? p->nterm : p->nresult); i++) {
+        struct value x = kept_at(c, term ? p->of_term[i].stage : p->of_result[i].stage, at, peak);
+        x.v = (term ? p->of_term : p->of_result)[i].minus ? -x.v : x.v;
+        sum = i ? add_settled(&c->rules, sum, x) : x;
+    }
+    return sum;
+}
+
+static void begin_exponentials(const struct recurring *c, int64_t *at, void *state) {
+    (void)c;
+    (void)at;
+    *(struct exponential_step *)state = (struct exponential_step){.most = -INFINITY};
+}
+
+/* All that is kept is less a new largest exponent. */
+static void raise_most(struct exponential_step *s, double most) {
+    double up = most - s->most, by = exp(-up), *m = s->moment;
+    s->most = most;
+    if (by == 0 || !isfinite(up)) {
+        s->sum = s->size = s->error = s->partial = m[0] = m[1] = m[2] = 0;
+        s->disorder = (struct disorder){0};
+        return;
+    }
+    disorder_step(&s->disorder, by, 0);
+    s->disorder.terms -= 1;
+    s->sum *= by;
+    s->size *= by;
+    s->error *= by * by;
+    s->partial *= by * by;
+    m[2] = (m[2] - 2 * up * m[1] + up * up * m[0]) * by * by;
+    m[1] = (m[1] - up * m[0]) * by * by;
+    m[0] *= by * by;
+}
+
+static void step_exponentials(const struct recurring *c, bool first, const int64_t *at,
+                              void *state) {
+    struct exponential_step *s = state;
+    const struct rules *r = &c->rules;
+    struct value x = exponent_at(c, true, at, &s->peak), w = term_at(c, at, &s->peak);
+    (void)first;
+    s->terms++;
+    s->nan |= isnan(x.v) || isnan(w.v);
+    s->undefined |= isinf(x.e) || isinf(w.e) || x.v == INFINITY || isinf(w.v);
+    if (s->nan || s->undefined || x.v == -INFINITY)
+        return;
+    if (x.v > s->most)
+        raise_most(s, x.v);
+    double d = x.v - s->most, power = exp(d), term = w.v * power;
+    size_t factors = c->r->nfactors + 1;
+    double own = 5 * r->unit2 + x.e + (factors > 1 ? (double)factors * r->operand2 : 0);
+    disorder_step(&s->disorder, 1, term);
+    s->sum += term;
+    s->size += fabs(term);
+    s->error += term * term * own + power * power * w.e;
+    s->moment[0] += term * term;
+    s->moment[1] += term * term * d;
+    s->moment[2] += term * term * d * d;
+    s->partial += s->sum * s->sum;
+    s->heaviest = fmax(s->heaviest, fabs(w.v));
+}
+
+static void keep_exponentials(const struct recurring *c, const int64_t *at, void *state) {
+    struct exponential_step *s = state;
+    const struct rules *r = &c->rules;
+    struct value m = exponent_at(c, false, at, &s->peak);
+    double more = s->most + m.v, scale = exp(more), v = s->sum * scale;
+    const double *q = s->moment;
+    if (s->terms == 0 || s->nan || isnan(m.v)) {
+        bool none = s->terms == 0;
+        keep_value(c, at, value_of(none ? 0 : NAN, s->undefined && !s->nan ? INFINITY : 0),
+                   s->peak);
+        return;
+    }
+    bool nothing = s->most == -INFINITY; /* all terms are 0, if m is a number */
+    s->peak = fmax(s->peak, nothing ? 0 : s->size * scale);
+    if (s->undefined || isinf(m.v) || isinf(m.e) || (!nothing && !(scale <= FLOAT_MOST)) ||
+        (!nothing && !(s->size * scale <= FLOAT_MOST))) {
+        keep_value(c, at, value_of(nothing ? 0 : v, INFINITY), s->peak);
+        return;
+    }
+    if (nothing) {
+        keep_value(c, at, value_of(0, 0), s->peak);
+        return;
+    }
+    double moments = q[2] + 2 * more * q[1] + more * more * q[0];
+    double e = scale * scale *
+                   (s->error + r->unit2 * (2 * fmax(moments, 0) + s->partial) +
+                    disorder_variance(&s->disorder, r, s->sum)) +
+               v * v * m.e + s->terms * 16 * r->least2 * fmax(1, s->heaviest * s->heaviest);
+    keep_value(c, at, value_of(v, e), s->peak);
+}
+
+static bool exponentials_run(struct evaluation *ev, const struct expr *e,
+                             const struct exponentials *x, const struct standing *at) {
+    size_t kept[RECURRENCE_FACTORS + 2];
+    struct exponential_parts parts = {.nterm = 0};
+    struct recurring c = {
+        .rules = rules_of(ev->in->task->accuracy), .r = &x->terms, .exponentials = &parts};
+    struct exponential_step state;
+    struct stepper w = {.begin = begin_exponentials,
+                        .step = step_exponentials,
+                        .keep = keep_exponentials,
+                        .state = &state};
+    struct standing inside = *at;
+    if (!part_exponent(x->power->args[0], false, &x->terms, &parts))
+        return err_set(ev->err, ERR_INPUT, "an exponent has more than %d parts", EXPONENT_PARTS);
+    if (!recurrence_stages(ev, e, &x->terms, at, kept))
+        return false;
+    enter(&inside.kept, e->reduce);
+    enter(&inside.whole, e->reduce);
+    for (size_t k = 0; k < parts.nterm + parts.nresult; k++) {
+        bool term = k < parts.nterm;
+        const struct expr *part = term ? parts.of_term[k].e : parts.of_result[k - parts.nterm].e;
+        const struct standing *where = term ? &inside : at;
+        if (!run_stages(ev, part, where, true) || !stage_run(ev, part, where))
+            return false;
+        *(term ? &parts.of_term[k].stage : &parts.of_result[k - parts.nterm].stage) =
+            &ev->stages[ev->nstages - 1];
+    }
+    return results_run(ev, e, at, &c, kept, &w);
+}
+
+/* ---- segments ----
+ *
+ * sum(k <= j | k >= start[j]) x[k], where a segment begins wherever start[j] is j. */
+
+struct segment_step {
+    struct value v;
+    struct disorder disorder;
+    bool some;
+    double sum, peak; /* of magnitudes */
+};
+
+static struct value empty_segment(enum reduction op) {
+    return value_of(op == REDUCTION_PROD  ? 1
+                    : op == REDUCTION_MAX ? -INFINITY
+                    : op == REDUCTION_MIN ? INFINITY
+                                          : 0,
+                    0);
+}
+
+static bool begins_at(const struct recurring *c, const int64_t *at, int64_t place) {
+    int64_t own[TASK_MAX_VARS];
+    double ignored = 0;
+    memcpy(own, at, sizeof own);
+    own[c->r->axis] = place;
+    return kept_at(c, c->bound, own, &ignored).v == (double)place;
+}
+
+static void begin_segments(const struct recurring *c, int64_t *at, void *state) {
+    (void)at;
+    *(struct segment_step *)state = (struct segment_step){.v = empty_segment(c->op)};
+}
+
+static struct value combine_settled(const struct recurring *c, struct value x, struct value y) {
+    struct rules r = c->whole_numbers ? integer_rules(c->rules) : c->rules;
+    int how = c->whole_numbers ? SETTLE_INTEGER : 0;
+    struct value v;
+    if (c->op == REDUCTION_MAX || c->op == REDUCTION_MIN)
+        return isnan(y.v) && !isnan(x.v) ? y
+               : c->op == REDUCTION_MAX  ? pick_larger(r, x, y)
+                                         : pick_smaller(r, x, y);
+    if (c->op == REDUCTION_PROD)
+        v = settle_of(r, how | SETTLE_FACTORS, value_mul(r, x, y), x, y, value_of(0, 0));
+    else
+        v = settle_of(r, how, value_add(r, x, y), x, y, value_of(0, 0));
+    if (isinf(v.v))
+        v.e = fmax(v.e, 1); /* kernels that compensate make NaN of it */
+    return v;
+}
+
+static void step_segments(const struct recurring *c, bool first, const int64_t *at, void *state) {
+    struct segment_step *s = state;
+    struct value u = term_at(c, at, &s->peak);
+    (void)first;
+    if (begins_at(c, at, at[c->r->var]))
+        s->some = false;
+    s->sum = s->some && c->op == REDUCTION_SUM ? s->sum + fabs(u.v) : fabs(u.v);
+    s->disorder = s->some ? s->disorder : (struct disorder){0};
+    disorder_step(&s->disorder, 1, u.v);
+    s->v = s->some ? combine_settled(c, s->v, u) : u;
+    s->some = true;
+    s->peak = fmax(s->peak, fmax(s->sum, fabs(s->v.v)));
+}
+
+static void keep_segments(const struct recurring *c, const int64_t *at, void *state) {
+    const struct segment_step *s = state;
+    bool empty = !s->some || (c->r->exclusive && begins_at(c, at, at[c->r->axis]));
+    struct value v = empty ? empty_segment(c->op) : s->v;
+    if (c->op == REDUCTION_SUM && !c->whole_numbers && !empty)
+        v.e += disorder_variance(&s->disorder, &c->rules, v.v);
+    keep_value(c, at, v, s->peak);
+}
+
+static bool segments_run(struct evaluation *ev, const struct expr *e, const struct segments *g,
+                         const struct standing *at) {
+    size_t kept[RECURRENCE_FACTORS + 2];
+    struct recurrence r = {.factor = {e->args[0]},
+                           .nfactors = 1,
+                           .axis = g->axis,
+                           .var = g->var,
+                           .backwards = g->backwards,
+                           .exclusive = g->exclusive};
+    struct recurring c = {.rules = rules_of(ev->in->task->accuracy),
+                          .r = &r,
+                          .op = e->reduce->op,
+                          .whole_numbers = e->value_kind == VALUE_INT};
+    struct segment_step state;
+    struct stepper w = {
+        .begin = begin_segments, .step = step_segments, .keep = keep_segments, .state = &state};
+    if (!run_stages(ev, g->bound, at, true) || !stage_run(ev, g->bound, at))
+        return false;
+    c.bound = &ev->stages[ev->nstages - 1];
+    return recurrence_stages(ev, e, &r, at, kept) && results_run(ev, e, at, &c, kept, &w);
+}
+
+/* Of a part of the results the begins before it are not there: it is evaluated as it is written. */
+static bool is_segments(const struct evaluation *ev, const struct expr *e, struct segments *out) {
+    return !ev->part && e->kind == EXPR_REDUCE && e->reduce->guard &&
+           e->reduce->guard->kind != EXPR_AND && pattern_is_segments(ev->in->task, e, out);
 }
 
 static void enter(struct ranges *r, const struct reduce *over) {
@@ -405,6 +839,12 @@ static bool run_stages(struct evaluation *ev, const struct expr *e, const struct
     struct recurrence steps;
     if (e->kind == EXPR_REDUCE && pattern_is_recurrence(e, &steps))
         return recurrence_run(ev, e, &steps, at);
+    struct exponentials scaled;
+    if (e->kind == EXPR_REDUCE && pattern_is_exponentials(e, &scaled))
+        return exponentials_run(ev, e, &scaled, at);
+    struct segments segments;
+    if (is_segments(ev, e, &segments))
+        return segments_run(ev, e, &segments, at);
     if (e->kind == EXPR_REDUCE) {
         enter(&inside.kept, e->reduce);
         enter(&inside.whole, e->reduce);

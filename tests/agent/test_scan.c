@@ -19,8 +19,30 @@ static const struct claim_case claims[] = {
     {"not from another place on", MATRIX "y[i,j] = sum(1 <= k < j) x[i,k]\n", ""},
     {"not up to another row's end", MATRIX "y[i,j] = sum(k <= i) x[i,k]\n", ""},
     {"not the whole row", MATRIX "y[i,j] = sum(k < D) x[i,k]\n", ""},
-    {"not arguments",
-     "dim D = 8\nin x[D] : f32 ~ ones\nout y[D] : i32\ny[j] = argmax(k <= j) x[k]\n", ""},
+    {"places", "dim D = 8\nin x[D] : f32 ~ ones\nout y[D] : i32\ny[j] = argmax(k <= j) x[k]\n",
+     "x"},
+    {"a recurrence", MATRIX "y[i,j] = sum(s <= j) x[i,s] * prod(s < r <= j) sigmoid(x[i,r])\n",
+     "x"},
+    {"a recurrence from the end, down the columns",
+     MATRIX "y[i,j] = sum(i <= s < B) 2 * (prod(i <= r < s) x[r,j]) * x[s,j]\n", "x"},
+    {"not a recurrence whose decay stops elsewhere",
+     MATRIX "y[i,j] = sum(s <= j) x[i,s] * prod(s < r < j) x[i,r]\n", ""},
+    {"the same decay everywhere", MATRIX "y[i,j] = sum(s <= j) x[i,s] * pow(0.9, j - s)\n", "x"},
+    {"not a decay of another distance", MATRIX "y[i,j] = sum(s <= j) x[i,s] * pow(0.9, 2*j - s)\n",
+     ""},
+    {"not a growth", MATRIX "y[i,j] = sum(s <= j) x[i,s] * pow(0.9, s - j)\n", ""},
+    {"a running log-sum-exp, with its maximum",
+     MATRIX "let m[i, j < D] = max(k <= j) x[i,k]\n"
+            "y[i,j] = m[i,j] + log(sum(k <= j) exp(x[i,k] - m[i,j]))\n",
+     "xxx"},
+    {"not a sum of exponentials of pairs", MATRIX "y[i,j] = sum(k <= j) exp(x[i,k] * x[i,j])\n",
+     ""},
+    {"not where nobody says that segments are in order",
+     MATRIX "in g[B,D] : i32 ~ randint(0, D)\ny[i,j] = sum(k <= j | k >= g[i,j]) x[i,k]\n", ""},
+    {"not where segments begin at data beside their place",
+     MATRIX "in g[B,D] : i32 ~ randint(0, D)\nlet s[i, j < D] : i32 = max(k <= j) g[i,k]\n"
+            "y[i,j] = sum(k <= j | k >= s[i,j]) x[i,k]\n",
+     "x-"},
     {"not in place", "dim D = 8\ninout x[D] : f32 ~ ones\nx[j] = sum(k <= j) x[k]\n", ""},
     {"maps of the result", MATRIX "y[i,j] = sqrt(1 + sum(k <= j) x[i,k]) * x[i,j]\n", "xx"},
     {"not maps of other places",
@@ -39,6 +61,10 @@ static void test_claims(void) {
 #define REVERSED MATRIX "y[i,j] = sum(j <= k < D) x[i,k]\n"
 #define COLUMNS  MATRIX "y[i,j] = max(k <= i) x[k,j]\n"
 #define PRODUCTS MATRIX "y[i,j] = prod(k <= j) x[i,k]\n"
+#define STEPS    MATRIX "y[i,j] = sum(s <= j) x[i,s] * prod(s < r <= j) x[i,r]\n"
+#define PLACES                                                                                     \
+    "dim B = 64, D = 1024\nin x[B,D] : f32 ~ normal(0,1)\nout y[B,D] : i32\n"                      \
+    "y[i,j] = argmax(k <= j) x[i,k]\n"
 #define COUNTS                                                                                     \
     "dim B = 64, D = 1024\nin x[B,D] : i32 ~ randint(0,9)\nout y[B,D] : i64\n"                     \
     "y[i,j] = sum(k < j) x[i,k]\n"
@@ -66,6 +92,13 @@ static const struct text_case texts[] = {
     {"no streaming", ROWS("1024"), "cache-hint=0", "from[w]", "__ldcs("},
     {"from the end", REVERSED, "vector-width=4", "x + i * D + (D - 4 - position)", NULL},
     {"products in double", PRODUCTS, "", "double carry = 1.0", NULL},
+    {"decays in double", STEPS, "", "double decay;", NULL},
+    {"states look back", STEPS, "scan-lookback=1", "observe_state(", "parts"},
+    {"states of several words", STEPS, "scan-lookback=1", ", 3] : i64", NULL},
+    {"totals of steps are in order", STEPS, "scan-split=16 block=64",
+     "totals_of_parts[blockIdx.x] = carry", NULL},
+    {"totals of places in any order", PLACES, "scan-split=16 block=64",
+     "totals_of_parts[blockIdx.x] = total", NULL},
     {"columns", COLUMNS, "block=64 vector-width=4", "<<<ceil_div(D, 256), 64>>>", "__shfl"},
     {"columns in parts", COLUMNS, "scan-split=4 block=64", "<<<[ceil_div(D, 64), 4], 64>>>", NULL},
     {"columns know no warps", COLUMNS, "scan-warp=1", "In stretches of 1024", "warp_scan"},
@@ -77,8 +110,8 @@ static void test_texts(void) {
 
 /* ---- any strategy ---- */
 
-static const char *const tasks[] = {ROWS("1000"), ROWS("300000"), REVERSED,
-                                    COLUMNS,      PRODUCTS,       COUNTS};
+static const char *const tasks[] = {ROWS("1000"), ROWS("300000"), REVERSED, COLUMNS,
+                                    PRODUCTS,     COUNTS,         STEPS,    PLACES};
 
 static void test_any_strategy(void) {
     check_draws(tasks, sizeof tasks / sizeof *tasks, 100, S("scan"));

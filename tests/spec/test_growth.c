@@ -35,9 +35,23 @@ static const struct {
      "dim N = 4096, T = 1000000\nin x[N] : f32 ~ normal(0,1)\nin t[T] : f32 ~ normal(0,1)\n"
      "out y[N] : f32\ny[i] = t[i] * sum(j, k < 8) abs(x[i] - x[j]) * k\n",
      "y", 2, 1},
+    {"a decay of another distance", V "y[i] = sum(k <= i) x[k] * pow(0.5, 2*i - k)\n", "y", 2, 1},
+    {"segments whose starts are data",
+     V "in s[N] : i32 ~ randint(0, N)\ny[i] = sum(k <= i | k >= s[i]) x[k]\n", "y", 2, 1},
     /* The same as they should be written. */
     {"a factor before the sum", V "y[i] = x[i] * sum(j) x[j]\n", NULL, 0, 0},
     {"a prefix sum", V "y[i] = sum(k <= i) x[k]\n", NULL, 0, 0},
+    {"a recurrence", V "y[i] = sum(j <= i) x[j] * prod(j < k <= i) sigmoid(x[k])\n", NULL, 0, 0},
+    {"a recurrence from the end", V "y[i] = sum(i <= j < N) (prod(i <= k < j) x[k]) * x[j]\n", NULL,
+     0, 0},
+    {"a moving average", V "y[i] = sum(k <= i) 0.1 * x[k] * exp(-0.1*(i - k))\n", NULL, 0, 0},
+    {"a running log-sum-exp",
+     V "let m[i < N] = max(k <= i) x[k]\ny[i] = m[i] + log(sum(k <= i) exp(x[k] - m[i]))\n", NULL,
+     0, 0},
+    {"a sum that starts anew",
+     V "let s[i < N] : i32 = max(k <= i) if(x[k] > 2, k, 0)\n"
+       "y[i] = sum(k <= i | k >= s[i]) x[k]\n",
+     NULL, 0, 0},
     {"a suffix sum", V "y[i] = sum(i <= k < N) x[k]\n", NULL, 0, 0},
     {"a running mean of exponentials", V "y[i] = x[i] / mean(k <= i) exp(x[k])\n", NULL, 0, 0},
     {"prefix sums of prefix sums", V "let p[j < N] = sum(k <= j) x[k]\ny[i] = sum(j <= i) p[j]\n",

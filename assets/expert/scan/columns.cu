@@ -8,6 +8,12 @@ extern "C" __global__ void __launch_bounds__(${block})
     const ${index} begin = (${index})blockIdx.y * ${length};
     const ${index} end = min(begin + ${length}, ${extent});
 //% end
+//% if writes_parts
+    ${type} *totals_of_parts = (${type} *)memory_of_parts;
+//% end
+//% if reads_parts
+    const ${type} *totals_of_parts = (const ${type} *)memory_of_parts;
+//% end
     ${coordinates}
     ${type} carry[${width}];
 #pragma unroll
@@ -56,7 +62,10 @@ extern "C" __global__ void __launch_bounds__(${block})
                     sum[elem] = ${combine}(sum[elem], ${term});
 //% end
 //% if results
-                    const ${type} value = ${value};
+//% if tuple
+                    const ${type} state = ${state};
+//% end
+                    const ${result_type} value = ${value};
                     ${maps}
 //% each results
                     ${pack}.at[${element}] = ${packed};

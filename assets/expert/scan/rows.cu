@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(${block})
     __syncthreads();
     const int row = ticket % (int)${rows};
     const int tile = ticket / (int)${rows};
-    long long *states = progress + row * ${tiles};
+    long long *states = progress + row * ${tiles}${words_of};
     const ${index} begin = (${index})tile * ${chunk_size};
     const ${index} end = min(begin + ${chunk_size}, ${extent});
 //% else
@@ -46,10 +46,16 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% end
 //% end
 //% end
+//% if writes_parts
+    ${type} *totals_of_parts = (${type} *)memory_of_parts;
+//% end
+//% if reads_parts
+    const ${type} *totals_of_parts = (const ${type} *)memory_of_parts;
+//% end
     ${coordinates}
     const int first = ${vector} * ${width};
     ${type} carry = ${identity}; // of all that comes before the chunk
-//% if parts
+//% if starts_behind
     for (int before = 0; before < part; before++)
         carry = ${combine}(carry, totals_of_parts[row * ${split} + before]);
 //% end
@@ -95,21 +101,32 @@ extern "C" __global__ void __launch_bounds__(${block})
             }
         }
         // Over the lanes, one row of vectors after the other.
+//% if totals_alone
+        ${type} total = ${identity};
+#pragma unroll
+        for (int item = 0; item < ${items}; item++) {
+            const ${type} upto = ${warp_scan}(sum[item][${last}]);
+            total = ${combine}(total, ${shuffle}(0xffffffffu, upto, 31));
+        }
+//% else
         ${type} before[${items}], total = ${identity};
 #pragma unroll
         for (int item = 0; item < ${items}; item++) {
             const ${type} upto = ${warp_scan}(sum[item][${last}]);
-            const ${type} left = __shfl_up_sync(0xffffffffu, upto, 1);
+            const ${type} left = ${shuffle_up}(0xffffffffu, upto, 1);
             before[item] = lane == 0 ? total : ${combine}(total, left);
-            total = ${combine}(total, __shfl_sync(0xffffffffu, upto, 31));
+            total = ${combine}(total, ${shuffle}(0xffffffffu, upto, 31));
         }
+//% end
 //% if by_block
         // Over the warps. Chunks take turns with two sets of totals, so one barrier is enough.
         if (lane == 31)
             totals[turn][warp] = total;
         __syncthreads();
         const ${type} sums = ${warp_scan}(lane < ${warps} ? totals[turn][lane] : ${identity});
-        const ${type} earlier = __shfl_sync(0xffffffffu, sums, max(warp - 1, 0));
+//% if not totals_alone
+        const ${type} earlier = ${shuffle}(0xffffffffu, sums, max(warp - 1, 0));
+//% end
 //% end
 //% if by_chunk
         // Over the warps, then over the chunks before: the first warp looks back, 32 of them at a
@@ -118,31 +135,47 @@ extern "C" __global__ void __launch_bounds__(${block})
             totals[warp] = total;
         __syncthreads();
         const ${type} sums = ${warp_scan}(lane < ${warps} ? totals[lane] : ${identity});
-        const ${type} earlier = __shfl_sync(0xffffffffu, sums, max(warp - 1, 0));
+        const ${type} earlier = ${shuffle}(0xffffffffu, sums, max(warp - 1, 0));
         if (warp == 0) {
-            const ${type} all = __shfl_sync(0xffffffffu, sums, ${last_warp});
+            const ${type} all = ${shuffle}(0xffffffffu, sums, ${last_warp});
             if (lane == 0)
-                cp_publish(states + tile, tile == 0 ? cp_upto : cp_total, all);
+                ${publish}(states + tile${words_of}, tile == 0 ? cp_upto : cp_total, all);
             for (int nearest = tile - 1; nearest >= 0; nearest -= 32) {
                 long long seen = cp_upto;
+//% if tuple
+                ${type} shown = ${identity};
+//% end
                 do {
                     if (nearest - lane >= 0)
+//% if tuple
+                        seen = ${observe}(states + (nearest - lane)${words_of}, shown);
+//% else
                         seen = cp_observe(states + nearest - lane);
+//% end
                 } while (__any_sync(0xffffffffu, seen < cp_total));
                 const unsigned known =
                     __ballot_sync(0xffffffffu, seen >= cp_upto && nearest - lane >= 0);
                 const int reach = known ? __ffs(known) - 1 : min(nearest, 31);
+//% if tuple
+                ${type} behind = lane <= reach ? shown : ${identity};
+                // Neighbours first: the order counts.
+#pragma unroll
+                for (int apart = 1; apart < 32; apart *= 2)
+                    behind = ${combine}(
+                        ${shuffle}(0xffffffffu, behind, min(lane + apart, 31)), behind);
+//% else
                 ${type} behind = lane <= reach ? __uint_as_float((unsigned)seen) : ${identity};
 #pragma unroll
                 for (int apart = 16; apart > 0; apart /= 2)
                     behind = ${combine}(__shfl_xor_sync(0xffffffffu, behind, apart), behind);
+//% end
                 carry = ${combine}(behind, carry);
                 if (known)
                     break;
             }
             if (lane == 0) {
                 if (tile > 0)
-                    cp_publish(states + tile, cp_upto, ${combine}(carry, all));
+                    ${publish}(states + tile${words_of}, cp_upto, ${combine}(carry, all));
                 ahead = carry;
             }
         }
@@ -152,8 +185,11 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% if by_warp
         const ${type} start = carry;
 //% else
+//% if not totals_alone
         const ${type} start = warp == 0 ? carry : ${combine}(carry, earlier);
 //% end
+//% end
+//% if not totals_alone
 #pragma unroll
         for (int item = 0; item < ${items}; item++) {
             const ${index} position = chunk + first + item * ${step};
@@ -165,6 +201,9 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% end
 #pragma unroll
             for (int elem = 0; elem < ${width}; elem++) {
+//% if tuple
+                const ${type} state = ${state};
+//% end
                 const ${value_type} value = ${value};
                 ${maps}
 //% each results
@@ -175,8 +214,9 @@ extern "C" __global__ void __launch_bounds__(${block})
             cp_store(${to} + ${place}, ${pack});
 //% end
         }
+//% end
 //% if by_block
-        carry = ${combine}(carry, __shfl_sync(0xffffffffu, sums, ${last_warp}));
+        carry = ${combine}(carry, ${shuffle}(0xffffffffu, sums, ${last_warp}));
         turn ^= 1;
 //% end
 //% if by_warp
@@ -191,5 +231,9 @@ extern "C" __global__ void __launch_bounds__(${block})
         }
 //% end
     }
+//% if totals_alone
+    if (threadIdx.x == 0)
+        totals_of_parts[blockIdx.x] = carry;
+//% end
 }
 

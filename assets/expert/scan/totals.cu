@@ -8,6 +8,12 @@ extern "C" __global__ void __launch_bounds__(${block})
     const int part = blockIdx.x % ${split};
     const ${index} begin = part * ${length};
     const ${index} end = min(begin + ${length}, ${extent});
+//% if writes_parts
+    ${type} *totals_of_parts = (${type} *)memory_of_parts;
+//% end
+//% if reads_parts
+    const ${type} *totals_of_parts = (const ${type} *)memory_of_parts;
+//% end
     ${coordinates}
     const int first = ${vector} * ${width};
     ${type} sum[${width}];

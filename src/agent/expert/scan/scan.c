@@ -1,4 +1,5 @@
-/* family_scan: folds over everything up to (or from) an index, which share their terms along it.
+/* family_scan: reductions over everything up to (or from) an index, which share their terms along
+ * it. What is combined is an associative operator on a small state (operator.h).
  *
  * Positions count in the order of the scan: position p is index p of the axis, or, backwards, index
  * D-1-p. All kernels work in positions and turn them into indices where they touch memory.
@@ -10,19 +11,10 @@
  * thread walks down a few neighbouring columns, so that every access of a warp is contiguous; where
  * there are few columns, the axis is cut into parts too. */
 #include "agent/expert/plan/step_facts.h"
-#include "agent/expert/sheet/pieces.h"
-#include "spec/domain.h"
-#include "spec/pattern.h"
+#include "agent/expert/scan/operator.h"
 
 #define COLUMN_LEAST 8    /* rows of a part, where threads walk down columns */
 #define STRETCH      1024 /* terms of one chain down a column */
-
-struct scan_shape {
-    size_t axis;             /* the index variable along which is scanned */
-    bool reverse, exclusive; /* from the end; without the element itself */
-    struct expr *term;       /* with the reduced variable replaced by the axis */
-    struct expr *guard;      /* NULL: all terms; likewise */
-};
 
 enum { STREAMS_MOST = 12 };
 /* A step on its way into a sheet. */
@@ -38,9 +30,8 @@ struct scan {
     int64_t block, items, width, split;
     bool warp, lookback, prefetch;
     bool totals; /* of the kernel being written: it only folds */
-    /* Of the running value, of a result, and of the running value in a workspace. Products run in
-     * double: what a part of a row multiplies to may leave fp32's range where no result does. */
-    const char *type, *value, *memory;
+    struct scan_state state;
+    const char *type, *memory; /* of a state, in registers and in a workspace */
     str identity, combine;
     struct slots slots; /* the same in all kernels of the step */
     struct scope k;     /* of the kernel being written */
@@ -52,71 +43,32 @@ struct scan {
     size_t nstreams;
 };
 
-/* ---- recognition ---- */
+/* ---- claiming ---- */
 
-/* The expression is a variable of the left side plus a number that no size changes. */
-static bool is_shifted(const struct inst *in, const struct statement *s, const struct expr *e,
-                       size_t *var, int64_t *by) {
-    struct affine f;
-    if (expr_has(e, EXPR_DIM) || !affine_of(in, e, &f) || __builtin_popcount(f.vars) != 1)
+/* All that the expression reads is there, but for the tensor `but`. */
+static bool reads_done(const struct task *t, const bool *done, const struct expr *e, size_t but) {
+    if (e->kind == EXPR_READ && e->ref != but && t->tensors[e->ref].role == TENSOR_LET &&
+        !form_defined_by(t, done, e->ref))
         return false;
-    *var = (size_t)__builtin_ctz(f.vars);
-    *by = f.c;
-    return *var < s->nindex && f.coef[*var] == 1;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!reads_done(t, done, expr_part(e, i), but))
+            return false;
+    return true;
 }
 
-/* k <= j: lo 0, hi j + 1; k < j: hi j; j <= k < D: lo j, hi D; j < k < D: lo j + 1. */
-static bool by_range(const struct inst *in, const struct statement *s, const struct reduce_var *v,
-                     struct scan_shape *out) {
-    int64_t by;
-    if (expr_is_number(v->lo, 0) && is_shifted(in, s, v->hi, &out->axis, &by)) {
-        out->reverse = false;
-        out->exclusive = by == 0;
-        return by == 0 || by == 1;
+/* The sum of exponentials that the running maximum `first` scales goes with it. */
+static void claim_exponentials(const struct form *f, const bool *done, size_t first,
+                               struct arena *a, bool *take) {
+    const struct task *t = f->task;
+    for (size_t i = first + 1; i < t->nstatements; i++) {
+        struct scan_shape shape;
+        if (!done[i] && scan_recognise(f->inst, &t->statements[i], false, a, &shape) &&
+            shape.most == &t->statements[first] &&
+            reads_done(t, done, t->statements[i].body, shape.most->tensor)) {
+            take[i] = true;
+            return;
+        }
     }
-    if (!is_shifted(in, s, v->lo, &out->axis, &by) ||
-        !expr_same(v->hi, statement_extent(in->task, s, out->axis)))
-        return false;
-    out->reverse = true;
-    out->exclusive = by == 1;
-    return by == 0 || by == 1;
-}
-
-/* All k of the axis, of which a guard selects k <= j, k < j, k >= j or k > j. */
-static bool by_guard(const struct inst *in, const struct statement *s, const struct reduce *r,
-                     struct scan_shape *out) {
-    const struct reduce_var *v = &r->vars[0];
-    const struct expr *g = r->guard, *l = g->args[0], *h = g->args[1];
-    bool flipped = l->kind == EXPR_INDEX && l->ref != v->var;
-    if (l->kind != EXPR_INDEX || h->kind != EXPR_INDEX || (flipped ? h : l)->ref != v->var)
-        return false;
-    out->axis = (flipped ? l : h)->ref;
-    if (out->axis >= s->nindex || !expr_is_number(v->lo, 0) ||
-        !expr_same(v->hi, statement_extent(in->task, s, out->axis)))
-        return false;
-    bool less = g->kind == EXPR_LT || g->kind == EXPR_LE;
-    out->reverse = less == flipped;
-    out->exclusive = g->kind == EXPR_LT || g->kind == EXPR_GT;
-    return true;
-}
-
-static bool recognise(const struct inst *in, const struct statement *s, struct arena *a,
-                      struct scan_shape *out) {
-    if (!form_is_fold(s) || s->body->reduce->op >= REDUCTION_ARGMAX ||
-        !pattern_is_prefix(s->body) || !maps_plain_left(in->task, s) ||
-        s->body->value_kind == VALUE_BOOL)
-        return false;
-    const struct reduce *r = s->body->reduce;
-    bool bounded = expr_vars(r->vars[0].lo) || expr_vars(r->vars[0].hi);
-    *out = (struct scan_shape){.axis = 0};
-    if (!(bounded ? by_range(in, s, &r->vars[0], out) : by_guard(in, s, r, out)) ||
-        (bounded && r->guard && (r->op == REDUCTION_MEAN || expr_has(r->guard, EXPR_REDUCE))))
-        return false;
-    struct expr *map[TASK_MAX_VARS] = {NULL};
-    map[r->vars[0].var] = expr_variable(a, out->axis);
-    out->term = expr_replace(s->body->args[0], map, a);
-    out->guard = bounded && r->guard ? expr_replace(r->guard, map, a) : NULL;
-    return true;
 }
 
 static bool claim(const struct briefing *b, const struct form *f, const bool *done, size_t first,
@@ -124,7 +76,9 @@ static bool claim(const struct briefing *b, const struct form *f, const bool *do
     struct arena *a = arena_new(8u << 20);
     struct scan_shape shape;
     (void)b;
-    bool mine = recognise(f->inst, &f->task->statements[first], a, &shape);
+    bool mine = scan_recognise(f->inst, &f->task->statements[first], false, a, &shape);
+    if (mine && shape.kind == SCAN_FOLD)
+        claim_exponentials(f, done, first, a, take);
     arena_free(a);
     if (mine)
         maps_claim(f, done, first, take);
@@ -162,12 +116,27 @@ static void add_streams(struct scan *s, const struct expr *e, bool late) {
     s->streams[s->nstreams++].next = sheet_name(s->sh, TEXT(s->sh, "$_next", name));
 }
 
+/* Expressions of a state at an element. */
+enum { PARTS_MOST = 5 };
+static size_t parts_of(const struct scan *s, const struct expr **out) {
+    const struct scan_shape *of = &s->shape;
+    const struct expr *all[PARTS_MOST] = {of->term, of->guard, of->decay, of->power, of->restart};
+    size_t n = 0;
+    for (size_t i = 0; i < PARTS_MOST; i++)
+        if (all[i])
+            out[n++] = all[i];
+    return n;
+}
+
 static void find_streams(struct scan *s) {
-    add_streams(s, s->shape.term, false);
-    if (s->shape.guard)
-        add_streams(s, s->shape.guard, false);
+    const struct expr *parts[PARTS_MOST];
+    size_t n = parts_of(s, parts);
+    for (size_t i = 0; i < n; i++)
+        add_streams(s, parts[i], false);
+    if (s->shape.shift)
+        add_streams(s, s->shape.shift, true);
     for (size_t i = 0; i < s->in->task->nstatements; i++)
-        if (&s->in->task->statements[i] != s->fold)
+        if (form_is_map(&s->in->task->statements[i]))
             add_streams(s, s->in->task->statements[i].body, true);
 }
 
@@ -262,22 +231,107 @@ static void hold_streams(struct scan *s) {
     }
 }
 
-/* The term at an element, the identity where `valid` does not hold. */
+/* The position of an element of the axis. */
+static str position_text(const struct scan *s) {
+    return steps_within(s) ? S("position + elem") : S("position");
+}
+
+static str exponential_text(struct scan *s, str of) {
+    return TEXT(s->sh, s->sh->fast ? "__expf($)" : "expf($)", of);
+}
+
+static str decay_text(struct scan *s) {
+    const struct scan_shape *of = &s->shape;
+    str a = scope_text(&s->k, of->decay);
+    if (!of->steps.exponential)
+        return TEXT(s->sh, "(double)($)", a);
+    /* The same at every step: what it is off would add up. */
+    if (!of->steps.over)
+        return TEXT(s->sh, of->steps.opposite ? "exp(-(double)($))" : "exp((double)($))", a);
+    return TEXT(s->sh, of->steps.opposite ? "cp_wide_exp(-($))" : "cp_wide_exp($)", a);
+}
+
+/* The state of the element alone. */
+static str lifted_text(struct scan *s) {
+    struct sheet *sh = s->sh;
+    const struct scan_shape *of = &s->shape;
+    str type = str_view(s->type), first = TEXT(sh, "$ == 0", position_text(s));
+    str term = of->term ? scope_text(&s->k, of->term) : S("1.0f");
+    switch (of->kind) {
+    case SCAN_BEST:
+        return TEXT(sh, "$($, $)", type, term, s->k.var[of->axis]);
+    case SCAN_DECAY:
+        if (of->steps.with_own)
+            return TEXT(sh, "$($ ? 0.0 : $, (float)($ * (double)($)))", type, first, decay_text(s),
+                        decay_text(s), term);
+        /* exp(c*0) is NaN where c is: that must come out. */
+        if (of->steps.exponential && !of->steps.over)
+            return TEXT(sh, "$($ ? 0.0 * (double)($) : $, $)", type, first,
+                        scope_text(&s->k, of->decay), decay_text(s), term);
+        return TEXT(sh, "$($ ? 0.0 : $, $)", type, first, decay_text(s), term);
+    case SCAN_EXPONENTIALS:
+        return TEXT(sh, "$($, $)", type, scope_text(&s->k, of->power), term);
+    case SCAN_SEGMENTS:
+        return TEXT(sh, "$($, $)", type, term, scope_text(&s->k, of->restart));
+    default:
+        return term;
+    }
+}
+
+/* Where the guard does not select the element: no term, but what else it does. */
+static str unguarded_text(struct scan *s) {
+    if (s->shape.kind != SCAN_SEGMENTS)
+        return s->identity;
+    return TEXT(s->sh, "$($, $)", str_view(s->type), fold_start(s->fold),
+                scope_text(&s->k, s->shape.restart));
+}
+
+/* The state at an element, the identity where `valid` does not hold. */
 static str term_text(struct scan *s, str valid) {
     struct sheet *sh = s->sh;
+    const struct expr *parts[PARTS_MOST];
+    bool beyond = false;
     place_variables(s, true);
     hold_streams(s);
-    str value = scope_text(&s->k, s->shape.term), and = valid.n ? S(" && ") : S("");
-    if (s->shape.exclusive && reads_beyond(s, s->shape.term)) {
-        str at = steps_within(s) ? S("position + elem") : S("position");
-        valid = TEXT(sh, "$$$ + 1 < $", valid, and, at, scope_int(&s->k, axis_extent(s)));
+    size_t n = parts_of(s, parts);
+    for (size_t i = 0; i < n; i++)
+        beyond = beyond || (parts[i] != s->shape.guard && reads_beyond(s, parts[i]));
+    str value = lifted_text(s), and = valid.n ? S(" && ") : S("");
+    if (s->shape.exclusive && beyond) {
+        valid =
+            TEXT(sh, "$$$ + 1 < $", valid, and, position_text(s), scope_int(&s->k, axis_extent(s)));
         and = S(" && ");
     }
-    if (s->shape.guard)
+    if (s->shape.guard && s->state.tuple)
+        value =
+            TEXT(sh, "(($) ? $ : $)", scope_text(&s->k, s->shape.guard), value, unguarded_text(s));
+    else if (s->shape.guard)
         valid = TEXT(sh, "$$($)", valid, and, scope_text(&s->k, s->shape.guard));
     bool bare = str_find(value, S(" ")) == value.n;
     return valid.n ? TEXT(sh, bare ? "$ ? $ : $" : "$ ? ($) : $", valid, value, s->identity)
                    : value;
+}
+
+/* The result of an element, whose state is `state`. */
+static str value_text(struct scan *s) {
+    const struct scan_shape *of = &s->shape;
+    struct sheet *sh = s->sh;
+    switch (of->kind) {
+    case SCAN_BEST:
+        return S("state.at");
+    case SCAN_EXPONENTIALS:
+        if (!of->shift)
+            return S("state.sum");
+        return TEXT(
+            sh, "state.sum * $",
+            exponential_text(s, TEXT(sh, "state.most + ($)", scope_text(&s->k, of->shift))));
+    case SCAN_SEGMENTS:
+        if (!of->exclusive)
+            return S("state.value");
+        return TEXT(sh, "$ ? $ : state.value", scope_text(&s->k, of->restart), fold_start(s->fold));
+    default:
+        return S("state.sum");
+    }
 }
 
 /* The results of one vector: the lines of an element before it is stored, and the stores. */
@@ -285,6 +339,10 @@ static bool put_results(struct scan *s, struct slots *t) {
     struct maps maps;
     place_variables(s, true);
     hold_streams(s);
+    if (s->state.tuple)
+        slots_put(t, "value", value_text(s));
+    if (s->shape.most)
+        scope_hold(&s->k, s->shape.most->body, S("state.most"));
     bool ok = maps_write(&s->k, s->fold, S("value"), t, &maps);
     place_variables(s, false);
     for (size_t i = 0; ok && i < maps.n; i++) {
@@ -326,12 +384,24 @@ static void begin_kernel(struct scan *s, struct slots *t) {
     slots_put(t, "kernel", s->k.name);
     slots_put(t, "index", str_view(scope_index_type(&s->k)));
     slots_flag(t, "parts", s->split > 1);
+    slots_flag(t, "starts_behind", s->split > 1 && !s->totals);
+    slots_flag(t, "totals_alone", s->totals && s->inner && scan_is_ordered(&s->shape));
+    slots_flag(t, "writes_parts", s->split > 1 && s->totals && s->state.tuple);
+    slots_flag(t, "reads_parts", s->split > 1 && !s->totals && s->state.tuple);
     slots_number(t, "split", s->split);
     slots_list(t, "results");
     if (!s->inner)
         slots_put(t, "columns", scope_int_plan(&s->k, "columns", lines_plan(s)));
     slots_put(t, "extent", scope_int(&s->k, axis_extent(s)));
     bool whole = s->split == 1 && !s->lookback;
+    if (s->shape.kind == SCAN_BEST)
+        s->identity =
+            TEXT(s->sh, "$($, $ - 1)", str_view(s->type),
+                 str_view(fold_identity(
+                     s->fold->body->reduce->op == REDUCTION_ARGMAX ? REDUCTION_MAX : REDUCTION_MIN,
+                     str_is(str_view(s->state.number), "float"))),
+                 slots_get(t, "extent"));
+    slots_put(t, "identity", s->identity);
     slots_put(t, "begin", whole ? S("0") : S("begin"));
     slots_put(t, "end", whole ? slots_get(t, "extent") : S("end"));
 }
@@ -357,6 +427,10 @@ static bool finish_kernel(struct scan *s, struct slots *t, const char *template,
 
 /* The workspace for the totals of parts, one row or one column of parts after the other. */
 static struct memory totals_memory(struct scan *s, str parts) {
+    if (s->state.tuple)
+        return (struct memory){s->totals ? S(", void *memory_of_parts")
+                                         : S(", const void *memory_of_parts"),
+                               TEXT(s->sh, ", $", parts)};
     return (struct memory){TEXT(s->sh,
                                 s->totals ? ", $ *totals_of_parts" : ", const $ *totals_of_parts",
                                 str_view(s->type)),
@@ -399,7 +473,17 @@ static bool write_row_totals(struct scan *s, str parts) {
     s->prefetch = false;
     begin_rows(s, &t);
     str grid = TEXT(s->sh, "$*$", lines_plan(s), sheet_number(s->sh, s->split));
-    bool ok = finish_kernel(s, &t, "scan/totals.cu", S("row"), grid, totals_memory(s, parts));
+    /* Threads that each fold elements of many chunks do not fold them in order. */
+    bool ordered = scan_is_ordered(&s->shape);
+    slots_flag(&t, "by_warp", false);
+    slots_flag(&t, "by_chunk", false);
+    slots_flag(&t, "by_block", true);
+    slots_flag(&t, "prefetch", false);
+    slots_put(&t, "loaded", S("chunk"));
+    slots_put(&t, "way", s->shape.reverse ? S("from its end") : S("from its start"));
+    slots_put(&t, "what", S("a part of a row"));
+    bool ok = finish_kernel(s, &t, ordered ? "scan/rows.cu" : "scan/totals.cu", S("row"), grid,
+                            totals_memory(s, parts));
     s->totals = false;
     s->prefetch = prefetch;
     return ok;
@@ -407,6 +491,7 @@ static bool write_row_totals(struct scan *s, str parts) {
 
 static str row_value(struct scan *s) {
     struct sheet *sh = s->sh;
+    /* For a tuple this is the state, and the value is read off it. */
     str value = !s->shape.exclusive ? TEXT(sh, "$(base, sum[item][elem])", s->combine)
                 : s->width == 1
                     ? S("base")
@@ -433,7 +518,7 @@ static bool write_row_scan(struct scan *s, struct memory m) {
     slots_put(&t, "way", s->shape.reverse ? S("from its end") : S("from its start"));
     slots_put(&t, "what", s->split > 1 ? S("a part of a row") : S("a row"));
     slots_put(&t, "loaded", s->prefetch ? TEXT(sh, "chunk + $", chunk) : S("chunk"));
-    slots_put(&t, "value", row_value(s));
+    slots_put(&t, s->state.tuple ? "state" : "value", row_value(s));
     if (s->warp || s->lookback)
         slots_put(&t, "rows", scope_int_plan(&s->k, "rows", rows));
     if (s->lookback)
@@ -452,21 +537,23 @@ static bool lookback_memory(struct scan *s, struct memory *out) {
     struct slots none = {.mem = sh->mem};
     str rows = lines_plan(s), tiles = tiles_plan(s);
     str tickets = sheet_scratch(sh, S("tickets"), S("[1] : i32"));
-    str progress = sheet_scratch(sh, S("progress"), TEXT(sh, "[$, $] : i64", rows, tiles));
+    str words = s->state.words > 1 ? TEXT(sh, ", $", sheet_number(sh, s->state.words)) : S("");
+    str progress = sheet_scratch(sh, S("progress"), TEXT(sh, "[$, $$] : i64", rows, tiles, words));
     sheet_step(sh, "memset %.*s = 0", STR_ARG(tickets));
     sheet_step(sh, "memset %.*s = 0", STR_ARG(progress));
     *out = (struct memory){S(", int *tickets, long long *progress"),
                            TEXT(sh, ", $, $", tickets, progress)};
-    return sheet_function(sh, "scan/state.cu", &none);
+    return sheet_function(sh, "scan/state.cu", &none) &&
+           (!s->state.tuple || sheet_function(sh, "scan/states.cu", &s->slots));
 }
 
 static bool write_rows(struct scan *s) {
     struct sheet *sh = s->sh;
     struct memory m = {S(""), S("")};
     if (s->split > 1) {
-        str parts = sheet_scratch(
-            sh, S("parts"),
-            TEXT(sh, "[$, $] : $", lines_plan(s), sheet_number(sh, s->split), str_view(s->memory)));
+        str parts = sheet_scratch(sh, S("parts"),
+                                  TEXT(sh, "[$, $$] : $", lines_plan(s), sheet_number(sh, s->split),
+                                       s->state.bytes > 8 ? S(", 2") : S(""), str_view(s->memory)));
         if (!write_row_totals(s, parts))
             return false;
         m = totals_memory(s, parts);
@@ -491,11 +578,10 @@ static bool write_column_kernel(struct scan *s, str parts) {
     begin_kernel(s, &t);
     slots_number(&t, "stretch", STRETCH);
     slots_flag(&t, "totals", s->totals);
-    slots_flag(&t, "starts_behind", s->split > 1 && !s->totals);
     slots_flag(&t, "exclusive", s->shape.exclusive && !s->totals);
     if (!s->totals && !put_results(s, &t))
         return false;
-    slots_put(&t, "value", column_value(s));
+    slots_put(&t, s->state.tuple ? "state" : "value", column_value(s));
     slots_put(&t, "term", term_text(s, S("")));
     put_streams(s, &t);
     str what = s->width == 1 ? S("a column") : TEXT(sh, "$ neighbouring columns", width);
@@ -517,9 +603,9 @@ static bool write_columns(struct scan *s) {
     struct sheet *sh = s->sh;
     if (s->split == 1)
         return write_column_kernel(s, S(""));
-    str parts = sheet_scratch(
-        sh, S("parts"),
-        TEXT(sh, "[$, $] : $", sheet_number(sh, s->split), lines_plan(s), str_view(s->memory)));
+    str parts = sheet_scratch(sh, S("parts"),
+                              TEXT(sh, "[$, $$] : $", sheet_number(sh, s->split), lines_plan(s),
+                                   s->state.bytes > 8 ? S(", 2") : S(""), str_view(s->memory)));
     s->totals = true;
     bool ok = write_column_kernel(s, parts);
     s->totals = false;
@@ -529,12 +615,31 @@ static bool write_columns(struct scan *s) {
 /* ---- the step ---- */
 
 static void choose_types(struct scan *s) {
+    static const char *const bases[] = {[SCAN_BEST] = "scan_best",
+                                        [SCAN_DECAY] = "scan_decay",
+                                        [SCAN_EXPONENTIALS] = "scan_exponentials",
+                                        [SCAN_SEGMENTS] = "scan_segment"};
+    static const char *const starts[] = {
+        [SCAN_DECAY] = "$(1.0, 0.0f)", [SCAN_EXPONENTIALS] = "$(-INFINITY, 0.0f)"};
+    struct scan_state *of = &s->state;
+    enum scan_kind kind = s->shape.kind;
     bool real = s->fold->body->value_kind == VALUE_REAL;
-    bool product = s->fold->body->reduce->op == REDUCTION_PROD;
-    s->type = !real ? "long long" : product ? "double" : "float";
-    s->value = real ? "float" : "long long";
-    s->memory = !real ? "i64" : product ? "f64" : "f32";
-    s->identity = real && product ? S("1.0") : fold_start(s->fold);
+    *of = scan_state_of(&s->shape);
+    bool product = str_is(str_view(of->number), "double");
+    s->memory = of->bytes == 4 ? "f32" : !of->tuple && real ? "f64" : "i64";
+    if (!of->tuple) {
+        s->type = of->number;
+        s->identity = product ? S("1.0") : fold_start(s->fold);
+        return;
+    }
+    str key = TEXT(s->sh, "$ $", str_view(bases[kind]), str_view(of->number));
+    s->type =
+        arena_printf(s->sh->mem, "%.*s", STR_ARG(sheet_shared_name(s->sh, key, bases[kind]))).p;
+    if (kind == SCAN_SEGMENTS)
+        s->identity =
+            TEXT(s->sh, "$($, 0)", str_view(s->type), product ? S("1.0") : fold_start(s->fold));
+    else if (kind != SCAN_BEST)
+        s->identity = TEXT(s->sh, starts[kind], str_view(s->type));
 }
 
 /* No more threads to a row, and no more parts of it, than it has work for. */
@@ -556,8 +661,8 @@ static void decide(struct scan *s) {
     s->split = sheet_decision(sh, "scan-split", 1);
     s->warp = s->inner && sheet_decision(sh, "scan-warp", 0) != 0;
     s->prefetch = s->inner && sheet_decision(sh, "prefetch", 1) != 0;
-    bool small = str_is(str_view(s->type), "float");
-    s->lookback = s->inner && small && !s->warp && sheet_decision(sh, "scan-lookback", 0) != 0;
+    s->lookback =
+        s->inner && s->state.words && !s->warp && sheet_decision(sh, "scan-lookback", 0) != 0;
     s->prefetch = s->prefetch && !s->lookback;
     s->split = s->warp || s->lookback ? 1 : s->split;
     s->width = pieces_width(sheet_decision(sh, "vector-width", 4),
@@ -577,10 +682,74 @@ static void require_width(struct scan *s) {
         sheet_require(s->sh, "%.*s %% %lld == 0", STR_ARG(plan), (long long)s->width);
 }
 
+/* The fields of a state as words of 32 bits, or back from `bits`. */
+static str words_text(struct scan *s, bool packed) {
+    str all = S("");
+    for (int i = 0; i < 2; i++) {
+        bool real = str_is(str_view(s->state.field[i].type), "float");
+        str name = str_view(s->state.field[i].name), bits = sheet_number(s->sh, i);
+        str one = packed ? TEXT(s->sh, real ? "__float_as_uint(v.$)" : "(unsigned)v.$", name)
+                         : TEXT(s->sh, real ? "__uint_as_float(bits[$])" : "(int)bits[$]", bits);
+        all = sheet_join(s->sh, all, ", ", one);
+    }
+    return all;
+}
+
+/* What the functions of a state ask for. */
+static void put_state(struct scan *s, struct slots *t) {
+    struct sheet *sh = s->sh;
+    const struct scan_shape *of = &s->shape;
+    str type = str_view(s->type);
+    slots_flag(t, "tuple", s->state.tuple);
+    slots_put(t, "shuffle_up", S("__shfl_up_sync"));
+    slots_put(t, "shuffle", S("__shfl_sync"));
+    slots_put(t, "publish", S("cp_publish"));
+    slots_put(t, "words_of", S(""));
+    slots_flag(t, "best", of->kind == SCAN_BEST);
+    slots_flag(t, "decays", of->kind == SCAN_DECAY);
+    slots_flag(t, "exponentials", of->kind == SCAN_EXPONENTIALS);
+    slots_flag(t, "segments", of->kind == SCAN_SEGMENTS);
+    if (!s->state.tuple)
+        return;
+    slots_put(t, "first_type", str_view(s->state.field[0].type));
+    slots_put(t, "first_field", str_view(s->state.field[0].name));
+    slots_put(t, "second_type", str_view(s->state.field[1].type));
+    slots_put(t, "second_field", str_view(s->state.field[1].name));
+    slots_put(t, "above", s->fold->body->reduce->op == REDUCTION_ARGMAX ? S(">") : S("<"));
+    slots_put(t, "exp", sh->fast ? S("__expf") : S("expf"));
+    slots_number(t, "words", s->state.words);
+    slots_put(t, "words_of", TEXT(sh, " * $", sheet_number(sh, s->state.words)));
+    slots_put(t, "packed",
+              of->kind == SCAN_DECAY ? S("(unsigned)__double2loint(v.decay), "
+                                         "(unsigned)__double2hiint(v.decay), "
+                                         "__float_as_uint(v.sum)")
+                                     : words_text(s, true));
+    slots_put(t, "unpacked",
+              of->kind == SCAN_DECAY
+                  ? S("__hiloint2double((int)bits[1], (int)bits[0]), __uint_as_float(bits[2])")
+                  : words_text(s, false));
+    static const char *const names[] = {"shuffle_up", "shuffle", "publish", "observe"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        slots_put(t, names[i],
+                  sheet_shared_name(sh, TEXT(sh, "$ $", str_view(names[i]), type),
+                                    arena_printf(sh->mem, "%s_state", names[i]).p));
+    if (of->kind == SCAN_EXPONENTIALS)
+        sheet_helper(sh, "maximum");
+}
+
+/* Two states, or two values, combined. */
+static str combined_text(struct scan *s) {
+    bool parts = s->shape.kind == SCAN_SEGMENTS;
+    if (s->state.tuple && !parts)
+        return sheet_printf(s->sh, "%d %d", (int)s->shape.kind,
+                            (int)s->fold->body->reduce->op); /* a key, no text */
+    return fold_step(s->sh, s->fold, parts ? S("a.value") : S("a"), parts ? S("b.value") : S("b"));
+}
+
 static bool prepare(struct scan *s) {
     struct sheet *sh = s->sh;
     struct slots *t = &s->slots;
-    str combined = fold_step(sh, s->fold, S("a"), S("b"));
+    str combined = combined_text(s);
     str key = TEXT(sh, s->inner ? "rows $ $" : "columns $ $", str_view(s->type), combined);
     t->mem = sh->mem;
     s->combine = sheet_shared_name(sh, TEXT(sh, "combine $", key), "combine");
@@ -590,21 +759,29 @@ static bool prepare(struct scan *s) {
     slots_put(t, "combined", combined);
     slots_flag(t, "inner", s->inner);
     slots_put(t, "type", str_view(s->type));
-    slots_put(t, "value_type", str_view(s->value));
-    slots_put(t, "identity", s->identity);
+    slots_put(t, "value_type", str_view(s->state.value));
+    slots_put(t, "result_type", str_view(s->state.tuple ? s->state.value : s->type));
     slots_number(t, "block", s->block);
     slots_number(t, "items", s->items);
     slots_number(t, "width", s->width);
     slots_number(t, "last", s->width - 1);
     slots_number(t, "warps", s->block / 32);
     slots_number(t, "last_warp", s->block / 32 - 1);
+    put_state(s, t);
     find_streams(s);
     require_width(s);
-    return sheet_function(sh, "scan/functions.cu", t);
+    return (!s->state.tuple || sheet_function(sh, "scan/tuple.cu", t)) &&
+           sheet_function(sh, "scan/functions.cu", t);
 }
 
 static void put_note(struct scan *s) {
-    str name = s->in->task->tensors[s->fold->tensor].name;
+    static const char *const kinds[] = {[SCAN_FOLD] = "",
+                                        [SCAN_BEST] = ", places of extremes",
+                                        [SCAN_DECAY] = ", a recurrence",
+                                        [SCAN_EXPONENTIALS] = ", a sum of exponentials",
+                                        [SCAN_SEGMENTS] = ", by segments"};
+    str name = TEXT(s->sh, "$$", s->in->task->tensors[s->fold->tensor].name,
+                    str_view(kinds[s->shape.kind]));
     if (s->inner)
         sheet_note(s->sh, "scan: %.*s: %lld threads a block, %lld vector%s of %lld a thread%s%s",
                    STR_ARG(name), (long long)s->block, (long long)s->items, s->items > 1 ? "s" : "",
@@ -632,9 +809,10 @@ static void put_note(struct scan *s) {
 }
 
 static bool write(struct sheet *sh, const struct step *st) {
-    struct scan s = {.sh = sh, .st = st, .in = st->inst, .fold = fold_find(st->inst->task)};
-    if (!s.fold || !recognise(s.in, s.fold, sh->mem, &s.shape))
+    struct scan s = {.sh = sh, .st = st, .in = st->inst};
+    if (!scan_find(s.in, sh->mem, &s.shape))
         return err_set(sh->err, ERR_INPUT, "a scan that is none");
+    s.fold = s.shape.fold;
     s.last = s.fold->nindex - 1;
     s.inner = s.shape.axis == s.last;
     choose_types(&s);
@@ -648,20 +826,18 @@ static bool write(struct sheet *sh, const struct step *st) {
 /* ---- for planners ---- */
 
 static bool scan_facts(const struct briefing *b, const struct step *st, struct step_facts *out) {
-    const struct statement *fold = fold_find(st->inst->task);
     struct scan_shape shape;
     struct arena *a = arena_new(8u << 20);
-    bool scans = fold && recognise(st->inst, fold, a, &shape);
+    bool scans = scan_find(st->inst, a, &shape);
+    if (scans) {
+        const struct bound_tensor *y = &st->inst->tensors[shape.fold->tensor];
+        out->value[STEP_INNERMOST] = shape.axis + 1 == shape.fold->nindex;
+        out->value[STEP_LENGTH] = y->extent[shape.axis];
+        out->value[STEP_LINES_PER_SM] = (int64_t)y->count / y->extent[shape.axis] / b->gpu->sms;
+        out->value[STEP_LOOKS_BACK] = scan_state_of(&shape).words > 0;
+    }
     arena_free(a);
-    if (!scans)
-        return false;
-    const struct bound_tensor *y = &st->inst->tensors[fold->tensor];
-    bool real = fold->body->value_kind == VALUE_REAL;
-    out->value[STEP_INNERMOST] = shape.axis + 1 == fold->nindex;
-    out->value[STEP_LENGTH] = y->extent[shape.axis];
-    out->value[STEP_LINES_PER_SM] = (int64_t)y->count / y->extent[shape.axis] / b->gpu->sms;
-    out->value[STEP_LOOKS_BACK] = real && fold->body->reduce->op != REDUCTION_PROD;
-    return true;
+    return scans;
 }
 
 const struct family family_scan = {
