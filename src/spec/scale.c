@@ -58,15 +58,45 @@ static bool inst_is_small(const struct inst *in) {
     return elements <= SAMPLE_ELEMENTS && points <= SAMPLE_POINTS;
 }
 
-static struct inst *cut_to(const struct inst *in, int64_t most, struct arena *a) {
+/* What counts the steps of a recurrence is such a dimension, or follows from it. */
+static bool counts_steps(const struct task *t, const struct expr *e, size_t dim) {
+    if (e->kind == EXPR_DIM &&
+        (e->ref == dim || (t->dims[e->ref].derived && counts_steps(t, t->dims[e->ref].value, dim))))
+        return true;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (counts_steps(t, e->args[i], dim))
+            return true;
+    return false;
+}
+
+static bool is_of_steps(const struct task *t, size_t dim) {
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        if (s->recurs.number && counts_steps(t, t->tensors[s->tensor].extent[s->recurs.axis], dim))
+            return true;
+    }
+    return false;
+}
+
+/* whole_steps: what counts the steps of a recurrence is not cut: values may grow with every one. */
+static struct inst *cut_to(const struct inst *in, int64_t most, bool whole_steps, struct arena *a) {
     const struct task *t = in->task;
     struct binding set[TASK_MAX_DIMS];
     struct inst *small;
     size_t n = 0;
-    for (size_t i = 0; i < t->ndims; i++)
+    for (size_t i = 0; i < t->ndims; i++) {
+        bool cut = in->dims[i] > most && !(whole_steps && is_of_steps(t, i));
         if (!t->dims[i].derived)
-            set[n++] = (struct binding){t->dims[i].name, in->dims[i] < most ? in->dims[i] : most};
+            set[n++] = (struct binding){t->dims[i].name, cut ? most : in->dims[i]};
+    }
     return task_bind(t, set, n, a, &small, NULL) ? small : NULL;
+}
+
+static bool has_recurrence(const struct task *t) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].recurs.number)
+            return true;
+    return false;
 }
 
 /* The instance itself, its dimensions cut, or a `check` shape: the first that is small. Where none
@@ -76,8 +106,13 @@ static const struct inst *inst_sample(const struct inst *in, struct arena *a) {
     int64_t fewest = INT64_MAX;
     if (inst_is_small(in))
         return in;
+    for (int64_t cut = 512; cut >= 1 && has_recurrence(in->task); cut /= 2) {
+        const struct inst *small = cut_to(in, cut, true, a);
+        if (small && inst_is_small(small))
+            return small;
+    }
     for (int64_t cut = 512; cut >= 4; cut /= 2) {
-        const struct inst *small = cut_to(in, cut, a);
+        const struct inst *small = cut_to(in, cut, false, a);
         if (small && inst_is_small(small))
             return small;
     }
