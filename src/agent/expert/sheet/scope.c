@@ -219,6 +219,11 @@ static str held(void *ctx, const struct expr *e) {
 static void put_read(void *ctx, const struct expr *e, struct buf *out) {
     struct text *x = ctx;
     struct buf b;
+    str kept = x->k->elsewhere ? x->k->elsewhere(x->k->elsewhere_ctx, e) : S("");
+    if (kept.n) {
+        buf_puts(out, kept);
+        return;
+    }
     buf_init(&b, out->max);
     buf_puts(&b, scope_pointer(x->k, e->ref, false));
     buf_putc(&b, '[');
