@@ -577,6 +577,7 @@ struct member {
     struct window line;     /* of the step at hand */
     int64_t lags;           /* states: its last so many steps */
     size_t state;           /* number of the first of them among those of its kin */
+    double *larger;         /* of the step: fresh, with states moved */
     double *value, *fresh;  /* of the step: value, and variance of the errors that are new */
     double *moved, *shift;  /* … with a state moved, by state and way; what a deviation changes */
     double *states, *after; /* of the first of its kin: the covariances, and those after the step */
@@ -594,7 +595,7 @@ struct stepping {
     struct echo echo[TASK_MAX_TENSORS];
     size_t nechoes;
     bool decides; /* a small change may make a value jump */
-    double *scratch, *ignored;
+    double *scratch, *moved_error;
     double *owned[STEP_ARRAYS];
     size_t nowned;
 };
@@ -752,6 +753,7 @@ static bool set_arrays(struct stepping *c) {
         struct member *m = &c->member[i], *kin = &c->member[m->kin];
         if (!(m->value = line_array(c, m->line.count, 1)) ||
             !(m->fresh = line_array(c, m->line.count, 1)) ||
+            !(m->larger = line_array(c, m->line.count, 1)) ||
             !(m->moved = line_array(c, m->line.count, kin->nstates * WAYS)) ||
             !(m->shift = line_array(c, m->line.count, kin->nstates)) ||
             !(m->states = line_array(c, m->line.count, m->nstates * m->nstates)) ||
@@ -766,7 +768,7 @@ static bool set_arrays(struct stepping *c) {
             (!(x->value = line_array(c, count, 1)) || !(x->variance = line_array(c, count, 1))))
             return false;
     }
-    return (c->scratch = line_array(c, longest, 1)) && (c->ignored = line_array(c, longest, 1));
+    return (c->scratch = line_array(c, longest, 1)) && (c->moved_error = line_array(c, longest, 1));
 }
 
 /* One step of a let, between the line and the whole of its window. */
@@ -898,7 +900,7 @@ static bool run_moved(struct stepping *c, struct member *m, int64_t step, const 
         else if (o->lag == 0 && of->kin == m->kin && of->follows)
             show_echo(c, o, of->moved + at, of->fresh);
     }
-    bool ok = run_member(c, m, step, m->moved ? m->moved + at : NULL, c->ignored);
+    bool ok = run_member(c, m, step, m->moved ? m->moved + at : NULL, c->moved_error);
     c->ev->peak = peak;
     show_echoes(c);
     return ok;
@@ -911,24 +913,38 @@ static bool any_deviation(const struct stepping *c, const struct member *kin, si
     return c->ev->dry;
 }
 
+/* New errors are as large as they are anywhere within what the states may be off: a factor that is
+ * off itself makes more of a state that is larger. */
+static void note_fresh(const struct stepping *c, struct member *m) {
+    for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+        if (isfinite(m->value[p]) && c->moved_error[p] > m->larger[p])
+            m->larger[p] = c->moved_error[p];
+}
+
 /* What each state of its line changes in the let. */
 static bool find_shifts(struct stepping *c, struct member *m, int64_t step) {
     const struct member *kin = &c->member[m->kin];
     size_t ways = c->decides ? WAYS : WAY_LITTLE_UP;
     for (int64_t p = 0; p < m->line.count * (int64_t)kin->nstates && !c->ev->dry; p++)
         m->shift[p] = 0;
+    for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+        m->larger[p] = m->fresh[p];
     for (size_t i = 0; i < c->nechoes && m->follows; i++) {
         const struct echo *x = &c->echo[i];
         size_t state = c->member[x->member].state + (size_t)x->lag - 1;
         if (x->lag == 0 || c->member[x->member].kin != m->kin || !any_deviation(c, kin, state))
             continue;
-        for (size_t way = 0; way < ways; way++)
+        for (size_t way = 0; way < ways; way++) {
             if (!run_moved(c, m, step, x, (enum way)way))
                 return false;
+            note_fresh(c, m);
+        }
         for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
             if (isfinite(m->value[p]))
                 m->shift[(int64_t)state * m->line.count + p] = shift_of(c, m, state, p);
     }
+    for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+        m->fresh[p] = m->larger[p];
     return true;
 }
 
@@ -1043,6 +1059,23 @@ static bool open_lets(struct stepping *c) {
     return true;
 }
 
+/* Errors that reach an element by way of several lines, or of several recurrences, often come from
+ * one source and add up; they were counted as independent. So from the second step on what others
+ * read has twice the deviation. */
+static void allow_for_sources(struct stepping *c) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        struct member *m = &c->member[i];
+        const struct window *w = &c->windows.made[m->s.tensor];
+        size_t axis = m->s.recurs.axis;
+        int64_t steps = c->in.tensors[m->s.tensor].extent[axis];
+        for (int64_t p = 0; p < w->count; p++) {
+            int64_t step = w->lo[axis] + p / w->stride[axis] % w->n[axis];
+            if (step != (m->s.recurs.backwards ? steps - 1 : 0))
+                c->ev->error[m->s.tensor][p] *= 4;
+        }
+    }
+}
+
 /* The statements of a recurrence, together. */
 static bool run_recurrence(struct evaluation *ev, const struct statement *first, size_t n) {
     const struct inst *in = ev->in, *kept = ev->kept;
@@ -1065,6 +1098,8 @@ static bool run_recurrence(struct evaluation *ev, const struct statement *first,
     ev->kept = &c->kept;
     ev->stepping = true;
     ok = ok && run_steps_of(c);
+    if (ok)
+        allow_for_sources(c);
     ev->stepping = false;
     ev->in = in;
     ev->kept = kept;

@@ -1,5 +1,6 @@
 /* What is found about a task by evaluating a small instance that stands in for a large one: which
- * trivial outputs would pass (trivial.h), and how large data may be.
+ * trivial outputs would pass and whether errors of a recurrence leave anything to judge
+ * (trivial.h), and how large data may be.
  *
  * The exponents of kinds with large numbers are held back until no intermediate value of
  * the reference leaves fp32 (integers: what fp64 holds exactly), found by evaluating a small
@@ -161,6 +162,7 @@ struct search {
     struct data_scale scale[SHAPES_MOST];
     size_t nshapes;
     struct suspect of[TASK_MAX_TENSORS]; /* by tensor */
+    struct arena *labels;
 };
 
 static bool holds(struct interval i, double v) {
@@ -345,12 +347,67 @@ static bool complain(const struct search *s, size_t tensor, struct err *err) {
                   STR_ARG(out->name), STR_ARG(t->tensors[i].name));
 }
 
+/* ---- recurrences whose errors grow until results say nothing ---- */
+
+enum { MEANINGLESS_SHARE = 16 };
+
+/* Elements that pass whatever they are, within the size of what the output holds. */
+static size_t meaningless(const struct inst *in, const struct reference *ref) {
+    double limit = accuracy_limits(in->task->accuracy).worst, largest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < ref->count; i++)
+        if (isfinite(ref->value[i]))
+            largest = fmax(largest, fabs(ref->value[i]));
+    for (size_t i = 0; i < ref->count; i++)
+        n += !(limit * ref->estimate[i] < largest) && ref->estimate[i] > 0;
+    return n;
+}
+
+/* On stated data. An output that says little for other reasons is no matter of steps: with a single
+ * step it says as little. */
+static bool check_growth(const struct search *s, struct err *err) {
+    static const char hint[] =
+        "a step that makes more of what the step before is off by, as h[t] = 2*h[t-1] - h[t-1]*"
+        "h[t-1] does, cannot be judged for long: fewer steps, or a step that forgets";
+    const struct inst *in = s->shapes[s->nshapes - 1];
+    const struct task *t = in->task;
+    void *inputs[TASK_MAX_TENSORS] = {0};
+    struct reference *refs = NULL;
+    size_t n = 0;
+    struct data_scale scale = data_scale_stated();
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_is_input(&t->tensors[i]))
+            continue;
+        inputs[i] = mem_alloc(in->tensors[i].bytes);
+        data_fill(in, &scale, i, DATA_STATED, SEED, 0, in->tensors[i].count, inputs[i]);
+    }
+    bool ok = reference_eval(in, (const void *const *)inputs, s->threads, &refs, &n, NULL, err);
+    for (size_t r = 0; ok && r < n; r++) {
+        const struct tensor *out = &t->tensors[refs[r].tensor];
+        size_t many = meaningless(in, &refs[r]);
+        if (many * MEANINGLESS_SHARE > refs[r].count)
+            ok =
+                err_at(err, t->file, t->text, out->at, out->len, hint,
+                       "%zu of %zu elements of '%.*s' may be anything (with %.*s): the errors of "
+                       "its recurrence grow until they are as large as its values",
+                       many, refs[r].count, STR_ARG(out->name), STR_ARG(inst_label(in, s->labels)));
+    }
+    reference_release(refs, n);
+    for (size_t i = 0; i < t->ntensors; i++)
+        mem_free(inputs[i]);
+    return ok;
+}
+
 bool task_check_trivial(const struct inst *in, unsigned threads, struct err *err) {
     struct arena *a = arena_new((size_t)64 << 20);
     struct search *s = mem_alloc(sizeof *s);
     s->in = in;
     s->threads = threads;
-    bool ok = prepare(s, a, err) && run(s, err);
+    s->labels = a;
+    bool ok = prepare(s, a, err);
+    if (ok && has_recurrence(in->task))
+        ok = check_growth(s, err);
+    ok = ok && run(s, err);
     for (size_t i = 0; ok && i < in->task->ntensors; i++) {
         const struct suspect *x = &s->of[i];
         if (tensor_is_output(&in->task->tensors[i]) &&
