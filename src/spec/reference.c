@@ -556,9 +556,17 @@ static bool run_statement(struct evaluation *ev, const struct statement *s) {
  * independent errors it would grow without end. So the errors of a line's states (the values that a
  * later step reads) have a covariance matrix. A step is evaluated with all states exact, which
  * gives its value and the errors that are new, and again with each state moved to either side by as
- * much as it may be off; what that changes carries the matrix on. */
+ * much as it may be off; what that changes carries the matrix on.
+ *
+ * Errors of different lines may be one and the same, where data repeat, and then a sum over lines
+ * makes more of them than of independent ones, step after step. So a trial goes beside, in which
+ * all new errors of a step have one sign: how far it gets away is an error that a kernel may make,
+ * too.
+ *
+ * All this holds while errors are small. A state that may be off by more than a little of what it
+ * has been is not judged, nor is what follows from it. */
 
-enum { STATES_MOST = 8, STEP_ARRAYS = 1024 };
+enum { STATES_MOST = 8, STEP_ARRAYS = 1024, TRIALS = 1 };
 
 enum way { WAY_UP, WAY_DOWN, WAY_LITTLE_UP, WAY_LITTLE_DOWN, WAYS };
 
@@ -571,15 +579,19 @@ struct echo {
 
 /* A let of the recurrence. */
 struct member {
-    struct statement s;     /* with its own line as echoes */
-    size_t kin;             /* lets with the same lines: the number of the first member of them */
-    bool follows;           /* it depends on a state of its line */
-    struct window line;     /* of the step at hand */
-    int64_t lags;           /* states: its last so many steps */
-    size_t state;           /* number of the first of them among those of its kin */
-    double *larger;         /* of the step: fresh, with states moved */
-    double *value, *fresh;  /* of the step: value, and variance of the errors that are new */
-    double *moved, *shift;  /* … with a state moved, by state and way; what a deviation changes */
+    struct statement s;    /* with its own line as echoes */
+    size_t kin;            /* lets with the same lines: the number of the first member of them */
+    bool follows;          /* it depends on a state of its line */
+    struct window line;    /* of the step at hand */
+    int64_t lags;          /* states: its last so many steps */
+    size_t state;          /* number of the first of them among those of its kin */
+    double *larger;        /* of the step: fresh, with states moved */
+    double *value, *fresh; /* of the step: value, and variance of the errors that are new */
+    double *moved, *shift; /* … with a state moved, by state and way; what a deviation changes */
+    /* The steps that are read: `rows` of them, in the order of the axis, each a line box. */
+    int64_t rows;
+    double *late, *late_error, *trial[TRIALS];
+    double *size;           /* of each element of the line the largest value so far */
     double *states, *after; /* of the first of its kin: the covariances, and those after the step */
     size_t nstates;
 };
@@ -595,7 +607,7 @@ struct stepping {
     struct echo echo[TASK_MAX_TENSORS];
     size_t nechoes;
     bool decides; /* a small change may make a value jump */
-    double *scratch, *moved_error;
+    double *scratch, *moved_error, *zeros;
     double *owned[STEP_ARRAYS];
     size_t nowned;
 };
@@ -701,6 +713,17 @@ static void set_line(struct member *m, const struct window *w, size_t rank) {
     }
 }
 
+/* How many steps of each let are read at a time. */
+static void find_rows(struct stepping *c, const struct statement *s, const struct expr *e) {
+    int64_t lag;
+    if (e->kind == EXPR_READ && recurrence_lag(c->ev->in->task, s, e, &lag)) {
+        struct member *m = &c->member[member_of(c, e->ref)];
+        m->rows = lag + 1 > m->rows ? lag + 1 : m->rows;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        find_rows(c, s, expr_part(e, i));
+}
+
 static void set_members(struct stepping *c, const struct statement *first, size_t n) {
     c->n = n;
     for (size_t i = 0; i < n; i++)
@@ -709,6 +732,7 @@ static void set_members(struct stepping *c, const struct statement *first, size_
         struct member *m = &c->member[i];
         const struct tensor *t = &c->task.tensors[m->s.tensor];
         m->kin = i;
+        m->rows = 1;
         for (size_t k = 0; k < i && m->kin == i; k++)
             if (c->member[k].s.recurs.axis == m->s.recurs.axis &&
                 extents_same(&c->task.tensors[c->member[k].s.tensor], t))
@@ -718,6 +742,8 @@ static void set_members(struct stepping *c, const struct statement *first, size_
         m->s.body = echoed(c, &first[i], first[i].body);
         m->follows = expr_follows(c, m->s.body);
     }
+    for (size_t i = 0; i < n; i++)
+        find_rows(c, &first[i], first[i].body);
 }
 
 /* Of a let as many states as the longest echo goes back. */
@@ -733,7 +759,8 @@ static void set_states(struct stepping *c) {
     }
 }
 
-/* The echoes as tensors, with the places of their lines. */
+/* The echoes as tensors, with the places of their lines; and the lets as they are read: one step
+ * behind the other. */
 static void bind_echoes(struct stepping *c, const struct inst *from, struct inst *to) {
     *to = *from;
     to->task = &c->task;
@@ -745,10 +772,16 @@ static void bind_echoes(struct stepping *c, const struct inst *from, struct inst
         *b = from->tensors[m->s.tensor];
         memcpy(b->stride, m->line.stride, sizeof b->stride);
     }
+    for (size_t i = 0; i < c->n; i++) {
+        const struct member *m = &c->member[i];
+        struct bound_tensor *b = &to->tensors[m->s.tensor];
+        memcpy(b->stride, m->line.stride, sizeof b->stride);
+        b->stride[m->s.recurs.axis] = m->line.count;
+    }
 }
 
 static bool set_arrays(struct stepping *c) {
-    int64_t longest = 1;
+    int64_t longest = 1, most_rows = 1;
     for (size_t i = 0; i < c->n; i++) {
         struct member *m = &c->member[i], *kin = &c->member[m->kin];
         if (!(m->value = line_array(c, m->line.count, 1)) ||
@@ -760,6 +793,14 @@ static bool set_arrays(struct stepping *c) {
             !(m->after = line_array(c, m->line.count, m->nstates * m->nstates)))
             return false;
         longest = m->line.count > longest ? m->line.count : longest;
+        most_rows = m->rows * m->line.count > most_rows ? m->rows * m->line.count : most_rows;
+        if (!(m->late = line_array(c, m->line.count, (size_t)m->rows)) ||
+            !(m->late_error = line_array(c, m->line.count, (size_t)m->rows)) ||
+            !(m->size = line_array(c, m->line.count, 1)))
+            return false;
+        for (size_t k = 0; k < TRIALS; k++)
+            if (!(m->trial[k] = line_array(c, m->line.count, (size_t)m->rows)))
+                return false;
     }
     for (size_t i = 0; i < c->nechoes; i++) {
         struct echo *x = &c->echo[i];
@@ -768,20 +809,33 @@ static bool set_arrays(struct stepping *c) {
             (!(x->value = line_array(c, count, 1)) || !(x->variance = line_array(c, count, 1))))
             return false;
     }
-    return (c->scratch = line_array(c, longest, 1)) && (c->moved_error = line_array(c, longest, 1));
+    return (c->scratch = line_array(c, longest, 1)) &&
+           (c->moved_error = line_array(c, longest, 1)) && (c->zeros = line_array(c, most_rows, 1));
 }
 
-/* One step of a let, between the line and the whole of its window. */
-static void line_copy(const struct stepping *c, const struct member *m, int64_t step, double *whole,
-                      double *line, bool out) {
+/* One step of a let, from the line to the whole of its window. */
+static void line_store(const struct stepping *c, const struct member *m, int64_t step,
+                       const double *line, double *whole) {
     const struct window *w = &c->windows.made[m->s.tensor];
     size_t axis = m->s.recurs.axis;
     int64_t inner = w->stride[axis], outer = m->line.count / inner;
-    for (int64_t o = 0; o < outer; o++) {
-        double *at = whole + (o * w->n[axis] + step - w->lo[axis]) * inner;
-        memcpy(out ? at : line + o * inner, out ? line + o * inner : at,
+    for (int64_t o = 0; o < outer; o++)
+        memcpy(whole + (o * w->n[axis] + step - w->lo[axis]) * inner, line + o * inner,
                (size_t)inner * sizeof *line);
-    }
+}
+
+/* Where the step `lag` before the one at hand lies among those that are read. */
+static double *row_of(const struct member *m, double *rows, int64_t lag) {
+    return rows + (m->s.recurs.backwards ? lag : m->rows - 1 - lag) * m->line.count;
+}
+
+/* Makes room for the next step. */
+static void rows_advance(const struct member *m, double *rows) {
+    size_t n = (size_t)((m->rows - 1) * m->line.count);
+    bool back = m->s.recurs.backwards;
+    memmove(back ? rows + m->line.count : rows, back ? rows : rows + m->line.count,
+            n * sizeof *rows);
+    memset(row_of(m, rows, 0), 0, (size_t)m->line.count * sizeof *rows);
 }
 
 static bool is_settled(double value, double variance) {
@@ -789,17 +843,15 @@ static bool is_settled(double value, double variance) {
 }
 
 /* The steps before, exact as far as they are numbers. */
-static void fetch_echoes(struct stepping *c, int64_t step) {
+static void fetch_echoes(struct stepping *c) {
     for (size_t i = 0; i < c->nechoes; i++) {
         struct echo *x = &c->echo[i];
         const struct member *m = &c->member[x->member];
-        const struct window *w = &c->windows.made[m->s.tensor];
-        int64_t at = m->s.recurs.backwards ? step + x->lag : step - x->lag;
-        if (x->lag == 0 || at < w->lo[m->s.recurs.axis] ||
-            at >= w->lo[m->s.recurs.axis] + w->n[m->s.recurs.axis])
+        size_t bytes = (size_t)m->line.count * sizeof(double);
+        if (x->lag == 0)
             continue;
-        line_copy(c, m, at, c->ev->value[m->s.tensor], x->value, false);
-        line_copy(c, m, at, c->ev->error[m->s.tensor], x->variance, false);
+        memcpy(x->value, row_of(m, m->late, x->lag), bytes);
+        memcpy(x->variance, row_of(m, m->late_error, x->lag), bytes);
         for (int64_t p = 0; p < m->line.count; p++)
             if (is_settled(x->value[p], x->variance[p]))
                 x->variance[p] = 0;
@@ -818,6 +870,18 @@ static void show_echoes(struct stepping *c) {
         const struct echo *x = &c->echo[i];
         const struct member *m = &c->member[x->member];
         show_echo(c, x, x->lag ? x->value : m->value, x->lag ? x->variance : m->fresh);
+    }
+}
+
+/* What other lines read of the lets: as they are, or in a trial, where only new errors count. */
+static void show_lets(struct stepping *c, int64_t step, int trial) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        const struct member *m = &c->member[i];
+        int64_t first = m->s.recurs.backwards ? step : step - (m->rows - 1);
+        const double *value = trial < 0 ? m->late : m->trial[trial];
+        c->ev->contents[m->s.tensor] =
+            content_of(DTYPE_F64, value, trial < 0 ? m->late_error : c->zeros, NULL,
+                       first * m->line.count + m->line.first, m->rows * m->line.count);
     }
 }
 
@@ -975,15 +1039,14 @@ static double covariance_after(const struct stepping *c, const struct member *x,
 
 /* The whole error of the step's elements, to where later steps and other lets read it. */
 static void settle_step(struct stepping *c, struct member *m, int64_t step) {
-    struct content *content = &c->ev->contents[m->s.tensor];
     double *total = c->scratch;
     for (int64_t p = 0; p < m->line.count; p++) {
         double all = m->follows ? covariance_after(c, m, 1, m, 1, p) : m->fresh[p];
         total[p] = all > m->fresh[p] ? all : m->fresh[p];
     }
-    line_copy(c, m, step, c->ev->value[m->s.tensor], m->value, true);
-    line_copy(c, m, step, c->ev->error[m->s.tensor], total, true);
-    content->finite = content->finite && all_finite(DTYPE_F64, m->value, m->line.count);
+    memcpy(row_of(m, m->late, 0), m->value, (size_t)m->line.count * sizeof *total);
+    memcpy(row_of(m, m->late_error, 0), total, (size_t)m->line.count * sizeof *total);
+    line_store(c, m, step, m->value, c->ev->value[m->s.tensor]);
 }
 
 static void carry_states(struct stepping *c, struct member *kin) {
@@ -1005,12 +1068,85 @@ static void carry_states(struct stepping *c, struct member *kin) {
     kin->after = swap;
 }
 
+/* ---- trials ---- */
+
+static void show_trial(struct stepping *c, int64_t step, int trial) {
+    show_lets(c, step, trial);
+    for (size_t i = 0; i < c->nechoes; i++) {
+        const struct member *m = &c->member[c->echo[i].member];
+        show_echo(c, &c->echo[i], row_of(m, m->trial[trial], c->echo[i].lag), c->zeros);
+    }
+}
+
+/* How far the trial got away, as an error of one deviation. */
+static void note_trial(const struct member *m, const double *got, double far) {
+    double *error = row_of(m, m->late_error, 0);
+    for (int64_t p = 0; p < m->line.count; p++) {
+        double away = (got[p] - m->value[p]) / far;
+        if (isfinite(m->value[p]) && !(away * away <= error[p]))
+            error[p] = isfinite(away) ? away * away : INFINITY;
+    }
+}
+
+/* The step of all lets, with new errors of one sign as large as they may well be. */
+static bool run_trial(struct stepping *c, int64_t step, int trial) {
+    double far = accuracy_limits(c->task.accuracy).rms, peak = c->ev->peak;
+    for (size_t i = 0; i < c->n; i++) {
+        struct member *m = &c->member[i];
+        double *row = c->ev->dry ? NULL : row_of(m, m->trial[trial], 0);
+        if (!c->ev->dry)
+            show_trial(c, step, trial);
+        if (!run_member(c, m, step, c->scratch, c->moved_error))
+            return false;
+        for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++) {
+            bool moves = isfinite(c->scratch[p]) && isfinite(c->moved_error[p]);
+            row[p] = c->scratch[p] + (moves ? far * sqrt(c->moved_error[p]) : 0);
+        }
+        if (!c->ev->dry)
+            note_trial(m, row, far);
+    }
+    c->ev->peak = peak;
+    return true;
+}
+
+/* By how much of what it has been a state may be off. */
+static double share_of(enum accuracy a) {
+    return a == ACCURACY_FP32 ? 0x1p-8 : fmin(0.25, 128 * accuracy_unit(a));
+}
+
+/* A state that errors have grown on is lost for good. */
+static void drop_lost(struct stepping *c, struct member *m) {
+    const double limit = accuracy_limits(c->task.accuracy).worst, floor = 0x1p-100;
+    double *error = row_of(m, m->late_error, 0), share = share_of(c->task.accuracy);
+    if (m->rows == 1 || c->task.tensors[m->s.tensor].dtype != DTYPE_F64)
+        return;
+    for (int64_t p = 0; p < m->line.count; p++) {
+        double off = limit * sqrt(error[p]);
+        if (isfinite(m->value[p]))
+            m->size[p] = fmax(m->size[p], fabs(m->value[p]));
+        if (off > floor && off > share * m->size[p] && isfinite(m->value[p]))
+            error[p] = INFINITY;
+    }
+}
+
+static void advance(struct stepping *c) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        struct member *m = &c->member[i];
+        rows_advance(m, m->late);
+        rows_advance(m, m->late_error);
+        for (size_t k = 0; k < TRIALS; k++)
+            rows_advance(m, m->trial[k]);
+    }
+}
+
 static bool run_step(struct stepping *c, int64_t step) {
+    advance(c);
     if (!c->ev->dry)
-        fetch_echoes(c, step);
+        fetch_echoes(c);
     show_echoes(c);
     for (size_t i = 0; i < c->n; i++) {
         struct member *m = &c->member[i];
+        show_lets(c, step, -1);
         if (!run_member(c, m, step, m->value, m->fresh))
             return false;
         show_echoes(c);
@@ -1019,9 +1155,16 @@ static bool run_step(struct stepping *c, int64_t step) {
         if (!c->ev->dry)
             settle_step(c, m, step);
     }
-    for (size_t i = 0; i < c->n && !c->ev->dry; i++)
-        if (c->member[i].kin == i && c->member[i].nstates)
-            carry_states(c, &c->member[i]);
+    for (int k = 0; k < TRIALS; k++)
+        if (!run_trial(c, step, k))
+            return false;
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        struct member *m = &c->member[i];
+        drop_lost(c, m);
+        line_store(c, m, step, row_of(m, m->late_error, 0), c->ev->error[m->s.tensor]);
+        if (m->kin == i && m->nstates)
+            carry_states(c, m);
+    }
     return true;
 }
 
@@ -1043,20 +1186,20 @@ static bool run_steps_of(struct stepping *c) {
 
 /* Room for the lets, which later steps read while it fills. */
 static bool open_lets(struct stepping *c) {
-    struct evaluation *ev = c->ev;
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++)
+        if (!tensor_alloc(c->ev, c->member[i].s.tensor))
+            return false;
+    return true;
+}
+
+/* As other statements read them. */
+static void close_lets(struct stepping *c) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
         size_t tensor = c->member[i].s.tensor;
         const struct window *w = &c->windows.made[tensor];
-        if (!tensor_alloc(ev, tensor))
-            return false;
-        if (ev->dry)
-            continue;
-        memset(ev->value[tensor], 0, (size_t)w->count * sizeof(double));
-        memset(ev->error[tensor], 0, (size_t)w->count * sizeof(double));
-        ev->contents[tensor] = (struct content){
-            true, DTYPE_F64, ev->value[tensor], ev->error[tensor], NULL, w->first, w->count};
+        c->ev->contents[tensor] = content_of(DTYPE_F64, c->ev->value[tensor], c->ev->error[tensor],
+                                             NULL, w->first, w->count);
     }
-    return true;
 }
 
 /* Errors that reach an element by way of several lines, or of several recurrences, often come from
@@ -1098,8 +1241,10 @@ static bool run_recurrence(struct evaluation *ev, const struct statement *first,
     ev->kept = &c->kept;
     ev->stepping = true;
     ok = ok && run_steps_of(c);
-    if (ok)
+    if (ok) {
         allow_for_sources(c);
+        close_lets(c);
+    }
     ev->stepping = false;
     ev->in = in;
     ev->kept = kept;
