@@ -367,8 +367,8 @@ static size_t meaningless(const struct inst *in, const struct reference *ref) {
  * step it says as little. */
 static bool check_growth(const struct search *s, struct err *err) {
     static const char hint[] =
-        "a step that makes more of what the step before is off by, as h[t] = 2*h[t-1] - h[t-1]*"
-        "h[t-1] does, cannot be judged for long: fewer steps, or a step that forgets";
+        "a step that makes more of what the step before is off by, as h[t] = 4*h[t-1]*(1 - h[t-1]) "
+        "does, cannot be judged for long: fewer steps, or a step that forgets";
     const struct inst *in = s->shapes[s->nshapes - 1];
     const struct task *t = in->task;
     void *inputs[TASK_MAX_TENSORS] = {0};

@@ -27,6 +27,11 @@ static const struct {
     {"tasks/kernelbench/level1/082_conv_depthwise2d_3x3_square_input", "window"},
     {"tasks/kernelbench/level1/086_conv_depthwise_separable2d", "window contraction"},
     {"tasks/kernelbench/level1/089_cumsum", "scan"},
+    /* what does not read the steps is taken out, a map that follows is taken along */
+    {"tests/expert/tasks/recurrent_gru", "contraction recurrence"},
+    {"tests/expert/tasks/recurrent_lstm", "contraction recurrence pointwise"},
+    {"tests/expert/tasks/recurrent_reset", "recurrence"},
+    {"tests/expert/tasks/recurrent_states", "recurrence rows"},
     {"tasks/kernelbench/level1/095_cross_entropy_loss", "rows rows"},
     {"tasks/layers/swiglu_mlp_gate", "contraction"},
     {"tasks/layers/adamw_step", "pointwise"},

@@ -299,7 +299,7 @@ static void trial_end(struct trial *x) {
 static void run_trial(struct trial *x, const struct data_scale *scale) {
     struct err err = {0};
     bool ok = trial_start(x, scale, &err);
-    if (ok && x->c->kept) {
+    if (ok && x->c->kept && !x->o->plan.by_host) {
         x->other = evaluating(x, scale, &err);
         ok = x->other;
     }
