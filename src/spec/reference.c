@@ -985,6 +985,22 @@ static void note_fresh(const struct stepping *c, struct member *m) {
             m->larger[p] = c->moved_error[p];
 }
 
+/* Two states that are off together may round a let of a type where neither would alone. */
+static void note_rounding(const struct stepping *c, struct member *m) {
+    const struct member *kin = &c->member[m->kin];
+    enum dtype type = c->task.tensors[m->s.tensor].dtype;
+    if (c->ev->dry || !m->follows || type == DTYPE_F64 || dtype_info(type)->kind != 'f')
+        return;
+    for (int64_t p = 0; p < m->line.count; p++) {
+        size_t off = 0;
+        for (size_t j = 0; j < kin->nstates; j++)
+            off += deviation(kin, j, p) > 0;
+        double step = 2 * round_half_ulp(type, m->value[p]);
+        if (off > 1 && isfinite(m->value[p]))
+            m->larger[p] = fmax(m->larger[p], step * step);
+    }
+}
+
 /* What each state of its line changes in the let. */
 static bool find_shifts(struct stepping *c, struct member *m, int64_t step) {
     const struct member *kin = &c->member[m->kin];
@@ -1007,6 +1023,7 @@ static bool find_shifts(struct stepping *c, struct member *m, int64_t step) {
             if (isfinite(m->value[p]))
                 m->shift[(int64_t)state * m->line.count + p] = shift_of(c, m, state, p);
     }
+    note_rounding(c, m);
     for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
         m->fresh[p] = m->larger[p];
     return true;
@@ -1114,16 +1131,38 @@ static double share_of(enum accuracy a) {
     return a == ACCURACY_FP32 ? 0x1p-8 : fmin(0.25, 128 * accuracy_unit(a));
 }
 
+/* Elements that lie next to each other, and may be expected to be alike: along the last index of a
+ * line. */
+static int64_t neighbours(const struct member *m, size_t rank) {
+    size_t last = rank;
+    while (last > 0 && last - 1 == m->s.recurs.axis)
+        last--;
+    return last > 0 ? m->line.n[last - 1] : 1;
+}
+
+/* The largest size so far, of an element or, where that is more, its neighbours' on average. */
+static void note_sizes(struct member *m, int64_t first, int64_t n) {
+    double squares = 0;
+    for (int64_t p = first; p < first + n; p++)
+        squares += isfinite(m->value[p]) ? m->value[p] * m->value[p] : 0;
+    for (int64_t p = first; p < first + n; p++) {
+        double own = isfinite(m->value[p]) ? fabs(m->value[p]) : 0;
+        m->size[p] = fmax(m->size[p], fmax(own, sqrt(squares / (double)n)));
+    }
+}
+
 /* A state that errors have grown on is lost for good. */
 static void drop_lost(struct stepping *c, struct member *m) {
+    const struct tensor *t = &c->task.tensors[m->s.tensor];
     const double limit = accuracy_limits(c->task.accuracy).worst, floor = 0x1p-100;
     double *error = row_of(m, m->late_error, 0), share = share_of(c->task.accuracy);
-    if (m->rows == 1 || c->task.tensors[m->s.tensor].dtype != DTYPE_F64)
+    int64_t n = neighbours(m, t->rank);
+    if (m->rows == 1 || t->dtype != DTYPE_F64)
         return;
+    for (int64_t p = 0; p < m->line.count; p += n)
+        note_sizes(m, p, n);
     for (int64_t p = 0; p < m->line.count; p++) {
         double off = limit * sqrt(error[p]);
-        if (isfinite(m->value[p]))
-            m->size[p] = fmax(m->size[p], fabs(m->value[p]));
         if (off > floor && off > share * m->size[p] && isfinite(m->value[p]))
             error[p] = INFINITY;
     }
