@@ -1,5 +1,4 @@
-// ${definition}: a block for all lines that depend on each other; a barrier after each of the values
-// of a step, which others of the block read${where}.
+// ${definition}: a block for all lines that read each other${where}, a barrier after each let of a step.
 extern "C" __global__ void __launch_bounds__(${block})
     ${kernel}(${parameters}) {
 //% if shared
