@@ -1726,9 +1726,9 @@ static bool visit_circle(struct sorter *s, uint64_t circle) {
         if (s->p->task->tensors[i].role != TENSOR_LET) {
             const struct expr *read = find_read(s->of[i]->body, circle);
             return parse_fail(s->p, read->at, read->len,
-                              "an input is defined from random numbers and from inputs above it",
+                              "an input is defined from random numbers and other inputs",
                               "the input '%.*s' is defined by itself",
-                              STR_ARG(s->p->task->tensors[i].name));
+                              STR_ARG(s->p->task->tensors[read->ref].name));
         }
         if (!visit_all(s, direct_reads(s, s->of[i]->body) & ~circle))
             return false;
