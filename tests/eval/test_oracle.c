@@ -648,14 +648,12 @@ static const struct construct {
      "out y[N,M] : f32\n"
      "out last[N] : f32\n"
      "out above[N,M] : bool\n"
-     "out where[N] : i32\n"
      "let s[i,j] = pad(s[i-1,j], 0)*0.5 + x[i,j] + sum(k) w[j,k]*pad(r[i-1,k], 0)\n"
      "let r[i,j] = tanh(s[i,j])\n"
      "let q[i,j] = if(j == M - 1, x[i,j], 0.9*q[i,j+1] + x[i,j])\n"
      "y[i,j] = r[i,j] + q[i,j]\n"
      "last[i] = q[i,0]\n"
-     "above[i,j] = s[i,j] > 0\n"
-     "where[i] = argmax(j) s[i,j]\n",
+     "above[i,j] = s[i,j] > 0\n",
      (size_t)1 << 30},
 };
 

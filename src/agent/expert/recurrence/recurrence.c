@@ -139,7 +139,7 @@ static bool start(struct recur *r, struct sheet *sh, const struct step *st) {
         r->lines &= s->recurs.axis == r->axis &&
                     extents_same(&r->t->tensors[s->tensor], &r->t->tensors[first->tensor]);
         for (size_t v = 0; v < TASK_MAX_RANK; v++)
-            if (v >= s->nindex || v == s->recurs.axis ||
+            if (v >= s->nindex || v >= first->nindex || v == s->recurs.axis ||
                 !expr_same(statement_extent(r->t, s, v), statement_extent(r->t, first, v)))
                 r->batch &= ~(UINT32_C(1) << v);
     }
