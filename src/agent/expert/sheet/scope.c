@@ -725,6 +725,8 @@ static str packed_integer(struct scope *k, enum dtype t, enum value_kind kind, s
 str scope_packed(struct scope *k, size_t tensor, enum value_kind kind, str value) {
     enum dtype t = sheet_dtype(k->sh, k->step, tensor);
     char type = dtype_info(t)->kind;
+    k->sh->half |= t == DTYPE_F16; /* also of a value that no memory has */
+    k->sh->bfloat |= t == DTYPE_BF16;
     if (t == DTYPE_F16)
         return TEXT(k->sh, "__float2half_rn($)", value);
     if (t == DTYPE_BF16)
