@@ -724,7 +724,7 @@ int judge_main(const struct device_name *d, unsigned threads) {
     struct err err = {0};
     struct frame f = {0};
     int got = -1;
-    bool ok = d->kind == DEVICE_CUDA ? gpu_judge_start(d->ordinal, &ops, &err)
+    bool ok = d->kind == DEVICE_CUDA ? gpu_judge_start(d->ordinal, threads, &ops, &err)
                                      : cpu_judge_start(threads, &ops, &err);
     while (ok && (got = frame_read(ROLE_FD, 0, &f, &err)) > 0) {
         ok = serve(&ops, &f, &err);

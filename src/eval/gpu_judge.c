@@ -807,13 +807,13 @@ static bool dump(void *ctx, struct buf *blob, struct err *err) {
     return ok;
 }
 
-bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err) {
+bool gpu_judge_start(int ordinal, unsigned threads, struct judge_ops *out, struct err *err) {
     struct gpu_judge *j = mem_alloc(sizeof *j);
     struct sandbox_report report;
     *out = (struct judge_ops){j, take_task, prepare, compare, dump, NULL};
-    j->engine =
-        (struct engine){j,           engine_alloc, engine_free,   engine_launch, engine_fetch,
-                        engine_send, engine_zero,  MEMORY_THREADS};
+    j->engine = (struct engine){
+        j,           engine_alloc, engine_free,    engine_launch,        engine_fetch,
+        engine_send, engine_zero,  MEMORY_THREADS, threads ? threads : 1};
     if (!role_sandbox(true, &report, err) || !cuda_open(&j->cuda, ordinal, err) ||
         !vmm_granularity(&j->cuda, &j->memory.granule, err))
         return err_wrap(err, "judge");

@@ -53,6 +53,6 @@ struct judge_ops {
 };
 
 /* Sandboxed, hello said, ready to serve. */
-bool gpu_judge_start(int ordinal, struct judge_ops *out, struct err *err);
+bool gpu_judge_start(int ordinal, unsigned threads, struct judge_ops *out, struct err *err);
 
 #endif

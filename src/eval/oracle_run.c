@@ -270,13 +270,14 @@ static size_t expected_bytes(const struct oracle_case *c, size_t tensor) {
 }
 
 /* What is expected of all outputs, if it fits. Where an index may be as good as another, finding
- * out takes the arrays. */
+ * out takes the arrays. What the host evaluates is kept in any case. */
 static size_t place_expected(struct oracle_case *c, size_t keep_bytes) {
     size_t sum = 0;
     c->kept = !c->o->plan.ties;
     for (size_t i = 0; i < c->o->t->ntensors && c->kept; i++)
         c->kept = (uint64_t)c->in->tensors[i].count <= SIZE_MAX / 32 &&
-                  add_size(sum, expected_bytes(c, i), &sum) && sum <= keep_bytes;
+                  add_size(sum, expected_bytes(c, i), &sum) &&
+                  (c->o->plan.by_host || sum <= keep_bytes);
     return c->kept ? sum : 0;
 }
 
@@ -463,7 +464,7 @@ struct oracle_case *oracle_case_new(struct oracle *o, const struct inst *in,
 
 bool oracle_need_of(const struct inst *in, int64_t threads, size_t keep_bytes,
                     struct oracle_need *out, struct err *err) {
-    struct engine none = {.threads = threads};
+    struct engine none = {.threads = threads, .host_threads = 1};
     struct oracle *o = oracle_new(in->task, &none, err);
     struct oracle_case c = {.o = o, .in = in};
     bool ok = o != NULL;
@@ -649,7 +650,74 @@ static uint64_t oracle_select(const struct task *t, bool inputs, bool outputs, b
     return select;
 }
 
+/* ---- what the host expects, of a task with recurrences ---- */
+
+/* The inputs as they are on the device. */
+static bool fetch_inputs(const struct oracle_case *c, void **inputs, struct err *err) {
+    const struct engine *e = c->o->e;
+    const struct task *t = c->in->task;
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    const struct oracle_tensor *tensors =
+        (const struct oracle_tensor *)(c->host + (w->tensor - c->world));
+    for (size_t i = 0; i < t->ntensors; i++) {
+        size_t bytes = c->in->tensors[i].bytes;
+        if (!tensor_is_input(&t->tensors[i]))
+            continue;
+        if (!(inputs[i] = mem_try_resize(NULL, bytes)))
+            return err_set(err, ERR_ENV, "no memory for %zu bytes of '%.*s'", bytes,
+                           STR_ARG(t->tensors[i].name));
+        if (!e->fetch(e->ctx, inputs[i], tensors[i].at, bytes, err))
+            return false;
+    }
+    return true;
+}
+
+/* Another index that is as good cannot be told here: such an element is not judged. */
+static bool has_ties(const struct reference *r, size_t i) {
+    for (size_t k = 0; r->ties && k < r->tie_words; k++)
+        if (r->ties[i * r->tie_words + k])
+            return true;
+    return false;
+}
+
+static bool send_expected(const struct oracle_case *c, const struct reference *r, struct err *err) {
+    const struct engine *e = c->o->e;
+    const struct oracle_world *w = (const struct oracle_world *)c->host;
+    const struct oracle_tensor *tensors =
+        (const struct oracle_tensor *)(c->host + (w->tensor - c->world));
+    double *both = mem_alloc(2 * r->count * sizeof *both);
+    for (size_t i = 0; i < r->count; i++) {
+        both[2 * i] = r->value[i];
+        both[2 * i + 1] = has_ties(r, i) ? INFINITY : r->estimate[i];
+    }
+    bool ok = e->send(e->ctx, tensors[r->tensor].expected, both, 2 * r->count * sizeof *both, err);
+    char wait;
+    ok = ok && e->fetch(e->ctx, &wait, tensors[r->tensor].expected, 1, err); /* it is sent now */
+    mem_free(both);
+    return ok;
+}
+
+static bool expect_on_host(const struct oracle_case *c, struct err *err) {
+    void *inputs[TASK_MAX_TENSORS] = {0};
+    struct reference *refs = NULL;
+    size_t n = 0;
+    bool ok = c->kept || err_set(err, ERR_INPUT,
+                                 "the outputs are too large for the reference of a "
+                                 "recurrence, which is kept in memory whole");
+    ok = ok && fetch_inputs(c, inputs, err) &&
+         reference_eval(c->in, (const void *const *)inputs, c->o->e->host_threads, &refs, &n, NULL,
+                        err);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = send_expected(c, &refs[i], err);
+    reference_release(refs, n);
+    for (size_t i = 0; i < c->in->task->ntensors; i++)
+        mem_free(inputs[i]);
+    return ok;
+}
+
 bool oracle_expect(struct oracle_case *c, struct err *err) {
+    if (c->o->plan.by_host)
+        return make_arrays(c, err) && expect_on_host(c, err);
     struct oracle_op op = oracle_op_of(c);
     op.select = oracle_select(c->o->t, false, true, true);
     return make_arrays(c, err) &&

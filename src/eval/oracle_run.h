@@ -31,7 +31,8 @@ struct engine {
     bool (*fetch)(void *ctx, void *dst, uint64_t src, size_t bytes, struct err *err); /* waits */
     bool (*send)(void *ctx, uint64_t dst, const void *src, size_t bytes, struct err *err);
     bool (*zero)(void *ctx, uint64_t dst, size_t bytes, struct err *err);
-    int64_t threads; /* that it takes to keep it busy: below that, threads share results */
+    int64_t threads;       /* that it takes to keep it busy: below that, threads share results */
+    unsigned host_threads; /* for what is evaluated on the host; at least 1 */
 };
 
 struct oracle;

@@ -2102,7 +2102,11 @@ static bool put_unit(struct oracle_text *x, struct err *err) {
 bool oracle_unit(const struct task *t, struct buf *out, struct err *err) {
     struct oracle_text x = {.t = t, .out = out, .a = arena_new((size_t)256 << 20), .err = err};
     buf_printf(out, "// Oracle of task %.*s\n", STR_ARG(t->name));
-    bool ok = oracle_plan_make(t, x.a, &x.plan, err) && put_unit(&x, err) && !x.failed;
+    bool ok = oracle_plan_make(t, x.a, &x.plan, err);
+    if (ok && x.plan.by_host)
+        buf_puts(out, S("// It has a recurrence: what is expected is evaluated on the host.\n"));
+    x.t = x.plan.t;
+    ok = ok && put_unit(&x, err) && !x.failed;
     arena_free(x.a);
     if (ok && out->failed)
         return err_set(err, ERR_INPUT, "task %.*s: its oracle is too long", STR_ARG(t->name));

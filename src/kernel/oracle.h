@@ -15,7 +15,8 @@
 
 #define ORACLE_MAX_UNIT (2u << 20)
 
-/* Build it with fmad off. */
+/* Build it with fmad off. Of a task with recurrences it makes inputs and compares; what is expected
+ * is evaluated on the host (oracle_plan.h). */
 bool oracle_unit(const struct task *t, struct buf *out, struct err *err);
 
 #endif

@@ -341,11 +341,48 @@ static void need_tensor(struct oracle_plan *p, size_t tensor, bool inlined) {
             need(p, p->t->statements[i].body, inlined);
 }
 
-bool oracle_plan_make(const struct task *t, struct arena *a, struct oracle_plan *out,
+static bool has_recurrence(const struct task *t) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].recurs.number)
+            return true;
+    return false;
+}
+
+/* A value of that kind that takes no reading. */
+static struct expr *nothing_of(struct arena *a, const struct expr *e) {
+    struct expr *zero = arena_new_of(a, struct expr), *same = arena_new_of(a, struct expr);
+    *zero = (struct expr){.kind = EXPR_NUMBER, .value_kind = VALUE_INT, .integral = true};
+    *same = (struct expr){.kind = EXPR_EQ, .value_kind = VALUE_BOOL, .nargs = 2};
+    same->args = arena_array(a, struct expr *, 2);
+    same->args[0] = same->args[1] = zero;
+    return e->value_kind == VALUE_BOOL ? same : zero;
+}
+
+/* The task as the oracle has it where it has recurrences: inputs, and outputs without a body. Steps
+ * that follow from each other are no work for a thread an element. */
+static const struct task *without_results(const struct task *t, struct arena *a) {
+    struct task *to = arena_new_of(a, struct task);
+    *to = *t;
+    to->statements = arena_array(a, struct statement, t->nstatements);
+    to->nstatements = 0;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        struct statement s = t->statements[i];
+        if (!tensor_is_output(&t->tensors[s.tensor]))
+            continue;
+        s.body = nothing_of(a, s.body);
+        to->statements[to->nstatements++] = s;
+    }
+    return to;
+}
+
+bool oracle_plan_make(const struct task *given, struct arena *a, struct oracle_plan *out,
                       struct err *err) {
     struct planning w = {.p = out, .a = a, .err = err, .definition = true};
     unsigned depth[TASK_MAX_TENSORS] = {0};
-    *out = (struct oracle_plan){.t = t, .steps = arena_array(a, struct oracle_step, STEPS_MOST)};
+    bool by_host = has_recurrence(given);
+    const struct task *t = by_host ? without_results(given, a) : given;
+    *out = (struct oracle_plan){
+        .t = t, .by_host = by_host, .steps = arena_array(a, struct oracle_step, STEPS_MOST)};
     for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
         out->let_step[i] = -1;
     for (size_t i = 0; i < t->ndefinitions; i++) {

@@ -64,7 +64,9 @@ struct oracle_step {
 };
 
 struct oracle_plan {
-    const struct task *t;
+    const struct task *t; /* by_host: without its lets and without the bodies of its outputs */
+    bool by_host; /* it has recurrences: what is expected comes from the evaluator of spec, on the
+                   * host, and the device compares with that */
     struct oracle_step *steps;
     size_t nsteps;
     int let_step[TASK_MAX_TENSORS]; /* -1: evaluated where it is read */

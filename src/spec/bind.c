@@ -210,6 +210,12 @@ static bool is_integer(const struct tensor *x) {
     return kind == 'i' || kind == 'u';
 }
 
+static void range_of_integers(struct inst *in, const struct statement *s) {
+    const struct tensor *x = &in->task->tensors[s->tensor];
+    if (is_integer(x) && (x->role == TENSOR_LET || x->dist.kind == DIST_DEFINED))
+        range_of_body(in, s);
+}
+
 static void range_of_type(const struct tensor *x, struct bound_tensor *b) {
     double lo, hi;
     dtype_limits(x->dtype, &lo, &hi);
@@ -242,11 +248,12 @@ static bool bind_tensors(struct inst *in, struct err *err) {
 static bool check_statements(struct inst *in, const struct statement *list, size_t n,
                              struct arena *a, struct err *err) {
     for (size_t i = 0; i < n; i++) {
-        const struct tensor *x = &in->task->tensors[list[i].tensor];
+        /* Of a recurrence first: its places may come from its own steps. */
+        if (list[i].recurs.number)
+            range_of_integers(in, &list[i]);
         if (!bounds_check(in, &list[i], a, err))
             return false;
-        if (is_integer(x) && (x->role == TENSOR_LET || x->dist.kind == DIST_DEFINED))
-            range_of_body(in, &list[i]);
+        range_of_integers(in, &list[i]);
     }
     return true;
 }

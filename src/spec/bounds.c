@@ -3,6 +3,7 @@
 #include "spec/bounds.h"
 
 #include "base/checked.h"
+#include "spec/recur.h"
 
 /* ---- facts: comparisons that hold where an expression is evaluated ----
  *
@@ -615,10 +616,14 @@ static bool leaves(const struct checker *c, const struct expr *read, size_t k, s
     int64_t extent = c->in->tensors[read->ref].extent[k];
     bool let = t->tensors[c->s->tensor].role == TENSOR_LET;
     str label = inst_label(c->in, c->a);
+    int64_t lag;
     return err_at_expr(
         c->err, t, e,
-        expr_reads(e) ? "state what the tensor holds, ~ randint(0, N), or guard or pad the "
-                        "read: pad(x[t[i]], 0)"
+        recurrence_lag(t, c->s, read, &lag)
+            ? "say what the first step is, if(t == 0, h0[b], …h[b,t-1]…), or pad the read, "
+              "pad(h[b,t-1], 0)"
+        : expr_reads(e) ? "state what the tensor holds, ~ randint(0, N), or guard or pad the "
+                          "read: pad(x[t[i]], 0)"
         : let ? "guard the read, if(i + 1 < N, x[i+1], 0), pad it, pad(x[i+1], 0), or state "
                 "the range of the let's index, let v[i < N-1]"
               : "guard the read, if(i + 1 < N, x[i+1], 0), or pad it, pad(x[i+1], 0)",

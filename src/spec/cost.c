@@ -257,7 +257,7 @@ static void demand_domains(const struct inst *in, int64_t *budget, struct domain
     for (size_t i = t->nstatements; i-- > 0;) {
         const struct statement *s = &t->statements[i];
         out[i] = domain_new(in, s, budget);
-        if (!is_whole(t, s))
+        if (!is_whole(t, s) || s->recurs.number) /* one step needs those before it */
             continue;
         struct accesses c = {.in = in, .tensor = s->tensor, .all = true};
         for (size_t k = i + 1; k < t->nstatements; k++)
@@ -1083,6 +1083,7 @@ struct traits {
     const struct task *task;
     struct origin of[TASK_MAX_TENSORS];
     bool contraction, attention, scan, window, gather, normalisation, division, by_index;
+    bool recurs; /* some let reads its own earlier steps */
     size_t reductions;
 };
 
@@ -1157,6 +1158,7 @@ static struct traits traits_of(const struct inst *in) {
     for (size_t i = 0; i < in->task->nstatements; i++) {
         const struct statement *s = &in->task->statements[i];
         struct origin o = trace(&t, s->body);
+        t.recurs |= s->recurs.number > 0;
         t.of[s->tensor] = united(t.of[s->tensor], o);
         t.normalisation |=
             tensor_is_output(&in->task->tensors[s->tensor]) && (o.direct & o.reduced);
@@ -1167,6 +1169,7 @@ static struct traits traits_of(const struct inst *in) {
 static enum workload workload_of(const struct inst *in, const struct traits *t) {
     return t->reductions && one_number(in) ? WORKLOAD_LOSS
            : t->attention                  ? WORKLOAD_ATTENTION
+           : t->recurs                     ? WORKLOAD_SCAN
            : t->contraction                ? WORKLOAD_CONTRACTION
            : t->scan                       ? WORKLOAD_SCAN
            : t->gather                     ? WORKLOAD_GATHER

@@ -511,6 +511,24 @@ static void show_assumption(struct writer *w, const struct assumption *x) {
     buf_putc(w->out, '\n');
 }
 
+/* After the last let of a recurrence. */
+static void show_recurrence(const struct task *t, size_t i, struct buf *out) {
+    const struct statement *s = &t->statements[i];
+    size_t first = i;
+    if (!s->recurs.number ||
+        (i + 1 < t->nstatements && t->statements[i + 1].recurs.number == s->recurs.number))
+        return;
+    while (first > 0 && t->statements[first - 1].recurs.number == s->recurs.number)
+        first--;
+    buf_printf(
+        out, "  step by step along %.*s, from the %s to the %s:", STR_ARG(s->index[s->recurs.axis]),
+        s->recurs.backwards ? "last" : "first", s->recurs.backwards ? "first" : "last");
+    for (size_t k = first; k <= i; k++)
+        buf_printf(out, "%s %.*s", k > first ? "," : "",
+                   STR_ARG(t->tensors[t->statements[k].tensor].name));
+    buf_putc(out, '\n');
+}
+
 static void show_checks(const struct task *t, struct buf *out) {
     for (size_t i = 0; i < t->nchecks; i++) {
         buf_puts(out, i ? S("; ") : S("  checked at "));
@@ -537,8 +555,10 @@ void task_show(const struct inst *in, struct buf *out) {
             show_tensor(&w, in, i);
     for (size_t i = 0; i < t->nassumptions; i++)
         show_assumption(&w, &t->assumptions[i]);
-    for (size_t i = 0; i < t->nstatements; i++)
+    for (size_t i = 0; i < t->nstatements; i++) {
         show_statement(&w, &t->statements[i]);
+        show_recurrence(t, i, out);
+    }
     buf_printf(out, "  accuracy %s\n", accuracy_name(t->accuracy));
     show_checks(t, out);
     if (t->torch.n)

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "spec/infer.h"
 #include "spec/pattern.h"
+#include "spec/recur.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -792,8 +793,8 @@ static enum value_kind kind_of_dtype(enum dtype t) {
 }
 
 static const char recurrences[] =
-    "a step that follows from the one before it, h[t] = f(h[t-1]), is not in the language; what "
-    "adds up or multiplies is a prefix: sum(k <= t) x[k], prod(k <= t) x[k], max(k <= t) x[k]";
+    "what follows from the step before is a let that reads itself, and the output copies it: let "
+    "h[t] = if(t == 0, x[0], a[t]*h[t-1] + x[t]), y[t] = h[t]";
 
 /* Whether this expression may read that tensor. */
 static bool check_access(struct parser *p, const struct token *name, const struct tensor *t) {
@@ -1442,8 +1443,10 @@ static bool parse_position(struct parser *p, struct statement *s, size_t k, enum
     if (is_constant(p)) {
         if (kind != LEFT_OUTPUT)
             return parse_fail(p, p->tok.at, p->tok.len,
-                              kind == LEFT_LET ? "let v[i] = …; outputs take constants: y[i,0] = …"
-                                               : "assume a[i,j] == 0 | i > j",
+                              kind == LEFT_LET
+                                  ? "let v[i] = …; outputs take constants: y[i,0] = …; the first "
+                                    "step of a recurrence is let h[t] = if(t == 0, x[0], …h[t-1]…)"
+                                  : "assume a[i,j] == 0 | i > j",
                               "expected an index variable, found a constant");
         s->position[k] = -1;
         return parse_dim_expression(p, &s->constant[k]);
@@ -1655,47 +1658,104 @@ static bool parse_assume(struct parser *p) {
 struct sorter {
     struct parser *p;
     const struct statement *of[TASK_MAX_TENSORS]; /* the statement that defines such a tensor */
-    enum { UNSEEN, OPEN, DONE } state[TASK_MAX_TENSORS];
+    uint64_t reads[TASK_MAX_TENSORS];             /* those that it reads, by way of others, too */
+    bool done[TASK_MAX_TENSORS];
     struct statement sorted[TASK_MAX_STATEMENTS];
     size_t n;
+    size_t recurrences;
 };
 
-static bool visit(struct sorter *s, size_t tensor);
+static uint64_t tensor_bit(size_t tensor) {
+    return UINT64_C(1) << tensor;
+}
 
-/* h[t] = f(h[t-1]): read at another place than the one that is defined. */
-static const char *recurrence_hint(const struct expr *read) {
-    for (size_t i = 0; i < read->nargs; i++)
-        if (read->args[i]->kind != EXPR_INDEX)
-            return recurrences;
+static uint64_t direct_reads(const struct sorter *s, const struct expr *e) {
+    uint64_t reads = e->kind == EXPR_READ && s->of[e->ref] ? tensor_bit(e->ref) : 0;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (expr_part(e, i))
+            reads |= direct_reads(s, expr_part(e, i));
+    return reads;
+}
+
+/* What each reads, by way of others, too. */
+static void close_reads(struct sorter *s, size_t ntensors) {
+    for (size_t i = 0; i < ntensors; i++)
+        s->reads[i] = s->of[i] ? direct_reads(s, s->of[i]->body) : 0;
+    for (size_t k = 0; k < ntensors; k++)
+        for (size_t i = 0; i < ntensors; i++)
+            if (s->reads[i] >> k & 1)
+                s->reads[i] |= s->reads[k];
+}
+
+/* Those that read this tensor and are read by it; 0: it does not read itself. */
+static uint64_t circle_of(const struct sorter *s, size_t tensor) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        if (s->reads[tensor] >> i & 1 && s->reads[i] >> tensor & 1)
+            all |= tensor_bit(i);
+    return all;
+}
+
+static const struct expr *find_read(const struct expr *e, uint64_t of) {
+    if (e->kind == EXPR_READ && of >> e->ref & 1)
+        return e;
+    for (size_t i = 0; i < expr_nparts(e); i++) {
+        const struct expr *found = expr_part(e, i) ? find_read(expr_part(e, i), of) : NULL;
+        if (found)
+            return found;
+    }
     return NULL;
 }
 
-static bool visit_reads(struct sorter *s, const struct expr *e) {
-    if (e->kind == EXPR_READ && s->of[e->ref]) {
-        const struct tensor *t = &s->p->task->tensors[e->ref];
-        if (s->state[e->ref] == OPEN)
-            return parse_fail(s->p, e->at, e->len, recurrence_hint(e),
-                              "the %s '%.*s' is defined by itself",
-                              t->role == TENSOR_LET ? "let" : "input", STR_ARG(t->name));
-        if (!visit(s, e->ref))
+static bool visit(struct sorter *s, size_t tensor);
+
+static bool visit_all(struct sorter *s, uint64_t tensors) {
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++)
+        if (tensors >> i & 1 && !visit(s, i))
+            return false;
+    return true;
+}
+
+/* The lets of a circle, in the order of a step; or a message. */
+static bool visit_circle(struct sorter *s, uint64_t circle) {
+    struct circle found = {.lets = circle};
+    for (size_t i = 0; i < TASK_MAX_TENSORS; i++) {
+        if (!(circle >> i & 1))
+            continue;
+        found.of[i] = s->of[i];
+        if (s->p->task->tensors[i].role != TENSOR_LET) {
+            const struct expr *read = find_read(s->of[i]->body, circle);
+            return parse_fail(s->p, read->at, read->len,
+                              "an input is defined from random numbers and other inputs",
+                              "the input '%.*s' is defined by itself",
+                              STR_ARG(s->p->task->tensors[read->ref].name));
+        }
+        if (!visit_all(s, direct_reads(s, s->of[i]->body) & ~circle))
             return false;
     }
-    for (size_t i = 0; i < expr_nparts(e); i++) {
-        const struct expr *part = expr_part(e, i);
-        if (part && !visit_reads(s, part))
-            return false;
+    if (!recurrence_settle(s->p, &found))
+        return false;
+    s->recurrences++;
+    for (size_t k = 0; k < found.n; k++) {
+        size_t tensor = found.order[k];
+        s->done[tensor] = true;
+        s->sorted[s->n] = *s->of[tensor];
+        s->sorted[s->n++].recurs =
+            (struct recurrence_place){s->recurrences, (size_t)found.axis[tensor], found.backwards};
     }
     return true;
 }
 
 /* As deep as there are lets, TASK_MAX_TENSORS at the most. */
 static bool visit(struct sorter *s, size_t tensor) {
-    if (s->state[tensor] == DONE)
+    uint64_t circle = circle_of(s, tensor);
+    if (s->done[tensor])
         return true;
-    s->state[tensor] = OPEN;
-    if (!visit_reads(s, s->of[tensor]->body))
+    if (circle)
+        return visit_circle(s, circle);
+    if (!visit_all(s, direct_reads(s, s->of[tensor]->body)))
         return false;
-    s->state[tensor] = DONE;
+    s->done[tensor] = true;
     s->sorted[s->n++] = *s->of[tensor];
     return true;
 }
@@ -1709,6 +1769,7 @@ static bool sort(struct parser *p, struct statement *list, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (list != t->statements || t->tensors[list[i].tensor].role == TENSOR_LET)
             s->of[list[i].tensor] = &list[i];
+    close_reads(s, t->ntensors);
     for (size_t i = 0; i < t->ntensors; i++)
         if (s->of[i] && !visit(s, i))
             return false;
@@ -1728,10 +1789,17 @@ static void mark_places(struct task *t, const struct expr *e, bool place) {
         mark_places(t, expr_part(e, i), place || e->kind == EXPR_READ);
 }
 
-/* Backwards, so that what a let is made of is marked after the let itself. */
+/* Backwards, so that what a let is made of is marked after the let itself; once more for the lets
+ * of a recurrence, which are made of each other. */
 static void mark_all(struct task *t, const struct statement *list, size_t n) {
-    for (size_t i = n; i-- > 0;)
+    for (size_t i = n; i-- > 0;) {
         mark_places(t, list[i].body, t->tensors[list[i].tensor].indexes);
+        bool begins =
+            list[i].recurs.number && (i == 0 || list[i - 1].recurs.number != list[i].recurs.number);
+        for (size_t k = i; begins && k < n && list[k].recurs.number == list[i].recurs.number; k++)
+            for (size_t m = i; m <= k; m++)
+                mark_places(t, list[m].body, t->tensors[list[m].tensor].indexes);
+    }
 }
 
 /* Settles the order of the statements, the extents of `let` tensors, the inferred ranges of
@@ -1739,7 +1807,7 @@ static void mark_all(struct task *t, const struct statement *list, size_t n) {
 static bool task_order(struct parser *p) {
     struct task *t = p->task;
     if (!sort(p, t->definitions, t->ndefinitions) || !sort(p, t->statements, t->nstatements) ||
-        !task_infer(p))
+        !task_infer(p) || !recurrence_check_extents(p))
         return false;
     mark_all(t, t->statements, t->nstatements);
     mark_all(t, t->definitions, t->ndefinitions);

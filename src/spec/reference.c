@@ -19,6 +19,7 @@
 #include "spec/nest.h"
 #include "spec/part.h"
 #include "spec/pattern.h"
+#include "spec/recur.h"
 #include "spec/scalar.h"
 #include <float.h>
 #include <math.h>
@@ -40,6 +41,8 @@ struct windows {
 };
 
 enum { STAGES_MOST = 256 };
+/* A step of a recurrence that is not worth a second thread. */
+enum { STEP_POINTS_ALONE = 1 << 14 };
 
 struct evaluation {
     const struct inst *in;
@@ -51,6 +54,7 @@ struct evaluation {
     unsigned threads;
     bool track_peak;
     double peak;
+    bool stepping; /* of a recurrence: many small evaluations */
     /* Of every let and output: value, and variance (let) or estimate (output). */
     double *value[TASK_MAX_TENSORS];
     double *error[TASK_MAX_TENSORS];
@@ -159,7 +163,8 @@ static bool run_nest(struct evaluation *ev, struct nest *n) {
         return true;
     }
     nest_meet(n, ev->contents);
-    bool ok = nest_run(n, ev->contents, ev->threads, &ev->peak);
+    bool alone = ev->stepping && nest_points(n) < STEP_POINTS_ALONE;
+    bool ok = nest_run(n, ev->contents, alone ? 1 : ev->threads, &ev->peak);
     nest_release(n);
     return ok || err_set(ev->err, ERR_ENV, "no memory for the registers of the reference");
 }
@@ -982,6 +987,753 @@ static bool run_statement(struct evaluation *ev, const struct statement *s) {
     return ok;
 }
 
+/* ---- lets that read their own earlier steps (recur.h) ----
+ *
+ * Step after step, of each let the elements of one step: its line box, the box of its window
+ * without the axis. Where a step reads other lines of the step before, errors are those of any let:
+ * independent from element to element. What an element reads of its own line is followed exactly,
+ * because there the same error comes back in every step: in h + a*(x - h) it shrinks, as two
+ * independent errors it would grow without end. So the errors of a line's states (the values that a
+ * later step reads) have a covariance matrix. A step is evaluated with all states exact, which
+ * gives its value and the errors that are new, and again with each state moved to either side by as
+ * much as it may be off; what that changes carries the matrix on.
+ *
+ * Errors of different lines may be one and the same, where data repeat, and then a sum over lines
+ * makes more of them than of independent ones, step after step. So a trial goes beside, in which
+ * all new errors of a step have one sign: how far it gets away is an error that a kernel may make,
+ * too.
+ *
+ * All this holds while errors are small. A state that may be off by more than a little of what it
+ * has been is not judged, nor is what follows from it. */
+
+enum { STATES_MOST = 8, STEP_ARRAYS = 1024, TRIALS = 1 };
+
+enum way { WAY_UP, WAY_DOWN, WAY_LITTLE_UP, WAY_LITTLE_DOWN, WAYS };
+
+/* A read of the reader's own line, as a tensor of its own: the line box `lag` steps before. */
+struct echo {
+    size_t tensor, member; /* its number; whose line it is */
+    int64_t lag;
+    double *value, *variance; /* lag > 0: the line as it was */
+};
+
+/* A let of the recurrence. */
+struct member {
+    struct statement s;    /* with its own line as echoes */
+    size_t kin;            /* lets with the same lines: the number of the first member of them */
+    bool follows;          /* it depends on a state of its line */
+    struct window line;    /* of the step at hand */
+    int64_t lags;          /* states: its last so many steps */
+    size_t state;          /* number of the first of them among those of its kin */
+    double *larger;        /* of the step: fresh, with states moved */
+    double *value, *fresh; /* of the step: value, and variance of the errors that are new */
+    double *moved, *shift; /* … with a state moved, by state and way; what a deviation changes */
+    /* The steps that are read: `rows` of them, in the order of the axis, each a line box. */
+    int64_t rows;
+    double *late, *late_error, *trial[TRIALS];
+    double *size;           /* of each element of the line the largest value so far */
+    double *states, *after; /* of the first of its kin: the covariances, and those after the step */
+    size_t nstates;
+};
+
+struct stepping {
+    struct evaluation *ev;
+    struct arena *a;
+    struct task task; /* with the echoes */
+    struct inst in, kept;
+    struct windows windows;
+    struct member member[TASK_MAX_TENSORS];
+    size_t n;
+    struct echo echo[TASK_MAX_TENSORS];
+    size_t nechoes;
+    bool decides; /* a small change may make a value jump */
+    double *scratch, *moved_error, *zeros;
+    double *owned[STEP_ARRAYS];
+    size_t nowned;
+};
+
+static double *line_array(struct stepping *c, int64_t count, size_t times) {
+    int64_t n;
+    double *p = NULL;
+    if (c->ev->dry)
+        return NULL;
+    if (c->nowned < STEP_ARRAYS && mul_i64(count, (int64_t)(times ? times : 1), &n))
+        p = array_for(c->ev, n);
+    else
+        err_set(c->ev->err, ERR_INPUT, "a recurrence of too many lets for the reference");
+    if (p) {
+        memset(p, 0, (size_t)n * sizeof *p);
+        c->owned[c->nowned++] = p;
+    }
+    return p;
+}
+
+static size_t member_of(const struct stepping *c, size_t tensor) {
+    size_t i = 0;
+    while (i < c->n && c->member[i].s.tensor != tensor)
+        i++;
+    return i;
+}
+
+/* The echo of the member at that lag; made where it is new and there is room. SIZE_MAX: none. */
+static size_t echo_find(struct stepping *c, size_t member, int64_t lag) {
+    for (size_t i = 0; i < c->nechoes; i++)
+        if (c->echo[i].member == member && c->echo[i].lag == lag)
+            return i;
+    if (c->task.ntensors == TASK_MAX_TENSORS || lag > STATES_MOST)
+        return SIZE_MAX;
+    size_t tensor = c->task.ntensors++;
+    c->task.tensors[tensor] = c->task.tensors[c->member[member].s.tensor];
+    c->echo[c->nechoes] = (struct echo){.tensor = tensor, .member = member, .lag = lag};
+    return c->nechoes++;
+}
+
+/* The tree with reads of the own line as reads of echoes. */
+static struct expr *echoed(struct stepping *c, const struct statement *s, const struct expr *e) {
+    struct expr *to = arena_new_of(c->a, struct expr);
+    int64_t lag;
+    *to = *e;
+    to->args = arena_array(c->a, struct expr *, e->nargs + 1);
+    for (size_t i = 0; i < e->nargs; i++)
+        to->args[i] = echoed(c, s, e->args[i]);
+    if (e->kind == EXPR_REDUCE && e->reduce->guard) {
+        struct reduce *r = arena_new_of(c->a, struct reduce);
+        *r = *e->reduce;
+        r->guard = echoed(c, s, e->reduce->guard);
+        to->reduce = r;
+    }
+    if (e->kind == EXPR_READ && recurrence_lag(c->ev->in->task, s, e, &lag) &&
+        recurrence_is_own_line(c->ev->in->task, s, e)) {
+        size_t echo = echo_find(c, member_of(c, e->ref), lag);
+        if (echo != SIZE_MAX)
+            to->ref = c->echo[echo].tensor;
+    }
+    return to;
+}
+
+/* Where a small error may change a value by more than itself. */
+static bool expr_decides(const struct expr *e) {
+    bool data = expr_reads(e);
+    if (data && ((e->kind >= EXPR_EQ && e->kind <= EXPR_GE) ||
+                 (e->kind == EXPR_CALL && function_info(e->function)->result == RESULT_WHOLE) ||
+                 e->kind == EXPR_FLOORDIV || e->kind == EXPR_MOD ||
+                 (e->kind == EXPR_REDUCE &&
+                  (e->reduce->op == REDUCTION_ARGMAX || e->reduce->op == REDUCTION_ARGMIN))))
+        return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (expr_decides(expr_part(e, i)))
+            return true;
+    return false;
+}
+
+/* It reads a state of its line, or what follows from one in the same step. */
+static bool expr_follows(const struct stepping *c, const struct expr *e) {
+    for (size_t i = 0; e->kind == EXPR_READ && i < c->nechoes; i++)
+        if (c->echo[i].tensor == e->ref &&
+            (c->echo[i].lag > 0 || c->member[c->echo[i].member].follows))
+            return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (expr_follows(c, expr_part(e, i)))
+            return true;
+    return false;
+}
+
+/* The window of a let without its axis: one step of it. */
+static void set_line(struct member *m, const struct window *w, size_t rank) {
+    size_t axis = m->s.recurs.axis;
+    m->line = *w;
+    m->line.lo[axis] = 0;
+    m->line.n[axis] = 1;
+    m->line.first = 0;
+    m->line.count = 1;
+    for (size_t k = rank; k-- > 0;) {
+        m->line.stride[k] = k == axis ? 0 : m->line.count;
+        m->line.first += m->line.lo[k] * m->line.stride[k];
+        m->line.count *= m->line.n[k];
+    }
+}
+
+/* How many steps of each let are read at a time. */
+static void find_rows(struct stepping *c, const struct statement *s, const struct expr *e) {
+    int64_t lag;
+    if (e->kind == EXPR_READ && recurrence_lag(c->ev->in->task, s, e, &lag)) {
+        struct member *m = &c->member[member_of(c, e->ref)];
+        m->rows = lag + 1 > m->rows ? lag + 1 : m->rows;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        find_rows(c, s, expr_part(e, i));
+}
+
+static void set_members(struct stepping *c, const struct statement *first, size_t n) {
+    c->n = n;
+    for (size_t i = 0; i < n; i++)
+        c->member[i].s = first[i];
+    for (size_t i = 0; i < n; i++) {
+        struct member *m = &c->member[i];
+        const struct tensor *t = &c->task.tensors[m->s.tensor];
+        m->kin = i;
+        m->rows = 1;
+        for (size_t k = 0; k < i && m->kin == i; k++)
+            if (c->member[k].s.recurs.axis == m->s.recurs.axis &&
+                extents_same(&c->task.tensors[c->member[k].s.tensor], t))
+                m->kin = k;
+        set_line(m, &c->windows.made[m->s.tensor], t->rank);
+        c->decides |= (t->dtype != DTYPE_F64) | expr_decides(m->s.body);
+        m->s.body = echoed(c, &first[i], first[i].body);
+        m->follows = expr_follows(c, m->s.body);
+    }
+    for (size_t i = 0; i < n; i++)
+        find_rows(c, &first[i], first[i].body);
+}
+
+/* Of a let as many states as the longest echo goes back. */
+static void set_states(struct stepping *c) {
+    for (size_t i = 0; i < c->nechoes; i++) {
+        struct member *m = &c->member[c->echo[i].member];
+        m->lags = c->echo[i].lag > m->lags ? c->echo[i].lag : m->lags;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        struct member *m = &c->member[i];
+        m->state = c->member[m->kin].nstates;
+        c->member[m->kin].nstates += (size_t)m->lags;
+    }
+}
+
+/* The echoes as tensors, with the places of their lines; and the lets as they are read: one step
+ * behind the other. */
+static void bind_echoes(struct stepping *c, const struct inst *from, struct inst *to) {
+    *to = *from;
+    to->task = &c->task;
+    to->tensors = arena_array(c->a, struct bound_tensor, TASK_MAX_TENSORS);
+    memcpy(to->tensors, from->tensors, from->task->ntensors * sizeof *to->tensors);
+    for (size_t i = 0; i < c->nechoes; i++) {
+        const struct member *m = &c->member[c->echo[i].member];
+        struct bound_tensor *b = &to->tensors[c->echo[i].tensor];
+        *b = from->tensors[m->s.tensor];
+        memcpy(b->stride, m->line.stride, sizeof b->stride);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const struct member *m = &c->member[i];
+        struct bound_tensor *b = &to->tensors[m->s.tensor];
+        memcpy(b->stride, m->line.stride, sizeof b->stride);
+        b->stride[m->s.recurs.axis] = m->line.count;
+    }
+}
+
+static bool set_arrays(struct stepping *c) {
+    int64_t longest = 1, most_rows = 1;
+    for (size_t i = 0; i < c->n; i++) {
+        struct member *m = &c->member[i], *kin = &c->member[m->kin];
+        if (!(m->value = line_array(c, m->line.count, 1)) ||
+            !(m->fresh = line_array(c, m->line.count, 1)) ||
+            !(m->larger = line_array(c, m->line.count, 1)) ||
+            !(m->moved = line_array(c, m->line.count, kin->nstates * WAYS)) ||
+            !(m->shift = line_array(c, m->line.count, kin->nstates)) ||
+            !(m->states = line_array(c, m->line.count, m->nstates * m->nstates)) ||
+            !(m->after = line_array(c, m->line.count, m->nstates * m->nstates)))
+            return false;
+        longest = m->line.count > longest ? m->line.count : longest;
+        most_rows = m->rows * m->line.count > most_rows ? m->rows * m->line.count : most_rows;
+        if (!(m->late = line_array(c, m->line.count, (size_t)m->rows)) ||
+            !(m->late_error = line_array(c, m->line.count, (size_t)m->rows)) ||
+            !(m->size = line_array(c, m->line.count, 1)))
+            return false;
+        for (size_t k = 0; k < TRIALS; k++)
+            if (!(m->trial[k] = line_array(c, m->line.count, (size_t)m->rows)))
+                return false;
+    }
+    for (size_t i = 0; i < c->nechoes; i++) {
+        struct echo *x = &c->echo[i];
+        int64_t count = c->member[x->member].line.count;
+        if (x->lag > 0 &&
+            (!(x->value = line_array(c, count, 1)) || !(x->variance = line_array(c, count, 1))))
+            return false;
+    }
+    return (c->scratch = line_array(c, longest, 1)) &&
+           (c->moved_error = line_array(c, longest, 1)) && (c->zeros = line_array(c, most_rows, 1));
+}
+
+/* One step of a let, from the line to the whole of its window. */
+static void line_store(const struct stepping *c, const struct member *m, int64_t step,
+                       const double *line, double *whole) {
+    const struct window *w = &c->windows.made[m->s.tensor];
+    size_t axis = m->s.recurs.axis;
+    int64_t inner = w->stride[axis], outer = m->line.count / inner;
+    for (int64_t o = 0; o < outer; o++)
+        memcpy(whole + (o * w->n[axis] + step - w->lo[axis]) * inner, line + o * inner,
+               (size_t)inner * sizeof *line);
+}
+
+/* Where the step `lag` before the one at hand lies among those that are read. */
+static double *row_of(const struct member *m, double *rows, int64_t lag) {
+    return rows + (m->s.recurs.backwards ? lag : m->rows - 1 - lag) * m->line.count;
+}
+
+/* Makes room for the next step. */
+static void rows_advance(const struct member *m, double *rows) {
+    size_t n = (size_t)((m->rows - 1) * m->line.count);
+    bool back = m->s.recurs.backwards;
+    memmove(back ? rows + m->line.count : rows, back ? rows : rows + m->line.count,
+            n * sizeof *rows);
+    memset(row_of(m, rows, 0), 0, (size_t)m->line.count * sizeof *rows);
+}
+
+static bool is_settled(double value, double variance) {
+    return isfinite(value) && isfinite(variance);
+}
+
+/* The steps before, exact as far as they are numbers. */
+static void fetch_echoes(struct stepping *c) {
+    for (size_t i = 0; i < c->nechoes; i++) {
+        struct echo *x = &c->echo[i];
+        const struct member *m = &c->member[x->member];
+        size_t bytes = (size_t)m->line.count * sizeof(double);
+        if (x->lag == 0)
+            continue;
+        memcpy(x->value, row_of(m, m->late, x->lag), bytes);
+        memcpy(x->variance, row_of(m, m->late_error, x->lag), bytes);
+        for (int64_t p = 0; p < m->line.count; p++)
+            if (is_settled(x->value[p], x->variance[p]))
+                x->variance[p] = 0;
+    }
+}
+
+static void show_echo(struct stepping *c, const struct echo *x, const double *value,
+                      const double *variance) {
+    const struct member *m = &c->member[x->member];
+    c->ev->contents[x->tensor] =
+        content_of(DTYPE_F64, value, variance, NULL, m->line.first, m->line.count);
+}
+
+static void show_echoes(struct stepping *c) {
+    for (size_t i = 0; i < c->nechoes && !c->ev->dry; i++) {
+        const struct echo *x = &c->echo[i];
+        const struct member *m = &c->member[x->member];
+        show_echo(c, x, x->lag ? x->value : m->value, x->lag ? x->variance : m->fresh);
+    }
+}
+
+/* What other lines read of the lets: as they are, or in a trial, where only new errors count. */
+static void show_lets(struct stepping *c, int64_t step, int trial) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        const struct member *m = &c->member[i];
+        int64_t first = m->s.recurs.backwards ? step : step - (m->rows - 1);
+        const double *value = trial < 0 ? m->late : m->trial[trial];
+        c->ev->contents[m->s.tensor] =
+            content_of(DTYPE_F64, value, trial < 0 ? m->late_error : c->zeros, NULL,
+                       first * m->line.count + m->line.first, m->rows * m->line.count);
+    }
+}
+
+/* The let's elements of one step, with what the echoes hold now. */
+static bool run_member(struct stepping *c, struct member *m, int64_t step, double *value,
+                       double *error) {
+    struct evaluation *ev = c->ev;
+    const struct tensor *t = &c->task.tensors[m->s.tensor];
+    struct finish finish = {.dtype = t->dtype,
+                            .typed_let = t->dtype != DTYPE_F64,
+                            .limits = accuracy_limits(c->task.accuracy)};
+    struct axis axes[TASK_MAX_RANK], whole[TASK_MAX_RANK];
+    struct standing at = {.whole = ranges_of(ev->in, &m->s)};
+    struct affine place;
+    struct nest n;
+    size_t axis = m->s.recurs.axis;
+    m->line.lo[axis] = step;
+    ev->s = &m->s;
+    if (!window_ranges(ev->in, &m->s, &m->line, &at.kept))
+        return true;
+    at.whole.index[axis] = at.kept.index[axis];
+    bool ok = run_stages(ev, m->s.body, &at, false);
+    if (ok) {
+        left_side(ev->in, &m->s, &m->line, axes, whole, &place);
+        whole[axis] = axes[axis];
+        make_nest(ev, &n, m->s.body, axes, whole, m->s.nindex);
+        n.target =
+            (struct target){.value = value, .error = error, .place = place, .finish = &finish};
+        ok = run_nest(ev, &n);
+    }
+    stages_release(ev);
+    return ok;
+}
+
+/* How far a state is moved, in standard deviations. What is decided within the factor that one
+ * element may be off counts; a little move tells a jump from a slope. */
+static double reach_of(const struct stepping *c, enum way way) {
+    double worst = accuracy_limits(c->task.accuracy).worst;
+    return way == WAY_UP ? worst : way == WAY_DOWN ? -worst : way == WAY_LITTLE_UP ? 1 : -1;
+}
+
+static double deviation(const struct member *kin, size_t state, int64_t p) {
+    double variance = kin->states[(int64_t)(state * kin->nstates + state) * kin->line.count + p];
+    return variance > 0 && isfinite(variance) ? sqrt(variance) : 0;
+}
+
+/* Of one element: what one standard deviation of the state changes. */
+static double shift_of(const struct stepping *c, const struct member *m, size_t state, int64_t p) {
+    const double *moved = m->moved + (int64_t)(state * WAYS) * m->line.count + p;
+    double best = 0, far = reach_of(c, WAY_UP);
+    for (int side = 0; side < 2; side++) {
+        double sign = side ? -1 : 1;
+        double large = sign * (moved[side * m->line.count] - m->value[p]), each = large / far;
+        if (c->decides) {
+            double little = sign * (moved[(side + 2) * m->line.count] - m->value[p]);
+            bool jumps = fabs(large) > 2 * far * fabs(little);
+            each = jumps ? large : fabs(little) > fabs(each) ? little : each;
+        }
+        if (isnan(each))
+            return INFINITY;
+        best = fabs(each) > fabs(best) ? each : best;
+    }
+    return best;
+}
+
+/* The step once more with one state moved. */
+static bool run_moved(struct stepping *c, struct member *m, int64_t step, const struct echo *x,
+                      enum way way) {
+    const struct member *kin = &c->member[m->kin];
+    size_t state = c->member[x->member].state + (size_t)x->lag - 1;
+    int64_t count = m->line.count, at = (int64_t)(state * WAYS + way) * count;
+    double peak = c->ev->peak, *shifted = c->scratch;
+    for (int64_t p = 0; p < count && !c->ev->dry; p++)
+        shifted[p] = x->value[p] + reach_of(c, way) * deviation(kin, state, p);
+    for (size_t i = 0; i < c->nechoes && !c->ev->dry; i++) {
+        const struct echo *o = &c->echo[i];
+        const struct member *of = &c->member[o->member];
+        if (o == x)
+            show_echo(c, o, shifted, x->variance);
+        else if (o->lag == 0 && of->kin == m->kin && of->follows)
+            show_echo(c, o, of->moved + at, of->fresh);
+    }
+    bool ok = run_member(c, m, step, m->moved ? m->moved + at : NULL, c->moved_error);
+    c->ev->peak = peak;
+    show_echoes(c);
+    return ok;
+}
+
+static bool any_deviation(const struct stepping *c, const struct member *kin, size_t state) {
+    for (int64_t p = 0; p < kin->line.count; p++)
+        if (deviation(kin, state, p) > 0)
+            return true;
+    return c->ev->dry;
+}
+
+/* New errors are as large as they are anywhere within what the states may be off: a factor that is
+ * off itself makes more of a state that is larger. */
+static void note_fresh(const struct stepping *c, struct member *m) {
+    for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+        if (isfinite(m->value[p]) && c->moved_error[p] > m->larger[p])
+            m->larger[p] = c->moved_error[p];
+}
+
+/* Two states that are off together may round a let of a type where neither would alone. */
+static void note_rounding(const struct stepping *c, struct member *m) {
+    const struct member *kin = &c->member[m->kin];
+    enum dtype type = c->task.tensors[m->s.tensor].dtype;
+    if (c->ev->dry || !m->follows || type == DTYPE_F64 || dtype_info(type)->kind != 'f')
+        return;
+    for (int64_t p = 0; p < m->line.count; p++) {
+        size_t off = 0;
+        for (size_t j = 0; j < kin->nstates; j++)
+            off += deviation(kin, j, p) > 0;
+        double step = 2 * round_half_ulp(type, m->value[p]);
+        if (off > 1 && isfinite(m->value[p]))
+            m->larger[p] = fmax(m->larger[p], step * step);
+    }
+}
+
+/* What each state of its line changes in the let. */
+static bool find_shifts(struct stepping *c, struct member *m, int64_t step) {
+    const struct member *kin = &c->member[m->kin];
+    size_t ways = c->decides ? WAYS : WAY_LITTLE_UP;
+    for (int64_t p = 0; p < m->line.count * (int64_t)kin->nstates && !c->ev->dry; p++)
+        m->shift[p] = 0;
+    for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+        m->larger[p] = m->fresh[p];
+    for (size_t i = 0; i < c->nechoes && m->follows; i++) {
+        const struct echo *x = &c->echo[i];
+        size_t state = c->member[x->member].state + (size_t)x->lag - 1;
+        if (x->lag == 0 || c->member[x->member].kin != m->kin || !any_deviation(c, kin, state))
+            continue;
+        for (size_t way = 0; way < ways; way++) {
+            if (!run_moved(c, m, step, x, (enum way)way))
+                return false;
+            note_fresh(c, m);
+        }
+        for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+            if (isfinite(m->value[p]))
+                m->shift[(int64_t)state * m->line.count + p] = shift_of(c, m, state, p);
+    }
+    note_rounding(c, m);
+    for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++)
+        m->fresh[p] = m->larger[p];
+    return true;
+}
+
+/* What one standard deviation of each state of the kin changes in a state after the step: of a lag
+ * of 1 it is the let itself, of more the state of the lag before. */
+static double shift_after(const struct stepping *c, const struct member *m, int64_t lag, size_t j,
+                          int64_t p) {
+    const struct member *kin = &c->member[m->kin];
+    if (lag == 1)
+        return m->shift[(int64_t)j * m->line.count + p];
+    return j == m->state + (size_t)lag - 2 ? deviation(kin, j, p) : 0;
+}
+
+static double covariance_after(const struct stepping *c, const struct member *x, int64_t xlag,
+                               const struct member *y, int64_t ylag, int64_t p) {
+    const struct member *kin = &c->member[x->kin];
+    double sum = x == y && xlag == 1 && ylag == 1 ? x->fresh[p] : 0;
+    for (size_t j = 0; j < kin->nstates; j++)
+        for (size_t l = 0; l < kin->nstates; l++) {
+            double dj = deviation(kin, j, p), dl = deviation(kin, l, p);
+            if (dj > 0 && dl > 0)
+                sum += shift_after(c, x, xlag, j, p) * shift_after(c, y, ylag, l, p) *
+                       kin->states[(int64_t)(j * kin->nstates + l) * kin->line.count + p] /
+                       (dj * dl);
+        }
+    return isfinite(sum) ? sum : x == y && xlag == ylag ? INFINITY : 0;
+}
+
+/* The whole error of the step's elements, to where later steps and other lets read it. */
+static void settle_step(struct stepping *c, struct member *m, int64_t step) {
+    double *total = c->scratch;
+    for (int64_t p = 0; p < m->line.count; p++) {
+        double all = m->follows ? covariance_after(c, m, 1, m, 1, p) : m->fresh[p];
+        total[p] = all > m->fresh[p] ? all : m->fresh[p];
+    }
+    memcpy(row_of(m, m->late, 0), m->value, (size_t)m->line.count * sizeof *total);
+    memcpy(row_of(m, m->late_error, 0), total, (size_t)m->line.count * sizeof *total);
+    line_store(c, m, step, m->value, c->ev->value[m->s.tensor]);
+}
+
+static void carry_states(struct stepping *c, struct member *kin) {
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t k = 0; k < c->n; k++) {
+            const struct member *x = &c->member[i], *y = &c->member[k];
+            if (&c->member[x->kin] != kin || &c->member[y->kin] != kin)
+                continue;
+            for (int64_t a = 1; a <= x->lags; a++)
+                for (int64_t b = 1; b <= y->lags; b++) {
+                    size_t j = x->state + (size_t)a - 1, l = y->state + (size_t)b - 1;
+                    double *to = kin->after + (int64_t)(j * kin->nstates + l) * kin->line.count;
+                    for (int64_t p = 0; p < kin->line.count; p++)
+                        to[p] = covariance_after(c, x, a, y, b, p);
+                }
+        }
+    double *swap = kin->states;
+    kin->states = kin->after;
+    kin->after = swap;
+}
+
+/* ---- trials ---- */
+
+static void show_trial(struct stepping *c, int64_t step, int trial) {
+    show_lets(c, step, trial);
+    for (size_t i = 0; i < c->nechoes; i++) {
+        const struct member *m = &c->member[c->echo[i].member];
+        show_echo(c, &c->echo[i], row_of(m, m->trial[trial], c->echo[i].lag), c->zeros);
+    }
+}
+
+/* How far the trial got away, as an error of one deviation. */
+static void note_trial(const struct member *m, const double *got, double far) {
+    double *error = row_of(m, m->late_error, 0);
+    for (int64_t p = 0; p < m->line.count; p++) {
+        double away = (got[p] - m->value[p]) / far;
+        if (isfinite(m->value[p]) && !(away * away <= error[p]))
+            error[p] = isfinite(away) ? away * away : INFINITY;
+    }
+}
+
+/* The step of all lets, with new errors of one sign as large as they may well be. */
+static bool run_trial(struct stepping *c, int64_t step, int trial) {
+    double far = accuracy_limits(c->task.accuracy).rms, peak = c->ev->peak;
+    for (size_t i = 0; i < c->n; i++) {
+        struct member *m = &c->member[i];
+        double *row = c->ev->dry ? NULL : row_of(m, m->trial[trial], 0);
+        if (!c->ev->dry)
+            show_trial(c, step, trial);
+        if (!run_member(c, m, step, c->scratch, c->moved_error))
+            return false;
+        for (int64_t p = 0; p < m->line.count && !c->ev->dry; p++) {
+            bool moves = isfinite(c->scratch[p]) && isfinite(c->moved_error[p]);
+            row[p] = c->scratch[p] + (moves ? far * sqrt(c->moved_error[p]) : 0);
+        }
+        if (!c->ev->dry)
+            note_trial(m, row, far);
+    }
+    c->ev->peak = peak;
+    return true;
+}
+
+/* By how much of what it has been a state may be off. */
+static double share_of(enum accuracy a) {
+    return a == ACCURACY_FP32 ? 0x1p-8 : fmin(0.25, 128 * accuracy_unit(a));
+}
+
+/* Elements that lie next to each other, and may be expected to be alike: along the last index of a
+ * line. */
+static int64_t neighbours(const struct member *m, size_t rank) {
+    size_t last = rank;
+    while (last > 0 && last - 1 == m->s.recurs.axis)
+        last--;
+    return last > 0 ? m->line.n[last - 1] : 1;
+}
+
+/* The largest size so far, of an element or, where that is more, its neighbours' on average. */
+static void note_sizes(struct member *m, int64_t first, int64_t n) {
+    double squares = 0;
+    for (int64_t p = first; p < first + n; p++)
+        squares += isfinite(m->value[p]) ? m->value[p] * m->value[p] : 0;
+    for (int64_t p = first; p < first + n; p++) {
+        double own = isfinite(m->value[p]) ? fabs(m->value[p]) : 0;
+        m->size[p] = fmax(m->size[p], fmax(own, sqrt(squares / (double)n)));
+    }
+}
+
+/* A state that errors have grown on is lost for good. */
+static void drop_lost(struct stepping *c, struct member *m) {
+    const struct tensor *t = &c->task.tensors[m->s.tensor];
+    const double limit = accuracy_limits(c->task.accuracy).worst, floor = 0x1p-100;
+    double *error = row_of(m, m->late_error, 0), share = share_of(c->task.accuracy);
+    int64_t n = neighbours(m, t->rank);
+    if (m->rows == 1 || t->dtype != DTYPE_F64)
+        return;
+    for (int64_t p = 0; p < m->line.count; p += n)
+        note_sizes(m, p, n);
+    for (int64_t p = 0; p < m->line.count; p++) {
+        double off = limit * sqrt(error[p]);
+        if (off > floor && off > share * m->size[p] && isfinite(m->value[p]))
+            error[p] = INFINITY;
+    }
+}
+
+static void advance(struct stepping *c) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        struct member *m = &c->member[i];
+        rows_advance(m, m->late);
+        rows_advance(m, m->late_error);
+        for (size_t k = 0; k < TRIALS; k++)
+            rows_advance(m, m->trial[k]);
+    }
+}
+
+static bool run_step(struct stepping *c, int64_t step) {
+    advance(c);
+    if (!c->ev->dry)
+        fetch_echoes(c);
+    show_echoes(c);
+    for (size_t i = 0; i < c->n; i++) {
+        struct member *m = &c->member[i];
+        show_lets(c, step, -1);
+        if (!run_member(c, m, step, m->value, m->fresh))
+            return false;
+        show_echoes(c);
+        if (!find_shifts(c, m, step))
+            return false;
+        if (!c->ev->dry)
+            settle_step(c, m, step);
+    }
+    for (int k = 0; k < TRIALS; k++)
+        if (!run_trial(c, step, k))
+            return false;
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        struct member *m = &c->member[i];
+        drop_lost(c, m);
+        line_store(c, m, step, row_of(m, m->late_error, 0), c->ev->error[m->s.tensor]);
+        if (m->kin == i && m->nstates)
+            carry_states(c, m);
+    }
+    return true;
+}
+
+static bool run_steps_of(struct stepping *c) {
+    const struct member *m = &c->member[0];
+    const struct window *w = &c->windows.made[m->s.tensor];
+    int64_t lo = w->lo[m->s.recurs.axis], n = w->n[m->s.recurs.axis];
+    double points = c->ev->points;
+    for (int64_t i = 0; i < n; i++) {
+        if (!run_step(c, m->s.recurs.backwards ? lo + n - 1 - i : lo + i))
+            return false;
+        if (c->ev->dry) {
+            c->ev->points = points + (c->ev->points - points) * (double)n;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* Room for the lets, which later steps read while it fills. */
+static bool open_lets(struct stepping *c) {
+    for (size_t i = 0; i < c->n; i++)
+        if (!tensor_alloc(c->ev, c->member[i].s.tensor))
+            return false;
+    return true;
+}
+
+/* As other statements read them. */
+static void close_lets(struct stepping *c) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        size_t tensor = c->member[i].s.tensor;
+        const struct window *w = &c->windows.made[tensor];
+        c->ev->contents[tensor] = content_of(DTYPE_F64, c->ev->value[tensor], c->ev->error[tensor],
+                                             NULL, w->first, w->count);
+    }
+}
+
+/* Errors that reach an element by way of several lines, or of several recurrences, often come from
+ * one source and add up; they were counted as independent. So from the second step on what others
+ * read has twice the deviation. */
+static void allow_for_sources(struct stepping *c) {
+    for (size_t i = 0; i < c->n && !c->ev->dry; i++) {
+        struct member *m = &c->member[i];
+        const struct window *w = &c->windows.made[m->s.tensor];
+        size_t axis = m->s.recurs.axis;
+        int64_t steps = c->in.tensors[m->s.tensor].extent[axis];
+        for (int64_t p = 0; p < w->count; p++) {
+            int64_t step = w->lo[axis] + p / w->stride[axis] % w->n[axis];
+            if (step != (m->s.recurs.backwards ? steps - 1 : 0))
+                c->ev->error[m->s.tensor][p] *= 4;
+        }
+    }
+}
+
+/* The statements of a recurrence, together. */
+static bool run_recurrence(struct evaluation *ev, const struct statement *first, size_t n) {
+    const struct inst *in = ev->in, *kept = ev->kept;
+    for (size_t i = 0; i < n; i++)
+        if (ev->windows->made[first[i].tensor].count == 0)
+            return true; /* nothing of it is kept (need_recurrence) */
+    struct stepping *c = mem_alloc(sizeof *c);
+    c->ev = ev;
+    c->a = arena_new((size_t)64 << 20);
+    c->task = *in->task;
+    c->task.tensors = arena_array(c->a, struct tensor, TASK_MAX_TENSORS);
+    memcpy(c->task.tensors, in->task->tensors, in->task->ntensors * sizeof *c->task.tensors);
+    c->windows = *ev->windows;
+    set_members(c, first, n);
+    set_states(c);
+    bind_echoes(c, in, &c->in);
+    bind_echoes(c, kept, &c->kept);
+    bool ok = open_lets(c) && (ev->dry || set_arrays(c));
+    ev->in = &c->in;
+    ev->kept = &c->kept;
+    ev->stepping = true;
+    ok = ok && run_steps_of(c);
+    if (ok) {
+        allow_for_sources(c);
+        close_lets(c);
+    }
+    ev->stepping = false;
+    ev->in = in;
+    ev->kept = kept;
+    for (size_t i = 0; i < c->nowned; i++)
+        mem_free(c->owned[i]);
+    arena_free(c->a);
+    mem_free(c);
+    return ok;
+}
+
 static struct reference taken(struct evaluation *ev, size_t tensor) {
     struct reference r = {.tensor = tensor,
                           .count = (size_t)ev->windows->made[tensor].count,
@@ -1027,8 +1779,10 @@ static bool run_statements(struct evaluation *ev, const void *const *inputs) {
         ev->contents[i] = content_of(t->tensors[i].dtype, given ? inputs[i] : NULL, NULL, NULL,
                                      given ? w->first : 0, given ? w->count : 0);
     }
-    for (size_t i = 0; i < t->nstatements && ok; i++)
-        ok = run_statement(ev, &t->statements[i]);
+    for (size_t i = 0, n; i < t->nstatements && ok; i += n ? n : 1) {
+        n = recurrence_length(t, i);
+        ok = n ? run_recurrence(ev, &t->statements[i], n) : run_statement(ev, &t->statements[i]);
+    }
     return ok;
 }
 
@@ -1271,6 +2025,61 @@ static bool close_windows(struct needs *n) {
     return true;
 }
 
+static void need_statement(struct needs *n, const struct statement *s) {
+    struct ranges r;
+    if (n->in->task->tensors[s->tensor].role == TENSOR_LET)
+        n->w.made[s->tensor] = n->w.read[s->tensor];
+    if (window_ranges(n->in, s, &n->w.made[s->tensor], &r))
+        need(n, &r, s->body);
+}
+
+/* All lets of a recurrence, from the first step on, and of lets with the same lines the same. True:
+ * a window has grown. */
+static bool need_all_steps(struct needs *n, size_t first, size_t count, bool whole) {
+    const struct task *t = n->in->task;
+    bool grown = false;
+    for (size_t i = first; i < first + count; i++)
+        for (size_t k = first; k < first + count; k++) {
+            const struct statement *s = &t->statements[i], *o = &t->statements[k];
+            const struct window *from = &n->w.read[o->tensor];
+            struct window *to = &n->w.read[s->tensor], before = *to;
+            struct range box[TASK_MAX_RANK];
+            bool same = o->recurs.axis == s->recurs.axis &&
+                        extents_same(&t->tensors[s->tensor], &t->tensors[o->tensor]);
+            int64_t steps = n->in->tensors[s->tensor].extent[s->recurs.axis];
+            if (from->count == 0)
+                continue;
+            for (size_t d = 0; d < t->tensors[s->tensor].rank; d++) {
+                box[d] = (struct range){0, n->in->tensors[s->tensor].extent[d] - 1};
+                if (same && !whole)
+                    box[d] = (struct range){from->lo[d], from->lo[d] + from->n[d] - 1};
+                else if (!whole && to->count > 0)
+                    box[d] = (struct range){to->lo[d], to->lo[d] + to->n[d] - 1};
+            }
+            int64_t lo = from->lo[o->recurs.axis], hi = lo + from->n[o->recurs.axis] - 1;
+            box[s->recurs.axis] =
+                s->recurs.backwards ? (struct range){lo, steps - 1} : (struct range){0, hi};
+            widen(to, box, t->tensors[s->tensor].rank);
+            grown |= before.count == 0 || memcmp(before.lo, to->lo, sizeof to->lo) != 0 ||
+                     memcmp(before.n, to->n, sizeof to->n) != 0;
+        }
+    return grown;
+}
+
+/* A step reads of the step before what is needed, which may be more with every step. */
+static void need_recurrence(struct needs *n, size_t first, size_t count) {
+    enum { ROUNDS = 4 };
+    bool grown = true;
+    for (int round = 0; grown && round <= ROUNDS; round++) {
+        grown = need_all_steps(n, first, count, round == ROUNDS);
+        for (size_t i = first + count; i-- > first;)
+            need_statement(n, &n->in->task->statements[i]);
+        grown = need_all_steps(n, first, count, round == ROUNDS) || grown;
+    }
+    for (size_t i = first; i < first + count; i++)
+        n->w.made[n->in->task->statements[i].tensor] = n->w.read[n->in->task->statements[i].tensor];
+}
+
 /* From the last statement to the first, so that all that read a let come before those that make
  * it. False: more elements than can be counted. */
 static bool needs_of(const struct inst *in, const struct part *p, struct needs *n) {
@@ -1286,11 +2095,13 @@ static bool needs_of(const struct inst *in, const struct part *p, struct needs *
     widen(&n->w.made[p->tensor], box, t->tensors[p->tensor].rank);
     for (size_t i = t->nstatements; i-- > 0;) {
         const struct statement *s = &t->statements[i];
-        struct ranges r;
-        if (t->tensors[s->tensor].role == TENSOR_LET)
-            n->w.made[s->tensor] = n->w.read[s->tensor];
-        if (window_ranges(in, s, &n->w.made[s->tensor], &r))
-            need(n, &r, s->body);
+        if (!s->recurs.number) {
+            need_statement(n, s);
+            continue;
+        }
+        while (i > 0 && t->statements[i - 1].recurs.number == s->recurs.number)
+            i--;
+        need_recurrence(n, i, recurrence_length(t, i));
     }
     return close_windows(n);
 }

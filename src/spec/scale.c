@@ -1,5 +1,6 @@
 /* What is found about a task by evaluating a small instance that stands in for a large one: which
- * trivial outputs would pass (trivial.h), and how large data may be.
+ * trivial outputs would pass and whether errors of a recurrence leave anything to judge
+ * (trivial.h), and how large data may be.
  *
  * The exponents of kinds with large numbers are held back until no intermediate value of
  * the reference leaves fp32 (integers: what fp64 holds exactly), found by evaluating a small
@@ -58,15 +59,45 @@ static bool inst_is_small(const struct inst *in) {
     return elements <= SAMPLE_ELEMENTS && points <= SAMPLE_POINTS;
 }
 
-static struct inst *cut_to(const struct inst *in, int64_t most, struct arena *a) {
+/* What counts the steps of a recurrence is such a dimension, or follows from it. */
+static bool counts_steps(const struct task *t, const struct expr *e, size_t dim) {
+    if (e->kind == EXPR_DIM &&
+        (e->ref == dim || (t->dims[e->ref].derived && counts_steps(t, t->dims[e->ref].value, dim))))
+        return true;
+    for (size_t i = 0; i < e->nargs; i++)
+        if (counts_steps(t, e->args[i], dim))
+            return true;
+    return false;
+}
+
+static bool is_of_steps(const struct task *t, size_t dim) {
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        if (s->recurs.number && counts_steps(t, t->tensors[s->tensor].extent[s->recurs.axis], dim))
+            return true;
+    }
+    return false;
+}
+
+/* whole_steps: what counts the steps of a recurrence is not cut: values may grow with every one. */
+static struct inst *cut_to(const struct inst *in, int64_t most, bool whole_steps, struct arena *a) {
     const struct task *t = in->task;
     struct binding set[TASK_MAX_DIMS];
     struct inst *small;
     size_t n = 0;
-    for (size_t i = 0; i < t->ndims; i++)
+    for (size_t i = 0; i < t->ndims; i++) {
+        bool cut = in->dims[i] > most && !(whole_steps && is_of_steps(t, i));
         if (!t->dims[i].derived)
-            set[n++] = (struct binding){t->dims[i].name, in->dims[i] < most ? in->dims[i] : most};
+            set[n++] = (struct binding){t->dims[i].name, cut ? most : in->dims[i]};
+    }
     return task_bind(t, set, n, a, &small, NULL) ? small : NULL;
+}
+
+static bool has_recurrence(const struct task *t) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].recurs.number)
+            return true;
+    return false;
 }
 
 /* The instance itself, its dimensions cut, or a `check` shape: the first that is small. Where none
@@ -76,8 +107,13 @@ static const struct inst *inst_sample(const struct inst *in, struct arena *a) {
     int64_t fewest = INT64_MAX;
     if (inst_is_small(in))
         return in;
+    for (int64_t cut = 512; cut >= 1 && has_recurrence(in->task); cut /= 2) {
+        const struct inst *small = cut_to(in, cut, true, a);
+        if (small && inst_is_small(small))
+            return small;
+    }
     for (int64_t cut = 512; cut >= 4; cut /= 2) {
-        const struct inst *small = cut_to(in, cut, a);
+        const struct inst *small = cut_to(in, cut, false, a);
         if (small && inst_is_small(small))
             return small;
     }
@@ -126,6 +162,7 @@ struct search {
     struct data_scale scale[SHAPES_MOST];
     size_t nshapes;
     struct suspect of[TASK_MAX_TENSORS]; /* by tensor */
+    struct arena *labels;
 };
 
 static bool holds(struct interval i, double v) {
@@ -310,12 +347,76 @@ static bool complain(const struct search *s, size_t tensor, struct err *err) {
                   STR_ARG(out->name), STR_ARG(t->tensors[i].name));
 }
 
+/* ---- recurrences whose errors grow until results say nothing ---- */
+
+/* Where a step rounds to a type, single elements may be off by a step of that type anywhere. */
+enum { MEANINGLESS_SHARE = 16, MEANINGLESS_ROUNDED = 2 };
+
+static size_t share_that_counts(const struct task *t) {
+    for (size_t i = 0; i < t->nstatements; i++)
+        if (t->statements[i].recurs.number &&
+            t->tensors[t->statements[i].tensor].dtype != DTYPE_F64)
+            return MEANINGLESS_ROUNDED;
+    return MEANINGLESS_SHARE;
+}
+
+/* Elements that pass whatever they are, within the size of what the output holds. */
+static size_t meaningless(const struct inst *in, const struct reference *ref) {
+    double limit = accuracy_limits(in->task->accuracy).worst, largest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < ref->count; i++)
+        if (isfinite(ref->value[i]))
+            largest = fmax(largest, fabs(ref->value[i]));
+    for (size_t i = 0; i < ref->count; i++)
+        n += !(limit * ref->estimate[i] < largest) && ref->estimate[i] > 0;
+    return n;
+}
+
+/* On stated data. An output that says little for other reasons is no matter of steps: with a single
+ * step it says as little. */
+static bool check_growth(const struct search *s, struct err *err) {
+    static const char hint[] =
+        "a step that makes more of what the step before is off by, as h[t] = 4*h[t-1]*(1 - h[t-1]) "
+        "does, cannot be judged for long: fewer steps, or a step that forgets";
+    const struct inst *in = s->shapes[s->nshapes - 1];
+    const struct task *t = in->task;
+    void *inputs[TASK_MAX_TENSORS] = {0};
+    struct reference *refs = NULL;
+    size_t n = 0;
+    struct data_scale scale = data_scale_stated();
+    for (size_t i = 0; i < t->ntensors; i++) {
+        if (!tensor_is_input(&t->tensors[i]))
+            continue;
+        inputs[i] = mem_alloc(in->tensors[i].bytes);
+        data_fill(in, &scale, i, DATA_STATED, SEED, 0, in->tensors[i].count, inputs[i]);
+    }
+    bool ok = reference_eval(in, (const void *const *)inputs, s->threads, &refs, &n, NULL, err);
+    for (size_t r = 0; ok && r < n; r++) {
+        const struct tensor *out = &t->tensors[refs[r].tensor];
+        size_t many = meaningless(in, &refs[r]);
+        if (many * share_that_counts(t) > refs[r].count)
+            ok =
+                err_at(err, t->file, t->text, out->at, out->len, hint,
+                       "%zu of %zu elements of '%.*s' may be anything (with %.*s): the errors of "
+                       "its recurrence grow until they are as large as its values",
+                       many, refs[r].count, STR_ARG(out->name), STR_ARG(inst_label(in, s->labels)));
+    }
+    reference_release(refs, n);
+    for (size_t i = 0; i < t->ntensors; i++)
+        mem_free(inputs[i]);
+    return ok;
+}
+
 bool task_check_trivial(const struct inst *in, unsigned threads, struct err *err) {
     struct arena *a = arena_new((size_t)64 << 20);
     struct search *s = mem_alloc(sizeof *s);
     s->in = in;
     s->threads = threads;
-    bool ok = prepare(s, a, err) && run(s, err);
+    s->labels = a;
+    bool ok = prepare(s, a, err);
+    if (ok && has_recurrence(in->task))
+        ok = check_growth(s, err);
+    ok = ok && run(s, err);
     for (size_t i = 0; ok && i < in->task->ntensors; i++) {
         const struct suspect *x = &s->of[i];
         if (tensor_is_output(&in->task->tensors[i]) &&

@@ -164,6 +164,14 @@ struct dim {
     size_t at, len;
 };
 
+/* A recurrence: lets that read elements of their own, or of each other, from earlier steps along
+ * one axis. Their statements stand next to each other, in the order in which a step makes them. */
+struct recurrence_place {
+    size_t number;  /* of the recurrence, from 1 on; 0: the let is in none */
+    size_t axis;    /* the dimension of the let, and so its index variable, that counts the steps */
+    bool backwards; /* from the last step to the first: the reads are at t + 1 */
+};
+
 /* tensor[left side] = body. A position of the left side is an index variable, which runs over the
  * extent there, or a constant over dimensions (`y[i,0]`). Variables are numbered: those of the left
  * side from 0, in order, then reduction variables in order of appearance. */
@@ -175,6 +183,7 @@ struct statement {
     struct expr *constant[TASK_MAX_RANK]; /* where position is -1 */
     size_t nvars;                         /* with reduction variables */
     bool body_of_task;                    /* not the definition of an input, nor an assumption */
+    struct recurrence_place recurs;       /* of a let */
     struct expr *body;
     size_t at, len;
 };

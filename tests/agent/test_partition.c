@@ -41,6 +41,11 @@ static const struct {
     {"tests/expert/tasks/segments", "scan scan scan scan"},
     {"tests/expert/tasks/segments_behind", "scan scan"},
     {"tests/expert/tasks/segments_unsorted", "rows"},
+    /* what does not read the steps is taken out, a map that follows is taken along */
+    {"tests/expert/tasks/recurrent_gru", "contraction recurrence"},
+    {"tests/expert/tasks/recurrent_lstm", "contraction recurrence pointwise"},
+    {"tests/expert/tasks/recurrent_reset", "recurrence"},
+    {"tests/expert/tasks/recurrent_states", "recurrence rows"},
     {"tasks/kernelbench/level1/095_cross_entropy_loss", "rows rows"},
     {"tasks/layers/swiglu_mlp_gate", "contraction"},
     {"tasks/layers/adamw_step", "pointwise"},

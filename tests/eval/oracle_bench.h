@@ -126,8 +126,8 @@ static inline bool bench_zero(void *ctx, uint64_t dst, size_t bytes, struct err 
 }
 
 static inline struct engine engine_of(struct bench *b) {
-    return (struct engine){b,           bench_alloc, bench_free, bench_launch,
-                           bench_fetch, bench_send,  bench_zero, 1 << 17};
+    return (struct engine){
+        b, bench_alloc, bench_free, bench_launch, bench_fetch, bench_send, bench_zero, 1 << 17, 1};
 }
 
 static inline void bench_forget(struct bench *b) {

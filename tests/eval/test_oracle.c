@@ -299,7 +299,7 @@ static void trial_end(struct trial *x) {
 static void run_trial(struct trial *x, const struct data_scale *scale) {
     struct err err = {0};
     bool ok = trial_start(x, scale, &err);
-    if (ok && x->c->kept) {
+    if (ok && x->c->kept && !x->o->plan.by_host) {
         x->other = evaluating(x, scale, &err);
         ok = x->other;
     }
@@ -660,6 +660,18 @@ static const struct construct {
      "kept[i,j] = if(philox(seed + 4294967296, i*M + j) < 0.3, 0, x[i,j]/0.7) + "
      "philox(i - 3, j) * philox(n[i,j], u[i,j])\n"
      "int4[i] = sum(j) half(u[i,j//2], j % 2) * x[i,j]\n",
+     (size_t)1 << 30},
+    {"recurrences, which the host evaluates",
+     "task steps \"steps\"\n" INPUTS "in w[M,M] : f32 ~ uniform(-0.3,0.3)\n"
+     "out y[N,M] : f32\n"
+     "out last[N] : f32\n"
+     "out above[N,M] : bool\n"
+     "let s[i,j] = pad(s[i-1,j], 0)*0.5 + x[i,j] + sum(k) w[j,k]*pad(r[i-1,k], 0)\n"
+     "let r[i,j] = tanh(s[i,j])\n"
+     "let q[i,j] = if(j == M - 1, x[i,j], 0.9*q[i,j+1] + x[i,j])\n"
+     "y[i,j] = r[i,j] + q[i,j]\n"
+     "last[i] = q[i,0]\n"
+     "above[i,j] = s[i,j] > 0\n",
      (size_t)1 << 30},
 };
 

@@ -90,7 +90,7 @@ static const struct bad bad[] = {
     {LINE("in a[N] : f32 = y[i,0]") DONE, "t.task:9:17: 'y' is an output and cannot be read"},
     {LINE("in a[N] : f32 = 2*a[i]") DONE, "t.task:9:19: the input 'a' is defined by itself"},
     {LINE("in a[N] : f32 = 2*c[i]\nin c[N] : f32 = a[i]") DONE,
-     "t.task:10:17: the input 'a' is defined by itself"},
+     "t.task:9:19: the input 'c' is defined by itself"},
     {LINE("in a[N,M] : f32 = r[i,0]") DONE, "t.task:9:4: the definition of 'a' uses 1 of its 2"},
     {LINE("in a[N,M] : f32 = r[i,j]*k") DONE, "t.task:9:26: 'k' is not known here"},
     {LINE("in a[i < N, M] : f32 = r[i,j]") DONE, "t.task:9:4: 1 of 2 indices are named"},

@@ -89,7 +89,7 @@ static const struct bad {
     {BODY("2x"), "t.task:6:10: a number runs into what follows it"},
     {WHOLE("let z[i] = z[i]\ny[i,j] = z[i]"), "t.task:6:12: the let 'z' is defined by itself"},
     {WHOLE("let a[i] = b[i]\nlet b[i] = a[i]\ny[i,j] = a[i]"),
-     "t.task:7:12: the let 'a' is defined"},
+     "t.task:6:12: the let 'b' is defined"},
     {WHOLE("let z[i] = i\ny[i,j] = 1"), "t.task:6:5: the range of 'i' follows neither"},
     {WHOLE("let m[i] = k[i] > 0\ny[i,j] = 1"), "t.task:6:12: a truth value for 'm' of type f64"},
     {WHOLE("let m[i] : bool = k[i]\ny[i,j] = 1"), "t.task:6:19: a number for 'm' of type bool"},

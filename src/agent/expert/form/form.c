@@ -275,6 +275,9 @@ struct maker {
     size_t given; /* tensors of the task itself */
     const struct statement *inlined[TASK_MAX_TENSORS];
     bool padded[TASK_MAX_TENSORS]; /* some pad reads it */
+    /* While statements of a recurrence are made: where the first of them stands. What is taken out
+     * of them goes before it, so that they stay together. */
+    size_t before;
 };
 
 /* A statement on its way, and the reductions around the place that is looked at. */
@@ -479,6 +482,14 @@ static void settle_new(struct maker *m, const struct statement *s, bool factor) 
     }
 }
 
+static void add_statement(struct place *p, const struct statement *s) {
+    struct task *t = p->m->t;
+    size_t at = p->s->recurs.number ? p->m->before++ : t->nstatements;
+    memmove(&t->statements[at + 1], &t->statements[at],
+            (t->nstatements++ - at) * sizeof *t->statements);
+    t->statements[at] = *s;
+}
+
 /* A read of a new let that has the value of `e`; NULL where it cannot have one. `factor`: of a
  * product alone. */
 static struct expr *take_out(struct place *p, const struct expr *e, bool factor) {
@@ -501,7 +512,7 @@ static struct expr *take_out(struct place *p, const struct expr *e, bool factor)
             return NULL;
         t->ntensors++;
         settle_new(m, &s, factor);
-        t->statements[t->nstatements++] = s;
+        add_statement(p, &s);
     }
     enum dtype type = t->tensors[known ? known->tensor : s.tensor].dtype;
     struct expr *read =
@@ -523,13 +534,23 @@ static struct expr *take_out(struct place *p, const struct expr *e, bool factor)
 
 static struct expr *split(struct place *p, const struct expr *e, bool root);
 
+/* It reads what a step of the statement's own recurrence makes. */
+static bool reads_steps(const struct place *p, const struct expr *e) {
+    const struct task *t = p->m->original;
+    for (size_t i = 0; i < t->nstatements && p->s->recurs.number; i++)
+        if (t->statements[i].recurs.number == p->s->recurs.number &&
+            expr_reads_tensor(e, t->statements[i].tensor))
+            return true;
+    return false;
+}
+
 /* The range and guard of a reduction may hold reductions as well: those are left alone. */
 static struct expr *split_reduce(struct place *p, const struct expr *e, bool root) {
     struct expr *to = copy_node(p->m->a, e);
     for (size_t i = 0; i < e->reduce->nvars; i++)
         p->var[e->reduce->vars[i].var] = &e->reduce->vars[i];
     to->args[0] = split(p, e->args[0], false);
-    struct expr *read = root ? NULL : take_out(p, to, false);
+    struct expr *read = root || reads_steps(p, to) ? NULL : take_out(p, to, false);
     return read ? read : to;
 }
 
@@ -592,7 +613,7 @@ static bool take_all_operands(struct maker *m, struct err *err) {
     t->nstatements = 0;
     for (size_t i = 0; i < n; i++) {
         struct place p = {.m = m, .s = &list[i]};
-        if (form_is_product(&list[i]))
+        if (form_is_product(&list[i]) && !list[i].recurs.number)
             take_operands(&p, &list[i]);
         if (t->nstatements == TASK_MAX_STATEMENTS)
             return err_set(err, ERR_INPUT, "task %.*s: more than %d statements in normal form",
@@ -610,12 +631,16 @@ static bool make_statement(struct maker *m, const struct statement *given, struc
     struct tensor *x = &t->tensors[s.tensor];
     struct place p = {.m = m, .s = given};
     struct copier c = {.a = m->a, .renumber = true, .next = s.nindex};
+    const struct statement *last = t->nstatements ? &t->statements[t->nstatements - 1] : NULL;
+    if (s.recurs.number && !(last && last->recurs.number == s.recurs.number))
+        m->before = t->nstatements;
     s.body = split(&p, inline_lets(m, given->body), true);
     s.body = copier_copy(&c, s.body);
     s.nvars = c.next;
     bool untyped = x->role == TENSOR_LET && x->dtype == DTYPE_F64;
-    if (untyped && form_is_map(&s) && !m->padded[s.tensor] && whole_left_side(t, &s) &&
-        form_definitions(m->original, s.tensor) == 1 && expr_size(s.body) <= INLINE_MOST) {
+    if (untyped && !s.recurs.number && form_is_map(&s) && !m->padded[s.tensor] &&
+        whole_left_side(t, &s) && form_definitions(m->original, s.tensor) == 1 &&
+        expr_size(s.body) <= INLINE_MOST) {
         struct statement *kept = arena_new_of(m->a, struct statement);
         *kept = s;
         m->inlined[s.tensor] = kept;

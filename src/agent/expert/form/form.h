@@ -9,7 +9,8 @@
  * What cannot be brought into this form stays as it is: a reduction whose value depends on a
  * variable of a range that is not a size, or that must not be evaluated where a condition does not
  * hold, stays inside its statement, which is then neither fold nor map; a let that a pad reads
- * stays a let. */
+ * stays a let. So do the lets of a recurrence (spec/recur.h), with the reductions that read its
+ * steps; what they read beside those is taken out of them and goes before. */
 #ifndef AGENT_EXPERT_FORM_H
 #define AGENT_EXPERT_FORM_H
 

@@ -22,12 +22,26 @@ static bool reads_ready(const struct cut *c, const bool *set, const struct expr 
     return true;
 }
 
-static bool is_legal(const struct cut *c, const bool *done, const bool *take, size_t first) {
+/* Of a recurrence all statements or none, and only for a family that makes steps one after the
+ * other. A family that makes all steps at once, as a scan can where a step is affine in its state,
+ * says so (`recurs`) and is asked before those that come later in families.def. */
+static bool keeps_recurrences(const struct cut *c, const struct family *f, const bool *take) {
+    const struct task *t = c->form.task;
+    for (size_t i = 0; i < t->nstatements; i++)
+        for (size_t k = 0; k < t->nstatements && t->statements[i].recurs.number; k++)
+            if (t->statements[i].recurs.number == t->statements[k].recurs.number &&
+                (take[i] != take[k] || (take[i] && !f->recurs)))
+                return false;
+    return true;
+}
+
+static bool is_legal(const struct cut *c, const struct family *f, const bool *done,
+                     const bool *take, size_t first) {
     const struct task *t = c->form.task;
     bool set[TASK_MAX_STATEMENTS];
     for (size_t i = 0; i < t->nstatements; i++)
         set[i] = done[i] || take[i];
-    if (!take[first])
+    if (!take[first] || !keeps_recurrences(c, f, take))
         return false;
     for (size_t i = 0; i < t->nstatements; i++)
         if (take[i] && (done[i] || !reads_ready(c, set, t->statements[i].body)))
@@ -70,13 +84,18 @@ static bool take_first(struct cut *c, size_t first, struct arena *a, struct err 
     for (size_t i = 0; i < c->nfamilies; i++) {
         bool take[TASK_MAX_STATEMENTS] = {false};
         const struct family *f = c->families[i];
-        if (f->claim(c->b, &c->form, c->done, first, take) && is_legal(c, c->done, take, first) &&
-            !is_torn(c, take))
+        if (f->claim(c->b, &c->form, c->done, first, take) &&
+            is_legal(c, f, c->done, take, first) && !is_torn(c, take))
             return add_step(c, f, take, a, err);
     }
     bool rest[TASK_MAX_STATEMENTS];
     for (size_t i = 0; i < c->form.task->nstatements; i++)
         rest[i] = !c->done[i];
+    if (!keeps_recurrences(c, c->families[c->nfamilies - 1], rest))
+        return err_set(err, ERR_INPUT,
+                       "task %.*s: a recurrence together with tensors that are written in place "
+                       "and read again cannot be written",
+                       STR_ARG(c->form.task->name));
     return add_step(c, c->families[c->nfamilies - 1], rest, a, err);
 }
 
@@ -84,7 +103,7 @@ static bool takes_any(const struct cut *c, const struct family *f) {
     bool done[TASK_MAX_STATEMENTS] = {false}; /* all before s */
     for (size_t s = 0; s < c->form.task->nstatements; done[s++] = true) {
         bool take[TASK_MAX_STATEMENTS] = {false};
-        if (f->claim(c->b, &c->form, done, s, take) && is_legal(c, done, take, s))
+        if (f->claim(c->b, &c->form, done, s, take) && is_legal(c, f, done, take, s))
             return true;
     }
     return false;

@@ -219,6 +219,11 @@ static str held(void *ctx, const struct expr *e) {
 static void put_read(void *ctx, const struct expr *e, struct buf *out) {
     struct text *x = ctx;
     struct buf b;
+    str kept = x->k->elsewhere ? x->k->elsewhere(x->k->elsewhere_ctx, e) : S("");
+    if (kept.n) {
+        buf_puts(out, kept);
+        return;
+    }
     buf_init(&b, out->max);
     buf_puts(&b, scope_pointer(x->k, e->ref, false));
     buf_putc(&b, '[');
@@ -720,6 +725,8 @@ static str packed_integer(struct scope *k, enum dtype t, enum value_kind kind, s
 str scope_packed(struct scope *k, size_t tensor, enum value_kind kind, str value) {
     enum dtype t = sheet_dtype(k->sh, k->step, tensor);
     char type = dtype_info(t)->kind;
+    k->sh->half |= t == DTYPE_F16; /* also of a value that no memory has */
+    k->sh->bfloat |= t == DTYPE_BF16;
     if (t == DTYPE_F16)
         return TEXT(k->sh, "__float2half_rn($)", value);
     if (t == DTYPE_BF16)

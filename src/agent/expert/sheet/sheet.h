@@ -214,6 +214,10 @@ struct scope {
         bool size; /* of an expression of the task: a require line keeps it within an int */
     } ints[SCOPE_INTS];
     size_t nints;
+    /* The text of a read whose element is kept elsewhere than in its tensor's memory: by another
+     * name, or in shared memory; empty: it is not. NULL: none is. */
+    str (*elsewhere)(void *ctx, const struct expr *read);
+    void *elsewhere_ctx;
     struct { /* reads (or any expression) that stand in a register already */
         const struct expr *e;
         str text;
@@ -288,8 +292,10 @@ struct family {
     const char *name;
     enum workload workload; /* whose decisions it goes by */
     bool cute;              /* it honours the decision dialect */
-    bool fuses; /* it matches operands that are computed (attention): the form keeps them inside
-                   their products when it takes anything */
+    bool fuses;  /* it matches operands that are computed (attention): the form keeps them inside
+                    their products when it takes anything */
+    bool recurs; /* it takes recurrences, lets that read their own earlier steps; others are not
+                    handed any */
     bool (*check)(struct err *err); /* of its tables, once, when the expert is made; NULL: none */
     bool (*claim)(const struct briefing *b, const struct form *f, const bool *done, size_t first,
                   bool *take);
