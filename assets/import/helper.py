@@ -10,6 +10,8 @@ else's code: this process was confined before Python started (src/eval/python.c)
         -> {"shapes", "narrow", "line"}   the module itself in float64: raw float64 arrays in and out;
                                           narrow: it rounds to a narrower type on the way; line: the
                                           torch line gives the same
+    {"line", "dims", "given", "wanted"} -> {"holds"}   whether the torch line of a part gives the
+                                          values of its task
     {"close": true}
         -> {"closed": true}               another file may follow
 Any of them may be answered with {"error": TEXT, "at": "FILE:LINE", "kind": "input" | "environment"}.
@@ -1623,6 +1625,39 @@ class Import:
                     if n["op"] == "in" and n["args"]["name"] == name)
         return self.torch.empty(node["outs"][0]["shape"])
 
+    def part_agrees(self, request):
+        """Does the torch line of a part give what its task does? In float64, where it rounds to nothing
+        narrower on the way; then by what it rounds to."""
+        torch = self.torch
+        kinds = {"f64": torch.float64, "f32": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+                 "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64,
+                 "bool": torch.bool}
+        narrow = any(entry["dtype"] in ("f16", "bf16") for entry in request["given"]) or \
+            any(word in request["line"] for word in ("float16", "bfloat16", "float32"))
+        relative, absolute = (2e-2, 1e-3) if narrow else (1e-7, 1e-9)
+
+        def read(entry):
+            with open(os.path.join(GIVEN, entry["file"]), "rb") as file:
+                data = torch.frombuffer(bytearray(file.read()) or bytearray(8), dtype=torch.float64)
+            count = 1
+            for n in entry["shape"]:
+                count *= n
+            return data[:count].reshape(entry["shape"]).to(kinds[entry["dtype"]]).clone()
+
+        names = {"torch": torch, "F": torch.nn.functional, **request["dims"]}
+        names.update((entry["name"], read(entry)) for entry in request["given"])
+        try:
+            with torch.no_grad():
+                made = eval(request["line"], names)
+            made = made if isinstance(made, tuple) else (made,)
+            wanted = [read(entry) for entry in request["wanted"]]
+            return len(made) == len(wanted) and all(
+                m.shape == w.shape and torch.allclose(m.double(), w, rtol=relative, atol=absolute,
+                                                      equal_nan=True)
+                for m, w in zip(made, wanted))
+        except Exception:
+            return False
+
     def line_agrees(self, given, sizes, out, wide):
         """Does the torch line give what the module gives? In float64 (wide) the two may differ by the
         order of sums; where the module rounds on the way, by what it rounds to."""
@@ -1667,6 +1702,8 @@ def handle(request, state, answer):
         if "file" in request:
             state["import"] = Import(request)
             answer(state["import"].graph())
+        elif "line" in request:
+            answer({"holds": state["import"].part_agrees(request)})
         else:
             answer(state["import"].values(request))
     except Failed as failed:

@@ -88,6 +88,15 @@ static str without_line(str text) {
     return at < text.n ? str_cut(text, 0, at + 1) : text;
 }
 
+/* Of parts the other way round: theirs is added where it is right. */
+static void put_lines(struct chain *c, struct arena *a) {
+    for (size_t i = 0; i < c->nparts; i++) {
+        struct part *p = &c->parts[i];
+        if (p->line.n && !p->wrong_line)
+            p->text = arena_printf(a, "%.*storch \"%.*s\"\n", STR_ARG(p->text), STR_ARG(p->line));
+    }
+}
+
 static bool start(struct importer *i, struct err *err) {
     struct python_options how = {
         .what = "the module's process",
@@ -137,6 +146,7 @@ static bool import_live(struct importer *i, const char *file, const char *class,
         ok = compare_chain(&o, &out->chain, a, &out->compared, err);
         if (!out->compared.line)
             out->chain.parts[0].text = without_line(out->chain.parts[0].text);
+        put_lines(&out->chain, a);
     }
     json_free(request);
     close_file(i);
@@ -152,6 +162,7 @@ static bool import_recorded(const char *file, struct arena *a, struct imported *
     if (!out->graph)
         return err_wrap(err, "%s", file);
     bool ok = make_chain(file, a, out, err);
+    put_lines(&out->chain, a);
     for (size_t i = 0; i < out->chain.nparts && ok; i++) {
         struct task *task;
         struct inst *in;

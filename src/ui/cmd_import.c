@@ -1,6 +1,7 @@
 /* import: an nn.Module becomes a task. */
 #include "base/file.h"
 #include "base/say.h"
+#include "export/order.h"
 #include "import/import.h"
 #include "ui/ui.h"
 
@@ -99,7 +100,7 @@ static bool write_folder(const char *path, struct arena *a, const struct importe
     buf_init(&order, 64u << 20);
     chain_write(&made->chain, &order);
     ok = ok && (!order.failed || err_set(err, ERR_NO, "the order is too long for a file")) &&
-         file_replace(arena_printf(a, "%s/" CHAIN_FILE, path).p, buf_str(&order), err);
+         file_replace(arena_printf(a, "%s/" ORDER_FILE, path).p, buf_str(&order), err);
     buf_release(&order);
     return ok;
 }

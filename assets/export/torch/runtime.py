@@ -368,6 +368,8 @@ class Operation:
 
     def choose(self, dims, device, types):
         """(kernel, ready plan), or (None, reason)."""
+        if not self.kernels:
+            return None, "no kernel"
         admitted = [k for k in self.kernels if k.types == types and k.admits(*dims)]
         if not admitted:
             return None, "sizes"
@@ -472,6 +474,26 @@ def take(values, targets):
     values = values if isinstance(values, (tuple, list)) else (values,)
     for value, target in zip(values, targets):
         target.copy_(value)
+
+
+# ---- slices, for tasks that are run over a sequence ----
+
+def is_aligned(tensor, axis, index):
+    return index * tensor.stride(axis) * tensor.element_size() % 256 == 0
+
+
+def one_slice(tensor, axis, index):
+    """One slice, contiguous and aligned as a tensor of its own is."""
+    made = tensor.select(axis, index)
+    if made.is_contiguous() and is_aligned(tensor, axis, index):
+        return made
+    return made.clone(memory_format=torch.contiguous_format)
+
+
+def slices(tensor, axis):
+    """All slices along an axis, each contiguous and aligned; one copy at most beside them."""
+    laid = tensor.movedim(axis, 0).contiguous()
+    return [one_slice(laid, 0, i) for i in range(laid.shape[0])]
 
 
 # ---- what is asked of arguments ----
