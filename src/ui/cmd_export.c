@@ -38,6 +38,13 @@ static bool load_runs(struct ui *ui, char *const *runs, size_t n, const char *la
     if (!nvrtc_find(&nvrtc, err) || !nvrtc_probe(&nvrtc, err))
         return false;
     for (size_t i = 0; i < n; i++) {
+        if (file_exists(arena_printf(ui->arena, "%s/suite.json", runs[i]).p))
+            return err_set(
+                err, ERR_INPUT,
+                "%s is the folder of a suite: name the runs in it\nhint: where it is of an "
+                "imported module, the same 'cutepilot suite' again makes it one that can "
+                "be exported as a whole",
+                runs[i]);
         if (!export_run_load(runs[i], option_text(ui->options, "task"),
                              option_bool(ui->options, "sampled"), &nvrtc, cache, ui->arena,
                              &kernels[i], err) ||

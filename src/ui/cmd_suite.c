@@ -365,7 +365,10 @@ static void print_next(const struct suite *s) {
     screen_line("see all of it as web pages", ui_command(s->ui, "report", s->out));
     screen_line(arena_printf(a, "the furthest from its limit, %.0f%%", 100 * share(worst)).p,
                 ui_command(s->ui, "log", run));
-    screen_line("use a kernel from PyTorch", ui_command(s->ui, "export", run));
+    if (order_exists(s->folder))
+        screen_line("use the module from PyTorch", ui_command(s->ui, "export", s->out));
+    else
+        screen_line("use a kernel from PyTorch", ui_command(s->ui, "export", run));
     screen_line(s->interrupted ? "go on where it stopped" : "search longer, from here on",
                 s->interrupted ? S("the same command")
                                : S("the same command, with a larger --budget"));

@@ -473,6 +473,59 @@ def calls(h, folder, without):
             raise h.Fault("machine code of %s" % name)
 
 
+# ---- the Python package ----
+
+PYTHON = """
+import cutepilot, json, os, sys
+r = cutepilot.optimize(sys.argv[1], budget="1c", population=2, device="sim", out="run", progress=False)
+assert isinstance(r, cutepilot.Module) and r.found and set(r.parts) == {"lstm", "lstm_2", "lstm_3", "gru", "head"}, r
+assert r.runs() == {"lstm": 64, "lstm_2": 64, "lstm_3": 1, "gru": 32, "head": 1}, r.runs()
+assert abs(r.time_s - sum(n * r.parts[k].time_s for k, n in r.runs().items())) < 1e-12
+assert "64 times" in repr(r) and "estimated" in repr(r) and "<table>" in r._repr_html_()
+again = cutepilot.load("run")
+assert again.order == r.order and again.time_s == r.time_s
+assert os.path.exists(os.path.join(r.export("c", "package", "two"), "two.c"))
+assert os.path.exists(os.path.join(cutepilot.export(r, "torch", "op_package", "op"), "op", "_graph.py"))
+try:
+    r.export("c", "package")
+except cutepilot.Error as why:
+    assert why.code == 2, why
+else:
+    raise AssertionError
+"""
+
+
+def case_python(h, tmp):
+    """`cutepilot.optimize` of a module's folder, on the simulator; and of its file, where PyTorch is."""
+    env = dict(os.environ, PYTHONPATH=os.path.join(candidates.ROOT, "python"), CUTEPILOT=candidates.PROGRAM,
+               HOME=tmp)
+    done = h.run([sys.executable, "-c", PYTHON, MODULE], cwd=tmp, env=env)
+    if done.returncode:
+        raise h.Fault(done.stderr)
+    live = os.path.join(candidates.ROOT, "tests/import/modules/recurrent.py")
+    shutil.copytree(os.path.join(candidates.ROOT, "python"), os.path.join(tmp, "python"))
+    h.with_torch(LIVE.replace("SOURCE", repr(live)).replace("PROGRAM", repr(os.path.abspath(candidates.PROGRAM))), tmp)
+
+
+LIVE = """
+import os, sys
+sys.path.insert(0, "python")
+os.environ["CUTEPILOT"] = PROGRAM
+import cutepilot, importlib.util, torch
+spec = importlib.util.spec_from_file_location("recurrent", SOURCE)
+source = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(source)
+r = cutepilot.optimize(SOURCE, budget="1c", population=2, device="sim", out="live", progress=False)
+old, new, inputs = source.Model(*source.get_init_inputs()), r.new(), source.get_inputs()
+new.load_state_dict(old.state_dict())
+with torch.no_grad():
+    for made in new(*inputs), r.op(*inputs, old.state_dict()):
+        for a, b in zip(made, old(*inputs)):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+assert all(p["computed by"] == "a kernel" for p in r.package.parts().values())
+"""
+
+
 # ---- what is refused ----
 
 def case_refused(h, tmp):
@@ -544,4 +597,5 @@ def case_refused(h, tmp):
 def cases(h):
     return [(name, lambda tmp, case=case: case(h, tmp)) for name, case in (
         ("a module, C", case_c), ("a module, cubins", case_cubin), ("a module, PyTorch", case_torch),
+        ("a module, from Python", case_python),
         ("a module's bad folders", case_refused))]

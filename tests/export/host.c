@@ -1,6 +1,7 @@
-/* A stand-in for libcuda on which kernels of one thread compute: device memory is the process's own,
- * copies are memcpy, and a launch calls the kernel, which is linked as a function of C under the name
- * NAME_call with the array of its parameters. Everything happens at once, in the order of the calls. */
+/* A stand-in for libcuda on which kernels of one thread compute: device memory is the process's
+ * own, copies are memcpy, and a launch calls the kernel, which is linked as a function of C under
+ * the name NAME_call with the array of its parameters. Everything happens at once, in the order of
+ * the calls. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,7 +57,8 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
     return !function || attribute < 0 || value < 0;
 }
 int cuLaunchKernelEx(const struct launch_config *c, void *function, void **params, void **extra) {
-    unsigned threads = c->grid[0] * c->grid[1] * c->grid[2] * c->block[0] * c->block[1] * c->block[2];
+    unsigned threads =
+        c->grid[0] * c->grid[1] * c->grid[2] * c->block[0] * c->block[1] * c->block[2];
     if (extra || threads != 1)
         return 1;
     ((void (*)(void **))function)(params);
