@@ -2,9 +2,11 @@
  * held against the module that `suite` kept beside it, and the tensors of the tasks against each
  * other, so that what is written later fits together. */
 #include "base/file.h"
+#include "export/export_private.h"
 #include "export/graph.h"
 #include "export/run.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ---- what is known by name ---- */
@@ -169,6 +171,36 @@ static struct export_flow *add_flow(const struct loading *l, str name) {
     return f;
 }
 
+/* Whether a size is an expression over the module's dimensions. */
+static bool is_size(const struct loading *l, str text) {
+    for (size_t i = 0, n; i < text.n; i += n ? n : 1) {
+        int64_t value;
+        for (n = 0;
+             i + n < text.n && (isalnum((unsigned char)text.p[i + n]) || text.p[i + n] == '_');)
+            n++;
+        str word = str_cut(text, i, n);
+        if (n && !str_to_i64(word, &value) && !order_dim(&l->g->order, word))
+            return false;
+    }
+    return size_text(text, EXPORT_C, l->mem).n > 0;
+}
+
+static bool check_sizes(const struct loading *l) {
+    const struct order *o = &l->g->order;
+    for (size_t i = 0; i < o->ndims; i++)
+        if (o->dims[i].is.n && !is_size(l, o->dims[i].is))
+            return err_set(l->err, ERR_INPUT,
+                           "%s: dimension %.*s is no expression that can be exported", l->folder,
+                           STR_ARG(o->dims[i].name));
+    for (size_t i = 0; i < o->nleaves; i++)
+        for (size_t k = 0; k < o->leaves[i].rank; k++)
+            if (!is_size(l, o->leaves[i].extent[k]))
+                return err_set(l->err, ERR_INPUT,
+                               "%s: the shape of %.*s is no expression over the dimensions",
+                               l->folder, STR_ARG(o->leaves[i].name));
+    return true;
+}
+
 static bool add_leaf(const struct loading *l, const struct order_leaf *leaf) {
     struct export_flow *f = add_flow(l, leaf->name);
     f->leaf = leaf;
@@ -226,6 +258,9 @@ static bool find_flows(const struct loading *l) {
             ok = check_read(l, i, &u->in[k]);
         for (size_t k = 0; k < u->nout && ok; k++) {
             const struct order_link *out = &u->out[k];
+            ok = !out->each || u->axis <= graph_tensor(g, u, out->tensor)->rank ||
+                 part_fails(l, graph_part(g, u), out->tensor,
+                            "is a slice of a dimension that is not there");
             if (out->flow.n)
                 add_result(l, i, out, out->flow, out->each);
             if (out->last.n)
@@ -302,7 +337,7 @@ bool export_graph_load(char *const *folders, size_t n, bool sampled, const struc
     }
     for (size_t i = 0; i < out->order.nuses && ok; i++)
         ok = check_use(&l, &out->order.uses[i]);
-    return ok && find_flows(&l);
+    return ok && check_sizes(&l) && find_flows(&l);
 }
 
 void export_graph_kernels(const struct export_graph *g, struct arena *a, struct export_package *p) {

@@ -146,6 +146,20 @@ static void put_parts(const struct export_package *p, struct slots *s) {
     }
 }
 
+/* The order, and the tasks that have no kernel. */
+static bool put_graph_evidence(const struct export_package *p, struct err *err) {
+    bool ok = package_file(p, "evidence/" ORDER_FILE, p->graph->order.text, err);
+    for (size_t i = 0; i < p->graph->order.ntasks && ok; i++) {
+        const struct export_part *part = &p->graph->parts[i];
+        const char *folder = arena_printf(p->mem, "evidence/%.*s", STR_ARG(part->name)).p;
+        if (part->n)
+            continue;
+        ok = dir_make(arena_printf(p->mem, "%s/%s", p->folder, folder).p, err) &&
+             package_file(p, arena_printf(p->mem, "%s/task.task", folder).p, part->task->text, err);
+    }
+    return ok;
+}
+
 static bool put_readme(const struct export_package *p, struct err *err) {
     struct slots s;
     slots_init(&s, p->mem);
@@ -175,7 +189,7 @@ bool package_begin(const struct export_package *p, struct err *err) {
     for (size_t i = 0; ok && i < p->n; i++)
         ok = put_evidence(p, &p->kernels[i], arena_cstr(p->mem, p->kernels[i].label), err);
     if (ok && p->graph)
-        ok = package_file(p, "evidence/" ORDER_FILE, p->graph->order.text, err);
+        ok = put_graph_evidence(p, err);
     for (size_t i = 0; ok && i < p->nbackward; i++)
         ok = put_evidence(p, &p->backward[i], arena_printf(p->mem, "backward_%zu", i).p, err);
     return ok || package_undo(p);

@@ -1,5 +1,6 @@
 #include "import/compare.h"
 
+#include "import/refused.h"
 #include "spec/cost.h"
 #include "spec/data.h"
 #include "spec/reference.h"
@@ -85,7 +86,7 @@ static bool bind_all(struct comparing *c, struct err *err) {
                 json_get_i64(c->sizes, arena_cstr(c->arena, t->dims[k].name), &set[n].value))
                 set[n++].name = t->dims[k].name;
         if (!task_bind(t, set, n, c->arena, &c->insts[i], err))
-            return false;
+            return task_refused(err, c->o->file, t->text);
     }
     return true;
 }
@@ -599,7 +600,7 @@ static bool parse_all(struct comparing *c, struct arena *a, struct err *err) {
         const struct use *u = &c->chain->uses[i];
         if (!task_parse(c->chain->parts[u->part].name, c->chain->parts[u->part].text, a,
                         &c->tasks[i], err))
-            return false;
+            return task_refused(err, c->o->file, c->chain->parts[u->part].text);
         for (size_t k = 0; k < u->nin; k++) {
             int t = tensor_find(c->tasks[i], u->in[k].tensor);
             if (t >= 0 && dtype_info(c->tasks[i]->tensors[t].dtype)->kind == 'f' &&

@@ -2,6 +2,7 @@
 
 #include "import/line.h"
 #include "import/plan.h"
+#include "import/refused.h"
 #include "import/write.h"
 
 #include <ctype.h>
@@ -844,7 +845,7 @@ static bool text_of_piece(struct cutter *c, const struct piece *p, str path, str
             return true;
         if (!free) {
             *c->err = why;
-            c->err->kind = ERR_NO;
+            task_refused(c->err, c->file, part->text);
         }
     }
     return false;

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "import/compare.h"
 #include "import/cut.h"
+#include "import/refused.h"
 #include "import/write.h"
 
 #include <limits.h>
@@ -61,7 +62,7 @@ static bool make_task(struct graph *g, const char *file, struct arena *a, struct
         if (ok)
             cut_none(g, out->name, made, task, a, &out->chain);
         else
-            err->kind = ERR_NO;
+            task_refused(err, file, made);
     }
     if (too_large)
         *err = (struct err){0};
@@ -167,7 +168,9 @@ static bool import_recorded(const char *file, struct arena *a, struct imported *
         struct task *task;
         struct inst *in;
         const struct part *p = &out->chain.parts[i];
-        ok = task_parse(p->name, p->text, a, &task, err) && task_bind(task, NULL, 0, a, &in, err);
+        ok = (task_parse(p->name, p->text, a, &task, err) &&
+              task_bind(task, NULL, 0, a, &in, err)) ||
+             task_refused(err, file, p->text);
     }
     return ok;
 }

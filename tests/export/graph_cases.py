@@ -465,6 +465,11 @@ def calls(h, folder, without):
     for node in made:
         if takes.get((node.func.value.id, node.func.attr)) != len(node.args):
             raise h.Fault("%s: %d arguments, it takes %s" % (ast.dump(node.func), len(node.args), takes))
+    for name in without:
+        with open(os.path.join(folder, "..", "evidence", name, "task.task")) as f, \
+                open(os.path.join(MODULE, name + ".task")) as own:
+            if f.read() != own.read():
+                raise h.Fault("the evidence has another task %s" % name)
     order = json.load(open(os.path.join(MODULE, "order.json")))
     if len(made) != len(order["steps"]):
         raise h.Fault("%d calls for %d uses" % (len(made), len(order["steps"])))
@@ -576,6 +581,8 @@ def case_refused(h, tmp):
             ("result", order(lambda o: o.update(outputs=["nothing"])), 2, "nothing gives result 0"),
             ("rank", order(lambda o: o["inputs"][1].update(shape="[batch]")), 2, "number of dimensions"),
             ("dims", order(lambda o: o["dims"].pop(0)), 2, "batch of lstm is no dimension"),
+            ("shape", order(lambda o: o["inputs"][0].update(shape="[batch,length,none]")), 2, "over the dimensions"),
+            ("stacked", order(lambda o: o["steps"][0]["repeat"].update(axis=3)), 2, "dimension that is not there"),
             ("size", order(lambda o: o["dims"].append({"name": "odd", "value": 1, "is": "batch("})), 2,
              "no expression")):
         h.refused(tmp, [changed(name, change), "--name", "op"] + out, code, text)
@@ -595,7 +602,9 @@ def case_refused(h, tmp):
 
 
 def cases(h):
+    """EVERY greater than 1 leaves out the one that searches, for five tasks."""
+    every = int(os.environ.get("EVERY", "1"))
     return [(name, lambda tmp, case=case: case(h, tmp)) for name, case in (
         ("a module, C", case_c), ("a module, cubins", case_cubin), ("a module, PyTorch", case_torch),
         ("a module, from Python", case_python),
-        ("a module's bad folders", case_refused))]
+        ("a module's bad folders", case_refused)) if every == 1 or case is not case_python]
