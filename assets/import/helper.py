@@ -1677,9 +1677,10 @@ class Import:
         kinds = {"f64": torch.float64, "f32": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
                  "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64,
                  "bool": torch.bool}
-        narrow = any(entry["dtype"] in ("f16", "bf16") for entry in request["given"]) or \
-            any(word in request["line"] for word in ("float16", "bfloat16", "float32"))
-        relative, absolute = (2e-2, 1e-3) if narrow else (1e-7, 1e-9)
+        halves = any(entry["dtype"] in ("f16", "bf16") for entry in request["given"]) or \
+            "float16" in request["line"]
+        relative, absolute = (2e-2, 1e-3) if halves else (1e-4, 1e-6) if "float32" in request["line"] \
+            else (1e-7, 1e-9)
 
         def read(entry):
             with open(os.path.join(GIVEN, entry["file"]), "rb") as file:

@@ -268,11 +268,14 @@ static void put_leaves(struct writer *w, struct slots *s) {
     buf_init(&inputs, TEXT_MOST);
     slots_list(s, "inputs");
     slots_list(s, "parameters");
+    slots_list(s, "buffers");
     for (size_t i = 0; i < w->g->order.nleaves; i++) {
         const struct export_flow *f = &w->g->flows[i];
         struct slots *row = slots_row(s, f->leaf->parameter ? "parameters" : "inputs");
         slots_put(row, "path", f->name);
         slots_put(row, "dtype", str_view(torch_dtype(f->dtype)));
+        if (f->leaf->buffer)
+            slots_put(slots_row(s, "buffers"), "path", f->name);
         slots_put(row, "shape", shape_text(w, f->leaf));
         slots_put(row, "make",
                   arena_printf(w->mem, "torch.%s((%.*s))",

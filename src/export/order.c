@@ -126,6 +126,7 @@ static bool read_leaves(struct reading *r, const json *list, bool parameters) {
             !json_get_str(json_at(list, i), "shape", &shape) || !read_shape(r, shape, l))
             return err_set(r->err, ERR_INPUT, "%s %zu has no name, no type or no shape",
                            parameters ? "parameter" : "input", i);
+        json_get_bool(json_at(list, i), "buffer", &l->buffer);
         if (!add_flow(r, l->name))
             return false;
         o->nleaves++;

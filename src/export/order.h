@@ -48,7 +48,7 @@ struct order_leaf { /* an input or a parameter of the module */
     str extent[ORDER_MAX_RANK];
     size_t rank;
     str dtype;
-    bool parameter;
+    bool parameter, buffer; /* buffer: a parameter that the module has as such */
 };
 
 struct order_task {

@@ -47,7 +47,7 @@ struct part {
 struct leaf {
     str name,
         path; /* in tasks, and in the module: "layer1_0_conv1_weight", "layer1.0.conv1.weight" */
-    bool is_input;
+    bool is_input, is_buffer;
     str shape, dtype; /* "[batch_size,3,7,7]" */
 };
 

@@ -1126,6 +1126,7 @@ static void list_leaves(const struct graph *g, struct arena *a, struct chain *ou
             (struct leaf){.name = name,
                           .path = path_of(n),
                           .is_input = str_is(n->op, "in"),
+                          .is_buffer = str_is(n->op, "buffer"),
                           .shape = shape_text(a, &n->outs[0]),
                           .dtype = str_view(dtype_info(n->outs[0].dtype)->name)};
     }

@@ -16,8 +16,16 @@ struct line {
     bool ok;
 };
 
-static bool is_leaf(const struct node *n) {
-    return str_is(n->op, "in") || str_is(n->op, "param");
+static bool is_buffer(const struct node *n) {
+    return str_is(n->op, "buffer");
+}
+
+/* A tensor of the task. A buffer that is none is what it was computed by. */
+static bool is_leaf(const struct line *l, const struct node *n) {
+    str name;
+    return str_is(n->op, "in") || str_is(n->op, "param") ||
+           (is_buffer(n) && json_get_str(n->args, "name", &name) &&
+            tensor_find(l->task, name) >= 0);
 }
 
 /* ---- which operators there are ---- */
@@ -43,7 +51,7 @@ static void find_needed(struct line *l) {
     for (size_t i = 0; i < l->g->noutputs; i++)
         l->needed[l->g->outputs[i].node] = true;
     for (size_t i = l->g->nnodes; i-- > 0;)
-        if (l->needed[i] && !is_leaf(&l->g->nodes[i]))
+        if (l->needed[i] && !is_leaf(l, &l->g->nodes[i]))
             graph_each_ref(l->g, &l->g->nodes[i], need, &(struct needing){l, &l->g->nodes[i]});
 }
 
@@ -92,8 +100,13 @@ static bool is_plain(str text) {
 
 static void put_ref(struct line *l, struct ref r) {
     const struct node *n = &l->g->nodes[r.node];
+    struct ref value;
     str name;
-    if (is_leaf(n) && json_get_str(n->args, "name", &name)) {
+    if (!is_leaf(l, n) && is_buffer(n) && graph_ref(l->g, json_get(n->args, "value"), &value)) {
+        put_ref(l, value);
+        return;
+    }
+    if (is_leaf(l, n) && json_get_str(n->args, "name", &name)) {
         l->ok = l->ok && tensor_find(l->task, name) >= 0;
         buf_puts(&l->text, name);
         return;
@@ -222,7 +235,7 @@ str torch_line(const struct graph *g, const struct task *task, struct arena *a) 
     find_needed(&l);
     buf_putc(&l.text, '(');
     for (size_t i = 0; i < g->nnodes && l.ok; i++)
-        if (l.needed[i] && !is_leaf(&g->nodes[i])) {
+        if (l.needed[i] && !is_leaf(&l, &g->nodes[i]) && !is_buffer(&g->nodes[i])) {
             put_call(&l, i);
             any = true;
         }

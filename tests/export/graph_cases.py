@@ -433,6 +433,41 @@ assert alive == [2], alive
 """
 
 
+BUFFERS = """
+import torch, op
+new = op.Module()
+names = {n for n, _ in new.named_buffers()}
+assert names == {"layers.%d.%s" % (i, n) for i in range(13) for n in ("noise", "scale")}, names
+assert "layers.3.linear.weight" in dict(new.named_parameters())
+"""
+
+
+def case_buffers(h, tmp):
+    """Buffers that tasks read are buffers of the module; no kernel was found for it, and it has a line."""
+    module, runs, out = os.path.join(candidates.ROOT, "tests/import/tasks/buffers"), os.path.join(tmp, "runs"), \
+        os.path.join(tmp, "torch")
+    shutil.copytree(module, runs)
+    task = os.path.join(module, "layers_0.task")
+    h.make_run(os.path.join(runs, "layers_0"), task, h.shape_of(task, "")[0], "")
+    for name in "kernel.cu", "outcome.json":
+        os.remove(os.path.join(runs, "layers_0", name))
+    h.export("torch", out, runs)
+    with open(os.path.join(out, "op", "_graph.py")) as f:
+        if '"layers.12.noise",\n' not in f.read():
+            raise h.Fault("layers.12.noise is no buffer")
+    h.with_torch(BUFFERS, out)
+    with open(os.path.join(runs, "layers_0.task")) as f:
+        text = f.read()
+    for path in os.path.join(runs, "layers_0.task"), os.path.join(tmp, "without.task"):
+        with open(path, "w") as f:
+            f.write(text[:text.index("torch ")])
+    shutil.rmtree(os.path.join(runs, "layers_0"))
+    h.make_run(os.path.join(runs, "layers_0"), path, h.shape_of(task, "")[0], "")
+    for name in "kernel.cu", "outcome.json":
+        os.remove(os.path.join(runs, "layers_0", name))
+    h.refused(tmp, [runs, "--name", "op", "--out", os.path.join(tmp, "out")], 1, "neither an accepted kernel nor")
+
+
 def case_torch(h, tmp):
     """A module's package for PyTorch: what it calls exists, and on the CPU it computes the module."""
     for without in (), ("gru",):
@@ -606,5 +641,5 @@ def cases(h):
     every = int(os.environ.get("EVERY", "1"))
     return [(name, lambda tmp, case=case: case(h, tmp)) for name, case in (
         ("a module, C", case_c), ("a module, cubins", case_cubin), ("a module, PyTorch", case_torch),
-        ("a module, from Python", case_python),
+        ("a module with buffers", case_buffers), ("a module, from Python", case_python),
         ("a module's bad folders", case_refused)) if every == 1 or case is not case_python]

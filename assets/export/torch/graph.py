@@ -26,6 +26,12 @@ PARAMETERS = [
     ("${path}", ${dtype}),
 //% end
 ]
+# Those among the parameters that the module has as buffers.
+BUFFERS = set([
+//% each buffers
+    "${path}",
+//% end
+])
 
 
 def sizes(given):

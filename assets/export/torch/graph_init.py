@@ -56,7 +56,10 @@ class Module(torch.nn.Module):
                     owner.add_module(word, torch.nn.Module())
                 owner = owner._modules[word]
             value = torch.empty(shapes[name], dtype=dtype, device=device)
-            owner.register_parameter(last, torch.nn.Parameter(value, requires_grad=dtype.is_floating_point))
+            if name in _graph.BUFFERS:
+                owner.register_buffer(last, value)
+            else:
+                owner.register_parameter(last, torch.nn.Parameter(value, requires_grad=dtype.is_floating_point))
         self._names = [name for name, _ in _graph.PARAMETERS]
         self._register_load_state_dict_pre_hook(self._pass_over)
 

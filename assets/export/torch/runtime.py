@@ -293,6 +293,10 @@ def current_stream(device):
     return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
 
 
+def is_on_cpu(tensor):
+    return tensor.device.type == "cpu"
+
+
 def aligned(address):
     return -(-address // 256) * 256
 
@@ -440,7 +444,7 @@ class Operation:
 
     def run(self, dims, tensors):
         """True: queued. False: nothing was done, and PyTorch's expression is to be used."""
-        if tensors[0].device.type == "cpu":
+        if is_on_cpu(tensors[0]):
             self.count_fallback("cpu")
             return False
         device = tensors[0].device.index
