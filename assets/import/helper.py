@@ -10,6 +10,8 @@ else's code: this process was confined before Python started (src/eval/python.c)
         -> {"shapes", "narrow", "line"}   the module itself in float64: raw float64 arrays in and out;
                                           narrow: it rounds to a narrower type on the way; line: the
                                           torch line gives the same
+    {"line", "dims", "given", "wanted"} -> {"holds"}   whether the torch line of a part gives the
+                                          values of its task
     {"close": true}
         -> {"closed": true}               another file may follow
 Any of them may be answered with {"error": TEXT, "at": "FILE:LINE", "kind": "input" | "environment"}.
@@ -45,7 +47,10 @@ CONSTANT_MOST = 64       # elements of a constant tensor that stands in a file
 WEIGHT_BYTES_MOST = 2 << 30  # of a module that is run for comparison, in float64
 SAMPLES_LEAST = 12       # of a batch normalisation at small sizes: with fewer, rounding shows
 FACTORIES = ("linspace", "arange", "iota", "full", "zeros", "ones")
-DRAWN = ("rand", "randn")  # what forward() draws by these is an input of the task
+DRAWN = ("rand", "randn", "rand_like", "randn_like")  # what forward() draws so is an input of the task
+# Functions of PyTorch that drop elements at random: (input, p, training, …) and (…, dropout_p at 4, …).
+DROPOUT = {"dropout", "dropout_", "alpha_dropout", "alpha_dropout_", "dropout1d", "dropout2d", "dropout3d",
+           "feature_dropout", "feature_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"}
 # Operators whose whole numbers are sizes and places: they may follow a dimension.
 SIZED = {"view", "_unsafe_view", "reshape", "expand", "repeat", "full", "ones", "zeros", "empty",
          "rand", "randn", "randint", "arange", "slice", "new_zeros", "new_ones", "new_full",
@@ -266,7 +271,7 @@ class Example:
         for inside in model.modules():
             if isinstance(inside, torch.nn.modules.dropout._DropoutNd):
                 inside.eval()
-            if isinstance(inside, torch.nn.RNNBase) and inside.dropout:
+            if isinstance(inside, (torch.nn.RNNBase, torch.nn.MultiheadAttention)) and inside.dropout:
                 inside.dropout, inside.left_out = 0.0, True
         inputs = self.example(names, path)
         self.inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
@@ -361,6 +366,7 @@ def make_recorder(torch, path, keep):
             self.nodes, self.held, self.kept = [], {}, []
             self.stack, self.phase = [], "init"
             self.updates = set()
+            self.dropped = set()  # submodules that call a function of dropout
             self.drawn = []  # nodes: inputs that forward() draws itself
             self.real = {}   # values of small tensors that the constructor makes of numbers alone
 
@@ -466,6 +472,8 @@ def make_recorder(torch, path, keep):
             if name in ("_to_copy",) and self.same_type(args, kwargs):
                 name = "clone"
             base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+            if base in DRAWN and base.endswith("_like") and self.phase == "forward":
+                return self.drawn_like(base[:-5], func(*args, **kwargs))
             if base not in keep and name not in keep and name not in ALIASES:
                 decomposed = self.decompose(func, args, kwargs)
                 if decomposed is not NotImplemented:
@@ -501,6 +509,14 @@ def make_recorder(torch, path, keep):
                 self.drawn.append(self.node("in", {"name": "drawn%d" % (len(self.drawn) + 1),
                                                    "value": {"node": index, "out": 0}}, [out]))
                 self.hold(out, {"node": self.drawn[-1], "out": 0})
+            return out
+
+        def drawn_like(self, base, out):
+            """torch.randn_like(x), as torch.randn of its shape."""
+            plain = {"size": [int(n) for n in out.shape], "dtype": self.plain(out.dtype)}
+            value = {"node": self.node(base, plain, [out]), "out": 0}
+            self.drawn.append(self.node("in", {"name": "drawn%d" % (len(self.drawn) + 1), "value": value}, [out]))
+            self.hold(out, {"node": self.drawn[-1], "out": 0})
             return out
 
         def scan(self, step, xs, states, weights, axis, reverse):
@@ -652,6 +668,11 @@ def make_recorder(torch, path, keep):
             name = getattr(func, "__name__", "")
             if name in RECURRENT:
                 return self.recur(name, args)
+            args, kwargs, kept, drops = without_dropout(name, args, kwargs)
+            if drops:
+                self.recorder.dropped.add(self.recorder.stack[-1] if self.recorder.stack else "forward()")
+            if kept is not None:
+                return kept
             out = self.instance_norm(args, kwargs) if name == "instance_norm" else None
             out = func(*args, **kwargs) if out is None else out
             if not self.holds_tensor(out) or name in ("__set__", "requires_grad_"):
@@ -768,7 +789,7 @@ class Recording:
         dropped = [n for n, m in model.named_modules()
                    if isinstance(m, torch.nn.modules.dropout._DropoutNd) and getattr(m, "p", 0) or
                    getattr(m, "left_out", False)]
-        self.notes = dropped
+        self.notes = dropped + sorted(recorder.dropped - set(dropped))
         self.title = type(model).__name__
 
     def leaf(self, recorder, calls, role, name, tensor):
@@ -833,6 +854,32 @@ def make_watch(torch):
             return out
 
     return Watch
+
+
+def without_dropout(name, args, kwargs):
+    """A call of a function as in evaluation: arguments, what it gives if it only drops elements, and
+    whether it would have dropped any."""
+    if name in DROPOUT:
+        given = dict(zip(("input", "p", "training"), args), **kwargs)
+        training = given.get("training", kwargs.get("train", True))
+        return args, kwargs, given["input"], bool(training and given.get("p", 0.5))
+    if name != "scaled_dot_product_attention":
+        return args, kwargs, None, False
+    p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0)
+    args = tuple(args[:4]) + (0.0,) + tuple(args[5:]) if len(args) > 4 else args
+    kwargs = dict(kwargs, dropout_p=0.0) if "dropout_p" in kwargs else kwargs
+    return args, kwargs, None, bool(p)
+
+
+def make_no_dropout(torch):
+    class NoDropout(torch.overrides.TorchFunctionMode):
+        """Runs functions of dropout as in evaluation."""
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            args, kwargs, kept, _ = without_dropout(getattr(func, "__name__", ""), args, kwargs or {})
+            return func(*args, **kwargs) if kept is None else kept
+
+    return NoDropout
 
 
 def math_attention(torch):
@@ -1573,7 +1620,7 @@ class Import:
         watch = make_watch(torch)()
         torch.set_default_dtype(torch.float64 if wide else torch.float32)
         try:
-            with torch.no_grad(), watch:
+            with torch.no_grad(), make_no_dropout(torch)(), watch:
                 names = self.source.run(sizes)
                 example = Example(torch, names, self.wanted, self.source.path)
                 model = example.model.double() if wide else example.model
@@ -1623,6 +1670,40 @@ class Import:
                     if n["op"] == "in" and n["args"]["name"] == name)
         return self.torch.empty(node["outs"][0]["shape"])
 
+    def part_agrees(self, request):
+        """Does the torch line of a part give what its task does? In float64, where it rounds to nothing
+        narrower on the way; then by what it rounds to."""
+        torch = self.torch
+        kinds = {"f64": torch.float64, "f32": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+                 "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64,
+                 "bool": torch.bool}
+        halves = any(entry["dtype"] in ("f16", "bf16") for entry in request["given"]) or \
+            "float16" in request["line"]
+        relative, absolute = (2e-2, 1e-3) if halves else (1e-4, 1e-6) if "float32" in request["line"] \
+            else (1e-7, 1e-9)
+
+        def read(entry):
+            with open(os.path.join(GIVEN, entry["file"]), "rb") as file:
+                data = torch.frombuffer(bytearray(file.read()) or bytearray(8), dtype=torch.float64)
+            count = 1
+            for n in entry["shape"]:
+                count *= n
+            return data[:count].reshape(entry["shape"]).to(kinds[entry["dtype"]]).clone()
+
+        names = {"torch": torch, "F": torch.nn.functional, **request["dims"]}
+        names.update((entry["name"], read(entry)) for entry in request["given"])
+        try:
+            with torch.no_grad():
+                made = eval(request["line"], names)
+            made = made if isinstance(made, tuple) else (made,)
+            wanted = [read(entry) for entry in request["wanted"]]
+            return len(made) == len(wanted) and all(
+                m.shape == w.shape and torch.allclose(m.double(), w, rtol=relative, atol=absolute,
+                                                      equal_nan=True)
+                for m, w in zip(made, wanted))
+        except Exception:
+            return False
+
     def line_agrees(self, given, sizes, out, wide):
         """Does the torch line give what the module gives? In float64 (wide) the two may differ by the
         order of sums; where the module rounds on the way, by what it rounds to."""
@@ -1667,6 +1748,8 @@ def handle(request, state, answer):
         if "file" in request:
             state["import"] = Import(request)
             answer(state["import"].graph())
+        elif "line" in request:
+            answer({"holds": state["import"].part_agrees(request)})
         else:
             answer(state["import"].values(request))
     except Failed as failed:

@@ -88,6 +88,7 @@ def use_stand_in(module):
     torch.cuda.current_stream = lambda device=None: None
     torch.cuda.Event = StandInEvent
     runtime.check_place = runtime_check_place(runtime)
+    runtime.is_on_cpu = lambda tensor: False
     operations = [module.operation] + ([module.backward_operation] if hasattr(module, "backward_operation") else [])
     for operation in operations:
         operation.run = lambda dims, tensors, real=operation.run: real(dims, tensors) and False

@@ -6,11 +6,17 @@
     y = result.op(x)           # the kernel as a PyTorch operator
     result.export("torch", "my_softmax")
 
+    result = cutepilot.optimize("model.py")    # the file of an nn.Module; where it needs several tasks:
+    model = result.new()                       # an nn.Module that runs their kernels,
+    model.load_state_dict(old.state_dict())    # by the names of the one that was imported
+
 Everything here is a call of the program `cutepilot`, which does the work: it is the one that this package
 carries, or $CUTEPILOT, or the first in PATH.
 """
+import hashlib
 import html
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -19,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 
-__all__ = ["Error", "Result", "export", "load", "optimize", "program", "run", "verify"]
+__all__ = ["Error", "Module", "Result", "export", "load", "optimize", "program", "run", "verify"]
 
 
 class Error(RuntimeError):
@@ -114,29 +120,52 @@ def _task_file(task, folder):
     return path
 
 
-def optimize(task, budget="64c", device="auto", out=None, progress=None, **options):
-    """Searches for a fast kernel and verifies it; returns a Result.
+def _imported(path, folder, python):
+    """The task, or the folder of tasks, that a module's file becomes."""
+    words = ["--python", python] if python else []
+    made = json.loads(run("import", path, "--out", os.path.join(folder, "tasks"), "--json", *words,
+                          on_line=lambda line: None))
+    return made.get("folder") or made["task"]
 
-    task: a .task file, or its text. budget: a time ("60s"), a number of candidates ("64c") or both.
+
+def optimize(task, budget="64c", device="auto", out=None, progress=None, python=None, **options):
+    """Searches for a fast kernel and verifies it; returns a Result, or a Module of several tasks.
+
+    task: a .task file, or its text; a module's file MODEL.py, which is imported by `python` (default:
+    this Python, where it has PyTorch); or a folder of tasks that import wrote. budget (of each task): a time ("60s"), a number of candidates ("64c") or both.
     device: "cuda", "sim", "auto". out: the run's folder (default: runs/TASK here); the same call goes
     on where it stopped. progress: a function that gets each line; False: none. Further options as the
     command line has them (docs: cutepilot optimize --help): seed=1, baseline="torch", fresh=True.
     """
     show = progress or (_Progress() if progress is None else None)
     with tempfile.TemporaryDirectory() as folder:
-        words = ["optimize", _task_file(task, folder), "--json", "--budget", budget, "--device", device]
+        path = _task_file(task, folder)
+        if path.endswith(".py"):
+            path = _imported(path, folder, python or _own_python())
+        words = ["optimize", path, "--json", "--budget", budget, "--device", device]
+        if _is_module(path):
+            out = out or os.path.join("runs", os.path.basename(os.path.normpath(path)))
         words += ["--out", out] if out else []
         try:
             found = json.loads(run(*words, *_option_words(options), on_line=show or (lambda line: None)))
         finally:
             if isinstance(show, _Progress):
                 show.close()
-    return Result(found["folder"], found)
+    return Module(out) if isinstance(found, list) else Result(found["folder"], found)
+
+
+def _is_module(folder):
+    return os.path.exists(os.path.join(folder, "order.json"))
+
+
+def _own_python():
+    return sys.executable if importlib.util.find_spec("torch") else None
 
 
 def load(folder):
-    """The Result of a run that was made before."""
-    return Result(os.fspath(folder))
+    """The Result of a run that was made before, or the Module of a folder of such."""
+    folder = os.fspath(folder)
+    return Module(folder) if _is_module(folder) else Result(folder)
 
 
 def verify(task, kernel, **options):
@@ -151,15 +180,112 @@ def verify(task, kernel, **options):
 
 
 def export(runs, to="torch", out=None, name=None, backward=None, **options):
-    """A package of one or several runs (folders or Results); returns its folder (docs/EXPORT.md).
+    """A package of one or several runs (folders, Results or Modules); returns its folder (docs/EXPORT.md).
 
     Further options as the command line has them: layout="kernel-builder", sampled=True.
     """
     runs = runs if isinstance(runs, (list, tuple)) else [runs]
-    folders = [r.folder if isinstance(r, Result) else os.fspath(r) for r in runs]
+    folders = [r.folder if isinstance(r, (Result, Module)) else os.fspath(r) for r in runs]
     backward = backward.folder if isinstance(backward, Result) else backward
     words = _option_words(dict(options, to=to, out=out, name=name, backward=backward))
     return json.loads(run("export", *folders, "--json", *words))["folder"]
+
+
+def _loaded(result, name):
+    """The Python package of a Result or a Module, made in a folder of its own."""
+    package = result.export("torch", os.path.join(tempfile.mkdtemp(prefix="cutepilot-"), name), name)
+    sys.path.insert(0, package)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(package)
+
+
+def _table(rows, source=""):
+    return "<table>%s</table>%s" % ("".join(
+        "<tr><th style='text-align:left'>%s</th><td style='text-align:left'>%s</td></tr>"
+        % (html.escape(name), html.escape(str(text))) for name, text in rows), source)
+
+
+class Module:
+    """An imported module of several tasks, and the run of each. parts: their Results by name; new(): an
+    nn.Module that runs them, with the original's parameters; op: the same as a function."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        try:
+            with open(os.path.join(folder, "order.json")) as file:
+                self.order = json.load(file)
+        except FileNotFoundError:
+            raise Error("%s is not the folder of a module's runs" % folder, 2) from None
+        names = dict.fromkeys(step["task"] for step in self.order["steps"])
+        self.parts = {name: Result(os.path.join(folder, name)) for name in names
+                      if os.path.isdir(os.path.join(folder, name))}
+        self.missing = [name for name in names if name not in self.parts]  # those without a run
+        self._package = None
+
+    @property
+    def found(self):
+        """Whether every task has an accepted kernel."""
+        return not self.missing and all(part.found for part in self.parts.values())
+
+    def runs(self):
+        """How often each task is run in a call, at the module's own sizes."""
+        sizes = {d["name"]: d["value"] for d in self.order["dims"]}
+        counted = dict.fromkeys(self.parts, 0)
+        for step in self.order["steps"]:
+            over = step["repeat"]["over"] if "repeat" in step else "1"
+            times = sizes[over] if over in sizes else int(over)
+            counted[step["task"]] = counted.get(step["task"], 0) + times
+        return counted
+
+    @property
+    def time_s(self):
+        """Seconds that all runs of all kernels take, one after the other; None where a task has none."""
+        runs = self.runs()
+        return sum(runs[n] * p.time_s for n, p in self.parts.items()) if self.found else None
+
+    @property
+    def estimated(self):
+        return any(part.estimated for part in self.parts.values())
+
+    def export(self, to="torch", out=None, name=None, **options):
+        return export(self, to, out, name, **options)
+
+    @property
+    def package(self):
+        """The Python package of the module; made at first use. Its parts() says what computes each task."""
+        if self._package is None:
+            kernels = "".join(p.evidence.get("source_sha256", "") for p in self.parts.values())
+            own = hashlib.sha256((kernels + os.path.abspath(self.folder)).encode()).hexdigest()[:8]
+            self._package = _loaded(self, "%s_%s" % (re.sub(r"\W", "_", self.order["module"]), own))
+        return self._package
+
+    def new(self, *arguments, **sizes):
+        """An nn.Module in the place of the original; load the original's state_dict() into it."""
+        return self.package.Module(*arguments, **sizes)
+
+    @property
+    def op(self):
+        """forward(inputs…, parameters), where parameters maps names of the state_dict to tensors."""
+        return self.package.forward
+
+    def rows(self):
+        """What there is to say of it, as (name, text)."""
+        kind, runs = "estimated" if self.estimated else "measured", self.runs()
+        rows = [("module", self.order.get("title", self.order["module"]))]
+        if self.found:
+            rows.append(("time", "%.4g us, %s, the tasks one after the other" % (self.time_s * 1e6, kind)))
+        for name, part in self.parts.items():
+            rows.append((name, "%s%s" % ("%.4g us" % (part.time_s * 1e6) if part.found else "no accepted kernel",
+                                         ", %d times" % runs[name] if runs[name] > 1 else "")))
+        return rows + [(name, "no run") for name in self.missing] + [("folder", self.folder)]
+
+    def __repr__(self):
+        return "\n".join("%-13s %s" % row for row in self.rows())
+
+    def _repr_html_(self):
+        return _table(self.rows())
 
 
 class Result:
@@ -199,15 +325,9 @@ class Result:
     def op(self):
         """The kernel as a PyTorch operator, for CUDA tensors; made at first use."""
         if self._op is None:
-            folder = tempfile.mkdtemp(prefix="cutepilot-")
             name = "%s_%s" % (re.sub(r"\W", "_", self.evidence.get("task", "op")),
                               self.evidence.get("source_sha256", "")[:8])
-            package = self.export("torch", os.path.join(folder, name), name)
-            sys.path.insert(0, package)
-            try:
-                self._op = getattr(importlib.import_module(name), name)
-            finally:
-                sys.path.remove(package)
+            self._op = getattr(_loaded(self, name), name)
         return self._op
 
     def rows(self):
@@ -234,7 +354,5 @@ class Result:
         return "\n".join("%-13s %s" % row for row in self.rows())
 
     def _repr_html_(self):
-        rows = "".join("<tr><th style='text-align:left'>%s</th><td style='text-align:left'>%s</td></tr>"
-                       % (html.escape(name), html.escape(str(text))) for name, text in self.rows())
         source = "<details><summary>kernel.cu</summary><pre>%s</pre></details>" % html.escape(self.kernel or "")
-        return "<table>%s</table>%s" % (rows, source if self.kernel else "")
+        return _table(self.rows(), source if self.kernel else "")

@@ -4,7 +4,8 @@
  * winner of a run, with the launch plan as host code in the language of whoever uses it, the
  * machine code, the source, and the evidence that the run left. Nothing is judged here: a run whose
  * winner was not accepted is refused before a package exists. The host code is written from the
- * plan (kernel/plan.h), so that it launches exactly what was verified.
+ * plan (kernel/plan.h), so that it launches exactly what was verified. An imported module of
+ * several tasks is one package too, in which each task is such an operation.
  *
  * The caller owns everything that a package points to; writers only read it. A writer makes its
  * folder, which must not exist, and removes it again when it fails. */
@@ -17,6 +18,7 @@
 
 struct export_kernel {
     const char *run; /* the folder that it comes from */
+    str label;       /* what it is called in the package: "0", or "lstm_0" for a part of a module */
     const struct task *task;
     const struct inst *inst; /* the shape that was searched for */
     const struct candidate *candidate;
@@ -44,6 +46,9 @@ struct export_package {
     struct export_kernel *backward;
     size_t nbackward;
     bool hub; /* PyTorch: the layout that Hugging Face's kernel-builder takes, not pip's */
+    /* An imported module of several tasks (graph.h): `kernels` are then those of all its parts.
+     * NULL: one operation. */
+    const struct export_graph *graph;
     struct arena *mem;
 };
 
@@ -62,7 +67,12 @@ bool export_hub_name_ok(str name);
 bool export_c(const struct export_package *p, struct err *err);
 /* A Python package: a PyTorch operator over the kernels, with the task's torch line as fallback. */
 bool export_torch(const struct export_package *p, struct err *err);
-/* The cubins, and the plan of each at its own shape as JSON. */
+/* The cubins, and the plan of each at its own shape as JSON; of a module the order too. */
 bool export_cubin(const struct export_package *p, struct err *err);
+
+/* The same for a module of several tasks: one entry, NAME_forward, which runs them in their order.
+ */
+bool export_graph_c(const struct export_package *p, struct err *err);
+bool export_graph_torch(const struct export_package *p, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* A package for C: one header and one source file. Each kernel's plan becomes three functions
  * (which sizes it admits, how much workspace it needs, its launches in order) in
- * assets/export/c/source.c. */
+ * assets/export/c/operation.c; assets/export/c/driver.c is what stands before them. */
 #include "export/export_private.h"
 #include <inttypes.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- types ---- */
 
-static str upper(str name, struct arena *mem) {
+str upper_case(str name, struct arena *mem) {
     char *s = arena_cstr(mem, name);
     for (char *p = s; *p; p++)
         if (*p >= 'a' && *p <= 'z')
@@ -40,7 +40,7 @@ static str types_name(const struct export_package *p, size_t kernel) {
     buf_init(&b, 1 << 16);
     for (size_t i = 0; i < (like_first == n ? n > 0 : n); i++)
         buf_printf(&b, "%s%s", i ? "_" : "", names[i]);
-    str s = upper(kept(p->mem, &b), p->mem);
+    str s = upper_case(kept(p->mem, &b), p->mem);
     buf_release(&b);
     return s;
 }
@@ -219,8 +219,9 @@ static void put_interface(const struct export_package *p, struct plan_writer *w,
         put_item(&tensors, arena_printf(w->mem, ".%.*s = …", STR_ARG(name)));
     }
     if (types_name(p, 0).n)
-        put_item(&dims, arena_printf(w->mem, ".types = %.*s_%.*s", STR_ARG(upper(p->name, w->mem)),
-                                     STR_ARG(types_name(p, 0))));
+        put_item(&dims,
+                 arena_printf(w->mem, ".types = %.*s_%.*s", STR_ARG(upper_case(p->name, w->mem)),
+                              STR_ARG(types_name(p, 0))));
     slots_put(s, "example_dims", kept(w->mem, &dims));
     slots_put(s, "example_tensors", kept(w->mem, &tensors));
     slots_number(s, "align", PLAN_ALIGN);
@@ -228,52 +229,82 @@ static void put_interface(const struct export_package *p, struct plan_writer *w,
     buf_release(&tensors);
 }
 
-bool export_c(const struct export_package *p, struct err *err) {
-    struct slots header, source;
-    size_t functions = 0;
-    bool maps = false, memsets = false, prepares = false, types = types_name(p, 0).n > 0;
-    for (size_t i = 0; types && i < p->kernels[0].task->ndims; i++)
+static bool check_dims(const struct export_package *p, struct err *err) {
+    for (size_t i = 0; types_name(p, 0).n > 0 && i < p->kernels[0].task->ndims; i++)
         if (str_is(p->kernels[0].task->dims[i].name, "types"))
             return err_set(
                 err, ERR_INPUT,
                 "the task has a dimension called types, which is what says the types in a "
                 "package for several of them: export them one by one");
-    slots_init(&source, p->mem);
-    slots_list(&source, "kernels");
-    slots_list(&source, "functions");
-    struct plan_writer w = {.language = EXPORT_C, .mem = p->mem};
-    for (size_t i = 0; i < p->n; i++) {
-        w.k = &p->kernels[i];
+    return true;
+}
+
+bool c_operation_make(struct c_operation *o, struct err *err) {
+    struct export_package own = *o->p; /* its kernels alone */
+    struct plan_writer w = {.language = EXPORT_C, .mem = own.mem};
+    own.kernels = (struct export_kernel *)o->kernels;
+    own.n = o->n;
+    if (!check_dims(&own, err))
+        return false;
+    slots_init(&o->slots, own.mem);
+    slots_list(&o->slots, "kernels");
+    slots_list(&o->slots, "functions");
+    for (size_t i = 0; i < o->n; i++) {
+        w.k = &o->kernels[i];
         w.c = w.k->candidate;
-        if (!put_kernel(p, &w, i, &source, &functions, err))
+        if (!put_kernel(&own, &w, i, &o->slots, &o->functions, err))
             return false;
-        maps |= w.c->nmaps > 0;
-        memsets |= w.c->nmemsets > 0;
-        prepares |= w.c->once_steps > 0;
+        o->maps |= w.c->nmaps > 0;
+        o->memsets |= w.c->nmemsets > 0;
+        o->prepares |= w.c->once_steps > 0;
     }
-    slots_flag(&source, "maps", maps);
-    slots_flag(&source, "memsets", memsets);
-    slots_flag(&source, "prepares", prepares);
-    slots_flag(&source, "types", types);
-    slots_put(&source, "name", p->name);
-    slots_put(&source, "title", comment_text(p->kernels[0].task->title, p->mem));
-    slots_put(&source, "origin", package_origin(p, " * "));
-    slots_init(&header, p->mem);
-    w.k = &p->kernels[0];
-    w.c = w.k->candidate;
-    put_interface(p, &w, &header);
-    put_types(p, &header);
-    slots_put(&header, "name", p->name);
-    slots_flag(&header, "prepares", prepares);
-    slots_put(&header, "guard", upper(p->name, p->mem));
-    slots_put(&header, "title", slots_get(&source, "title"));
-    slots_put(&header, "origin", slots_get(&source, "origin"));
-    slots_number(&header, "nkernels", (int64_t)p->n);
-    slots_number(&header, "nfunctions", (int64_t)functions);
+    slots_flag(&o->slots, "prepares", o->prepares);
+    slots_flag(&o->slots, "types", types_name(&own, 0).n > 0);
+    slots_put(&o->slots, "name", o->name);
+    slots_put(&o->slots, "prefix", o->prefix);
+    slots_put(&o->slots, "linkage", o->linkage);
+    return true;
+}
+
+static void put_header(const struct export_package *p, const struct c_operation *o,
+                       const struct slots *driver, struct slots *header) {
+    struct plan_writer w = {
+        .language = EXPORT_C, .mem = p->mem, .k = &p->kernels[0], .c = p->kernels[0].candidate};
+    slots_init(header, p->mem);
+    put_interface(p, &w, header);
+    put_types(p, header);
+    slots_put(header, "name", p->name);
+    slots_flag(header, "prepares", o->prepares);
+    slots_put(header, "guard", upper_case(p->name, p->mem));
+    slots_put(header, "title", slots_get(driver, "title"));
+    slots_put(header, "origin", slots_get(driver, "origin"));
+    slots_number(header, "nkernels", (int64_t)p->n);
+    slots_number(header, "nfunctions", (int64_t)o->functions);
+}
+
+bool export_c(const struct export_package *p, struct err *err) {
+    struct c_operation o = {.p = p, .name = p->name, .kernels = p->kernels, .n = p->n};
+    struct slots driver, header;
+    struct buf source;
+    if (!c_operation_make(&o, err))
+        return false;
+    slots_init(&driver, p->mem);
+    slots_flag(&driver, "maps", o.maps);
+    slots_flag(&driver, "memsets", o.memsets);
+    slots_flag(&driver, "copies", false);
+    slots_put(&driver, "name", p->name);
+    slots_put(&driver, "title", comment_text(p->kernels[0].task->title, p->mem));
+    slots_put(&driver, "origin", package_origin(p, " * "));
+    put_header(p, &o, &driver, &header);
+    buf_init(&source, TEXT_MOST);
     str h = arena_printf(p->mem, "%.*s.h", STR_ARG(p->name)),
         c = arena_printf(p->mem, "%.*s.c", STR_ARG(p->name));
-    return package_begin(p, err) &&
-           ((package_template(p, h.p, "export/c/header.h", &header, err) &&
-             package_template(p, c.p, "export/c/source.c", &source, err)) ||
-            package_undo(p));
+    bool ok = package_render(p, "export/c/driver.c", &driver, &source, err) &&
+              package_render(p, "export/c/operation.c", &o.slots, &source, err) &&
+              package_begin(p, err) &&
+              ((package_template(p, h.p, "export/c/header.h", &header, err) &&
+                package_file(p, c.p, buf_str(&source), err)) ||
+               package_undo(p));
+    buf_release(&source);
+    return ok;
 }

@@ -13,6 +13,8 @@ enum export_language { EXPORT_C, EXPORT_PYTHON };
 str plan_text(const struct expr *e, const struct candidate *c, enum export_language l,
               struct arena *a);
 str dims_text(const struct expr *e, const struct task *t, enum export_language l, struct arena *a);
+/* A size of an imported module, as its order.json has it. Empty: it is no such expression. */
+str size_text(str text, enum export_language l, struct arena *a);
 /* The same for extents: the product of all of them, and 1 where there is none. */
 str product_text(const str *factors, size_t n, enum export_language l, struct arena *a);
 
@@ -58,7 +60,49 @@ bool package_begin(const struct export_package *p, struct err *err);
 bool package_file(const struct export_package *p, const char *name, str content, struct err *err);
 bool package_template(const struct export_package *p, const char *name, const char *template,
                       const struct slots *s, struct err *err);
+/* The same with those of the slots that the template has. */
+bool package_part(const struct export_package *p, const char *name, const char *template,
+                  const struct slots *all, struct err *err);
+/* Adds a rendered template to a text. */
+bool package_render(const struct export_package *p, const char *template, const struct slots *s,
+                    struct buf *to, struct err *err);
+/* Only PyTorch can compute a task of a module that has no kernel. */
+bool package_all_kernels(const struct export_package *p, struct err *err);
 /* After a failure: what was written is removed, and the failure stays what it was. */
 bool package_undo(const struct export_package *p);
+
+/* ---- PyTorch ---- */
+
+/* One operator, torch.ops.cutepilot.NAME, with its kernels (or none) and the task's torch line. */
+struct torch_operator {
+    const struct export_package *p;
+    str name;
+    const struct task *task;
+    const struct inst *inst;
+    const struct export_kernel *kernels;
+    size_t n;
+    const char *plan, *module, *code; /* files: "_plan", "_operator", "kernel" */
+    struct slots plans, slots;
+};
+bool torch_operator_make(struct torch_operator *o, struct err *err);
+bool torch_operator_write(const struct torch_operator *o, struct err *err);
+/* "NAME/_plan.py", where the package's modules are. */
+const char *torch_inside(const struct export_package *p, const char *name, const char *ending);
+const char *torch_dtype(enum dtype t); /* "torch.float32" */
+
+/* ---- C ---- */
+
+/* What a C file has once: the driver's entries and plan arithmetic; and one operation. */
+struct c_operation {
+    const struct export_package *p;
+    str name, prefix; /* of its functions that others see, and of those that only it sees */
+    str linkage;      /* before the former */
+    const struct export_kernel *kernels;
+    size_t n, functions;
+    bool maps, memsets, prepares;
+    struct slots slots;
+};
+bool c_operation_make(struct c_operation *o, struct err *err);
+str upper_case(str name, struct arena *mem);
 
 #endif

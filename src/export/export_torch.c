@@ -2,7 +2,6 @@
  * the operator with its checks, its shapes and its fallback; runtime.py, the same in every package,
  * launches. Here the operator's interface is read off the task: sizes come from the shapes of what
  * is read, a size that no shape states is an argument. */
-#include "base/asset.h"
 #include "base/file.h"
 #include "export/export_private.h"
 #include "spec/bind.h"
@@ -11,15 +10,15 @@
 #define TEXT_MOST (4u << 20)
 
 struct interface {
-    str name;                           /* of the operator */
-    const struct export_kernel *kernel; /* one of its kernels */
+    str name; /* of the operator */
+    const struct inst *inst;
     const struct task *t;
     struct arena *mem;
     struct slots *slots;
     str from[TASK_MAX_DIMS]; /* of each dimension: "x.shape[0]"; empty: no shape states it */
 };
 
-static const char *torch_dtype(enum dtype t) {
+const char *torch_dtype(enum dtype t) {
     static const char *const names[DTYPE_COUNT] = {
         [DTYPE_F64] = "torch.float64", [DTYPE_F32] = "torch.float32",
         [DTYPE_F16] = "torch.float16", [DTYPE_BF16] = "torch.bfloat16",
@@ -116,7 +115,7 @@ static str dist_text(const struct interface *f, const struct expr *e) {
     double value = 0;
     if (text.n)
         return text;
-    expr_eval_real(e, f->kernel->inst->dims, &value);
+    expr_eval_real(e, f->inst->dims, &value);
     return arena_printf(f->mem, "%.17g", value);
 }
 
@@ -129,7 +128,7 @@ static str integers_text(const struct interface *f, const struct bound_tensor *b
 
 /* Values as the task states them, for tests and timing. */
 static str values_text(const struct interface *f, const struct tensor *t) {
-    const struct bound_tensor *bound = &f->kernel->inst->tensors[t - f->t->tensors];
+    const struct bound_tensor *bound = &f->inst->tensors[t - f->t->tensors];
     str shape = shape_text(f, t), a = t->dist.a ? dist_text(f, t->dist.a) : S(""),
         b = t->dist.b ? dist_text(f, t->dist.b) : S("");
     switch (t->dist.kind) {
@@ -253,29 +252,34 @@ static void put_interface(struct interface *f) {
 
 /* Something of each tensor that has memory: what is read, then what is only written, as the runtime
  * is given them; `pass`: of both (-1), of the former (0), of the latter (1). */
-typedef str tensor_fact(const struct candidate *c, size_t tensor, struct arena *mem);
+typedef str tensor_fact(const struct task *t, const struct candidate *c, size_t tensor,
+                        struct arena *mem);
 
-static str align_fact(const struct candidate *c, size_t tensor, struct arena *mem) {
+static str align_fact(const struct task *t, const struct candidate *c, size_t tensor,
+                      struct arena *mem) {
+    (void)t;
     return arena_printf(mem, "%u", c->align[tensor]);
 }
 
-static str type_fact(const struct candidate *c, size_t tensor, struct arena *mem) {
-    (void)mem;
-    return str_view(torch_dtype(c->task->tensors[tensor].dtype));
+static str type_fact(const struct task *t, const struct candidate *c, size_t tensor,
+                     struct arena *mem) {
+    (void)mem, (void)c;
+    return str_view(torch_dtype(t->tensors[tensor].dtype));
 }
 
-static str tensor_facts(const struct candidate *c, tensor_fact *fact, int which,
-                        struct arena *mem) {
+/* `c`: NULL where only what the task says is asked for. */
+static str tensor_facts(const struct task *task, const struct candidate *c, tensor_fact *fact,
+                        int which, struct arena *mem) {
     struct buf b;
     size_t n = 0;
     buf_init(&b, TEXT_MOST);
     for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < c->task->ntensors; i++) {
-            const struct tensor *t = &c->task->tensors[i];
+        for (size_t i = 0; i < task->ntensors; i++) {
+            const struct tensor *t = &task->tensors[i];
             if (!tensor_has_memory(t) || (t->role == TENSOR_OUT) != (pass == 1) ||
                 (which >= 0 && which != pass))
                 continue;
-            put_item(&b, fact(c, i, mem));
+            put_item(&b, fact(task, c, i, mem));
             n++;
         }
     str s = tuple(mem, &b, n);
@@ -304,41 +308,32 @@ static bool put_kernel(struct plan_writer *w, size_t number, struct err *err) {
     slots_number(w->slots, "ntensors", (int64_t)memory);
     slots_put(w->slots, "own", tuple(w->mem, &own, n));
     slots_put(w->slots, "settable", kept(w->mem, &settable));
-    slots_put(w->slots, "aligns", tensor_facts(w->c, align_fact, -1, w->mem));
-    slots_put(w->slots, "types", tensor_facts(w->c, type_fact, -1, w->mem));
+    slots_put(w->slots, "aligns", tensor_facts(t, w->c, align_fact, -1, w->mem));
+    slots_put(w->slots, "types", tensor_facts(t, w->c, type_fact, -1, w->mem));
     slots_put(w->slots, "time", comment_text(w->k->time, w->mem));
     buf_release(&own);
     buf_release(&settable);
     return true;
 }
 
-/* One operator: forward, or backward. */
-struct operator_ {
-    const struct export_package *p;
-    str name;
-    const struct export_kernel *kernels;
-    size_t n;
-    const char *plan, *module, *code; /* files: "_plan", "_operator", "kernel" */
-    struct slots plans, slots;
-};
-
 /* Once for each set of types that are read. */
-static bool put_types(struct operator_ *o, struct err *err) {
+static bool put_types(struct torch_operator *o, struct err *err) {
+    struct arena *mem = o->p->mem;
     slots_list(&o->slots, "types");
-    for (size_t i = 0; i < o->n; i++) {
-        const struct candidate *c = o->kernels[i].candidate;
-        str read = tensor_facts(c, type_fact, 0, o->p->mem),
-            written = tensor_facts(c, type_fact, 1, o->p->mem);
+    for (size_t i = 0; i < o->n || i == 0; i++) {
+        const struct task *t = o->n ? o->kernels[i].task : o->task;
+        str read = tensor_facts(t, NULL, type_fact, 0, mem),
+            written = tensor_facts(t, NULL, type_fact, 1, mem);
         bool known = false;
         for (size_t k = 0; k < i && !known; k++) {
-            const struct candidate *other = o->kernels[k].candidate;
-            known = str_eq(read, tensor_facts(other, type_fact, 0, o->p->mem));
-            if (known && !str_eq(written, tensor_facts(other, type_fact, 1, o->p->mem)))
+            const struct task *other = o->kernels[k].task;
+            known = str_eq(read, tensor_facts(other, NULL, type_fact, 0, mem));
+            if (known && !str_eq(written, tensor_facts(other, NULL, type_fact, 1, mem)))
                 return err_set(err, ERR_INPUT,
                                "two kernels read the same types and write others: "
                                "they cannot be one operation");
         }
-        if (!str_eq(c->task->torch, o->kernels[0].task->torch))
+        if (!str_eq(t->torch, o->task->torch))
             return err_set(err, ERR_INPUT,
                            "the tasks have different torch lines: the operation could "
                            "fall back to one of them only");
@@ -351,7 +346,7 @@ static bool put_types(struct operator_ *o, struct err *err) {
     return true;
 }
 
-static bool make_operator(struct operator_ *o, struct err *err) {
+bool torch_operator_make(struct torch_operator *o, struct err *err) {
     const struct export_package *p = o->p;
     slots_init(&o->plans, p->mem);
     slots_list(&o->plans, "kernels");
@@ -368,11 +363,8 @@ static bool make_operator(struct operator_ *o, struct err *err) {
     slots_put(&o->plans, "code", str_view(o->code));
     slots_put(&o->plans, "origin", package_origin(p, ""));
     slots_init(&o->slots, p->mem);
-    struct interface f = {.name = o->name,
-                          .kernel = &o->kernels[0],
-                          .t = o->kernels[0].task,
-                          .mem = p->mem,
-                          .slots = &o->slots};
+    struct interface f = {
+        .name = o->name, .inst = o->inst, .t = o->task, .mem = p->mem, .slots = &o->slots};
     put_interface(&f);
     slots_put(&o->slots, "name", o->name);
     slots_put(&o->slots, "title", comment_text(f.t->title, p->mem));
@@ -523,7 +515,7 @@ static void put_forward_names(const struct task *forward, const struct task *bac
     buf_release(&gradients);
 }
 
-static bool put_gradients(const struct export_package *p, struct operator_ *forward,
+static bool put_gradients(const struct export_package *p, struct torch_operator *forward,
                           struct err *err) {
     const struct task *f = p->kernels[0].task, *b = p->backward[0].task;
     struct slots *s = &forward->slots;
@@ -542,36 +534,25 @@ static bool put_gradients(const struct export_package *p, struct operator_ *forw
 
 /* ---- files ---- */
 
-static bool put_template(const struct export_package *p, const char *name, const char *template,
-                         const struct slots *all, struct err *err) {
-    struct slots used;
-    str text;
-    if (!asset_get(p->assets, template, p->mem, &text, err))
-        return false;
-    slots_init(&used, p->mem);
-    for (size_t i = 0; i < all->n; i++)
-        if (template_mentions(text, all->at[i].name))
-            used.at[used.n++] = all->at[i];
-    return package_template(p, name, template, &used, err);
-}
-
-static const char *inside(const struct export_package *p, const char *name, const char *ending) {
+const char *torch_inside(const struct export_package *p, const char *name, const char *ending) {
     return arena_printf(p->mem, "%s%.*s/%s%s", p->hub ? "torch-ext/" : "", STR_ARG(p->name), name,
                         ending)
         .p;
 }
 
-static bool put_operator(const struct operator_ *o, struct err *err) {
+bool torch_operator_write(const struct torch_operator *o, struct err *err) {
     const struct export_package *p = o->p;
     bool ok = true;
     for (size_t i = 0; ok && i < o->n; i++) {
         const char *name = arena_printf(p->mem, "%s_%zu", o->code, i).p;
-        ok = package_file(p, inside(p, name, ".cubin"), o->kernels[i].cubin, err) &&
-             package_file(p, inside(p, name, ".cu"), o->kernels[i].unit, err);
+        ok = package_file(p, torch_inside(p, name, ".cubin"), o->kernels[i].cubin, err) &&
+             package_file(p, torch_inside(p, name, ".cu"), o->kernels[i].unit, err);
     }
     return ok &&
-           put_template(p, inside(p, o->plan, ".py"), "export/torch/plan.py", &o->plans, err) &&
-           put_template(p, inside(p, o->module, ".py"), "export/torch/operator.py", &o->slots, err);
+           package_part(p, torch_inside(p, o->plan, ".py"), "export/torch/plan.py", &o->plans,
+                        err) &&
+           package_part(p, torch_inside(p, o->module, ".py"), "export/torch/operator.py", &o->slots,
+                        err);
 }
 
 /* For kernel-builder; the folder torch-ext is made here. */
@@ -581,42 +562,49 @@ static bool put_hub(const struct export_package *p, struct slots *s, struct err 
         *c = *c == '_' ? '-' : *c;
     slots_put(s, "hub_name", str_view(name));
     return dir_make(arena_printf(p->mem, "%s/torch-ext", p->folder).p, err) &&
-           put_template(p, "build.toml", "export/torch/hub/build.toml", s, err) &&
-           put_template(p, "flake.nix", "export/torch/hub/flake.nix", s, err) &&
-           put_template(p, "CARD.md", "export/torch/hub/CARD.md", s, err);
+           package_part(p, "build.toml", "export/torch/hub/build.toml", s, err) &&
+           package_part(p, "flake.nix", "export/torch/hub/flake.nix", s, err) &&
+           package_part(p, "CARD.md", "export/torch/hub/CARD.md", s, err);
 }
 
-static bool put_files(const struct export_package *p, struct operator_ *forward,
-                      const struct operator_ *backward, struct err *err) {
+static bool put_files(const struct export_package *p, struct torch_operator *forward,
+                      const struct torch_operator *backward, struct err *err) {
     struct slots *s = &forward->slots;
     return (!p->hub || put_hub(p, s, err)) &&
-           dir_make(arena_printf(p->mem, "%s/%s", p->folder, inside(p, "", "")).p, err) &&
+           dir_make(arena_printf(p->mem, "%s/%s", p->folder, torch_inside(p, "", "")).p, err) &&
            dir_make(arena_printf(p->mem, "%s/tests", p->folder).p, err) &&
-           put_operator(forward, err) && (!p->nbackward || put_operator(backward, err)) &&
-           put_template(p, inside(p, "_runtime", ".py"), "export/torch/runtime.py", s, err) &&
-           put_template(p, inside(p, "__init__", ".py"), "export/torch/init.py", s, err) &&
-           (p->hub || put_template(p, "pyproject.toml", "export/torch/pyproject.toml", s, err)) &&
-           put_template(p, "tests/test_op.py", "export/torch/test_op.py", s, err) &&
-           put_template(p, "tests/time_op.py", "export/torch/time_op.py", s, err);
+           torch_operator_write(forward, err) &&
+           (!p->nbackward || torch_operator_write(backward, err)) &&
+           package_part(p, torch_inside(p, "_runtime", ".py"), "export/torch/runtime.py", s, err) &&
+           package_part(p, torch_inside(p, "__init__", ".py"), "export/torch/init.py", s, err) &&
+           (p->hub || package_part(p, "pyproject.toml", "export/torch/pyproject.toml", s, err)) &&
+           package_part(p, "tests/test_op.py", "export/torch/test_op.py", s, err) &&
+           package_part(p, "tests/time_op.py", "export/torch/time_op.py", s, err);
 }
 
 bool export_torch(const struct export_package *p, struct err *err) {
-    struct operator_ forward = {.p = p,
-                                .name = p->name,
-                                .kernels = p->kernels,
-                                .n = p->n,
-                                .plan = "_plan",
-                                .module = "_operator",
-                                .code = "kernel"};
-    struct operator_ backward = {.p = p,
-                                 .name = arena_printf(p->mem, "%.*s_backward", STR_ARG(p->name)),
-                                 .kernels = p->backward,
-                                 .n = p->nbackward,
-                                 .plan = "_backward_plan",
-                                 .module = "_backward",
-                                 .code = "backward"};
-    if (!make_operator(&forward, err) ||
-        (p->nbackward && (!make_operator(&backward, err) || !put_gradients(p, &forward, err))))
+    struct torch_operator forward = {.p = p,
+                                     .name = p->name,
+                                     .task = p->kernels[0].task,
+                                     .inst = p->kernels[0].inst,
+                                     .kernels = p->kernels,
+                                     .n = p->n,
+                                     .plan = "_plan",
+                                     .module = "_operator",
+                                     .code = "kernel"};
+    struct torch_operator backward = {.p = p,
+                                      .name =
+                                          arena_printf(p->mem, "%.*s_backward", STR_ARG(p->name)),
+                                      .task = p->nbackward ? p->backward[0].task : NULL,
+                                      .inst = p->nbackward ? p->backward[0].inst : NULL,
+                                      .kernels = p->backward,
+                                      .n = p->nbackward,
+                                      .plan = "_backward_plan",
+                                      .module = "_backward",
+                                      .code = "backward"};
+    if (!torch_operator_make(&forward, err) ||
+        (p->nbackward &&
+         (!torch_operator_make(&backward, err) || !put_gradients(p, &forward, err))))
         return false;
     return package_begin(p, err) && (put_files(p, &forward, &backward, err) || package_undo(p));
 }

@@ -2,6 +2,7 @@
 #include "base/asset.h"
 #include "base/file.h"
 #include "export/export_private.h"
+#include "export/graph.h"
 #include "spec/expr.h"
 
 #define FILE_MAX (256u << 20)
@@ -60,8 +61,8 @@ str package_origin(const struct export_package *p, const char *lead) {
     for (size_t i = 0; i < p->n; i++) {
         const struct export_kernel *k = &p->kernels[i];
         str shape = inst_label(k->inst, p->mem);
-        buf_printf(&b, "%sKernel %zu: made for %.*s, %.*s, %.*s.\n", lead, i, STR_ARG(shape),
-                   STR_ARG(k->arch), STR_ARG(k->time));
+        buf_printf(&b, "%sKernel %.*s: made for %.*s, %.*s, %.*s.\n", lead, STR_ARG(k->label),
+                   STR_ARG(shape), STR_ARG(k->arch), STR_ARG(k->time));
         buf_printf(&b, "%s  SHA-256 of its source: %s\n", lead, k->source_hash);
     }
     for (size_t i = 0; i < p->nbackward; i++)
@@ -79,6 +80,19 @@ bool package_file(const struct export_package *p, const char *name, str content,
     return file_replace(arena_printf(p->mem, "%s/%s", p->folder, name).p, content, err);
 }
 
+bool package_render(const struct export_package *p, const char *template, const struct slots *s,
+                    struct buf *to, struct err *err) {
+    struct slots used;
+    str text;
+    if (!asset_get(p->assets, template, p->mem, &text, err))
+        return false;
+    slots_init(&used, p->mem);
+    for (size_t i = 0; i < s->n; i++)
+        if (template_mentions(text, s->at[i].name))
+            used.at[used.n++] = s->at[i];
+    return template_render(str_view(template), text, used.at, used.n, to, err);
+}
+
 bool package_template(const struct export_package *p, const char *name, const char *template,
                       const struct slots *s, struct err *err) {
     struct buf b;
@@ -87,6 +101,15 @@ bool package_template(const struct export_package *p, const char *name, const ch
     bool ok = asset_get(p->assets, template, p->mem, &text, err) &&
               template_render(str_view(template), text, s->at, s->n, &b, err) &&
               package_file(p, name, buf_str(&b), err);
+    buf_release(&b);
+    return ok;
+}
+
+bool package_part(const struct export_package *p, const char *name, const char *template,
+                  const struct slots *all, struct err *err) {
+    struct buf b;
+    buf_init(&b, FILE_MAX);
+    bool ok = package_render(p, template, all, &b, err) && package_file(p, name, buf_str(&b), err);
     buf_release(&b);
     return ok;
 }
@@ -106,17 +129,49 @@ static bool put_evidence(const struct export_package *p, const struct export_ker
     return ok;
 }
 
+/* Of a module: which of its tasks are kernels, and which PyTorch computes. */
+static void put_parts(const struct export_package *p, struct slots *s) {
+    slots_list(s, "parts");
+    for (size_t i = 0; p->graph && i < p->graph->order.ntasks; i++) {
+        const struct export_part *part = &p->graph->parts[i];
+        struct slots *row = slots_row(s, "parts");
+        slots_put(row, "part", part->name);
+        slots_put(row, "what", part->task->title);
+        slots_number(row, "uses", (int64_t)p->graph->order.tasks[i].uses);
+        slots_put(row, "runs", arena_printf(p->mem, "%.0f", p->graph->order.tasks[i].runs));
+        slots_put(row, "by",
+                  part->n == 1 ? S("a kernel")
+                  : part->n    ? arena_printf(p->mem, "%zu kernels", part->n)
+                               : S("PyTorch: its run came to no accepted kernel"));
+    }
+}
+
+/* The order, and the tasks that have no kernel. */
+static bool put_graph_evidence(const struct export_package *p, struct err *err) {
+    bool ok = package_file(p, "evidence/" ORDER_FILE, p->graph->order.text, err);
+    for (size_t i = 0; i < p->graph->order.ntasks && ok; i++) {
+        const struct export_part *part = &p->graph->parts[i];
+        const char *folder = arena_printf(p->mem, "evidence/%.*s", STR_ARG(part->name)).p;
+        if (part->n)
+            continue;
+        ok = dir_make(arena_printf(p->mem, "%s/%s", p->folder, folder).p, err) &&
+             package_file(p, arena_printf(p->mem, "%s/task.task", folder).p, part->task->text, err);
+    }
+    return ok;
+}
+
 static bool put_readme(const struct export_package *p, struct err *err) {
     struct slots s;
     slots_init(&s, p->mem);
     slots_put(&s, "name", p->name);
-    slots_put(&s, "title", p->kernels[0].task->title);
+    slots_put(&s, "title", p->graph ? p->graph->order.title : p->kernels[0].task->title);
+    put_parts(p, &s);
     slots_put(&s, "command", p->command);
     slots_list(&s, "kernels");
     for (size_t i = 0; i < p->n; i++) {
         const struct export_kernel *k = &p->kernels[i];
         struct slots *row = slots_row(&s, "kernels");
-        slots_number(row, "number", (int64_t)i);
+        slots_put(row, "number", k->label);
         slots_put(row, "shape", inst_label(k->inst, p->mem));
         slots_put(row, "arch", k->arch);
         slots_put(row, "time", k->time);
@@ -130,9 +185,11 @@ bool package_begin(const struct export_package *p, struct err *err) {
     if (file_exists(p->folder))
         return err_set(err, ERR_INPUT, "%s exists: nothing is overwritten; choose another --out",
                        p->folder);
-    bool ok = dir_make(p->folder, err) && put_readme(p, err);
+    bool ok = dir_make(arena_printf(p->mem, "%s/evidence", p->folder).p, err) && put_readme(p, err);
     for (size_t i = 0; ok && i < p->n; i++)
-        ok = put_evidence(p, &p->kernels[i], arena_printf(p->mem, "%zu", i).p, err);
+        ok = put_evidence(p, &p->kernels[i], arena_cstr(p->mem, p->kernels[i].label), err);
+    if (ok && p->graph)
+        ok = put_graph_evidence(p, err);
     for (size_t i = 0; ok && i < p->nbackward; i++)
         ok = put_evidence(p, &p->backward[i], arena_printf(p->mem, "backward_%zu", i).p, err);
     return ok || package_undo(p);
@@ -146,8 +203,12 @@ bool package_undo(const struct export_package *p) {
 
 /* ---- cubins ---- */
 
-static bool put_cubin(const struct export_package *p, size_t i, struct err *err) {
-    const struct export_kernel *k = &p->kernels[i];
+static const char *cubin_name(const struct export_package *p, const struct export_kernel *k) {
+    return arena_printf(p->mem, "%.*s.%.*s", STR_ARG(p->name), STR_ARG(k->label)).p;
+}
+
+static bool put_cubin(const struct export_package *p, const struct export_kernel *k,
+                      struct err *err) {
     struct bound_plan plan;
     struct buf b;
     if (!plan_bind(k->candidate, k->inst, p->mem, &plan, err))
@@ -181,19 +242,54 @@ static bool put_cubin(const struct export_package *p, size_t i, struct err *err)
     json_write_pretty(j, &b);
     buf_putc(&b, '\n');
     json_free(j);
-    str name = arena_printf(p->mem, "%.*s.%zu", STR_ARG(p->name), i);
-    bool ok =
-        package_file(p, arena_printf(p->mem, "%.*s.json", STR_ARG(name)).p, buf_str(&b), err) &&
-        package_file(p, arena_printf(p->mem, "%.*s.cubin", STR_ARG(name)).p, k->cubin, err);
+    const char *name = cubin_name(p, k);
+    bool ok = package_file(p, arena_printf(p->mem, "%s.json", name).p, buf_str(&b), err) &&
+              package_file(p, arena_printf(p->mem, "%s.cubin", name).p, k->cubin, err);
     buf_release(&b);
     return ok;
 }
 
-bool export_cubin(const struct export_package *p, struct err *err) {
-    if (!package_begin(p, err))
+/* The order of a module, with the files of each task's kernels. */
+static bool put_order(const struct export_package *p, struct err *err) {
+    json *j = json_parse(p->graph->order.text, err), *kernels = json_object();
+    struct buf b;
+    if (!j) {
+        json_free(kernels);
         return false;
-    for (size_t i = 0; i < p->n; i++)
-        if (!put_cubin(p, i, err))
-            return package_undo(p);
+    }
+    for (size_t i = 0; i < p->graph->order.ntasks; i++) {
+        const struct export_part *part = &p->graph->parts[i];
+        json *files = json_array();
+        for (size_t k = 0; k < part->n; k++)
+            json_push_str(files, str_view(cubin_name(p, &part->kernels[k])));
+        json_set(kernels, arena_cstr(p->mem, part->name), files);
+    }
+    json_set(j, "kernels", kernels);
+    buf_init(&b, FILE_MAX);
+    json_write_pretty(j, &b);
+    buf_putc(&b, '\n');
+    json_free(j);
+    bool ok = package_file(p, arena_printf(p->mem, "%.*s." ORDER_FILE, STR_ARG(p->name)).p,
+                           buf_str(&b), err);
+    buf_release(&b);
+    return ok;
+}
+
+bool package_all_kernels(const struct export_package *p, struct err *err) {
+    for (size_t i = 0; p->graph && i < p->graph->order.ntasks; i++)
+        if (!p->graph->parts[i].n)
+            return err_set(err, ERR_NO,
+                           "its task %.*s has no accepted kernel: search longer for it, or export "
+                           "--to torch, which computes it by PyTorch",
+                           STR_ARG(p->graph->parts[i].name));
     return true;
+}
+
+bool export_cubin(const struct export_package *p, struct err *err) {
+    if (!package_all_kernels(p, err) || !package_begin(p, err))
+        return false;
+    bool ok = !p->graph || put_order(p, err);
+    for (size_t i = 0; i < p->n && ok; i++)
+        ok = put_cubin(p, &p->kernels[i], err);
+    return ok || package_undo(p);
 }

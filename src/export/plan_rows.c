@@ -1,6 +1,6 @@
-/* A kernel's launch plan as the rows of a template (assets/export/c/source.c, torch/plan.py): what
- * must hold of sizes, workspaces, tensor maps and steps, with their expressions in the template's
- * language. */
+/* A kernel's launch plan as the rows of a template (assets/export/c/operation.c, torch/plan.py):
+ * what must hold of sizes, workspaces, tensor maps and steps, with their expressions in the
+ * template's language. */
 #include "export/export_private.h"
 #include "spec/expr.h"
 #include <inttypes.h>

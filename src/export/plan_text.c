@@ -2,7 +2,7 @@
  *
  * Both languages get the plan's meaning, not their own: division rounds down and what has no value
  * must be noticed. Python's integers do both by themselves (a division by zero raises); C goes
- * through the plan_… functions of assets/export/c/source.c, which set `bad`. */
+ * through the plan_… functions of assets/export/c/driver.c, which set `bad`. */
 #include "export/export_private.h"
 #include <inttypes.h>
 #include <string.h>
@@ -134,6 +134,84 @@ str product_text(const str *factors, size_t n, enum export_language l, struct ar
     for (size_t i = 1; i < n; i++)
         s = binary(&mul, s, factors[i], l, a);
     return s;
+}
+
+/* ---- sizes of a module ---- */
+
+/* An expression as order.json has it: sums, products, // and %, numbers and dimensions. */
+struct sizing {
+    str rest;
+    enum export_language l;
+    struct arena *mem;
+    bool ok;
+    size_t depth;
+};
+
+static bool take_word(struct sizing *s, str word) {
+    s->rest = str_trim(s->rest);
+    if (!str_starts(s->rest, word))
+        return false;
+    s->rest = str_from(s->rest, word.n);
+    return true;
+}
+
+static str sum_text(struct sizing *s);
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static str atom_text(struct sizing *s) {
+    int64_t value;
+    size_t n = 0;
+    s->ok = s->ok && s->depth++ < 200;
+    if (s->ok && take_word(s, S("("))) {
+        str inner = sum_text(s);
+        s->ok = s->ok && take_word(s, S(")"));
+        return inner;
+    }
+    if (s->ok && take_word(s, S("-")))
+        return binary(&sub, S("0"), atom_text(s), s->l, s->mem);
+    while (n < s->rest.n && is_word(s->rest.p[n]))
+        n++;
+    str word = str_cut(s->rest, 0, n);
+    s->rest = str_from(s->rest, n);
+    s->ok = s->ok && n > 0;
+    if (s->ok && str_to_i64(word, &value))
+        return number(value, s->l, s->mem);
+    s->ok = s->ok && !(word.p[0] >= '0' && word.p[0] <= '9');
+    return arena_printf(s->mem, "dim_%.*s", STR_ARG(word));
+}
+
+static str term_text(struct sizing *s) {
+    str left = atom_text(s);
+    while (s->ok) {
+        const struct forms *f = take_word(s, S("//"))  ? &div_floor
+                                : take_word(s, S("*")) ? &mul
+                                : take_word(s, S("%")) ? &mod
+                                                       : NULL;
+        if (!f)
+            break;
+        left = binary(f, left, atom_text(s), s->l, s->mem);
+    }
+    return left;
+}
+
+static str sum_text(struct sizing *s) {
+    str left = term_text(s);
+    while (s->ok) {
+        const struct forms *f = take_word(s, S("+")) ? &add : take_word(s, S("-")) ? &sub : NULL;
+        if (!f)
+            break;
+        left = binary(f, left, term_text(s), s->l, s->mem);
+    }
+    return left;
+}
+
+str size_text(str text, enum export_language l, struct arena *a) {
+    struct sizing s = {.rest = text, .l = l, .mem = a, .ok = true};
+    str made = sum_text(&s);
+    return s.ok && !str_trim(s.rest).n ? made : S("");
 }
 
 /* ---- names and lists ---- */

@@ -213,3 +213,17 @@ bool export_run_load(const char *folder, const char *task_file, bool sampled,
     *out = (struct export_kernel){.run = folder};
     return load(&l, task_file, nvrtc, cache, err);
 }
+
+bool export_run_task(const char *folder, struct arena *a, struct export_kernel *out,
+                     struct err *err) {
+    struct loading l = {.folder = folder, .mem = a, .out = out};
+    struct task *task;
+    struct inst *inst;
+    *out = (struct export_kernel){.run = folder};
+    if (!read_notes(&l, err) || !find_task(&l, NULL, &task, err) ||
+        !bind_shape(&l, task, &inst, err))
+        return false;
+    out->task = task;
+    out->inst = inst;
+    return true;
+}

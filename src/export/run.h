@@ -14,4 +14,8 @@ bool export_run_load(const char *folder, const char *task_file, bool sampled,
                      const struct nvrtc_root *nvrtc, const char *cache, struct arena *a,
                      struct export_kernel *out, struct err *err);
 
+/* The task of a run, and its shape, whether or not it came to a kernel. */
+bool export_run_task(const char *folder, struct arena *a, struct export_kernel *out,
+                     struct err *err);
+
 #endif

@@ -80,7 +80,7 @@ static void put_leaves(struct buf *b, const struct chain *c, const char *key, bo
         put_pair(b, "shape", l->shape);
         buf_puts(b, S(", "));
         put_pair(b, "dtype", l->dtype);
-        buf_putc(b, '}');
+        buf_puts(b, l->is_buffer ? S(", \"buffer\": true}") : S("}"));
         any = true;
     }
     buf_puts(b, S("],\n"));

@@ -14,8 +14,6 @@
 #include "base/json.h"
 #include "import/graph.h"
 
-#define CHAIN_FILE "order.json" /* of a folder that holds an imported module */
-
 struct link {
     str tensor;  /* of the task */
     str flow;    /* what it is connected with; empty: zeros for a state, nothing for a result */
@@ -41,13 +39,15 @@ struct use {
 struct part {
     str name; /* of its file, without the suffix; the module's where there is one part */
     str text; /* the task */
-    size_t uses;
+    str line; /* its torch line, which is not in the text yet; empty: none */
+    bool wrong_line;
+    size_t uses, tried; /* tried: how often the line was held against the task */
 };
 
 struct leaf {
     str name,
         path; /* in tasks, and in the module: "layer1_0_conv1_weight", "layer1.0.conv1.weight" */
-    bool is_input;
+    bool is_input, is_buffer;
     str shape, dtype; /* "[batch_size,3,7,7]" */
 };
 
@@ -67,7 +67,7 @@ struct chain {
 
 void chain_release(struct chain *c); /* what is not in the arena */
 
-/* How a module is written down for others: the file of the order. */
+/* How a module is written down for others: the file of the order (export/order.h reads it). */
 void chain_write(const struct chain *c, struct buf *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "import/compare.h"
 
+#include "import/refused.h"
 #include "spec/cost.h"
 #include "spec/data.h"
 #include "spec/reference.h"
@@ -85,7 +86,7 @@ static bool bind_all(struct comparing *c, struct err *err) {
                 json_get_i64(c->sizes, arena_cstr(c->arena, t->dims[k].name), &set[n].value))
                 set[n++].name = t->dims[k].name;
         if (!task_bind(t, set, n, c->arena, &c->insts[i], err))
-            return false;
+            return task_refused(err, c->o->file, t->text);
     }
     return true;
 }
@@ -366,6 +367,65 @@ static void carry(struct comparing *c, size_t use, const struct reference *refs,
         }
 }
 
+/* ---- a part's torch line ---- */
+
+enum { LINES_TRIED = 6 };
+
+static bool give_tensor(const struct comparing *c, json *list, const struct tensor *t, str file,
+                        enum dtype dtype, const struct bound_tensor *b, const void *data,
+                        struct err *err) {
+    size_t count = (size_t)b->count;
+    double *wide = mem_alloc(count * sizeof *wide + 8);
+    json *j = json_object(), *shape = json_array();
+    data_load(dtype, data, count, wide);
+    bool ok = python_give(c->o->python, file, (str){(const char *)wide, count * sizeof *wide}, err);
+    for (size_t i = 0; i < t->rank; i++)
+        json_push_i64(shape, b->extent[i]);
+    json_set_str(j, "name", t->name);
+    json_set_str(j, "file", file);
+    json_set_str(j, "dtype", str_view(dtype_info(dtype)->name));
+    json_set(j, "shape", shape);
+    json_push(list, j);
+    mem_free(wide);
+    return ok;
+}
+
+/* Whether PyTorch computes by the line what the task's reference gave, on these inputs. It stays
+ * with the part only where that held every time. */
+static bool try_line(const struct comparing *c, size_t use, const struct running *r,
+                     const struct reference *refs, size_t nrefs, struct err *err) {
+    struct part *part = &c->chain->parts[c->chain->uses[use].part];
+    const struct task *t = c->tasks[use];
+    const struct inst *in = c->insts[use];
+    bool ok = true, holds = false;
+    if (!part->line.n || part->wrong_line || part->tried >= LINES_TRIED)
+        return true;
+    part->tried++;
+    json *request = json_object(), *dims = json_object(), *given = json_array(),
+         *wanted = json_array();
+    for (size_t i = 0; i < t->ndims; i++)
+        json_set_i64(dims, arena_cstr(c->arena, t->dims[i].name), in->dims[i]);
+    for (size_t i = 0; i < t->ntensors && ok; i++)
+        if (tensor_is_input(&t->tensors[i]))
+            ok = give_tensor(c, given, &t->tensors[i], arena_printf(c->arena, "line-%zu", i),
+                             t->tensors[i].dtype, &in->tensors[i], r->data[i], err);
+    for (size_t i = 0; i < nrefs && ok; i++)
+        ok = give_tensor(c, wanted, &t->tensors[refs[i].tensor],
+                         arena_printf(c->arena, "wanted-%zu", i), DTYPE_F64,
+                         &in->tensors[refs[i].tensor], refs[i].value, err);
+    json_set_str(request, "line", part->line);
+    json_set(request, "dims", dims);
+    json_set(request, "given", given);
+    json_set(request, "wanted", wanted);
+    json *answer =
+        ok ? python_ask(c->o->python, request, c->o->limit_s * 1000 + GRACE_MS, err) : NULL;
+    part->wrong_line = !(json_get_bool(answer, "holds", &holds) && holds);
+    ok = answer != NULL;
+    json_free(request);
+    json_free(answer);
+    return ok;
+}
+
 static bool run_step(struct comparing *c, size_t use, int64_t step, int64_t steps,
                      struct held *states, struct err *err) {
     struct running r = {0};
@@ -379,6 +439,7 @@ static bool run_step(struct comparing *c, size_t use, int64_t step, int64_t step
         if (tensor_is_input(&t->tensors[i]))
             ok = give_input(c, use, i, at, states, &r, err);
     ok = ok && reference_eval(c->insts[use], r.data, c->o->threads, &refs, &nrefs, NULL, err);
+    ok = ok && (step > 0 || try_line(c, use, &r, refs, nrefs, err));
     for (size_t i = 0; i < nrefs && ok; i++)
         keep_result(c, use, &refs[i], step, steps);
     if (ok && u->repeats)
@@ -539,7 +600,7 @@ static bool parse_all(struct comparing *c, struct arena *a, struct err *err) {
         const struct use *u = &c->chain->uses[i];
         if (!task_parse(c->chain->parts[u->part].name, c->chain->parts[u->part].text, a,
                         &c->tasks[i], err))
-            return false;
+            return task_refused(err, c->o->file, c->chain->parts[u->part].text);
         for (size_t k = 0; k < u->nin; k++) {
             int t = tensor_find(c->tasks[i], u->in[k].tensor);
             if (t >= 0 && dtype_info(c->tasks[i]->tensors[t].dtype)->kind == 'f' &&

@@ -1,6 +1,8 @@
 #include "import/cut.h"
 
+#include "import/line.h"
 #include "import/plan.h"
+#include "import/refused.h"
 #include "import/write.h"
 
 #include <ctype.h>
@@ -603,13 +605,12 @@ static json *piece_json(const struct cutter *c, const struct piece *p, str path,
 }
 
 /* The task of a piece. False with an error: it cannot be written; without: it is too large. */
-static bool write_piece(struct cutter *c, const json *j, str *text) {
-    struct graph g;
+static bool write_piece(struct cutter *c, const json *j, struct graph *g, str *text) {
     struct buf b;
     bool too_large = false;
     buf_init(&b, TASK_MAX_BYTES);
-    bool ok = graph_read(j, c->arena, &g, c->err) &&
-              write_task(&g, c->file, c->arena, &b, &too_large, c->err);
+    bool ok = graph_read(j, c->arena, g, c->err) &&
+              write_task(g, c->file, c->arena, &b, &too_large, c->err);
     if (ok)
         *text = arena_str(c->arena, buf_str(&b));
     if (too_large)
@@ -629,7 +630,8 @@ static bool fits(struct cutter *c, size_t lo, size_t hi) {
     bool ok = false;
     if (p.nouts && leaves_of(&p) <= 2 * TASK_MAX_TENSORS) {
         json *j = piece_json(c, &p, (str){0}, (str){0}, false);
-        ok = write_piece(c, j, &text);
+        struct graph g;
+        ok = write_piece(c, j, &g, &text);
         json_free(j);
     }
     piece_release(&p);
@@ -821,35 +823,41 @@ static bool binds(const struct cutter *c, const struct task *t, struct err *err)
 }
 
 /* With dimensions of its own where that is a task, else with the module's. */
-static bool text_of_piece(struct cutter *c, const struct piece *p, str path, str file, str *text,
-                          struct task **task) {
+static bool text_of_piece(struct cutter *c, const struct piece *p, str path, str file,
+                          struct part *part, struct task **task) {
+    *part = (struct part){.name = file};
     for (int free = 1; free >= 0; free--) {
         struct err why = {0};
+        struct graph g, again;
         json *j = piece_json(c, p, path, file, free);
-        bool ok = write_piece(c, j, text);
+        bool ok = write_piece(c, j, &g, &part->text);
+        str name = arena_printf(c->arena, "%.*s.task", STR_ARG(path));
+        bool is_task =
+            ok && task_parse(name, part->text, c->arena, task, &why) && binds(c, *task, &why);
+        if (is_task && graph_read(j, c->arena, &again, &why)) /* as it was before it was written */
+            part->line = torch_line(&again, *task, c->arena);
         json_free(j);
         if (!ok)
             return c->err->kind ? false
                                 : err_set(c->err, ERR_NO, "%s: %.*s is too large for a task",
                                           c->file, STR_ARG(path));
-        str name = arena_printf(c->arena, "%.*s.task", STR_ARG(path));
-        if (task_parse(name, *text, c->arena, task, &why) && binds(c, *task, &why))
+        if (is_task)
             return true;
         if (!free) {
             *c->err = why;
-            c->err->kind = ERR_NO;
+            task_refused(c->err, c->file, part->text);
         }
     }
     return false;
 }
 
-static size_t part_of(struct cutter *c, str text, str file) {
+static size_t part_of(struct cutter *c, const struct part *part) {
     struct chain *out = c->out;
     for (size_t i = 0; i < out->nparts; i++)
-        if (same_task(out->parts[i].text, text))
+        if (same_task(out->parts[i].text, part->text))
             return i;
     out->parts = mem_grow(out->parts, &c->parts_cap, out->nparts + 1, sizeof *out->parts);
-    out->parts[out->nparts] = (struct part){.name = file, .text = text};
+    out->parts[out->nparts] = *part;
     return out->nparts++;
 }
 
@@ -903,13 +911,13 @@ static str output_name(const struct task *task, size_t i) {
 
 static bool emit_piece(struct cutter *c, const struct unit *u) {
     struct piece p;
-    str text;
+    struct part part;
     struct task *task;
     piece_of(c, u->lo, u->hi, &p);
     str file = file_name(c, u->path);
-    bool ok = text_of_piece(c, &p, u->path, file, &text, &task);
+    bool ok = text_of_piece(c, &p, u->path, file, &part, &task);
     if (ok) {
-        struct use *use = add_use(c, part_of(c, text, file), u->path);
+        struct use *use = add_use(c, part_of(c, &part), u->path);
         struct link *out = arena_array(c->arena, struct link, p.nouts + 1);
         link_inputs(c, &p, task, use);
         use->out = out;
@@ -1062,14 +1070,14 @@ static void link_step(struct cutter *c, size_t node, const struct task *task, st
 
 static bool emit_scan(struct cutter *c, const struct unit *u) {
     struct piece p;
-    str text;
+    struct part part;
     struct task *task;
     size_t node = c->order[u->lo];
     const struct node *scan = &c->g->nodes[node];
     str file = file_name(c, u->path);
-    bool ok = step_piece(c, node, &p) && text_of_piece(c, &p, u->path, file, &text, &task);
+    bool ok = step_piece(c, node, &p) && text_of_piece(c, &p, u->path, file, &part, &task);
     if (ok) {
-        struct use *use = add_use(c, part_of(c, text, file), u->path);
+        struct use *use = add_use(c, part_of(c, &part), u->path);
         int64_t axis = 0;
         struct ref r;
         json_get_i64(scan->args, "axis", &axis);
@@ -1118,6 +1126,7 @@ static void list_leaves(const struct graph *g, struct arena *a, struct chain *ou
             (struct leaf){.name = name,
                           .path = path_of(n),
                           .is_input = str_is(n->op, "in"),
+                          .is_buffer = str_is(n->op, "buffer"),
                           .shape = shape_text(a, &n->outs[0]),
                           .dtype = str_view(dtype_info(n->outs[0].dtype)->name)};
     }

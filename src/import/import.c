@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "import/compare.h"
 #include "import/cut.h"
+#include "import/refused.h"
 #include "import/write.h"
 
 #include <limits.h>
@@ -61,7 +62,7 @@ static bool make_task(struct graph *g, const char *file, struct arena *a, struct
         if (ok)
             cut_none(g, out->name, made, task, a, &out->chain);
         else
-            err->kind = ERR_NO;
+            task_refused(err, file, made);
     }
     if (too_large)
         *err = (struct err){0};
@@ -86,6 +87,15 @@ static bool make_chain(const char *file, struct arena *a, struct imported *out, 
 static str without_line(str text) {
     size_t at = str_find(text, S("\ntorch \""));
     return at < text.n ? str_cut(text, 0, at + 1) : text;
+}
+
+/* Of parts the other way round: theirs is added where it is right. */
+static void put_lines(struct chain *c, struct arena *a) {
+    for (size_t i = 0; i < c->nparts; i++) {
+        struct part *p = &c->parts[i];
+        if (p->line.n && !p->wrong_line)
+            p->text = arena_printf(a, "%.*storch \"%.*s\"\n", STR_ARG(p->text), STR_ARG(p->line));
+    }
 }
 
 static bool start(struct importer *i, struct err *err) {
@@ -137,6 +147,7 @@ static bool import_live(struct importer *i, const char *file, const char *class,
         ok = compare_chain(&o, &out->chain, a, &out->compared, err);
         if (!out->compared.line)
             out->chain.parts[0].text = without_line(out->chain.parts[0].text);
+        put_lines(&out->chain, a);
     }
     json_free(request);
     close_file(i);
@@ -152,11 +163,14 @@ static bool import_recorded(const char *file, struct arena *a, struct imported *
     if (!out->graph)
         return err_wrap(err, "%s", file);
     bool ok = make_chain(file, a, out, err);
+    put_lines(&out->chain, a);
     for (size_t i = 0; i < out->chain.nparts && ok; i++) {
         struct task *task;
         struct inst *in;
         const struct part *p = &out->chain.parts[i];
-        ok = task_parse(p->name, p->text, a, &task, err) && task_bind(task, NULL, 0, a, &in, err);
+        ok = (task_parse(p->name, p->text, a, &task, err) &&
+              task_bind(task, NULL, 0, a, &in, err)) ||
+             task_refused(err, file, p->text);
     }
     return ok;
 }

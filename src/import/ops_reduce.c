@@ -262,10 +262,14 @@ static struct ex build_max(struct writer *w, const struct node *n, const struct 
     return reduced(w, "max", &o, read_at(w, o.r, o.places));
 }
 
+static struct ex largest(struct writer *w, const struct node *n, const struct over *o) {
+    struct kept k = kept_of(o);
+    return helper_let(w, n, "max", k.rank, k.extents, k.at, build_max);
+}
+
 /* exp(x - max) of an element. */
 static struct ex shifted(struct writer *w, const struct node *n, const struct over *o) {
-    struct kept k = kept_of(o);
-    struct ex m = helper_let(w, n, "max", k.rank, k.extents, k.at, build_max);
+    struct ex m = largest(w, n, o);
     return ex_sub(writer_arena(w), read_at(w, o->r, o->places), m);
 }
 
@@ -307,6 +311,41 @@ struct ex read_softmax(struct writer *w, const struct node *n, size_t out, const
     return (struct ex){arena_printf(a, "exp(%.*s)/%.*s", STR_ARG(shift.text),
                                     STR_ARG(ex_at_least(a, sum, LEVEL_PREFIX))),
                        LEVEL_PRODUCT};
+}
+
+/* Whether a mask that is given is among what a value follows from. */
+struct mask_search {
+    const struct graph *g;
+    bool *seen, found;
+};
+
+static void search_mask(void *ctx, const char *name, struct ref r) {
+    struct mask_search *s = ctx;
+    const struct node *n = &s->g->nodes[r.node];
+    (void)name;
+    if (s->seen[r.node] || s->found)
+        return;
+    s->seen[r.node] = true;
+    if (str_is(n->op, "in"))
+        s->found = n->outs[0].dtype == DTYPE_BOOL;
+    else
+        graph_each_ref(s->g, n, search_mask, s);
+}
+
+/* Attention's softmax: a row that a mask leaves nothing of is 0, and not the NaN of infinities.
+ * Where no mask is given every row has something. */
+struct ex read_safe_softmax(struct writer *w, const struct node *n, size_t out,
+                            const struct place *at) {
+    struct arena *a = writer_arena(w);
+    struct over o;
+    struct ex shift, sum, softmax = read_softmax(w, n, out, at);
+    const struct graph *g = writer_graph(w);
+    struct mask_search s = {.g = g, .seen = arena_array(a, bool, g->nnodes + 1)};
+    graph_each_ref(g, n, search_mask, &s);
+    if (!s.found || !row_of(w, n, at, &o, &shift, &sum))
+        return softmax;
+    return ex_of(arena_printf(a, "if(%.*s > -inf, %.*s, 0)", STR_ARG(largest(w, n, &o).text),
+                              STR_ARG(softmax.text)));
 }
 
 struct ex read_log_softmax(struct writer *w, const struct node *n, size_t out,

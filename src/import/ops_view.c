@@ -584,6 +584,28 @@ struct ex read_triu(struct writer *w, const struct node *n, size_t out, const st
 
 /* ---- places from data ---- */
 
+/* Whether a place follows from a number with a fraction. */
+static bool is_rounded_down(const struct graph *g, struct ref r, int depth) {
+    const struct node *n = &g->nodes[r.node];
+    struct ref from;
+    if (depth > 16 || !graph_ref(g, json_get(n->args, "self"), &from))
+        return false;
+    bool fraction = dtype_info(graph_value(g, from)->dtype)->kind == 'f';
+    bool whole = dtype_info(graph_value(g, r)->dtype)->kind != 'f';
+    return (fraction && whole) || is_rounded_down(g, from, depth + 1);
+}
+
+/* Where an index reads. What is computed by way of real numbers is not known to lie inside; PyTorch
+ * would have raised an exception if it did not, so that it may be held there. */
+static struct place index_place(struct writer *w, struct ref index, struct ex e, str extent) {
+    if (!is_rounded_down(writer_graph(w), index, 0))
+        return place_of(e);
+    struct arena *a = writer_arena(w);
+    struct ex last = ex_sub(a, ex_of(extent), ex_of(S("1")));
+    return place_of(
+        ex_of(arena_printf(a, "clamp(%.*s, 0, %.*s)", STR_ARG(e.text), STR_ARG(last.text))));
+}
+
 struct ex read_gather(struct writer *w, const struct node *n, size_t out, const struct place *at) {
     struct place places[TASK_MAX_RANK] = {0};
     struct ref r, index;
@@ -591,7 +613,8 @@ struct ex read_gather(struct writer *w, const struct node *n, size_t out, const 
     (void)out;
     if (!v || !arg_ref(w, n, "index", &index) || !copy_places(v, at, places))
         return cannot(w, n, "gather");
-    places[axis_of(w, n, arg_i64(n, "dim", 0), v->rank)] = place_of(read_at(w, index, at));
+    size_t axis = axis_of(w, n, arg_i64(n, "dim", 0), v->rank);
+    places[axis] = index_place(w, index, read_at(w, index, at), v->extent[axis]);
     return read_at(w, r, places);
 }
 
@@ -604,7 +627,7 @@ struct ex read_index_select(struct writer *w, const struct node *n, size_t out,
     if (!v || !arg_ref(w, n, "index", &index) || !copy_places(v, at, places))
         return cannot(w, n, "index_select");
     size_t axis = axis_of(w, n, arg_i64(n, "dim", 0), v->rank);
-    places[axis] = place_of(read_at(w, index, &at[axis]));
+    places[axis] = index_place(w, index, read_at(w, index, &at[axis]), v->extent[axis]);
     return read_at(w, r, places);
 }
 
@@ -647,7 +670,8 @@ struct ex read_index(struct writer *w, const struct node *n, size_t out, const s
             k += wide;
         if (i >= first && i <= last) {
             graph_ref(writer_graph(w), json_at(indices, i), &index);
-            places[i] = place_of(read_broadcast(w, index, &at[first], wide));
+            struct ex e = read_broadcast(w, index, &at[first], wide);
+            places[i] = index_place(w, index, e, v->extent[i]);
         } else if (k < n->outs[out].rank) {
             places[i] = at[k++];
         } else {

@@ -1,6 +1,7 @@
 /* import: an nn.Module becomes a task. */
 #include "base/file.h"
 #include "base/say.h"
+#include "export/order.h"
 #include "import/import.h"
 #include "ui/ui.h"
 
@@ -70,6 +71,18 @@ static json *made_json(const char *file, const char *path, const struct imported
     return j;
 }
 
+/* Parts that PyTorch cannot compute where there is no kernel for them. */
+static str without_lines(const struct imported *made, struct arena *a) {
+    str names = {0};
+    for (size_t i = 0; i < made->chain.nparts; i++) {
+        const struct part *p = &made->chain.parts[i];
+        if (!p->line.n || p->wrong_line)
+            names = arena_printf(a, "%.*s%s%.*s", STR_ARG(names), names.n ? ", " : "",
+                                 STR_ARG(p->name));
+    }
+    return names;
+}
+
 static bool report(struct ui *ui, const char *file, const char *path, const struct imported *made,
                    const struct confined *confined) {
     const struct compared *c = &made->compared;
@@ -84,6 +97,10 @@ static bool report(struct ui *ui, const char *file, const char *path, const stru
             path, c->shapes, c->shapes == 1 ? "" : "s", c->seeds, c->error, STR_ARG(made->pytorch));
     else
         say("%s: from a recorded graph, not compared with the module\n", path);
+    str without = without_lines(made, ui->arena);
+    if (is_folder(made) && without.n)
+        say("%s: without a torch line, so that an export needs kernels for them: %.*s\n", path,
+            STR_ARG(without));
     return true;
 }
 
@@ -99,7 +116,7 @@ static bool write_folder(const char *path, struct arena *a, const struct importe
     buf_init(&order, 64u << 20);
     chain_write(&made->chain, &order);
     ok = ok && (!order.failed || err_set(err, ERR_NO, "the order is too long for a file")) &&
-         file_replace(arena_printf(a, "%s/" CHAIN_FILE, path).p, buf_str(&order), err);
+         file_replace(arena_printf(a, "%s/" ORDER_FILE, path).p, buf_str(&order), err);
     buf_release(&order);
     return ok;
 }

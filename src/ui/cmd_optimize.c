@@ -2,7 +2,7 @@
 #include "ui/optimize_run.h"
 
 #include "base/say.h"
-#include "import/order.h"
+#include "export/order.h"
 #include "ui/fleet.h"
 #include "ui/screen.h"
 #include "ui/terminal.h"

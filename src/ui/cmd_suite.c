@@ -3,7 +3,7 @@
  * options; one that fails is a row like the others. Resuming is resuming each task's run. */
 #include "base/file.h"
 #include "base/say.h"
-#include "import/order.h"
+#include "export/order.h"
 #include "ui/fleet.h"
 #include "ui/optimize_run.h"
 #include "ui/screen.h"
@@ -365,7 +365,10 @@ static void print_next(const struct suite *s) {
     screen_line("see all of it as web pages", ui_command(s->ui, "report", s->out));
     screen_line(arena_printf(a, "the furthest from its limit, %.0f%%", 100 * share(worst)).p,
                 ui_command(s->ui, "log", run));
-    screen_line("use a kernel from PyTorch", ui_command(s->ui, "export", run));
+    if (order_exists(s->folder))
+        screen_line("use the module from PyTorch", ui_command(s->ui, "export", s->out));
+    else
+        screen_line("use a kernel from PyTorch", ui_command(s->ui, "export", run));
     screen_line(s->interrupted ? "go on where it stopped" : "search longer, from here on",
                 s->interrupted ? S("the same command")
                                : S("the same command, with a larger --budget"));
@@ -704,6 +707,24 @@ static bool find_only(const struct suite *s, const char *only, const char **path
                    s->folder);
 }
 
+/* An imported module stays beside its runs, so that export knows how they hang together. */
+static bool keep_module(const struct suite *s, const char **paths, size_t n, struct err *err) {
+    struct arena *a = s->ui->arena;
+    struct order order;
+    str text;
+    if (!order_exists(s->folder))
+        return true;
+    if (!order_read(s->folder, a, &order, err) ||
+        !file_replace(arena_printf(a, "%s/" ORDER_FILE, s->out).p, order.text, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const char *to = arena_printf(a, "%s.task", run_folder(s, paths[i], a)).p;
+        if (!file_read(paths[i], TASK_MAX_BYTES, a, &text, err) || !file_replace(to, text, err))
+            return false;
+    }
+    return true;
+}
+
 /* runs/NAME of an imported module, runs/suite of a folder of tasks. */
 static const char *default_out(const char *folder, struct arena *a) {
     str name = str_view(folder);
@@ -730,7 +751,8 @@ int cmd_suite(struct ui *ui) {
         return ui_fail(ui, &err);
     if (only)
         return run_only(&s, only);
-    if (!dir_remove_temporaries(s.out, false, &err) || !fleet_asked_for(ui, true, &places, &err) ||
+    if (!keep_module(&s, paths, n, &err) || !dir_remove_temporaries(s.out, false, &err) ||
+        !fleet_asked_for(ui, true, &places, &err) ||
         !(places && n ? run_spread(&s, paths, n, places, &err) : run_all(&s, paths, n, &err)))
         return ui_fail(ui, &err);
     for (size_t i = 0; i < s.n; i++)

@@ -293,6 +293,10 @@ def current_stream(device):
     return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
 
 
+def is_on_cpu(tensor):
+    return tensor.device.type == "cpu"
+
+
 def aligned(address):
     return -(-address // 256) * 256
 
@@ -368,6 +372,8 @@ class Operation:
 
     def choose(self, dims, device, types):
         """(kernel, ready plan), or (None, reason)."""
+        if not self.kernels:
+            return None, "no kernel"
         admitted = [k for k in self.kernels if k.types == types and k.admits(*dims)]
         if not admitted:
             return None, "sizes"
@@ -438,7 +444,7 @@ class Operation:
 
     def run(self, dims, tensors):
         """True: queued. False: nothing was done, and PyTorch's expression is to be used."""
-        if tensors[0].device.type == "cpu":
+        if is_on_cpu(tensors[0]):
             self.count_fallback("cpu")
             return False
         device = tensors[0].device.index
@@ -472,6 +478,26 @@ def take(values, targets):
     values = values if isinstance(values, (tuple, list)) else (values,)
     for value, target in zip(values, targets):
         target.copy_(value)
+
+
+# ---- slices, for tasks that are run over a sequence ----
+
+def is_aligned(tensor, axis, index):
+    return index * tensor.stride(axis) * tensor.element_size() % 256 == 0
+
+
+def one_slice(tensor, axis, index):
+    """One slice, contiguous and aligned as a tensor of its own is."""
+    made = tensor.select(axis, index)
+    if made.is_contiguous() and is_aligned(tensor, axis, index):
+        return made
+    return made.clone(memory_format=torch.contiguous_format)
+
+
+def slices(tensor, axis):
+    """All slices along an axis, each contiguous and aligned; one copy at most beside them."""
+    laid = tensor.movedim(axis, 0).contiguous()
+    return [one_slice(laid, 0, i) for i in range(laid.shape[0])]
 
 
 # ---- what is asked of arguments ----

@@ -3,7 +3,7 @@ import torch
 
 class Model(torch.nn.Module):
     def forward(self, x):
-        return x + torch.rand_like(x)
+        return x * torch.bernoulli(torch.full_like(x, 0.5))
 
 
 rows = 16
