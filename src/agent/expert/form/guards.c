@@ -538,6 +538,21 @@ static void widen(const struct ranger *r, struct reduce_var *v, const struct exp
     v->inferred = false;
 }
 
+/* Of a tensor that is read at `var` another index moves with what moves the window: each result has
+ * a row of its own there, and windows of neighbours share nothing. */
+static bool reads_band(const struct expr *e, size_t var, uint32_t moving) {
+    bool at_var = false, beside = false;
+    for (size_t i = 0; e->kind == EXPR_READ && i < e->nargs; i++) {
+        bool here = expr_vars(e->args[i]) >> var & 1;
+        at_var |= here;
+        beside |= !here && (expr_vars(e->args[i]) & moving);
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (reads_band(expr_part(e, i), var, moving))
+            return true;
+    return at_var && beside;
+}
+
 /* The only variable. */
 static void change_range(const struct ranger *r, struct reduce *to, struct parts *p,
                          struct expr **body) {
@@ -552,7 +567,7 @@ static void change_range(const struct ranger *r, struct reduce *to, struct parts
         guards_to_ends(r, p, v->var, &e);
         if (to->op < REDUCTION_ARGMAX && find_window(r, &e, &from, &size) &&
             is_shiftable(*body, v->var) && !expr_has(*body, EXPR_REDUCE) &&
-            !reads_products(r->in->task, *body))
+            !reads_band(*body, v->var, expr_vars(from)) && !reads_products(r->in->task, *body))
             make_window(r, &e, from, size, v->var, p, body);
     }
     v->lo = joined(r, e.lo, e.nlo, true);

@@ -14,7 +14,7 @@
  *     Its range stays a size and what cuts it is a guard.
  *   - A range of at most WINDOW_MOST places that moves along with an index, i - 3 <= k <= i, is
  *     such a window: k is replaced by i - 3 + r. Not where a product's results are reduced: those
- *     are scores of attention.
+ *     are scores of attention; nor in a band of a matrix, x[i,k].
  *   - Of several variables none has a range that depends on an index: the bound is a guard. */
 #ifndef AGENT_EXPERT_FORM_GUARDS_H
 #define AGENT_EXPERT_FORM_GUARDS_H
