@@ -422,12 +422,23 @@ static enum dtype memory_type(const struct task *t, const struct statement *s, b
                                                 : DTYPE_I64;
 }
 
+/* A let of the task without a type of its own. */
+static bool is_untyped(const struct maker *m, size_t tensor) {
+    const struct tensor *x = &m->original->tensors[tensor];
+    return x->role == TENSOR_LET && x->dtype == DTYPE_F64;
+}
+
+/* The let, made here or the task's own, that has been given this body already. The task's own is
+ * kept as f32. */
 static const struct statement *find_equal(const struct maker *m, const struct tensor *x,
                                           const struct statement *s) {
     for (size_t i = 0; i < m->t->nstatements; i++) {
         const struct statement *o = &m->t->statements[i];
         const struct tensor *y = &m->t->tensors[o->tensor];
-        if (o->tensor >= m->given && extents_same(x, y) && expr_same(o->body, s->body))
+        bool made = o->tensor >= m->given;
+        if ((made || (s->body->value_kind == VALUE_REAL && is_untyped(m, o->tensor) &&
+                      statement_is_whole(m->t, o))) &&
+            extents_same(x, y) && expr_same(o->body, s->body))
             return o;
     }
     return NULL;
@@ -614,6 +625,15 @@ static bool make_statement(struct maker *m, const struct statement *given, struc
     s.body = copier_copy(&c, s.body);
     s.nvars = c.next;
     bool untyped = x->role == TENSOR_LET && x->dtype == DTYPE_F64;
+    const struct statement *same = untyped && form_is_fold(&s) &&
+                                           s.body->value_kind == VALUE_REAL &&
+                                           !m->padded[s.tensor] && statement_is_whole(t, &s)
+                                       ? find_equal(m, x, &s)
+                                       : NULL;
+    if (same) { /* its reads become reads of that one */
+        s.body = expr_own(t, same, m->a);
+        s.body->value_kind = VALUE_REAL;
+    }
     if (untyped && form_is_map(&s) && !m->padded[s.tensor] && whole_left_side(t, &s) &&
         form_definitions(m->original, s.tensor) == 1 && expr_size(s.body) <= INLINE_MOST) {
         struct statement *kept = arena_new_of(m->a, struct statement);
