@@ -575,13 +575,38 @@ bool form_is_product(const struct statement *s) {
     return false;
 }
 
+/* More than two factors change with what is summed: `x * (w * scale)`, `silu(x) * w`. Then each
+ * side of the product in which they meet is an operand as a whole, since products are not
+ * regrouped: others might overflow. NULL: two do, or they meet otherwise. */
+static const struct expr *meeting_point(const struct expr *e, uint32_t reduced) {
+    struct factors f;
+    size_t changing = 0;
+    pattern_factors(e, &f);
+    for (size_t i = 0; i < f.n; i++)
+        changing += (expr_vars(f.e[i]) & reduced) != 0;
+    while (changing > 2 && (e->kind == EXPR_NEG || e->kind == EXPR_MUL || e->kind == EXPR_DIV)) {
+        bool first = expr_vars(e->args[0]) & reduced;
+        bool second = e->nargs > 1 && (expr_vars(e->args[1]) & reduced);
+        if (first && second) {
+            uint32_t a = expr_vars(e->args[0]), b = expr_vars(e->args[1]);
+            bool product = (a & ~b & ~reduced) && (b & ~a & ~reduced) && (a & b & reduced);
+            return e->kind == EXPR_MUL && product ? e : NULL;
+        }
+        e = e->args[first ? 0 : 1];
+    }
+    return NULL;
+}
+
 static void take_operands(struct place *p, struct statement *s) {
     struct factors f;
     uint32_t reduced = reduce_vars(s->body->reduce);
     struct copier c = {.a = p->m->a};
     for (size_t i = 0; i < s->body->reduce->nvars; i++)
         p->var[s->body->reduce->vars[i].var] = &s->body->reduce->vars[i];
+    const struct expr *meeting = meeting_point(s->body->args[0], reduced);
     pattern_factors(s->body->args[0], &f);
+    if (meeting)
+        f = (struct factors){.n = 2, .e = {meeting->args[0], meeting->args[1]}};
     for (size_t i = 0; i < f.n; i++) {
         bool wanted =
             !is_plain(f.e[i]) && expr_reads(f.e[i]) && !f.below[i] && (expr_vars(f.e[i]) & reduced);
