@@ -110,7 +110,12 @@ def core(draw, task, dtype):
     inside, term = written(draw, ("x", ["n", channel]), places, shape.ins(), weight)
     ranges = shape.sums("c < I" if grouped else "c")
     conditions = " && ".join(guards + ([inside] if inside else []))
-    return "(sum(%s%s) %s)" % (ranges, " | " + conditions if conditions else "", term), shape
+    value = "(sum(%s%s) %s)" % (ranges, " | " + conditions if conditions else "", term)
+    if grouped:  # no index of what is summed says how far o goes
+        ranged = ",".join("%s < %s" % (axis[4], axis[3]) for axis in shape.axes)
+        task.line("let sums[n,o < O,%s] = %s" % (ranged, value))
+        value = "sums[n,o,%s]" % shape.at()
+    return value, shape
 
 
 def epilogue(draw, task, value, dtype, shape):

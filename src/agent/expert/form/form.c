@@ -619,6 +619,16 @@ static void take_operands(struct place *p, struct statement *s) {
     s->body = copier_copy(&c, s->body);
 }
 
+/* A product whose terms are left out in whatever way, as far as its reads stay inside. */
+static void leave_out(struct maker *m, struct statement *s) {
+    struct err ignored = {0};
+    struct statement padded = *s;
+    padded.body = form_padded(m->in, s->body, m->a);
+    if (padded.body != s->body && form_is_product(&padded) &&
+        bounds_check(m->in, &padded, m->a, &ignored))
+        *s = padded;
+}
+
 /* Of every product, also of those that were taken out of an expression themselves. */
 static bool take_all_operands(struct maker *m, struct err *err) {
     struct task *t = m->t;
@@ -628,6 +638,7 @@ static bool take_all_operands(struct maker *m, struct err *err) {
     t->nstatements = 0;
     for (size_t i = 0; i < n; i++) {
         struct place p = {.m = m, .s = &list[i]};
+        leave_out(m, &list[i]);
         if (form_is_product(&list[i]))
             take_operands(&p, &list[i]);
         if (t->nstatements == TASK_MAX_STATEMENTS)
