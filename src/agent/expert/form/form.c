@@ -544,7 +544,28 @@ static struct expr *split_reduce(struct place *p, const struct expr *e, bool roo
     return read ? read : to;
 }
 
+/* A sum over the only variable's whole range, divided by that size, is a mean. Not of a product:
+ * its divisor is a scale. */
+static const struct expr *as_mean(const struct place *p, const struct expr *e) {
+    const struct expr *sum = e->args[0];
+    if (sum->kind != EXPR_REDUCE || sum->reduce->op != REDUCTION_SUM || sum->reduce->guard ||
+        sum->reduce->nvars != 1 || sum->value_kind != VALUE_REAL || pattern_is_contraction(sum))
+        return e;
+    const struct reduce_var *v = &sum->reduce->vars[0];
+    if (!expr_is_number(v->lo, 0) || !over_sizes(v->hi) || !expr_same(v->hi, e->args[1]))
+        return e;
+    struct expr *mean = copy_node(p->m->a, sum);
+    struct reduce *r = arena_new_of(p->m->a, struct reduce);
+    *r = *sum->reduce;
+    r->op = REDUCTION_MEAN;
+    mean->args[0] = sum->args[0];
+    mean->reduce = r;
+    return mean;
+}
+
 static struct expr *split(struct place *p, const struct expr *e, bool root) {
+    if (e->kind == EXPR_DIV)
+        e = as_mean(p, e);
     if (e->kind == EXPR_REDUCE)
         return split_reduce(p, e, root);
     struct expr *to = copy_node(p->m->a, e);
