@@ -24,8 +24,8 @@
 /* The body of a statement with all its reductions in that form. `t` has the statements before. */
 struct expr *form_ranged(const struct inst *in, const struct statement *s, struct arena *a);
 
-/* A sum of products with its terms left out in one way: `if(c, x, 0)*w` and `if(c, x*w, 0)` are terms
- * with a guard, and guards that only keep an index inside its tensor are a pad. */
+/* A sum of products with its terms left out in one way: `if(c, x, 0)*w` and `if(c, x*w, 0)` are
+ * terms with a guard, and guards that only keep an index inside its tensor are a pad. */
 struct expr *form_padded(const struct inst *in, const struct expr *e, struct arena *a);
 
 /* Of a guard the parts that are `var` < e (`upper`), or `var` >= e: their number, at most `most`.
