@@ -454,7 +454,7 @@ static struct oracle_operand put_as_it_is(struct oracle_code *c, const struct ex
 static struct oracle_operand oracle_put_value(struct oracle_code *c, const struct expr *e,
                                               bool real) {
     struct oracle_operand o = put_as_it_is(c, e);
-    if (e->factor && !o.exact && !c->plain && c->x->t->accuracy != ACCURACY_FP32)
+    if (e->factor && (!o.exact || e->loses) && !c->plain && c->x->t->accuracy != ACCURACY_FP32)
         return operand(c, false,
                        arena_printf(c->x->a, "value_factor(RULES, %.*s)", STR_ARG(o.text)));
     if (!real || e->value_kind != VALUE_INT || c->plain || oracle_exact(c->x->t, e, true))

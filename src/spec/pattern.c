@@ -420,10 +420,24 @@ void pattern_count_rounded(const struct task *t, const struct expr *e, uint32_t 
     *rounded += !fits_format(t, e);
 }
 
-static void mark_product(struct expr *e, uint32_t over) {
+static bool is_computed(const struct task *t, const struct expr *e, uint32_t over) {
     for (size_t k = 0; is_product(e) && k < factor_parts(e); k++)
-        mark_product(e->args[k], over);
-    e->factor |= !is_product(e) && expr_vars(e) & over && e->value_kind == VALUE_REAL;
+        if (is_computed(t, e->args[k], over))
+            return true;
+    const struct expr *read = e->kind == EXPR_PAD ? e->args[0] : e;
+    return !is_product(e) && (expr_vars(e) & over) && e->value_kind == VALUE_REAL &&
+           (read->kind != EXPR_READ || t->tensors[read->ref].role == TENSOR_LET);
+}
+
+/* Near zero a format is coarse, so a small element of an input is off by much of itself. Beside
+ * another input, whose numbers are as small then (data.c), the product vanishes either way; a
+ * computed factor, a weight of a softmax, is of any magnitude. */
+static void mark_product(const struct task *t, struct expr *e, uint32_t over, bool computed) {
+    for (size_t k = 0; is_product(e) && k < factor_parts(e); k++)
+        mark_product(t, e->args[k], over, computed);
+    bool factor = !is_product(e) && expr_vars(e) & over && e->value_kind == VALUE_REAL;
+    e->factor |= factor;
+    e->loses |= factor && computed && !fits_format(t, e);
 }
 
 static void mark_factors(const struct task *t, struct expr *e) {
@@ -435,7 +449,8 @@ static void mark_factors(const struct task *t, struct expr *e) {
         return;
     pattern_count_rounded(t, e->args[0], reduce_vars(e->reduce), &factors, &rounded);
     if (factors >= 2)
-        mark_product(e->args[0], reduce_vars(e->reduce));
+        mark_product(t, e->args[0], reduce_vars(e->reduce),
+                     is_computed(t, e->args[0], reduce_vars(e->reduce)));
 }
 
 void pattern_mark_factors(struct task *t) {

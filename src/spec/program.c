@@ -101,6 +101,8 @@ static bool exact(const struct program *p, const struct instr *i) {
                t->tensors[i->ref].dtype != DTYPE_F64;
     case OP_TO_REAL:
         return p->code[i->src[0]].op == OP_LITERAL && fabs(p->code[i->src[0]].number) <= 0x1p24;
+    case OP_ROUND:
+        return false;
     case OP_NODE:
         return node_exact(p, i);
     default:
@@ -138,7 +140,7 @@ static size_t emit_unary(struct program *p, enum op op, enum value_kind type, si
 
 static size_t compile_as(struct program *p, const struct expr *e, bool real, int mask) {
     size_t id = compile(p, e, mask);
-    if (e->factor && p->rules.format2 > 0 && !p->code[id].exact)
+    if (e->factor && p->rules.format2 > 0 && (!p->code[id].exact || e->loses))
         return emit_unary(p, OP_ROUND, VALUE_REAL, id, mask);
     if (!real || e->value_kind != VALUE_INT)
         return id;

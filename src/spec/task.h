@@ -118,6 +118,8 @@ struct expr {
     int64_t integer; /* NUMBER when integral */
     bool integral;
     bool factor; /* one of those whose products a sum adds, and changes from term to term */
+    bool loses;  /* a factor that is read, of a type that the class's format does not hold, beside
+                    one  that is computed */
     size_t ref;  /* DIM: dimension; INDEX: variable; READ: tensor */
     enum function function;
     const struct reduce *reduce; /* REDUCE */

@@ -68,6 +68,16 @@ static const struct {
            "let l[b,h,i] = m[b,h,i] + log(sum(j) exp(s[b,h,i,j] - m[b,h,i]))\n"
            "lse[b,h,i] = l[b,h,i]\ntop[b,h,i] = m[b,h,i]\n"
            "y[b,h,i,d] = sum(j) exp(s[b,h,i,j] - l[b,h,i])*v[b,h,j,d]\n"},
+    {"that logarithm computed once more for an output",
+     HEADS "out lse[B,H,L] : f32\n" SCORE TOP "let z[b,h,i] = sum(j) exp(s[b,h,i,j] - m[b,h,i])\n"
+           "y[b,h,i,d] = (sum(j) exp(s[b,h,i,j] - m[b,h,i])*v[b,h,j,d])/z[b,h,i]\n"
+           "let n[b,h,i] = max(j) s[b,h,i,j]\n"
+           "lse[b,h,i] = n[b,h,i] + log(sum(j) exp(s[b,h,i,j] - n[b,h,i]))\n"},
+    {"that logarithm beside weights of a type",
+     HEADS "out lse[B,H,L] : f32\n" SCORE TOP "let p[b,h,i,j] : f32 = exp(s[b,h,i,j] - m[b,h,i])\n"
+           "let z[b,h,i] = sum(j) p[b,h,i,j]\n"
+           "y[b,h,i,d] = (sum(j) p[b,h,i,j]*v[b,h,j,d])/z[b,h,i]\n"
+           "lse[b,h,i] = m[b,h,i] + log(sum(j) exp(s[b,h,i,j] - m[b,h,i]))\n"},
     {"lets of a type", HEADS "let s[b,h,i,j] : f32 = (sum(d) q[b,h,i,d]*k[b,h,j,d])/sqrt(D)\n"
                              "let m[b,h,i] : f32 = max(j) s[b,h,i,j]\n"
                              "let p[b,h,i,j] : f32 = exp(s[b,h,i,j] - m[b,h,i])\n"
@@ -212,7 +222,9 @@ static const struct {
     {"by where", WHERE("if(j <= i, " PRODUCT ", -inf)"), HIGH "i + 1, L))", NULL, false},
     {"by where, the other way", WHERE("if(j > i, -inf, " PRODUCT ")"), HIGH "i + 1, L))", NULL,
      false},
-    {"by a term", WHERE(PRODUCT " + if(j <= i, 0, -inf)"), HIGH "i + 1, L))", NULL, false},
+    /* A score that is NaN stays one under a term. */
+    {"not by a term", WHERE(PRODUCT " + if(j <= i, 0, -inf)"), "(j <= i ? 0.0f : -INFINITY)", NULL,
+     false},
     /* A finite number is a score like any other: it counts where nothing is greater. */
     {"not by a large number", WHERE("if(j <= i, " PRODUCT ", -1000000000)"), "-1000000000", NULL,
      false},
@@ -258,6 +270,27 @@ static const struct {
            "let z[b,h,i] = sum(j) exp(s[b,h,i,j] - m[b,h,i])\n"
            "y[b,h,i,d] = (sum(j) exp(s[b,h,i,j] - m[b,h,i])*v[b,h,j,d])/z[b,h,i]\n"},
 };
+
+/* In class tf32 weights in f16 may not vanish. */
+static void test_class(void) {
+    static const char head[] =
+        "dim H = 4, L = 96, D = 64\nin q[H,L,D] : f16 ~ normal(0,1)\nin k[H,L,D] : f16 ~ "
+        "normal(0,1)\n"
+        "in v[H,L,D] : f16 ~ normal(0,1)\nout y[H,L,D] : f16\n"
+        "let s[h,i,j] = sum(d) q[h,i,d]*k[h,j,d]\nlet m[h,i] = max(j) s[h,i,j]\n"
+        "let z[h,i] = sum(j) exp(s[h,i,j] - m[h,i])\n"
+        "y[h,i,d] = (sum(j) exp(s[h,i,j] - m[h,i])*v[h,j,d])/z[h,i]\naccuracy ";
+    static const struct {
+        const char *class;
+        bool taken;
+    } rows[] = {{"f16", true}, {"tf32", false}, {"bf16", false}, {"fp32", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        str text = arena_printf(mem, "%s%s\n", head, rows[i].class);
+        str names = families_of(text.p);
+        CHECKF(str_is(names, "attention") == rows[i].taken, "%s: %.*s", rows[i].class,
+               STR_ARG(names));
+    }
+}
 
 static void test_others(void) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -327,6 +360,7 @@ static const struct tap_case cases[] = {
     {"one kernel, however it is written", test_phrasings},
     {"masks are bounds of keys", test_masks},
     {"what is no attention", test_others},
+    {"classes that allow weights in f16", test_class},
     {"few queries split their keys", test_decoding},
     {"warp groups", test_groups},
 };

@@ -125,6 +125,16 @@ static void test_assumed_zeros(void) {
     CHECK(x.operands[x.folds[0].operand[1]].nconditions == 1);
 }
 
+/* An operand that would be read outside its tensor has the condition too. */
+static void test_conditions(void) {
+    struct contraction x;
+    struct inst *in = bind("dim H = 8, L = 64, E = 16\nin p[H,L,L] : f32 ~ ones\n"
+                           "in v[L,E] : f32 ~ ones\nout y[H,L,E] : f32\n"
+                           "y[h,i,e] = sum(r < 8 | i + r - 7 >= 0) p[h,i,i+r-7]*v[i+r-7,e]\n");
+    CHECK(in && con_match(in, &in->task->statements[0], mem, &x));
+    CHECK(x.operands[0].nconditions == 1 && x.operands[1].nconditions == 1);
+}
+
 /* ---- text ---- */
 
 #define C      PRODUCT "c[i,j] = sum(k) a[i,k]*b[k,j]\n"
@@ -145,7 +155,19 @@ static void test_assumed_zeros(void) {
     "in d[K,O] : f32 ~ ones\nout c[M,N] : f32\nout e[M,O] : f32\n"                                 \
     "c[i,j] = sum(k) a[i,k]*b[k,j]\ne[i,j] = sum(k) a[i,k]*d[k,j]\n"
 
+#define MIXED                                                                                      \
+    "dim M = 256, N = 128, K = 64\nin a[M,K] : f32 ~ ones\nin b[N,K] : f16 ~ ones\n"               \
+    "out c[M,N] : f32\nc[i,j] = sum(k) a[i,k]*b[j,k]\naccuracy tf32\n"
+#define AVERAGE(of)                                                                                \
+    "dim M = 256, N = 128, K = 64\nin a[M,K] : f32 ~ ones\nin b[N,K] : f32 ~ ones\n"               \
+    "out c[N] : f32\nlet s[i,j] = sum(k) a[i,k]*b[j,k]\nc[j] = " of "\naccuracy tf32\n"
+
 static const struct text_case texts[] = {
+    {"wgmma copies what has another type", MIXED, "tensor-path=2", "pack_b<<<", "tiled(b"},
+    {"what is only averaged is not rounded", AVERAGE("mean(i) silu(s[i,j])"), "tensor-path=1",
+     "gemm_3xtf32<Tiles>", NULL},
+    {"what is compared as well is", AVERAGE("(mean(i) s[i,j]) - (max(i) s[i,j])"), "tensor-path=1",
+     "cvt.rna.tf32", "gemm_3xtf32"},
     {"fp32 multiply-adds", C, "tensor-path=0", "fmaf(", "mma."},
     {"class fp32 splits", C, "tensor-path=1", "gemm_3xtf32<Tiles>", NULL},
     {"class fp32 promotes", C, "tensor-path=1 tile-k=32", "PROMOTE = 1;", NULL},
@@ -224,6 +246,7 @@ static void test_any_strategy(void) {
 }
 
 static const struct tap_case cases[] = {
+    {"conditions of operands", test_conditions},
     {"claims", test_claims},
     {"the model", test_models},
     {"assumed zeros", test_assumed_zeros},

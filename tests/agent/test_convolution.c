@@ -156,7 +156,7 @@ static const struct text_case texts[] = {
     {"16-bit operands", VOLUME, GROUPS_OF_WARPS, "wgmma_f16_256", "gemm_tf32"},
     {"another path", FORWARD, "tensor-path=1", "gathered: the strategy has no warp groups",
      "wgmma.mma_async"},
-    {"class fp32", EXACT, GROUPS_OF_WARPS, "the accuracy class does not let", "y_convolution"},
+    {"class fp32", EXACT, GROUPS_OF_WARPS, "neither the accuracy class nor", "y_convolution"},
     {"CuTe", FORWARD, GROUPS_OF_WARPS " dialect=cute", "no writer of CuTe", "y_convolution"},
 };
 

@@ -34,6 +34,8 @@ static const struct claim_case claims[] = {
      "dim L = 40\nin x[L] : f32 ~ ones\nout y[L] : f32\ny[l] = sum(k < 3) pad(x[l-k], 0)\n", ""},
     {"not places of extremes",
      "dim L = 40\nin x[L+2] : f32 ~ ones\nout y[L] : i32\ny[l] = argmax(k < 3) x[l+k]\n", ""},
+    {"not a band of a matrix",
+     "dim L = 40\nin x[L,L+2] : f32 ~ ones\nout y[L] : f32\ny[l] = sum(k < 3) x[l,l+k]\n", ""},
     {"not in place", "dim L = 40\ninout x[L] : f32 ~ ones\nx[l] = max(k < 3) pad(x[l+k], 0)\n", ""},
 };
 

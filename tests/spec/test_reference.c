@@ -398,6 +398,41 @@ static void flat_functions_of_uncertain_sums(void) {
     }
 }
 
+/* An input near zero times a weight: its format is coarse there. Beside another input nothing is
+ * known of the class's smallest number. */
+static void inputs_below_the_format(void) {
+    static const struct {
+        const char *class, *type, *sum;
+        double least, most; /* of the estimate */
+    } rows[] = {
+        {"tf32", "f32", "let e[j] = exp(x[j])\ny = sum(j) e[j] * v[j]", 0x1p-140, 0x1p-135},
+        {"tf32", "f32", "let e[j] : f32 = x[j]\ny = sum(j) v[j] * e[j]", 0x1p-140, 0x1p-135},
+        {"fp32", "f32", "let e[j] = exp(x[j])\ny = sum(j) e[j] * v[j]", 0, 0x1p-148},
+        {"tf32", "f16", "let e[j] = exp(x[j])\ny = sum(j) e[j] * v[j]", 0, 0x1p-138},
+        {"tf32", "f32", "y = sum(j) x[j] * v[j]", 0, 0x1p-145},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct fixture f;
+        char text[512];
+        bool half = rows[k].type[1] == '1';
+        const double x[2] = {0.5, 0.25}, v[2] = {half ? 0 : 0x3p-149, half ? 0 : 0x5p-149};
+        snprintf(text, sizeof text,
+                 "task t \"T\"\ndim N = 2\nin x[N] : f32 ~ ones\nin v[N] : %s ~ ones\n"
+                 "out y : f32\n%s\naccuracy %s\n",
+                 rows[k].type, rows[k].sum, rows[k].class);
+        if (fixture_text(&f, text)) {
+            fixture_set(&f, "x", x, 2);
+            fixture_set(&f, "v", v, 2);
+            if (fixture_eval(&f, 1))
+                CHECKF(f.refs[0].estimate[0] >= rows[k].least &&
+                           f.refs[0].estimate[0] <= rows[k].most,
+                       "%s, %s, %s: %g", rows[k].class, rows[k].type, rows[k].sum,
+                       f.refs[0].estimate[0]);
+        }
+        fixture_end(&f);
+    }
+}
+
 /* A weight that is nothing in the format of the class, times something large, where all larger
  * weights meet zeros: an honest kernel gives 0. */
 static void factors_below_the_format(void) {
@@ -530,6 +565,7 @@ static const struct tap_case cases[] = {
     {"estimates of reductions", estimates_of_reductions},
     {"flat functions of uncertain sums", flat_functions_of_uncertain_sums},
     {"factors below the format of the class", factors_below_the_format},
+    {"inputs below it, beside a computed factor", inputs_below_the_format},
     {"names of elements", names_of_elements},
     {"fast enough", fast_enough},
 };

@@ -339,9 +339,9 @@ static bool reads_chain(const struct matcher *x, const struct expr *e) {
 
 /* ---- masks ---- */
 
-/* The terms of a sum, without what says that a score does not count: `if(c, x, -inf)` is x where c,
- * and so is a term `if(c, 0, -inf)`. A score that is left out and one of minus infinity are the
- * same to a softmax. */
+/* The terms of a sum, without what says that a score does not count: `if(c, x, -inf)` is x where c.
+ * A score that is left out and one of minus infinity are the same to a softmax. A term
+ * `if(c, 0, -inf)` is added to the score like any other: it leaves a score that is NaN one. */
 static bool bare_terms(const struct matcher *x, const struct expr *e, bool minus, struct keys *keys,
                        struct terms *out) {
     if (e->kind == EXPR_ADD || e->kind == EXPR_SUB)
@@ -351,7 +351,7 @@ static bool bare_terms(const struct matcher *x, const struct expr *e, bool minus
         return bare_terms(x, e->args[0], !minus, keys, out);
     bool counts = e->kind == EXPR_IF && !minus;
     for (int side = 0; counts && side < 2; side++)
-        if (is_minus_infinity(e->args[2 - side]))
+        if (is_minus_infinity(e->args[2 - side]) && holds(e->args[1 + side], x->m->raw))
             return interval_add(keys, e->args[0], side == 0, x->m->key, x->a) &&
                    bare_terms(x, e->args[1 + side], false, keys, out);
     if (is_literal(e, 0))
@@ -560,9 +560,8 @@ static bool match_norm(struct matcher *x, const struct statement *s) {
     struct fold f;
     struct factors rest;
     struct expr *exponent;
-    if (x->has_norm || !fold_of(x, s, &f) || count_left(x, s) != x->m->rank - 1 ||
-        !bind_fold(x, &f) || !(exponent = find_weight(x, &f, &rest)) || rest.n ||
-        !note_left(x, s, f.map))
+    if (!fold_of(x, s, &f) || count_left(x, s) != x->m->rank - 1 || !bind_fold(x, &f) ||
+        !(exponent = find_weight(x, &f, &rest)) || rest.n || !note_left(x, s, f.map))
         return false;
     enum weight w = weight_of(x, exponent, &f.keys);
     if ((w != PLAIN && w != UNSHIFTED) || !note_keys(x, &f.keys))
@@ -858,10 +857,11 @@ static bool match_operands(struct matcher *x) {
            attention_stride(m, m->v, m->key, x->a);
 }
 
-/* Weights are rounded to the operands' type, which the class has to allow. */
+/* Weights are rounded to the operands' type, which the class has to allow. Below 2^-24 weights in
+ * f16 vanish, and what they multiply may be all that there is: TF32 and bf16 keep them. */
 static bool allows_rounding(const struct matcher *x) {
     bool half = x->t->tensors[x->m->q->ref].dtype == DTYPE_F16;
-    return accuracy_unit(x->t->accuracy) >= (half ? 0x1p-11 : 0x1p-8);
+    return x->t->accuracy == (half ? ACCURACY_F16 : ACCURACY_BF16);
 }
 
 /* ---- the chain ---- */

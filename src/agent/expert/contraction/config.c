@@ -41,31 +41,6 @@ static bool splits_well(const struct sheet *sh, const struct contraction *c) {
     return true;
 }
 
-static bool multiplies(const struct expr *e, size_t tensor) {
-    struct factors f = {0};
-    if (e->kind == EXPR_REDUCE && e->reduce->op == REDUCTION_SUM)
-        pattern_factors(e->args[0], &f);
-    for (size_t i = 0; i < f.n; i++)
-        if (f.e[i]->kind == EXPR_READ && f.e[i]->ref == tensor)
-            return true;
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        if (multiplies(expr_part(e, i), tensor))
-            return true;
-    return false;
-}
-
-/* A sum of the product's own results. Where an element of an operand is rounded, a whole row of
- * results is off the same way, and the sum adds that up; the accuracy classes count such errors as
- * independent. */
-static bool is_summed_again(const struct sheet *sh, const struct contraction *c) {
-    const struct task *t = sh->briefing->inst->task;
-    for (size_t i = 0; i < c->nfolds; i++)
-        for (size_t k = 0; k < t->nstatements; k++)
-            if (multiplies(t->statements[k].body, c->folds[i].statement->tensor))
-                return true;
-    return false;
-}
-
 enum con_format con_choose_format(const struct sheet *sh, const struct contraction *c) {
     if (sheet_decision(sh, "tensor-path", 0) == 0)
         return CON_FP32;
@@ -75,7 +50,7 @@ enum con_format con_choose_format(const struct sheet *sh, const struct contracti
     case DTYPE_BF16:
         return CON_BF16;
     default:
-        if (c->in->task->accuracy != ACCURACY_FP32 && !is_summed_again(sh, c))
+        if (c->in->task->accuracy != ACCURACY_FP32 && !c->summed)
             return CON_TF32;
         return splits_well(sh, c) ? CON_TF32X3 : CON_FP32;
     }
@@ -178,7 +153,8 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
         const struct con_operand *o = &c->operands[i];
         g->tile[i] = (struct con_tile){
             .k_contiguous = g->format != CON_FP32 && con_along_k(c, o),
-            .packed = g->math->boxes && (con_formats[g->format].parts > 1 || !con_is_direct(c, o))};
+            .packed = g->math->boxes && (con_formats[g->format].parts > 1 ||
+                                         con_type(c, o) != g->type || !con_is_direct(c, o))};
         set_tile(c, g, i);
     }
     if (g->pack && !g->math->boxes) {

@@ -175,6 +175,7 @@ static bool contraction_write(struct sheet *sh, const struct step *st) {
     if (!con_match_all(st->inst, sh->mem, c))
         return err_set(sh->err, ERR_INPUT, "task %.*s: a fold that was claimed does not match",
                        STR_ARG(st->inst->task->name));
+    c->summed = st->summed;
     if (sheet_decision(sh, "skip", 0) && sheet_decision(sh, "tensor-path", 0) != 0)
         con_split_strided(c);
     con_lay_out(c);

@@ -77,6 +77,7 @@ struct con_fold {
 struct contraction {
     const struct inst *in;
     struct arena *mem;
+    bool summed; /* struct step */
     struct con_group group[CON_AXES];
     struct con_operand operands[CON_OPERANDS];
     size_t noperands;

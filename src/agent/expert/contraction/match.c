@@ -226,21 +226,31 @@ static bool is_assumed(const struct contraction *c, const struct expr *read,
     return false;
 }
 
-/* A condition goes to an operand that has all its variables. */
+static bool can_leave(const struct contraction *c, const struct con_operand *o) {
+    for (size_t d = 0; d < o->read->nargs; d++)
+        if (con_can_leave(c, o, d))
+            return true;
+    return false;
+}
+
+/* A condition goes to an operand that has all its variables. The other one, if it has them too, is
+ * read where it holds alone if it might be read outside its tensor otherwise. */
 static bool place_condition(struct matcher *m, const struct expr *e, struct con_operand *const *o) {
     uint32_t uses = expr_vars(e), reduced = reduce_vars(m->s->body->reduce);
     for (int i = 0; i < 2; i++)
         if (!(uses & ~(m->uses[i] | reduced)) && is_assumed(m->c, o[i]->read, e))
             return true;
+    bool placed = false;
     for (int i = 0; i < 2; i++) {
-        if (uses & ~(m->uses[i] | reduced) || o[i]->nconditions == CON_CONDITIONS)
+        if (uses & ~(m->uses[i] | reduced) || o[i]->nconditions == CON_CONDITIONS ||
+            (placed && !can_leave(m->c, o[i])))
             continue;
         if (m->split != SIZE_MAX && uses & BIT(m->split))
             return false;
         o[i]->conditions[o[i]->nconditions++] = e;
-        return true;
+        placed = true;
     }
-    return false;
+    return placed;
 }
 
 /* ---- matching ---- */

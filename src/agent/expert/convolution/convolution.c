@@ -122,8 +122,9 @@ static const char *why_not(const struct sheet *sh, const struct conv_config *g) 
     bool rounded = g->format == CON_TF32 || g->format == CON_F16 || g->format == CON_BF16;
     return sheet_decision(sh, "tensor-path", 0) != 2 ? "the strategy has no warp groups"
            : sheet_is_cute(sh) ? "there is no writer of CuTe for a packed input"
-           : !rounded          ? "the accuracy class does not let tensor cores round it"
-                               : NULL;
+           : !rounded ? "neither the accuracy class nor a sum over its results lets tensor "
+                        "cores round it"
+                      : NULL;
 }
 
 bool conv_configure(const struct sheet *sh, const struct convolution *v, struct conv_config *out,
@@ -212,6 +213,7 @@ static bool convolution_write(struct sheet *sh, const struct step *st) {
     x->v = arena_new_of(sh->mem, struct convolution);
     bool matched = match_step(st->inst, sh->mem, x->v);
     BUG_IF(!matched);
+    x->v->c->summed = st->summed;
     if (!sheet_reserve_words(sh, "contraction"))
         return false;
     const char *why = NULL;

@@ -425,12 +425,23 @@ static enum dtype memory_type(const struct task *t, const struct statement *s, b
                                                 : DTYPE_I64;
 }
 
+/* A let of the task without a type of its own. */
+static bool is_untyped(const struct maker *m, size_t tensor) {
+    const struct tensor *x = &m->original->tensors[tensor];
+    return x->role == TENSOR_LET && x->dtype == DTYPE_F64;
+}
+
+/* The let, made here or the task's own, that has been given this body already. The task's own is
+ * kept as f32. */
 static const struct statement *find_equal(const struct maker *m, const struct tensor *x,
                                           const struct statement *s) {
     for (size_t i = 0; i < m->t->nstatements; i++) {
         const struct statement *o = &m->t->statements[i];
         const struct tensor *y = &m->t->tensors[o->tensor];
-        if (o->tensor >= m->given && extents_same(x, y) && expr_same(o->body, s->body))
+        bool made = o->tensor >= m->given;
+        if ((made || (s->body->value_kind == VALUE_REAL && is_untyped(m, o->tensor) &&
+                      statement_is_whole(m->t, o))) &&
+            extents_same(x, y) && expr_same(o->body, s->body))
             return o;
     }
     return NULL;
@@ -554,7 +565,28 @@ static struct expr *split_reduce(struct place *p, const struct expr *e, bool roo
     return read ? read : to;
 }
 
+/* A sum over the only variable's whole range, divided by that size, is a mean. Not of a product:
+ * its divisor is a scale. */
+static const struct expr *as_mean(const struct place *p, const struct expr *e) {
+    const struct expr *sum = e->args[0];
+    if (sum->kind != EXPR_REDUCE || sum->reduce->op != REDUCTION_SUM || sum->reduce->guard ||
+        sum->reduce->nvars != 1 || sum->value_kind != VALUE_REAL || pattern_is_contraction(sum))
+        return e;
+    const struct reduce_var *v = &sum->reduce->vars[0];
+    if (!expr_is_number(v->lo, 0) || !over_sizes(v->hi) || !expr_same(v->hi, e->args[1]))
+        return e;
+    struct expr *mean = copy_node(p->m->a, sum);
+    struct reduce *r = arena_new_of(p->m->a, struct reduce);
+    *r = *sum->reduce;
+    r->op = REDUCTION_MEAN;
+    mean->args[0] = sum->args[0];
+    mean->reduce = r;
+    return mean;
+}
+
 static struct expr *split(struct place *p, const struct expr *e, bool root) {
+    if (e->kind == EXPR_DIV)
+        e = as_mean(p, e);
     if (e->kind == EXPR_REDUCE)
         return split_reduce(p, e, root);
     struct expr *to = copy_node(p->m->a, e);
@@ -585,13 +617,38 @@ bool form_is_product(const struct statement *s) {
     return false;
 }
 
+/* More than two factors change with what is summed: `x * (w * scale)`, `silu(x) * w`. Then each
+ * side of the product in which they meet is an operand as a whole, since products are not
+ * regrouped: others might overflow. NULL: two do, or they meet otherwise. */
+static const struct expr *meeting_point(const struct expr *e, uint32_t reduced) {
+    struct factors f;
+    size_t changing = 0;
+    pattern_factors(e, &f);
+    for (size_t i = 0; i < f.n; i++)
+        changing += (expr_vars(f.e[i]) & reduced) != 0;
+    while (changing > 2 && (e->kind == EXPR_NEG || e->kind == EXPR_MUL || e->kind == EXPR_DIV)) {
+        bool first = expr_vars(e->args[0]) & reduced;
+        bool second = e->nargs > 1 && (expr_vars(e->args[1]) & reduced);
+        if (first && second) {
+            uint32_t a = expr_vars(e->args[0]), b = expr_vars(e->args[1]);
+            bool product = (a & ~b & ~reduced) && (b & ~a & ~reduced) && (a & b & reduced);
+            return e->kind == EXPR_MUL && product ? e : NULL;
+        }
+        e = e->args[first ? 0 : 1];
+    }
+    return NULL;
+}
+
 static void take_operands(struct place *p, struct statement *s) {
     struct factors f;
     uint32_t reduced = reduce_vars(s->body->reduce);
     struct copier c = {.a = p->m->a};
     for (size_t i = 0; i < s->body->reduce->nvars; i++)
         p->var[s->body->reduce->vars[i].var] = &s->body->reduce->vars[i];
+    const struct expr *meeting = meeting_point(s->body->args[0], reduced);
     pattern_factors(s->body->args[0], &f);
+    if (meeting)
+        f = (struct factors){.n = 2, .e = {meeting->args[0], meeting->args[1]}};
     for (size_t i = 0; i < f.n; i++) {
         bool wanted =
             !is_plain(f.e[i]) && expr_reads(f.e[i]) && !f.below[i] && (expr_vars(f.e[i]) & reduced);
@@ -604,6 +661,16 @@ static void take_operands(struct place *p, struct statement *s) {
     s->body = copier_copy(&c, s->body);
 }
 
+/* A product whose terms are left out in whatever way, as far as its reads stay inside. */
+static void leave_out(struct maker *m, struct statement *s) {
+    struct err ignored = {0};
+    struct statement padded = *s;
+    padded.body = form_padded(m->in, s->body, m->a);
+    if (padded.body != s->body && form_is_product(&padded) &&
+        bounds_check(m->in, &padded, m->a, &ignored))
+        *s = padded;
+}
+
 /* Of every product, also of those that were taken out of an expression themselves. */
 static bool take_all_operands(struct maker *m, struct err *err) {
     struct task *t = m->t;
@@ -613,6 +680,8 @@ static bool take_all_operands(struct maker *m, struct err *err) {
     t->nstatements = 0;
     for (size_t i = 0; i < n; i++) {
         struct place p = {.m = m, .s = &list[i]};
+        if (!list[i].recurs.number)
+            leave_out(m, &list[i]);
         if (form_is_product(&list[i]) && !list[i].recurs.number)
             take_operands(&p, &list[i]);
         if (t->nstatements == TASK_MAX_STATEMENTS)
@@ -638,6 +707,15 @@ static bool make_statement(struct maker *m, const struct statement *given, struc
     s.body = copier_copy(&c, s.body);
     s.nvars = c.next;
     bool untyped = x->role == TENSOR_LET && x->dtype == DTYPE_F64;
+    const struct statement *same = untyped && !s.recurs.number && form_is_fold(&s) &&
+                                           s.body->value_kind == VALUE_REAL &&
+                                           !m->padded[s.tensor] && statement_is_whole(t, &s)
+                                       ? find_equal(m, x, &s)
+                                       : NULL;
+    if (same) { /* its reads become reads of that one */
+        s.body = expr_own(t, same, m->a);
+        s.body->value_kind = VALUE_REAL;
+    }
     if (untyped && !s.recurs.number && form_is_map(&s) && !m->padded[s.tensor] &&
         whole_left_side(t, &s) && form_definitions(m->original, s.tensor) == 1 &&
         expr_size(s.body) <= INLINE_MOST) {

@@ -538,6 +538,21 @@ static void widen(const struct ranger *r, struct reduce_var *v, const struct exp
     v->inferred = false;
 }
 
+/* Of a tensor that is read at `var` another index moves with what moves the window: each result has
+ * a row of its own there, and windows of neighbours share nothing. */
+static bool reads_band(const struct expr *e, size_t var, uint32_t moving) {
+    bool at_var = false, beside = false;
+    for (size_t i = 0; e->kind == EXPR_READ && i < e->nargs; i++) {
+        bool here = expr_vars(e->args[i]) >> var & 1;
+        at_var |= here;
+        beside |= !here && (expr_vars(e->args[i]) & moving);
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (reads_band(expr_part(e, i), var, moving))
+            return true;
+    return at_var && beside;
+}
+
 /* The only variable. */
 static void change_range(const struct ranger *r, struct reduce *to, struct parts *p,
                          struct expr **body) {
@@ -552,7 +567,7 @@ static void change_range(const struct ranger *r, struct reduce *to, struct parts
         guards_to_ends(r, p, v->var, &e);
         if (to->op < REDUCTION_ARGMAX && find_window(r, &e, &from, &size) &&
             is_shiftable(*body, v->var) && !expr_has(*body, EXPR_REDUCE) &&
-            !reads_products(r->in->task, *body))
+            !reads_band(*body, v->var, expr_vars(from)) && !reads_products(r->in->task, *body))
             make_window(r, &e, from, size, v->var, p, body);
     }
     v->lo = joined(r, e.lo, e.nlo, true);
@@ -602,4 +617,119 @@ static struct expr *ranged(struct ranger *r, const struct expr *e) {
 struct expr *form_ranged(const struct inst *in, const struct statement *s, struct arena *a) {
     struct ranger r = {.in = in, .s = s, .a = a};
     return ranged(&r, s->body);
+}
+
+/* ---- terms that a sum leaves out ---- */
+
+static bool is_zero(const struct expr *e) {
+    return e->kind == EXPR_NUMBER && e->number == 0;
+}
+
+/* The factor without the conditions under which it is not 0, which become parts of the guard. */
+static struct expr *bare_factor(const struct expr *e, struct parts *p, struct arena *a) {
+    while (e->kind == EXPR_IF && (is_zero(e->args[2]) || is_zero(e->args[1]))) {
+        bool then = is_zero(e->args[2]);
+        struct parts more = *p;
+        if (expr_has(e->args[0], EXPR_REDUCE) || !add_parts(&more, e->args[0], then, a))
+            break;
+        *p = more;
+        e = e->args[then ? 1 : 2];
+    }
+    if (e->kind != EXPR_MUL)
+        return (struct expr *)e;
+    struct expr *to = arena_new_of(a, struct expr);
+    *to = *e;
+    to->args = arena_array(a, struct expr *, 2);
+    for (int i = 0; i < 2; i++)
+        to->args[i] = bare_factor(e->args[i], p, a);
+    return to;
+}
+
+/* The part says that x is at least 0: x as a linear form. */
+static bool natural_of(const struct expr *part, struct linear *x) {
+    struct linear y;
+    bool less = part->kind == EXPR_LT || part->kind == EXPR_LE;
+    if (!less && part->kind != EXPR_GT && part->kind != EXPR_GE)
+        return false;
+    if (!linear_of(part->args[less], x) || !linear_of(part->args[!less], &y) ||
+        !linear_add(x, &y, -1))
+        return false;
+    x->c -= part->kind == EXPR_LT || part->kind == EXPR_GT;
+    return true;
+}
+
+static bool is_nothing(const struct linear *x) {
+    return x->n == 0 && x->c == 0;
+}
+
+/* The part keeps an index of the read inside its tensor. */
+static bool keeps_inside(const struct task *t, const struct expr *read, const struct expr *part) {
+    for (size_t d = 0; d < read->nargs; d++) {
+        struct linear says, index, extent;
+        if (read->args[d]->kind == EXPR_INDEX || !natural_of(part, &says) ||
+            !linear_of(read->args[d], &index) ||
+            !linear_of(t->tensors[read->ref].extent[d], &extent))
+            continue;
+        struct linear low = says, high = says;
+        if (linear_add(&low, &index, -1) && is_nothing(&low))
+            return true;
+        extent.c -= 1;
+        if (linear_add(&high, &extent, -1) && linear_add(&high, &index, 1) && is_nothing(&high))
+            return true;
+    }
+    return false;
+}
+
+/* Reads among the factors become pads where parts of the guard keep them inside; `used`: those. */
+static struct expr *padded_factor(const struct task *t, struct expr *e, const struct parts *p,
+                                  bool *used, struct arena *a) {
+    if (e->kind == EXPR_MUL)
+        for (int i = 0; i < 2; i++)
+            e->args[i] = padded_factor(t, e->args[i], p, used, a);
+    bool pads = false;
+    for (size_t i = 0; e->kind == EXPR_READ && e->value_kind == VALUE_REAL && i < p->n; i++) {
+        bool keeps = keeps_inside(t, e, p->e[i]);
+        used[i] |= keeps;
+        pads |= keeps;
+    }
+    if (!pads)
+        return e;
+    struct expr *to = arena_new_of(a, struct expr);
+    *to = *e;
+    to->kind = EXPR_PAD;
+    to->nargs = 2;
+    to->args = arena_array(a, struct expr *, 2);
+    to->args[0] = e;
+    to->args[1] = arena_new_of(a, struct expr);
+    *to->args[1] = (struct expr){.kind = EXPR_NUMBER, .value_kind = VALUE_REAL, .integral = true};
+    return to;
+}
+
+static struct expr *padded_sum(const struct inst *in, const struct expr *e, struct arena *a) {
+    struct parts p = {.n = 0}, rest = {.n = 0};
+    bool used[PARTS_MOST] = {false};
+    struct reduce *to = arena_new_of(a, struct reduce);
+    struct expr *out = arena_new_of(a, struct expr);
+    *to = *e->reduce;
+    *out = *e;
+    if (to->guard && !add_parts(&p, to->guard, true, a))
+        return out;
+    struct expr *body = bare_factor(e->args[0], &p, a);
+    if (body->kind != EXPR_MUL)
+        return out;
+    body = padded_factor(in->task, body, &p, used, a);
+    for (size_t i = 0; i < p.n; i++)
+        if (!used[i])
+            rest.e[rest.n++] = p.e[i];
+    to->guard = all_of(&rest, a);
+    out->reduce = to;
+    out->args = arena_array(a, struct expr *, 1);
+    out->args[0] = body;
+    return out;
+}
+
+struct expr *form_padded(const struct inst *in, const struct expr *e, struct arena *a) {
+    bool sum = e->kind == EXPR_REDUCE && e->reduce->op == REDUCTION_SUM &&
+               e->value_kind == VALUE_REAL && !expr_has(e->args[0], EXPR_REDUCE);
+    return sum ? padded_sum(in, e, a) : (struct expr *)e;
 }

@@ -14,7 +14,7 @@
  *     Its range stays a size and what cuts it is a guard.
  *   - A range of at most WINDOW_MOST places that moves along with an index, i - 3 <= k <= i, is
  *     such a window: k is replaced by i - 3 + r. Not where a product's results are reduced: those
- *     are scores of attention.
+ *     are scores of attention; nor in a band of a matrix, x[i,k].
  *   - Of several variables none has a range that depends on an index: the bound is a guard. */
 #ifndef AGENT_EXPERT_FORM_GUARDS_H
 #define AGENT_EXPERT_FORM_GUARDS_H
@@ -23,6 +23,10 @@
 
 /* The body of a statement with all its reductions in that form. `t` has the statements before. */
 struct expr *form_ranged(const struct inst *in, const struct statement *s, struct arena *a);
+
+/* A sum of products with its terms left out in one way: `if(c, x, 0)*w` and `if(c, x*w, 0)` are
+ * terms with a guard, and guards that only keep an index inside its tensor are a pad. */
+struct expr *form_padded(const struct inst *in, const struct expr *e, struct arena *a);
 
 /* Of a guard the parts that are `var` < e (`upper`), or `var` >= e: their number, at most `most`.
  */

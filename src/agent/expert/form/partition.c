@@ -1,5 +1,6 @@
 /* Who writes what. */
 #include "agent/expert/form/partition.h"
+#include "spec/pattern.h"
 #include <string.h>
 
 struct cut {
@@ -66,13 +67,82 @@ static bool is_torn(const struct cut *c, const bool *take) {
     return false;
 }
 
+/* ---- results that are summed again ---- */
+
+static bool is_sum(const struct expr *e) {
+    return e->kind == EXPR_REDUCE &&
+           (e->reduce->op == REDUCTION_SUM || e->reduce->op == REDUCTION_MEAN);
+}
+
+/* A factor of the product is the tensor as it is. */
+static bool multiplies(const struct statement *s, size_t tensor) {
+    struct factors f;
+    if (!form_is_product(s))
+        return false;
+    pattern_factors(s->body->args[0], &f);
+    for (size_t i = 0; i < f.n; i++)
+        if (f.e[i]->kind == EXPR_READ && f.e[i]->ref == tensor)
+            return true;
+    return false;
+}
+
+/* All reads of the tensor in the expression run along one of these variables: not in a window,
+ * whose few terms matter less than the roundings of each. */
+static bool reads_along(const struct expr *e, size_t tensor, uint32_t vars) {
+    bool along = false;
+    for (size_t i = 0; e->kind == EXPR_READ && e->ref == tensor && i < e->nargs; i++)
+        along |= e->args[i]->kind == EXPR_INDEX && (vars >> e->args[i]->ref & 1);
+    if (e->kind == EXPR_READ && e->ref == tensor)
+        return along;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!reads_along(expr_part(e, i), tensor, vars))
+            return false;
+    return true;
+}
+
+/* Nothing but sums of it, or of maps of it, comes out of the task. */
+static bool is_summed_alone(const struct task *t, size_t tensor) {
+    if (t->tensors[tensor].role != TENSOR_LET)
+        return false;
+    bool read = false;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        if (s->tensor == tensor || !expr_reads_tensor(s->body, tensor))
+            continue;
+        bool sum = form_is_fold(s) && is_sum(s->body) && !form_is_product(s) &&
+                   reads_along(s->body->args[0], tensor, reduce_vars(s->body->reduce));
+        if (!sum && !(form_is_map(s) && is_summed_alone(t, s->tensor)))
+            return false;
+        read = true;
+    }
+    return read;
+}
+
+/* Where an element of an operand is rounded, a whole row of results is off the same way, and a sum
+ * over them adds that up; the accuracy classes count such errors as independent. */
+static bool is_summed(const struct task *t, const bool *take) {
+    for (size_t i = 0; i < t->nstatements; i++) {
+        size_t tensor = t->statements[i].tensor;
+        if (!take[i] || !form_is_product(&t->statements[i]))
+            continue;
+        for (size_t k = 0; k < t->nstatements; k++)
+            if (multiplies(&t->statements[k], tensor))
+                return true;
+        if (is_summed_alone(t, tensor))
+            return true;
+    }
+    return false;
+}
+
 static bool add_step(struct cut *c, const struct family *f, const bool *take, struct arena *a,
                      struct err *err) {
     struct partition *p = c->out;
     if (p->n == PARTITION_STEPS)
         return err_set(err, ERR_INPUT, "task %.*s: more than %d kernels",
                        STR_ARG(c->form.task->name), PARTITION_STEPS);
-    p->steps[p->n] = (struct step){.inst = form_part(&c->form, take, a), .family = f->name};
+    p->steps[p->n] = (struct step){.inst = form_part(&c->form, take, a),
+                                   .family = f->name,
+                                   .summed = is_summed(c->form.task, take)};
     p->family[p->n++] = f;
     for (size_t i = 0; i < c->form.task->nstatements; i++)
         c->done[i] |= take[i];

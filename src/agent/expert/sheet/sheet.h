@@ -80,6 +80,7 @@ struct sheet {
 struct step {
     const struct inst *inst; /* the part; inst->task its statements */
     const char *family;
+    bool summed; /* a sum adds up what it gives: errors that its results share grow with it */
 };
 
 /* ---- the file ---- */

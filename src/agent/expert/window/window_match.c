@@ -120,6 +120,21 @@ static uint32_t uses_beside(const struct window_shape *shape, const struct expr 
     return vars;
 }
 
+/* The windows of neighbouring results are in one another's input: nothing but the indices along
+ * axes moves with the result. Of a band of a matrix, `p[i,i+j]`, each result has a row of its own.
+ */
+static bool share_input(const struct window_shape *shape, uint32_t outs) {
+    for (size_t i = 0; i < shape->ntaps; i++)
+        for (size_t k = 0; k < shape->taps[i].read->nargs; k++) {
+            bool along = false;
+            for (size_t x = 0; x < shape->naxes; x++)
+                along |= shape->taps[i].along[x].index == (int)k;
+            if (!along && (expr_vars(shape->taps[i].read->args[k]) & outs))
+                return false;
+        }
+    return true;
+}
+
 static void order_axes(struct window_shape *shape) {
     for (size_t i = 1; i < shape->naxes; i++)
         for (size_t k = i; k > 0 && shape->axes[k].out < shape->axes[k - 1].out; k--) {
@@ -150,7 +165,7 @@ bool window_match(const struct inst *in, const struct statement *s, struct windo
         outs |= UINT32_C(1) << out->axes[i].out;
     }
     if (out->ntaps == 0 || all != (UINT32_C(1) << out->naxes) - 1 ||
-        __builtin_popcount(outs) != (int)out->naxes)
+        __builtin_popcount(outs) != (int)out->naxes || !share_input(out, outs))
         return false;
     out->separable = !r->guard && !(uses_beside(out, term, false) & (reduced_vars(out) | outs));
     out->beside = uses_beside(out, term, true) | (r->guard ? uses_beside(out, r->guard, true) : 0);
