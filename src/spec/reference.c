@@ -1411,10 +1411,10 @@ static bool run_moved(struct stepping *c, struct member *m, int64_t step, const 
 }
 
 static bool any_deviation(const struct stepping *c, const struct member *kin, size_t state) {
-    for (int64_t p = 0; p < kin->line.count; p++)
+    for (int64_t p = 0; p < kin->line.count && !c->ev->dry; p++)
         if (deviation(kin, state, p) > 0)
             return true;
-    return c->ev->dry;
+    return c->ev->dry; /* when costs alone are asked for, there are no states */
 }
 
 /* New errors are as large as they are anywhere within what the states may be off: a factor that is
