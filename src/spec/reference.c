@@ -2066,14 +2066,31 @@ static bool need_all_steps(struct needs *n, size_t first, size_t count, bool who
     return grown;
 }
 
+/* What the statements of a recurrence read. True: that is more of one of its own lets than before,
+ * which has needs of its own. */
+static bool need_steps(struct needs *n, size_t first, size_t count) {
+    bool grown = false;
+    for (size_t i = first + count; i-- > first;) {
+        struct window before[TASK_MAX_TENSORS];
+        memcpy(before, n->w.read, sizeof before);
+        need_statement(n, &n->in->task->statements[i]);
+        for (size_t k = first; k < first + count; k++) {
+            size_t tensor = n->in->task->statements[k].tensor;
+            const struct window *now = &n->w.read[tensor];
+            grown |= memcmp(before[tensor].lo, now->lo, sizeof now->lo) != 0 ||
+                     memcmp(before[tensor].n, now->n, sizeof now->n) != 0;
+        }
+    }
+    return grown;
+}
+
 /* A step reads of the step before what is needed, which may be more with every step. */
 static void need_recurrence(struct needs *n, size_t first, size_t count) {
     enum { ROUNDS = 4 };
     bool grown = true;
     for (int round = 0; grown && round <= ROUNDS; round++) {
-        grown = need_all_steps(n, first, count, round == ROUNDS);
-        for (size_t i = first + count; i-- > first;)
-            need_statement(n, &n->in->task->statements[i]);
+        need_all_steps(n, first, count, round == ROUNDS);
+        grown = need_steps(n, first, count);
         grown = need_all_steps(n, first, count, round == ROUNDS) || grown;
     }
     for (size_t i = first; i < first + count; i++)

@@ -177,7 +177,9 @@ static void parts_of_it(void) {
             size_t i = (size_t)((T + t) * H + j);
             CHECKF(ok && fabs(ref.value[0] - f.refs[0].value[i]) <= 1e-13 * fabs(ref.value[0]) &&
                        fabs(ref.estimate[0] - f.refs[0].estimate[i]) <= 0.1 * ref.estimate[0],
-                   "y[1,%lld,%lld]: %s", (long long)t, (long long)j, f.err.text);
+                   "y[1,%lld,%lld]: %g by %g, whole %g by %g %s", (long long)t, (long long)j,
+                   ref.value[0], ref.estimate[0], f.refs[0].value[i], f.refs[0].estimate[i],
+                   f.err.text);
             CHECK(part_cost(f.in, &p) > 0);
             part_release(&ref);
         }
