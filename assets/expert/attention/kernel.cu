@@ -200,13 +200,8 @@ extern "C" __global__ void __launch_bounds__(${threads})
             peak[pair] = ${larger}(peak[pair], __shfl_xor_sync(0xffffffffu, peak[pair], 2));
             // Of a row without a key so far, and of one whose scores are all minus infinity.
             const float base = peak[pair] == -INFINITY ? 0.0f : peak[pair];
-//% if linear
-            const float shrink = cp_exp2((top[pair] - base) * unit);
-            shift[pair] = base * unit;
-//% else
             const float shrink = cp_exp2((top[pair] - base) * unit);
             shift[pair] = base;
-//% end
             const bool grew = !(peak[pair] == top[pair]);
             top[pair] = peak[pair];
             if (__any_sync(0xffffffffu, grew)) {
@@ -222,11 +217,8 @@ extern "C" __global__ void __launch_bounds__(${threads})
         for (int group = 0; group < kShare / 8; group++)
 #pragma unroll
             for (int elem = 0; elem < 4; elem++) {
-//% if linear
-                const float power = fmaf(score[group][elem], unit, -shift[elem / 2]);
-//% else
+                // The difference first: of large scores a rounded product is off by powers of two.
                 const float power = (score[group][elem] - shift[elem / 2]) * unit;
-//% end
 //% if half
                 // 2^15 times as large: a half has few exponents below 1.
                 score[group][elem] = cp_exp2(power + 15.0f);

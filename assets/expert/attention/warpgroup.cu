@@ -225,21 +225,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
             // Of a row without a key so far, and of one whose scores are all minus infinity.
             const float base = peak[pair] == -INFINITY ? 0.0f : peak[pair];
             shrink[pair] = cp_exp2((top[pair] - base) * unit);
-//% if linear
-            shift[pair] = base * unit;
-//% else
             shift[pair] = base;
-//% end
             grew |= !(peak[pair] == top[pair]);
             top[pair] = peak[pair];
         }
 #pragma unroll
         for (int at = 0; at < kKeys / 2; at++) {
-//% if linear
-            const float power = fmaf(score[at], unit, -shift[at / 2 % 2]);
-//% else
+            // The difference first: of large scores a rounded product is off by powers of two.
             const float power = (score[at] - shift[at / 2 % 2]) * unit;
-//% end
 //% if half
             // 2^15 times as large: a half has few exponents below 1.
             score[at] = cp_exp2(power + 15.0f);
