@@ -147,6 +147,28 @@ static str checkers_words(const struct report_run *r, struct arena *a) {
                         STR_ARG(rec ? rec->unwatched_why : S("")));
 }
 
+/* How launches, which the limit does not count, matter at this shape; empty where they do not. */
+static str size_words(const struct report_run *r, struct arena *a) {
+    double time_s = r->candidates[r->winner].time_s;
+    double least_s = r->limit_s + (double)r->record->nlaunches * r->gpu->launch_s;
+    switch (gpu_launch_share(r->gpu, r->limit_s, time_s, r->record->nlaunches)) {
+    case LAUNCHES_HARDLY_COUNT:
+        break;
+    case LAUNCHES_EXPLAIN:
+        return arena_printf(
+            a,
+            "At this shape an empty launch takes %.*s, which the limit of %.*s does not count: a "
+            "small share of the limit is expected.",
+            STR_ARG(html_time(a, r->gpu->launch_s)), STR_ARG(html_time(a, r->limit_s)));
+    case LAUNCHES_ARE_LESS:
+        return arena_printf(
+            a, "The limit and its %s are %.*s together; the other %.*s are the kernel's.",
+            r->record->nlaunches == 1 ? "launch" : "launches", STR_ARG(html_time(a, least_s)),
+            STR_ARG(html_time(a, time_s - least_s)));
+    }
+    return S("");
+}
+
 static void put_conditions(struct page *p, const struct report_run *r) {
     struct arena *a = p->mem;
     double limit, worst = run_worst(r, &limit);
@@ -178,13 +200,8 @@ static void put_conditions(struct page *p, const struct report_run *r) {
         page_fact(p, "Not verified",
                   arena_printf(a, "Shapes that the task states and the kernel refuses: %.*s.",
                                STR_ARG(refused)));
-    if (r->gpu && gpu_launch_bound(r->gpu, r->limit_s, r->candidates[r->winner].time_s))
-        page_fact(p, "Size",
-                  arena_printf(
-                      a,
-                      "At this shape an empty launch takes %.*s, which the limit of %.*s does "
-                      "not count: a small share of the limit is expected.",
-                      STR_ARG(html_time(a, r->gpu->launch_s)), STR_ARG(html_time(a, r->limit_s))));
+    if (r->gpu && r->record && size_words(r, a).n)
+        page_fact(p, "Size", size_words(r, a));
     page_put(p, "</dl>");
 }
 

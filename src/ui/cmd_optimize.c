@@ -76,7 +76,7 @@ static void print_result(const struct optimize *r) {
                                      STR_ARG(time), is_estimate(r) ? "estimated" : "measured",
                                      r->eo.device.gpu->title, 100 * limit / b->time_s,
                                      STR_ARG(ui_time(a, limit)), STR_ARG(rec->bound)));
-    str launch = ui_launch_bound(a, r->eo.device.gpu, limit, b->time_s);
+    str launch = ui_launch_bound(a, r->eo.device.gpu, limit, b->time_s, rec->nlaunches);
     if (launch.n)
         screen_paragraph(0, launch);
     if (rec->has_time_prepared_s)

@@ -110,7 +110,8 @@ static void print_time(const struct profile *p) {
     struct arena *a = p->ui->arena;
     str time = ui_time(a, o->time_s), limit = ui_time(a, p->limit.limit_s);
     str memory = ui_time(a, p->limit.memory_s), compute = ui_time(a, p->limit.compute_s);
-    str launch = ui_launch_bound(a, p->eo.device.gpu, p->limit.limit_s, o->time_s);
+    str launch =
+        ui_launch_bound(a, p->eo.device.gpu, p->limit.limit_s, o->time_s, o->record->nlaunches);
     const struct record *r = o->record;
     say("verdict    %s%s%s\n", verdict_name(o->verdict), *o->why ? ": " : "", o->why);
     if (o->verdict == VERDICT_ACCEPTED) {

@@ -22,7 +22,7 @@ struct verifying {
 
 static void print_time(struct ui *ui, const struct gpu *g, const struct outcome *o) {
     const struct record *r = o->record;
-    str launch = ui_launch_bound(ui->arena, g, o->limit_share * o->time_s, o->time_s);
+    str launch = ui_launch_bound(ui->arena, g, o->limit_share * o->time_s, o->time_s, r->nlaunches);
     str time = ui_time(ui->arena, o->time_s);
     if (o->estimated)
         say("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",

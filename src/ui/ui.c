@@ -279,13 +279,25 @@ str ui_prepared(struct arena *a, const struct record *r) {
         STR_ARG(ui_time(a, r->time_prepared_s)), r->estimated ? "estimated" : "measured");
 }
 
-str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s) {
-    if (!gpu_launch_bound(g, limit_s, time_s))
-        return S("");
-    return arena_printf(a,
-                        "A small share of the limit is expected at this size: starting a kernel "
-                        "takes %.*s, which the limit does not count",
-                        STR_ARG(ui_time(a, g->launch_s)));
+str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s,
+                    size_t launches) {
+    double least_s = limit_s + (double)launches * g->launch_s;
+    switch (gpu_launch_share(g, limit_s, time_s, launches)) {
+    case LAUNCHES_HARDLY_COUNT:
+        break;
+    case LAUNCHES_EXPLAIN:
+        return arena_printf(a,
+                            "A small share of the limit is expected at this size: starting a "
+                            "kernel takes %.*s, which the limit does not count",
+                            STR_ARG(ui_time(a, g->launch_s)));
+    case LAUNCHES_ARE_LESS:
+        return arena_printf(a,
+                            "The limit and its %s are %.*s together; the other %.*s are the "
+                            "kernel's",
+                            launches == 1 ? "launch" : "launches", STR_ARG(ui_time(a, least_s)),
+                            STR_ARG(ui_time(a, time_s - least_s)));
+    }
+    return S("");
 }
 
 str ui_skipped(struct arena *a, const struct record *r) {
