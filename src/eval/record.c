@@ -229,15 +229,18 @@ static void say_sample(struct buf *b, const struct result_sample *s) {
                               : "none is complete before other blocks have run");
 }
 
+enum { MISSING_SHOWN = 4 };
+
 static void say_missing(struct buf *b, const struct wire_coverage *c) {
     if (!c || !c->uncovered)
         return;
     buf_printf(
         b, "; what happens there and in no run that was judged (%lld): ", (long long)c->uncovered);
-    for (size_t i = 0; i < c->nmissing; i++)
+    size_t n = c->nmissing < MISSING_SHOWN ? c->nmissing : MISSING_SHOWN;
+    for (size_t i = 0; i < n; i++)
         buf_printf(b, "%s%.*s", i ? ", " : "", STR_ARG(c->missing[i]));
-    if ((int64_t)c->nmissing < c->uncovered)
-        buf_printf(b, ", …");
+    if ((int64_t)n < c->uncovered)
+        buf_printf(b, ", and %lld more (--json has all)", (long long)c->uncovered - (long long)n);
 }
 
 /* Where the task's own shape was not run whole: what was judged of it, and what was not. */
