@@ -205,15 +205,17 @@ static void add_build(struct record *r, const struct record_input *in) {
 static void add_scope(struct record *r, const struct record_input *in) {
     if (!in->trials)
         return;
-    r->scope = arena_str(r->mem, in->trials->scope);
+    fields_set(r, verify_seed, in->seed);
     r->nskipped = in->trials->nskipped;
     r->skipped = arena_array(r->mem, struct record_skipped, r->nskipped);
     for (size_t i = 0; i < r->nskipped; i++)
         r->skipped[i] =
             (struct record_skipped){.shape = arena_str(r->mem, in->trials->skipped[i].label),
                                     .require = arena_str(r->mem, in->trials->skipped[i].require)};
+    if (!r->accepted) /* judging ended at its first failure */
+        return;
+    r->scope = arena_str(r->mem, in->trials->scope);
     fields_set(r, task_shape_verified, in->trials->task_shape_run && !in->trials->room.sampled);
-    fields_set(r, verify_seed, in->seed);
 }
 
 /* ---- what was not judged ---- */
@@ -248,7 +250,7 @@ static void add_coverage(struct record *r, const struct record_input *in,
                          const struct result *result) {
     const struct result_sample *sample = result->sample;
     const struct wire_coverage *coverage = result->coverage;
-    if (!in->trials || !in->trials->covers || !sample)
+    if (!r->accepted || !in->trials || !in->trials->covers || !sample)
         return;
     struct buf scope;
     buf_init(&scope, 16384);

@@ -151,8 +151,8 @@ static void print_kernel(const struct table *t, const struct bench_kernel *k) {
         say("  %.*s\n", STR_ARG(ui_prepared(t->ui->arena, k->record)));
 }
 
-static void print_rejected(const struct bench_kernel *k) {
-    str why = k->record->why, line = {0};
+static void print_rejected(const struct table *t, const struct bench_kernel *k) {
+    str why = ui_with_file(t->ui->arena, k->record->why, k->file), line = {0};
     str_line(&why, &line);
     say("%-24s %.*s%s%.*s\n", verdict_name(k->verdict), STR_ARG(k->file), line.n ? ": " : "",
         STR_ARG(line));
@@ -168,7 +168,7 @@ static void print_kernels(const struct table *t) {
             print_kernel(t, &b->kernels[i]);
     for (size_t i = 0; i < b->nkernels; i++)
         if (b->kernels[i].verdict != VERDICT_ACCEPTED)
-            print_rejected(&b->kernels[i]);
+            print_rejected(t, &b->kernels[i]);
     print_marks(t->marks);
     if (estimated)
         say("Times are the simulator's estimates%s, not measurements.\n",

@@ -13,11 +13,13 @@
 #include "eval/gpu.h"
 #include "eval/judge.h"
 #include "eval/python.h"
+#include "kernel/candidate.h"
 #include "spec/growth.h"
 #include "spec/trivial.h"
 #include "strategy/strategy.h"
 #include "ui/ncu.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -314,6 +316,33 @@ str ui_skipped(struct arena *a, const struct record *r) {
     if (r->nskipped > SHOWN)
         text = arena_printf(a, "%.*s; and %zu more", STR_ARG(text), r->nskipped - SHOWN);
     return text;
+}
+
+/* Whether the unit is named here: as a whole word, with a line or in quotes. */
+static bool names_place(str text, size_t at) {
+    str rest = str_from(text, at + sizeof CANDIDATE_UNIT_FILE - 1);
+    char before = at ? text.p[at - 1] : ' ', next = rest.n > 1 ? rest.p[1] : ' ';
+    if (strchr("/._-", before) || isalnum((unsigned char)before))
+        return false;
+    if (before == '"')
+        return str_starts(rest, S("\""));
+    return str_starts(rest, S(" line ")) ||
+           (rest.n > 1 && strchr(":(", rest.p[0]) && next >= '0' && next <= '9');
+}
+
+str ui_with_file(struct arena *a, str text, str file) {
+    str unit = S(CANDIDATE_UNIT_FILE);
+    struct buf b;
+    buf_init(&b, 64u << 20);
+    for (size_t at = 0, from = 0; from < text.n; from = at + unit.n) {
+        at = from + str_find(str_from(text, from), unit);
+        buf_puts(&b, str_cut(text, from, at - from));
+        if (at < text.n)
+            buf_puts(&b, names_place(text, at) ? file : unit);
+    }
+    str s = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return s;
 }
 
 str ui_runs(struct arena *a, const struct record *r) {

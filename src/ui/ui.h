@@ -94,6 +94,10 @@ struct gpu;
 str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s,
                     size_t launches);
 
+/* What compilers and checkers say of a kernel, with places in it ("kernel.cu:7", "kernel.cu(7)")
+ * under the name of the file that it was read from. */
+str ui_with_file(struct arena *a, str text, str file);
+
 /* "98 runs over 8 shapes and 16 kinds of data", of those that were right. */
 str ui_runs(struct arena *a, const struct record *r);
 
