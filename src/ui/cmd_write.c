@@ -38,12 +38,11 @@ static void warn_changed(const struct written *w, const struct strategy *written
     size_t n = written ? strategy_changes(c, w->asked, written, all) : 0;
     for (size_t i = 0; i < n; i++)
         if (was_named(w->named, all[i].decision) && all[i].to != STRATEGY_UNSET)
-            complain(
-                "cutepilot: warning: %.*s=%.*s instead of %.*s: shape or hardware do not allow "
-                "what was asked for\n",
-                STR_ARG(strategy_change_name(c, &all[i], a)),
-                STR_ARG(story_value(c, all[i].decision, all[i].to, a)),
-                STR_ARG(story_value(c, all[i].decision, all[i].from, a)));
+            complain("cutepilot: warning: %.*s=%.*s instead of %.*s, which was asked for: the "
+                     "head of the kernel says why\n",
+                     STR_ARG(strategy_change_name(c, &all[i], a)),
+                     STR_ARG(story_value(c, all[i].decision, all[i].to, a)),
+                     STR_ARG(story_value(c, all[i].decision, all[i].from, a)));
 }
 
 static void print_source(void *ctx, str source, const struct strategy *written,
