@@ -124,7 +124,8 @@ static str confirmed_words(const struct report_run *r, struct arena *a) {
     if (r->record && r->record->unconfirmed_why.n)
         return arena_printf(a, "No: %.*s.", STR_ARG(r->record->unconfirmed_why));
     if (again)
-        return arena_printf(a, "Yes, on a secret seed that it had not met: %.*s; %s.",
+        return arena_printf(a, "Yes, on %s that it had not met: %.*s; %s.",
+                            r->verify_seed.n ? "a seed of its own" : "a secret seed",
                             STR_ARG(again->scope), html_count(a, again->nruns, "run").p);
     if (!r->stopped.n)
         return S("Not yet: the search verifies its winner once more when it ends.");
@@ -497,6 +498,13 @@ static str repeat_command(const struct report_run *r, struct arena *a) {
     buf_printf(&b, " \\\n    --budget %zuc --stop budget", r->n);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         put_option(&b, r->print, keys[i]);
+    bool must_admit = false;
+    if (json_get_bool(r->print, "must_admit", &must_admit) && must_admit)
+        buf_puts(&b, S(" \\\n    --must-admit"));
+    if (r->verify_seed.n) {
+        buf_puts(&b, S(" \\\n    --verify-seed "));
+        buf_put_shell_word(&b, r->verify_seed);
+    }
     str s = arena_str(a, buf_str(&b));
     buf_release(&b);
     return s;
@@ -544,11 +552,15 @@ static void put_provenance(struct page *p, const struct report_run *r) {
     html_element(&p->body, "h3", S("To repeat it"));
     html_element(&p->body, "pre tabindex=\"0\" role=\"region\" aria-label=\"command\"",
                  repeat_command(r, a));
-    page_put(
-        p,
-        "<p class=\"remark\">With the task's text above in that file. On the simulator the same "
-        "seed gives the same kernels, verdicts and estimates, if the history pool holds the same "
-        "runs; on a GPU times differ from run to run.</p>");
+    page_put(p,
+             "<p class=\"remark\">With the task's text above in that file. On the simulator the "
+             "same seed gives the same kernels and estimates, if the history pool holds the same "
+             "runs; on a GPU times differ from run to run. ");
+    page_put(p,
+             r->verify_seed.n
+                 ? "Verdicts are the same too, as verification has its seed.</p>"
+                 : "Verification draws data of its own each time: a kernel that is wrong in rare "
+                   "cases alone may have another verdict.</p>");
     html_element(&p->body, "h3", S("What made it"));
     page_put(p, "<dl class=\"facts\">");
     json_each(r->print, put_print, p);

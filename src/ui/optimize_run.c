@@ -86,7 +86,9 @@ static bool open_folder(struct optimize *r, struct err *err) {
         r->dir = arena_printf(r->ui->arena, "runs/%.*s", STR_ARG(r->task->name)).p;
     bool ok = archive_open(r->dir, print, option_bool(r->ui->options, "fresh"), &r->archive, err);
     json_free(print);
-    return ok && archive_note(r->archive, "task", r->task->text, err) && note_gpu(r, err);
+    const char *seed = option_text(r->ui->options, "verify-seed");
+    return ok && archive_note(r->archive, "task", r->task->text, err) && note_gpu(r, err) &&
+           archive_note(r->archive, "verify-seed", str_view(seed ? seed : ""), err);
 }
 
 static enum search_method method_of(const char *name) {
