@@ -1007,8 +1007,12 @@ static bool check_text(str file, str source, struct err *err) {
 }
 
 bool candidate_read_file(const char *path, struct arena *a, str *out, struct err *err) {
-    if (!file_read(path, CANDIDATE_MAX_BYTES, a, out, err))
-        return false;
+    if (!file_read(path, CANDIDATE_MAX_BYTES, a, out, err)) {
+        const char *inside = arena_printf(a, "%s/kernel.cu", path).p; /* the folder of a run */
+        return file_exists(inside) && err
+                   ? err_set(err, err->kind, "%s\nhint: did you mean %s?", err->text, inside)
+                   : false;
+    }
     if (!str_trim(*out).n)
         return err_set(err, ERR_INPUT,
                        "%s: the file is empty\nhint: a kernel is device code with lines like //! "

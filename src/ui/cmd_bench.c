@@ -380,6 +380,14 @@ static int keep_torch(struct ui *ui, const struct bench *b, const struct inst *i
     return ok ? 0 : ui_fail(ui, &err);
 }
 
+/* Before anything is run: what was asked for cannot be had there. */
+static bool torch_is_possible(const struct bench *b, struct err *err) {
+    return b->baseline < BASELINE_TORCH || b->eo.device.kind == DEVICE_CUDA ||
+           err_set(err, ERR_INPUT,
+                   "no PyTorch baseline: PyTorch's times are measured on a GPU and the simulator's "
+                   "are estimates: use --device cuda");
+}
+
 int cmd_bench(struct ui *ui) {
     struct bench b = {.baseline = bench_baseline_of(option_text(ui->options, "baseline")),
                       .python = option_text(ui->options, "python"),
@@ -391,7 +399,7 @@ int cmd_bench(struct ui *ui) {
     if (ok && option_text(ui->options, "keep"))
         return keep_torch(ui, &b, inst);
     ok = ok && read_kernels(ui, &b, &err) && ui_evaluator_options(ui, task, inst, &b.eo, &err) &&
-         bench_run(&b, ui->arena, &err);
+         torch_is_possible(&b, &err) && bench_run(&b, ui->arena, &err);
     int code = ok ? report(ui, &b) : ui_fail(ui, &err);
     bench_release(&b);
     return code;

@@ -827,6 +827,22 @@ static int no_command(int argc, char **argv) {
     return 2;
 }
 
+/* `help COMMAND` is `COMMAND --help`. */
+static int print_help(int argc, char **argv) {
+    int words = 0, n = argc > 3 ? 3 : 2;
+    char *asked[] = {argv[0], argv[2], argc > 3 ? argv[3] : NULL, NULL};
+    int which = find_command(n, asked, &words);
+    if (which < 0)
+        return options_group(&set, argv[2]) && n == 2 ? print_commands(argv[2], 0)
+                                                      : no_command(n, asked);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    options_help(&set, (size_t)which, &b);
+    int code = ui_flush(b.p, b.n) ? 0 : ERR_ENV;
+    buf_release(&b);
+    return code;
+}
+
 int ui_main(int argc, char **argv, char **env) {
     int words = 0;
     open_standard();
@@ -838,6 +854,8 @@ int ui_main(int argc, char **argv, char **env) {
             return start_role(&roles[i], argc - 2, argv + 2);
     if (argc < 2)
         return print_commands(NULL, 2);
+    if (!strcmp(argv[1], "help") && argc > 2)
+        return print_help(argc, argv);
     if (is_help(argv[1]) || !strcmp(argv[1], "help"))
         return print_commands(NULL, 0);
     if (!strcmp(argv[1], "--version"))
