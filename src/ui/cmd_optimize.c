@@ -25,6 +25,7 @@ static json *result_json(const struct optimize *r) {
     const struct search_best *b = &r->best;
     json *j = json_object();
     json_set_str(j, "task", r->task->name);
+    json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));
     json_set_bool(j, "found", b->found);
     json_set_i64(j, "evaluated", (int64_t)b->evaluated);
