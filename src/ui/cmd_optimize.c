@@ -98,6 +98,13 @@ static void print_result(const struct optimize *r) {
                          arena_printf(a, "PyTorch was not timed: %.*s", STR_ARG(r->no_baseline)));
 }
 
+static bool refuses_shapes(const struct record *r) {
+    bool any = false;
+    for (size_t i = 0; i < r->nskipped; i++)
+        any |= r->skipped[i].require.n > 0;
+    return any;
+}
+
 static void print_confidence(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct record *rec = r->best.record;
@@ -119,7 +126,10 @@ static void print_confidence(const struct optimize *r) {
     screen_paragraph(0, arena_printf(a, "Verified on %.*s: %.*s.", STR_ARG(rec->scope),
                                      STR_ARG(ui_runs(a, rec))));
     if (rec->nskipped)
-        screen_paragraph(0, arena_printf(a, "Not tried: %.*s.", STR_ARG(ui_skipped(a, rec))));
+        screen_paragraph(0, arena_printf(a, "Not tried: %.*s.%s", STR_ARG(ui_skipped(a, rec)),
+                                         refuses_shapes(rec) ? " With --must-admit no kernel may "
+                                                               "refuse a check shape."
+                                                             : ""));
     if (rec->unconfirmed_why.n)
         screen_paragraph(
             0, arena_printf(a, "Not verified a second time: %.*s", STR_ARG(rec->unconfirmed_why)));
@@ -171,10 +181,12 @@ static str gain_text(const struct search_best *b, size_t decision, struct arena 
         const struct search_worth *w = &b->worths[i];
         if (w->decision != decision)
             continue;
+        /* The winner is the fastest of all: what lost was tried in others. */
+        const char *where = w->times < 1 ? " in other kernels than this one" : "";
         if (w->pairs == 1)
-            return arena_printf(a, ", worth %.2fx", w->times);
-        return arena_printf(a, ", worth %.2fx (%.2fx to %.2fx in %zu pairs)", w->times, w->least,
-                            w->most, w->pairs);
+            return arena_printf(a, ", worth %.2fx%s", w->times, where);
+        return arena_printf(a, ", worth %.2fx%s (%.2fx to %.2fx in %zu pairs)", w->times, where,
+                            w->least, w->most, w->pairs);
     }
     return S("");
 }
