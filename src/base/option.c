@@ -1,7 +1,9 @@
 /* Options: the command line, then the environment, then the file, each value checked where it
  * stands and kept unless a higher source has spoken. Once --help is seen nothing else matters. */
 #include "base/option.h"
+
 #include "base/file.h"
+#include "base/near.h"
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -238,54 +240,20 @@ static size_t option_find(const struct option_set *set, size_t command, str name
     return i;
 }
 
-/* Edits (insert, remove, replace) from a to b, both at most OPTION_NAME_MAX long. */
-static size_t edit_distance(str a, str b) {
-    size_t row[OPTION_NAME_MAX + 1];
-    for (size_t j = 0; j <= b.n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a.n; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b.n; j++) {
-            size_t replace = diagonal + (a.p[i - 1] != b.p[j - 1]);
-            size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = replace < other ? replace : other;
-        }
-    }
-    return row[b.n];
-}
-
 /* The name most like this one, or NULL where none is near. */
 static const char *option_nearest(const struct option_set *set, size_t command, str name) {
-    const char *best = NULL;
-    size_t least = 1 + (name.n < 6 ? 1 : name.n / 3); /* further away is no help */
-    for (size_t i = 0; i < set->ndefs && name.n <= OPTION_NAME_MAX; i++) {
-        str known = str_view(set->defs[i].name);
-        if (!option_of(&set->defs[i], command) || known.n > OPTION_NAME_MAX)
-            continue;
-        size_t d = edit_distance(name, known);
-        if (d < least) {
-            least = d;
-            best = set->defs[i].name;
-        }
-    }
-    return best;
+    struct near near = near_begin(name);
+    for (size_t i = 0; i < set->ndefs; i++)
+        if (option_of(&set->defs[i], command))
+            near_try(&near, str_view(set->defs[i].name));
+    return near.best.p; /* the whole of a name of the table */
 }
 
 const char *options_nearest_command(const struct option_set *set, const char *word) {
-    const char *best = NULL;
-    str name = str_view(word);
-    size_t least = 1 + (name.n < 6 ? 1 : name.n / 3);
-    for (size_t i = 0; i < set->ncommands && name.n <= OPTION_NAME_MAX; i++) {
-        str known = str_view(set->commands[i].name);
-        size_t d = known.n <= OPTION_NAME_MAX ? edit_distance(name, known) : least;
-        if (d < least) {
-            least = d;
-            best = set->commands[i].name;
-        }
-    }
-    return best;
+    struct near near = near_begin(str_view(word));
+    for (size_t i = 0; i < set->ncommands; i++)
+        near_try(&near, str_view(set->commands[i].name));
+    return near.best.p;
 }
 
 /* CUTEPILOT_COMPILE_JOBS */

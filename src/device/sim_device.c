@@ -199,7 +199,7 @@ static bool load_module(struct server *s, const struct frame *f, struct answer *
 
 /* ---- coverage ---- */
 
-#define MISSING_KEPT 12
+#define MISSING_KEPT 1024 /* as the message holds */
 
 static bool lists(const struct wire_coverage *c, str text) {
     for (size_t i = 0; i < c->nmissing; i++)
@@ -208,19 +208,35 @@ static bool lists(const struct wire_coverage *c, str text) {
     return false;
 }
 
-/* Adds to the answer the outcomes of the task's own shape that no judged run has had. */
+static void add_missing(struct wire_coverage *c, struct arena *mem, str text) {
+    if (lists(c, text))
+        return;
+    c->uncovered++;
+    if (c->nmissing < MISSING_KEPT)
+        c->missing[c->nmissing++] = arena_str(mem, text);
+}
+
+/* What is left of the outcomes of one place. */
+static void add_left(struct wire_coverage *c, struct arena *mem, const struct sim_program *p,
+                     size_t place, uint8_t left) {
+    const uint8_t both = SIM_WAS_TRUE | SIM_WAS_FALSE;
+    char text[160];
+    while (left) {
+        uint8_t kind = (left & both) == both ? both : (uint8_t)(left & -left);
+        sim_place_text(p, place, kind, text, sizeof text);
+        add_missing(c, mem, str_view(text));
+        left &= (uint8_t)~kind;
+    }
+}
+
+/* Adds to the answer what happens at the task's own shape and in no judged run, each line of the
+ * source and thing that happens there once: one condition can be several instructions. */
 static void simdev_answer_coverage(const struct server *s, struct answer *out) {
     struct wire_coverage *c = arena_new_of(out->mem, struct wire_coverage);
-    char text[160];
     c->missing = arena_array(out->mem, str, MISSING_KEPT);
     for (size_t i = 0; i < s->module->nentries; i++)
         for (size_t k = 0; s->programs[i] && k < sim_places(s->programs[i]); k++)
-            for (uint8_t left = s->own[i][k] & (uint8_t)~s->judged[i][k]; left; left &= left - 1) {
-                sim_place_text(s->programs[i], k, left & (uint8_t)-left, text, sizeof text);
-                c->uncovered++;
-                if (c->nmissing < MISSING_KEPT && !lists(c, str_view(text)))
-                    c->missing[c->nmissing++] = arena_str(out->mem, str_view(text));
-            }
+            add_left(c, out->mem, s->programs[i], k, s->own[i][k] & (uint8_t)~s->judged[i][k]);
     out->say.coverage = c;
 }
 

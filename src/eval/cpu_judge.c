@@ -100,6 +100,26 @@ static const struct mismatch *example(const struct comparison *cmp, enum verdict
     return &cmp->first[0];
 }
 
+/* Which of the two it is, for the element that is shown; empty where that one is finite on both
+ * sides, as none of the others was kept. */
+static const char *what_differs(const struct mismatch *m) {
+    if (isnan(m->got))
+        return isinf(m->expected) ? ": NaN where infinity is expected"
+                                  : ": NaN where a number is expected";
+    if (isnan(m->expected))
+        return isinf(m->got) ? ": infinity where NaN is expected"
+                             : ": a number where NaN is expected";
+    if (isinf(m->got))
+        return isinf(m->expected) ? ": infinity of the wrong sign"
+                                  : ": infinity where a number is expected";
+    return isinf(m->expected) ? ": a number where infinity is expected" : "";
+}
+
+/* A sign of NaN means nothing. */
+static double without_sign(double v) {
+    return isnan(v) ? NAN : v;
+}
+
 static void describe(struct ruling *r, const struct inst *in, size_t tensor,
                      const struct comparison *cmp) {
     struct arena *a = r->mem;
@@ -111,12 +131,13 @@ static void describe(struct ruling *r, const struct inst *in, size_t tensor,
     if (v == VERDICT_NONFINITE)
         rule(r, v,
              "%llu of %lld elements are NaN or infinite where they should not be, or the "
-             "reverse; %.*s is %g, expected %g",
-             (unsigned long long)cmp->nonfinite, count, STR_ARG(name), shown->got, shown->expected);
+             "reverse; %.*s is %g, expected %g%s",
+             (unsigned long long)cmp->nonfinite, count, STR_ARG(name), without_sign(shown->got),
+             without_sign(shown->expected), what_differs(shown));
     else if (cmp->wrong)
         rule(r, v, "%llu of %lld elements are off; %.*s is %.*g, expected %.*g; %.*s",
-             (unsigned long long)cmp->wrong, count, STR_ARG(name), digits, shown->got, digits,
-             shown->expected, STR_ARG(allowance(cmp, a)));
+             (unsigned long long)cmp->wrong, count, STR_ARG(name), digits, without_sign(shown->got),
+             digits, without_sign(shown->expected), STR_ARG(allowance(cmp, a)));
     else
         rule(r, v,
              "no element is far off, but all together are: the RMS error is %.3g times what the "

@@ -205,15 +205,17 @@ static void add_build(struct record *r, const struct record_input *in) {
 static void add_scope(struct record *r, const struct record_input *in) {
     if (!in->trials)
         return;
-    r->scope = arena_str(r->mem, in->trials->scope);
+    fields_set(r, verify_seed, in->seed);
     r->nskipped = in->trials->nskipped;
     r->skipped = arena_array(r->mem, struct record_skipped, r->nskipped);
     for (size_t i = 0; i < r->nskipped; i++)
         r->skipped[i] =
             (struct record_skipped){.shape = arena_str(r->mem, in->trials->skipped[i].label),
                                     .require = arena_str(r->mem, in->trials->skipped[i].require)};
+    if (!r->accepted) /* judging ended at its first failure */
+        return;
+    r->scope = arena_str(r->mem, in->trials->scope);
     fields_set(r, task_shape_verified, in->trials->task_shape_run && !in->trials->room.sampled);
-    fields_set(r, verify_seed, in->seed);
 }
 
 /* ---- what was not judged ---- */
@@ -229,15 +231,18 @@ static void say_sample(struct buf *b, const struct result_sample *s) {
                               : "none is complete before other blocks have run");
 }
 
+enum { MISSING_SHOWN = 4 };
+
 static void say_missing(struct buf *b, const struct wire_coverage *c) {
     if (!c || !c->uncovered)
         return;
     buf_printf(
         b, "; what happens there and in no run that was judged (%lld): ", (long long)c->uncovered);
-    for (size_t i = 0; i < c->nmissing; i++)
+    size_t n = c->nmissing < MISSING_SHOWN ? c->nmissing : MISSING_SHOWN;
+    for (size_t i = 0; i < n; i++)
         buf_printf(b, "%s%.*s", i ? ", " : "", STR_ARG(c->missing[i]));
-    if ((int64_t)c->nmissing < c->uncovered)
-        buf_printf(b, ", …");
+    if ((int64_t)n < c->uncovered)
+        buf_printf(b, ", and %lld more (--json has all)", (long long)c->uncovered - (long long)n);
 }
 
 /* Where the task's own shape was not run whole: what was judged of it, and what was not. */
@@ -245,7 +250,7 @@ static void add_coverage(struct record *r, const struct record_input *in,
                          const struct result *result) {
     const struct result_sample *sample = result->sample;
     const struct wire_coverage *coverage = result->coverage;
-    if (!in->trials || !in->trials->covers || !sample)
+    if (!r->accepted || !in->trials || !in->trials->covers || !sample)
         return;
     struct buf scope;
     buf_init(&scope, 16384);

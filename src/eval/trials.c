@@ -925,8 +925,11 @@ static str scope_of(const struct trials *t, const struct trials_options *o, size
                     size_t small, struct arena *a) {
     size_t made = small - checks;
     str of = t->nskipped ? arena_printf(a, " of %zu", checks + t->nskipped) : S("");
-    return arena_printf(a, "%zu%.*s check shape%s, %zu made at random%s%s%.*s", checks, STR_ARG(of),
-                        checks + t->nskipped == 1 ? "" : "s", made,
+    str stated = arena_printf(a, "%zu%.*s check shape%s", checks, STR_ARG(of),
+                              checks + t->nskipped == 1 ? "" : "s");
+    if (checks + t->nskipped == 0)
+        stated = S("no check shapes (the task states none)");
+    return arena_printf(a, "%.*s, %zu made at random%s%s%.*s", STR_ARG(stated), made,
                         t->covers && t->n > small ? ", a long one" : "",
                         t->task_shape_run ? " and the task's own shape"
                         : o->gpu          ? "; the task's own shape does not fit the GPU's memory"

@@ -5,6 +5,7 @@
 #include "base/asset.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/near.h"
 #include "kernel/candidate.h"
 #include "kernel/includes.h"
 #include "kernel/verdict.h"
@@ -122,14 +123,37 @@ static bool reader_new_name(struct plan_reader *r, const char *what, const char 
     return parse_next(&r->p);
 }
 
-/* What arithmetic may refer to, for a hint. */
-static const char *known_names(const struct plan_reader *r, char *space, size_t n) {
-    size_t used = (size_t)snprintf(space, n, "known here:");
-    for (size_t i = 0; i < r->task->ndims && used < n; i++)
-        used += (size_t)snprintf(space + used, n - used, " %.*s", STR_ARG(r->task->dims[i].name));
-    for (size_t i = 0; i < r->nlets && used < n; i++)
-        used += (size_t)snprintf(space + used, n - used, " %.*s", STR_ARG(r->lets[i].name));
-    return space;
+struct known_names {
+    struct near near;
+    struct buf list;
+};
+
+static void know(struct known_names *k, str name) {
+    buf_printf(&k->list, " %.*s", STR_ARG(name));
+    near_try(&k->near, name);
+}
+
+/* What may stand in arithmetic and, where an argument of a launch is read, what may be passed
+ * whole, as a hint; first of all the name that is most like the unknown one. */
+static str known_names(const struct plan_reader *r, str unknown) {
+    struct known_names k = {.near = near_begin(unknown)};
+    buf_init(&k.list, 1u << 16);
+    for (size_t i = 0; r->argument && i < r->task->ntensors; i++)
+        if (tensor_has_memory(&r->task->tensors[i]))
+            know(&k, r->task->tensors[i].name);
+    for (size_t i = 0; r->argument && r->c && i < r->c->nworkspaces; i++)
+        know(&k, r->c->workspaces[i].name);
+    for (size_t i = 0; r->argument && r->c && i < r->c->nmaps; i++)
+        know(&k, r->c->maps[i].name);
+    for (size_t i = 0; i < r->task->ndims; i++)
+        know(&k, r->task->dims[i].name);
+    for (size_t i = 0; i < r->nlets; i++)
+        know(&k, r->lets[i].name);
+    str best = k.near.best;
+    str hint = arena_printf(r->p.arena, "%s%.*s%sknown here:%.*s", best.n ? "did you mean " : "",
+                            STR_ARG(best), best.n ? "? " : "", STR_ARG(buf_str(&k.list)));
+    buf_release(&k.list);
+    return hint;
 }
 
 /* ---- expressions ---- */
@@ -189,14 +213,13 @@ static bool parse_aligned(struct plan_reader *r, struct token name, struct node 
 
 /* No dimension and no let. */
 static bool no_number(struct plan_reader *r, struct token name) {
-    char hint[512];
     size_t ref;
     enum arg_kind kind = plan_name_find(r, name.text, &ref);
     if (kind != ARG_INTEGER)
         return PLAN_FAIL(r, name.at, name.text.n, "it can only be a whole argument of a launch",
                          "'%.*s' is %s, not a number", STR_ARG(name.text), plan_kind_name(kind));
-    return PLAN_FAIL(r, name.at, name.text.n, known_names(r, hint, sizeof hint),
-                     "unknown name '%.*s'", STR_ARG(name.text));
+    return PLAN_FAIL(r, name.at, name.text.n, known_names(r, name.text).p, "unknown name '%.*s'",
+                     STR_ARG(name.text));
 }
 
 static bool parse_name(struct parser *p, struct node *out) {
@@ -594,8 +617,10 @@ static bool parse_arguments(struct plan_reader *r, struct plan_launch *l) {
         struct token t = r->p.tok;
         if (l->nargs == CANDIDATE_MAX_ARGS)
             return PLAN_FAIL(r, r->p.tok.at, 1, NULL, "more than %d arguments", CANDIDATE_MAX_ARGS);
-        if (!parse_argument(r, &args[l->nargs]) ||
-            (r->once && !take_once(r, t, &args[l->nargs], &prepares)))
+        r->argument = true;
+        bool read = parse_argument(r, &args[l->nargs]);
+        r->argument = false;
+        if (!read || (r->once && !take_once(r, t, &args[l->nargs], &prepares)))
             return false;
         l->nargs++;
         if (!token_is(&r->p.tok, ","))
@@ -982,8 +1007,12 @@ static bool check_text(str file, str source, struct err *err) {
 }
 
 bool candidate_read_file(const char *path, struct arena *a, str *out, struct err *err) {
-    if (!file_read(path, CANDIDATE_MAX_BYTES, a, out, err))
-        return false;
+    if (!file_read(path, CANDIDATE_MAX_BYTES, a, out, err)) {
+        const char *inside = arena_printf(a, "%s/kernel.cu", path).p; /* the folder of a run */
+        return file_exists(inside) && err
+                   ? err_set(err, err->kind, "%s\nhint: did you mean %s?", err->text, inside)
+                   : false;
+    }
     if (!str_trim(*out).n)
         return err_set(err, ERR_INPUT,
                        "%s: the file is empty\nhint: a kernel is device code with lines like //! "

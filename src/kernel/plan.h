@@ -29,7 +29,8 @@ struct plan_reader {
     struct candidate *c;          /* the plan so far; NULL: arithmetic alone */
     struct plan_aligned *aligned; /* where to note them; NULL: not allowed here */
     size_t naligned, lines;
-    bool once; /* the line is a step that is done once */
+    bool once;     /* the line is a step that is done once */
+    bool argument; /* what is read is an argument of a launch */
 };
 
 struct plan_reader plan_reader_on(str file, str source, const struct task *t, struct arena *a,

@@ -130,7 +130,7 @@ static bool read_fingerprint(struct reading *rd, struct err *err) {
         r->print = json_object();
     json_get_str(r->print, "name", &r->name);
     json_get_str(r->print, "device", &r->device);
-    return true;
+    return note(rd, "verify-seed", &r->verify_seed, err);
 }
 
 /* "R=512 C=1024" */

@@ -42,6 +42,7 @@ struct report_run {
     struct catalogue *catalogue;
     json *print; /* the fingerprint; an empty object where there is none */
     str name, device;
+    str verify_seed; /* as it was given; empty: it was drawn, and a secret */
     str task_text;
     struct task *task; /* NULL: the folder does not hold it, or it does not read; with `inst` */
     struct inst *inst;

@@ -124,7 +124,8 @@ static str confirmed_words(const struct report_run *r, struct arena *a) {
     if (r->record && r->record->unconfirmed_why.n)
         return arena_printf(a, "No: %.*s.", STR_ARG(r->record->unconfirmed_why));
     if (again)
-        return arena_printf(a, "Yes, on a secret seed that it had not met: %.*s; %s.",
+        return arena_printf(a, "Yes, on %s that it had not met: %.*s; %s.",
+                            r->verify_seed.n ? "a seed of its own" : "a secret seed",
                             STR_ARG(again->scope), html_count(a, again->nruns, "run").p);
     if (!r->stopped.n)
         return S("Not yet: the search verifies its winner once more when it ends.");
@@ -145,6 +146,28 @@ static str checkers_words(const struct report_run *r, struct arena *a) {
     return arena_printf(a, "The simulator's checkers did not run it%s%.*s.",
                         rec && rec->unwatched_why.n ? ": " : "",
                         STR_ARG(rec ? rec->unwatched_why : S("")));
+}
+
+/* How launches, which the limit does not count, matter at this shape; empty where they do not. */
+static str size_words(const struct report_run *r, struct arena *a) {
+    double time_s = r->candidates[r->winner].time_s;
+    double least_s = r->limit_s + (double)r->record->nlaunches * r->gpu->launch_s;
+    switch (gpu_launch_share(r->gpu, r->limit_s, time_s, r->record->nlaunches)) {
+    case LAUNCHES_HARDLY_COUNT:
+        break;
+    case LAUNCHES_EXPLAIN:
+        return arena_printf(
+            a,
+            "At this shape an empty launch takes %.*s, which the limit of %.*s does not count: a "
+            "small share of the limit is expected.",
+            STR_ARG(html_time(a, r->gpu->launch_s)), STR_ARG(html_time(a, r->limit_s)));
+    case LAUNCHES_ARE_LESS:
+        return arena_printf(
+            a, "The limit and its %s are %.*s together; the other %.*s are the kernel's.",
+            r->record->nlaunches == 1 ? "launch" : "launches", STR_ARG(html_time(a, least_s)),
+            STR_ARG(html_time(a, time_s - least_s)));
+    }
+    return S("");
 }
 
 static void put_conditions(struct page *p, const struct report_run *r) {
@@ -178,13 +201,8 @@ static void put_conditions(struct page *p, const struct report_run *r) {
         page_fact(p, "Not verified",
                   arena_printf(a, "Shapes that the task states and the kernel refuses: %.*s.",
                                STR_ARG(refused)));
-    if (r->gpu && gpu_launch_bound(r->gpu, r->limit_s, r->candidates[r->winner].time_s))
-        page_fact(p, "Size",
-                  arena_printf(
-                      a,
-                      "At this shape an empty launch takes %.*s, which the limit of %.*s does "
-                      "not count: a small share of the limit is expected.",
-                      STR_ARG(html_time(a, r->gpu->launch_s)), STR_ARG(html_time(a, r->limit_s))));
+    if (r->gpu && r->record && size_words(r, a).n)
+        page_fact(p, "Size", size_words(r, a));
     page_put(p, "</dl>");
 }
 
@@ -480,6 +498,13 @@ static str repeat_command(const struct report_run *r, struct arena *a) {
     buf_printf(&b, " \\\n    --budget %zuc --stop budget", r->n);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         put_option(&b, r->print, keys[i]);
+    bool must_admit = false;
+    if (json_get_bool(r->print, "must_admit", &must_admit) && must_admit)
+        buf_puts(&b, S(" \\\n    --must-admit"));
+    if (r->verify_seed.n) {
+        buf_puts(&b, S(" \\\n    --verify-seed "));
+        buf_put_shell_word(&b, r->verify_seed);
+    }
     str s = arena_str(a, buf_str(&b));
     buf_release(&b);
     return s;
@@ -527,11 +552,15 @@ static void put_provenance(struct page *p, const struct report_run *r) {
     html_element(&p->body, "h3", S("To repeat it"));
     html_element(&p->body, "pre tabindex=\"0\" role=\"region\" aria-label=\"command\"",
                  repeat_command(r, a));
-    page_put(
-        p,
-        "<p class=\"remark\">With the task's text above in that file. On the simulator the same "
-        "seed gives the same kernels, verdicts and estimates, if the history pool holds the same "
-        "runs; on a GPU times differ from run to run.</p>");
+    page_put(p,
+             "<p class=\"remark\">With the task's text above in that file. On the simulator the "
+             "same seed gives the same kernels and estimates, if the history pool holds the same "
+             "runs; on a GPU times differ from run to run. ");
+    page_put(p,
+             r->verify_seed.n
+                 ? "Verdicts are the same too, as verification has its seed.</p>"
+                 : "Verification draws data of its own each time: a kernel that is wrong in rare "
+                   "cases alone may have another verdict.</p>");
     html_element(&p->body, "h3", S("What made it"));
     page_put(p, "<dl class=\"facts\">");
     json_each(r->print, put_print, p);

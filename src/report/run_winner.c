@@ -186,6 +186,8 @@ static void put_worth_row(struct page *p, const struct report_run *r, const stru
     html_text(&p->body, story_value(r->catalogue, w->decision, w->other, p->mem));
     if (w->other == d->fallback)
         page_put(p, " <span class=\"chip\">default</span>");
+    if (w->times < 1)
+        page_put(p, " <span class=\"chip\">in other kernels than the winner</span>");
     page_putf(p, "</td><td class=\"number\" data-value=\"%.6g\">%.2f×</td><td class=\"wide\">",
               w->times, w->times);
     put_interval(p, x, w);

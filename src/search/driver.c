@@ -30,9 +30,15 @@ bool driver_fail(struct driver *d, const struct err *why) {
     return false;
 }
 
+static uint64_t elapsed_ms(const struct driver *d) {
+    return d->before_ms + (clock_ms() - d->start_ms);
+}
+
 bool driver_stop(struct driver *d, const char *why) {
-    if (!d->stopped)
+    if (!d->stopped) {
         d->stopped = why;
+        d->best->had_s = (double)elapsed_ms(d) / 1000;
+    }
     return false;
 }
 
@@ -75,10 +81,6 @@ const char *event_name(enum event_kind k) {
 #undef EVENT
     };
     return k < EVENT_COUNT ? names[k] : "unknown";
-}
-
-static uint64_t elapsed_ms(const struct driver *d) {
-    return d->before_ms + (clock_ms() - d->start_ms);
 }
 
 static void emit(const struct driver *d, struct event *e) {

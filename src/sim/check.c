@@ -492,9 +492,14 @@ static void report(struct worker *w, const struct touch *t, const struct party *
     text_say(&out, "%s %u bytes at ", p->writes ? "writes" : "reads", t->bytes);
     say_place(w, &out, t);
     text_say(&out, ", which ");
-    finding_thread(w, &out, m);
-    if (m->flags & MARK_SEVERAL && m->slot % w->la->slots < w->la->nwarps)
-        text_say(&out, " and others of its warp");
+    bool several = m->flags & MARK_SEVERAL && m->slot % w->la->slots < w->la->nwarps;
+    bool itself = m->gang == p->mark.gang && m->slot == p->mark.slot && m->lane == t->lane;
+    if (several && itself) {
+        text_say(&out, "others of its warp");
+    } else {
+        finding_thread(w, &out, m);
+        text_say(&out, "%s", several ? " and others of its warp" : "");
+    }
     text_say(&out, " %s at ", wrote ? "wrote" : "read");
     finding_line(w, &out, other);
     text_say(&out, "%s", remedy(w, p, m));
@@ -544,6 +549,17 @@ static void remember_read(struct cell *c, const struct party *p, bool shared_by)
     r->flags |= several ? MARK_SEVERAL : 0;
 }
 
+/* A reader that nothing orders before a write, one of another warp where two are known; NULL: none.
+ */
+static const struct mark *unordered_reader(struct worker *w, const struct party *p,
+                                           const struct cell *c) {
+    bool read = is_set(&c->read) && !ordered(w, p, &c->read);
+    if (read && (c->read.gang != p->mark.gang || c->read.slot != p->mark.slot))
+        return &c->read;
+    bool earlier = is_set(&c->earlier) && !ordered(w, p, &c->earlier);
+    return earlier ? &c->earlier : read ? &c->read : NULL;
+}
+
 static void granule(struct worker *w, const struct touch *t, const struct party *p,
                     struct cell *c) {
     const struct gang_check *g = w->gang->check;
@@ -560,10 +576,9 @@ static void granule(struct worker *w, const struct touch *t, const struct party 
         remember_read(c, p, t->several);
         return;
     }
-    if (is_set(&c->read) && !ordered(w, p, &c->read) && !changes_nothing(w, t))
-        report(w, t, p, &c->read, false);
-    else if (is_set(&c->earlier) && !ordered(w, p, &c->earlier) && !changes_nothing(w, t))
-        report(w, t, p, &c->earlier, false);
+    const struct mark *reader = unordered_reader(w, p, c);
+    if (reader && !changes_nothing(w, t))
+        report(w, t, p, reader, false);
     c->write = p->mark;
     c->read.flags = c->earlier.flags = 0;
 }

@@ -260,13 +260,17 @@ size_t sim_rare_gangs(const struct sim_miss *m, size_t n, const uint32_t grid[3]
 
 void sim_place_text(const struct sim_program *p, size_t place, uint8_t kind, char *text, size_t n) {
     const struct instr *in = &p->code[place];
-    bool branch = in->kind == KIND_BRANCH;
-    const char *what =
-        kind == SIM_WAS_TRUE         ? branch ? "the branch is taken" : "the condition is true"
-        : kind == SIM_WAS_FALSE      ? branch ? "the branch is not taken" : "the condition is false"
-        : kind == SIM_LEFT_AFTER_ONE ? "the loop runs once"
-        : kind == SIM_LEFT_AFTER_TWO ? "the loop runs twice"
-        : kind == SIM_RAN_ON         ? "the loop runs more than twice"
-                                     : "the case of a switch is reached";
-    snprintf(text, n, "line %u: %s", in->src->src_line, what);
+    const char *what = "a condition", *happens = "comes out the other way";
+    if (kind == (SIM_WAS_TRUE | SIM_WAS_FALSE)) {
+        happens = "is met";
+    } else if (kind == SIM_REACHED) {
+        what = "the case of a switch";
+        happens = "is reached";
+    } else if (kind != SIM_WAS_TRUE && kind != SIM_WAS_FALSE) {
+        what = "a loop";
+        happens = kind == SIM_LEFT_AFTER_ONE   ? "runs once"
+                  : kind == SIM_LEFT_AFTER_TWO ? "runs twice"
+                                               : "runs more than twice";
+    }
+    snprintf(text, n, "%s at line %u %s", what, in->src->src_line, happens);
 }

@@ -95,7 +95,9 @@ enum sim_covered {
 };
 #define SIM_COVERED_KINDS 6
 size_t sim_places(const struct sim_program *p);
-/* "line 31: the condition is false"; `kind` is one of enum sim_covered. */
+/* "a condition at line 31 comes out the other way"; `kind` is one of enum sim_covered, or
+ * SIM_WAS_TRUE | SIM_WAS_FALSE where a condition is met that no other run has met. A side is not
+ * named: the compiler may have turned what the source asks into its opposite. */
 void sim_place_text(const struct sim_program *p, size_t place, uint8_t kind, char *text, size_t n);
 
 /* A tensor map for a kernel's parameter: TILE_MAP_BYTES bytes, in the simulator's own layout, for

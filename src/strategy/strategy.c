@@ -914,7 +914,10 @@ static bool parse_setting(const struct catalogue *c, str word, struct strategy *
         return err_set(err, ERR_INPUT, "strategy: no decision is called `%.*s`",
                        STR_ARG(str_cut(name, 0, 40)));
     if (step ? has_own(out, step, (size_t)i) : out->value[i] != STRATEGY_UNSET)
-        return err_set(err, ERR_INPUT, "strategy: %.*s is stated twice", STR_ARG(name));
+        return err_set(err, ERR_INPUT,
+                       "strategy: %.*s is stated twice\nhint: the line `// Strategy:` of a kernel "
+                       "can be copied and edited",
+                       STR_ARG(name));
     if (!parse_value(&c->decisions[i], value, &v))
         return refuse_value(&c->decisions[i], value, err);
     if (!step)

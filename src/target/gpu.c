@@ -142,8 +142,12 @@ struct roofline gpu_roofline(const struct gpu *g, double read_bytes, double writ
     return r;
 }
 
-bool gpu_launch_bound(const struct gpu *g, double limit_s, double time_s) {
-    return limit_s < 2 * g->launch_s && limit_s < 0.8 * time_s;
+enum launch_share gpu_launch_share(const struct gpu *g, double limit_s, double time_s,
+                                   size_t launches) {
+    if (!(limit_s < 2 * g->launch_s && limit_s < 0.8 * time_s))
+        return LAUNCHES_HARDLY_COUNT;
+    return time_s <= 1.3 * (limit_s + (double)launches * g->launch_s) ? LAUNCHES_EXPLAIN
+                                                                      : LAUNCHES_ARE_LESS;
 }
 
 const char *gpu_limit_source(const struct gpu *g, bool here) {

@@ -116,9 +116,14 @@ struct roofline {
 struct roofline gpu_roofline(const struct gpu *g, double read_bytes, double write_bytes,
                              double flops, double flops_s);
 
-/* Whether starting a kernel, which no limit counts, takes so much of its time that a small share of
- * the limit is no fault of the kernel. */
-bool gpu_launch_bound(const struct gpu *g, double limit_s, double time_s);
+/* What launches, which no limit counts, have to do with a small share of the limit. */
+enum launch_share {
+    LAUNCHES_HARDLY_COUNT, /* the limit is well above them, or nearly reached */
+    LAUNCHES_EXPLAIN,      /* limit and launches are nearly all of the time */
+    LAUNCHES_ARE_LESS,     /* the limit is as short as they are; the time is far longer than both */
+};
+enum launch_share gpu_launch_share(const struct gpu *g, double limit_s, double time_s,
+                                   size_t launches);
 
 /* Whose rates the limits on a GPU are made of, as a noun; one of them may be 15% from another.
  * here: on the very GPU that timed the kernel, with ceilings that were measured there. */

@@ -14,12 +14,19 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+/* What is said below the table of rows that carry its number. */
+struct marks {
+    str *text;
+    size_t n;
+};
+
 struct table {
     struct ui *ui;
     const struct bench *b;
     struct cost cost;
     double limit_s; /* 0: unknown */
     bool by_bytes;  /* throughput in bytes, not flops */
+    struct marks *marks;
 };
 
 /* ---- what was asked for ---- */
@@ -72,6 +79,62 @@ static void print_head(const struct table *t) {
     say("\n");
 }
 
+/* ---- what a row was not judged on ---- */
+
+enum { MARKS_OF_A_ROW = 3 };
+
+/* " [N]", for the row that the mark is of; rows of which the same is to be said share it. */
+static str mark(const struct table *t, str text) {
+    struct marks *m = t->marks;
+    size_t i = 0;
+    if (!text.n)
+        return text;
+    while (i < m->n && !str_eq(m->text[i], text))
+        i++;
+    if (i == m->n)
+        m->text[m->n++] = text;
+    return arena_printf(t->ui->arena, " [%zu]", i + 1);
+}
+
+static str own_shape_words(struct arena *a, const struct record *r) {
+    const struct result_sample *s = r->sample;
+    if (!r->has_task_shape_verified || r->task_shape_verified)
+        return S("");
+    if (!s)
+        return S("the task's own shape was not judged whole; verify says what was");
+    return arena_printf(a,
+                        "of the task's own shape %lld of %lld blocks were run, and %lld of their "
+                        "results judged",
+                        (long long)s->blocks, (long long)s->blocks_total, (long long)s->elements);
+}
+
+static str uncovered_words(struct arena *a, const struct record *r) {
+    if (!r->coverage || !r->coverage->uncovered)
+        return S("");
+    return arena_printf(a,
+                        "%lld thing%s happen%s at the task's own shape and in no run that was "
+                        "judged; verify says which",
+                        (long long)r->coverage->uncovered, r->coverage->uncovered == 1 ? "" : "s",
+                        r->coverage->uncovered == 1 ? "s" : "");
+}
+
+static str marks_of(const struct table *t, const struct record *r) {
+    struct arena *a = t->ui->arena;
+    str skipped = ui_skipped(a, r);
+    if (skipped.n)
+        skipped = arena_printf(a, "check shapes not tried: %.*s", STR_ARG(skipped));
+    str one = mark(t, skipped), two = mark(t, own_shape_words(a, r));
+    str three = mark(t, uncovered_words(a, r));
+    return arena_printf(a, "%.*s%.*s%.*s", STR_ARG(one), STR_ARG(two), STR_ARG(three));
+}
+
+static void print_marks(const struct marks *m) {
+    for (size_t i = 0; i < m->n; i++)
+        say("[%zu] %.*s\n", i + 1, STR_ARG(m->text[i]));
+}
+
+/* ---- the table ---- */
+
 static void print_kernel(const struct table *t, const struct bench_kernel *k) {
     str time = time_text(t, k->time_s, k->low_s, k->high_s), rate = rate_text(t, k->time_s);
     say("%-24.*s ", STR_ARG(time));
@@ -82,13 +145,14 @@ static void print_kernel(const struct table *t, const struct bench_kernel *k) {
     say(" %14.*s", STR_ARG(rate));
     if (t->b->baseline_s > 0)
         say(" %8.2fx", t->b->baseline_s / k->time_s);
-    say("  %.*s\n", STR_ARG(k->file));
+    str marks = k->record ? marks_of(t, k->record) : S("");
+    say("  %.*s%.*s\n", STR_ARG(k->file), STR_ARG(marks));
     if (k->record && k->record->has_time_prepared_s)
         say("  %.*s\n", STR_ARG(ui_prepared(t->ui->arena, k->record)));
 }
 
-static void print_rejected(const struct bench_kernel *k) {
-    str why = k->record->why, line = {0};
+static void print_rejected(const struct table *t, const struct bench_kernel *k) {
+    str why = ui_with_file(t->ui->arena, k->record->why, k->file), line = {0};
     str_line(&why, &line);
     say("%-24s %.*s%s%.*s\n", verdict_name(k->verdict), STR_ARG(k->file), line.n ? ": " : "",
         STR_ARG(line));
@@ -104,7 +168,8 @@ static void print_kernels(const struct table *t) {
             print_kernel(t, &b->kernels[i]);
     for (size_t i = 0; i < b->nkernels; i++)
         if (b->kernels[i].verdict != VERDICT_ACCEPTED)
-            print_rejected(&b->kernels[i]);
+            print_rejected(t, &b->kernels[i]);
+    print_marks(t->marks);
     if (estimated)
         say("Times are the simulator's estimates%s, not measurements.\n",
             b->eo.device.gpu->calibrated ? "" : " from a model not yet calibrated on hardware");
@@ -259,6 +324,8 @@ static json *bench_json(const struct table *t) {
 
 static struct table table_of(struct ui *ui, const struct bench *b) {
     struct table t = {.ui = ui, .b = b, .by_bytes = true};
+    t.marks = arena_new_of(ui->arena, struct marks);
+    t.marks->text = arena_array(ui->arena, str, MARKS_OF_A_ROW * b->nkernels);
     cost_of(b->eo.inst, &t.cost);
     for (size_t i = 0; i < b->nkernels; i++)
         if (b->kernels[i].limit_s > 0)
@@ -313,6 +380,14 @@ static int keep_torch(struct ui *ui, const struct bench *b, const struct inst *i
     return ok ? 0 : ui_fail(ui, &err);
 }
 
+/* Before anything is run: what was asked for cannot be had there. */
+static bool torch_is_possible(const struct bench *b, struct err *err) {
+    return b->baseline < BASELINE_TORCH || b->eo.device.kind == DEVICE_CUDA ||
+           err_set(err, ERR_INPUT,
+                   "no PyTorch baseline: PyTorch's times are measured on a GPU and the simulator's "
+                   "are estimates: use --device cuda");
+}
+
 int cmd_bench(struct ui *ui) {
     struct bench b = {.baseline = bench_baseline_of(option_text(ui->options, "baseline")),
                       .python = option_text(ui->options, "python"),
@@ -324,7 +399,7 @@ int cmd_bench(struct ui *ui) {
     if (ok && option_text(ui->options, "keep"))
         return keep_torch(ui, &b, inst);
     ok = ok && read_kernels(ui, &b, &err) && ui_evaluator_options(ui, task, inst, &b.eo, &err) &&
-         bench_run(&b, ui->arena, &err);
+         torch_is_possible(&b, &err) && bench_run(&b, ui->arena, &err);
     int code = ok ? report(ui, &b) : ui_fail(ui, &err);
     bench_release(&b);
     return code;

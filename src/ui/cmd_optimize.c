@@ -25,6 +25,7 @@ static json *result_json(const struct optimize *r) {
     const struct search_best *b = &r->best;
     json *j = json_object();
     json_set_str(j, "task", r->task->name);
+    json_set_str(j, "shape", inst_label(r->inst, r->ui->arena));
     json_set_str(j, "device", str_view(r->eo.device.text));
     json_set_bool(j, "found", b->found);
     json_set_i64(j, "evaluated", (int64_t)b->evaluated);
@@ -76,7 +77,7 @@ static void print_result(const struct optimize *r) {
                                      STR_ARG(time), is_estimate(r) ? "estimated" : "measured",
                                      r->eo.device.gpu->title, 100 * limit / b->time_s,
                                      STR_ARG(ui_time(a, limit)), STR_ARG(rec->bound)));
-    str launch = ui_launch_bound(a, r->eo.device.gpu, limit, b->time_s);
+    str launch = ui_launch_bound(a, r->eo.device.gpu, limit, b->time_s, rec->nlaunches);
     if (launch.n)
         screen_paragraph(0, launch);
     if (rec->has_time_prepared_s)
@@ -95,6 +96,13 @@ static void print_result(const struct optimize *r) {
     else if (r->no_baseline.n)
         screen_paragraph(0,
                          arena_printf(a, "PyTorch was not timed: %.*s", STR_ARG(r->no_baseline)));
+}
+
+static bool refuses_shapes(const struct record *r) {
+    bool any = false;
+    for (size_t i = 0; i < r->nskipped; i++)
+        any |= r->skipped[i].require.n > 0;
+    return any;
 }
 
 static void print_confidence(const struct optimize *r) {
@@ -118,7 +126,10 @@ static void print_confidence(const struct optimize *r) {
     screen_paragraph(0, arena_printf(a, "Verified on %.*s: %.*s.", STR_ARG(rec->scope),
                                      STR_ARG(ui_runs(a, rec))));
     if (rec->nskipped)
-        screen_paragraph(0, arena_printf(a, "Not tried: %.*s.", STR_ARG(ui_skipped(a, rec))));
+        screen_paragraph(0, arena_printf(a, "Not tried: %.*s.%s", STR_ARG(ui_skipped(a, rec)),
+                                         refuses_shapes(rec) ? " With --must-admit no kernel may "
+                                                               "refuse a check shape."
+                                                             : ""));
     if (rec->unconfirmed_why.n)
         screen_paragraph(
             0, arena_printf(a, "Not verified a second time: %.*s", STR_ARG(rec->unconfirmed_why)));
@@ -170,10 +181,12 @@ static str gain_text(const struct search_best *b, size_t decision, struct arena 
         const struct search_worth *w = &b->worths[i];
         if (w->decision != decision)
             continue;
+        /* The winner is the fastest of all: what lost was tried in others. */
+        const char *where = w->times < 1 ? " in other kernels than this one" : "";
         if (w->pairs == 1)
-            return arena_printf(a, ", worth %.2fx", w->times);
-        return arena_printf(a, ", worth %.2fx (%.2fx to %.2fx in %zu pairs)", w->times, w->least,
-                            w->most, w->pairs);
+            return arena_printf(a, ", worth %.2fx%s", w->times, where);
+        return arena_printf(a, ", worth %.2fx%s (%.2fx to %.2fx in %zu pairs)", w->times, where,
+                            w->least, w->most, w->pairs);
     }
     return S("");
 }

@@ -19,6 +19,7 @@
 
 struct profile {
     struct ui *ui;
+    str file;
     struct evaluator_options eo;
     struct candidate *candidate;
     struct bound_plan plan;
@@ -110,9 +111,11 @@ static void print_time(const struct profile *p) {
     struct arena *a = p->ui->arena;
     str time = ui_time(a, o->time_s), limit = ui_time(a, p->limit.limit_s);
     str memory = ui_time(a, p->limit.memory_s), compute = ui_time(a, p->limit.compute_s);
-    str launch = ui_launch_bound(a, p->eo.device.gpu, p->limit.limit_s, o->time_s);
+    str launch =
+        ui_launch_bound(a, p->eo.device.gpu, p->limit.limit_s, o->time_s, o->record->nlaunches);
     const struct record *r = o->record;
-    say("verdict    %s%s%s\n", verdict_name(o->verdict), *o->why ? ": " : "", o->why);
+    say("verdict    %s%s%.*s\n", verdict_name(o->verdict), *o->why ? ": " : "",
+        STR_ARG(ui_with_file(a, str_view(o->why), p->file)));
     if (o->verdict == VERDICT_ACCEPTED) {
         say("time       %.*s", STR_ARG(time));
         if (o->estimated)
@@ -287,14 +290,15 @@ static bool look(struct profile *p, struct err *err) {
     struct inst *inst;
     str source;
     options_args(p->ui->options, &args);
+    p->file = str_view(args[1]);
     if (!ui_load_task(p->ui, 0, &task, &inst, err) ||
         !candidate_read_file(args[1], p->ui->arena, &source, err) ||
         !ui_evaluator_options(p->ui, task, inst, &p->eo, err))
         return false;
     cost_of(inst, &p->cost);
     p->limit = task_limit(p->eo.device.gpu, inst);
-    if (!build_kernel(p, str_view(args[1]), source, err) ||
-        !evaluate_once(&p->eo, str_view(args[1]), source, &p->outcome, err))
+    if (!build_kernel(p, p->file, source, err) ||
+        !evaluate_once(&p->eo, p->file, source, &p->outcome, err))
         return false;
     take_counters(p);
     return keep_folder(p, err);

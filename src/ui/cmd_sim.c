@@ -24,21 +24,26 @@ struct looking {
 
 /* ---- words ---- */
 
+static str with_file(const struct looking *l, str text) {
+    return ui_with_file(l->ui->arena, text, l->file);
+}
+
 static bool has_estimate(const struct looking *l) {
     return l->seen && l->seen->record->nestimate > 0;
 }
 
 static void print_verdict(const struct looking *l) {
     const struct record *r = l->judged->record;
-    say("verdict    %s%s%s\n", verdict_name(l->judged->verdict), *l->judged->why ? ": " : "",
-        l->judged->why);
+    say("verdict    %s%s%.*s\n", verdict_name(l->judged->verdict), *l->judged->why ? ": " : "",
+        STR_ARG(with_file(l, str_view(l->judged->why))));
     if (l->judged->verdict == VERDICT_ACCEPTED) {
         say("verified   on %.*s\n", STR_ARG(r->scope));
         say("findings   none of races, unwritten memory or barriers, at the small shapes%s\n",
             l->eo.check_own ? " and the task's own" : "");
     }
     for (size_t i = 0; i < r->nfindings; i++)
-        say("finding    %.*s: %.*s\n", STR_ARG(r->findings[i].check), STR_ARG(r->findings[i].text));
+        say("finding    %.*s: %.*s\n", STR_ARG(r->findings[i].check),
+            STR_ARG(with_file(l, r->findings[i].text)));
     if (r->nfindings && r->shape.p)
         say("           at %.*s\n", STR_ARG(r->shape));
 }
@@ -48,8 +53,8 @@ static void print_estimate(const struct looking *l) {
     struct arena *a = l->ui->arena;
     if (!has_estimate(l)) {
         if (l->seen && *l->seen->why)
-            say("not run    at the task's shape: %s: %s\n", verdict_name(l->seen->verdict),
-                l->seen->why);
+            say("not run    at the task's shape: %s: %.*s\n", verdict_name(l->seen->verdict),
+                STR_ARG(with_file(l, str_view(l->seen->why))));
         return;
     }
     double time_s = l->seen->record->time_s;

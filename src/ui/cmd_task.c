@@ -8,6 +8,7 @@
 #include "spec/reference.h"
 #include "ui/ui.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -329,6 +330,11 @@ static json *judged_to_json(struct ui *ui, const struct inst *in, const struct r
     return o;
 }
 
+/* A sign of NaN means nothing. */
+static double without_sign(double v) {
+    return isnan(v) ? NAN : v;
+}
+
 static void print_judged(struct ui *ui, const struct inst *in, const struct reference *ref,
                          const struct comparison *c) {
     say("%.*s: %s, worst %.4g of %.4g, rms %.4g of %.4g",
@@ -339,7 +345,7 @@ static void print_judged(struct ui *ui, const struct inst *in, const struct refe
         int digits = dtype_digits(in->task->tensors[ref->tensor].dtype);
         say("; %llu of %zu elements are off, %.*s is %.*g, expected %.*g",
             (unsigned long long)(c->wrong + c->nonfinite), ref->count, STR_ARG(name), digits,
-            c->first[0].got, digits, c->first[0].expected);
+            without_sign(c->first[0].got), digits, without_sign(c->first[0].expected));
     }
     say("\n");
 }

@@ -18,11 +18,12 @@ struct verifying {
     bool unsaid; /* stdout took none of it */
     bool gpu;
     const struct gpu *on;
+    const char *device;
 };
 
 static void print_time(struct ui *ui, const struct gpu *g, const struct outcome *o) {
     const struct record *r = o->record;
-    str launch = ui_launch_bound(ui->arena, g, o->limit_share * o->time_s, o->time_s);
+    str launch = ui_launch_bound(ui->arena, g, o->limit_share * o->time_s, o->time_s, r->nlaunches);
     str time = ui_time(ui->arena, o->time_s);
     if (o->estimated)
         say("estimated %.*s (%s-bound, %.0f%% of the limit; %s, not a measurement)\n",
@@ -37,16 +38,44 @@ static void print_time(struct ui *ui, const struct gpu *g, const struct outcome 
         say("%.*s\n", STR_ARG(launch));
 }
 
-static void print_outcome(struct ui *ui, const struct gpu *g, const struct outcome *o) {
+/* The command that judges the kernel on the very data on which it was rejected. */
+static str again(const struct verifying *v, const struct source_file *f, const struct record *r) {
+    struct arena *a = v->ui->arena;
+    const char *const *sets;
+    char *const *args;
+    size_t nsets = option_list(v->ui->options, "set", &sets), n = 0;
+    const char **words = arena_array(a, const char *, nsets * 2 + 9);
+    options_args(v->ui->options, &args);
+    words[n++] = "verify";
+    words[n++] = args[0];
+    words[n++] = arena_cstr(a, f->file);
+    words[n++] = "--device";
+    words[n++] = v->device;
+    for (size_t i = 0; i < nsets; i++) {
+        words[n++] = "--set";
+        words[n++] = sets[i];
+    }
+    if (option_bool(v->ui->options, "must-admit"))
+        words[n++] = "--must-admit";
+    return arena_printf(a, "%.*s --verify-seed %llu", STR_ARG(ui_command_words(v->ui, words)),
+                        (unsigned long long)r->verify_seed);
+}
+
+static void print_outcome(const struct verifying *v, const struct source_file *f,
+                          const struct outcome *o) {
+    struct ui *ui = v->ui;
     const struct record *r = o->record;
     say("%s", verdict_name(o->verdict));
     if (r->shape.p && r->data.p)
         say(" at %.*s on %.*s data", STR_ARG(r->shape), STR_ARG(r->data));
     if (*o->why)
-        say(": %s", o->why);
+        say(": %.*s", STR_ARG(ui_with_file(ui->arena, str_view(o->why), f->file)));
     say("\n");
-    if (o->verdict != VERDICT_ACCEPTED)
+    if (o->verdict != VERDICT_ACCEPTED) {
+        if (r->has_verify_seed)
+            say("again: %.*s\n", STR_ARG(again(v, f, r)));
         return;
+    }
     say("verified on %.*s\n", STR_ARG(r->scope));
     if (r->nskipped)
         say("not tried: %.*s\n", STR_ARG(ui_skipped(ui->arena, r)));
@@ -54,7 +83,7 @@ static void print_outcome(struct ui *ui, const struct gpu *g, const struct outco
         say("and on %.*s\n", STR_ARG(r->simulated_scope));
     else if (r->unwatched_why.p)
         say("not under the simulator's checkers: %.*s\n", STR_ARG(r->unwatched_why));
-    print_time(ui, g, o);
+    print_time(ui, v->on, o);
 }
 
 static void print_dumped(const struct verifying *v, const struct source_file *f) {
@@ -108,6 +137,9 @@ static struct record *with_opinion(const struct verifying *v, const struct sourc
         record_set_verdict(
             r, w->verdict,
             arena_printf(r->mem, "under the simulator's checkers: %.*s", STR_ARG(w->why)));
+        r->scope = (str){0};
+        r->has_task_shape_verified = false;
+        fields_set(r, verify_seed, w->verify_seed);
         r->shape = w->shape;
         r->data = w->data;
         r->order = w->order;
@@ -138,7 +170,7 @@ static void print_each(struct verifying *v, const struct source_file *f, const s
     } else {
         if (v->named)
             say("%.*s: ", STR_ARG(f->file));
-        print_outcome(v->ui, v->on, o);
+        print_outcome(v, f, o);
     }
 }
 
@@ -175,6 +207,7 @@ int cmd_verify(struct ui *ui) {
     v.files = files;
     v.gpu = eo.device.kind == DEVICE_CUDA;
     v.on = eo.device.gpu;
+    v.device = eo.device.text;
     bool ok = watch_all(&v, &eo, n, &err) && evaluate_many(&eo, files, n, repeat, each, &v, &err);
     for (size_t i = 0; v.watched && i < n; i++)
         record_free(v.watched[i]);

@@ -86,7 +86,9 @@ static bool open_folder(struct optimize *r, struct err *err) {
         r->dir = arena_printf(r->ui->arena, "runs/%.*s", STR_ARG(r->task->name)).p;
     bool ok = archive_open(r->dir, print, option_bool(r->ui->options, "fresh"), &r->archive, err);
     json_free(print);
-    return ok && archive_note(r->archive, "task", r->task->text, err) && note_gpu(r, err);
+    const char *seed = option_text(r->ui->options, "verify-seed");
+    return ok && archive_note(r->archive, "task", r->task->text, err) && note_gpu(r, err) &&
+           archive_note(r->archive, "verify-seed", str_view(seed ? seed : ""), err);
 }
 
 static enum search_method method_of(const char *name) {
@@ -315,6 +317,16 @@ static str one_takes(const struct optimize *r, const char *about, double one_s) 
                         about, one_s < 10, one_s, budget_s, enough_s(one_s));
 }
 
+/* A budget that would go on where this one was used up at once. */
+static str used_up(const struct optimize *r) {
+    double budget_s = (double)option_budget(r->ui->options, "budget").ms / 1000;
+    double had_s = fmax(r->best.had_s, budget_s);
+    unsigned long more = enough_s(had_s / 2); /* twice as much, in round numbers */
+    return arena_printf(r->ui->arena,
+                        "%g s are used up: this run has had %.*f s so far; --budget %lus goes on",
+                        budget_s, had_s < 10, had_s, more);
+}
+
 str optimize_short(const struct optimize *r) {
     const struct search_best *b = &r->best;
     uint64_t budget_ms = option_budget(r->ui->options, "budget").ms;
@@ -323,6 +335,8 @@ str optimize_short(const struct optimize *r) {
         return one_takes(r, "more than", b->waited_s);
     if (out_of_time && b->first_s * 1000 > (double)budget_ms)
         return one_takes(r, "about", b->first_s);
+    if (out_of_time && b->evaluated && b->evaluated == b->replayed)
+        return used_up(r);
     return S("");
 }
 

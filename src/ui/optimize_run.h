@@ -41,7 +41,8 @@ int optimize_code(const struct optimize *r);
  * `optimize` (`usual`). */
 void optimize_baseline(struct optimize *r, const char *usual);
 
-/* That the budget was too short for one candidate, and how long one takes; empty: it was not. */
+/* That the budget was too short for one candidate, and how long one takes; or that the run had used
+ * it up before, and which one goes on. Empty: neither. */
 str optimize_short(const struct optimize *r);
 str optimize_nothing(const struct optimize *r);  /* where no kernel was found: what to look at */
 str optimize_strategy(const struct optimize *r); /* of the best, as text */

@@ -13,11 +13,13 @@
 #include "eval/gpu.h"
 #include "eval/judge.h"
 #include "eval/python.h"
+#include "kernel/candidate.h"
 #include "spec/growth.h"
 #include "spec/trivial.h"
 #include "strategy/strategy.h"
 #include "ui/ncu.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -279,13 +281,25 @@ str ui_prepared(struct arena *a, const struct record *r) {
         STR_ARG(ui_time(a, r->time_prepared_s)), r->estimated ? "estimated" : "measured");
 }
 
-str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s) {
-    if (!gpu_launch_bound(g, limit_s, time_s))
-        return S("");
-    return arena_printf(a,
-                        "A small share of the limit is expected at this size: starting a kernel "
-                        "takes %.*s, which the limit does not count",
-                        STR_ARG(ui_time(a, g->launch_s)));
+str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s,
+                    size_t launches) {
+    double least_s = limit_s + (double)launches * g->launch_s;
+    switch (gpu_launch_share(g, limit_s, time_s, launches)) {
+    case LAUNCHES_HARDLY_COUNT:
+        break;
+    case LAUNCHES_EXPLAIN:
+        return arena_printf(a,
+                            "A small share of the limit is expected at this size: starting a "
+                            "kernel takes %.*s, which the limit does not count",
+                            STR_ARG(ui_time(a, g->launch_s)));
+    case LAUNCHES_ARE_LESS:
+        return arena_printf(a,
+                            "The limit and its %s are %.*s together; the other %.*s are the "
+                            "kernel's",
+                            launches == 1 ? "launch" : "launches", STR_ARG(ui_time(a, least_s)),
+                            STR_ARG(ui_time(a, time_s - least_s)));
+    }
+    return S("");
 }
 
 str ui_skipped(struct arena *a, const struct record *r) {
@@ -302,6 +316,33 @@ str ui_skipped(struct arena *a, const struct record *r) {
     if (r->nskipped > SHOWN)
         text = arena_printf(a, "%.*s; and %zu more", STR_ARG(text), r->nskipped - SHOWN);
     return text;
+}
+
+/* Whether the unit is named here: as a whole word, with a line or in quotes. */
+static bool names_place(str text, size_t at) {
+    str rest = str_from(text, at + sizeof CANDIDATE_UNIT_FILE - 1);
+    char before = at ? text.p[at - 1] : ' ', next = rest.n > 1 ? rest.p[1] : ' ';
+    if (strchr("/._-", before) || isalnum((unsigned char)before))
+        return false;
+    if (before == '"')
+        return str_starts(rest, S("\""));
+    return str_starts(rest, S(" line ")) ||
+           (rest.n > 1 && strchr(":(", rest.p[0]) && next >= '0' && next <= '9');
+}
+
+str ui_with_file(struct arena *a, str text, str file) {
+    str unit = S(CANDIDATE_UNIT_FILE);
+    struct buf b;
+    buf_init(&b, 64u << 20);
+    for (size_t at = 0, from = 0; from < text.n; from = at + unit.n) {
+        at = from + str_find(str_from(text, from), unit);
+        buf_puts(&b, str_cut(text, from, at - from));
+        if (at < text.n)
+            buf_puts(&b, names_place(text, at) ? file : unit);
+    }
+    str s = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return s;
 }
 
 str ui_runs(struct arena *a, const struct record *r) {
@@ -786,6 +827,22 @@ static int no_command(int argc, char **argv) {
     return 2;
 }
 
+/* `help COMMAND` is `COMMAND --help`. */
+static int print_help(int argc, char **argv) {
+    int words = 0, n = argc > 3 ? 3 : 2;
+    char *asked[] = {argv[0], argv[2], argc > 3 ? argv[3] : NULL, NULL};
+    int which = find_command(n, asked, &words);
+    if (which < 0)
+        return options_group(&set, argv[2]) && n == 2 ? print_commands(argv[2], 0)
+                                                      : no_command(n, asked);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    options_help(&set, (size_t)which, &b);
+    int code = ui_flush(b.p, b.n) ? 0 : ERR_ENV;
+    buf_release(&b);
+    return code;
+}
+
 int ui_main(int argc, char **argv, char **env) {
     int words = 0;
     open_standard();
@@ -797,6 +854,8 @@ int ui_main(int argc, char **argv, char **env) {
             return start_role(&roles[i], argc - 2, argv + 2);
     if (argc < 2)
         return print_commands(NULL, 2);
+    if (!strcmp(argv[1], "help") && argc > 2)
+        return print_help(argc, argv);
     if (is_help(argv[1]) || !strcmp(argv[1], "help"))
         return print_commands(NULL, 0);
     if (!strcmp(argv[1], "--version"))

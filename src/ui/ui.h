@@ -88,10 +88,15 @@ str ui_skipped(struct arena *a, const struct record *r);
 /* The time without the steps that are done once, with what it is; empty where there are none. */
 str ui_prepared(struct arena *a, const struct record *r);
 
-/* Where starting a kernel takes so long beside the limit that a small share of the limit is no
- * fault of the kernel: a sentence that says so; empty elsewhere. */
+/* Where starting a kernel takes as long as the limit: a sentence that says whether that explains a
+ * small share of the limit, or how much of the time is left; empty elsewhere. */
 struct gpu;
-str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s);
+str ui_launch_bound(struct arena *a, const struct gpu *g, double limit_s, double time_s,
+                    size_t launches);
+
+/* What compilers and checkers say of a kernel, with places in it ("kernel.cu:7", "kernel.cu(7)")
+ * under the name of the file that it was read from. */
+str ui_with_file(struct arena *a, str text, str file);
 
 /* "98 runs over 8 shapes and 16 kinds of data", of those that were right. */
 str ui_runs(struct arena *a, const struct record *r);

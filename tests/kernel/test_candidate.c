@@ -124,6 +124,9 @@ static void bad_plans(void) {
         {"//! launch k<<<1, 32>>>(t, y)\n", "is an intermediate"},
         {"//! launch k<<<1, 32>>>(z, y)\n", "unknown name 'z'"},
         {"//! launch k<<<1, x>>>(x, y)\n", "is a tensor"},
+        {"//! workspace part[4] : f32\n//! launch k<<<1, 32>>>(x, y, pat)\n",
+         "hint: did you mean part? known here: x w y part N M"},
+        {"//! launch k<<<1, nn>>>(x, y)\n", "hint: known here: N"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err err = {0};

@@ -81,7 +81,11 @@ static void test_words(void) {
     for (size_t i = 0; i < many.n; i++)
         if (many.of[i] & ~one.of[i] & SIM_RAN_ON)
             sim_place_text(h.program, i, SIM_RAN_ON, text, sizeof text);
-    CHECKF(strstr(text, "the loop runs more than twice"), "%s", text);
+    CHECKF(strstr(text, "a loop at line") && strstr(text, "runs more than twice"), "%s", text);
+    sim_place_text(h.program, 0, SIM_WAS_FALSE, text, sizeof text);
+    CHECKF(strstr(text, "a condition at line") && strstr(text, "the other way"), "%s", text);
+    sim_place_text(h.program, 0, SIM_WAS_TRUE | SIM_WAS_FALSE, text, sizeof text);
+    CHECKF(strstr(text, "is met"), "%s", text);
     harness_free(&h);
 }
 

@@ -143,13 +143,17 @@ static void roofline_mixes_read_and_write(void) {
 static void limits(void) {
     static const struct {
         double limit_us, time_us;
-        bool so;
-    } launches[] = {{0.1, 2.8, true}, {4.3, 6.6, true},  {4.3, 5.2, false},
-                    {4.5, 9, false},  {4.3, NAN, false}, {NAN, 5, false}};
+        size_t launches;
+        enum launch_share share;
+    } rows[] = {{0.1, 2.8, 1, LAUNCHES_EXPLAIN},      {4.3, 6.6, 1, LAUNCHES_EXPLAIN},
+                {4.3, 5.2, 1, LAUNCHES_HARDLY_COUNT}, {4.5, 9, 1, LAUNCHES_HARDLY_COUNT},
+                {4.3, NAN, 1, LAUNCHES_HARDLY_COUNT}, {NAN, 5, 1, LAUNCHES_HARDLY_COUNT},
+                {1, 7000, 1, LAUNCHES_ARE_LESS},      {1, 9, 1, LAUNCHES_ARE_LESS},
+                {1, 9, 3, LAUNCHES_EXPLAIN}};
     const struct gpu *g = gpu_find(S("h200"));
-    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++)
-        CHECKF(gpu_launch_bound(g, launches[i].limit_us * 1e-6, launches[i].time_us * 1e-6) ==
-                   launches[i].so,
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECKF(gpu_launch_share(g, rows[i].limit_us * 1e-6, rows[i].time_us * 1e-6,
+                                rows[i].launches) == rows[i].share,
                "row %zu", i);
     CHECK(strstr(gpu_limit_source(g, true), "this GPU"));
     CHECK(strstr(gpu_limit_source(g, false), "another GPU"));
