@@ -60,7 +60,7 @@ static bool check_place(const char *dir, struct err *err) {
     if (stat(dir, &st) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             return err_errno(err, ERR_ENV, "run folder %s", dir);
-        return dir_make(dir, err) || err_wrap(err, "run folder; choose another --out");
+        return dir_make(dir, err) || err_wrap(err, "run folder (--out)");
     }
     if (!S_ISDIR(st.st_mode))
         return err_set(err, ERR_INPUT, "%s is not a folder; choose another --out", dir);

@@ -28,7 +28,7 @@ static str command_words(struct ui *ui, char *const *runs, size_t n, str name) {
 
 static bool load_runs(struct ui *ui, char *const *runs, size_t n, struct export_kernel *kernels,
                       struct err *err) {
-    const char *cache = arena_printf(ui->arena, "%.*s/builds", STR_ARG(cache_dir(ui->arena))).p;
+    const char *cache = ui_cache(ui);
     struct nvrtc_root nvrtc;
     if (!nvrtc_find(&nvrtc, err) || !nvrtc_probe(&nvrtc, err))
         return false;

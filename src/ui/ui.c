@@ -523,11 +523,24 @@ static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err
            gpu_here_use(o, arena_new_of(ui->arena, struct gpu_here), err);
 }
 
+const char *ui_cache(struct ui *ui) {
+    const char *given = option_text(ui->options, "cache");
+    struct err err = {0};
+    str dir;
+    if (given)
+        return given;
+    if (cache_dir(ui->arena, &dir, &err))
+        return arena_printf(ui->arena, "%s/builds", dir.p).p;
+    complain("cutepilot: builds are not cached: %s\nhint: set HOME or XDG_CACHE_HOME, or name a "
+             "folder of your own with --cache\n",
+             err.text);
+    return NULL;
+}
+
 bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct task *t,
                              const struct inst *in, struct evaluator_options *out,
                              struct err *err) {
     const char *seed = option_text(ui->options, "verify-seed");
-    const char *cache = option_text(ui->options, "cache");
     *out = (struct evaluator_options){
         .task = t,
         .inst = in,
@@ -536,7 +549,7 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
         .run_limit_ms = (unsigned)option_int(ui->options, "run-limit") * 1000,
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
         .time_ms = (unsigned)option_int(ui->options, "time-limit"),
-        .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
+        .cache = ui_cache(ui),
         .hello_ms = (unsigned)option_int(ui->options, "hello-limit") * 1000,
         .seed_given = seed != NULL,
         .must_admit = option_bool(ui->options, "must-admit"),
