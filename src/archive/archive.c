@@ -960,3 +960,21 @@ bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
         archive_close(a);
     return ok;
 }
+
+bool archive_matches(const char *dir, const json *fingerprint, struct err *err) {
+    struct arena *mem = arena_new(8u << 20);
+    struct archive *a;
+    struct err ignored;
+    str recorded = {0};
+    bool there = archive_open_read(dir, &a, &ignored), same = true;
+    if (there && archive_get_note(a, "fingerprint", mem, &recorded, &ignored) && recorded.n &&
+        !is_unbegun(a)) {
+        json *j = json_parse(recorded, &ignored);
+        same = !j || compare_fingerprint(dir, j, fingerprint, err);
+        json_free(j);
+    }
+    if (there)
+        archive_close(a);
+    arena_free(mem);
+    return same;
+}

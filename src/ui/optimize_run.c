@@ -409,6 +409,20 @@ bool optimize_run(struct optimize *r, struct err *err) {
            search(r, err) && (write_results(r), true);
 }
 
+bool optimize_may_use(struct optimize *r, struct err *err) {
+    struct err ignored;
+    if (option_bool(r->ui->options, "fresh") ||
+        !file_exists(arena_printf(r->ui->arena, "%s/run.db", r->dir).p) ||
+        !ui_load_task_file(r->ui, r->path, &r->task, &r->inst, &ignored) ||
+        !ui_evaluator_options(r->ui, r->task, r->inst, &r->eo, &ignored) ||
+        !agents_read(&r->agents, r->ui, &ignored))
+        return true;
+    json *print = fingerprint(r);
+    bool same = archive_matches(r->dir, print, err);
+    json_free(print);
+    return same;
+}
+
 void optimize_release(struct optimize *r) {
     record_free(r->best.record);
     json_free(r->account);

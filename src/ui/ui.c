@@ -524,6 +524,7 @@ static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err
 }
 
 const char *ui_cache(struct ui *ui) {
+    static bool said; /* a suite asks for every task */
     const char *given = option_text(ui->options, "cache");
     struct err err = {0};
     str dir;
@@ -531,9 +532,12 @@ const char *ui_cache(struct ui *ui) {
         return given;
     if (cache_dir(ui->arena, &dir, &err))
         return arena_printf(ui->arena, "%s/builds", dir.p).p;
-    complain("cutepilot: builds are not cached: %s\nhint: set HOME or XDG_CACHE_HOME, or name a "
-             "folder of your own with --cache\n",
-             err.text);
+    if (!said)
+        complain(
+            "cutepilot: builds are not cached: %s\nhint: set HOME or XDG_CACHE_HOME, or name a "
+            "folder of your own with --cache\n",
+            err.text);
+    said = true;
     return NULL;
 }
 
