@@ -465,17 +465,36 @@ static bool add_given(struct places *p, struct arena *a, const char *const *valu
     return true;
 }
 
-/* Behind any of the commands; here, where there are none. */
-static bool is_there_a_gpu(struct arena *a, const char *const *prefixes, size_t n) {
+/* Workers of other machines: that they use no GPU there is no small thing. */
+static void say_simulated(const char *command) {
+    static bool said;
+    if (!said)
+        complain("cutepilot: '%s' finds no GPU: the simulator is used there, and times are "
+                 "estimates\nhint: --device cuda insists on a GPU, --device sim on the simulator\n",
+                 command);
+    said = true;
+}
+
+/* Behind any of the commands; here, where there are none. False with err: none was found, and a
+ * command failed without saying that there is none. */
+static bool is_there_a_gpu(struct arena *a, const char *const *prefixes, size_t n, bool *found,
+                           struct err *err) {
     struct gpu_here here;
     struct device_name d;
-    struct err none = {0};
-    bool found = false;
-    if (!device_name_parse("cuda", a, &d, &none))
+    struct err none = {0}, why = {0};
+    *found = false;
+    if (!device_name_parse("cuda", a, &d, err))
         return false;
-    for (size_t i = 0; !found && i < n + !n; i++)
-        found = gpu_here_find(&d, n ? split_words(a, prefixes[i]) : NULL, &here, &none);
-    return found;
+    for (size_t i = 0; !*found && i < n + !n; i++) {
+        *found = gpu_here_find(&d, n ? split_words(a, prefixes[i]) : NULL, &here, &none);
+        if (!*found && n && !here.absent && !why.kind)
+            why = none;
+    }
+    if (!*found && why.kind)
+        *err = why;
+    else if (!*found && n)
+        say_simulated(prefixes[0]);
+    return *found || !why.kind;
 }
 
 bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place **out, size_t *n,
@@ -489,8 +508,11 @@ bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place 
     if (ngiven) {
         ok = add_given(&p, a, given, ngiven, err);
     } else {
-        if (!strcmp(device, "auto"))
-            device = !is_there_a_gpu(a, prefixes, ncommands) ? "sim" : all ? "cuda:all" : "cuda";
+        bool found = false;
+        bool asks = !strcmp(device, "auto");
+        ok = !asks || is_there_a_gpu(a, prefixes, ncommands, &found, err);
+        if (asks)
+            device = !found ? "sim" : all ? "cuda:all" : "cuda";
         for (size_t i = 0; ok && i < ncommands + !ncommands; i++)
             ok = add_devices(&p, a, device, ncommands ? split_words(a, prefixes[i]) : NULL, err);
     }
