@@ -64,6 +64,11 @@ static bool check_place(const char *dir, struct err *err) {
     }
     if (!S_ISDIR(st.st_mode))
         return err_set(err, ERR_INPUT, "%s is not a folder; choose another --out", dir);
+    if (access(dir, R_OK | W_OK | X_OK) != 0)
+        return err_errno(err, ERR_ENV,
+                         "run folder %s cannot be written to; choose another --out, or "
+                         "allow it",
+                         dir);
     return true;
 }
 

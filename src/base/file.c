@@ -511,7 +511,7 @@ static int lock_open(const char *path, struct err *err) {
                 "choose another --out",
                 path);
     } else if (fd < 0) {
-        err_errno(err, kind_of_errno(errno), "open lock %s", path);
+        err_errno(err, errno == EACCES ? ERR_ENV : kind_of_errno(errno), "open lock %s", path);
     } else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         err_set(err, ERR_INPUT, "lock %s: it is not a regular file; choose another --out", path);
         close(fd);
