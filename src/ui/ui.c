@@ -1,6 +1,7 @@
 /* From argv to a command: roles first (they are processes of ours, with arguments of their own),
  * then the table. */
 #include "ui/ui.h"
+#include "ui/commit.h"
 
 #include "base/child.h"
 #include "base/fault.h"
@@ -724,13 +725,17 @@ int cmd_completion(struct ui *ui) {
 }
 
 int cmd_version(struct ui *ui) {
+    const char *commit = strcmp(CUTEPILOT_COMMIT, "none") != 0 ? CUTEPILOT_COMMIT : "";
     if (ui->as_json) {
         json *j = json_object();
         json_set_str(j, "version", S(CUTEPILOT_VERSION));
+        if (*commit)
+            json_set_str(j, "commit", str_view(commit));
         return ui_print_json(j) ? 0 : 3;
     }
-    return ui_flush("cutepilot " CUTEPILOT_VERSION "\n", sizeof "cutepilot " CUTEPILOT_VERSION) ? 0
-                                                                                                : 3;
+    str line = arena_printf(ui->arena, "cutepilot " CUTEPILOT_VERSION "%s%s%s\n",
+                            *commit ? " (commit " : "", commit, *commit ? ")" : "");
+    return ui_flush(line.p, line.n) ? 0 : 3;
 }
 
 /* --config is needed before the options are. */
@@ -765,6 +770,19 @@ static bool check_assets(const struct options *o, struct err *err) {
                    dir);
 }
 
+/* The exit code is the answer; errors are still said. What is asked for in JSON is printed. The
+ * search has a line of its own for this (optimize, suite). */
+static bool silence(const struct ui *ui, int which) {
+    if (which == COMMAND_OPTIMIZE || which == COMMAND_SUITE || ui->as_json ||
+        !option_bool(ui->options, "quiet"))
+        return true;
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    bool ok = null >= 0 && dup2(null, STDOUT_FILENO) == STDOUT_FILENO;
+    if (null >= 0)
+        close(null);
+    return ok;
+}
+
 static int run_command(int which, int words, int argc, char **argv, char **env) {
     struct ui ui = {.set = &set, .arena = arena_new(4ull << 30)};
     ui.program = program_as_typed(ui.arena, argv[0]);
@@ -785,8 +803,9 @@ static int run_command(int which, int words, int argc, char **argv, char **env) 
     } else {
         ui.options = options;
         ui.as_json = option_bool(options, "json");
-        code = check_assets(options, &err) ? checked_stdout(functions[which](&ui))
-                                           : ui_fail(&ui, &err);
+        bool ok = check_assets(options, &err) &&
+                  (silence(&ui, which) || err_errno(&err, ERR_ENV, "--quiet: /dev/null"));
+        code = ok ? checked_stdout(functions[which](&ui)) : ui_fail(&ui, &err);
     }
     arena_free(ui.arena);
     return code;
