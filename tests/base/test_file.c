@@ -153,7 +153,8 @@ static int as_nobody(void) {
     struct err e = {0};
     if (geteuid() == 0 && setuid(65534) != 0)
         return 1;
-    if (file_replace(at("locked/f"), S("x"), &e) || !strstr(e.text, "choose a folder you may write to"))
+    if (file_replace(at("locked/f"), S("x"), &e) ||
+        !strstr(e.text, "choose a folder you may write to"))
         return 2;
     if (dir_make(at("locked/d"), &e) || !strstr(e.text, "Permission denied"))
         return 3;
