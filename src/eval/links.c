@@ -326,7 +326,7 @@ static void link_complain(struct link *k, const struct err *why) {
 static void last_failed(struct links *s, const struct err *why) {
     struct err last = *why;
     err_set(&last, why->kind,
-            "%s\nno worker is left: the run ends; the same command goes on with it", why->text);
+            "no worker is left, so the run ends; the same command goes on with it: %s", why->text);
     give_up(s, &last);
 }
 
