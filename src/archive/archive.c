@@ -60,10 +60,15 @@ static bool check_place(const char *dir, struct err *err) {
     if (stat(dir, &st) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             return err_errno(err, ERR_ENV, "run folder %s", dir);
-        return dir_make(dir, err) || err_wrap(err, "run folder; choose another --out");
+        return dir_make(dir, err) || err_wrap(err, "run folder (--out)");
     }
     if (!S_ISDIR(st.st_mode))
         return err_set(err, ERR_INPUT, "%s is not a folder; choose another --out", dir);
+    if (access(dir, R_OK | W_OK | X_OK) != 0)
+        return err_errno(err, ERR_ENV,
+                         "run folder %s cannot be written to; choose another --out, or "
+                         "allow it",
+                         dir);
     return true;
 }
 
@@ -959,4 +964,22 @@ bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
     else
         archive_close(a);
     return ok;
+}
+
+bool archive_matches(const char *dir, const json *fingerprint, struct err *err) {
+    struct arena *mem = arena_new(8u << 20);
+    struct archive *a;
+    struct err ignored;
+    str recorded = {0};
+    bool there = archive_open_read(dir, &a, &ignored), same = true;
+    if (there && archive_get_note(a, "fingerprint", mem, &recorded, &ignored) && recorded.n &&
+        !is_unbegun(a)) {
+        json *j = json_parse(recorded, &ignored);
+        same = !j || compare_fingerprint(dir, j, fingerprint, err);
+        json_free(j);
+    }
+    if (there)
+        archive_close(a);
+    arena_free(mem);
+    return same;
 }

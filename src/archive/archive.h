@@ -22,6 +22,9 @@ struct archive_candidate {
  * its results are removed first. Never touches a folder that holds other things than a run. */
 bool archive_open(const char *dir, const json *fingerprint, bool fresh, struct archive **out,
                   struct err *err);
+/* Whether archive_open would go on there: false, with its message, where the folder holds another
+ * run that came to something. Changes nothing; what cannot be read is archive_open's to tell. */
+bool archive_matches(const char *dir, const json *fingerprint, struct err *err);
 void archive_close(struct archive *a);
 bool archive_resumed(const struct archive *a); /* the folder had rows */
 

@@ -41,13 +41,13 @@ static const char *remedy(int number) {
     switch (number) {
     case ENOSPC:
     case EDQUOT:
-        return ": free some space or choose another folder with --out";
+        return ": free some space or choose another folder";
     case EFBIG:
         return ": raise the limit on file sizes (ulimit -f)";
     case EROFS:
     case EACCES:
     case EPERM:
-        return ": choose a folder you may write to with --out";
+        return ": choose a folder you may write to";
     default:
         return "";
     }
@@ -290,6 +290,42 @@ bool dir_make(const char *path, struct err *err) {
     return true;
 }
 
+static bool is_anothers(const struct stat *st) {
+    return st->st_uid != geteuid() && st->st_uid != 0;
+}
+
+bool dir_check_private(const char *path, struct err *err) {
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return err_errno(err, kind_of_errno(errno), "%s", path);
+    bool link = S_ISLNK(st.st_mode);
+    if (is_anothers(&st) || (link && stat(path, &st) == 0 && is_anothers(&st)))
+        return err_set(err, ERR_ENV, "%s belongs to another user (%ld)", path, (long)st.st_uid);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(err, ERR_ENV, "%s is not a folder", path);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(err, ERR_ENV, "%s may be written to by other users (mode %03o)", path,
+                       (unsigned)st.st_mode & 0777);
+    return true;
+}
+
+bool dir_make_private(const char *path, struct err *err) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    if (n >= sizeof parent)
+        return err_set(err, ERR_INPUT, "make folder '%.64s': the path is too long", path);
+    memcpy(parent, path, n);
+    parent[n] = 0;
+    if (n && !dir_make(parent, err))
+        return false;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        write_error(err, "make folder");
+        return err_wrap(err, "%s", path);
+    }
+    return dir_check_private(path, err);
+}
+
 static bool is_dot(const char *name) {
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
@@ -475,7 +511,7 @@ static int lock_open(const char *path, struct err *err) {
                 "choose another --out",
                 path);
     } else if (fd < 0) {
-        err_errno(err, kind_of_errno(errno), "open lock %s", path);
+        err_errno(err, errno == EACCES ? ERR_ENV : kind_of_errno(errno), "open lock %s", path);
     } else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         err_set(err, ERR_INPUT, "lock %s: it is not a regular file; choose another --out", path);
         close(fd);
@@ -530,14 +566,22 @@ str data_dir(struct arena *a) {
     return home && home[0] == '/' ? arena_printf(a, "%s/.local/share/cutepilot", home) : S("");
 }
 
-str cache_dir(struct arena *a) {
+/* Everybody may write to /tmp, and knows this name. */
+static bool cache_dir_fallback(struct arena *a, str *out, struct err *err) {
+    *out = arena_printf(a, "/tmp/cutepilot-%ld", (long)geteuid());
+    return dir_make_private(out->p, err);
+}
+
+bool cache_dir(struct arena *a, str *out, struct err *err) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     /* The XDG specification: a relative path is ignored. */
     if (xdg && xdg[0] == '/')
-        return arena_printf(a, "%s/cutepilot", xdg);
-    if (home && home[0] == '/')
-        return arena_printf(a, "%s/.cache/cutepilot", home);
-    return arena_printf(a, "/tmp/cutepilot-%ld", (long)getuid());
+        *out = arena_printf(a, "%s/cutepilot", xdg);
+    else if (home && home[0] == '/')
+        *out = arena_printf(a, "%s/.cache/cutepilot", home);
+    else
+        return cache_dir_fallback(a, out, err);
+    return true;
 }
 
 str self_path(struct arena *a) {

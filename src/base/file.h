@@ -15,7 +15,13 @@ bool file_replace(const char *path, str content, struct err *err);
 bool file_replace_parts(const char *path, const str *parts, size_t n, struct err *err);
 bool file_write_all(int fd, const void *p, size_t n, struct err *err); /* the one write seam */
 bool file_exists(const char *path);
-bool dir_make(const char *path, struct err *err);        /* with its parents; fine if it exists */
+bool dir_make(const char *path, struct err *err); /* with its parents; fine if it exists */
+/* Whether others cannot put anything there: it (and a link that leads to it) belongs to this user
+ * or to root, and neither its group nor everybody may write to it. False: err says why not. */
+bool dir_check_private(const char *path, struct err *err);
+/* Makes it for this user alone (0700), with its parents as dir_make does; or checks what is there.
+ */
+bool dir_make_private(const char *path, struct err *err);
 bool dir_remove_tree(const char *path, struct err *err); /* does not follow links */
 /* Removes temporary files of file_replace: of processes that are gone, or all of them, where nobody
  * else may be writing. */
@@ -32,8 +38,9 @@ int file_lock(const char *path, struct err *err);
  * `wait`: for whoever holds it; an error otherwise. -1 and err. */
 int file_open_locked(const char *path, bool wait, struct err *err);
 
-/* $XDG_CACHE_HOME/cutepilot or ~/.cache/cutepilot; with neither, /tmp/cutepilot-UID. */
-str cache_dir(struct arena *a);
+/* $XDG_CACHE_HOME/cutepilot or ~/.cache/cutepilot; with neither, /tmp/cutepilot-UID, which is made
+ * for this user alone. False: somebody else made that one, or might write to it. */
+bool cache_dir(struct arena *a, str *out, struct err *err);
 /* $XDG_DATA_HOME/cutepilot or ~/.local/share/cutepilot; empty with neither. */
 str data_dir(struct arena *a);
 /* The path of the running program. */

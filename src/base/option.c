@@ -920,13 +920,14 @@ static void man_commands(const struct option_set *set, struct buf *out) {
 
 static void man_tail(const struct option_set *set, struct buf *out) {
     static const struct {
-        enum err_kind code;
+        int code; /* kinds of errors, and one that is none */
         const char *meaning;
     } exits[] = {
         {ERR_NONE, "Done; for a question, the answer is yes."},
         {ERR_NO, "The answer is no: a rejected kernel, nothing found."},
         {ERR_INPUT, "Bad input or usage."},
         {ERR_ENV, "The environment failed: no GPU, no compiler, a provider that is down."},
+        {4, "A signal interrupted a search; the best kernel found by then is written."},
     };
     if (set->ndefs) {
         struct buf text;
@@ -938,7 +939,7 @@ static void man_tail(const struct option_set *set, struct buf *out) {
     }
     buf_puts(out, S(".SH EXIT STATUS\n"));
     for (size_t i = 0; i < sizeof exits / sizeof *exits; i++)
-        buf_printf(out, ".TP\n.B %d\n%s\n", (int)exits[i].code, exits[i].meaning);
+        buf_printf(out, ".TP\n.B %d\n%s\n", exits[i].code, exits[i].meaning);
 }
 
 /* No date: the same sources give the same page. */

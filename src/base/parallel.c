@@ -1,8 +1,60 @@
-/* Threads that live for one call. */
+/* Threads that live for one call, and how many processors there are for them. */
 #include "base/parallel.h"
+#include "base/file.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <unistd.h>
+
+unsigned cores_of_quota(str text) {
+    uint64_t quota, period;
+    str rest = str_trim(text), word;
+    if (!str_word(&rest, ' ', &word) || !str_to_u64(word, &quota) ||
+        !str_to_u64(str_trim(rest), &period) || !quota || !period || quota > UINT32_MAX)
+        return 0;
+    return (unsigned)((quota + period - 1) / period);
+}
+
+/* The least quota of the group that the process is in and of those above it; 0: none has one. */
+static unsigned quota_below(str group, struct arena *a) {
+    unsigned least = 0;
+    for (;;) {
+        struct err none;
+        str text;
+        const char *path = arena_printf(a, "/sys/fs/cgroup%.*s/cpu.max", STR_ARG(group)).p;
+        bool read = file_exists(path) && file_read(path, 4096, a, &text, &none);
+        unsigned n = read ? cores_of_quota(text) : 0;
+        least = n && (!least || n < least) ? n : least;
+        if (!group.n)
+            return least;
+        while (group.n && group.p[group.n - 1] != '/')
+            group.n--;
+        group.n -= group.n > 0;
+    }
+}
+
+static unsigned quota_here(void) {
+    struct arena *a = arena_new(1u << 20);
+    struct err none;
+    str text = {0}, line, group = {0};
+    if (file_read("/proc/self/cgroup", 1u << 16, a, &text, &none))
+        while (str_line(&text, &line))
+            if (str_starts(line, S("0::/")))
+                group = str_from(line, 3);
+    unsigned n = quota_below(group.n > 1 ? group : S(""), a);
+    arena_free(a);
+    return n;
+}
+
+unsigned cores_usable(void) {
+    cpu_set_t set;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = online > 0 ? (unsigned)online : 1, quota = quota_here();
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        n = (unsigned)CPU_COUNT(&set);
+    return quota && quota < n ? quota : n;
+}
 
 struct piece {
     parallel_fn *fn;

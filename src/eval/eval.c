@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/frame.h"
 #include "base/npy.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "base/spread.h"
 #include "device/cuda.h"
@@ -919,8 +920,8 @@ void evaluator_submit_again(struct evaluator *e, str file, str source, evaluator
 /* ---- life ---- */
 
 static unsigned cores(void) {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
+    unsigned n = cores_usable();
+    return n > 64 ? 64 : n;
 }
 
 unsigned evaluator_workers(const struct evaluator_options *o) {

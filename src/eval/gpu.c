@@ -115,6 +115,7 @@ bool evaluate_ceilings(const struct evaluator_options *o, json **out, struct err
 #define MAX_ANSWER  65536
 #define MAX_COMMAND 64
 #define PROBE_MS    120000 /* a login, a queue, a driver */
+#define PROBE_NONE  3      /* the exit code of `cutepilot probe` where there is no GPU */
 
 /* ---- another machine's ---- */
 
@@ -130,7 +131,7 @@ static str words_of(const char *const *argv, struct arena *a) {
 }
 
 static bool run_probe(const char *const *argv, unsigned limit_ms, struct arena *a, str *out,
-                      struct err *err) {
+                      bool *absent, struct err *err) {
     int status;
     char space[64];
     if (!child_output(argv, MAX_ANSWER, limit_ms, NULL, a, out, &status, err))
@@ -138,8 +139,9 @@ static bool run_probe(const char *const *argv, unsigned limit_ms, struct arena *
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
     str how = child_status_text(status, space, sizeof space);
-    return err_set(err, ERR_ENV, "'%.*s' found no GPU (%.*s)", STR_ARG(words_of(argv, a)),
-                   STR_ARG(how));
+    *absent = WIFEXITED(status) && WEXITSTATUS(status) == PROBE_NONE;
+    return err_set(err, ERR_ENV, "'%.*s' %s (%.*s)", STR_ARG(words_of(argv, a)),
+                   *absent ? "found no GPU" : "did not answer", STR_ARG(how));
 }
 
 /* Login banners come before the answer: it is the last line. */
@@ -152,7 +154,7 @@ static str last_line(str text) {
 }
 
 static bool ask_there(const struct device_name *d, const char *const *command, unsigned limit_ms,
-                      struct cuda_facts *out, struct err *err) {
+                      struct gpu_here *out, struct err *err) {
     const char *argv[MAX_COMMAND + 3];
     struct arena *a = arena_new(1 << 20);
     size_t n = 0;
@@ -162,11 +164,11 @@ static bool ask_there(const struct device_name *d, const char *const *command, u
     argv[n++] = "probe";
     argv[n++] = d->text;
     argv[n] = NULL;
-    bool ok = run_probe(argv, limit_ms ? limit_ms : PROBE_MS, a, &text, err);
+    bool ok = run_probe(argv, limit_ms ? limit_ms : PROBE_MS, a, &text, &out->absent, err);
     if (ok) {
         json *j = json_parse(last_line(text), err);
         ok = j &&
-             (fields_from_json(&cuda_facts_fields, j, a, out, err) ||
+             (fields_from_json(&cuda_facts_fields, j, a, &out->facts, err) ||
               err_set(err, ERR_ENV, "'%.*s' gave no facts of a GPU", STR_ARG(words_of(argv, a))));
         json_free(j);
     }
@@ -185,7 +187,7 @@ int gpu_probe_main(int argc, char **argv) {
     arena_free(a);
     if (!found) {
         complain("cutepilot probe: %s\n", argc < 1 ? "which device?" : err.text);
-        return 3;
+        return PROBE_NONE;
     }
     json *j = fields_to_json(&cuda_facts_fields, &f);
     buf_init(&b, MAX_ANSWER);
@@ -208,7 +210,7 @@ bool gpu_here_ask(const struct worker_place *place, unsigned limit_ms, struct gp
                   struct err *err) {
     const struct device_name *d = &place->device;
     *out = (struct gpu_here){0};
-    bool ok = place->command ? ask_there(d, place->command, limit_ms, &out->facts, err)
+    bool ok = place->command ? ask_there(d, place->command, limit_ms, out, err)
                              : gpu_probe(d->ordinal, &out->facts, err);
     if (!ok) {
         struct err why = *err;
@@ -240,7 +242,7 @@ static int wait_for_turn(const char *cache) {
     struct arena *a = arena_new(1 << 16);
     struct err ignored = {0};
     int fd = -1;
-    if (dir_make(cache, &ignored)) {
+    if (dir_make_private(cache, &ignored)) {
         fd = open(arena_printf(a, "%s/ceilings.lock", cache).p, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (fd >= 0 && flock(fd, LOCK_EX) != 0) {
             close(fd);
@@ -251,9 +253,17 @@ static int wait_for_turn(const char *cache) {
     return fd;
 }
 
+/* There is a cache, and nobody else can have put there what is read. */
+static bool is_usable(const char *cache) {
+    struct err ignored;
+    return cache && (!file_exists(cache) || dir_check_private(cache, &ignored));
+}
+
 static bool have_ceilings(const struct evaluator_options *o, const struct cuda_facts *f,
                           struct ceilings *m, struct err *err) {
     struct err ignored = {0};
+    if (!is_usable(o->cache))
+        return measure(o, m, err);
     if (ceilings_load(o->cache, f, m, &ignored))
         return true;
     int turn = wait_for_turn(o->cache);

@@ -10,6 +10,7 @@ struct gpu_here {
     struct cuda_facts facts;
     struct gpu gpu; /* with measured ceilings, once there are any */
     bool measured;
+    bool absent; /* not found, and whoever was asked said that there is none */
 };
 
 /* Facts alone, of a GPU here or behind the worker's command. */

@@ -322,6 +322,14 @@ static void link_complain(struct link *k, const struct err *why) {
                  MAX_STARTS, RETRY_MS / 1000);
 }
 
+/* The others were left out, or wait for another try that does not come any more. */
+static void last_failed(struct links *s, const struct err *why) {
+    struct err last = *why;
+    err_set(&last, why->kind,
+            "no worker is left, so the run ends; the same command goes on with it: %s", why->text);
+    give_up(s, &last);
+}
+
 /* It failed, as `why` says, and is started again at once, later or not at all. */
 static void link_failed(struct link *k, const struct err *why) {
     struct links *s = k->s;
@@ -329,7 +337,7 @@ static void link_failed(struct link *k, const struct err *why) {
     if (s->broken)
         return;
     if (!has_others(s)) {
-        give_up(s, why);
+        last_failed(s, why);
         return;
     }
     link_complain(k, why);

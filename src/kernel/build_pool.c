@@ -391,7 +391,7 @@ bool nvrtc_probe(struct nvrtc_root *root, struct err *err) {
 
 /* ---- files of the build cache ---- */
 
-#define CACHE_MAGIC      "cutepilot-build 2\n"
+#define CACHE_MAGIC      "cutepilot-build 3\n"
 #define CACHE_FILE_MAX   (2u * COMPILE_MAX_OUTPUT + (1u << 20))
 #define PRUNE_EVERY_PUTS 512
 #define PRUNE_EVERY_S    3600
@@ -453,17 +453,21 @@ static bool take(str *rest, int64_t n, str *out) {
     return true;
 }
 
-static bool entry_fields(const json *head, str rest, struct build *out) {
-    str name;
+static bool entry_fields(const json *head, str rest, digest key, struct build *out) {
+    str name, of;
     int64_t log, ptx, cubin;
-    return json_get_str(head, "verdict", &name) && verdict_find(name, &out->verdict) &&
+    char hex[65];
+    digest_hex(key, hex);
+    return json_get_str(head, "key", &of) && str_is(of, hex) &&
+           json_get_str(head, "verdict", &name) && verdict_find(name, &out->verdict) &&
            json_get_i64(head, "log", &log) && json_get_i64(head, "ptx", &ptx) &&
            json_get_i64(head, "cubin", &cubin) && json_get_f64(head, "ms", &out->wall_ms) &&
            take(&rest, log, &out->log) && take(&rest, ptx, &out->ptx) &&
            take(&rest, cubin, &out->cubin) && rest.n == 0;
 }
 
-static bool entry_parse(str text, struct build *out) {
+/* Whole, and of this key: a file that was put in the place of another is none. */
+static bool entry_parse(str text, digest key, struct build *out) {
     digest sum;
     struct err none;
     if (!str_starts(text, S(CACHE_MAGIC)) || text.n < sizeof CACHE_MAGIC - 1 + sizeof sum)
@@ -475,9 +479,33 @@ static bool entry_parse(str text, struct build *out) {
     str rest = str_from(body, sizeof CACHE_MAGIC - 1);
     size_t end = str_find(rest, S("\n"));
     json *head = json_parse(str_cut(rest, 0, end), &none);
-    bool ok = head && entry_fields(head, str_from(rest, end + 1), out);
+    bool ok = head && entry_fields(head, str_from(rest, end + 1), key, out);
     json_free(head);
     return ok;
+}
+
+static void warn_once(struct build_cache *c, const struct err *why) {
+    if (!c->warned)
+        complain(
+            "cutepilot: builds are not cached: %s\nhint: name a folder of your own that nobody "
+            "else may write to with --cache\n",
+            why->text);
+    c->warned = true;
+}
+
+static void entry_folder(const struct build_cache *c, digest key, char *out, size_t n) {
+    snprintf(out, n, "%s/%02x", c->dir, key.b[0]);
+}
+
+/* Nobody but us and root can have put there what is read. */
+static bool folders_private(struct build_cache *c, digest key) {
+    char dir[1100];
+    struct err err = {0};
+    entry_folder(c, key, dir, sizeof dir);
+    if (dir_check_private(c->dir, &err) && dir_check_private(dir, &err))
+        return true;
+    warn_once(c, &err);
+    return false;
 }
 
 bool build_cache_get(struct build_cache *c, digest key, struct arena *a, struct build *out) {
@@ -487,20 +515,14 @@ bool build_cache_get(struct build_cache *c, digest key, struct arena *a, struct 
     if (!c->dir)
         return false;
     entry_path(c, key, path, sizeof path);
-    if (!file_exists(path) || !file_read(path, CACHE_FILE_MAX, a, &text, &none) ||
-        !entry_parse(text, out))
+    if (!file_exists(path) || !folders_private(c, key) ||
+        !file_read(path, CACHE_FILE_MAX, a, &text, &none) || !entry_parse(text, key, out))
         return false;
     utimensat(AT_FDCWD, path, NULL, 0); /* used now: pruning takes the longest unused */
     return true;
 }
 
 /* ---- writing ---- */
-
-static void warn_once(struct build_cache *c, const struct err *why) {
-    if (!c->warned)
-        complain("cutepilot: builds are not cached: %s\n", why->text);
-    c->warned = true;
-}
 
 static digest sum_of(const str *parts, size_t n) {
     struct sha256 h;
@@ -511,7 +533,10 @@ static digest sum_of(const str *parts, size_t n) {
 }
 
 static void entry_head(const struct build *b, struct buf *out) {
+    char hex[65];
     json *head = json_object();
+    digest_hex(b->key, hex);
+    json_set_str(head, "key", str_view(hex));
     json_set_str(head, "verdict", str_view(verdict_name(b->verdict)));
     json_set_i64(head, "log", (int64_t)b->log.n);
     json_set_i64(head, "ptx", (int64_t)b->ptx.n);
@@ -528,14 +553,15 @@ void build_cache_put(struct build_cache *c, const struct build *b) {
     if (!c->dir)
         return;
     entry_path(c, b->key, path, sizeof path);
-    snprintf(dir, sizeof dir, "%s/%02x", c->dir, b->key.b[0]);
+    entry_folder(c, b->key, dir, sizeof dir);
     struct buf head;
     buf_init(&head, 4096);
     entry_head(b, &head);
     str parts[] = {S(CACHE_MAGIC), buf_str(&head), b->log, b->ptx, b->cubin, S("")};
     digest sum = sum_of(parts, 5);
     parts[5] = (str){(const char *)sum.b, sizeof sum.b};
-    if (head.failed || !dir_make(dir, &err) || !file_replace_parts(path, parts, 6, &err))
+    if (head.failed || !dir_make_private(c->dir, &err) || !dir_make_private(dir, &err) ||
+        !file_replace_parts(path, parts, 6, &err))
         warn_once(c, &err);
     buf_release(&head);
     if (++c->puts % PRUNE_EVERY_PUTS == 0)
@@ -615,7 +641,7 @@ static void prune_if_due(struct build_cache *c) {
     struct stat st;
     struct err none;
     snprintf(path, sizeof path, "%s/pruned", c->dir);
-    if (!file_exists(c->dir))
+    if (!dir_check_private(c->dir, &none))
         return;
     if (stat(path, &st) == 0 && time(NULL) - st.st_mtim.tv_sec < PRUNE_EVERY_S)
         return;

@@ -41,12 +41,16 @@ static inline bool nvrtc_new_enough(int major, int minor) {
 bool compiler_start(const struct nvrtc_root *root, const char *program, size_t memory_bytes,
                     struct child *child, int *fd, struct err *err);
 
-/* The cache of builds: one file a key, complete or absent, with a checksum over all of it.
+/* The cache of builds: one file a key, complete or absent. A file names the key it was made for and
+ * ends with a checksum over all of it; one that does not fit is made again.
  *
- *     DIR/ab/cdef….build:  "cutepilot-build 2\n", one line of JSON, log, PTX, cubin, SHA-256
+ *     DIR/ab/cdef….build:  "cutepilot-build 3\n", one line of JSON, log, PTX, cubin, SHA-256
  *
- * Several processes may share a folder. A folder that cannot be written is said once on stderr and
- * costs time, nothing else. Beyond CACHE_MAX_BYTES the files longest unused go. */
+ * Several processes of one user may share a folder. What is read there is run as what the compiler
+ * made, so a folder that others can write to is not used: DIR and its folders belong to this user
+ * or to root, and nobody else may write to them (dir_check_private). A folder that is refused, or
+ * that cannot be written, is said once on stderr and costs time, nothing else. Beyond
+ * CACHE_MAX_BYTES the files longest unused go. */
 
 #define CACHE_MAX_BYTES (1ull << 30)
 

@@ -11,6 +11,7 @@
 #include "kernel/build.h"
 #include "kernel/compile.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,14 @@
 struct finding {
     struct nvrtc_root *out;
     struct arena *a;
-    struct buf looked; /* "; /usr/local/cuda (no libnvrtc)" for the message */
+    struct buf looked;  /* "; /usr/local/cuda (no libnvrtc)" for the message */
+    const char *denied; /* the first folder that may not be read; NULL: all may */
 };
+
+/* Is it there, or hidden behind a folder, without permission to read it? */
+static bool is_denied(const char *path) {
+    return access(path, R_OK) != 0 && errno == EACCES;
+}
 
 /* ---- one toolkit ---- */
 
@@ -71,6 +78,16 @@ static bool headers_in(struct finding *f, const char *dir, const char *probe, ch
     return true;
 }
 
+static void note_denied(struct finding *f, const char *root, const char *const *below, size_t n) {
+    if (!f->denied && is_denied(root))
+        f->denied = arena_cstr(f->a, str_view(root));
+    for (size_t i = 0; i < n && !f->denied; i++) {
+        const char *path = arena_printf(f->a, "%s/%s", root, below[i]).p;
+        if (is_denied(path))
+            f->denied = path;
+    }
+}
+
 static bool toolkit_at(struct finding *f, const char *origin, const char *root) {
     static const char *const libs[] = {"lib64", "lib", "targets/x86_64-linux/lib"};
     static const char *const incs[] = {"include", "targets/x86_64-linux/include"};
@@ -84,6 +101,8 @@ static bool toolkit_at(struct finding *f, const char *origin, const char *root) 
         snprintf(f->out->origin, sizeof f->out->origin, "%s", origin);
         return true;
     }
+    note_denied(f, root, libs, sizeof libs / sizeof *libs);
+    note_denied(f, root, incs, sizeof incs / sizeof *incs);
     buf_printf(&f->looked, "%s%s = %s (%s)", f->looked.n ? "; " : "", origin, root,
                !file_exists(root) ? "not there"
                : !lib             ? "no libnvrtc in lib64 or lib"
@@ -102,7 +121,7 @@ static const char *program_dir(struct finding *f) {
 }
 
 /* In the clone, or installed. */
-static const char *const beside[] = {"../.deps", "../../.deps", ".deps", "../share/cutepilot"};
+static const char *const beside[] = {"../.deps", "../../.deps", ".deps", "../lib/cutepilot"};
 
 static bool toolkit_find(struct finding *f) {
     const char *own = getenv("CUTEPILOT_CUDA");
@@ -110,7 +129,7 @@ static bool toolkit_find(struct finding *f) {
         return toolkit_at(f, "CUTEPILOT_CUDA", own);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
         const char *root = arena_printf(f->a, "%s%s/cuda", program_dir(f), beside[i]).p;
-        if (file_exists(root) && toolkit_at(f, ".deps/cuda", root))
+        if ((file_exists(root) || is_denied(root)) && toolkit_at(f, ".deps/cuda", root))
             return true;
     }
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
@@ -144,6 +163,11 @@ bool nvrtc_find(struct nvrtc_root *out, struct err *err) {
     bool ok = toolkit_find(&f);
     if (ok)
         cutlass_find(&f);
+    else if (f.denied)
+        err_set(err, ERR_ENV,
+                "NVRTC: %s may not be read by this user\nhint: whoever owns it can allow it "
+                "(chmod -R a+rX); or set CUTEPILOT_CUDA to a CUDA 13 toolkit",
+                f.denied);
     else
         err_set(err, ERR_ENV, "no NVRTC found; looked at %.*s\nhint: " WHAT_TO_DO,
                 STR_ARG(buf_str(&f.looked)));

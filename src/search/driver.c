@@ -930,8 +930,10 @@ static bool hand_over(struct driver *d, struct arena *a) {
     bool failed = d->failed;
     take_archived(d);
     count_rest(d);
-    if (failed && !winner_exists(d))
+    if (failed && !winner_exists(d)) {
+        driver_say(d, EVENT_END, S("failed"));
         return false;
+    }
     set_hand_over(d, failed);
     if (failed) {
         driver_note_failure(d);

@@ -248,7 +248,9 @@ void recall_add(const struct driver *d, const struct tried *list, size_t n) {
             list[i].time_s / run.best_s};
     history_init(&one);
     history_add(&one, &run);
-    if (!history_append(d->o.pool, &one, &added, &err))
-        driver_say(d, EVENT_NOTE, arena_printf(d->mem, "not added to the history: %s", err.text));
+    if (!history_append(d->o.pool, &one, &added, &err)) {
+        d->best->unremembered = arena_printf(d->best_mem, "not added to the history: %s", err.text);
+        driver_say(d, EVENT_NOTE, d->best->unremembered);
+    }
     history_release(&one);
 }

@@ -92,11 +92,12 @@ struct search_best {
     size_t nworths;
     str worth;
     const char
-        *stopped;    /* "limit", "plateau", "budget", "interrupted", "space", "plan", "failed" */
-    str failure;     /* of the environment, which ended the run; empty: none. In the arena */
-    double first_s;  /* how long the first evaluation took; 0: none came to its end */
-    double waited_s; /* … and how long it had been waited for by then */
-    double had_s;    /* what the run has taken of a budget of time, over all commands */
+        *stopped;     /* "limit", "plateau", "budget", "interrupted", "space", "plan", "failed" */
+    str failure;      /* of the environment, which ended the run; empty: none. In the arena */
+    str unremembered; /* why the history has nothing of it, where that was to be added */
+    double first_s;   /* how long the first evaluation took; 0: none came to its end */
+    double waited_s;  /* … and how long it had been waited for by then */
+    double had_s;     /* what the run has taken of a budget of time, over all commands */
 };
 
 /* Of a source without the lines that are comments alone (`//`, but not the plan's `//!`): sources

@@ -27,13 +27,9 @@ static str command_words(struct ui *ui, char *const *runs, size_t n, str name) {
     return s;
 }
 
-static const char *builds_of(const struct ui *ui) {
-    return arena_printf(ui->arena, "%.*s/builds", STR_ARG(cache_dir(ui->arena))).p;
-}
-
 static bool load_runs(struct ui *ui, char *const *runs, size_t n, const char *label,
                       struct export_kernel *kernels, struct err *err) {
-    const char *cache = builds_of(ui);
+    const char *cache = ui_cache(ui);
     struct nvrtc_root nvrtc;
     if (!nvrtc_find(&nvrtc, err) || !nvrtc_probe(&nvrtc, err))
         return false;
@@ -73,7 +69,7 @@ static bool load_graph(struct ui *ui, char *const *folders, size_t n, struct exp
                 "%s is no module of several tasks, and %s is: they cannot be one package",
                 folders[i], folders[0]);
     if (!nvrtc_find(&nvrtc, err) || !nvrtc_probe(&nvrtc, err) ||
-        !export_graph_load(folders, n, option_bool(ui->options, "sampled"), &nvrtc, builds_of(ui),
+        !export_graph_load(folders, n, option_bool(ui->options, "sampled"), &nvrtc, ui_cache(ui),
                            ui->arena, g, err))
         return false;
     export_graph_kernels(g, ui->arena, p);

@@ -1,5 +1,6 @@
 /* import: an nn.Module becomes a task. */
 #include "base/file.h"
+#include "base/parallel.h"
 #include "base/say.h"
 #include "export/order.h"
 #include "import/import.h"
@@ -150,13 +151,12 @@ static bool import_one(struct ui *ui, struct importer *i, const char *file,
 int cmd_import(struct ui *ui) {
     char *const *args;
     size_t n = options_args(ui->options, &args);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct confined confined = {.ui = ui};
     struct import_options o = {.on_confined = on_confined,
                                .ctx = &confined,
                                .python = option_text(ui->options, "python"),
                                .assets = option_text(ui->options, "assets"),
-                               .threads = cores > 0 ? (unsigned)cores : 1,
+                               .threads = cores_usable(),
                                .limit_s = (unsigned)option_int(ui->options, "import-limit")};
     struct importer *i = importer_new(&o);
     int code = 0;

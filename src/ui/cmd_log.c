@@ -3,6 +3,7 @@
  * line; then a summary. Prompts, replies and sources only where they are asked for. The run may
  * still be going on. */
 #include "archive/calls.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "eval/outcome.h"
 #include "search/archived.h"
@@ -400,6 +401,18 @@ static bool print_run(struct transcript *t, const char *dir, struct err *err) {
     return true;
 }
 
+/* The folder of a suite has a run for each of its tasks below it. */
+static bool check_is_run(struct ui *ui, const char *dir, struct err *err) {
+    struct arena *a = ui->arena;
+    if (file_exists(arena_printf(a, "%s/run.db", dir).p) ||
+        !file_exists(arena_printf(a, "%s/suite.json", dir).p))
+        return true;
+    str each = arena_printf(a, "%s/TASK", dir);
+    return err_set(err, ERR_INPUT,
+                   "%s is the folder of a suite\nhint: '%.*s' is about one of its tasks", dir,
+                   STR_ARG(ui_command(ui, "log", each.p)));
+}
+
 int cmd_log(struct ui *ui) {
     char *const *args;
     struct err err = {0};
@@ -414,7 +427,8 @@ int cmd_log(struct ui *ui) {
                            .best_s = INFINITY,
                            .list = ui->as_json ? json_array() : NULL};
     options_args(ui->options, &args);
-    int code = print_run(&t, args[0], &err) ? 0 : ui_fail(ui, &err);
+    bool ok = check_is_run(ui, args[0], &err) && print_run(&t, args[0], &err);
+    int code = ok ? 0 : ui_fail(ui, &err);
     if (code == 0 && t.list) {
         json *j = json_object();
         json_set_str(j, "folder", str_view(args[0]));

@@ -36,6 +36,8 @@ static json *result_json(const struct optimize *r) {
     json_set_str(j, "folder", str_view(r->dir));
     if (r->account)
         json_set(j, "model", json_copy(r->account));
+    if (b->unremembered.n)
+        json_set_str(j, "unremembered", b->unremembered);
     if (!b->found)
         return j;
     json_set_str(j, "strategy", optimize_strategy(r));

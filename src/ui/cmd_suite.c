@@ -2,6 +2,7 @@
  * process of its own, `suite DIR --only TASK`, over several GPUs. Tasks share nothing but the
  * options; one that fails is a row like the others. Resuming is resuming each task's run. */
 #include "base/file.h"
+#include "base/parallel.h"
 #include "base/say.h"
 #include "export/order.h"
 #include "ui/fleet.h"
@@ -616,12 +617,12 @@ static void make_jobs(const struct suite *s, const char **paths, size_t n, size_
     size_t population = (size_t)option_int(o, "population"),
            window = (size_t)option_int(o, "window");
     size_t compilers = (size_t)option_int(o, "compile-jobs");
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t cores = cores_usable();
     size_t at_a_time = least(places, n), each = least(places / at_a_time, population);
     if (!window)
         window = search_window(population, each);
     if (!compilers)
-        compilers = cores > 0 && (size_t)cores > at_a_time ? (size_t)cores / at_a_time : 1;
+        compilers = cores > at_a_time ? cores / at_a_time : 1;
     for (size_t i = 0; i < n; i++) {
         const char *more[] = {arena_printf(a, "--only=%s", paths[i]).p,
                               arena_printf(a, "--out=%s", s->out).p,
@@ -682,6 +683,21 @@ static bool run_all(struct suite *s, const char **paths, size_t n, struct err *e
     }
     s->interrupted = optimize_interrupted();
     return true;
+}
+
+/* Before anything starts: a folder of another run is refused, and the table of that stays. */
+static bool check_folders(const struct suite *s, const char **paths, size_t n, struct err *err) {
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        struct ui local = *s->ui;
+        local.arena = arena_new((size_t)2 << 30);
+        struct optimize r = {.ui = &local, .path = paths[i]};
+        r.dir = run_folder(s, paths[i], local.arena);
+        ok = optimize_may_use(&r, err);
+        optimize_release(&r);
+        arena_free(local.arena);
+    }
+    return ok;
 }
 
 /* One task; the table is left alone, or several of these would write it. */
@@ -751,8 +767,8 @@ int cmd_suite(struct ui *ui) {
         return ui_fail(ui, &err);
     if (only)
         return run_only(&s, only);
-    if (!keep_module(&s, paths, n, &err) || !dir_remove_temporaries(s.out, false, &err) ||
-        !fleet_asked_for(ui, true, &places, &err) ||
+    if (!dir_remove_temporaries(s.out, false, &err) || !fleet_asked_for(ui, true, &places, &err) ||
+        !((places && n) || check_folders(&s, paths, n, &err)) || !keep_module(&s, paths, n, &err) ||
         !(places && n ? run_spread(&s, paths, n, places, &err) : run_all(&s, paths, n, &err)))
         return ui_fail(ui, &err);
     for (size_t i = 0; i < s.n; i++)

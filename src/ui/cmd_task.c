@@ -1,6 +1,7 @@
 /* task show, task eval, task judge, task cost. */
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/parallel.h"
 #include "base/say.h"
 #include "kernel/verdict.h"
 #include "spec/cost.h"
@@ -261,10 +262,9 @@ static void print_summary(const struct evaluation *e) {
 }
 
 static bool evaluate(struct ui *ui, struct evaluation *e, struct err *err) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     e->threads = (unsigned)option_int(ui->options, "threads");
     if (!e->threads)
-        e->threads = cores > 0 ? (unsigned)cores : 1;
+        e->threads = cores_usable();
     return fits(e, err) && ends(e, err) &&
            (e->from ? read_inputs(ui, e, err) : make_inputs(ui, e, err)) &&
            reference_eval(e->in, (const void *const *)e->data, e->threads, &e->refs, &e->nrefs,

@@ -1,5 +1,6 @@
 /* task check TASK|DIR…: tasks against PyTorch. A task's torch line is evaluated on the inputs of
  * its check shapes, widened to float64, and held against the reference. */
+#include "base/parallel.h"
 #include "base/say.h"
 #include "eval/torch.h"
 #include "spec/data.h"
@@ -298,13 +299,12 @@ static bool check_argument(struct checking *c, const char *path, struct err *err
 int cmd_task_check(struct ui *ui) {
     char *const *paths;
     size_t n = options_args(ui->options, &paths);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct err err = {0};
     struct torch_options to = {.python = option_text(ui->options, "python"),
                                .assets = option_text(ui->options, "assets")};
     struct checking c = {.ui = ui,
                          .list = ui->as_json ? json_array() : NULL,
-                         .threads = cores > 0 ? (unsigned)cores : 1,
+                         .threads = cores_usable(),
                          .torch = torch_open_values(&to, &err)};
     bool ok = c.torch != NULL;
     for (size_t i = 0; i < n && ok; i++)

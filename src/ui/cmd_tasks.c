@@ -125,7 +125,7 @@ bool ui_find_tasks(const char *folder, struct arena *a, const char ***paths, siz
 
 /* tasks/ here; else beside or above the program, where its source tree or its shared files are. */
 static const char *default_folder(struct arena *a) {
-    static const char *const usual[] = {"tasks", "share/cutepilot/tasks"};
+    static const char *const usual[] = {"tasks", "lib/cutepilot/tasks"};
     str at = self_path(a);
     if (is_folder("tasks"))
         return "tasks";

@@ -417,10 +417,36 @@ bool optimize_interrupted(void) {
     return interrupted;
 }
 
+/* The note is an event, which somebody who asked for no progress has not seen. */
+static void say_unremembered(struct optimize *r) {
+    const struct options *o = r->ui->options;
+    bool seen = r->best.unremembered.n > 0 && !option_bool(o, "quiet") &&
+                strcmp(option_text(o, "progress"), "none") != 0;
+    if (r->best.found && !pool_of(r) && strcmp(option_text(o, "history"), "off") != 0)
+        r->best.unremembered = S("not added to the history: neither HOME nor XDG_DATA_HOME says "
+                                 "where it is; --pool names a file");
+    if (r->best.unremembered.n && !seen)
+        complain("cutepilot: %.*s\n", STR_ARG(r->best.unremembered));
+}
+
 bool optimize_run(struct optimize *r, struct err *err) {
     return ui_load_task_file(r->ui, r->path, &r->task, &r->inst, err) &&
            ui_evaluator_options(r->ui, r->task, r->inst, &r->eo, err) && describe(r, err) &&
-           search(r, err) && (write_results(r), true);
+           search(r, err) && (write_results(r), say_unremembered(r), true);
+}
+
+bool optimize_may_use(struct optimize *r, struct err *err) {
+    struct err ignored;
+    if (option_bool(r->ui->options, "fresh") ||
+        !file_exists(arena_printf(r->ui->arena, "%s/run.db", r->dir).p) ||
+        !ui_load_task_file(r->ui, r->path, &r->task, &r->inst, &ignored) ||
+        !ui_evaluator_options(r->ui, r->task, r->inst, &r->eo, &ignored) ||
+        !agents_read(&r->agents, r->ui, &ignored))
+        return true;
+    json *print = fingerprint(r);
+    bool same = archive_matches(r->dir, print, err);
+    json_free(print);
+    return same;
 }
 
 void optimize_release(struct optimize *r) {

@@ -31,6 +31,9 @@ struct optimize {
 /* ui, path and dir (NULL: runs/TASK) are set. Writes kernel.cu and outcome.json into the folder
  * where a kernel was found; best.found says whether. False: the environment or the input failed. */
 bool optimize_run(struct optimize *r, struct err *err);
+/* Whether dir may be this run's: it holds none, or the same one, or the run itself will say what is
+ * wrong. Changes nothing. */
+bool optimize_may_use(struct optimize *r, struct err *err);
 void optimize_release(struct optimize *r);
 bool optimize_interrupted(void); /* by a signal: whoever runs several stops too */
 /* Exit code after optimize_run: 0 a kernel was found, 1 none, 3 the environment failed on the way,

@@ -1,6 +1,7 @@
 /* From argv to a command: roles first (they are processes of ours, with arguments of their own),
  * then the table. */
 #include "ui/ui.h"
+#include "ui/commit.h"
 
 #include "base/child.h"
 #include "base/fault.h"
@@ -506,17 +507,36 @@ static bool add_given(struct places *p, struct arena *a, const char *const *valu
     return true;
 }
 
-/* Behind any of the commands; here, where there are none. */
-static bool is_there_a_gpu(struct arena *a, const char *const *prefixes, size_t n) {
+/* Workers of other machines: that they use no GPU there is no small thing. */
+static void say_simulated(const char *command) {
+    static bool said;
+    if (!said)
+        complain("cutepilot: '%s' finds no GPU: the simulator is used there, and times are "
+                 "estimates\nhint: --device cuda insists on a GPU, --device sim on the simulator\n",
+                 command);
+    said = true;
+}
+
+/* Behind any of the commands; here, where there are none. False with err: none was found, and a
+ * command failed without saying that there is none. */
+static bool is_there_a_gpu(struct arena *a, const char *const *prefixes, size_t n, bool *found,
+                           struct err *err) {
     struct gpu_here here;
     struct device_name d;
-    struct err none = {0};
-    bool found = false;
-    if (!device_name_parse("cuda", a, &d, &none))
+    struct err none = {0}, why = {0};
+    *found = false;
+    if (!device_name_parse("cuda", a, &d, err))
         return false;
-    for (size_t i = 0; !found && i < n + !n; i++)
-        found = gpu_here_find(&d, n ? split_words(a, prefixes[i]) : NULL, &here, &none);
-    return found;
+    for (size_t i = 0; !*found && i < n + !n; i++) {
+        *found = gpu_here_find(&d, n ? split_words(a, prefixes[i]) : NULL, &here, &none);
+        if (!*found && n && !here.absent && !why.kind)
+            why = none;
+    }
+    if (!*found && why.kind)
+        *err = why;
+    else if (!*found && n)
+        say_simulated(prefixes[0]);
+    return *found || !why.kind;
 }
 
 bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place **out, size_t *n,
@@ -530,8 +550,11 @@ bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place 
     if (ngiven) {
         ok = add_given(&p, a, given, ngiven, err);
     } else {
-        if (!strcmp(device, "auto"))
-            device = !is_there_a_gpu(a, prefixes, ncommands) ? "sim" : all ? "cuda:all" : "cuda";
+        bool found = false;
+        bool asks = !strcmp(device, "auto");
+        ok = !asks || is_there_a_gpu(a, prefixes, ncommands, &found, err);
+        if (asks)
+            device = !found ? "sim" : all ? "cuda:all" : "cuda";
         for (size_t i = 0; ok && i < ncommands + !ncommands; i++)
             ok = add_devices(&p, a, device, ncommands ? split_words(a, prefixes[i]) : NULL, err);
     }
@@ -564,11 +587,28 @@ static bool find_gpu(struct ui *ui, struct evaluator_options *o, struct err *err
            gpu_here_use(o, arena_new_of(ui->arena, struct gpu_here), err);
 }
 
+const char *ui_cache(struct ui *ui) {
+    static bool said; /* a suite asks for every task */
+    const char *given = option_text(ui->options, "cache");
+    struct err err = {0};
+    str dir;
+    if (given)
+        return given;
+    if (cache_dir(ui->arena, &dir, &err))
+        return arena_printf(ui->arena, "%s/builds", dir.p).p;
+    if (!said)
+        complain(
+            "cutepilot: builds are not cached: %s\nhint: set HOME or XDG_CACHE_HOME, or name a "
+            "folder of your own with --cache\n",
+            err.text);
+    said = true;
+    return NULL;
+}
+
 bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct task *t,
                              const struct inst *in, struct evaluator_options *out,
                              struct err *err) {
     const char *seed = option_text(ui->options, "verify-seed");
-    const char *cache = option_text(ui->options, "cache");
     *out = (struct evaluator_options){
         .task = t,
         .inst = in,
@@ -577,7 +617,7 @@ bool ui_evaluator_options_on(struct ui *ui, const char *device, const struct tas
         .run_limit_ms = (unsigned)option_int(ui->options, "run-limit") * 1000,
         .compile_limit_ms = (unsigned)option_int(ui->options, "compile-limit") * 1000,
         .time_ms = (unsigned)option_int(ui->options, "time-limit"),
-        .cache = cache ? cache : arena_printf(ui->arena, "%s/builds", cache_dir(ui->arena).p).p,
+        .cache = ui_cache(ui),
         .hello_ms = (unsigned)option_int(ui->options, "hello-limit") * 1000,
         .seed_given = seed != NULL,
         .must_admit = option_bool(ui->options, "must-admit"),
@@ -726,13 +766,17 @@ int cmd_completion(struct ui *ui) {
 }
 
 int cmd_version(struct ui *ui) {
+    const char *commit = strcmp(CUTEPILOT_COMMIT, "none") != 0 ? CUTEPILOT_COMMIT : "";
     if (ui->as_json) {
         json *j = json_object();
         json_set_str(j, "version", S(CUTEPILOT_VERSION));
+        if (*commit)
+            json_set_str(j, "commit", str_view(commit));
         return ui_print_json(j) ? 0 : 3;
     }
-    return ui_flush("cutepilot " CUTEPILOT_VERSION "\n", sizeof "cutepilot " CUTEPILOT_VERSION) ? 0
-                                                                                                : 3;
+    str line = arena_printf(ui->arena, "cutepilot " CUTEPILOT_VERSION "%s%s%s\n",
+                            *commit ? " (commit " : "", commit, *commit ? ")" : "");
+    return ui_flush(line.p, line.n) ? 0 : 3;
 }
 
 /* --config is needed before the options are. */
@@ -767,6 +811,19 @@ static bool check_assets(const struct options *o, struct err *err) {
                    dir);
 }
 
+/* The exit code is the answer; errors are still said. What is asked for in JSON is printed. The
+ * search has a line of its own for this (optimize, suite). */
+static bool silence(const struct ui *ui, int which) {
+    if (which == COMMAND_OPTIMIZE || which == COMMAND_SUITE || ui->as_json ||
+        !option_bool(ui->options, "quiet"))
+        return true;
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    bool ok = null >= 0 && dup2(null, STDOUT_FILENO) == STDOUT_FILENO;
+    if (null >= 0)
+        close(null);
+    return ok;
+}
+
 static int run_command(int which, int words, int argc, char **argv, char **env) {
     struct ui ui = {.set = &set, .arena = arena_new(4ull << 30)};
     ui.program = program_as_typed(ui.arena, argv[0]);
@@ -787,8 +844,9 @@ static int run_command(int which, int words, int argc, char **argv, char **env) 
     } else {
         ui.options = options;
         ui.as_json = option_bool(options, "json");
-        code = check_assets(options, &err) ? checked_stdout(functions[which](&ui))
-                                           : ui_fail(&ui, &err);
+        bool ok = check_assets(options, &err) &&
+                  (silence(&ui, which) || err_errno(&err, ERR_ENV, "--quiet: /dev/null"));
+        code = ok ? checked_stdout(functions[which](&ui)) : ui_fail(&ui, &err);
     }
     arena_free(ui.arena);
     return code;

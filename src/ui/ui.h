@@ -58,6 +58,10 @@ struct worker_place;
 bool ui_places(struct ui *ui, const char *device, bool all, struct worker_place **out, size_t *n,
                struct err *err);
 
+/* The folder of builds: --cache, or the user's; NULL, and said, where there is none of one's own.
+ */
+const char *ui_cache(struct ui *ui);
+
 /* An evaluator's options from the command line; options that the command has not got are at their
  * defaults. device: as --device names it. */
 struct evaluator_options;

@@ -232,6 +232,31 @@ static void test_fresh(void) {
     archive_close(a);
 }
 
+/* As a user who may not write there: the environment's fault, as a parent that is read-only. */
+static int opened_by_another(const char *dir) {
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 1;
+    if (opened(dir, 1, false) || err.kind != ERR_ENV || !says("cannot be written to"))
+        return 2;
+    return !says("choose another --out") || !says("Permission denied") ? 3 : 42;
+}
+
+static void test_not_ours(void) {
+    static const mode_t modes[] = {0555, 0000, 0333};
+    char *dir = temp_dir();
+    CHECK(chmod(top, 0755) == 0);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        int status = 0;
+        CHECK(chmod(dir, modes[i]) == 0);
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(opened_by_another(dir));
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+        CHECKF(WEXITSTATUS(status) == 42, "mode %o: %d", modes[i], WEXITSTATUS(status));
+    }
+    CHECK(chmod(dir, 0755) == 0);
+}
+
 static void test_locked(void) {
     char *dir = temp_dir();
     struct archive *a = opened(dir, 1, false);
@@ -583,6 +608,7 @@ CASE(test_results_alone)
 CASE(test_foreign_files)
 CASE(test_fresh)
 CASE(test_locked)
+CASE(test_not_ours)
 CASE(test_kill)
 CASE(test_corrupt)
 CASE(test_damaged_rows)
@@ -602,6 +628,7 @@ static const struct tap_case cases[] = {
     {"a folder with other things is refused", test_foreign_files_case},
     {"fresh removes a run and nothing else", test_fresh_case},
     {"a held folder is refused", test_locked_case},
+    {"a folder that may not be written to", test_not_ours_case},
     {"kill -9 loses no committed row", test_kill_case},
     {"a damaged file is refused and left as it is", test_corrupt_case},
     {"a damaged row makes room for another", test_damaged_rows_case},

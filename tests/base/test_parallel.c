@@ -4,6 +4,7 @@
 
 #include "tap.h"
 
+#include <sched.h>
 #include <string.h>
 
 enum { ITEMS = 1000 };
@@ -52,7 +53,31 @@ static void memory(void) {
     }
 }
 
+/* One processor is one, however many the machine has; a quota is rounded up. */
+static void processors(void) {
+    cpu_set_t all, one;
+    unsigned before = cores_usable();
+    CHECK(before >= 1 && sched_getaffinity(0, sizeof all, &all) == 0);
+    CHECK(before <= (unsigned)CPU_COUNT(&all));
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0 && cores_usable() == 1);
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0 && cores_usable() == before);
+    static const struct {
+        const char *text;
+        unsigned want;
+    } rows[] = {{"max 100000\n", 0},     {"200000 100000\n", 2}, {"150000 100000\n", 2},
+                {"1000 100000\n", 1},    {"0 100000\n", 0},      {"", 0},
+                {"100000\n", 0},         {"100000 0\n", 0},      {"junk junk\n", 0},
+                {"12800000 100000", 128}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECKF(cores_of_quota(str_view(rows[i].text)) == rows[i].want, "%s", rows[i].text);
+}
+
 static const struct tap_case cases[] = {
+    {"processors that may be used", processors},
     {"every item once", every_item_once},
     {"memory is copied and compared whole", memory},
 };

@@ -61,6 +61,70 @@ static void pruned(void) {
     build_cache_free(c);
 }
 
+static str entry_of(str dir, digest key) {
+    char hex[65];
+    digest_hex(key, hex);
+    return arena_printf(arena, "%s/%.2s/%s.build", dir.p, hex, hex + 2);
+}
+
+/* A file that was put in the place of another is whole, and not that other's. */
+static void swapped(void) {
+    str dir = arena_printf(arena, "%s/swapped", folder), text;
+    struct build_cache *c = build_cache_new(dir.p, CACHE_MAX_BYTES);
+    struct build right = {.verdict = VERDICT_ACCEPTED, .ptx = S("right")}, out = {0};
+    struct build wrong = {.verdict = VERDICT_ACCEPTED, .ptx = S("wrong")};
+    struct err err = {0};
+    right.key = sha256_of(S("right"));
+    wrong.key = sha256_of(S("wrong"));
+    build_cache_put(c, &right);
+    build_cache_put(c, &wrong);
+    CHECK(build_cache_get(c, wrong.key, arena, &out) && str_is(out.ptx, "wrong"));
+    CHECK(file_read(entry_of(dir, right.key).p, 1 << 16, arena, &text, &err));
+    CHECK(file_replace(entry_of(dir, wrong.key).p, text, &err));
+    CHECK(!build_cache_get(c, wrong.key, arena, &out)); /* it is made again, and there again */
+    CHECK(build_cache_get(c, right.key, arena, &out) && str_is(out.ptx, "right"));
+    build_cache_put(c, &wrong);
+    CHECK(build_cache_get(c, wrong.key, arena, &out) && str_is(out.ptx, "wrong"));
+    build_cache_free(c);
+}
+
+/* Whether a build that is there is read, after the folder was given this owner and mode. */
+static bool read_with(str dir, const char *at, uid_t owner, mode_t mode, digest key) {
+    struct build out = {0};
+    str path = arena_printf(arena, "%s%s", dir.p, at);
+    CHECK(chown(path.p, owner, (gid_t)-1) == 0 && chmod(path.p, mode) == 0);
+    struct build_cache *c = build_cache_new(dir.p, CACHE_MAX_BYTES);
+    bool read = build_cache_get(c, key, arena, &out);
+    build_cache_free(c);
+    CHECK(chown(path.p, geteuid(), (gid_t)-1) == 0 && chmod(path.p, 0700) == 0);
+    return read;
+}
+
+/* What others can write to is neither read nor written. */
+static void foreign(void) {
+    str dir = arena_printf(arena, "%s/foreign", folder), sub;
+    struct build_cache *c = build_cache_new(dir.p, CACHE_MAX_BYTES);
+    struct build b = {.verdict = VERDICT_ACCEPTED, .ptx = S("x"), .key = sha256_of(S("x"))};
+    build_cache_put(c, &b);
+    build_cache_free(c);
+    sub = arena_printf(arena, "/%02x", b.key.b[0]);
+    CHECK(read_with(dir, "", geteuid(), 0700, b.key) && read_with(dir, "", geteuid(), 0755, b.key));
+    CHECK(!read_with(dir, "", geteuid(), 0775, b.key) &&
+          !read_with(dir, "", geteuid(), 0777, b.key));
+    CHECK(!read_with(dir, sub.p, geteuid(), 0770, b.key));
+    CHECK(chmod(dir.p, 0777) == 0);
+    c = build_cache_new(dir.p, CACHE_MAX_BYTES);
+    b.key = sha256_of(S("y"));
+    build_cache_put(c, &b);
+    build_cache_free(c);
+    CHECK(chmod(dir.p, 0700) == 0);
+    CHECK(!file_exists(entry_of(dir, b.key).p));
+    if (geteuid() != 0)
+        SKIP("only root can make a folder of another user");
+    CHECK(!read_with(dir, "", 65534, 0700, sha256_of(S("x"))));
+    CHECK(!read_with(dir, sub.p, 65534, 0700, sha256_of(S("x"))));
+}
+
 /* ---- several writers ---- */
 
 enum { SHARED_KEYS = 24, WRITERS = 4 };
@@ -130,6 +194,8 @@ static void several_writers(void) {
 static const struct tap_case cases[] = {
     {"what a key depends on", keys},
     {"pruned by use", pruned},
+    {"a file in the place of another", swapped},
+    {"folders that others can write to", foreign},
     {"several writers, all killed", several_writers},
 };
 
