@@ -590,6 +590,20 @@ static void keep_types(void *ctx) {
     json_free(types);
 }
 
+/* A run that was begun goes on at its own type of GPU alone. */
+static bool may_change_type(void *ctx, size_t job, struct err *err) {
+    const struct spread *sp = ctx;
+    struct arena *a = sp->s->ui->arena;
+    const char *dir = run_folder(sp->s, sp->paths[job], a);
+    if (option_bool(sp->s->ui->options, "fresh") ||
+        !file_exists(arena_printf(a, "%s/run.db", dir).p))
+        return true;
+    return err_set(err, ERR_INPUT,
+                   "run folder %s is of another run: its device was %.*s, which is not among those "
+                   "that are named; use --fresh to start anew or another --out",
+                   dir, STR_ARG(sp->jobs[job].type));
+}
+
 static void recall_types(const struct suite *s, const char **paths, struct fleet_job *jobs,
                          size_t n) {
     struct arena *a = s->ui->arena;
@@ -647,6 +661,7 @@ static bool run_spread(struct suite *s, const char **paths, size_t n, size_t pla
                       .n = n,
                       .captured = true,
                       .begun = keep_types,
+                      .may_change = may_change_type,
                       .done = on_task,
                       .ctx = &sp};
     s->rows = arena_array(a, struct row, n + 1);

@@ -274,12 +274,18 @@ static str choose_type(const struct fleet_state *r, size_t job) {
     return r->slots[best].type;
 }
 
+static bool has_type(const struct fleet_state *r, str type) {
+    for (size_t i = 0; i < r->nslots; i++)
+        if (str_eq(r->slots[i].type, type))
+            return true;
+    return false;
+}
+
 /* A type that no place has any more is chosen anew. */
 static void settle_type(const struct fleet_state *r, size_t job) {
     str *type = &r->f->jobs[job].type;
-    for (size_t i = 0; i < r->nslots && type->n; i++)
-        if (str_eq(r->slots[i].type, *type))
-            return;
+    if (type->n && has_type(r, *type))
+        return;
     *type = arena_str(r->f->ui->arena, choose_type(r, job));
 }
 
@@ -353,6 +359,14 @@ static bool find_type(struct fleet_state *r, const struct worker_place *p, str *
     return true;
 }
 
+static bool check_types(const struct fleet_state *r, struct err *err) {
+    const struct fleet *f = r->f;
+    for (size_t i = 0; i < f->n && f->may_change; i++)
+        if (f->jobs[i].type.n && !has_type(r, f->jobs[i].type) && !f->may_change(f->ctx, i, err))
+            return false;
+    return true;
+}
+
 /* A place that cannot be asked for its GPU is left out, or tasks would wait for it. */
 static bool use_places(struct fleet_state *r, struct err *err) {
     struct worker_place *places;
@@ -372,6 +386,8 @@ static bool use_places(struct fleet_state *r, struct err *err) {
     }
     if (!r->nslots)
         return err_set(err, ERR_ENV, "no device can be used");
+    if (!check_types(r, err))
+        return false;
     pump(r);
     return true;
 }

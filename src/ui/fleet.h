@@ -24,6 +24,9 @@ struct fleet {
     size_t n;
     bool captured; /* what a job prints on stdout is given to `done`; otherwise it is ours */
     void (*begun)(void *ctx); /* a job starts, and its `type` is chosen; NULL: ignored */
+    /* Before anything starts: may a job whose `type` none of the devices named has take another
+     * one? False, with err: nothing starts. NULL: each may. */
+    bool (*may_change)(void *ctx, size_t job, struct err *err);
     /* Of each job once, as they end; code: its exit code. */
     void (*done)(void *ctx, size_t job, int code, str said);
     void *ctx;
