@@ -162,7 +162,7 @@ static void take_terms(struct sorting *s, int64_t *at) {
 /* Every list that the reach of a term has; `to` has what stands for the term in it. */
 static void each_list(const struct sorting *s, const struct reach *r, size_t pin, int64_t list,
                       uint32_t term, bool place) {
-    if (pin < s->l->nprograms) {
+    if (pin < BY_INDEX_MOST && pin < s->l->nprograms) {
         for (int64_t k = r->lo[pin]; k <= r->hi[pin]; k++)
             each_list(s, r, pin + 1, list + k * s->stride[pin], term, place);
         return;

@@ -51,7 +51,7 @@ static void test_round(void) {
     struct table_head h = head(3);
     struct table_writer *w = NULL;
     struct table t;
-    struct strategy refused = random_one(3), first = random_one(1), other = random_one(4);
+    struct strategy refused = random_one(3), first = random_one(1), other = random_one(5);
     CHECK(table_open(path, &h, &w, &err) && table_count(w) == 0);
     CHECK(add(w, 1, VERDICT_ACCEPTED, 2e-5) && add(w, 2, VERDICT_WRONG, INFINITY));
     struct table_line l = {.strategy = text_of(&refused)};

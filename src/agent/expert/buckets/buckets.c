@@ -492,7 +492,7 @@ struct sorted {
 
 static int passes_for(double results) {
     int passes = 1;
-    for (double most = 256; most <= results; most *= 256)
+    while (ldexp(1, 8 * passes) <= results)
         passes++;
     return passes;
 }
