@@ -406,7 +406,8 @@ static bool simdev_run_launch(struct server *s, const struct bound_launch *l,
         launch.misses = arena_array(s->module_arena, struct sim_miss, sim_places(program));
     launch.sample_also = rare->gangs;
     bool besides = extent->draw == SIM_DRAW_PAIRS || extent->draw == SIM_DRAW_NAMED;
-    launch.nalso = besides && !extent->named_apart ? rare->n : 0;
+    launch.nalso = besides ? rare->n : 0;
+    launch.sample_without = extent->named_apart;
     s->findings.n = 0;
     sim_run(s->machine, &launch, result);
     out->say.order = launch.order || result->drawn ? s->order : out->say.order;
@@ -1089,13 +1090,6 @@ static void take_all_parts(struct sampling *p, size_t tensor) {
     BUG_IF(p->nparts[tensor] - before > NAMED_PARTS);
 }
 
-static bool is_in_place(const struct task *t) {
-    for (size_t i = 0; i < t->ntensors; i++)
-        if (t->tensors[i].role == TENSOR_INOUT)
-            return true;
-    return false;
-}
-
 /* How far a launch came that may have been given up. */
 enum sampled { SAMPLED_REFUSED, SAMPLED_NOT, SAMPLED_RUN };
 
@@ -1119,11 +1113,12 @@ static enum sampled run_sampled(struct sampling *p, const struct bound_launch *l
     return SAMPLED_NOT;
 }
 
-/* Blocks that comparisons of the launch name by their numbers. */
+/* Blocks that comparisons of the launch name by their numbers, and that can run after others. */
 static bool has_named(const struct sampling *p, const struct bound_launch *l) {
     const struct ptx_entry *e = ptx_find_entry(p->s->module, l->kernel);
-    return e && p->s->rare[e - p->s->module->entries].n && p->asked->parts &&
-           p->extent.draw == SIM_DRAW_PAIRS && !is_in_place(p->z.inst->task);
+    size_t k = e ? (size_t)(e - p->s->module->entries) : 0;
+    return e && p->s->rare[k].n && p->asked->parts && p->extent.draw == SIM_DRAW_PAIRS &&
+           p->s->programs[k] && !sim_is_ordered(p->s->programs[k]);
 }
 
 static void take_from_all(struct sampling *p, void (*take)(struct sampling *, size_t)) {
@@ -1132,8 +1127,8 @@ static void take_from_all(struct sampling *p, void (*take)(struct sampling *, si
             take(p, i);
 }
 
-/* They are run by themselves, and all that they store is judged: what a kernel does in one of a
- * million blocks because of its number. False: it is refused. */
+/* They are run after the others, as the same launch goes on, and all that they store is judged:
+ * what a kernel does in one of a million blocks because of its number. False: it is refused. */
 static bool sample_named(struct sampling *p, const struct bound_launch *l,
                          const struct launch_memory *memory, struct answer *out) {
     struct extent extent = p->extent;

@@ -871,6 +871,10 @@ static void find_guesses(struct sim_program *p) {
             mark_guess(p, &p->code[k]);
 }
 
+bool sim_is_ordered(const struct sim_program *p) {
+    return p->ordered;
+}
+
 bool sim_has_choices(const struct sim_program *p) {
     return p->ordered || p->uses_copies || p->uses_async || p->uses_wgmma || p->uses_cluster;
 }

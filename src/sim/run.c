@@ -866,6 +866,19 @@ static void add_named(struct launch *la) {
     la->gangs = keep_distinct(la->sampled, la->gangs);
 }
 
+/* The first and the last one are never named, so some are left. */
+static void leave_named_out(struct launch *la) {
+    uint64_t kept = 0;
+    for (uint64_t k = 0; k < la->gangs; k++) {
+        bool named = false;
+        for (size_t i = 0; i < la->l->nalso && !named; i++)
+            named = la->sampled[k] == la->l->sample_also[i];
+        if (!named)
+            la->sampled[kept++] = la->sampled[k];
+    }
+    la->gangs = kept;
+}
+
 /* Chooses the gangs that run. */
 static void grid_sample(struct launch *la) {
     bool stretches = la->l->sample_draw == SIM_DRAW_STRETCHES;
@@ -887,10 +900,11 @@ static void grid_sample(struct launch *la) {
                   : k % 2 == 0 || k + 1 == la->gangs ? sample_apart(la, k)
                                                      : neighbour(la, k, list[k - 1]);
     la->sampled = list;
-    if (!stretches && la->gang_ctas == 1)
+    la->gangs = keep_distinct(list, la->gangs);
+    if (la->l->sample_without && la->gang_ctas == 1)
+        leave_named_out(la);
+    else if (!stretches && la->gang_ctas == 1)
         add_named(la);
-    else
-        la->gangs = keep_distinct(list, la->gangs);
 }
 
 /* The linear index of the k-th gang that runs. */

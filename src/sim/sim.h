@@ -156,6 +156,7 @@ struct sim_launch {
     enum sim_draw sample_draw;
     const uint64_t *sample_also; /* SIM_DRAW_PAIRS, SIM_DRAW_NAMED: blocks that run besides, */
     size_t nalso;
+    bool sample_without;     /* SIM_DRAW_PAIRS: they do not run, since another launch has them */
     struct sim_miss *misses; /* sim_places of them, added to; needs covered; NULL: not wanted */
     struct arena *lines;     /* where counters by line go; NULL: they are not wanted */
     unsigned checks;         /* of enum sim_check; with any of them one thread runs */
@@ -269,5 +270,7 @@ struct sim_result {
 void sim_run(struct sim_machine *m, const struct sim_launch *l, struct sim_result *out);
 /* Can a launch of it go differently in another order, beyond what the checks find in any? */
 bool sim_has_choices(const struct sim_program *p);
+/* Whether blocks see each other's work while they run: a part of them runs from the first on. */
+bool sim_is_ordered(const struct sim_program *p);
 
 #endif

@@ -1,0 +1,11 @@
+// expect: accepted
+// row: -
+// tries: honest: a large tensor written in place
+// task: tasks/halved.task
+// set: R=65536 C=4096
+//! launch halve<<<ceil_div(R*C, 256), 256>>>(x, R*C)
+extern "C" __global__ void halve(float *x, long long n) {
+    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] = 0.5f * x[i];
+}
