@@ -147,14 +147,33 @@ static void choose_packed(const struct contraction *c, struct con_config *g, enu
         }
 }
 
+/* Boxes of 64 elements along the side: all of a side's operands lie so. */
+static bool is_side_across(const struct contraction *c, const struct con_config *g,
+                           enum con_axis side) {
+    bool across = (side == CON_M ? g->tile_m : g->tile_n) % 64 == 0;
+    for (size_t i = 0; i < c->noperands; i++)
+        if (c->operands[i].side == side)
+            across &=
+                con_type(c, &c->operands[i]) == g->type && con_is_direct_across(c, &c->operands[i]);
+    return across;
+}
+
+/* For boxes, by rows along k or along the side, as the operand lies or from a copy. */
+static struct con_tile box_tile(const struct contraction *c, const struct con_config *g,
+                                const struct con_operand *o) {
+    bool whole = con_formats[g->format].parts == 1 && con_type(c, o) == g->type;
+    bool across = whole && is_side_across(c, g, o->side);
+    return (struct con_tile){.k_contiguous = !across,
+                             .packed = !across && !(whole && con_is_direct(c, o))};
+}
+
 static void set_tiles(const struct contraction *c, struct con_config *g) {
     size_t stage = 0, results = g->sink->shared(g);
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
-        g->tile[i] = (struct con_tile){
-            .k_contiguous = g->format != CON_FP32 && con_along_k(c, o),
-            .packed = g->math->boxes && (con_formats[g->format].parts > 1 ||
-                                         con_type(c, o) != g->type || !con_is_direct(c, o))};
+        g->tile[i] = g->math->boxes ? box_tile(c, g, o)
+                                    : (struct con_tile){.k_contiguous = g->format != CON_FP32 &&
+                                                                        con_along_k(c, o)};
         set_tile(c, g, i);
     }
     if (g->pack && !g->math->boxes) {

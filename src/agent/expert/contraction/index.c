@@ -214,7 +214,7 @@ str con_slab(struct con_writer *w, size_t operand) {
         }
         return s;
     }
-    for (int d = 0; d < o->first; d++) {
+    for (int d = 0; d < o->first && d < o->k_first; d++) {
         str at = scope_text(&w->k, o->read->args[d]);
         s = horner(w, s, o->read->args[d]->nargs ? TEXT(w->sh, "($)", at) : at, t->extent[d]);
     }
