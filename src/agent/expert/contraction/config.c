@@ -9,9 +9,10 @@ enum {
     CHAIN_EXACT = 32,     /* of k in a tensor core, class fp32 */
     CHAIN_SIMT = 512,
     PACK_MOST = 2,
-    PARTS_MOST = 1 << 30, /* bytes */
-    ALIGNED = 128,        /* where shared memory begins */
-    SWIZZLED = 4096,      /* the longest pattern of a swizzle in CuTe: four rows of 256 floats */
+    PARTS_MOST = 1 << 30,   /* bytes */
+    ALIGNED = 128,          /* where shared memory begins */
+    SHARED_OF_BLOCK = 1024, /* of an SM, that a block takes besides its own */
+    SWIZZLED = 4096,        /* the longest pattern of a swizzle in CuTe: four rows of 256 floats */
 };
 
 /* ---- types ---- */
@@ -213,6 +214,18 @@ static bool is_too_wide(const struct contraction *c, const struct con_config *g)
     return false;
 }
 
+/* Of an SM at once. Two where warps multiply whole tiles that are loaded by rows: one block's
+ * results are stored while the other's are summed, and the registers suffice. */
+static int blocks_of(const struct sheet *sh, const struct contraction *c,
+                     const struct con_config *g) {
+    bool rows = true;
+    for (size_t i = 0; i < c->noperands; i++)
+        rows &= !g->tile[i].source->one_by_one;
+    size_t all = sh->briefing->gpu->shared_sm, each = g->shared + SHARED_OF_BLOCK;
+    bool fits = g->tile_m * g->tile_n / g->threads * (int)c->nfolds <= RESULTS_MOST / 2;
+    return g->tensor_path == 1 && !g->promote && rows && fits && 2 * each <= all ? 2 : 1;
+}
+
 /* No more parts than tiles of k, nor more memory for them than a device has to spare. */
 static int split_of(const struct sheet *sh, const struct contraction *c, int tile_k) {
     int split = (int)sheet_decision(sh, "split-k", 1);
@@ -282,4 +295,5 @@ void con_configure(const struct sheet *sh, const struct contraction *c, struct c
             break;
         }
     }
+    g->blocks = blocks_of(sh, c, g);
 }

@@ -214,6 +214,7 @@ struct con_config {
     int warpgroups; /* of wgmma that multiply */
     int chain;      /* of k, in one accumulator */
     int promote;    /* tiles of k after which accumulators are added to fp32 registers; 0: never */
+    int blocks;     /* of an SM at once, for which registers are allotted */
     bool swizzle;
     bool pack;       /* operands that cannot be loaded by rows are copied first */
     bool cute;       /* layouts, TiledMMA and copies of CuTe */

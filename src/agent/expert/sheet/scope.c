@@ -339,28 +339,61 @@ static void put_index(struct scope *k, const struct expr *e, bool alone, struct 
     buf_puts(out, parentheses ? S(")") : S(""));
 }
 
+void scope_put_run(struct scope *k, const struct scope_run *run) {
+    size_t i = 0;
+    while (i < k->nruns && k->runs[i].var[0] != run->var[0])
+        i++;
+    if (i == sizeof k->runs / sizeof *k->runs)
+        return; /* each variable has its own text as well */
+    k->runs[i] = *run;
+    k->nruns += i == k->nruns;
+}
+
+/* The run whose variables index the dimensions from `d` on, and nothing else does. What is before
+ * the first of these dimensions is multiplied by its extent, unless there is nothing. */
+static const struct scope_run *run_at(const struct scope *k, const struct expr *read, size_t d,
+                                      bool is_first) {
+    const struct tensor *t = &k->step->inst->task->tensors[read->ref];
+    for (size_t r = 0; r < k->nruns; r++) {
+        const struct scope_run *run = &k->runs[r];
+        bool fits = d + run->n <= t->rank;
+        for (size_t i = 0; i < run->n && fits; i++)
+            fits = expr_is_variable(read->args[d + i], run->var[i]) && k->var[run->var[i]].n &&
+                   ((i == 0 && is_first) || expr_same(t->extent[d + i], run->extent[i]));
+        if (fits)
+            return run;
+    }
+    return NULL;
+}
+
 /* By Horner's rule: (i * J + j) * K + k, from the first index that is not 0. */
 static void put_offset(struct scope *k, const struct expr *read, struct buf *out) {
     const struct tensor *t = &k->step->inst->task->tensors[read->ref];
     struct expr *const *index = read->args;
-    size_t first = 0;
+    size_t first = 0, terms = 0;
     while (first < t->rank && expr_is_number(index[first], 0))
         first++;
     if (first == t->rank) {
         buf_putc(out, '0');
         return;
     }
-    for (size_t i = first + 2; i < t->rank; i++)
+    const struct scope_run *runs[TASK_MAX_RANK] = {NULL};
+    for (size_t i = first; i < t->rank; i += runs[i] ? runs[i]->n : 1, terms++)
+        runs[i] = run_at(k, read, i, i == first);
+    for (size_t i = 2; i < terms; i++)
         buf_putc(out, '(');
-    put_index(k, index[first], first + 1 == t->rank, out);
-    for (size_t i = first + 1; i < t->rank; i++) {
-        str size = scope_int(k, t->extent[i]);
-        buf_printf(out, " * %.*s", STR_ARG(size));
-        if (!expr_is_number(index[i], 0)) {
-            buf_puts(out, S(" + "));
-            put_index(k, index[i], false, out);
+    for (size_t i = first, term = 0; i < t->rank; i += runs[i] ? runs[i]->n : 1, term++) {
+        if (term > 0) {
+            str size = scope_int(k, runs[i] ? runs[i]->total : t->extent[i]);
+            buf_printf(out, " * %.*s", STR_ARG(size));
         }
-        buf_puts(out, i + 1 < t->rank ? S(")") : S(""));
+        bool zero = expr_is_number(index[i], 0);
+        buf_puts(out, term > 0 && !zero ? S(" + ") : S(""));
+        if (runs[i])
+            buf_puts(out, runs[i]->text);
+        else if (!zero)
+            put_index(k, index[i], terms == 1, out);
+        buf_puts(out, term > 0 && term + 1 < terms ? S(")") : S(""));
     }
 }
 

@@ -224,6 +224,13 @@ struct scope {
         str text;
     } held[64];
     size_t nheld;
+    struct scope_run { /* variables whose values together are one number, the last fastest */
+        size_t n, var[TASK_MAX_VARS];
+        const struct expr *extent[TASK_MAX_VARS];
+        struct expr *total; /* product of the extents */
+        str text;
+    } runs[3];
+    size_t nruns;
     struct { /* variables of the task whose name is reserved, and what they are called instead */
         str own, here;
     } renamed[TASK_MAX_VARS];
@@ -246,6 +253,9 @@ str scope_variable(struct scope *k, size_t var);
  * kind. Reads are `t[offset]` converted to float; pads are conditions; what is `held` is its text.
  * Takes pointers and integers on the way. Helpers it calls go to the sheet's functions. */
 str scope_text(struct scope *k, const struct expr *e); /* the same, kept; .n == 0: failed */
+/* Offsets where these variables index neighbouring dimensions, whole ones, have the text of their
+ * number instead of each variable's. The run of the same first variable is replaced. */
+void scope_put_run(struct scope *k, const struct scope_run *run);
 /* "(i * J + j) * K + k", without the pointer. */
 str scope_offset_text(struct scope *k, const struct expr *read);
 /* Offset of the element a statement defines. */
