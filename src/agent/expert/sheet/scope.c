@@ -451,22 +451,28 @@ str scope_variable(struct scope *k, size_t var) {
 
 /* ---- life ---- */
 
-static bool is_wide(const struct step *st) {
+/* Some tensor of the step, those in `far` aside, has more elements than an int counts. */
+static bool is_wide(const struct step *st, uint64_t far) {
     const struct task *t = st->inst->task;
     uint64_t used = 0;
     for (size_t i = 0; i < t->nstatements; i++)
         used |= UINT64_C(1) << t->statements[i].tensor | expr_tensors(t->statements[i].body);
     for (size_t i = 0; i < t->ntensors; i++)
-        if ((used >> i & 1) && st->inst->tensors[i].count > SCOPE_INT_MAX)
+        if (((used & ~far) >> i & 1) && st->inst->tensors[i].count > SCOPE_INT_MAX)
             return true;
     return false;
 }
 
 bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name) {
-    *k = (struct scope){.sh = sh, .step = st, .wide = is_wide(st)};
+    *k = (struct scope){.sh = sh, .step = st, .wide = is_wide(st, 0)};
     sh->nlocal = 0;
     k->name = sheet_name(sh, str_view(name));
     return !sheet_failed(sh);
+}
+
+void scope_set_far(struct scope *k, uint64_t tensors) {
+    k->far = tensors;
+    k->wide = is_wide(k->step, tensors);
 }
 
 str scope_name(struct scope *k, const char *base) {
@@ -636,10 +642,15 @@ static bool has_extent(struct scope *k, size_t tensor, str plan) {
     return false;
 }
 
+/* The pointer is an argument, and int indices move along it. */
+static bool is_near(const struct scope *k, size_t tensor) {
+    return (k->tensors & ~k->far) >> tensor & 1;
+}
+
 /* An extent is no larger than the tensor it belongs to. */
 static bool is_extent(struct scope *k, str plan) {
     for (size_t i = 0; i < k->step->inst->task->ntensors; i++)
-        if ((k->tensors >> i & 1) && has_extent(k, i, plan))
+        if (is_near(k, i) && has_extent(k, i, plan))
             return true;
     return false;
 }
@@ -665,7 +676,7 @@ static bool is_bounded(const struct scope *k, size_t tensor) {
     for (size_t i = 0; i < t->rank; i++)
         number &= !expr_has(t->extent[i], EXPR_DIM);
     for (size_t i = 0; i < k->step->inst->task->ntensors && !number; i++) {
-        if (i == tensor || !(k->tensors >> i & 1) || !is_part_of(t, &all[i]))
+        if (i == tensor || !is_near(k, i) || !is_part_of(t, &all[i]))
             continue;
         if (i < tensor || !is_part_of(&all[i], t))
             return true;
@@ -677,7 +688,7 @@ static bool is_bounded(const struct scope *k, size_t tensor) {
 static void require_int(struct scope *k) {
     const struct inst *in = k->step->inst;
     for (size_t i = 0; i < in->task->ntensors; i++) {
-        if (!(k->tensors >> i & 1) || is_bounded(k, i))
+        if (!is_near(k, i) || is_bounded(k, i))
             continue;
         str count = sheet_plan_count(k->sh, in, i);
         sheet_require_for(k->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(count),

@@ -207,9 +207,10 @@ struct scope {
     const struct statement *statement; /* whose variables are meant */
     str name;                          /* of the kernel */
     bool wide;                         /* indices are long long: some tensor has over 2^30 */
-    str var[TASK_MAX_VARS];            /* text of each variable: "i", "(m0 + 4)"; empty: none */
-    uint64_t tensors, written;         /* pointers it takes, by number; those that are not const */
-    str own_param, own_arg;            /* a further parameter, the first ("void *parts"), or none */
+    uint64_t far; /* tensors whose offsets are 64 bits wide even so: they may have any size */
+    str var[TASK_MAX_VARS];    /* text of each variable: "i", "(m0 + 4)"; empty: none */
+    uint64_t tensors, written; /* pointers it takes, by number; those that are not const */
+    str own_param, own_arg;    /* a further parameter, the first ("void *parts"), or none */
     struct {
         str name, plan;
         bool size; /* of an expression of the task: a require line keeps it within an int */
@@ -238,6 +239,9 @@ struct scope {
 };
 /* One kernel after the other: local names are those of the scope that was begun last. */
 bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name);
+/* The kernel finds its place in these tensors by 64-bit offsets of its own: indices are int where
+ * no other tensor has over 2^30 elements. Right after scope_init. */
+void scope_set_far(struct scope *k, uint64_t tensors);
 /* A name for a variable of this kernel alone: sum, sum2, … */
 str scope_name(struct scope *k, const char *base);
 /* The integer of an expression over dimensions: a literal, or a parameter of the kernel, made at
