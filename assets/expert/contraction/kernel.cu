@@ -21,6 +21,13 @@ extern "C" __global__ void __launch_bounds__(${block}, 1)
             ${load}
             //% end
         },
+        //% if shifts
+        [&](int k0, int (&shift_a)[Tiles::NA], int (&shift_b)[Tiles::NB]) {
+            //% each operands
+            ${shift}
+            //% end
+        },
+        //% end
         //% if keeps
         [&](int stage) {
             //% each operands

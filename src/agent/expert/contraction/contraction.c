@@ -164,6 +164,7 @@ static void note_used(struct con_writer *w) {
         {"split-k", g->split},
         {"pack", packed},
         {"skip", w->skips},
+        {"split-format", g->format == CON_F16X3},
         {"warps", g->threads / 32},
     };
     sheet_used(w->sh, all, sizeof all / sizeof *all - (g->producers > 0));
