@@ -150,6 +150,15 @@ static void note_tiles(struct con_writer *w) {
                con_formats[g->format].note, through[g->tensor_path]);
 }
 
+/* Why class fp32 is in six products where the strategy has three. */
+static void note_refused(struct con_writer *w) {
+    const char *why = w->g.format == CON_BF16X6 && sheet_decision(w->sh, "split-format", 0)
+                          ? con_refuse_parts(&w->g)
+                          : NULL;
+    if (why)
+        sheet_note(w->sh, "  not in f16 parts: %s", why);
+}
+
 static void note_used(struct con_writer *w) {
     const struct con_config *g = &w->g;
     bool packed = false;
@@ -186,6 +195,7 @@ static bool contraction_write(struct sheet *sh, const struct step *st) {
     fix_extents(w);
     con_configure(sh, c, &w->g);
     note_tiles(w);
+    note_refused(w);
     if (!con_kernels(w))
         return false;
     note_used(w);
