@@ -60,6 +60,7 @@ ${name}(unsigned char *smem, int k_begin, int k_end, Load load, Shifts load_shif
     //% if two
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     // The two groups take turns to start products: one adds up while those of the other are under way.
+    // All have then read the exponents of the stage, which one thread gives back.
     const auto begin_turn = [&] {
         asm volatile("bar.sync %0, 256;" ::"r"(2 + warpgroup) : "memory");
     };
@@ -69,7 +70,9 @@ ${name}(unsigned char *smem, int k_begin, int k_end, Load load, Shifts load_shif
     if (warpgroup == 1)
         end_turn();
     //% else
-    const auto begin_turn = [] {}, end_turn = [] {};
+    // Whoever gives a stage back does so when all have read its exponents.
+    const auto begin_turn = [] { asm volatile("bar.sync 2, 128;" ::: "memory"); };
+    const auto end_turn = [] {};
     //% end
     const int m = warpgroup * MI * 64;
     float first[G::FOLDS][MI][N], mixed[G::FOLDS][MI][N], sum[G::FOLDS][MI][N] = {};
