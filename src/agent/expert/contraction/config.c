@@ -219,7 +219,7 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
                          : 1;
     if (g->tensor_path == 2 && g->format == CON_TF32X3)
         g->format =
-            sheet_decision(sh, "split-format", 0) && !con_refuse_parts(g) ? CON_F16X3 : CON_BF16X6;
+            sheet_decision(sh, "split-parts", 3) == 2 && !con_refuse_parts(g) ? CON_F16X3 : CON_BF16X6;
     g->pack = g->format != CON_FP32 && (c->taps || sheet_decision(sh, "pack", 0) != 0);
     g->chain =
         g->format == CON_FP32 || sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST : CHAIN_24_BITS;

@@ -152,7 +152,7 @@ static void note_tiles(struct con_writer *w) {
 
 /* Why class fp32 is in six products where the strategy has three. */
 static void note_refused(struct con_writer *w) {
-    const char *why = w->g.format == CON_BF16X6 && sheet_decision(w->sh, "split-format", 0)
+    const char *why = w->g.format == CON_BF16X6 && sheet_decision(w->sh, "split-parts", 3) == 2
                           ? con_refuse_parts(&w->g)
                           : NULL;
     if (why)
@@ -173,7 +173,7 @@ static void note_used(struct con_writer *w) {
         {"split-k", g->split},
         {"pack", packed},
         {"skip", w->skips},
-        {"split-format", g->format == CON_F16X3},
+        {"split-parts", g->format == CON_F16X3 ? 2 : 3},
         {"warps", g->threads / 32},
     };
     sheet_used(w->sh, all, sizeof all / sizeof *all - (g->producers > 0));

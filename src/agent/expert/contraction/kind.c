@@ -107,7 +107,7 @@ int64_t contraction_fitting(const struct briefing *b, const struct step *st,
     int64_t v = strcmp(decision, "tile-m") == 0         ? tile_for(c->group[CON_M].count)
                 : strcmp(decision, "tile-n") == 0       ? tile_for(c->group[CON_N].count)
                 : strcmp(decision, "tile-k") == 0       ? (are_half(c) ? 64 : 32)
-                : strcmp(decision, "split-format") == 0 ? suits_parts(c)
+                : strcmp(decision, "split-parts") == 0 ? (suits_parts(c) ? 2 : 3)
                                                         : parts_for(b, c, s);
     arena_free(a);
     return v;
