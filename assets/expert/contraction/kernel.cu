@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(${block}, 1)
             //% end
         },
         //% if shifts
-        [&](int k0, int (&shift_a)[Tiles::NA], int (&shift_b)[Tiles::NB]) {
+        [&](int k0, int (&exponents_m)[Tiles::NA], int (&exponents_n)[Tiles::NB]) {
             //% each operands
             ${shift}
             //% end

@@ -1,1 +1,1 @@
-${shift_side}[${number}] = ${shift}[(${slab} * ((${depth} + 63) / 64) + k0 / 64) * ${tiles} + ${tile}];
+${exponents}[${number}] = ${shift}[(${slab} * ((${depth} + 63) / 64) + k0 / 64) * ${tiles} + ${tile}];

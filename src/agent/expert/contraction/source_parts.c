@@ -30,7 +30,7 @@ static bool write_parts(struct con_writer *w, size_t operand, struct slots *row)
     slots_put(&s, "slab", slab.n ? slab : S("0"));
     slots_put(&s, "wide", w->k.wide ? S("(int)") : S(""));
     slots_put(&s, "shift", shift);
-    slots_put(&s, "shift_side", o->side == CON_M ? S("shift_a") : S("shift_b"));
+    slots_put(&s, "exponents", o->side == CON_M ? S("exponents_m") : S("exponents_n"));
     slots_number(&s, "number", (int64_t)con_number(w->c, operand));
     slots_put(&s, "tile", o->side == CON_M ? S("tile_m") : S("tile_n"));
     slots_put(&s, "tiles", o->side == CON_M ? S("tiles_m") : S("tiles_n"));
