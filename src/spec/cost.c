@@ -429,14 +429,61 @@ static double box_size(const struct access *a, uint32_t dims) {
     return n;
 }
 
+static int64_t floor_quotient(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+/* Whether an index takes every value from `lo` to `hi` where its variables run through all of
+ * their ranges, by its form: a variable plus a constant, and quotients and remainders of that. */
+static bool takes_all(const struct access *a, const struct expr *e, struct range *out) {
+    struct affine f, by;
+    if (affine_of(a->d->in, e, &f)) {
+        if (__builtin_popcount(f.vars) > 1)
+            return false;
+        size_t v = f.vars ? (size_t)__builtin_ctz(f.vars) : 0;
+        int64_t coef = f.vars ? f.coef[v] : 0, lo = coef * a->d->var[v].lo,
+                hi = coef * a->d->var[v].hi;
+        *out = (struct range){f.c + (lo < hi ? lo : hi), f.c + (lo < hi ? hi : lo)};
+        return coef >= -1 && coef <= 1;
+    }
+    bool quotient = e->kind == EXPR_FLOORDIV;
+    if ((!quotient && e->kind != EXPR_MOD) || !affine_of(a->d->in, e->args[1], &by) || by.vars ||
+        by.c <= 0 || !takes_all(a, e->args[0], out))
+        return false;
+    int64_t lo = floor_quotient(out->lo, by.c), hi = floor_quotient(out->hi, by.c);
+    if (quotient)
+        *out = (struct range){lo, hi};
+    else if (lo == hi)
+        *out = (struct range){out->lo - lo * by.c, out->hi - lo * by.c};
+    else if (out->hi - out->lo + 1 >= by.c)
+        *out = (struct range){0, by.c - 1};
+    else
+        return false;
+    return true;
+}
+
+/* A single dimension, of variables that nothing else limits. */
+static bool is_interval(const struct access *a, const struct block *b, struct range *out) {
+    double all = 1;
+    for (size_t v = 0; v < TASK_MAX_VARS; v++)
+        if (b->vars >> v & 1)
+            all *= (double)(a->d->var[v].hi - a->d->var[v].lo + 1);
+    return all > 0 && __builtin_popcount(b->dims) == 1 && only_inequalities(a->d, b->vars) &&
+           domain_count(a->d, b->vars) == all &&
+           takes_all(a, a->read->args[__builtin_ctz(b->dims)], out);
+}
+
 static double block_size(const struct access *a, uint32_t dims) {
     struct block b = block_of(a, dims);
+    struct range interval;
     uint32_t used = 0;
     for (size_t k = 0; k < a->read->nargs; k++)
         if (dims >> k & 1 && !expr_reads(a->read->args[k]))
             used |= expr_vars(a->read->args[k]);
     if (injective(a, dims, used) && only_inequalities(a->d, b.vars))
         return domain_count(a->d, used);
+    if (is_interval(a, &b, &interval))
+        return (double)(interval.hi - interval.lo + 1);
     int64_t places = places_of(a, dims);
     double marked = -1;
     if (places) {

@@ -52,6 +52,13 @@ static void pointwise(void) {
         {"out y[N,M//2] : f32\ny[i,j] = x[i,2*j]", 0, 0, 96, 96},
         {"out y[M] : f32\ny[i] = b[i] + b[(i+1)%M] + b[i//2]", 12, 0, 24, 24},
         {"out y[N] : f32\ny[i] = x[i%2,0] + x[i,i%6]", 8, 0, 36, 32},
+        {"out y[N] : f32\ny[i] = b[i//2]", 0, 0, 16, 32},
+        {"out y[N] : f32\ny[i] = b[(i+3)//4]", 0, 0, 12, 32},
+        {"out y[N] : f32\ny[i] = b[(i+3)%4]", 0, 0, 16, 32},
+        {"out y[3] : f32\ny[i] = b[(i+3)%6]", 0, 0, 12, 12},
+        {"out y[3] : f32\ny[i] = b[(i+4)%6]", 0, 0, 12, 12},
+        {"out y[N] : f32\ny[i] = if(i != 3, b[i//2], 0)", 0, 0, 16, 32},
+        {"out y[N] : f32\ny[i] = if(i < 3, b[i//2], 0)", 0, 0, 8, 32},
         /* what does not change is computed once; data decide: neither side need be read */
         {"out y[N] : f32\ny[i] = if(b[0] > 0, x[i,0], 1)", 1, 0, 4, 32},
         {"out y[N,M] : f32\ny[i,j] = x[i,j]*exp(b[j])", 48, 6, 216, 192},
@@ -462,6 +469,14 @@ static void budget_ends_loops(void) {
         cost_of(f.in, &c);
         CHECKF(c.flops > 0 && c.flops <= 1e10, "%g", c.flops);
         CHECKF(c.read_bytes > 0 && c.read_bytes <= 4e10, "%g", c.read_bytes);
+    }
+    fixture_end(&f);
+    /* Quotients are counted by their ends, not one by one. */
+    if (fixture_text(
+            &f, "task t \"T\"\ndim N = 8589934592\nin x[N] : f32 ~ ones\nout y[32*N] : f32\n"
+                "y[i] = x[i//32]\n")) {
+        cost_of(f.in, &c);
+        CHECKF(c.read_bytes == 4 * 0x1p33, "%g", c.read_bytes);
     }
     fixture_end(&f);
 }

@@ -1,6 +1,6 @@
 // ${definitions}
 // by ${how}.
-extern "C" __global__ void __launch_bounds__(${block}, 1)
+extern "C" __global__ void __launch_bounds__(${block}, ${blocks})
     ${kernel}(${parameters}) {
     using Tiles = ${tiles};
     //% if alignment

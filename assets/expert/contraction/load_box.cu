@@ -1,3 +1,3 @@
 //% each boxes
-gemm_copy_box(to + ${at}, &map_${name}, k0, ${wide}${first}, ${slab}, barrier);
+gemm_copy_box(to + ${at}, &map_${name}, ${inner}, ${row}, ${slab}, barrier);
 //% end

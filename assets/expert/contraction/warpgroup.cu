@@ -57,10 +57,10 @@ ${name}(unsigned char *smem, int k_begin, int k_end, Load load, Sink sink) {
                             ${wgmma}(acc[f][i],
                                      gemm_tile(a + (G::NA > 1 ? f : 0) * G::A_TILE +
                                                (pa * G::BM + m + i * 64) * 128) +
-                                         2 * k,
+                                         ${a_step} * k,
                                      gemm_tile(b + (G::NB > 1 ? f : 0) * G::B_TILE +
                                                pb * G::BN * 128) +
-                                         2 * k,
+                                         ${b_step} * k,
                                      t > begin || p > 6 - G::PRODUCTS || k > 0);
                         }
             gemm_group_end();

@@ -20,10 +20,11 @@ static __device__ __forceinline__ void gemm_barrier_wait(unsigned barrier, int p
                  : "memory");
 }
 
-// A tile of rows of 128 bytes along k, swizzled by the copy, as wgmma's descriptor says it: groups
-// of 8 rows lie 1024 bytes apart.
+// A tile of rows of 128 bytes, swizzled by the copy, as wgmma's descriptor says it: groups of 8
+// rows lie 1024 bytes apart. Where rows do not run along k, boxes of 64 of them lie 8192 bytes
+// apart; where they do, that number is not used.
 static __device__ __forceinline__ unsigned long long gemm_tile(unsigned address) {
-    return (address & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
+    return (address & 0x3ffff) >> 4 | 512ull << 16 | 64ull << 32 | 1ull << 62;
 }
 // Orders writes to registers and shared memory before the wgmma that follow.
 static __device__ __forceinline__ void gemm_fence() {

@@ -22,8 +22,12 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% end
 }
 //% else
+//% if by_rows
+// A block has a tile of kTile elements of a row; its numbers in the grid say which row.
+//% else
 //% if not persistent
 // A block has a tile of kTile elements.
+//% end
 //% end
 extern "C" __global__ void __launch_bounds__(${block})
     ${kernel}(${parameters}) {
@@ -38,7 +42,13 @@ extern "C" __global__ void __launch_bounds__(${block})
         ${tile_lines}
     }
 //% else
+//% if by_rows
+    ${row_lines}
+    const long long base = ${base}; // of the row
+    const int tile = (int)${tile_number} * kTile;
+//% else
     const ${index} tile = (${index})blockIdx.x * kTile;
+//% end
     ${tile_lines}
 //% end
 }

@@ -10,12 +10,17 @@ if (${full}) {
 //% end
 //% end
 //% each loads
-    cute::copy(cp_vectors<${fragment}, kWidth>{}, cp_tile<${fragment}, kWidth, kBlock, kItems>(${pointer} + tile), ${vector});
+    cute::copy(cp_vectors<${fragment}, kWidth>{}, cp_tile<${fragment}, kWidth, kBlock, kItems>(${pointer} + ${origin}), ${vector});
 //% end
 #pragma unroll
     for (int item = 0; item < kItems; item++) {
+//% if by_rows
+        const int at = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+        const long long element = base + at;
+//% else
 //% if prepares
         const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+//% end
 //% end
         ${coordinates}
 //% each beside
@@ -38,7 +43,7 @@ if (${full}) {
     }
 //% each outputs
 //% if flat
-    cute::copy(cp_vectors<${fragment}, kWidth>{}, ${vector}, cp_tile<${fragment}, kWidth, kBlock, kItems>(${pointer} + tile));
+    cute::copy(cp_vectors<${fragment}, kWidth>{}, ${vector}, cp_tile<${fragment}, kWidth, kBlock, kItems>(${pointer} + ${origin}));
 //% end
 //% end
 //% else
@@ -49,7 +54,14 @@ if (${full}) {
 //% end
 #pragma unroll
     for (int item = 0; item < kItems; item++) {
+//% if by_rows
+        const int at = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+        if (at >= ${in_row})
+            break;
+        const long long element = base + at;
+//% else
         const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+//% end
 //% each loads
         ${vector}[item] = cp_fetch<kWidth, ${access}>(${pointer} + element);
 //% end
@@ -57,7 +69,14 @@ if (${full}) {
 //% end
 #pragma unroll
     for (int item = 0; item < kItems; item++) {
+//% if by_rows
+        const int at = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+        if (at >= ${in_row})
+            break;
+        const long long element = base + at;
+//% else
         const ${index} element = tile + (item * kBlock + (int)threadIdx.x) * kWidth;
+//% end
         ${coordinates}
 //% each beside
 //% if row
@@ -89,6 +108,12 @@ if (${full}) {
     }
 //% end
 } else {
+//% if by_rows
+    // Vectors would cross the end of a row: one element at a time.
+    const int end = min(tile + kTile, (int)${in_row});
+    for (int at = tile + (int)threadIdx.x; at < end; at += kBlock) {
+        const long long element = base + at;
+//% else
 //% if crossing
     // The last tile, and rows that vectors would cross: one element at a time.
 //% else
@@ -96,6 +121,7 @@ if (${full}) {
 //% end
     const ${index} end = min(tile + kTile, ${total});
     for (${index} element = tile + (${index})threadIdx.x; element < end; element += kBlock) {
+//% end
         ${coordinates}
 //% each outputs
         ${new_element}

@@ -11,9 +11,10 @@ enum {
     CHAIN_SIMT = 512,
     PARTS_SIDE = 128,     /* of a tile: what a block of the kernel that makes parts has room for */
     PACK_MOST = 2,
-    PARTS_MOST = 1 << 30, /* bytes */
-    ALIGNED = 128,        /* where shared memory begins */
-    SWIZZLED = 4096,      /* the longest pattern of a swizzle in CuTe: four rows of 256 floats */
+    PARTS_MOST = 1 << 30,   /* bytes */
+    ALIGNED = 128,          /* where shared memory begins */
+    SHARED_OF_BLOCK = 1024, /* of an SM, that a block takes besides its own */
+    SWIZZLED = 4096,        /* the longest pattern of a swizzle in CuTe: four rows of 256 floats */
 };
 
 /* ---- types ---- */
@@ -149,14 +150,33 @@ static void choose_packed(const struct contraction *c, struct con_config *g, enu
         }
 }
 
+/* Boxes of 64 elements along the side: all of a side's operands lie so. */
+static bool is_side_across(const struct contraction *c, const struct con_config *g,
+                           enum con_axis side) {
+    bool across = (side == CON_M ? g->tile_m : g->tile_n) % 64 == 0;
+    for (size_t i = 0; i < c->noperands; i++)
+        if (c->operands[i].side == side)
+            across &=
+                con_type(c, &c->operands[i]) == g->type && con_is_direct_across(c, &c->operands[i]);
+    return across;
+}
+
+/* For boxes, by rows along k or along the side, as the operand lies or from a copy. */
+static struct con_tile box_tile(const struct contraction *c, const struct con_config *g,
+                                const struct con_operand *o) {
+    bool whole = con_formats[g->format].parts == 1 && con_type(c, o) == g->type;
+    bool across = whole && is_side_across(c, g, o->side);
+    return (struct con_tile){.k_contiguous = !across,
+                             .packed = !across && !(whole && con_is_direct(c, o))};
+}
+
 static void set_tiles(const struct contraction *c, struct con_config *g) {
     size_t stage = 0, results = g->sink->shared(g);
     for (size_t i = 0; i < c->noperands; i++) {
         const struct con_operand *o = &c->operands[i];
-        g->tile[i] = (struct con_tile){
-            .k_contiguous = g->format != CON_FP32 && con_along_k(c, o),
-            .packed = g->math->boxes && (con_formats[g->format].parts > 1 ||
-                                         con_type(c, o) != g->type || !con_is_direct(c, o))};
+        g->tile[i] = g->math->boxes ? box_tile(c, g, o)
+                                    : (struct con_tile){.k_contiguous = g->format != CON_FP32 &&
+                                                                        con_along_k(c, o)};
         set_tile(c, g, i);
     }
     if (g->pack && !g->math->boxes) {
@@ -196,6 +216,18 @@ static bool is_too_wide(const struct contraction *c, const struct con_config *g)
             return true;
     }
     return false;
+}
+
+/* Of an SM at once. Two where warps multiply whole tiles that are loaded by rows: one block's
+ * results are stored while the other's are summed, and the registers suffice. */
+static int blocks_of(const struct sheet *sh, const struct contraction *c,
+                     const struct con_config *g) {
+    bool rows = true;
+    for (size_t i = 0; i < c->noperands; i++)
+        rows &= !g->tile[i].source->one_by_one;
+    size_t all = sh->briefing->gpu->shared_sm, each = g->shared + SHARED_OF_BLOCK;
+    bool fits = g->tile_m * g->tile_n / g->threads * (int)c->nfolds <= RESULTS_MOST / 2;
+    return g->tensor_path == 1 && !g->promote && rows && fits && 2 * each <= all ? 2 : 1;
 }
 
 /* No more parts than tiles of k, nor more memory for them than a device has to spare. */
@@ -275,4 +307,5 @@ void con_configure(const struct sheet *sh, const struct contraction *c, struct c
             break;
         }
     }
+    g->blocks = blocks_of(sh, c, g);
 }

@@ -119,8 +119,9 @@ void con_batch(const struct contraction *c, const struct con_operand *o, struct 
 enum dtype con_type(const struct contraction *c, const struct con_operand *o);
 /* An operand runs along k in memory, or along its side. */
 bool con_along_k(const struct contraction *c, const struct con_operand *o);
-/* Whether the copy engine can read the operand as it lies. */
+/* Whether the copy engine can read the operand as it lies: in rows along k, or along its side. */
 bool con_is_direct(const struct contraction *c, const struct con_operand *o);
+bool con_is_direct_across(const struct contraction *c, const struct con_operand *o);
 /* Every place of the operand is a part of the side plus a part of k. */
 bool con_is_window(const struct contraction *c, const struct con_operand *o);
 /* Whether an index of a padded operand can leave its dimension, by its form. */
@@ -213,6 +214,7 @@ struct con_config {
     int warpgroups; /* of wgmma that multiply */
     int chain;      /* of k, in one accumulator */
     int promote;    /* tiles of k after which accumulators are added to fp32 registers; 0: never */
+    int blocks;     /* of an SM at once, for which registers are allotted */
     bool swizzle;
     bool pack;       /* operands that cannot be loaded by rows are copied first */
     bool cute;       /* layouts, TiledMMA and copies of CuTe */

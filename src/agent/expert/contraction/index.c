@@ -97,6 +97,18 @@ str con_decode_run(struct con_writer *w, const struct con_group *g, size_t from,
     return lines;
 }
 
+/* Where all variables of a group index neighbouring dimensions, its index says where. */
+static void put_run(struct con_writer *w, const struct con_group *g, str flat) {
+    struct scope_run run = {.n = g->n, .total = g->total, .text = flat};
+    for (size_t i = 0; i < g->n; i++) {
+        if (g->at[i].part != CON_WHOLE)
+            return;
+        run.var[i] = g->at[i].var;
+        run.extent[i] = g->at[i].extent;
+    }
+    scope_put_run(&w->k, &run);
+}
+
 str con_decode(struct con_writer *w, enum con_axis axis, str value, str *flat) {
     static const char *const names[CON_AXES] = {"flat_batch", "flat_m", "flat_n", "flat_k"};
     const struct con_group *g = &w->c->group[axis];
@@ -109,8 +121,10 @@ str con_decode(struct con_writer *w, enum con_axis axis, str value, str *flat) {
     if (g->n > 1)
         *flat = con_name(w, str_view(names[axis]));
     str lines = con_decode_run(w, g, 0, g->n, type, *flat);
-    if (g->n > 1)
+    if (g->n > 1) {
+        put_run(w, g, *flat);
         return sheet_join(w->sh, declare(w, type, *flat, value), "\n", lines);
+    }
     *flat = g->at[0].part == CON_WHOLE ? w->k.var[g->at[0].var] : con_part(w, &g->at[0]);
     return lines;
 }
@@ -214,7 +228,7 @@ str con_slab(struct con_writer *w, size_t operand) {
         }
         return s;
     }
-    for (int d = 0; d < o->first; d++) {
+    for (int d = 0; d < o->first && d < o->k_first; d++) {
         str at = scope_text(&w->k, o->read->args[d]);
         s = horner(w, s, o->read->args[d]->nargs ? TEXT(w->sh, "($)", at) : at, t->extent[d]);
     }

@@ -157,6 +157,7 @@ static bool put_kernel(struct con_writer *w) {
     slots_put(&kernel, "parameters", parameters);
     slots_put(&kernel, "tiles", name);
     slots_number(&kernel, "block", block);
+    slots_number(&kernel, "blocks", w->g.blocks);
     slots_put(&kernel, "alignment",
               w->g.alignment > 128 ? sheet_number(w->sh, (int64_t)w->g.alignment) : S(""));
     sheet_step(w->sh, "launch %.*s<<<%.*s, %d, %zu>>>(%.*s)", STR_ARG(w->k.name), STR_ARG(grid),

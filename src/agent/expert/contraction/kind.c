@@ -72,7 +72,7 @@ static bool suits_groups(const struct contraction *c) {
         const struct con_operand *o = &c->operands[i];
         enum con_axis other = o->side == CON_M ? CON_N : CON_M;
         suits &= (c->group[other].count >= COPY_LEAST && work >= COPY_WORK) ||
-                 con_is_direct(c, o) || operand_bytes(c, o) == 1;
+                 con_is_direct(c, o) || con_is_direct_across(c, o) || operand_bytes(c, o) == 1;
     }
     return suits;
 }

@@ -179,13 +179,27 @@ const struct con_tile *con_side_tile(const struct con_config *g, enum con_axis s
     return &g->tile[i];
 }
 
-bool con_is_direct(const struct contraction *c, const struct con_operand *o) {
+/* 16-bit numbers in rows that begin at multiples of 16 bytes. */
+static bool has_even_rows(const struct contraction *c, const struct con_operand *o) {
     const struct tensor *t = &c->in->task->tensors[o->read->ref];
     bool half = t->dtype == DTYPE_F16 || t->dtype == DTYPE_BF16;
     for (size_t i = 0; i < c->group[o->side].n; i++)
         half &= c->group[o->side].at[i].part == CON_WHOLE;
-    return half && o->dense && o->k_contiguous && o->whole && o->last + 1 == o->k_first &&
-           inst_divides(c->in, o->row, 8);
+    return half && o->dense && inst_divides(c->in, o->row, 8);
+}
+
+bool con_is_direct(const struct contraction *c, const struct con_operand *o) {
+    return has_even_rows(c, o) && o->k_contiguous && o->whole && o->last + 1 == o->k_first;
+}
+
+bool con_is_direct_across(const struct contraction *c, const struct con_operand *o) {
+    const struct tensor *t = &c->in->task->tensors[o->read->ref];
+    if (!has_even_rows(c, o) || !o->side_contiguous || o->k_last + 1 != o->first)
+        return false;
+    struct expr *rows = expr_number(c->mem, 1); /* that there are: k runs through all of them */
+    for (int d = o->k_first; d <= o->k_last; d++)
+        rows = expr_times(c->mem, rows, t->extent[d]);
+    return expr_same(rows, c->group[CON_K].total);
 }
 
 void con_batch(const struct contraction *c, const struct con_operand *o, struct con_group *out) {

@@ -24,11 +24,12 @@ static str map_text(struct con_writer *w, size_t operand) {
     if (t->packed)
         return TEXT(w->sh, "tiled($, $, swizzle=128)", w->packed[operand], box);
     str k = extents_between(w, o, o->k_first, o->k_last + 1);
-    str rows = extents_between(w, o, o->first, o->last + 1);
-    str lead = extents_between(w, o, 0, o->first);
+    str side = extents_between(w, o, o->first, o->last + 1);
+    str lead = extents_between(w, o, 0, o->first < o->k_first ? o->first : o->k_first);
     str tensor = sheet_tensor(w->sh, w->step, o->read->ref);
-    sheet_require(w->sh, "%.*s %% 8 == 0", STR_ARG(k));
-    return TEXT(w->sh, "tiled($, $, shape=[$, $, $], swizzle=128)", tensor, box, k, rows, lead);
+    str inner = t->k_contiguous ? k : side, rows = t->k_contiguous ? side : k;
+    sheet_require(w->sh, "%.*s %% 8 == 0", STR_ARG(inner));
+    return TEXT(w->sh, "tiled($, $, shape=[$, $, $], swizzle=128)", tensor, box, inner, rows, lead);
 }
 
 /* The same map is one in the plan, whichever products read it. */
@@ -53,14 +54,20 @@ static str slab_text(struct con_writer *w, size_t operand, int part) {
 
 static bool write_box(struct con_writer *w, size_t operand, struct slots *row) {
     struct slots s = con_loader(w, operand);
-    int parts = con_formats[w->g.format].parts;
-    size_t bytes = w->g.tile[operand].bytes / (size_t)parts;
+    const struct con_tile *t = &w->g.tile[operand];
+    size_t bytes = (size_t)(t->rows * t->row) * (size_t)w->g.element, boxes = t->bytes / bytes;
+    str first = TEXT(w->sh, "$$", w->k.wide ? S("(int)") : S(""), slots_get(&s, "first"));
     put_map(w, operand, TEXT(w->sh, "map_$", slots_get(&s, "name")));
-    for (int part = 0; part < parts; part++) {
+    for (size_t i = 0; i < boxes; i++) { /* parts of a split operand, or pieces of its side */
         struct slots *box = slots_row(&s, "boxes");
-        slots_put(box, "wide", w->k.wide ? S("(int)") : S(""));
-        slots_put(box, "slab", slab_text(w, operand, part));
-        slots_number(box, "at", (int64_t)(w->g.tile[operand].at + (size_t)part * bytes));
+        bool across = !t->k_contiguous;
+        str beside = across && i
+                         ? sheet_printf(w->sh, "%.*s + %zu", STR_ARG(first), i * (size_t)t->row)
+                         : first;
+        slots_put(box, "inner", across ? beside : S("k0"));
+        slots_put(box, "row", across ? S("k0") : first);
+        slots_put(box, "slab", slab_text(w, operand, across ? 0 : (int)i));
+        slots_number(box, "at", (int64_t)(t->at + i * bytes));
     }
     slots_put(row, "load", sheet_lines(w->sh, "contraction/load_box.cu", &s));
     if (w->g.cute)

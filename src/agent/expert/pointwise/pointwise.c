@@ -11,13 +11,18 @@
  * A tile of block × items × width consecutive elements goes to a block; each thread takes `items`
  * vectors of `width`, a block apart, so that a warp's accesses stay contiguous. The last tile, and
  * rows whose length does not divide by the width, go element by element. With one element a thread
- * and no loop the kernel is the naive one. */
+ * and no loop the kernel is the naive one.
+ *
+ * Coordinates of a flat index cost divisions, for every vector of elements. Where the first few
+ * indices alone select statistics or parameters, and the others' elements fill tiles, blocks have
+ * tiles of rows: the numbers of a block in the grid are those indices, and nothing is divided. */
 #include "agent/expert/sheet/sheet.h"
 
 #define ACCESS_BYTES 16
 #define PW_READS     64 /* loaded by the kernel, of one step */
 #define PW_DIVISORS  4
-#define PW_TENSORS   40 /* pointers of one kernel */
+#define PW_TENSORS   40             /* pointers of one kernel */
+#define GRID_MOST    INT64_C(65535) /* blocks along y or z */
 
 enum pw_access {
     PW_FLAT,  /* element e of the tensor for element e of the space: always vectors */
@@ -58,6 +63,11 @@ struct pw {
     bool persistent, hint;
     bool naive; /* one thread, one element, no loop */
     bool cute;  /* full tiles by CuTe's layouts and copies */
+
+    size_t own;      /* tiles of rows: so many first indices are a block's own; 0: flat tiles */
+    bool rows_first; /* blocks along x are the rows, along y tiles; or the other way round */
+    const struct expr *in_row; /* elements of a row */
+    str in_row_name;
 };
 
 /* ---- claims ---- */
@@ -257,6 +267,142 @@ static void pw_build(struct pw *p) {
     }
 }
 
+/* ---- rows ---- */
+
+/* Variables that an expression names beside what the kernel loads and the values of lets. */
+static uint32_t variables_named(const struct pw *p, const struct expr *e) {
+    if (e->kind == EXPR_READ && (pw_local(p, e) || pw_find_read(p, e) >= 0))
+        return 0;
+    uint32_t used = e->kind == EXPR_INDEX ? UINT32_C(1) << e->ref : 0;
+    for (size_t i = 0; i < e->nargs; i++)
+        used |= variables_named(p, e->args[i]);
+    return used;
+}
+
+/* Tensors that functions read themselves. */
+static uint64_t tensors_gathered(const struct pw *p, const struct expr *e) {
+    if (e->kind == EXPR_READ && (pw_local(p, e) || pw_find_read(p, e) >= 0))
+        return 0;
+    uint64_t read = e->kind == EXPR_READ ? UINT64_C(1) << e->ref : 0;
+    for (size_t i = 0; i < e->nargs; i++)
+        read |= tensors_gathered(p, e->args[i]);
+    return read;
+}
+
+/* In rows of which the first `own` indices say which one it is: the read's last indices are the
+ * others, so that it runs along the row, and those before are the row's. */
+static bool follows_row(const struct pw *p, const struct pw_read *r, size_t own) {
+    const struct task *t = p->st->inst->task;
+    const struct tensor *x = &t->tensors[r->e->ref];
+    size_t along = p->space->nindex - own, first = x->rank - along;
+    if (own == 0 || r->access != PW_ROW || x->rank < along)
+        return false;
+    for (size_t i = 0; i < x->rank; i++) {
+        const struct expr *a = r->e->args[i];
+        if (a->kind != EXPR_INDEX || (i < first ? a->ref >= own : a->ref != own + i - first))
+            return false;
+        if (i >= first && !expr_same(x->extent[i], statement_extent(t, p->space, a->ref)))
+            return false;
+    }
+    return true;
+}
+
+/* Variables that some function, offset or place of an output needs, by such rows. */
+static uint32_t variables_needed(const struct pw *p, size_t own) {
+    const struct task *t = p->st->inst->task;
+    uint32_t rows = (UINT32_C(1) << own) - 1, all = (UINT32_C(1) << p->space->nindex) - 1, used = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        used |= variables_named(p, t->statements[i].body);
+    for (size_t i = 0; i < p->noutputs; i++)
+        used |= p->outputs[i].flat ? 0 : all;
+    for (size_t i = 0; i < p->nreads; i++)
+        if (p->reads[i].access != PW_FLAT)
+            used |= expr_vars(p->reads[i].e) & (follows_row(p, &p->reads[i], own) ? rows : all);
+    return used;
+}
+
+/* How many of the indices [from, to) that are used take a division: of one there is none. */
+static int divisions(uint32_t used, size_t from, size_t to) {
+    uint32_t of = ((UINT32_C(1) << to) - 1) & ~((UINT32_C(1) << from) - 1);
+    return to - from < 2 ? 0 : __builtin_popcount(used & of);
+}
+
+/* Elements at the actual shape of the indices [from, to). */
+static int64_t elements_of(const struct pw *p, size_t from, size_t to) {
+    int64_t n = 1, extent = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct expr *e = statement_extent(p->st->inst->task, p->space, i);
+        if (!expr_eval_dims(e, p->st->inst->dims, &extent) || __builtin_mul_overflow(n, extent, &n))
+            return 0;
+    }
+    return n;
+}
+
+/* Several rows read the same elements along them, too many for the cache to keep until the next row
+ * comes: the rows' tiles at one place are best computed at about the same time. */
+static bool rows_share_much(const struct pw *p, size_t own) {
+    const struct inst *in = p->st->inst;
+    uint32_t rows = (UINT32_C(1) << own) - 1;
+    double bytes = 0;
+    for (size_t i = 0; i < p->nreads; i++) {
+        const struct pw_read *r = &p->reads[i];
+        const struct bound_tensor *x = &in->tensors[r->e->ref];
+        if (follows_row(p, r, own) && (expr_vars(r->e) & rows) != rows)
+            bytes +=
+                (double)x->count * (double)dtype_info(in->task->tensors[r->e->ref].dtype)->bytes;
+    }
+    return bytes > (double)p->sh->briefing->gpu->l2_bytes / 8;
+}
+
+/* Tiles of such rows are nearly all full, and their numbers fit a grid; `first`: see rows_first. */
+static bool rows_fit(const struct pw *p, size_t own, bool *first) {
+    int64_t row = elements_of(p, own, p->space->nindex), tile = p->block * p->items * p->width;
+    int64_t rows = elements_of(p, 0, own), tiles = (row + tile - 1) / tile;
+    if (row < 1 || row > SCOPE_INT_MAX || row % p->width || tiles * tile * 7 > row * 8)
+        return false;
+    if (p->cute && row % tile)
+        return false;
+    bool many = elements_of(p, own - 1, own) > GRID_MOST || elements_of(p, 0, own - 1) > GRID_MOST;
+    bool possible = rows <= SCOPE_INT_MAX && tiles <= GRID_MOST;
+    *first = many || (possible && rows_share_much(p, own));
+    return *first ? possible : rows > 0;
+}
+
+/* Rows of as many indices as leave the fewest divisions, if that is fewer than flat tiles take. */
+static void choose_rows(struct pw *p) {
+    size_t n = p->space->nindex;
+    int least = divisions(variables_needed(p, 0), 0, n);
+    if (p->width < 2 || p->persistent)
+        return;
+    for (size_t own = 1; own < n; own++) {
+        uint32_t used = variables_needed(p, own);
+        bool first = false;
+        if (!rows_fit(p, own, &first))
+            continue;
+        int here = divisions(used, own, n) + divisions(used, 0, first ? own : own - 1);
+        if (here >= least)
+            continue;
+        least = here;
+        p->own = own;
+        p->rows_first = first;
+    }
+}
+
+/* The kernel finds its places in what it reads and writes along rows by 64-bit offsets. */
+static uint64_t tensors_by_rows(const struct pw *p) {
+    const struct task *t = p->st->inst->task;
+    uint64_t by_rows = 0, others = 0;
+    for (size_t i = 0; i < p->nreads; i++)
+        *(p->reads[i].access == PW_FLAT ? &by_rows : &others) |= UINT64_C(1) << p->reads[i].e->ref;
+    for (size_t i = 0; i < t->nstatements; i++) {
+        const struct statement *s = &t->statements[i];
+        bool flat = t->tensors[s->tensor].role == TENSOR_LET || statement_is_whole(t, s);
+        *(flat ? &by_rows : &others) |= UINT64_C(1) << s->tensor;
+        others |= tensors_gathered(p, s->body);
+    }
+    return by_rows & ~others;
+}
+
 static enum dtype dtype_of(const struct pw *p, size_t tensor) {
     return sheet_dtype(p->sh, p->st, tensor);
 }
@@ -307,7 +453,9 @@ static void put_note(struct pw *p) {
     sheet_note(sh, "  %lld vector%s a thread%s, %s, %s.", (long long)p->items,
                p->items == 1 ? "" : "s",
                p->items == 1 ? "" : ", all of them loaded before the first is used",
-               p->persistent ? "a resident grid that strides over the tiles" : "one block a tile",
+               p->persistent ? "a resident grid that strides over the tiles"
+               : p->own      ? "one block a tile of a row"
+                             : "one block a tile",
                p->hint ? "streaming loads and stores" : "ordinary loads and stores");
     sheet_used(sh, all, sizeof all / sizeof *all);
 }
@@ -409,6 +557,8 @@ static bool put_function(struct pw *p, struct pw_output *o, struct slots *row) {
     str locals = S("");
     if (!scope_init(&o->f, p->sh, p->st, TEXT(p->sh, "compute_$", tensor_name(p, tensor)).p))
         return false;
+    if (p->own)
+        scope_set_far(&o->f, tensors_by_rows(p));
     o->f.statement = o->s;
     for (size_t i = 0; i < o->s->nindex; i++)
         o->f.var[i] = scope_variable(&o->f, i);
@@ -432,11 +582,24 @@ static str as_bytes(struct pw *p, size_t tensor, bool write, str name) {
     return TEXT(p->sh, "reinterpret_cast<$unsigned char *>($)", write ? S("") : S("const "), name);
 }
 
+/* The read's own offset; along a row, from the row's place on. */
+static str offset_text(struct pw *p, const struct pw_read *r) {
+    const struct tensor *x = &p->st->inst->task->tensors[r->e->ref];
+    str row = S("");
+    if (!follows_row(p, r, p->own))
+        return scope_offset_text(&p->k, r->e);
+    for (size_t i = 0; i + (p->space->nindex - p->own) < x->rank; i++) {
+        str index = p->k.var[r->e->args[i]->ref];
+        row = i ? TEXT(p->sh, "($ * $ + $)", row, scope_int(&p->k, x->extent[i]), index) : index;
+    }
+    return row.n ? TEXT(p->sh, "$ * $ + at", row, p->in_row_name) : S("at");
+}
+
 /* A stored element in memory, at the flat index or at the read's own offset. */
 static str stored_element(struct pw *p, const struct pw_read *r) {
     str name = scope_pointer(&p->k, r->e->ref, false);
     if (r->access != PW_FLAT)
-        return TEXT(p->sh, "$[$]", name, scope_offset_text(&p->k, r->e));
+        return TEXT(p->sh, "$[$]", name, offset_text(p, r));
     if (p->naive && p->hint)
         return TEXT(p->sh, "__ldcs($ + element)$", as_bytes(p, r->e->ref, false, name),
                     dtype_of(p, r->e->ref) == DTYPE_BOOL ? S(" != 0") : S(""));
@@ -520,15 +683,12 @@ static void put_element(struct pw *p, const struct pw_output *o, struct slots *r
     slots_put(row, "store_element", store_text(p, o, value));
 }
 
-/* Variables that some function, offset or place of an output needs. */
+/* Variables that are a block's own, and those that move within its tile. */
+static uint32_t own_variables(const struct pw *p) {
+    return (UINT32_C(1) << p->own) - 1;
+}
 static uint32_t coordinates_used(const struct pw *p) {
-    uint32_t used = 0;
-    for (size_t i = 0; i < p->noutputs; i++)
-        used |= p->outputs[i].coordinates | (p->outputs[i].flat ? 0 : scope_variables(&p->k));
-    for (size_t i = 0; i < p->nreads; i++)
-        if (p->reads[i].access != PW_FLAT)
-            used |= expr_vars(p->reads[i].e);
-    return used;
+    return variables_needed(p, p->own) & ~own_variables(p);
 }
 
 /* ---- full tiles ---- */
@@ -541,14 +701,22 @@ static void put_divides(struct pw *p, const struct expr *e, str *full) {
 }
 
 /* When a tile goes by vectors: it is whole, and each vector lies within one row where coordinates
- * are used in a space of several rows. */
+ * are used in a space of several rows. Of a row's last tile there may be some vectors only, but for
+ * CuTe. */
 static void put_full(struct pw *p, struct slots *s) {
     str plain = TEXT(p->sh, "tile + kTile <= $", slots_get(s, "total")), full = plain;
-    if (p->width > 1 && p->space->nindex > 1 && coordinates_used(p))
+    if (p->own) {
+        plain = p->cute ? TEXT(p->sh, "tile + kTile <= $ && ", p->in_row_name) : S("");
+        full = TEXT(p->sh, "$$ % kWidth == 0", plain, p->in_row_name);
+    }
+    if (p->width > 1 && p->space->nindex - p->own > 1 && coordinates_used(p))
         put_divides(p, scope_extent(&p->k, p->space->nindex - 1), &full);
-    for (size_t i = 0; i < p->nreads && p->width > 1; i++)
-        for (size_t k = 0; p->reads[i].access == PW_ROW && k < p->reads[i].ndivisors; k++)
-            put_divides(p, p->reads[i].divisor[k], &full);
+    for (size_t i = 0; i < p->nreads && p->width > 1; i++) {
+        const struct pw_read *r = &p->reads[i];
+        bool vectors = r->access == PW_ROW && !follows_row(p, r, p->own);
+        for (size_t k = 0; vectors && k < r->ndivisors; k++)
+            put_divides(p, r->divisor[k], &full);
+    }
     slots_put(s, "full", full);
     slots_flag(s, "crossing", full.n > plain.n);
 }
@@ -580,7 +748,7 @@ static void put_beside(struct pw *p, struct slots *s) {
         slots_flag(row, "row", r->access == PW_ROW);
         put_vector(p, row, r->e->ref, r->vector, false);
         if (r->access == PW_ROW)
-            slots_put(row, "offset", scope_offset_text(&p->k, r->e));
+            slots_put(row, "offset", offset_text(p, r));
         else
             slots_put(row, "value", value_text(p, r, false));
     }
@@ -609,8 +777,38 @@ static int64_t resident_blocks(const struct pw *p) {
     return fit * gpu->sms;
 }
 
+static void require_grid(struct pw *p, str blocks) {
+    int64_t n;
+    if (!str_to_i64(blocks, &n))
+        sheet_require_for(p->sh, "A grid has no more blocks along y and z.", "%.*s <= %lld",
+                          STR_ARG(blocks), (long long)GRID_MOST);
+}
+
+/* A grid of tiles and rows: of the row's number the last index is along y, the others along z. */
+static void launch_rows(struct pw *p, const struct slots *s) {
+    struct sheet *sh = p->sh;
+    struct scope *k = &p->k;
+    str each = sheet_number(sh, p->block * p->items * p->width), grid;
+    str tiles = TEXT(sh, "ceil_div($, $)", sheet_plan(sh, p->in_row), each);
+    str last = scope_plan_elements(k, UINT32_C(1) << (p->own - 1));
+    str others = scope_plan_elements(k, own_variables(p) >> 1);
+    if (p->rows_first)
+        grid = TEXT(sh, "[$, $]", scope_plan_elements(k, own_variables(p)), tiles);
+    else
+        grid = p->own == 1 ? TEXT(sh, "[$, $]", tiles, last)
+                           : TEXT(sh, "[$, $, $]", tiles, last, others);
+    require_grid(p, p->rows_first ? tiles : last);
+    if (p->own > 1 && !p->rows_first)
+        require_grid(p, others);
+    scope_launch(k, grid, slots_get(s, "block"));
+}
+
 static void put_launch(struct pw *p, const struct slots *s) {
     struct sheet *sh = p->sh;
+    if (p->own) {
+        launch_rows(p, s);
+        return;
+    }
     str each = sheet_number(sh, p->block * p->items * p->width);
     str grid = TEXT(sh, "ceil_div($, $)", scope_plan_elements(&p->k, scope_variables(&p->k)), each);
     if (p->persistent)
@@ -623,6 +821,8 @@ static bool begin_kernel(struct pw *p, struct slots *s) {
     str name = TEXT(p->sh, "$_kernel", tensor_name(p, p->outputs[0].s->tensor));
     if (!scope_init(&p->k, p->sh, p->st, name.p))
         return false;
+    if (p->own)
+        scope_set_far(&p->k, tensors_by_rows(p));
     p->k.statement = p->space;
     slots_put(s, "kernel", p->k.name);
     slots_put(s, "index", str_view(scope_index_type(&p->k)));
@@ -636,6 +836,38 @@ static str vector_name(struct pw *p, size_t tensor) {
     return scope_name(&p->k, TEXT(p->sh, "$_v", tensor_name(p, tensor)).p);
 }
 
+/* Which row a block has, and where it begins. */
+static void put_row(struct pw *p, struct slots *s) {
+    struct sheet *sh = p->sh;
+    struct scope *k = &p->k;
+    uint32_t used = variables_needed(p, p->own), last = UINT32_C(1) << (p->own - 1);
+    const struct expr *size = scope_extent(k, p->own - 1);
+    str lines = S(""), row = p->own == 1 ? S("(long long)blockIdx.y") : S("");
+    if (p->rows_first) {
+        lines = scope_coordinates(k, S("(int)blockIdx.x"), own_variables(p), used);
+        row = S("(long long)blockIdx.x");
+    } else {
+        lines = scope_coordinates(k, S("(int)blockIdx.z"), own_variables(p) & ~last, used);
+        lines = sheet_join(sh, lines, "\n", scope_coordinates(k, S("(int)blockIdx.y"), last, used));
+        if (p->own > 1)
+            row = TEXT(sh, "((long long)blockIdx.z * $ + blockIdx.y)", scope_int(k, size));
+    }
+    slots_put(s, "row_lines", lines);
+    slots_put(s, "base", TEXT(sh, "$ * $", row, p->in_row_name));
+    slots_put(s, "tile_number", p->rows_first ? S("blockIdx.y") : S("blockIdx.x"));
+    slots_put(s, "in_row", p->in_row_name);
+}
+
+/* The elements of a row as a size. */
+static void name_row(struct pw *p) {
+    struct scope *k = &p->k;
+    const struct expr *e = NULL;
+    for (size_t i = p->own; i < p->space->nindex; i++)
+        e = e ? expr_pair(p->sh->mem, EXPR_MUL, e, scope_extent(k, i)) : scope_extent(k, i);
+    p->in_row = e;
+    p->in_row_name = scope_int(k, e);
+}
+
 /* The lines of a tile; the parameters that they need come after those of single elements. */
 static void put_tile(struct pw *p, struct slots *s, struct slots **rows) {
     for (size_t i = 0; i < p->nreads; i++)
@@ -647,7 +879,8 @@ static void put_tile(struct pw *p, struct slots *s, struct slots **rows) {
     put_beside(p, s);
     for (size_t i = 0; i < p->noutputs; i++)
         put_result(p, &p->outputs[i], rows[i]);
-    slots_flag(s, "prepares", coordinates_used(p));
+    slots_flag(s, "prepares", coordinates_used(p) || p->own);
+    slots_put(s, "origin", p->own ? S("base + tile") : S("tile"));
     slots_flag(s, "cute", p->cute);
     slots_put(s, "access", p->hint ? S("cp_streamed") : S("cp_cached"));
     slots_put(s, "tile_lines", sheet_lines(p->sh, "pointwise/tile.cu", s));
@@ -662,8 +895,17 @@ static bool write_kernel(struct pw *p) {
     if (!begin_kernel(p, s))
         return false;
     uint32_t all = scope_variables(&p->k);
-    slots_put(s, "total", scope_int_plan(&p->k, "total", scope_plan_elements(&p->k, all)));
-    slots_put(s, "coordinates", scope_coordinates(&p->k, S("element"), all, coordinates_used(p)));
+    slots_flag(s, "by_rows", p->own > 0);
+    if (p->own) {
+        name_row(p);
+        put_row(p, s);
+        slots_put(s, "total", p->in_row_name);
+    } else {
+        slots_put(s, "total", scope_int_plan(&p->k, "total", scope_plan_elements(&p->k, all)));
+    }
+    slots_put(s, "coordinates",
+              scope_coordinates(&p->k, p->own ? S("at") : S("element"), all & ~own_variables(p),
+                                coordinates_used(p)));
     for (size_t i = 0; i < p->noutputs; i++)
         put_element(p, &p->outputs[i], rows[i]);
     slots_flag(s, "naive", p->naive);
@@ -754,7 +996,12 @@ static bool pointwise_write(struct sheet *sh, const struct step *st) {
     p->sh = sh;
     p->st = st;
     pw_build(p);
-    return read_strategy(p) && (find_pin(p, &pin) ? write_pinned(p, &pin) : write_kernel(p));
+    if (!read_strategy(p))
+        return false;
+    if (find_pin(p, &pin))
+        return write_pinned(p, &pin);
+    choose_rows(p);
+    return write_kernel(p);
 }
 
 const struct family family_pointwise = {

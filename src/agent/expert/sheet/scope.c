@@ -339,28 +339,61 @@ static void put_index(struct scope *k, const struct expr *e, bool alone, struct 
     buf_puts(out, parentheses ? S(")") : S(""));
 }
 
+void scope_put_run(struct scope *k, const struct scope_run *run) {
+    size_t i = 0;
+    while (i < k->nruns && k->runs[i].var[0] != run->var[0])
+        i++;
+    if (i == sizeof k->runs / sizeof *k->runs)
+        return; /* each variable has its own text as well */
+    k->runs[i] = *run;
+    k->nruns += i == k->nruns;
+}
+
+/* The run whose variables index the dimensions from `d` on, and nothing else does. What is before
+ * the first of these dimensions is multiplied by its extent, unless there is nothing. */
+static const struct scope_run *run_at(const struct scope *k, const struct expr *read, size_t d,
+                                      bool is_first) {
+    const struct tensor *t = &k->step->inst->task->tensors[read->ref];
+    for (size_t r = 0; r < k->nruns; r++) {
+        const struct scope_run *run = &k->runs[r];
+        bool fits = d + run->n <= t->rank;
+        for (size_t i = 0; i < run->n && fits; i++)
+            fits = expr_is_variable(read->args[d + i], run->var[i]) && k->var[run->var[i]].n &&
+                   ((i == 0 && is_first) || expr_same(t->extent[d + i], run->extent[i]));
+        if (fits)
+            return run;
+    }
+    return NULL;
+}
+
 /* By Horner's rule: (i * J + j) * K + k, from the first index that is not 0. */
 static void put_offset(struct scope *k, const struct expr *read, struct buf *out) {
     const struct tensor *t = &k->step->inst->task->tensors[read->ref];
     struct expr *const *index = read->args;
-    size_t first = 0;
+    size_t first = 0, terms = 0;
     while (first < t->rank && expr_is_number(index[first], 0))
         first++;
     if (first == t->rank) {
         buf_putc(out, '0');
         return;
     }
-    for (size_t i = first + 2; i < t->rank; i++)
+    const struct scope_run *runs[TASK_MAX_RANK] = {NULL};
+    for (size_t i = first; i < t->rank; i += runs[i] ? runs[i]->n : 1, terms++)
+        runs[i] = run_at(k, read, i, i == first);
+    for (size_t i = 2; i < terms; i++)
         buf_putc(out, '(');
-    put_index(k, index[first], first + 1 == t->rank, out);
-    for (size_t i = first + 1; i < t->rank; i++) {
-        str size = scope_int(k, t->extent[i]);
-        buf_printf(out, " * %.*s", STR_ARG(size));
-        if (!expr_is_number(index[i], 0)) {
-            buf_puts(out, S(" + "));
-            put_index(k, index[i], false, out);
+    for (size_t i = first, term = 0; i < t->rank; i += runs[i] ? runs[i]->n : 1, term++) {
+        if (term > 0) {
+            str size = scope_int(k, runs[i] ? runs[i]->total : t->extent[i]);
+            buf_printf(out, " * %.*s", STR_ARG(size));
         }
-        buf_puts(out, i + 1 < t->rank ? S(")") : S(""));
+        bool zero = expr_is_number(index[i], 0);
+        buf_puts(out, term > 0 && !zero ? S(" + ") : S(""));
+        if (runs[i])
+            buf_puts(out, runs[i]->text);
+        else if (!zero)
+            put_index(k, index[i], terms == 1, out);
+        buf_puts(out, term > 0 && term + 1 < terms ? S(")") : S(""));
     }
 }
 
@@ -418,22 +451,28 @@ str scope_variable(struct scope *k, size_t var) {
 
 /* ---- life ---- */
 
-static bool is_wide(const struct step *st) {
+/* Some tensor of the step, those in `far` aside, has more elements than an int counts. */
+static bool is_wide(const struct step *st, uint64_t far) {
     const struct task *t = st->inst->task;
     uint64_t used = 0;
     for (size_t i = 0; i < t->nstatements; i++)
         used |= UINT64_C(1) << t->statements[i].tensor | expr_tensors(t->statements[i].body);
     for (size_t i = 0; i < t->ntensors; i++)
-        if ((used >> i & 1) && st->inst->tensors[i].count > SCOPE_INT_MAX)
+        if (((used & ~far) >> i & 1) && st->inst->tensors[i].count > SCOPE_INT_MAX)
             return true;
     return false;
 }
 
 bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name) {
-    *k = (struct scope){.sh = sh, .step = st, .wide = is_wide(st)};
+    *k = (struct scope){.sh = sh, .step = st, .wide = is_wide(st, 0)};
     sh->nlocal = 0;
     k->name = sheet_name(sh, str_view(name));
     return !sheet_failed(sh);
+}
+
+void scope_set_far(struct scope *k, uint64_t tensors) {
+    k->far = tensors;
+    k->wide = is_wide(k->step, tensors);
 }
 
 str scope_name(struct scope *k, const char *base) {
@@ -603,10 +642,15 @@ static bool has_extent(struct scope *k, size_t tensor, str plan) {
     return false;
 }
 
+/* The pointer is an argument, and int indices move along it. */
+static bool is_near(const struct scope *k, size_t tensor) {
+    return (k->tensors & ~k->far) >> tensor & 1;
+}
+
 /* An extent is no larger than the tensor it belongs to. */
 static bool is_extent(struct scope *k, str plan) {
     for (size_t i = 0; i < k->step->inst->task->ntensors; i++)
-        if ((k->tensors >> i & 1) && has_extent(k, i, plan))
+        if (is_near(k, i) && has_extent(k, i, plan))
             return true;
     return false;
 }
@@ -632,7 +676,7 @@ static bool is_bounded(const struct scope *k, size_t tensor) {
     for (size_t i = 0; i < t->rank; i++)
         number &= !expr_has(t->extent[i], EXPR_DIM);
     for (size_t i = 0; i < k->step->inst->task->ntensors && !number; i++) {
-        if (i == tensor || !(k->tensors >> i & 1) || !is_part_of(t, &all[i]))
+        if (i == tensor || !is_near(k, i) || !is_part_of(t, &all[i]))
             continue;
         if (i < tensor || !is_part_of(&all[i], t))
             return true;
@@ -644,7 +688,7 @@ static bool is_bounded(const struct scope *k, size_t tensor) {
 static void require_int(struct scope *k) {
     const struct inst *in = k->step->inst;
     for (size_t i = 0; i < in->task->ntensors; i++) {
-        if (!(k->tensors >> i & 1) || is_bounded(k, i))
+        if (!is_near(k, i) || is_bounded(k, i))
             continue;
         str count = sheet_plan_count(k->sh, in, i);
         sheet_require_for(k->sh, SCOPE_INT_WHY, "%.*s <= %lld", STR_ARG(count),

@@ -207,9 +207,10 @@ struct scope {
     const struct statement *statement; /* whose variables are meant */
     str name;                          /* of the kernel */
     bool wide;                         /* indices are long long: some tensor has over 2^30 */
-    str var[TASK_MAX_VARS];            /* text of each variable: "i", "(m0 + 4)"; empty: none */
-    uint64_t tensors, written;         /* pointers it takes, by number; those that are not const */
-    str own_param, own_arg;            /* a further parameter, the first ("void *parts"), or none */
+    uint64_t far; /* tensors whose offsets are 64 bits wide even so: they may have any size */
+    str var[TASK_MAX_VARS];    /* text of each variable: "i", "(m0 + 4)"; empty: none */
+    uint64_t tensors, written; /* pointers it takes, by number; those that are not const */
+    str own_param, own_arg;    /* a further parameter, the first ("void *parts"), or none */
     struct {
         str name, plan;
         bool size; /* of an expression of the task: a require line keeps it within an int */
@@ -224,6 +225,13 @@ struct scope {
         str text;
     } held[64];
     size_t nheld;
+    struct scope_run { /* variables whose values together are one number, the last fastest */
+        size_t n, var[TASK_MAX_VARS];
+        const struct expr *extent[TASK_MAX_VARS];
+        struct expr *total; /* product of the extents */
+        str text;
+    } runs[3];
+    size_t nruns;
     struct { /* variables of the task whose name is reserved, and what they are called instead */
         str own, here;
     } renamed[TASK_MAX_VARS];
@@ -231,6 +239,9 @@ struct scope {
 };
 /* One kernel after the other: local names are those of the scope that was begun last. */
 bool scope_init(struct scope *k, struct sheet *sh, const struct step *st, const char *name);
+/* The kernel finds its place in these tensors by 64-bit offsets of its own: indices are int where
+ * no other tensor has over 2^30 elements. Right after scope_init. */
+void scope_set_far(struct scope *k, uint64_t tensors);
 /* A name for a variable of this kernel alone: sum, sum2, … */
 str scope_name(struct scope *k, const char *base);
 /* The integer of an expression over dimensions: a literal, or a parameter of the kernel, made at
@@ -246,6 +257,9 @@ str scope_variable(struct scope *k, size_t var);
  * kind. Reads are `t[offset]` converted to float; pads are conditions; what is `held` is its text.
  * Takes pointers and integers on the way. Helpers it calls go to the sheet's functions. */
 str scope_text(struct scope *k, const struct expr *e); /* the same, kept; .n == 0: failed */
+/* Offsets where these variables index neighbouring dimensions, whole ones, have the text of their
+ * number instead of each variable's. The run of the same first variable is replaced. */
+void scope_put_run(struct scope *k, const struct scope_run *run);
 /* "(i * J + j) * K + k", without the pointer. */
 str scope_offset_text(struct scope *k, const struct expr *read);
 /* Offset of the element a statement defines. */
