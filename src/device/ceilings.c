@@ -311,8 +311,8 @@ void ceilings_apply(const struct ceilings *m, struct gpu *g) {
     if (!(g->dram_bytes_s > 0))
         g->dram_bytes_s =
             1.2 * (m->read_bytes_s > m->write_bytes_s ? m->read_bytes_s : m->write_bytes_s);
-    /* Three TF32 products make one of class fp32. */
-    double split = g->tf32_flops / 3;
+    /* Three f16 products make one of class fp32. */
+    double split = g->bf16_flops / 3;
     g->fp32_tensor_flops = split > g->fp32_flops ? split : g->fp32_flops;
     g->measured = below ? "copy_bytes_s read_bytes_s write_bytes_s fp32_flops launch_s"
                         : "copy_bytes_s read_bytes_s write_bytes_s fp32_flops launch_s tf32_flops "

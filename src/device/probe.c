@@ -171,7 +171,7 @@ static void set_rates(const struct cuda_facts *f, const struct arch *sm, struct 
     g->fp32_flops = 2 * sm->fp32_lanes_clk * sm_clocks;
     g->tf32_flops = sm->tf32_flop_clk * sm_clocks;
     g->bf16_flops = sm->bf16_flop_clk * sm_clocks;
-    g->fp32_tensor_flops = g->tf32_flops / 3 > g->fp32_flops ? g->tf32_flops / 3 : g->fp32_flops;
+    g->fp32_tensor_flops = g->bf16_flops / 3 > g->fp32_flops ? g->bf16_flops / 3 : g->fp32_flops;
     g->fp32_lanes_clk = sm->fp32_lanes_clk;
     g->fp64_lanes_clk = f->fp32_to_fp64 ? sm->fp32_lanes_clk / f->fp32_to_fp64 : 2;
 }

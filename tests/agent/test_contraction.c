@@ -172,6 +172,12 @@ static const struct text_case texts[] = {
     {"class fp32 splits", C, "tensor-path=1", "gemm_3xtf32<Tiles>", NULL},
     {"class fp32 promotes", C, "tensor-path=1 tile-k=32", "PROMOTE = 1;", NULL},
     {"class fp32 by wgmma, in three parts", C, "tensor-path=2", "k16.f32.bf16.bf16", "mma.sync"},
+    {"class fp32 by wgmma, in two f16 parts", C, "tensor-path=2 split-parts=2",
+     "k16.f32.f16.f16", "tf32"},
+    {"and in three where f16 does not hold a tile", C, "tensor-path=2 split-parts=2",
+     "//! launch widen_b<<<", NULL},
+    {"f16 parts of a parameter are made once", WEIGHTS, "tensor-path=2 split-parts=2",
+     "//! once launch pack_b<<<", "//! once launch widen_"},
     {"class tf32 rounds", C_TF32, "tensor-path=1", "cvt.rna.tf32", "gemm_3xtf32"},
     {"class tf32 by wgmma", C_TF32, "tensor-path=2", "m64n64k8.f32.tf32.tf32", "mma.sync"},
     {"wgmma reads rounded rows", C_TF32, "tensor-path=2", "pack_b<<<", NULL},
@@ -222,6 +228,7 @@ static void test_defined_once(void) {
         {"tensor-path=2 tile-n=64 warps=8",
          "(unsigned char *smem, int k_begin, int k_end, Load load, Sink sink) {"},
         {"tensor-path=2 tile-n=64 warps=8", "//! tensormap map_a ="},
+        {"tensor-path=2 split-parts=2 tile-n=64", "constexpr int GEMM_WIDE ="},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct briefing b;

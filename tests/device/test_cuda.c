@@ -209,7 +209,7 @@ static void test_ceilings_apply(void) {
     CHECK(g.copy_bytes_s == 4e12 && g.read_bytes_s == 4.5e12 && g.write_bytes_s == 4.6e12);
     CHECK(g.tf32_flops == 400e12 && g.bf16_flops == 800e12 && g.launch_s == 2e-6);
     CHECK(g.dram_bytes_s == 4.8e12);
-    CHECK(fabs(g.fp32_tensor_flops / (400e12 / 3) - 1) < 1e-12);
+    CHECK(fabs(g.fp32_tensor_flops / (800e12 / 3) - 1) < 1e-12);
     g.has.tcgen05 = true;
     g.bf16_flops = 2000e12;
     ceilings_apply(&m, &g);

@@ -21,6 +21,13 @@ extern "C" __global__ void __launch_bounds__(${block}, ${blocks})
             ${load}
             //% end
         },
+        //% if shifts
+        [&](int k0, int (&exponents_m)[Tiles::NA], int (&exponents_n)[Tiles::NB]) {
+            //% each operands
+            ${shift}
+            //% end
+        },
+        //% end
         //% if keeps
         [&](int stage) {
             //% each operands

@@ -4,10 +4,12 @@
 
 enum {
     RESULTS_MOST = 128,   /* accumulators of a thread, those of promotion included */
+    PARTS_RESULTS = 192,  /* the same where one warp group multiplies parts */
     CHAIN_MOST = 4096,    /* of k, in a tensor core or one chain of FMAs; longer: by halves */
     CHAIN_24_BITS = 1024, /* in tensor cores that keep 24 bits of a sum */
     CHAIN_EXACT = 32,     /* of k in a tensor core, class fp32 */
     CHAIN_SIMT = 512,
+    PARTS_SIDE = 128,     /* of a tile: what a block of the kernel that makes parts has room for */
     PACK_MOST = 2,
     PARTS_MOST = 1 << 30,   /* bytes */
     ALIGNED = 128,          /* where shared memory begins */
@@ -196,6 +198,8 @@ static void set_tiles(const struct contraction *c, struct con_config *g) {
 
 /* A chain is as long as the instance's k only where the plan says so (kernel.c). */
 static int promotion(const struct contraction *c, const struct con_config *g) {
+    if (g->format == CON_F16X3)
+        return 1; /* every tile of k is scaled by itself */
     bool exact = c->in->task->accuracy == ACCURACY_FP32 && g->format != CON_FP32;
     int chain = g->format == CON_FP32 ? CHAIN_SIMT : exact ? CHAIN_EXACT : g->chain / 2;
     bool fixed = c->group[CON_K].total->kind == EXPR_NUMBER;
@@ -246,7 +250,8 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
                          ? 2
                          : 1;
     if (g->tensor_path == 2 && g->format == CON_TF32X3)
-        g->format = CON_BF16X6;
+        g->format =
+            sheet_decision(sh, "split-parts", 3) == 2 && !con_refuse_parts(g) ? CON_F16X3 : CON_BF16X6;
     g->pack = g->format != CON_FP32 && (c->taps || sheet_decision(sh, "pack", 0) != 0);
     g->chain =
         g->format == CON_FP32 || sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST : CHAIN_24_BITS;
@@ -254,6 +259,14 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
     g->element = (int)dtype_info(g->type)->bytes;
     g->math = choose_math(g);
     g->alignment = g->math->boxes ? 1024 : g->cute && g->swizzle ? SWIZZLED : ALIGNED;
+}
+
+/* For a thread's registers; in parts there are two accumulators beside the sum. */
+static bool has_too_many_results(const struct contraction *c, const struct con_config *g) {
+    int results = g->tile_m * g->tile_n / g->threads * (int)c->nfolds;
+    if (g->format == CON_F16X3)
+        return 3 * results > PARTS_RESULTS || g->tile_m > PARTS_SIDE || g->tile_n > PARTS_SIDE;
+    return results * (g->promote ? 2 : 1) > RESULTS_MOST;
 }
 
 void con_configure(const struct sheet *sh, const struct contraction *c, struct con_config *out) {
@@ -279,8 +292,7 @@ void con_configure(const struct sheet *sh, const struct contraction *c, struct c
         g->sink = choose_sink(g);
         g->schedule = choose_schedule(g);
         set_tiles(c, g);
-        int results = g->tile_m * g->tile_n / g->threads * (int)c->nfolds * (g->promote ? 2 : 1);
-        if (results > RESULTS_MOST || is_too_wide(c, g)) {
+        if (has_too_many_results(c, g) || is_too_wide(c, g)) {
             if (g->tile_n >= g->tile_m)
                 g->tile_n /= 2;
             else

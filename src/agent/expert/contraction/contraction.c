@@ -150,6 +150,15 @@ static void note_tiles(struct con_writer *w) {
                con_formats[g->format].note, through[g->tensor_path]);
 }
 
+/* Why class fp32 is in six products where the strategy has three. */
+static void note_refused(struct con_writer *w) {
+    const char *why = w->g.format == CON_BF16X6 && sheet_decision(w->sh, "split-parts", 3) == 2
+                          ? con_refuse_parts(&w->g)
+                          : NULL;
+    if (why)
+        sheet_note(w->sh, "  not in f16 parts: %s", why);
+}
+
 static void note_used(struct con_writer *w) {
     const struct con_config *g = &w->g;
     bool packed = false;
@@ -164,6 +173,7 @@ static void note_used(struct con_writer *w) {
         {"split-k", g->split},
         {"pack", packed},
         {"skip", w->skips},
+        {"split-parts", g->format == CON_F16X3 ? 2 : 3},
         {"warps", g->threads / 32},
     };
     sheet_used(w->sh, all, sizeof all / sizeof *all - (g->producers > 0));
@@ -185,6 +195,7 @@ static bool contraction_write(struct sheet *sh, const struct step *st) {
     fix_extents(w);
     con_configure(sh, c, &w->g);
     note_tiles(w);
+    note_refused(w);
     if (!con_kernels(w))
         return false;
     note_used(w);

@@ -130,7 +130,7 @@ bool con_can_leave(const struct contraction *c, const struct con_operand *o, siz
 /* ---- the configuration ---- */
 
 /* What is multiplied. */
-enum con_format { CON_FP32, CON_TF32, CON_TF32X3, CON_BF16X6, CON_F16, CON_BF16 };
+enum con_format { CON_FP32, CON_TF32, CON_TF32X3, CON_BF16X6, CON_F16X3, CON_F16, CON_BF16 };
 struct con_format_info {
     const char *note, *how; /* for the head of the file and the kernel's comment */
     const char *loop;       /* main loops of the format: gemm_<loop> */
@@ -172,8 +172,8 @@ struct con_math {
     void (*shape)(struct con_config *g, int warps);
     /* The layout of a tile of this length on its side; k_contiguous is set. */
     void (*lay_out)(const struct con_config *g, int side, struct con_tile *t);
-    /* Slots main_loop (a function template over the struct of tiles), load_parameters and keeps of
-     * the kernel; math, a_at and b_at of the struct (tiles.cu). */
+    /* Slots main_loop (a function template over the struct of tiles), load_parameters, shifts and
+     * keeps of the kernel; math, a_at and b_at of the struct (tiles.cu). */
     bool (*write)(struct con_writer *w, struct slots *kernel, struct slots *tiles);
 };
 struct con_sink {
@@ -250,6 +250,7 @@ struct con_writer {
     bool listed;              /* k runs through a list of taps */
     bool skips;               /* terms that count for nothing are not visited */
     str packed[CON_OPERANDS]; /* plan name of the copy; empty: none */
+    str shift[CON_OPERANDS], wide[CON_OPERANDS]; /* of what parts.c makes beside it */
     str params, args;         /* what the kernel takes before its scope's */
     str part;                 /* plan name of the sums of parts of k; empty: none */
     bool decoded[CON_AXES];   /* the side's variables are declared, for who loads one by one */
@@ -300,6 +301,22 @@ bool con_write_staged(struct con_writer *w, struct slots *kernel);
 bool con_pack(struct con_writer *w, size_t operand);
 /* Elements of a row of the copy, as the plan has it. */
 str con_pitch(struct con_writer *w);
+/* Whether the operand's copy, made by the kernel that was begun, depends on parameters of the task
+ * alone, and its memory is shared with nothing: then it need not be made again. */
+bool con_is_once(const struct con_writer *w);
+/* Whether threads that copy the operand should be neighbours along k, and the slots decode_batch,
+ * decode, exists and value of its element at `row` of the side and `col` of k. */
+bool con_copies_along_k(const struct con_operand *o);
+void con_put_copied(struct con_writer *w, const struct con_operand *o, enum dtype kept, str row,
+                    str col, str depth, struct slots *s);
+/* A writer for a kernel that copies this operand: its batch alone counts. */
+struct con_writer *con_copier(struct con_writer *w, size_t operand);
+/* All operands in parts, for products in three f16 ones: kernels and plan lines. */
+bool con_pack_parts(struct con_writer *w);
+/* Why class fp32 is not multiplied as three f16 products; NULL: it is, where that was chosen. */
+const char *con_refuse_parts(const struct con_config *g);
+/* The number of the operand among those of its side. */
+size_t con_number(const struct contraction *c, size_t operand);
 /* Which of the copies (or of a tensor's leading dimensions) this block's batch reads; empty: the
  * only one. */
 str con_slab(struct con_writer *w, size_t operand);
@@ -319,9 +336,12 @@ bool con_rounding(struct con_writer *w);
  * own and name, type, rounds, splits; the slots of the kernel and of the struct of tiles. */
 bool con_ring(struct con_writer *w, const char *template, struct slots *loop, struct slots *kernel,
               struct slots *tiles);
-/* The functions around wgmma, and the instruction for tile_n columns in the format; its name is the
+/* The functions around wgmma, and the instruction for tile_n columns of this type; its name is the
  * slot `wgmma`. */
-bool con_put_wgmma(struct con_writer *w, struct slots *loop);
+bool con_put_wgmma(struct con_writer *w, const char *type, struct slots *loop);
+/* Threads of warp groups, and the layout of a tile in the format's parts. */
+void con_shape_groups(struct con_config *g, int warps);
+void con_lay_boxes(const struct con_config *g, int side, struct con_tile *t);
 /* Threads for fp32 multiply-adds, each with tm x tn results; warps side by side for mma.sync. */
 void con_shape_threads(struct con_config *g, int warps);
 void con_thread_tile(const struct con_config *g, int *tm, int *tn);

@@ -119,6 +119,7 @@ static bool put_tiles(struct con_writer *w, str name, struct slots *s) {
 
 static bool put_pieces(struct con_writer *w, struct slots *kernel, struct slots *tiles, str *grid) {
     slots_flag(kernel, "keeps", false);
+    slots_flag(kernel, "shifts", false);
     slots_put(tiles, "a_at", S(""));
     bool ok = w->g.math->write(w, kernel, tiles);
     *grid = w->g.schedule->write(w, kernel);
@@ -130,6 +131,7 @@ static bool put_pieces(struct con_writer *w, struct slots *kernel, struct slots 
     for (size_t i = 0; i < w->c->noperands && ok; i++) {
         slots_put(rows[i], "loader", S(""));
         slots_put(rows[i], "keep", S(""));
+        slots_put(rows[i], "shift", S(""));
         con_forget(w, i);
         ok = w->g.tile[i].source->write(w, i, rows[i]);
     }
@@ -169,7 +171,9 @@ bool con_kernels(struct con_writer *w) {
     bool ok = true;
     if (w->g.sink->prepare)
         w->g.sink->prepare(w);
-    for (size_t i = 0; i < w->c->noperands && ok; i++)
+    if (w->g.format == CON_F16X3)
+        ok = con_pack_parts(w);
+    for (size_t i = 0; i < w->c->noperands && w->g.format != CON_F16X3 && ok; i++)
         ok = !w->g.tile[i].packed || con_pack(w, i);
     for (size_t i = 0; i < w->c->noperands; i++)
         if (w->g.tile[i].packed && !w->g.math->boxes) {

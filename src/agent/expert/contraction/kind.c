@@ -9,7 +9,8 @@ enum {
     PART = 512,       /* of k: less is not worth a second kernel */
     COPY_LEAST = 288, /* rows that share a copy, so that it pays */
 };
-#define COPY_WORK 5e8 /* products that make up for the kernels that copy */
+#define COPY_WORK  5e8 /* products that make up for the kernels that copy */
+#define PARTS_WORK 1e9 /* … for those that look for tiles that f16 does not hold */
 
 static bool match_all(const struct step *st, struct arena *a, struct contraction *c) {
     bool ok = con_match_all(st->inst, a, c);
@@ -49,12 +50,22 @@ static bool has_gaps(const struct contraction *c) {
     return apart->ntap_conditions > 0;
 }
 
-/* Warp groups read rows along k of 16-bit numbers; anything else is copied first. Bytes are copied
- * for warps too. */
-static bool suits_groups(const struct contraction *c) {
+static double products(const struct contraction *c) {
     double work = 1;
     for (size_t i = 0; i < CON_AXES; i++)
         work *= (double)c->group[i].count;
+    return work;
+}
+
+/* Class fp32 in f16 parts pays. */
+static bool suits_parts(const struct contraction *c) {
+    return is_exact(c) && c->group[CON_K].count >= GROUPS_SUM && products(c) >= PARTS_WORK;
+}
+
+/* Warp groups read rows along k of 16-bit numbers; anything else is copied first. Bytes are copied
+ * for warps too. */
+static bool suits_groups(const struct contraction *c) {
+    double work = products(c);
     bool suits =
         all_dense(c) && c->group[CON_K].count >= GROUPS_SUM && (c->nfolds == 1 || !is_exact(c));
     for (size_t i = 0; i < c->noperands; i++) {
@@ -93,10 +104,11 @@ int64_t contraction_fitting(const struct briefing *b, const struct step *st,
     struct contraction *c = arena_new_of(a, struct contraction);
     bool matched = match_all(st, a, c);
     BUG_IF(!matched);
-    int64_t v = strcmp(decision, "tile-m") == 0   ? tile_for(c->group[CON_M].count)
-                : strcmp(decision, "tile-n") == 0 ? tile_for(c->group[CON_N].count)
-                : strcmp(decision, "tile-k") == 0 ? (are_half(c) ? 64 : 32)
-                                                  : parts_for(b, c, s);
+    int64_t v = strcmp(decision, "tile-m") == 0         ? tile_for(c->group[CON_M].count)
+                : strcmp(decision, "tile-n") == 0       ? tile_for(c->group[CON_N].count)
+                : strcmp(decision, "tile-k") == 0       ? (are_half(c) ? 64 : 32)
+                : strcmp(decision, "split-parts") == 0 ? (suits_parts(c) ? 2 : 3)
+                                                        : parts_for(b, c, s);
     arena_free(a);
     return v;
 }

@@ -165,6 +165,13 @@ size_t con_side(const struct contraction *c, enum con_axis side) {
     return n;
 }
 
+size_t con_number(const struct contraction *c, size_t operand) {
+    size_t n = 0;
+    for (size_t i = 0; i < operand; i++)
+        n += c->operands[i].side == c->operands[operand].side;
+    return n;
+}
+
 const struct con_tile *con_side_tile(const struct con_config *g, enum con_axis side) {
     size_t i = 0;
     while (g->c->operands[i].side != side)

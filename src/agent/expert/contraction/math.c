@@ -15,6 +15,9 @@ const struct con_format_info con_formats[] = {
     [CON_BF16X6] = {"six bf16 products for one of fp32",
                     "tensor cores, each operand split into three bf16 numbers", "bf16x6", "bf16",
                     DTYPE_BF16, 3, 6, "cute::bfloat16_t", "", 16}, /* by warpgroups alone */
+    [CON_F16X3] = {"three f16 products for one of fp32",
+                   "tensor cores, each operand split into two f16 numbers", "f16x3", "f16",
+                   DTYPE_F16, 2, 3, "cute::half_t", "", 16}, /* by warpgroups alone */
     [CON_F16] = {"f16", "tensor cores, f16 operands", "f16", "f16", DTYPE_F16, 1, 1, "cute::half_t",
                  "cute::SM80_16x8x16_F32F16F16F32_TN", 16},
     [CON_BF16] = {"bf16", "tensor cores, bf16 operands", "bf16", "bf16", DTYPE_BF16, 1, 1,

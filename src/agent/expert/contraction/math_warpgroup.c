@@ -1,12 +1,13 @@
 /* Tensor cores by wgmma, in CUDA and in CuTe: one warpgroup keeps tiles on their way, one or two
  * multiply them. Operands of class fp32 are split into three bf16 numbers with six products. */
 #include "agent/expert/contraction/contraction.h"
+#include <string.h>
 
 static bool fits(const struct con_config *g) {
     return g->tensor_path == 2;
 }
 
-static void shape(struct con_config *g, int warps) {
+void con_shape_groups(struct con_config *g, int warps) {
     (void)warps;
     g->tile_m = g->tile_m < 64 ? 64 : g->tile_m;
     g->tile_k = 128 / g->element;
@@ -16,7 +17,7 @@ static void shape(struct con_config *g, int warps) {
 }
 
 /* Rows of 128 bytes: along k, or 64 elements of the side at each of tile_k places. */
-static void lay_out(const struct con_config *g, int side, struct con_tile *t) {
+void con_lay_boxes(const struct con_config *g, int side, struct con_tile *t) {
     t->rows = t->k_contiguous ? side : g->tile_k;
     t->row = t->pitch = t->k_contiguous ? g->tile_k : 64;
     t->bytes = (size_t)(side * con_formats[g->format].parts) * 128;
@@ -55,18 +56,17 @@ static str sides_across(const struct con_writer *w) {
     return a && b ? S("_ab") : a ? S("_a") : b ? S("_b") : S("");
 }
 
-bool con_put_wgmma(struct con_writer *w, struct slots *loop) {
+bool con_put_wgmma(struct con_writer *w, const char *type, struct slots *loop) {
     int n = w->g.tile_n;
-    bool tf32 = w->g.format == CON_TF32;
-    str type = str_view(con_formats[w->g.format].type), columns = sheet_number(w->sh, n);
-    str sides = sides_across(w);
-    slots_put(loop, "wgmma", TEXT(w->sh, "gemm_wgmma_$_$$", type, columns, sides));
+    bool tf32 = strcmp(type, "tf32") == 0;
+    str columns = sheet_number(w->sh, n), sides = sides_across(w);
+    slots_put(loop, "wgmma", TEXT(w->sh, "gemm_wgmma_$_$$", str_view(type), columns, sides));
     slots_put(loop, "columns", columns);
     slots_number(loop, "registers", n / 2);
     slots_number(loop, "b", n / 2 + 1);
     slots_number(loop, "add", n / 2 + 2);
     slots_put(loop, "step", tf32 ? S("8") : S("16"));
-    slots_put(loop, "type", type);
+    slots_put(loop, "type", str_view(type));
     slots_put(loop, "order",
               tf32 ? S("")
                    : sheet_printf(w->sh, ", %d, %d", is_across(w, CON_M), is_across(w, CON_N)));
@@ -115,7 +115,7 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
         sheet_include(w->sh, "cute/tensor.hpp");
     if (cute && w->g.warpgroups == 2)
         sheet_include(w->sh, "cutlass/arch/reg_reconfig.h");
-    return (cute || con_put_wgmma(w, &loop)) &&
+    return (cute || con_put_wgmma(w, f->type, &loop)) &&
            sheet_function(
                w->sh, cute ? "contraction/cute_warpgroup.cu" : "contraction/warpgroup.cu", &loop);
 }
@@ -123,6 +123,6 @@ static bool write_warpgroup(struct con_writer *w, struct slots *kernel, struct s
 const struct con_math con_math_warpgroup = {.rank = 10,
                                             .boxes = true,
                                             .fits = fits,
-                                            .shape = shape,
-                                            .lay_out = lay_out,
+                                            .shape = con_shape_groups,
+                                            .lay_out = con_lay_boxes,
                                             .write = write_warpgroup};

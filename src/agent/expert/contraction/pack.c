@@ -20,26 +20,26 @@ static bool is_rounded(const struct con_writer *w) {
 }
 
 /* Threads run along what runs in memory: the tile is written one way and read the other. */
-static void put_text(struct con_writer *w, const struct con_operand *o, enum dtype kept, str pitch,
-                     struct slots *s) {
-    bool along_k = o->dense ? o->k_contiguous : o->factor->kind != EXPR_PAD;
-    str row = along_k ? S("turn * 8 + tid / 32") : S("tid % 32"),
-        col = along_k ? S("tid % 32") : S("turn * 8 + tid / 32"), slab, side, k;
+bool con_copies_along_k(const struct con_operand *o) {
+    return o->dense ? o->k_contiguous : o->factor->kind != EXPR_PAD;
+}
+
+void con_put_copied(struct con_writer *w, const struct con_operand *o, enum dtype kept, str row,
+                    str col, str depth, struct slots *s) {
+    str slab, side, k;
     slots_put(s, "row", row);
     slots_put(s, "col", col);
     slots_put(s, "decode_batch", con_decode(w, CON_BATCH, S("slab"), &slab));
     str sides = con_decode(w, o->side, TEXT(w->sh, "first + $", row), &side);
     str ks = con_decode(w, CON_K, TEXT(w->sh, "k0 + $", col), &k);
     slots_put(s, "decode", sheet_join(w->sh, sides, "\n", ks));
-    slots_put(s, "exists", con_exists(w, o, side, k, w->c->taps ? pitch : w->total[CON_K]));
+    slots_put(s, "exists", con_exists(w, o, side, k, depth));
     str value = con_element(w, o, kept);
     slots_put(s, "value",
               is_rounded(w) ? TEXT(w->sh, "__uint_as_float(gemm_tf32($))", value) : value);
 }
 
-/* Whether the copy depends on parameters of the task alone, and its memory is shared with nothing:
- * then it need not be made again. */
-static bool is_once(const struct con_writer *w) {
+bool con_is_once(const struct con_writer *w) {
     bool once = !w->sh->before;
     for (size_t i = 0; once && i < TASK_MAX_TENSORS; i++)
         if (w->k.tensors >> i & 1)
@@ -66,7 +66,7 @@ static str put_plan(struct con_writer *w, const struct con_operand *o, str pitch
         w->sh, "launch %.*s<<<%.*sceil_div(%.*s, 32)*ceil_div(%.*s, 32), 256>>>(%.*s, %.*s)",
         STR_ARG(w->k.name), STR_ARG(times), STR_ARG(pitch), STR_ARG(side), STR_ARG(args),
         STR_ARG(packed));
-    if (is_once(w))
+    if (con_is_once(w))
         sheet_once(w->sh, "%.*s", STR_ARG(launch));
     else
         sheet_step(w->sh, "%.*s", STR_ARG(launch));
@@ -78,7 +78,10 @@ static bool put_kernel(struct con_writer *w, const struct con_operand *o, str *p
     bool split = con_formats[w->g.format].parts > 1;
     enum dtype kept = split ? DTYPE_F32 : w->g.type;
     str plan = con_pitch(w), pitch = scope_int_plan(&w->k, "pitch", plan);
-    put_text(w, o, kept, pitch, &s);
+    bool along_k = con_copies_along_k(o);
+    con_put_copied(w, o, kept, along_k ? S("turn * 8 + tid / 32") : S("tid % 32"),
+                   along_k ? S("tid % 32") : S("turn * 8 + tid / 32"),
+                   w->c->taps ? pitch : w->total[CON_K], &s);
     slots_put(&s, "tensor", w->c->in->task->tensors[o->read->ref].name);
     slots_put(&s, "what",
               split           ? S("split into three bf16 numbers")
@@ -96,16 +99,21 @@ static bool put_kernel(struct con_writer *w, const struct con_operand *o, str *p
            sheet_put(w->sh, "contraction/pack.cu", &s, &w->sh->kernels);
 }
 
-bool con_pack(struct con_writer *w, size_t operand) {
-    const struct con_operand *o = &w->c->operands[operand];
+struct con_writer *con_copier(struct con_writer *w, size_t operand) {
     struct con_writer *own = arena_new_of(w->sh->mem, struct con_writer);
     struct contraction *part = arena_new_of(w->sh->mem, struct contraction);
-    str tensor = w->c->in->task->tensors[o->read->ref].name;
     *own = *w;
     own->listed = false;
     *part = *w->c;
     own->c = part;
-    con_batch(w->c, o, &part->group[CON_BATCH]);
+    con_batch(w->c, &w->c->operands[operand], &part->group[CON_BATCH]);
+    return own;
+}
+
+bool con_pack(struct con_writer *w, size_t operand) {
+    const struct con_operand *o = &w->c->operands[operand];
+    struct con_writer *own = con_copier(w, operand);
+    str tensor = w->c->in->task->tensors[o->read->ref].name;
     return con_begin(own, TEXT(w->sh, "pack_$", tensor), 1u << o->side | 1u << CON_K) &&
            put_kernel(own, o, &w->packed[operand]);
 }

@@ -22,7 +22,7 @@ static const struct {
     const char *family, *decision;
 } open_values[] = {
     {"", "vector-width"},      {"contraction", "tile-m"},  {"contraction", "tile-n"},
-    {"contraction", "tile-k"}, {"contraction", "split-k"},
+    {"contraction", "tile-k"}, {"contraction", "split-k"}, {"contraction", "split-parts"},
 };
 
 /* ---- reading ---- */

@@ -154,6 +154,8 @@ static void shorten_chains(struct rows *r) {
     while (is_too_much(r, can_split)) {
         if (!s->outer && s->team < 1024 && !can_split)
             s->block = s->team = s->team < 2 * WARP ? 2 * WARP : 2 * s->team;
+        else if (!s->outer && s->team <= WARP) /* all of a block may be enough */
+            s->block = s->team = clamp(s->block, 2 * WARP, 1024);
         else if (can_split)
             s->split *= 2;
         else
