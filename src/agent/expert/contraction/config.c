@@ -9,7 +9,7 @@ enum {
     CHAIN_24_BITS = 1024, /* in tensor cores that keep 24 bits of a sum */
     CHAIN_EXACT = 32,     /* of k in a tensor core, class fp32 */
     CHAIN_SIMT = 512,
-    PARTS_SIDE = 128,     /* of a tile: what a block of the kernel that makes parts has room for */
+    PARTS_SIDE = 128, /* of a tile: what a block of the kernel that makes parts has room for */
     PACK_MOST = 2,
     PARTS_MOST = 1 << 30,   /* bytes */
     ALIGNED = 128,          /* where shared memory begins */
@@ -250,8 +250,8 @@ static void choose_format_and_math(const struct sheet *sh, const struct contract
                          ? 2
                          : 1;
     if (g->tensor_path == 2 && g->format == CON_TF32X3)
-        g->format =
-            sheet_decision(sh, "split-parts", 3) == 2 && !con_refuse_parts(g) ? CON_F16X3 : CON_BF16X6;
+        g->format = sheet_decision(sh, "split-parts", 3) == 2 && !con_refuse_parts(g) ? CON_F16X3
+                                                                                      : CON_BF16X6;
     g->pack = g->format != CON_FP32 && (c->taps || sheet_decision(sh, "pack", 0) != 0);
     g->chain =
         g->format == CON_FP32 || sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST : CHAIN_24_BITS;

@@ -245,15 +245,15 @@ struct con_writer {
     struct contraction *c;
     struct con_config g;
     struct scope k;
-    const char *index;        /* type of places: "int", "long long" */
-    str total[CON_AXES];      /* batches, M, N and K in the kernel */
-    bool listed;              /* k runs through a list of taps */
-    bool skips;               /* terms that count for nothing are not visited */
-    str packed[CON_OPERANDS]; /* plan name of the copy; empty: none */
+    const char *index;                           /* type of places: "int", "long long" */
+    str total[CON_AXES];                         /* batches, M, N and K in the kernel */
+    bool listed;                                 /* k runs through a list of taps */
+    bool skips;                                  /* terms that count for nothing are not visited */
+    str packed[CON_OPERANDS];                    /* plan name of the copy; empty: none */
     str shift[CON_OPERANDS], wide[CON_OPERANDS]; /* of what parts.c makes beside it */
-    str params, args;         /* what the kernel takes before its scope's */
-    str part;                 /* plan name of the sums of parts of k; empty: none */
-    bool decoded[CON_AXES];   /* the side's variables are declared, for who loads one by one */
+    str params, args;                            /* what the kernel takes before its scope's */
+    str part;               /* plan name of the sums of parts of k; empty: none */
+    bool decoded[CON_AXES]; /* the side's variables are declared, for who loads one by one */
     struct {
         str base, name;
     } names[CON_NAMES]; /* of con_name */

@@ -104,11 +104,11 @@ int64_t contraction_fitting(const struct briefing *b, const struct step *st,
     struct contraction *c = arena_new_of(a, struct contraction);
     bool matched = match_all(st, a, c);
     BUG_IF(!matched);
-    int64_t v = strcmp(decision, "tile-m") == 0         ? tile_for(c->group[CON_M].count)
-                : strcmp(decision, "tile-n") == 0       ? tile_for(c->group[CON_N].count)
-                : strcmp(decision, "tile-k") == 0       ? (are_half(c) ? 64 : 32)
+    int64_t v = strcmp(decision, "tile-m") == 0        ? tile_for(c->group[CON_M].count)
+                : strcmp(decision, "tile-n") == 0      ? tile_for(c->group[CON_N].count)
+                : strcmp(decision, "tile-k") == 0      ? (are_half(c) ? 64 : 32)
                 : strcmp(decision, "split-parts") == 0 ? (suits_parts(c) ? 2 : 3)
-                                                        : parts_for(b, c, s);
+                                                       : parts_for(b, c, s);
     arena_free(a);
     return v;
 }

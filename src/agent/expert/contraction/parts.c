@@ -2,8 +2,8 @@
  *
  * One kernel an operand copies it into rows along k, in tiles of as many rows as a block multiplies
  * and 64 of k. It scales each tile by a power of two and writes every number as two f16 numbers,
- * which hold 22 bits of it, and the tile's exponent. Where a tile has a number that f16 does not hold
- * so well (less than 2^-28 of the largest one, infinity, NaN), the exponent is GEMM_WIDE, and
+ * which hold 22 bits of it, and the tile's exponent. Where a tile has a number that f16 does not
+ * hold so well (less than 2^-28 of the largest one, infinity, NaN), the exponent is GEMM_WIDE, and
  * whatever it is multiplied with is multiplied as six bf16 products.
  *
  * Another kernel writes the three bf16 numbers, for the tiles of k that have such a number in any
@@ -26,18 +26,18 @@ const char *con_refuse_parts(const struct con_config *g) {
     for (size_t i = 0; i < c->noperands; i++) {
         struct con_group batch;
         con_batch(c, &c->operands[i], &batch);
-        bytes += PARTS_BYTES * (double)batch.count *
-                 (double)c->group[c->operands[i].side].count * (double)c->group[CON_K].count;
+        bytes += PARTS_BYTES * (double)batch.count * (double)c->group[c->operands[i].side].count *
+                 (double)c->group[CON_K].count;
     }
-    return g->cute           ? "CuTe has no such main loop"
-           : g->sh->before   ? "the plan has no room for their workspaces"
+    return g->cute              ? "CuTe has no such main loop"
+           : g->sh->before      ? "the plan has no room for their workspaces"
            : bytes > PARTS_MOST ? "their workspaces would take more than 3.75 GB"
                                 : NULL;
 }
 
 /* ---- what both kernels have in common ---- */
 
-struct copy { /* of an operand */
+struct copy {             /* of an operand */
     struct con_writer *w; /* of the kernel */
     const struct con_operand *o;
     str tensor, tiles_k, tiles, slabs, pitch; /* the last four in the plan */
@@ -110,7 +110,7 @@ static bool pack_halves(struct con_writer *w, size_t operand) {
     require_int(&c);
     w->packed[operand] = put_memory(&c, "packed", 2, "f16");
     w->shift[operand] = sheet_scratch(w->sh, TEXT(w->sh, "shift_$", c.tensor),
-                                     TEXT(w->sh, "[$, $, $] : i32", c.slabs, c.tiles_k, c.tiles));
+                                      TEXT(w->sh, "[$, $, $] : i32", c.slabs, c.tiles_k, c.tiles));
     slots_put(&s, "packed", w->packed[operand]);
     slots_put(&s, "shift", w->shift[operand]);
     str launch = sheet_printf(w->sh, "launch %.*s<<<%.*s%.*s*%.*s, 256>>>(%.*s, %.*s, %.*s)",
@@ -133,10 +133,10 @@ static bool same_batch(const struct con_group *a, const struct con_group *b) {
     return same;
 }
 
-/* The exponents of an operand in this tile of k: those of the same batch, or of all batches where the
- * operands have other ones. */
+/* The exponents of an operand in this tile of k: those of the same batch, or of all batches where
+ * the operands have other ones. */
 static void put_shifts(struct copy *c, const struct con_writer *w, size_t operand,
-                      struct slots *row) {
+                       struct slots *row) {
     struct con_writer *own = c->w;
     const struct con_operand *o = &w->c->operands[operand];
     struct con_group batch;
@@ -155,15 +155,13 @@ static void put_shifts(struct copy *c, const struct con_writer *w, size_t operan
 
 static bool pack_wide(struct con_writer *w, size_t operand) {
     struct copy c = begin_copy(w, operand);
-    if (!con_begin(c.w, TEXT(w->sh, "widen_$", c.tensor),
-                   1u << CON_M | 1u << CON_N | 1u << CON_K))
+    if (!con_begin(c.w, TEXT(w->sh, "widen_$", c.tensor), 1u << CON_M | 1u << CON_N | 1u << CON_K))
         return false;
     struct slots s = put_tile(&c);
     str parameters = S(""), shifts = S("");
     for (size_t i = 0; i < w->c->noperands; i++) {
         put_shifts(&c, w, i, slots_row(&s, "shifts"));
-        parameters =
-            TEXT(w->sh, "$const int *__restrict__ $, ", parameters, w->shift[i]);
+        parameters = TEXT(w->sh, "$const int *__restrict__ $, ", parameters, w->shift[i]);
         shifts = TEXT(w->sh, "$$, ", shifts, w->shift[i]);
     }
     w->wide[operand] = put_memory(&c, "wide", 3, "bf16");

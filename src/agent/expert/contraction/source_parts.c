@@ -35,8 +35,7 @@ static bool write_parts(struct con_writer *w, size_t operand, struct slots *row)
     slots_put(&s, "tile", o->side == CON_M ? S("tile_m") : S("tile_n"));
     slots_put(&s, "tiles", o->side == CON_M ? S("tiles_m") : S("tiles_n"));
     slots_put(&s, "depth", w->total[CON_K]);
-    slots_number(&s, "second_at",
-                 (int64_t)(w->g.tile[operand].at + w->g.tile[operand].bytes / 2));
+    slots_number(&s, "second_at", (int64_t)(w->g.tile[operand].at + w->g.tile[operand].bytes / 2));
     slots_put(row, "load", sheet_lines(w->sh, "contraction/load_parts.cu", &s));
     slots_put(row, "shift", sheet_lines(w->sh, "contraction/load_shift.cu", &s));
     return sheet_function(w->sh, "contraction/box.cu", &s);
