@@ -121,6 +121,8 @@ SHARED bool fold_extreme(const struct fold *f, double *sum, double *variance, st
         chosen = f->op == REDUCTION_MAX || f->op == REDUCTION_MIN ? INFINITY : chosen;
     else if (other > chosen && fold_ties(f->worst, value_of(*sum, *variance), t))
         chosen = other;
+    if (are_opposite_zeros(*sum, t.v) && chosen < f->least2)
+        chosen = f->least2;
     *variance = chosen;
     *sum = better ? t.v : *sum;
     return better;

@@ -491,8 +491,11 @@ static void add_product(struct columns *c, const struct reg *t, const struct reg
 
 WIDE static void extreme_exact(struct columns *restrict c, const double *restrict v, double want,
                                size_t n) {
+    double least2 = c->f->least2;
     for (size_t l = 0; l < n; l++) {
         bool better = (want * v[l] > want * c->sum[l]) | (v[l] != v[l]);
+        double variance = better ? 0 : c->variance[l];
+        c->variance[l] = are_opposite_zeros(c->sum[l], v[l]) ? least2 : variance;
         c->sum[l] = better ? v[l] : c->sum[l];
     }
 }

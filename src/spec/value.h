@@ -402,11 +402,18 @@ SHARED double philox_of(double seed, double index) {
     return (double)(c0 >> 8) * 0x1p-24;
 }
 
+/* One is 0, the other -0: either is the larger one, so that what is divided by it is uncertain. */
+SHARED bool are_opposite_zeros(double x, double y) {
+    return (x == 0) & (y == 0) & (copysign(1.0, x) != copysign(1.0, y));
+}
+
 /* One of two. Where either may be the one, the less certain counts. */
 SHARED struct value value_pick(struct rules r, bool first, struct value x, struct value y) {
     double e = first ? x.e : y.e, other = first ? y.e : x.e;
     bool close = isinf(other) || value_within(x.v - y.v, x.e + y.e, r.limits.worst);
-    return value_of(first ? x.v : y.v, other > e && close ? other : e);
+    e = other > e && close ? other : e;
+    return value_of(first ? x.v : y.v,
+                    are_opposite_zeros(x.v, y.v) && e < r.least2 ? r.least2 : e);
 }
 
 SHARED struct value pick_larger(struct rules r, struct value x, struct value y) {

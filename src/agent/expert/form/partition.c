@@ -216,6 +216,25 @@ static void store_once(struct cut *c, struct step *st) {
     }
 }
 
+static bool reads_inout(const struct task *t, const struct expr *e) {
+    if (e->kind == EXPR_READ && t->tensors[e->ref].role == TENSOR_INOUT)
+        return true;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (reads_inout(t, expr_part(e, i)))
+            return true;
+    return false;
+}
+
+/* A map into an output that nobody reads: it can be made at any time, by the step of another
+ * statement that has what it reads at hand. */
+static bool can_wait(const struct task *t, const struct statement *s) {
+    bool waits =
+        form_is_map(s) && t->tensors[s->tensor].role == TENSOR_OUT && !reads_inout(t, s->body);
+    for (size_t i = 0; i < t->nstatements; i++)
+        waits &= !expr_reads_tensor(t->statements[i].body, s->tensor);
+    return waits;
+}
+
 bool partition_make(const struct briefing *b, const struct family *const *families,
                     size_t nfamilies, struct arena *a, struct partition *out, struct err *err) {
     struct cut c = {.b = b, .families = families, .nfamilies = nfamilies, .out = out};
@@ -225,9 +244,11 @@ bool partition_make(const struct briefing *b, const struct family *const *famili
     if (!form_make(b->inst, false, a, &c.form, err) ||
         (!is_fused(&c) && !form_make(b->inst, true, a, &c.form, err)))
         return false;
-    for (size_t i = 0; i < c.form.task->nstatements; i++)
-        if (!c.done[i] && !take_first(&c, i, a, err))
-            return false;
+    for (int waiting = 0; waiting < 2; waiting++)
+        for (size_t i = 0; i < c.form.task->nstatements; i++)
+            if (!c.done[i] && (waiting || !can_wait(c.form.task, &c.form.task->statements[i])) &&
+                !take_first(&c, i, a, err))
+                return false;
     for (size_t i = 0; i < out->n; i++)
         store_once(&c, &out->steps[i]);
     return true;

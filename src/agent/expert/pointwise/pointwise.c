@@ -188,7 +188,7 @@ static bool add_divisor(struct pw_read *r, const struct expr *e) {
     if (r->ndivisors == PW_DIVISORS)
         return false;
     r->divisor[r->ndivisors++] = e;
-    return true;
+    return e->kind != EXPR_NUMBER || e->integer % 2 == 0; /* no width divides an odd number */
 }
 
 /* Consecutive for consecutive values of the variable within an aligned vector, where the width

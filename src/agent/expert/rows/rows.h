@@ -46,9 +46,9 @@ struct rows_group {
     struct expr *groups[2]; /* a product of extents must equal a size: left, right; or NULL */
     bool any_whole;
 };
-/* The group of statements[first] and what belongs to it of those that are not done (NULL: none is);
- * take: those that do. False: that statement is no fold of rows. `whole`: maps over columns may
- * belong to it. */
+/* The group of statements[first] and what belongs to it of those that are not done; NULL: none is,
+ * and it is the group of the first fold. take: those that do. False: that statement is no fold of
+ * rows. `whole`: maps over columns may belong to it. */
 bool rows_match(const struct inst *in, size_t first, const bool *done, bool whole,
                 struct arena *mem, struct rows_group *out, bool *take);
 /* The first fold of the group that makes the tensor; NULL: none. */

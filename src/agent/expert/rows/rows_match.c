@@ -414,10 +414,12 @@ static void find_pending(const struct task *t, const bool *allowed, bool *pendin
 bool rows_match(const struct inst *in, size_t first, const bool *done, bool whole,
                 struct arena *mem, struct rows_group *g, bool *take) {
     const struct task *t = in->task;
-    const struct statement *s = &t->statements[first];
     bool pending[TASK_MAX_TENSORS] = {false}, allowed[TASK_MAX_STATEMENTS];
     for (size_t i = 0; i < t->nstatements; i++)
         allowed[i] = !done || !done[i];
+    while (!done && first + 1 < t->nstatements && !form_is_fold(&t->statements[first]))
+        first++; /* of a step the first fold: maps beside it may stand before */
+    const struct statement *s = &t->statements[first];
     *g = (struct rows_group){.in = in, .mem = mem};
     find_pending(t, allowed, pending);
     memset(take, 0, t->nstatements * sizeof *take);

@@ -205,8 +205,52 @@ static bool is_wrapped(str s) {
     return str_find(s, S(" ")) == s.n || (s.n && s.p[0] == '(' && s.p[s.n - 1] == ')');
 }
 
+/* What `e` is a variable plus: a number, leaving out multiples of `size`. */
+struct neighbour {
+    const struct expr *size, *variable;
+    int64_t apart;
+};
+static bool find_neighbour(struct neighbour *n, const struct expr *e, int sign) {
+    if (expr_same(e, n->size))
+        return true;
+    switch (e->kind) {
+    case EXPR_NUMBER:
+        n->apart += sign * e->integer;
+        return e->integral && e->integer >= -1 && e->integer <= 1;
+    case EXPR_INDEX:
+        if (n->variable || sign < 0)
+            return false;
+        n->variable = e;
+        return true;
+    case EXPR_ADD:
+    case EXPR_SUB:
+        return find_neighbour(n, e->args[0], sign) &&
+               find_neighbour(n, e->args[1], e->kind == EXPR_SUB ? -sign : sign);
+    default:
+        return false;
+    }
+}
+
+/* (i + 1) % N and (i - 1 + N) % N, the neighbours on a ring, without a division; empty: something
+ * else. */
+static str ring_neighbour(struct scope *k, const struct expr *e) {
+    struct neighbour n = {.size = e->args[1]};
+    if (e->kind != EXPR_MOD || !find_neighbour(&n, e->args[0], 1) || !n.variable ||
+        (n.apart != 1 && n.apart != -1))
+        return S("");
+    const struct expr *extent = scope_extent(k, n.variable->ref);
+    if (!extent || !expr_same(extent, n.size))
+        return S("");
+    str at = scope_text(k, n.variable), size = scope_text(k, n.size);
+    return n.apart > 0 ? TEXT(k->sh, "($ + 1 == $ ? 0 : $ + 1)", at, size, at)
+                       : TEXT(k->sh, "($ == 0 ? $ - 1 : $ - 1)", at, size, at);
+}
+
 static str held(void *ctx, const struct expr *e) {
     struct text *x = ctx;
+    str ring = e->kind == EXPR_MOD ? ring_neighbour(x->k, e) : S("");
+    if (ring.n)
+        return ring;
     for (size_t i = 0; i < x->k->nheld; i++) {
         if (!expr_same(x->k->held[i].e, e))
             continue;
