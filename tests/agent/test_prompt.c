@@ -129,8 +129,8 @@ static void test_chosen_values(void) {
         for (size_t v = 0; v < d->nvalues; v++)
             choice |= d->values[v] != s.value[i] &&
                       strategy_allows(catalogue, &b.ground, &s, i, d->values[v]);
-        bool silent = s.value[i] == STRATEGY_UNSET || d->asked || str_is(d->name, "fast-math") ||
-                      !choice;
+        bool silent =
+            s.value[i] == STRATEGY_UNSET || d->asked || str_is(d->name, "fast-math") || !choice;
         CHECKF(silent || says(text, line.p), "%s", line.p);
     }
     text = prompt_strategy(&p, &s);

@@ -305,7 +305,8 @@ bool conv_multiply(struct conv_writer *x) {
     w->g.tile_n = x->g.tile_n;
     w->g.format = x->g.format;
     slots_flag(&loop, "cute", false);
-    if (!con_put_wgmma(w, con_formats[w->g.format].type, &loop) || !sheet_function(sh, "contraction/box.cu", &loop) ||
+    if (!con_put_wgmma(w, con_formats[w->g.format].type, &loop) ||
+        !sheet_function(sh, "contraction/box.cu", &loop) ||
         !con_begin(w, TEXT(sh, "$_convolution", last), 1u << CON_BATCH | 1u << CON_M))
         return false;
     put_numbers(x, &s);
