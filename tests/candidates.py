@@ -116,9 +116,18 @@ class Tap:
         return self.failed != 0
 
 
-def select(names):
-    """The subset that $EVERY asks for: every N-th."""
-    return names[::int(os.environ.get("EVERY") or "1")]
+def select(names, share="EVERY"):
+    """The share of a list that $EVERY (or another variable) asks for: every N-th, from the place on
+    that $TURN counts to, which tools/check makes another one with every commit. A share is never
+    empty, and the test's output says what it is."""
+    every = int(os.environ.get(share) or "1")
+    if every == 1 or not names:
+        return names
+    first = int(os.environ.get("TURN") or "0") % min(every, len(names))
+    chosen = names[first::every]
+    print("# %d of %d: one of every %d, from number %d on (%s=%d TURN=%d); %s=1 takes all of them" %
+          (len(chosen), len(names), every, first + 1, share, every, first, share), flush=True)
+    return chosen
 
 
 def jobs(device):

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int tap_failed_checks;
@@ -35,6 +36,36 @@ static const char *tap_skip_reason;
         tap_skip_reason = (reason);                                                                \
         return;                                                                                    \
     } while (0)
+
+/* Tests that go through all task files, or all strategies, take those numbers i for which
+ * tap_takes(i): every one, or, with $TASKS_EVERY=N, every N-th from the place on that $TURN counts
+ * to (tests/candidates.py: select). Such a test says tap_share() in its output. */
+static inline size_t tap_every(void) {
+    const char *every = getenv("TASKS_EVERY");
+    size_t n = every ? strtoul(every, NULL, 10) : 1;
+    return n ? n : 1;
+}
+
+static inline size_t tap_first(void) {
+    const char *turn = getenv("TURN");
+    return turn ? strtoul(turn, NULL, 10) % tap_every() : 0;
+}
+
+static inline bool tap_takes(size_t i) {
+    return i % tap_every() == tap_first();
+}
+
+/* Of what a whole list gives so many, a share gives about so many: shares are not quite equal. */
+static inline size_t tap_least(size_t all) {
+    return tap_every() == 1 ? all : all * 3 / 4 / tap_every();
+}
+
+static inline void tap_share(void) {
+    if (tap_every() > 1)
+        printf("# one of every %zu, from number %zu on (TASKS_EVERY=%zu TURN=%zu); TASKS_EVERY=1 "
+               "takes all of them\n",
+               tap_every(), tap_first() + 1, tap_every(), tap_first());
+}
 
 struct tap_case {
     const char *name;

@@ -1364,8 +1364,11 @@ static void unroll(struct worker *w) {
 
 static void add_counts(const struct worker *w, struct sim_counters *c) {
     for (size_t k = 0; k < w->p->ncode; k++) {
-        const struct instr *in = &w->p->code[k];
         uint64_t warps = w->warp_counts[k], lanes = w->lane_counts[k];
+        /* Of a long program most does not run in a small launch: its code need not be read. */
+        if (!warps && !w->memos[k])
+            continue;
+        const struct instr *in = &w->p->code[k];
         *(in->class == CLASS_TENSOR ? &c->tensor_flops : &c->flops) += lanes * in->flops;
         c->warp_waits += in->waits ? warps : 0;
         c->shared_requests += w->traffic[k].shared_requests;

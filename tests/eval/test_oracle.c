@@ -3,7 +3,8 @@
  * comparisons of right, wrong, unwritten and other outputs what compare.c says, and the same to the
  * last bit whether what is expected is kept or evaluated.
  *
- * Some tasks at small shapes; with CUTEPILOT_TEST_LONG all of them, more shapes and every kind. */
+ * Some tasks at small shapes, of them and of the constructs $TASKS_EVERY's share; with
+ * CUTEPILOT_TEST_LONG all of them, more shapes and every kind. */
 #include "tap.h"
 
 #include "oracle_bench.h"
@@ -447,11 +448,15 @@ static void tasks(void) {
         run_file(one, 2, true);
     else if (long_run)
         run_folder(path);
+    if (!one && !long_run)
+        tap_share();
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !one && !long_run; i++) {
+        if (!tap_takes(i))
+            continue;
         snprintf(path, sizeof path, "%s/tasks/%s", root ? root : ".", rows[i].path);
         run_file(path, rows[i].shapes, rows[i].all);
     }
-    CHECKF(trials >= (one ? 1 : long_run ? 500 : 40), "%zu trials", trials);
+    CHECKF(trials >= (one ? 1 : long_run ? 500 : tap_least(40)), "%zu trials", trials);
 }
 
 /* ---- constructs that no shipped task has, or not at these sizes ---- */
@@ -689,8 +694,12 @@ static void run_construct(const struct construct *c) {
 static void all_constructs(void) {
     if (missing)
         SKIP(missing);
+    tap_share();
     for (size_t i = 0; i < sizeof constructs / sizeof *constructs; i++)
-        run_construct(&constructs[i]);
+        if (tap_takes(i))
+            run_construct(&constructs[i]);
+    if (tap_every() > 1) /* a share need not have those */
+        return;
     CHECKF(block_launches > 0, "no thread made several results");
     CHECKF(sort_launches > 0, "no terms were sorted");
 }
