@@ -242,7 +242,7 @@ int cmd_write(struct ui *ui) {
     const struct gpu *gpu;
     const char *path; /* of its facts */
     struct catalogue *catalogue = NULL;
-    struct strategy strategy, named;
+    struct strategy strategy = {0}, named;
     struct briefing brief;
     struct agent agent = {0};
     struct task *task;
