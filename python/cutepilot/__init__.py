@@ -36,14 +36,44 @@ class Error(RuntimeError):
         self.code = code
 
 
+def _carried():
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "cutepilot")
+
+
 def program():
     """The path of the program."""
-    carried = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "cutepilot")
-    for path in os.environ.get("CUTEPILOT"), carried, shutil.which("cutepilot"):
+    for path in os.environ.get("CUTEPILOT"), _carried(), shutil.which("cutepilot"):
         if path and os.access(path, os.X_OK):
             return path
     raise Error("the program cutepilot is not to be found: build it (make) and put it into PATH, or name it "
                 "in the environment variable CUTEPILOT", 3)
+
+
+def _nvrtc_beside():
+    """The folder of the compiler NVRTC 13 and its headers among this Python's packages (nvidia-cuda-nvrtc and
+    its like, which PyTorch for CUDA 13 brings along); None where there is none."""
+    for folder in sys.path:
+        root = os.path.join(folder, "nvidia", "cu13")
+        if (os.path.exists(os.path.join(root, "lib", "libnvrtc.so.13"))
+                and os.path.exists(os.path.join(root, "include", "cuda_fp16.h"))):
+            return root
+    return None
+
+
+def environment():
+    """What the program is started with: where nothing else says where NVRTC is, the one among the packages."""
+    known = "CUTEPILOT_CUDA", "CUDA_HOME", "CUDA_PATH"
+    carried = program() == _carried()
+    found = None if not carried or any(os.environ.get(name) for name in known) else _nvrtc_beside()
+    return dict(os.environ, CUTEPILOT_CUDA=found) if found else dict(os.environ)
+
+
+def main():
+    """The program itself, with this process's arguments: the command that the package installs."""
+    try:
+        os.execve(program(), ["cutepilot"] + sys.argv[1:], environment())
+    except Error as error:
+        sys.exit("cutepilot: %s" % error)
 
 
 def _option_words(options):
@@ -60,16 +90,22 @@ def _option_words(options):
     return words
 
 
-def run(*words, on_line=None):
-    """The program's stdout. `on_line` gets each line of its progress; without it that goes to stderr."""
+def _refusal(text, code):
+    """What the program said at last, with the lines that follow it: hints, a line of a file and its caret."""
+    at = text.rfind("\ncutepilot: ") + 1
+    said = text[at:].rstrip() if text[at:].startswith("cutepilot: ") else text.rstrip().rpartition("\n")[2]
+    return Error(re.sub(r"^cutepilot: ", "", said) or "exit code %d" % code, code)
+
+
+def run(*words, on_line=None, no=True):
+    """The program's stdout. `on_line` gets each line of its progress. With exit code 1, that the answer is no,
+    stdout is returned too, unless `no` is False: then that is an Error."""
     child = subprocess.Popen([program()] + [str(w) for w in words], stdin=subprocess.DEVNULL, text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace")
+                             env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace")
     with tempfile.TemporaryFile("w+") as kept:
         # stdout is one JSON object at the end: nothing fills its pipe while stderr is read.
         try:
-            last = ""
             for line in child.stderr:
-                last = line.strip() or last
                 if on_line:
                     on_line(line.rstrip("\n"))
                 kept.write(line)
@@ -79,8 +115,9 @@ def run(*words, on_line=None):
             child.wait()
             raise
         code = child.wait()
-        if code > 1 or (code == 1 and not out):
-            raise Error(re.sub(r"^cutepilot: ", "", last) or "exit code %d" % code, code)
+        if code > 1 or (code == 1 and not (no and out)):
+            kept.seek(0)
+            raise _refusal(kept.read(), code)
     return out
 
 
@@ -112,6 +149,9 @@ class _Progress:
 
 def _task_file(task, folder):
     """The path of a task that is given as a path or as text."""
+    if not isinstance(task, (str, os.PathLike)):
+        raise Error("a task is a file (TASK.task, or MODEL.py with the class of an nn.Module and get_inputs()), or "
+                    "a task's text; not an object of type %s" % type(task).__name__, 2)
     if "\n" not in str(task):
         return os.fspath(task)
     path = os.path.join(folder, "task.task")
@@ -123,8 +163,7 @@ def _task_file(task, folder):
 def _imported(path, folder, python):
     """The task, or the folder of tasks, that a module's file becomes."""
     words = ["--python", python] if python else []
-    made = json.loads(run("import", path, "--out", os.path.join(folder, "tasks"), "--json", *words,
-                          on_line=lambda line: None))
+    made = json.loads(run("import", path, "--out", os.path.join(folder, "tasks"), "--json", *words, no=False))
     return made.get("folder") or made["task"]
 
 
@@ -188,7 +227,7 @@ def export(runs, to="torch", out=None, name=None, backward=None, **options):
     folders = [r.folder if isinstance(r, (Result, Module)) else os.fspath(r) for r in runs]
     backward = backward.folder if isinstance(backward, Result) else backward
     words = _option_words(dict(options, to=to, out=out, name=name, backward=backward))
-    return json.loads(run("export", *folders, "--json", *words))["folder"]
+    return json.loads(run("export", *folders, "--json", *words, no=False))["folder"]
 
 
 def _loaded(result, name):

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/near.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -740,13 +741,27 @@ static size_t flags_width(const struct option_set *set, size_t command, struct b
     return width;
 }
 
-static void put_options(const struct option_set *set, size_t command, struct buf *out) {
+#define ALL_GROUPS UINT_MAX
+
+static bool is_shown(const struct option_set *set, size_t i, size_t command, unsigned group) {
+    return option_of(&set->defs[i], command) &&
+           (group == ALL_GROUPS || set->defs[i].group == group);
+}
+
+static size_t count_shown(const struct option_set *set, size_t command, unsigned group) {
+    size_t n = 0;
+    for (size_t i = 0; i < set->ndefs; i++)
+        n += is_shown(set, i, command, group);
+    return n;
+}
+
+static void put_group(const struct option_set *set, size_t command, unsigned group, size_t width,
+                      struct buf *out) {
     struct buf left, right;
     buf_init(&left, 1024);
     buf_init(&right, 8192);
-    size_t width = flags_width(set, command, &left);
     for (size_t i = 0; i < set->ndefs; i++) {
-        if (!option_of(&set->defs[i], command))
+        if (!is_shown(set, i, command, group))
             continue;
         buf_clear(&left);
         buf_clear(&right);
@@ -754,9 +769,29 @@ static void put_options(const struct option_set *set, size_t command, struct buf
         put_meaning(&right, &set->defs[i]);
         put_entry(out, buf_str(&left), width, buf_str(&right));
     }
-    put_entry(out, S("-h, --help"), width, S("Print this text."));
     buf_release(&left);
     buf_release(&right);
+}
+
+enum { LIST_MOST = 16 }; /* more options than this are shown by groups */
+
+static void put_options(const struct option_set *set, size_t command, struct buf *out) {
+    struct buf scratch;
+    buf_init(&scratch, 1024);
+    size_t width = flags_width(set, command, &scratch);
+    buf_release(&scratch);
+    if (!set->groups || count_shown(set, command, ALL_GROUPS) <= LIST_MOST) {
+        buf_puts(out, S("\nOptions:\n"));
+        put_group(set, command, ALL_GROUPS, width, out);
+    } else {
+        for (unsigned g = 0; g < set->ngroups; g++)
+            if (count_shown(set, command, g)) {
+                buf_printf(out, "\n%s:\n", set->groups[g]);
+                put_group(set, command, g, width, out);
+            }
+        buf_puts(out, S("\n"));
+    }
+    put_entry(out, S("-h, --help"), width, S("Print this text."));
 }
 
 void options_help(const struct option_set *set, size_t command, struct buf *out) {
@@ -769,7 +804,6 @@ void options_help(const struct option_set *set, size_t command, struct buf *out)
         buf_putc(out, '\n');
         put_detail(out, c->detail);
     }
-    buf_puts(out, S("\nOptions:\n"));
     put_options(set, command, out);
     if (example) {
         buf_putc(out, '\n');

@@ -31,6 +31,7 @@ struct option_def {
     int64_t min, max;  /* INT; both 0: no limits */
     const char *help;  /* one sentence */
     uint64_t commands; /* bit i: belongs to commands[i] of the table it is used with */
+    unsigned group;    /* in the help of commands with many options: which of the set's groups */
 };
 
 struct budget {
@@ -53,6 +54,8 @@ struct option_set {
     size_t ndefs;
     const struct option_command *commands;
     size_t ncommands;
+    const char *const *groups; /* headings, in the order of help; NULL: there are none */
+    size_t ngroups;
 };
 
 /* argv without program and command. env as in environ. config_file may be NULL. Anything after `--`

@@ -46,6 +46,8 @@ struct job_module {
     size_t bytes;
 };
 
+enum { INDEX_MOST = 4 << 20 };
+
 struct dump {
     const char *folder; /* of the case */
     const struct inst *inst;
@@ -109,6 +111,24 @@ static bool write_facts(const struct dump *d, const struct job_case *c, struct e
     return ok;
 }
 
+/* A line of the index for each case: its folder, its shape, its data, its seed. */
+static bool write_index(const struct dump *d, const char *folder, const struct job_batch *b,
+                        size_t number, struct err *err) {
+    str path = arena_printf(d->arena, "%s/index.txt", folder), before = {0};
+    struct buf text;
+    if (number && !file_read(path.p, INDEX_MOST, d->arena, &before, err))
+        return false;
+    buf_init(&text, INDEX_MOST);
+    buf_puts(&text, number ? before : S("folder  shape; data; seed\n"));
+    for (size_t i = 0; i < b->ncases; i++)
+        buf_printf(&text, "%03zu     %.*s; %s; %llu\n", number + i,
+                   STR_ARG(inst_label(d->inst, d->arena)), data_name(b->cases[i].data),
+                   (unsigned long long)b->cases[i].seed);
+    bool ok = file_replace(path.p, buf_str(&text), err);
+    buf_release(&text);
+    return ok;
+}
+
 /* f: a WIRE_DUMPED. */
 static bool dump_write(const char *folder, const struct trials *t, const struct frame *f,
                        struct err *err) {
@@ -128,6 +148,7 @@ static bool dump_write(const char *folder, const struct trials *t, const struct 
         ok = dir_make(d.folder, err) && write_facts(&d, &b->cases[i], err) &&
              write_case(&d, &b->cases[i], &bytes, err);
     }
+    ok = ok && write_index(&d, folder, b, number, err);
     arena_free(d.arena);
     return ok;
 }

@@ -21,6 +21,8 @@ struct record *record_new(enum verdict v, str why);
 struct record *record_copy(const struct record *r);
 void record_free(struct record *r); /* NULL is fine */
 json *record_to_json(const struct record *r);
+/* "3 of its 64 blocks were run and 192 of their results judged". */
+void record_sample_words(const struct result_sample *s, struct buf *out);
 /* NULL with err: it says which field is wrong, or that the record is of a newer schema. */
 struct record *record_parse(str text, struct err *err);
 void record_write(const struct record *r, struct buf *out); /* on one line */

@@ -220,9 +220,19 @@ static void add_scope(struct record *r, const struct record_input *in) {
 
 /* ---- what was not judged ---- */
 
+void record_sample_words(const struct result_sample *s, struct buf *out) {
+    if (s->blocks > s->blocks_total)
+        buf_printf(out, "its %lld blocks were run %lld times in all, on several kinds of data,",
+                   (long long)s->blocks_total, (long long)s->blocks);
+    else
+        buf_printf(out, "%lld of its %lld blocks were run", (long long)s->blocks,
+                   (long long)s->blocks_total);
+    buf_printf(out, " and %lld of their results judged", (long long)s->elements);
+}
+
 static void say_sample(struct buf *b, const struct result_sample *s) {
-    buf_printf(b, "; %lld of its %lld blocks were run and %lld of their results judged",
-               (long long)s->blocks, (long long)s->blocks_total, (long long)s->elements);
+    buf_puts(b, S("; "));
+    record_sample_words(s, b);
     for (size_t i = 0; i < s->nunjudged; i++)
         buf_printf(b, "; %.*s", STR_ARG(s->unjudged[i]));
     if (!s->elements && !s->nunjudged)

@@ -45,7 +45,8 @@ struct export_package {
      * of what it reads. */
     struct export_kernel *backward;
     size_t nbackward;
-    bool hub; /* PyTorch: the layout that Hugging Face's kernel-builder takes, not pip's */
+    bool torch; /* a package for PyTorch */
+    bool hub;   /* PyTorch: the layout that Hugging Face's kernel-builder takes, not pip's */
     /* An imported module of several tasks (graph.h): `kernels` are then those of all its parts.
      * NULL: one operation. */
     const struct export_graph *graph;

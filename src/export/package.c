@@ -165,6 +165,7 @@ static bool put_readme(const struct export_package *p, struct err *err) {
     slots_init(&s, p->mem);
     slots_put(&s, "name", p->name);
     slots_put(&s, "title", p->graph ? p->graph->order.title : p->kernels[0].task->title);
+    slots_flag(&s, "installs", p->torch && !p->hub);
     put_parts(p, &s);
     slots_put(&s, "command", p->command);
     slots_list(&s, "kernels");

@@ -203,13 +203,21 @@ static str word_at(str s, size_t i) {
 
 /* ---- operands ---- */
 
+enum { REFUSED_MOST = 12 }; /* so many are named; then the text is not looked at any further */
+
 static void refuse(struct includes *out, str operand, const char *why) {
-    if (!out->allowed)
-        return; /* the first is enough */
-    out->allowed = false;
+    out->nrefused++;
     operand = str_trim(operand);
-    out->refused = operand.n ? operand : S("of nothing");
-    out->why = why;
+    if (!operand.n)
+        operand = S("of nothing");
+    if (out->allowed) {
+        out->allowed = false;
+        out->refused = operand;
+        out->why = why;
+    } else if (!str_eq(operand, out->refused)) {
+        out->others = arena_printf(out->mem, "%.*s\n#include %.*s: %s", STR_ARG(out->others),
+                                   STR_ARG(operand), why);
+    }
 }
 
 static void check_operand(str rest, struct includes *out) {
@@ -244,9 +252,9 @@ static void check_directive(str text, size_t at, struct includes *out) {
 }
 
 void includes_scan(str unit, struct arena *a, struct includes *out) {
-    *out = (struct includes){.allowed = true};
+    *out = (struct includes){.mem = a, .allowed = true};
     str text = without_splices(unit, a);
-    for (size_t i = 0; i < text.n && out->allowed; i++) {
+    for (size_t i = 0; i < text.n && out->nrefused < REFUSED_MOST; i++) {
         char c = text.p[i];
         if (c == '#')
             check_directive(text, i + 1, out);
@@ -837,8 +845,37 @@ static void say_memory(struct job *j) {
                             j->pool->memory_bytes >> 20);
 }
 
+/* Our check of a launch takes the kernel's address, which a template and several functions of one
+ * name do not have; the compiler tells that in our words for it. */
+static bool has_no_address(str log, str *kernel) {
+    static const char picks[] = "= decltype(pick_";
+    if (str_find(log, S("no instance of overloaded function \"cutepilot_checks::pick_")) == log.n)
+        return false;
+    str rest = str_from(log, str_find(log, str_view(picks)));
+    rest = str_from(rest, str_find(rest, S("(&::")));
+    return rest.n > 4 && str_starts(rest, S("(&::")) &&
+           (rest = str_from(rest, 4), str_word(&rest, ')', kernel));
+}
+
+static void say_template(struct job *j, str kernel) {
+    j->b.verdict = VERDICT_COMPILE_ERROR;
+    j->b.log = arena_printf(
+        j->a,
+        "kernel %.*s is a template, or several functions have this name: what is launched is one "
+        "function\nhint: declare it extern \"C\" __global__ void, with a constant for each "
+        "parameter "
+        "of the template (constexpr int D = 128;), and a line like //! require D == 128 where that "
+        "is "
+        "a size of the task\n",
+        STR_ARG(kernel));
+}
+
 static void built_failed(struct job *j) {
     str name;
+    if (has_no_address(j->b.log, &name)) {
+        say_template(j, name);
+        return;
+    }
     if (str_find(j->b.log, S(SAYS_NO_MEMORY)) < j->b.log.n) {
         say_memory(j);
         return;
@@ -1121,8 +1158,8 @@ static bool settle_early(struct job *j, const struct includes *inc) {
     struct build_pool *p = j->pool;
     if (!inc->allowed)
         job_say(j, VERDICT_FORBIDDEN,
-                arena_printf(j->a, "#include %.*s: %s\nallowed: %s\n", STR_ARG(inc->refused),
-                             inc->why, includes_list));
+                arena_printf(j->a, "#include %.*s: %s%.*s\nallowed: %s\n", STR_ARG(inc->refused),
+                             inc->why, STR_ARG(inc->others), includes_list));
     else if (j->r.unit.n > COMPILE_MAX_UNIT)
         job_say(j, VERDICT_COMPILE_LIMIT,
                 arena_printf(j->a, "the source has more than %u bytes\n", COMPILE_MAX_UNIT));

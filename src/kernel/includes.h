@@ -8,8 +8,11 @@
 struct includes {
     bool cute;       /* some header of CUTLASS is wanted */
     bool allowed;    /* all of them are */
-    str refused;     /* otherwise: the operand, as written */
+    str refused;     /* otherwise: the operand of the first, as written */
     const char *why; /* and what is wrong with it */
+    str others;      /* a line for each of the next few that are not allowed either */
+    size_t nrefused;
+    struct arena *mem; /* that this is in */
 };
 void includes_scan(str unit, struct arena *a, struct includes *out);
 

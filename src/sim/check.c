@@ -1211,7 +1211,7 @@ static void report_unwritten(struct worker *w, const struct touch *t) {
     struct sim_findings *all = w->la->l->findings;
     all->list[all->n - 1].of_buffer = t->space == PTX_GLOBAL;
     say_where(w, &out, t);
-    text_say(&out, ", which nothing has written");
+    text_say(&out, ", which nothing has written before");
 }
 
 static bool bits_set(const uint8_t *bits, uint64_t at, uint32_t n) {

@@ -102,10 +102,13 @@ static str own_shape_words(struct arena *a, const struct record *r) {
         return S("");
     if (!s)
         return S("the task's own shape was not judged whole; verify says what was");
-    return arena_printf(a,
-                        "of the task's own shape %lld of %lld blocks were run, and %lld of their "
-                        "results judged",
-                        (long long)s->blocks, (long long)s->blocks_total, (long long)s->elements);
+    struct buf b;
+    buf_init(&b, 4096);
+    buf_puts(&b, S("at the task's own shape "));
+    record_sample_words(s, &b);
+    str words = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return words;
 }
 
 static str uncovered_words(struct arena *a, const struct record *r) {

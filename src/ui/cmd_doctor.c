@@ -184,7 +184,8 @@ static void check_torch(struct finding *f) {
     }
     f->health = HEALTH_MISSING;
     snprintf(f->found, sizeof f->found, "python3 without torch");
-    f->costs = "no speedup against PyTorch is stated; verification does not need it";
+    f->costs = "no import of modules, no task check, no speedup against PyTorch; "
+               "verification does not need it";
     f->fix = "pip install torch, in the environment whose python3 comes first in PATH";
 }
 

@@ -107,6 +107,7 @@ static bool load_backward(struct ui *ui, struct export_package *p, struct err *e
 
 /* --layout, which is about PyTorch packages. */
 static bool take_layout(struct ui *ui, struct export_package *p, struct err *err) {
+    p->torch = !strcmp(option_text(ui->options, "to"), "torch");
     p->hub = !strcmp(option_text(ui->options, "layout"), "kernel-builder");
     if (p->hub && strcmp(option_text(ui->options, "to"), "torch") != 0)
         return err_set(err, ERR_INPUT, "--layout kernel-builder goes with --to torch");

@@ -269,6 +269,14 @@ static void print_files(const struct optimize *r) {
     screen_line("all that was tried", arena_printf(a, "%s/run.db, events.jsonl", r->dir));
 }
 
+/* With --sampled where export would otherwise refuse: of the own shape only samples were judged. */
+static str export_command(const struct optimize *r) {
+    const struct record *best = r->best.record;
+    if (best->has_task_shape_verified && !best->task_shape_verified)
+        return ui_command(r->ui, "export", r->dir, "--sampled");
+    return ui_command(r->ui, "export", r->dir);
+}
+
 static void print_next(const struct optimize *r) {
     struct arena *a = r->ui->arena;
     const struct search_best *b = &r->best;
@@ -279,7 +287,7 @@ static void print_next(const struct optimize *r) {
     if (!strcmp(b->stopped, "interrupted") || !strcmp(b->stopped, "failed"))
         screen_line("go on where this run stopped", S("the same command"));
     if (!b->record->unconfirmed_why.n && !r->rescued)
-        screen_line("use it from PyTorch (--to c: C)", ui_command(r->ui, "export", r->dir));
+        screen_line("use it from PyTorch (--to c: C)", export_command(r));
     if (is_estimate(r))
         screen_line("see where its time goes", ui_command(r->ui, "sim", kernel, "--task", r->path));
     else

@@ -96,7 +96,10 @@ static void take_counters(struct profile *p) {
 static bool keep_folder(const struct profile *p, struct err *err) {
     const char *dir = option_text(p->ui->options, "keep");
     struct ncu_run r = {.inst = p->eo.inst, .plan = &p->plan, .cubin = p->build.cubin};
-    return !dir || !p->built || p->outcome->verdict != VERDICT_ACCEPTED || ncu_folder(&r, dir, err);
+    if (!dir || !p->built || p->outcome->verdict != VERDICT_ACCEPTED)
+        return true;
+    const char *ptx = arena_printf(p->ui->arena, "%s/kernel.ptx", dir).p;
+    return ncu_folder(&r, dir, err) && file_replace(ptx, p->build.ptx, err);
 }
 
 /* ---- words ---- */

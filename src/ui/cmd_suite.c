@@ -388,12 +388,21 @@ static void print_summary(const struct suite *s) {
 
 /* ---- files ---- */
 
+/* In one word or two, what became of the task. */
+static const char *status(const struct row *r) {
+    return !r->found          ? "no kernel"
+           : r->error.n       ? "ended early"
+           : r->unconfirmed.n ? "not confirmed"
+                              : "done";
+}
+
 static json *row_json(const struct row *r) {
     json *j = json_object();
     json_set_str(j, "file", str_view(r->path));
     json_set_str(j, "task", r->name);
     if (r->known)
         json_set_str(j, "workload", str_view(workload_name(r->workload)));
+    json_set_str(j, "status", str_view(status(r)));
     json_set_bool(j, "found", r->found);
     json_set_i64(j, "evaluated", (int64_t)r->evaluated);
     if (r->error.n)
@@ -454,7 +463,7 @@ static void put_quoted(str s, struct buf *out) {
 /* Strategies have neither commas nor quotes. */
 static void put_csv(const struct suite *s, struct buf *out) {
     buf_puts(out, S("task,workload,found,estimated,evaluated,time_s,limit_s,fraction,naive_s,"
-                    "baseline_s,strategy,unconfirmed\n"));
+                    "baseline_s,strategy,unconfirmed,status\n"));
     for (size_t i = 0; i < s->n; i++) {
         const struct row *r = &s->rows[i];
         if (r->known)
@@ -471,7 +480,7 @@ static void put_csv(const struct suite *s, struct buf *out) {
         buf_printf(out, ",%.*s,", STR_ARG(r->strategy));
         if (r->unconfirmed.n)
             put_quoted(r->unconfirmed, out);
-        buf_putc(out, '\n');
+        buf_printf(out, ",%s\n", status(r));
     }
 }
 

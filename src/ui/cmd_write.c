@@ -1,5 +1,6 @@
 /* write TASK: the expert's kernel for a strategy, on stdout. Nothing is compiled or run. */
 #include "agent/agent.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "kernel/includes.h"
 #include "report/story.h"
@@ -12,6 +13,10 @@
 
 #define PLAN_MAX 1000   /* places of the planner's list */
 #define LIST     "list" /* instead of decisions */
+#define FROM_RUN "run:" /* before the folder of a run */
+
+#define STRATEGY_LINE "// Strategy: "
+#define SOURCE_MOST   (4u << 20)
 
 struct written {
     struct ui *ui;
@@ -93,9 +98,28 @@ static bool numbered(str text, const char *prefix, uint64_t max, uint64_t *n, st
                    (unsigned long long)max);
 }
 
+/* The decisions that the best kernel of a run was written by: the line `Strategy:` of its head. */
+static bool run_strategy(struct ui *ui, const struct briefing *b, str folder, struct strategy *out,
+                         struct err *err) {
+    str source, line, path = arena_printf(ui->arena, "%.*s/kernel.cu", STR_ARG(folder));
+    struct strategy winner;
+    if (!file_read(path.p, SOURCE_MOST, ui->arena, &source, err))
+        return err_wrap(err, "--strategy " FROM_RUN "%.*s", STR_ARG(folder));
+    while (str_line(&source, &line))
+        if (str_starts(line, S(STRATEGY_LINE)))
+            return (strategy_parse(b->catalogue, str_from(line, strlen(STRATEGY_LINE)), &winner,
+                                   err) &&
+                    strategy_impose(b->catalogue, &b->ground, &winner, out, err)) ||
+                   err_wrap(err, "%.*s", STR_ARG(path));
+    return err_set(err, ERR_INPUT,
+                   "%.*s has no line '" STRATEGY_LINE "': the expert did not write it",
+                   STR_ARG(path));
+}
+
 /* Decisions named on the command line on top of the planner's; "default" is the plain kernel,
- * "plan:N" the planner's N-th choice, "random:N" the N-th of the strategies drawn at random, in
- * which all steps have the same values where N is even. */
+ * "run:DIR" what the best kernel of a run was written by, "plan:N" the planner's N-th choice,
+ * "random:N" the N-th of the strategies drawn at random, in which all steps have the same values
+ * where N is even. */
 static bool choose(struct ui *ui, const struct agent *agent, const struct briefing *b,
                    struct strategy *named, struct strategy *out, struct err *err) {
     str text = str_view(option_text(ui->options, "strategy"));
@@ -119,6 +143,12 @@ static bool choose(struct ui *ui, const struct agent *agent, const struct briefi
     agent->plan(agent->self, b, choice.at + 2, (struct rng){0}, take_choice, &choice);
     if (text.n == 0 || planned || str_is(text, LIST))
         return true;
+    if (str_starts(text, S(FROM_RUN))) {
+        str word;
+        str_word(&text, ' ', &word);
+        if (!run_strategy(ui, b, str_from(word, strlen(FROM_RUN)), out, err))
+            return false;
+    }
     return strategy_parse(b->catalogue, text, named, err) &&
            strategy_impose(b->catalogue, &b->ground, named, out, err);
 }
@@ -212,7 +242,7 @@ int cmd_write(struct ui *ui) {
     const struct gpu *gpu;
     const char *path; /* of its facts */
     struct catalogue *catalogue = NULL;
-    struct strategy strategy, named;
+    struct strategy strategy = {0}, named;
     struct briefing brief;
     struct agent agent = {0};
     struct task *task;

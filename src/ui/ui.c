@@ -31,9 +31,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { GROUP_SEARCH, GROUP_RUNNING, GROUP_JUDGING, GROUP_MODEL, GROUP_OUTPUT, GROUP_COUNT };
+
+static const char *const groups[GROUP_COUNT] = {
+    [GROUP_SEARCH] = "What is searched, and for how long",
+    [GROUP_RUNNING] = "Where kernels are compiled and run",
+    [GROUP_JUDGING] = "How kernels are verified and timed",
+    [GROUP_MODEL] = "With a language model",
+    [GROUP_OUTPUT] = "Files and output",
+};
+
 static const struct option_def defs[] = {
-#define OPTION(name, letter, kind, value, fallback, choices, min, max, on, help)                   \
-    {name, letter, kind, value, fallback, choices, min, max, help, on},
+#define OPTION(group, name, letter, kind, value, fallback, choices, min, max, on, help)            \
+    {name, letter, kind, value, fallback, choices, min, max, help, on, GROUP_##group},
 #include "ui/options.def"
 #undef OPTION
 };
@@ -57,6 +67,8 @@ static const struct option_set set = {
     .tagline = "a fast, verified CUDA kernel from the definition of what it computes",
     .defs = defs,
     .ndefs = sizeof defs / sizeof *defs,
+    .groups = groups,
+    .ngroups = GROUP_COUNT,
     .commands = commands,
     .ncommands = COMMAND_COUNT,
 };

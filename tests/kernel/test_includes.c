@@ -52,6 +52,19 @@ static void scan(void) {
     }
 }
 
+/* All that has to go is said at once, a line for each. */
+static void several(void) {
+    struct includes inc;
+    includes_scan(S("#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <stdint.h>\n"
+                    "#include <cuda_runtime.h>\n#include <vector>\n"),
+                  arena, &inc);
+    CHECK(str_is(inc.refused, "<cuda_runtime.h>") && inc.nrefused == 4);
+    CHECKF(str_is(inc.others,
+                  "\n#include <stdint.h>: uint32_t and the like are there already: remove it"
+                  "\n#include <vector>: it is not on the list of headers"),
+           "%.*s", STR_ARG(inc.others));
+}
+
 /* The scan is linear, also on a text made to make it look far ahead again and again. */
 static void hostile_size(void) {
     size_t n = 1u << 20;
@@ -92,6 +105,7 @@ static void unopened(void) {
 
 static const struct tap_case cases[] = {
     {"directives", scan},
+    {"several that are not allowed", several},
     {"hostile sizes", hostile_size},
     {"the lines for nvcc", for_nvcc},
     {"what the compiler could not open", unopened},

@@ -244,7 +244,7 @@ static void test_grid(void) {
 
 static void test_memory(void) {
     static const struct planted bugs[] = {
-        {"unwritten", 1, 64, "shared memory + 252, which nothing has written"},
+        {"unwritten", 1, 64, "shared memory + 252, which nothing has written before"},
         {"unwritten_global", 1, 32, "reads 4 bytes at y + 0", .fresh = true},
         {"unwritten_local", 1, 32, "local memory + 0"},
         {"unzeroed_sum", 1, 32, "at y + 0", .fresh = true},

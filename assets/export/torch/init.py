@@ -10,6 +10,9 @@ ${origin}
 `${name}.operation.launches` and `.fallbacks` count both.
 //% if backward
 Gradients come from the kernels of ${name}_backward.
+//% else
+There are no gradients: call it under torch.no_grad(), or export it with --backward and a run on a task that
+computes them.
 //% end
 """
 import torch

@@ -1,0 +1,4 @@
+"""python -m cutepilot: the program."""
+from cutepilot import main
+
+main()
