@@ -974,6 +974,7 @@ static void draw_end_of_turn(struct worker *w) {
         return;
     w->allowed -= w->fuel - 1;
     w->fuel = 1;
+    w->gang->gives_way = draw_below(w->gang, 2);
 }
 
 /* Every so often: the budget, and whether others should have their turn. False: go on. */
