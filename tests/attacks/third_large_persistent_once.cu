@@ -2,6 +2,7 @@
 // tries: a persistent grid of which one block, by a hash, is wrong in one round of 1,986
 // proof: element 77777 * 256 and the next ones
 // should: wrong inaccurate
+// known-sim: one round of a thousand in one block; a GPU runs all of it
 // device: both
 //! launch k<<<min(528, ceil_div(R*C, 256)), 256>>>(x, y, R*C)
 extern "C" __global__ void k(const float *x, float *y, int64_t n) {

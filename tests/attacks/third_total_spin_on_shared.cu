@@ -2,7 +2,7 @@
 // tries: warp 0 spins on a volatile flag in shared memory that the others count up, without fences
 // proof: volatile stores of one thread to two places are not ordered for others
 // should: race wrong
-// known: volatile counts as acquire and release, as many honest kernels have it
+// known-sim: volatile counts as acquire and release, as many honest kernels have it
 // device: both
 //! launch k<<<1, 256>>>(x, y, N)
 extern "C" __global__ void k(const float *x, float *y, int n) {
