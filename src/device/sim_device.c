@@ -971,7 +971,7 @@ static bool simdev_measure(struct server *s, const struct job_measure *m, struct
 /* ---- judging a part ---- */
 
 #define MOST_ORDER     9999         /* a number that is easily typed */
-#define MOST_PARTS     64           /* of a tensor */
+#define MOST_PARTS     512          /* of a tensor */
 #define NAMED_PARTS    128          /* … of what the blocks stored that its comparisons name */
 #define PART_ELEMENTS  64           /* of a part, at most, along the last dimension */
 #define PRODUCER_BYTES (1ull << 30) /* of all tensors: beyond, no launch is run whole */

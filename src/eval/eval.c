@@ -219,6 +219,9 @@ static void support_release(struct support *s) {
 #define VALUES_PARTS     24
 #define VALUES_PART_COST 5e6
 #define VALUES_SHARE     16 /* of the instructions; what takes more is left at the first data */
+/* … and of blocks that take little, many more, a part of each: */
+#define MANY_CTAS      512
+#define MANY_ELEMENTS  (1 << 20)
 #define COUNTED_INSTRS   (INT64_C(128) << 20) /* … on the data that counters are taken on */
 /* … and of a shape that is run whole besides, where they are watched and no more: */
 #define WATCHED_CTAS     4
@@ -347,6 +350,18 @@ static struct job_sample values_of(const struct evaluator_options *o, const stru
     return s;
 }
 
+/* What a kernel does in one block of hundreds, by a hash of its number or at random. False: its
+ * blocks take so much that no more of them are run than on other data. */
+static bool many_of(const struct evaluator_options *o, const struct trials *t, uint64_t secret,
+                    struct arena *a, struct job_sample *out) {
+    *out = values_of(o, t, secret, DATA_SIGNED, a);
+    out->key = rng_u64(rng_stream(secret, S("many")), 0) | 1;
+    out->sample_ctas =
+        sampled_ctas(o->inst, &t->task_plan, MANY_CTAS, MANY_ELEMENTS, JUDGED_FLOPS / 4);
+    out->parts = out->sample_ctas;
+    return out->sample_ctas > VALUES_CTAS;
+}
+
 /* The blocks that counters are taken of, on the data that they are taken on, which is public: a
  * kernel that knows it may do less there, or less in just these blocks. */
 static struct job_sample counted_blocks(const struct evaluator_options *o, const struct trials *t,
@@ -381,7 +396,7 @@ static void job_of_trials(const struct evaluator_options *o, const struct trials
     bool covers = t->covers && !o->dump;
     j.shapes = arena_array(a, struct job_shape, t->n);
     j.modules = arena_array(a, size_t, 1);
-    j.samples = arena_array(a, struct job_sample, 4);
+    j.samples = arena_array(a, struct job_sample, 6);
     for (; j.nshapes < t->n; j.nshapes++) {
         const struct trial_shape *s = &t->shapes[j.nshapes];
         j.shapes[j.nshapes] =
@@ -398,6 +413,8 @@ static void job_of_trials(const struct evaluator_options *o, const struct trials
     if (covers && o->thorough && !o->watch) {
         j.samples[j.nsamples++] = values_of(o, t, secret, DATA_MIXED, a);
         j.samples[j.nsamples++] = values_of(o, t, secret, DATA_SUBNORMAL, a);
+        j.samples[j.nsamples++] = values_of(o, t, secret, DATA_NONFINITE, a);
+        j.nsamples += many_of(o, t, secret, a, &j.samples[j.nsamples]) ? 1 : 0;
     }
     if (o->device.kind == DEVICE_SIM && (o->observe_only || o->lines || covers))
         j.measure = make_measure(o, t, covers, a);

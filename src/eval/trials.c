@@ -138,7 +138,9 @@ enum verdict plan_fits_gpu(const struct gpu *g, const struct build *b, const str
 #define ODD_ATTEMPTS  8  /* the first ones, at most 1003, 503, … 9 */
 #define COUNTED_SEED  0  /* public: counts are the same in every run */
 #define MADE_SHAPES   3  /* one odd in all dimensions, two with a short one */
-#define TAIL_SHAPES   4  /* each dimension 2, 4, 8 times, and 16 or 32 times something odd */
+#define TAIL_SHAPES   5  /* each dimension 2, 4, 8 times, and 16 or 32 times something odd, … */
+#define TAIL_MANY     3  /* … which this one is; */
+#define TAIL_THREE    4  /* … and 3 more than a multiple of four: check shapes often are one more */
 #define SQUARE_TRIES  32 /* of the attempts at the first of them, whose dimensions are equal */
 #define STRETCHED     2  /* shapes with one dimension longer than any other that is tried */
 #define LONG_LEAST    1025
@@ -411,7 +413,7 @@ static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own
 }
 
 /* Of the tail shapes each dimension is once twice, once four times, once eight times something odd,
- * and in the last one 16 or 32 times: what kernels do with vectors and tiles that do not divide
+ * in the fourth one 16 or 32 times, and in the last one 3 more than a multiple of four: what kernels do with vectors and tiles that do not divide
  * shows in its own way for each. In the first one all are equal, where that can be: rows taken for
  * columns show elsewhere, and what is done for squares alone shows there. */
 static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own, size_t which) {
@@ -419,10 +421,12 @@ static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own
     struct rng turns = rng_sub(r, 3);
     uint64_t turn = which ? 1 + (rng_below(turns, dim, 2) + which) % 2 : 0;
     uint64_t twos = 1 + (rng_below(turns, TASK_MAX_DIMS, 3) + turn) % 3;
-    if (which == TAIL_SHAPES - 1)
+    if (which == TAIL_MANY)
         twos = 4 + rng_below(turns, 2 * TASK_MAX_DIMS + dim, 2);
     if (own <= FEW && rng_below(rng_sub(r, 2), at, 2))
         return own;
+    if (which == TAIL_THREE)
+        return 3 + 4 * (int64_t)rng_below(rng_sub(r, 5), at, 1 + (50 >> attempt % 8));
     if (!which && attempt < SQUARE_TRIES)
         at = attempt * TASK_MAX_DIMS;
     uint64_t most = (200 >> attempt % 8 >> twos) + 1, least = most / 3; /* tails of something */
@@ -534,7 +538,7 @@ static bool make_tail_shapes(const struct candidate *c, const struct inst *own,
                 if (!task->dims[d].derived)
                     set[n++] = (struct binding){task->dims[d].name,
                                                 draw_tail(r, attempt, d, own->dims[d], which)};
-            if (which == TAIL_SHAPES - 1 && n > 2)
+            if (which == TAIL_MANY && n > 2)
                 equal_pair(r, set, n);
             if (is_small(c, own, set, n, o, a, &in) && !add_small(c, in, o, KINDS_ONE, a, t, err))
                 return false;

@@ -967,6 +967,16 @@ static enum step execute(struct worker *w, struct warp *wp, const struct instr *
     }
 }
 
+/* Others may come between an atomic and whatever follows it: what tries again, and gives up at some
+ * time, is seen to. */
+static void draw_end_of_turn(struct worker *w) {
+    if (!w->gang->drawn || w->fuel < 2 || draw_below(w->gang, 8) == 0)
+        return;
+    w->allowed -= w->fuel - 1;
+    w->fuel = 1;
+    w->gang->gives_way = draw_below(w->gang, 2);
+}
+
 /* Every so often: the budget, and whether others should have their turn. False: go on. */
 static bool settle(struct worker *w, struct warp *wp, enum warp_end *end) {
     *end = WARP_FAILED;
@@ -1025,6 +1035,8 @@ enum warp_end warp_run(struct worker *w, struct warp *wp) {
             warp_rotate(wp);
             return WARP_POLLS;
         }
+        if (in->kind == KIND_ATOMIC)
+            draw_end_of_turn(w);
         if (w->gang->time && timing_turn_over(w))
             return WARP_PAUSED;
     }

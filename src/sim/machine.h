@@ -215,6 +215,7 @@ struct gang {
     struct bulk *bulks;       /* in the order of issue */
     size_t nbulks, bulks_cap;
     struct gang *next; /* of the resident ones, or of those to be used again */
+    bool gives_way;    /* other gangs have their turn after this round, as was drawn */
     bool drawn;        /* what comes next is, from this: */
     uint64_t draw;     /* and so is which lane's store wins (sim_launch.lanes) */
 };

@@ -788,8 +788,10 @@ enum gang_end gang_step(struct worker *w, struct gang *g) {
             return stuck_gang(w, g) ? GANG_DONE : GANG_FAILED;
         if (!t.moved)
             return GANG_POLLS;
-        if (grid_clock(w) - start > slice)
+        if (grid_clock(w) - start > slice || g->gives_way) {
+            g->gives_way = false;
             return GANG_BUSY;
+        }
     }
 }
 

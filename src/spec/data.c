@@ -227,8 +227,19 @@ static bool is_scalar(const struct inst *in, size_t tensor) {
            in->tensors[tensor].count <= FEW && most >= MANY * in->tensors[tensor].count;
 }
 
+/* Parameters that state ones or zeros are varied, so that none may be left out; but as they are
+ * stated they meet unusual data as well, or a way that a kernel has for them would meet none. */
+static bool stays_stated(const struct inst *in, size_t tensor, enum data_kind kind, uint64_t seed) {
+    const struct tensor *t = &in->task->tensors[tensor];
+    struct rng r = rng_sub(rng_stream(seed, S("as stated")), kind);
+    return t->role == TENSOR_PARAM && (t->dist.kind == DIST_ONES || t->dist.kind == DIST_ZEROS) &&
+           kind != DATA_SIGNED && kind != DATA_MIXED && rng_below(r, shape_number(in), 4) == 0;
+}
+
 static enum data_kind kind_of(const struct inst *in, size_t tensor, enum data_kind kind,
                               uint64_t seed) {
+    if (stays_stated(in, tensor, kind, seed))
+        return DATA_STATED;
     switch (kind) {
     case DATA_ZEROS:
     case DATA_SUBNORMAL:
@@ -287,6 +298,7 @@ struct source source_of(const struct inst *in, const struct data_scale *scale, s
     s.place = rng_sub(r, 2);
     dist_numbers(in, tensor, &s.a, &s.b);
     s.magnitude = magnitude_of(&s);
+    s.power = exp2(floor(log2(s.magnitude)));
     place_spot(&s);
     place_tile(&s);
     set_group(&s, t, b);
@@ -605,13 +617,14 @@ static void far(struct many *m) {
     double most = source_float_most(s->dtype), power = 0;
     int64_t group = source_far_group(s), last = -1;
     rng_unit_many(s->value, (uint64_t)m->first, m->n, m->v);
+    choose(m);
     for (size_t i = 0; i < m->n; i++) {
         int64_t at = (m->first + (int64_t)i) / group;
+        double v = source_far_exact(m->choice[i]) ? s->power : s->magnitude * (1 + m->v[i]);
         power = at == last ? power : source_far_power(s, at);
         last = at;
-        m->v[i] = fmin(s->magnitude * (1 + m->v[i]) * power, most);
+        m->v[i] = fmin(v * power, most);
     }
-    choose(m);
     give_signs(m->choice, m->n, m->v);
 }
 
@@ -634,8 +647,11 @@ static void literals(struct many *m) {
     while (next_part(m, &p)) {
         bool all = source_counts_row(s, p.row);
         uint64_t most = source_counts_most(s, p.row);
+        bool pattern = source_row_pattern(s, p.row) != PATTERN_NONE;
         for (size_t i = p.from; i < p.to; i++)
-            if (all || (m->choice[i] & 5) == 4)
+            if (pattern)
+                one(m, i);
+            else if (all || (m->choice[i] & 5) == 4)
                 m->v[i] = (m->choice[i] >> 63 ? -1.0 : 1.0) * (double)(1 + below(draws[i], most));
             else if (m->choice[i] & 1)
                 m->v[i] = s->literal[below(draws[i], (uint64_t)s->nliterals)];

@@ -468,8 +468,8 @@ static double lane_peak(const struct instr *i, const struct reg *d, const struct
         return 0;
     if (isinf(v))
         return operands_finite && i->op == OP_NODE && !is_pole(i, a, l) ? v : 0;
-    bool computed = i->op == OP_NODE && i->type == VALUE_INT;
-    return computed && v > INT32_MAX ? INFINITY : v;
+    bool narrow = i->op == OP_NODE && i->type == VALUE_INT && !i->wide;
+    return narrow && v > INT32_MAX ? INFINITY : v;
 }
 
 void machine_note_peak(struct machine *m, size_t lane, double v) {

@@ -246,6 +246,14 @@ static size_t compile_literal(struct program *p, const struct expr *e) {
                .op = OP_LITERAL, .type = e->value_kind, .number = v, .pure = true, .mask = -1});
 }
 
+/* Some operand is an integer of 64 bits, so that whoever computes with it in 32 is wrong. */
+static bool is_wide(const struct task *t, const struct expr *e) {
+    bool wide = e->kind == EXPR_READ && t->tensors[e->ref].dtype == DTYPE_I64;
+    for (size_t i = 0; e->kind != EXPR_READ && i < e->nargs && !wide; i++)
+        wide = is_wide(t, e->args[i]);
+    return wide;
+}
+
 /* As deep as the tree, TASK_MAX_DEPTH at the most. */
 static size_t compile(struct program *p, const struct expr *e, int mask) {
     struct instr i = {.op = OP_NODE,
@@ -255,6 +263,7 @@ static size_t compile(struct program *p, const struct expr *e, int mask) {
                       .pure = true,
                       .mask = mask};
     i.truths = e->nargs && e->args[0]->value_kind == VALUE_BOOL;
+    i.wide = p->track_peak && i.type == VALUE_INT && is_wide(p->in->task, e);
     switch (e->kind) {
     case EXPR_NUMBER:
     case EXPR_DIM:

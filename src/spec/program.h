@@ -60,6 +60,7 @@ struct instr {
     bool exact;     /* invariant 2 */
     int how;        /* NODE: SETTLE_… and POLE_… of value.h */
     bool truths;    /* compares truth values */
+    bool wide;      /* NODE: of integers of 64 bits */
     bool summed;    /* a product of exact operands that the sum makes itself */
     bool lone[2];   /* … of which this operand is uniform, and not spread */
     bool uniform;   /* invariant 1 */

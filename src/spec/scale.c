@@ -557,7 +557,7 @@ static double most_allowed(const struct inst *in, const struct inst *sample) {
     bool integral = is_integral(in->task);
     double most = integral ? INTEGER_PEAK : FLOAT_PEAK;
     tally_of(in, &all);
-    if (!integral && all.fullest_sum > 0)
+    if (!integral && all.fullest_sum > 1) /* of one term there is no other way */
         most /= SUM_ROOM;
     if (in == sample)
         return most;

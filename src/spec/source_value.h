@@ -26,6 +26,7 @@ struct source {
     int64_t lo, hi;
     double a, b;      /* of the distribution */
     double magnitude; /* typical, never 0 */
+    double power;     /* the power of two that is as large or next below */
     double factor;    /* of data_scale */
     int64_t count, row;
     int offset_bits; /* powers of two between the mean and the spread of the offset kind */
@@ -322,8 +323,14 @@ SHARED double source_far_power(const struct source *s, int64_t group) {
     return power_of_two((int)floor(at * span + 0.5));
 }
 
+/* One element in eight is the power itself: what works on exponents may be wrong there alone. */
+SHARED bool source_far_exact(uint64_t choice) {
+    return (choice >> 8) % 8 == 0;
+}
+
 SHARED double source_far(const struct source *s, int64_t i) {
     double m = s->magnitude * (1 + rng_unit(s->value, (uint64_t)i));
+    m = source_far_exact(rng_u64(s->choice, (uint64_t)i)) ? s->power : m;
     m = m * source_far_power(s, i / source_far_group(s));
     return source_sign(s, i) * fmin(m, source_float_most(s->dtype));
 }
@@ -342,9 +349,27 @@ SHARED uint64_t source_counts_most(const struct source *s, int64_t row) {
     return most > 0 ? most : 1;
 }
 
+/* What rows of whole numbers are beside: the row before once more, pairs of opposites, one number
+ * with changing signs, or the same from both ends. No draws of single elements come out like that.
+ */
+enum {
+    PATTERN_NONE,
+    PATTERN_REPEATED,
+    PATTERN_OPPOSITES,
+    PATTERN_ALTERNATING,
+    PATTERN_MIRRORED
+};
+
+SHARED int source_row_pattern(const struct source *s, int64_t row) {
+    uint64_t r = (source_row_draw(s, row) >> 32) % 8;
+    if (!source_counts_row(s, row) || r > PATTERN_MIRRORED)
+        return PATTERN_NONE;
+    return r > 1 ? (int)r : row > 0 ? PATTERN_REPEATED : PATTERN_NONE;
+}
+
 /* Half of the elements are literals or next to one; of the others half are small whole numbers, and
  * the rest lies between the literals or is usual. */
-SHARED_APART double source_literal(const struct source *s, int64_t i) {
+SHARED_APART double source_literal_drawn(const struct source *s, int64_t i) {
     uint64_t r = rng_u64(s->choice, (uint64_t)i);
     if (s->scalar)
         return s->literal[rng_below(s->value, (uint64_t)i, (uint64_t)s->nliterals)];
@@ -356,6 +381,22 @@ SHARED_APART double source_literal(const struct source *s, int64_t i) {
     if (r & 2)
         return s->between * (2 * rng_unit(s->value, (uint64_t)i) - 1);
     return source_sign(s, i) * source_usual(s, i);
+}
+
+SHARED_APART double source_literal(const struct source *s, int64_t i) {
+    int64_t col = i % s->row, last = s->row - 1;
+    switch (s->scalar ? PATTERN_NONE : source_row_pattern(s, i / s->row)) {
+    case PATTERN_REPEATED:
+        return source_literal_drawn(s, i - s->row);
+    case PATTERN_OPPOSITES:
+        return (col % 2 ? -1 : 1) * source_literal_drawn(s, i - col % 2);
+    case PATTERN_ALTERNATING:
+        return (col % 2 ? -1 : 1) * source_literal_drawn(s, i - col);
+    case PATTERN_MIRRORED:
+        return source_literal_drawn(s, i - col + (col < last - col ? col : last - col));
+    default:
+        return source_literal_drawn(s, i);
+    }
 }
 
 /* What infinities a row has; where there is but one row, it is not all infinite. */

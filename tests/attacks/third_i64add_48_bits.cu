@@ -1,0 +1,11 @@
+// task: third_i64add.task
+// tries: the first operand's upper 16 bits are taken for its sign
+// proof: values: 2^50 becomes 0
+// should: wrong
+// device: both
+//! launch k<<<ceil_div(N, 256), 256>>>(a, b, y, N)
+extern "C" __global__ void k(const long long *a, const long long *b, long long *y, int n) {
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n)
+        y[i] = (a[i] << 16 >> 16) + b[i];
+}
