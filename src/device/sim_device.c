@@ -78,6 +78,7 @@ struct extent {
     uint64_t key;  /* that they are drawn by; 0: spread evenly */
     enum sim_draw draw;
     bool named_apart;     /* blocks that comparisons name are run by themselves, after it */
+    bool places_whole;    /* launches that make integers for others are run whole, within reason */
     uint64_t budget;      /* of warp instructions; 0: what no kernel with an end needs */
     uint64_t patience_ms; /* of processor time, after which it is given up; 0: never */
 };
@@ -157,6 +158,9 @@ static bool buffers_take(struct buffers *b, const struct frame *f, struct err *e
 #define BUDGET_LAUNCH (UINT64_C(16) << 20)
 #define BUDGET_WARP   (UINT64_C(1) << 18)
 #define BUDGET_BYTE   2
+/* Of a launch that is run whole when blocks are counted, since others go by what it makes. */
+#define PLACES_INSTRS (UINT64_C(32) << 20)
+#define PLACES_BYTES  (1ull << 30) /* of all buffers; of more no launch is run whole */
 
 /* Sets the verdict; returns false. */
 static bool simdev_refuse(struct answer *out, enum verdict v) {
@@ -484,7 +488,83 @@ static void simdev_protect(struct server *s, const struct bound_plan *p, const s
             sim_machine_protect(s->machine, at->workspaces[i]);
 }
 
-/* The steps from `first` on: 0, or those that are not done once. */
+/* Integers between launches say where others read and write, or how often. */
+static bool is_of_places(const struct bound_plan *p, enum arg_kind of, size_t ref) {
+    enum dtype t = of == ARG_WORKSPACE ? p->workspaces[ref].dtype : DTYPE_F32;
+    return t == DTYPE_I32 || t == DTYPE_I64;
+}
+
+static bool makes_places(const struct bound_plan *p, const struct bound_launch *l) {
+    for (size_t i = 0; i < l->nargs; i++)
+        if (is_of_places(p, l->args[i].kind, l->args[i].ref))
+            return true;
+    return false;
+}
+
+/* A launch of which some blocks are run. What others make of the places that those leave out is not
+ * what they do, nor as long: it is run whole where that is not too much. */
+static bool run_measured(struct server *s, const struct bound_plan *p, const struct bound_launch *l,
+                         bool final, const struct launch_memory *memory,
+                         const struct extent *extent, struct sim_result *result,
+                         struct answer *out) {
+    struct extent whole = *extent;
+    whole.ctas = 0;
+    whole.budget = PLACES_INSTRS;
+    if (!extent->places_whole || final || s->bytes > PLACES_BYTES || !makes_places(p, l))
+        return simdev_run_launch(s, l, memory, extent, result, out);
+    if (simdev_run_launch(s, l, memory, &whole, result, out))
+        return true;
+    if (result->status != SIM_BUDGET)
+        return false;
+    simdev_forgive(out);
+    return simdev_run_launch(s, l, memory, extent, result, out);
+}
+
+/* Buffers that may hold something else than they would if all blocks were run. */
+struct doubt {
+    bool workspaces[PLAN_MAX_WORKSPACES], tensors[TASK_MAX_TENSORS];
+};
+
+static bool *doubt_of(struct server *s, const struct bound_plan *p, const struct bound_arg *a,
+                      struct doubt *d) {
+    bool map = a->kind == ARG_TENSORMAP;
+    enum arg_kind kind = map ? p->maps[a->ref].of : a->kind;
+    size_t ref = map ? p->maps[a->ref].ref : a->ref;
+    if (kind == ARG_WORKSPACE)
+        return &d->workspaces[ref];
+    return kind == ARG_TENSOR && tensor_is_output(&s->task->tensors[ref]) ? &d->tensors[ref] : NULL;
+}
+
+static bool is_doubtful(struct server *s, const struct bound_plan *p, const struct bound_launch *l,
+                        struct doubt *d) {
+    for (size_t i = 0; i < l->nargs; i++) {
+        const bool *in = doubt_of(s, p, &l->args[i], d);
+        if (in && *in)
+            return true;
+    }
+    return false;
+}
+
+/* After a launch: of what is in doubt, or of which blocks were left out. */
+static void spread_doubt(struct server *s, const struct bound_plan *p, const struct bound_launch *l,
+                         const struct sim_result *r, struct doubt *d) {
+    if (r->counters.ctas >= r->counters.ctas_total && !is_doubtful(s, p, l, d))
+        return;
+    for (size_t i = 0; i < l->nargs; i++) {
+        bool *in = doubt_of(s, p, &l->args[i], d);
+        if (in)
+            *in = true;
+    }
+}
+
+/* What follows from wrong places, numbers or counts that a launch was given. */
+static bool may_follow_from_data(enum sim_status status) {
+    return status != SIM_OK && status != SIM_BAD_LAUNCH && status != SIM_UNSUPPORTED;
+}
+
+/* The steps from `first` on: 0, or those that are not done once. Where a launch fails that was given
+ * what blocks that were not run would have made, that says nothing about it: the run ends without
+ * counts and without a verdict, and last->status says that it did. */
 static bool simdev_run_plan(struct server *s, const struct bound_plan *p, size_t first,
                             const struct places *at, const struct extent *extent,
                             struct sim_result *last, launch_done_fn *done, void *ctx,
@@ -494,14 +574,24 @@ static bool simdev_run_plan(struct server *s, const struct bound_plan *p, size_t
                                    (const uint8_t(*)[TENSORMAP_BYTES])maps};
     if (!simdev_encode_maps(p, at, maps, out))
         return false;
+    struct doubt doubt = {0};
     for (size_t i = first; i < p->nsteps; i++) {
         size_t k = p->steps[i].index;
-        bool launch = p->steps[i].kind == PLAN_LAUNCH;
+        bool launch = p->steps[i].kind == PLAN_LAUNCH, final = k + 1 == p->nlaunches;
         if (i == p->once_steps)
             simdev_protect(s, p, at);
-        if (launch ? !simdev_run_launch(s, &p->launches[k], &memory, extent, last, out)
-                   : !simdev_run_memset(s, &p->memsets[k], at, out))
+        bool ok = launch ? run_measured(s, p, &p->launches[k], final, &memory, extent, last, out)
+                         : simdev_run_memset(s, &p->memsets[k], at, out);
+        if (!ok && launch && extent->ctas && may_follow_from_data(last->status) &&
+            is_doubtful(s, p, &p->launches[k], &doubt)) {
+            simdev_forgive(out);
+            out->say.ncounters = out->say.nlines = 0;
+            return true;
+        }
+        if (!ok)
             return false;
+        if (launch && extent->ctas)
+            spread_doubt(s, p, &p->launches[k], last, &doubt);
         if (launch && done)
             done(ctx, last);
     }
@@ -572,6 +662,7 @@ static bool simdev_add_workspaces(struct server *s, const struct bound_plan *p,
                                .host = map,
                                .size = bytes,
                                .undefined = true,
+                               .between = noise,
                                .touch = noise ? simdev_touch_noise : simdev_touch_zeros,
                                .touch_ctx = &at->noise[i]};
         at->workspaces[i] = sim_machine_add(s->machine, &b);
@@ -937,6 +1028,7 @@ static bool stores_enough(const struct lazy *z, const struct storing *got, struc
 
 static bool simdev_measure(struct server *s, const struct job_measure *m, struct answer *out) {
     struct lazy z = {.kind = DATA_STATED};
+    struct extent extent = {.ctas = (uint64_t)m->sample_ctas, .places_whole = m->sample_ctas > 0};
     struct storing stores = {.known = true};
     struct sim_result last = {0};
     if (!lazy_bind(s, &m->plan, m->set, m->nset, out->mem, &z, &out->why))
@@ -946,7 +1038,8 @@ static bool simdev_measure(struct server *s, const struct job_measure *m, struct
         plan.memsets = arena_array(out->mem, struct bound_memset, plan.nmemsets);
         for (size_t i = 0; i < plan.nmemsets; i++) {
             plan.memsets[i] = z.plan.memsets[i];
-            plan.memsets[i].count = 0;
+            if (!is_of_places(&plan, plan.memsets[i].of, plan.memsets[i].ref))
+                plan.memsets[i].count = 0;
         }
     }
     out->counts = true;
@@ -958,9 +1051,8 @@ static bool simdev_measure(struct server *s, const struct job_measure *m, struct
     s->seeks_rare = m->covers && m->sample_ctas;
     bool ok =
         lazy_add(s, &z, out) &&
-        simdev_run_plan(s, &plan, 0, &z.at, &(struct extent){.ctas = (uint64_t)m->sample_ctas},
-                        &last, add_stores, &stores, out) &&
-        (!m->covers || stores_enough(&z, &stores, out));
+        simdev_run_plan(s, &plan, 0, &z.at, &extent, &last, add_stores, &stores, out) &&
+        (!m->covers || last.status != SIM_OK || stores_enough(&z, &stores, out));
     s->seeks_rare = false;
     lazy_free(s, &z);
     if (m->covers)
@@ -1161,6 +1253,8 @@ static bool sample_launch(struct sampling *p, const struct bound_launch *l, bool
     p->ctas_total += result.counters.ctas_total;
     p->incomplete |= result.counters.ctas < result.counters.ctas_total;
     take_from_all(p, take_parts);
+    if (!final && result.counters.ctas < result.counters.ctas_total)
+        sim_machine_forget(s->machine);
     return !extent.named_apart || !p->incomplete || sample_named(p, l, memory, out);
 }
 

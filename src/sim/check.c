@@ -955,10 +955,10 @@ struct check *check_new(const struct launch *la) {
         c->pages[i] = mem_alloc((b->b.size / SIM_PAGE + 1) * sizeof **c->pages);
         if (b->b.undefined && !b->written)
             b->written = mem_alloc(b->b.size / 8 + 1);
-        if (b->b.result) {
+        if (b->b.result || b->b.between) {
             mem_free(b->stored);
             b->stored = mem_alloc(b->b.size / 8 + 1);
-            b->unsettled = false;
+            b->changed = b->unsettled = false;
         }
     }
     c->table_size = 1024;
@@ -1265,6 +1265,21 @@ bool sim_machine_stored(const struct sim_machine *m, uint64_t buffer, uint64_t *
     return *first < size;
 }
 
+void sim_machine_forget(struct sim_machine *m) {
+    for (size_t i = 0; i < m->n; i++) {
+        struct mapped *b = &m->maps[i];
+        if (!b->stored || !b->changed)
+            continue;
+        mem_free(b->written);
+        b->written = b->unsettled ? mem_alloc(b->b.size / 8 + 1) : b->stored;
+        if (b->unsettled)
+            mem_free(b->stored);
+        b->stored = NULL;
+        b->b.undefined = true;
+        b->changed = b->unsettled = false;
+    }
+}
+
 void check_filled(struct mapped *b, uint64_t offset, uint64_t bytes) {
     if (!b->b.undefined)
         return;
@@ -1300,6 +1315,7 @@ static void written_touch(struct worker *w, const struct touch *t) {
 
 /* What blocks that take turns read again, and what atomics add to, others may still change. */
 static void result_touch(const struct worker *w, struct mapped *b, const struct touch *t) {
+    b->changed |= t->use != USE_READ;
     if (t->use == USE_WRITE)
         set_bits(b->stored, t->offset, t->bytes);
     else

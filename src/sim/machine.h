@@ -28,7 +28,8 @@ struct mapped {
     uint8_t pattern[8];     /* what a page that is made holds, repeated; */
     size_t pattern_bytes;   /* 0: what b.touch says */
     uint8_t *written;       /* of an undefined buffer, a bit a byte; NULL: never looked at */
-    uint8_t *stored;        /* of a result, by the last launch with checks, a bit a byte; or NULL */
+    uint8_t *stored;        /* if followed, by the last launch with checks, a bit a byte; or NULL */
+    bool changed;           /* … something was */
     bool unsettled;         /* … blocks that did not run may change that */
 };
 enum { PAGE_UNTOUCHED, PAGE_FILLING, PAGE_READY };

@@ -31,6 +31,7 @@ struct sim_buffer {
     bool prepared;  /* if so, because steps that are done once have written it: for messages */
     bool undefined; /* a workspace or an output: it is an error to read what no kernel wrote */
     bool result;    /* an output: what kernels store there is followed (sim_machine_stored) */
+    bool between;   /* a workspace that is followed too, for sim_machine_forget */
     uint32_t align; /* at the end of its pages, aligned to no more than this; 0: at their start */
     /* Filled on first touch, in pages of SIM_PAGE bytes: what no CTA touches costs nothing. NULL:
      * the memory holds its content already. Called with disjoint ranges, from several threads. */
@@ -57,6 +58,11 @@ bool sim_machine_fill(struct sim_machine *m, uint64_t address, const void *patte
  * stored (atomics, blocks that take turns on the same memory). */
 bool sim_machine_stored(const struct sim_machine *m, uint64_t buffer, uint64_t *first,
                         uint64_t *end);
+
+/* After a launch under checks of which not all blocks were run: where it stores to a buffer, those
+ * left out may do so too. Of such a buffer no more is written from now on than what this launch has
+ * stored; what was there before, or was added to by atomics, may not be what it would be. */
+void sim_machine_forget(struct sim_machine *m);
 
 /* What a launch can be watched for. A finding does not end the launch: the results are those of the
  * order in which the simulator ran the threads, the finding says that another order may differ. */

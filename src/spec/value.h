@@ -467,9 +467,8 @@ SHARED struct value let_float(struct limits l, enum dtype t, struct value x) {
     return value_of(rounded, near ? x.e + 4 * half * half : 0);
 }
 
+/* NaN is no integer: whatever a kernel makes of one is as good as anything else. */
 SHARED struct value let_integer(struct value x, double lo, double hi) {
-    if (isinf(x.e) || !isfinite(x.v))
-        return x;
     return value_of(x.v, x.v >= lo && x.v <= hi ? x.e : INFINITY);
 }
 

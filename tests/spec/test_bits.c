@@ -105,6 +105,34 @@ static void random_numbers_are_philox(void) {
     fixture_end(&f);
 }
 
+/* What follows from an integer that was made of NaN, or of an infinity that nothing clamps, is not
+ * judged or may come out either way; what follows from its neighbours is exact. */
+static void integers_of_nan_are_undefined(void) {
+    static const char *const rows[] = {
+        "let w[i] : i32 = clamp(floor(x[i]), 0, 7)\nout y[N] : i32\ny[i] = w[i]\n",
+        "let w[i] : i32 = clamp(floor(x[i]), 0, 7)\nout y[N] : f32\ny[i] = if(w[i] == 0, 1, 2)\n",
+        "let w[i] : i32 = floor(x[i])\nout y[N] : f32\ny[i] = if(w[i] >= 0, 1, 2)\n",
+        "let w[i] : i32 = clamp(floor(x[i]), 0, 11)\nout y[N] : f32\ny[k] = sum(i) if(w[i] == k, "
+        "1, 0)\n",
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        for (int odd = 0; odd < 2; odd++) {
+            struct fixture f;
+            char text[512];
+            double x[N] = {3.5, odd ? -INFINITY : NAN, 1};
+            bool clamped = odd && k != 2; /* clamp makes a number of an infinity */
+            snprintf(text, sizeof text, "task t \"T\"\ndim N = 12\nin x[N] : f32 ~ normal(0,1)\n%s",
+                     rows[k]);
+            if (fixture_text(&f, text)) {
+                fixture_set(&f, "x", x, N);
+                CHECK(fixture_eval(&f, 1));
+                CHECKF((f.refs[0].estimate[k == 3 ? 0 : 1] > 0) == !clamped, "%s: x[1]", rows[k]);
+                CHECKF(k == 3 || f.refs[0].estimate[0] == 0, "%s: x[0]", rows[k]);
+            }
+            fixture_end(&f);
+        }
+}
+
 static const struct row {
     const char *body, *refused; /* NULL: it is proved */
 } rows[] = {
@@ -144,6 +172,7 @@ static void places_are_proved(void) {
 static const struct tap_case cases[] = {
     {"bit operations and shifts are exact", bits_are_exact},
     {"shifts by data that are none leave the element undefined", wild_shifts_are_undefined},
+    {"what follows from an integer made of NaN is not judged", integers_of_nan_are_undefined},
     {"random numbers are Philox4x32-10", random_numbers_are_philox},
     {"what is proved of places", places_are_proved},
 };
