@@ -80,6 +80,18 @@ static __device__ __forceinline__ void cp_store_edge(T *row, I col, I cols,
             row[col + v] = from.at[v];
 }
 //% end
+//% if cp_bring
+// Has n elements brought to L2, as far as they fill 16 bytes.
+template <class T> static __device__ __forceinline__ void cp_bring(const T *p, int n) {
+    const unsigned long long at = (unsigned long long)__cvta_generic_to_global(p);
+    const unsigned bytes = ((unsigned)(at & 15) + n * (unsigned)sizeof(T)) & ~15u;
+    if (bytes)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+                     :
+                     : "l"(at & ~15ull), "r"(bytes)
+                     : "memory");
+}
+//% end
 //% if cp_kept
 // N neighbours in shared memory.
 template <int N, class T> static __device__ __forceinline__ cp_pack<T, N> &cp_kept(T *p) {

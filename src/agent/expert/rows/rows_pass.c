@@ -278,6 +278,7 @@ static struct slots *new_pass(struct rows *r, size_t pass) {
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         slots_put(s, empty[i], S(""));
     slots_list(s, "arrays");
+    slots_list(s, "brings");
     slots_flag(s, "by_elements", r->shape.vec > 1);
     slots_put(s, "index", r->shape.vec == 1 ? S("0") : S("slot"));
     slots_put(s, "packs", declarations(r, pass, false));
@@ -376,6 +377,14 @@ static str store_columns(struct rows *r) {
     return r->shape.outer ? S("") : rows_column_text(r, used, S("col"), S("col"));
 }
 
+/* What is read of the next row. */
+static void put_brings(struct rows *r, struct slots *s) {
+    slots_put(s, "rows", rows_size_text(r, rows_product(r, 0, r->g.nkept), r->short_rows));
+    for (size_t i = 0; i < r->nreads; i++)
+        if (rows_is_dense(r, &r->reads[i]))
+            slots_put(slots_row(s, "brings"), "pointer", r->reads[i].pointer);
+}
+
 str rows_maps_text(struct rows *r) {
     size_t pass = r->nlevels;
     struct slots *s = new_pass(r, pass);
@@ -399,6 +408,8 @@ str rows_maps_text(struct rows *r) {
     slots_put(s, "results", results);
     slots_put(s, "elements", elements);
     slots_put(s, "inside", inside_text(r));
+    if (r->shape.ahead)
+        put_brings(r, s);
     slots_put(s, "finish", stores.n ? sheet_join(r->sh, columns, "\n", stores) : stores);
     return finished_pass(r, pass, s);
 }
