@@ -80,6 +80,33 @@ static __device__ __forceinline__ void cp_store_edge(T *row, I col, I cols,
             row[col + v] = from.at[v];
 }
 //% end
+//% if cp_divide
+// What divides many numbers, as factors: the quotient is within 2 ulp for every divisor, as it is
+// scaled where it or its reciprocal would be subnormal.
+struct cp_divisor {
+    float scale, inverse;
+};
+static __device__ __forceinline__ cp_divisor cp_divisor_of(float b) {
+    const float size = fabsf(b);
+    const float scale = size < 0x1p-126f ? 0x1p32f : size > 0x1p126f ? 0x1p-2f : 1.0f;
+    return {scale, __frcp_rn(b * scale)};
+}
+static __device__ __forceinline__ float cp_divide(float a, const cp_divisor &by) {
+    return a * by.scale * by.inverse;
+}
+//% end
+//% if cp_bring
+// Has n elements brought to L2, as far as they fill 16 bytes.
+template <class T> static __device__ __forceinline__ void cp_bring(const T *p, int n) {
+    const unsigned long long at = (unsigned long long)__cvta_generic_to_global(p);
+    const unsigned bytes = ((unsigned)(at & 15) + n * (unsigned)sizeof(T)) & ~15u;
+    if (bytes)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+                     :
+                     : "l"(at & ~15ull), "r"(bytes)
+                     : "memory");
+}
+//% end
 //% if cp_kept
 // N neighbours in shared memory.
 template <int N, class T> static __device__ __forceinline__ cp_pack<T, N> &cp_kept(T *p) {

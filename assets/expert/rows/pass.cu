@@ -3,6 +3,15 @@
 //% else
 for (${col_type} at = ${first}; at < ${end}; at += kTeam * kVec * kItems) {
 //% end
+//% if brings
+    // The same columns of the block's next row, to L2 while this one is stored.
+    if (lane == 0 && row + step < ${rows}) {
+        const int most = (int)min((${col_type})(kTeam * kVec * kItems), ${end} - at);
+//% each brings
+        cp_bring(${pointer} + (long long)step * cols + at, most);
+//% end
+    }
+//% end
     ${packs}
 //% if loads
 #pragma unroll

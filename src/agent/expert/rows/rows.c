@@ -59,6 +59,12 @@ static void put_team(struct rows *r, struct slots *s) {
     if (shape->outer || teams)
         slots_put(s, "rows", rows_size_text(r, rows_product(r, 0, r->g.nkept), r->short_rows));
     slots_flag(s, "outer", shape->outer);
+    if (shape->ahead) {
+        slots_put(s, "rows", rows_size_text(r, rows_product(r, 0, r->g.nkept), r->short_rows));
+        slots_put(s, "steps", shape->cluster > 1 ? S("gridDim.x / kCluster") : S("gridDim.x"));
+    }
+    slots_flag(s, "ahead", shape->ahead);
+    slots_put(s, "own_row", shape->cluster > 1 ? S("blockIdx.x / kCluster") : S("blockIdx.x"));
     slots_flag(s, "clustered", shape->cluster > 1);
     slots_flag(s, "spare", rows_has_spare_teams(r));
     slots_number(s, "team", shape->team);
@@ -217,6 +223,8 @@ static str grid_text(struct rows *r) {
     const struct rows_shape *s = &r->shape;
     str rows = rows_plan(r);
     int64_t each = s->outer ? s->block / s->team * s->vec : s->block / s->team;
+    if (s->ahead)
+        rows = TEXT(r->sh, "min($, $)", rows, sheet_number(r->sh, rows_resident(r)));
     if (s->cluster > 1)
         return TEXT(r->sh, "$*$", rows, sheet_number(r->sh, s->cluster));
     return each == 1 ? rows : TEXT(r->sh, "ceil_div($, $)", rows, sheet_number(r->sh, each));
@@ -233,6 +241,7 @@ static bool finish_kernel(struct rows *r, str comment, str grid, struct slots *s
     slots_flag(s, "by_slots", is_by_slots(r));
     slots_flag(s, "merges", shape->team > 1);
     slots_put(s, "how", shape->team <= 32 ? S("lanes") : shape->tree ? S("tree") : S("block"));
+    slots_put(s, "row_lines", sheet_lines(sh, "rows/row.cu", s));
     slots_put(s, "parameters", scope_params(&r->k));
     if (shape->cache == 2)
         launch =
@@ -289,7 +298,7 @@ static bool write_partial(struct rows *r, size_t level, str workspace) {
 static void shape_of_finish(struct rows *r) {
     bool few = rows_count(&r->g) < r->sh->briefing->gpu->sms;
     struct rows_shape *s = &r->shape;
-    s->outer = s->shifted = false;
+    s->outer = s->shifted = s->ahead = false;
     s->vec = s->items = s->cluster = 1;
     s->block = 256;
     s->team = few || r->g.nkept == 0 ? 256 : 32;

@@ -96,6 +96,7 @@ struct rows_shape {
     int64_t block, team, vec, items, cluster, split;
     int cache;   /* 0 none, 1 registers, 2 shared memory */
     bool online; /* folds that depend on each other in one pass */
+    bool ahead;  /* as many blocks as the GPU holds go from row to row, and fetch the next to L2 */
     bool hint;
     bool cute;     /* packs are fragments, moved by CuTe's copies */
     bool tree;     /* parts of a block by halving in shared memory, not by shuffles */
@@ -149,6 +150,8 @@ uint32_t rows_columns_used(const struct rows *r, const struct expr *e);
 str rows_run_offset(struct rows *r, const struct rows_read *q);
 uint32_t rows_run_columns(const struct rows *r, const struct rows_read *q);
 str rows_result_name(const struct rows *r, size_t fold);
+/* The rows of what is read lie one behind the other, in their order. */
+bool rows_is_dense(const struct rows *r, const struct rows_read *q);
 /* ---- decisions (rows_shape.c) ---- */
 
 void rows_settle_packs(struct rows *r);
@@ -156,6 +159,8 @@ void rows_settle_threads(struct rows *r);
 /* After the reads are known. */
 void rows_settle_cache(struct rows *r);
 int64_t rows_kept_bytes(const struct rows *r); /* of a column, between passes */
+/* Rows that the GPU works on at the same time, a block or a cluster each. */
+int64_t rows_resident(const struct rows *r);
 /* Columns of a block, where several share a row or it keeps them: a plan expression. */
 str rows_chunk_plan(struct rows *r);
 /* Notes of the file: the step, and which decisions could not be followed. */

@@ -356,6 +356,19 @@ str rows_run_offset(struct rows *r, const struct rows_read *q) {
     return scope_offset_text(&r->k, run_start(r, q->e, q->run));
 }
 
+bool rows_is_dense(const struct rows *r, const struct rows_read *q) {
+    const struct tensor *t = &r->st->inst->task->tensors[q->e->ref];
+    size_t n = r->g.nkept;
+    if (q->kind != READ_PACK || q->run != r->g.ncols || t->rank != n + r->g.ncols)
+        return false;
+    for (size_t i = 0; i < t->rank; i++) {
+        const struct expr *a = q->e->args[i];
+        if (a->kind != EXPR_INDEX || a->ref != i || !expr_same(t->extent[i], r->g.extent[i]))
+            return false;
+    }
+    return true;
+}
+
 uint32_t rows_run_columns(const struct rows *r, const struct rows_read *q) {
     uint32_t run = ((UINT32_C(1) << q->run) - 1) << (r->g.nkept + r->g.ncols - q->run);
     return expr_vars(q->e) & ~run & ~((UINT32_C(1) << r->g.nkept) - 1);

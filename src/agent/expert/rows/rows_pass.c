@@ -240,10 +240,11 @@ static str column_text(struct rows *r) {
     return r->shape.vec == 1 || r->shape.outer ? S("col") : S("(col + slot)");
 }
 
+/* A column before the row is a huge unsigned number. */
 static str inside_text(struct rows *r) {
-    str c = column_text(r);
+    str c = column_text(r), wide = r->short_cols ? S("") : S(" long long");
     return r->shape.outer     ? TEXT(r->sh, "col < $", r->end)
-           : r->shape.shifted ? TEXT(r->sh, "$ >= 0 && $ < cols", c, c)
+           : r->shape.shifted ? TEXT(r->sh, "(unsigned$)$ < (unsigned$)cols", wide, c, wide)
                               : S("");
 }
 
@@ -278,6 +279,7 @@ static struct slots *new_pass(struct rows *r, size_t pass) {
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         slots_put(s, empty[i], S(""));
     slots_list(s, "arrays");
+    slots_list(s, "brings");
     slots_flag(s, "by_elements", r->shape.vec > 1);
     slots_put(s, "index", r->shape.vec == 1 ? S("0") : S("slot"));
     slots_put(s, "packs", declarations(r, pass, false));
@@ -376,6 +378,52 @@ static str store_columns(struct rows *r) {
     return r->shape.outer ? S("") : rows_column_text(r, used, S("col"), S("col"));
 }
 
+/* ---- divisors of a row ---- */
+
+struct divisors {
+    struct {
+        const struct expr *e;
+        str name;
+    } at[ROWS_MAPS];
+    size_t n;
+    str lines; /* that declare them, before the loop */
+};
+
+/* The variable of a divisor; nothing where there are too many. */
+static str divisor_name(struct rows *r, struct divisors *d, const struct expr *e) {
+    for (size_t i = 0; i < d->n; i++)
+        if (expr_same(d->at[i].e, e))
+            return d->at[i].name;
+    if (d->n == sizeof d->at / sizeof *d->at)
+        return S("");
+    str name = scope_name(&r->k, "divisor");
+    add_line(r, &d->lines,
+             TEXT(r->sh, "const cp_divisor $ = cp_divisor_of($);", name, scope_text(&r->k, e)));
+    d->at[d->n].e = e;
+    d->at[d->n++].name = name;
+    return name;
+}
+
+/* Quotients by what is the same along a row become products, from the innermost on. */
+static void hold_quotients(struct rows *r, struct divisors *d, const struct expr *e) {
+    for (size_t i = 0; i < e->nargs; i++)
+        hold_quotients(r, d, e->args[i]);
+    if (e->kind != EXPR_DIV || only_columns(r, expr_vars(e->args[1])) ||
+        !expr_has(e->args[1], EXPR_READ))
+        return;
+    str name = divisor_name(r, d, e->args[1]);
+    if (name.n)
+        scope_hold(&r->k, e, TEXT(r->sh, "cp_divide($, $)", scope_text(&r->k, e->args[0]), name));
+}
+
+/* What is read of the next row. */
+static void put_brings(struct rows *r, struct slots *s) {
+    slots_put(s, "rows", rows_size_text(r, rows_product(r, 0, r->g.nkept), r->short_rows));
+    for (size_t i = 0; i < r->nreads; i++)
+        if (rows_is_dense(r, &r->reads[i]))
+            slots_put(slots_row(s, "brings"), "pointer", r->reads[i].pointer);
+}
+
 str rows_maps_text(struct rows *r) {
     size_t pass = r->nlevels;
     struct slots *s = new_pass(r, pass);
@@ -384,6 +432,10 @@ str rows_maps_text(struct rows *r) {
         slots_put(s, "loads", loads_text(r, pass));
     hold_reads(r, pass);
     slots_put(s, "columns", rows_column_text(r, maps_columns(r), column_text(r), S("col")));
+    struct divisors divisors = {0};
+    for (size_t i = 0; i < r->g.nmaps && r->sh->fast && !r->shape.outer; i++)
+        if (r->g.maps[i].whole)
+            hold_quotients(r, &divisors, r->g.maps[i].body);
     str first = rows_set_lane(r);
     for (size_t i = 0; i < r->g.nmaps; i++) {
         if (fills_pack(r, i))
@@ -399,8 +451,10 @@ str rows_maps_text(struct rows *r) {
     slots_put(s, "results", results);
     slots_put(s, "elements", elements);
     slots_put(s, "inside", inside_text(r));
+    if (r->shape.ahead)
+        put_brings(r, s);
     slots_put(s, "finish", stores.n ? sheet_join(r->sh, columns, "\n", stores) : stores);
-    return finished_pass(r, pass, s);
+    return sheet_join(r->sh, divisors.lines, "\n", finished_pass(r, pass, s));
 }
 
 /* ---- what a row begins with ---- */

@@ -226,7 +226,8 @@ static str place_text(struct rows *r) {
     static const char *const caches[] = {"", "; its columns stay in registers",
                                          "; its columns stay in shared memory"};
     str owner = owner_text(r);
-    return TEXT(r->sh, "$$.", owner, str_view(caches[r->shape.cache]));
+    return TEXT(r->sh, "$$$.", owner, str_view(caches[r->shape.cache]),
+                r->shape.ahead ? S(", and the next row comes to L2 meanwhile") : S(""));
 }
 
 str rows_comment(struct rows *r) {
@@ -317,6 +318,30 @@ static void require_kept(struct rows *r) {
     }
 }
 
+/* Rows of a block or a cluster each whose elements are kept, with something to fetch ahead. */
+static bool can_go_ahead(const struct rows *r) {
+    const struct rows_shape *s = &r->shape;
+    bool dense = false;
+    for (size_t i = 0; i < r->nreads; i++)
+        dense |= rows_is_dense(r, &r->reads[i]);
+    return dense && r->g.any_whole && !s->outer && s->split == 1 && s->cache &&
+           s->team == s->block && r->g.nkept && r->sh->briefing->gpu->has.cluster_most > 1;
+}
+
+/* Clusters lie within groups of SMs, of which only whole eighths are counted on. */
+int64_t rows_resident(const struct rows *r) {
+    const struct rows_shape *s = &r->shape;
+    const struct gpu *gpu = r->sh->briefing->gpu;
+    int64_t each = gpu->max_threads_sm / s->block, sms = gpu->sms;
+    int64_t bytes = merge_bytes(r) + 1024;
+    if (s->cache == 2)
+        bytes += rows_chunk(r) * rows_kept_bytes(r);
+    each = clamp(each, 1, clamp((int64_t)gpu->shared_sm / bytes, 1, gpu->max_blocks_sm));
+    if (s->cluster > 1 && sms >= 8)
+        sms = sms / 8 * 8;
+    return clamp(sms * each / s->cluster, 1, INT32_MAX);
+}
+
 void rows_settle_cache(struct rows *r) {
     struct rows_shape *s = &r->shape;
     int64_t cluster = s->cluster;
@@ -333,6 +358,7 @@ void rows_settle_cache(struct rows *r) {
         s->cache = 0;
     if (s->cache != 2)
         s->cluster = cluster;
+    s->ahead = sheet_decision(r->sh, "row-ahead", 0) && can_go_ahead(r);
     require_kept(r);
 }
 
@@ -361,15 +387,11 @@ void rows_note(struct rows *r) {
     /* Merge their threads' parts: of rows, or of what a row was split into. */
     bool blocks = s->split > 1 || (!s->outer && s->team > WARP);
     const struct used all[] = {
-        {"block", s->block},
-        {"vector-width", s->vec},
-        {"items", s->items},
-        {"row-threads", s->team},
-        {"row-cluster", s->cluster},
-        {"row-split", s->split},
-        {"row-cache", s->cache},
-        {"row-online", is_online(r)},
-        {"reduce-kind", !blocks || !s->tree},
+        {"block", s->block},          {"vector-width", s->vec},
+        {"items", s->items},          {"row-threads", s->team},
+        {"row-cluster", s->cluster},  {"row-split", s->split},
+        {"row-cache", s->cache},      {"row-ahead", s->ahead},
+        {"row-online", is_online(r)}, {"reduce-kind", !blocks || !s->tree},
     };
     note_step(r);
     sheet_used(r->sh, all, sizeof all / sizeof *all);

@@ -897,7 +897,9 @@ static void note_unused(struct sheet *sh) {
     static const struct {
         const char *decision, *why, *trace[5];
     } all[] = {
-        {"fast-math", "has a faster form", {"__expf(", "__logf(", "cp_fast_", "cp_quotient("}},
+        {"fast-math",
+         "has a faster form",
+         {"__expf(", "__logf(", "cp_fast_", "cp_quotient(", "cp_divide("}},
         {"cache-hint", "is read or written once", {"__ldcs(", "__stcs("}},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
