@@ -51,6 +51,8 @@ static const struct {
     {"tasks/layers/adamw_step", "pointwise"},
     {"tests/expert/tasks/low_rank", "contraction contraction"},
     {"tests/expert/tasks/blur", "generic"},
+    {"tests/expert/tasks/window_centred", "window window"},
+    {"tests/expert/tasks/conv_colours", "convolution convolution convolution"},
     {"tests/expert/tasks/label_counts", "buckets buckets"},
     {"tests/expert/tasks/scatter_rows", "buckets"},
     {"tests/expert/tasks/group_mean_half", "buckets buckets"},

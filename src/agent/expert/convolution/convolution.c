@@ -161,7 +161,8 @@ bool conv_configure(const struct sheet *sh, const struct convolution *v, struct 
 
 /* ---- writing ---- */
 
-static void require_shape(struct conv_writer *x) {
+/* What the text has as numbers of the filter, and whole groups. */
+static void require_taps(struct conv_writer *x) {
     struct sheet *sh = x->w.sh;
     const struct convolution *v = x->v;
     const struct con_group *batch = &v->c->group[CON_BATCH], *sum = &v->c->group[CON_K];
@@ -177,6 +178,12 @@ static void require_shape(struct conv_writer *x) {
                 by = sheet_plan(sh, batch->at[i].divisor);
             sheet_require(sh, "%.*s %% %.*s == 0", STR_ARG(all), STR_ARG(by));
         }
+}
+
+static void require_shape(struct conv_writer *x) {
+    struct sheet *sh = x->w.sh;
+    const struct convolution *v = x->v;
+    require_taps(x);
     str channels = sheet_plan(sh, v->channels.total), plane = sheet_plan(sh, conv_plane(v));
     bool fixed = v->channels.total->kind == EXPR_NUMBER;
     int chain = sh->briefing->gpu->has.sum_bits > 24 ? CHAIN_MOST : CHAIN_24_BITS;
@@ -208,6 +215,21 @@ static void note_tiles(struct conv_writer *x) {
     sheet_used(sh, all, sizeof all / sizeof *all);
 }
 
+static bool write_direct(struct conv_writer *x, const struct conv_direct *g) {
+    struct sheet *sh = x->w.sh;
+    const struct used all[] = {
+        {"tensor-path", 0}, {"tile-m", 32}, {"tile-n", 32 * g->rows}, {"tile-k", g->chunk},
+        {"stages", 2},      {"split-k", 1}, {"pack", 0},              {"skip", 0},
+        {"raster", 1},      {"swizzle", 0}, {"warps", x->g.threads / 32},
+    };
+    sheet_note(sh,
+               "convolution: %.*s: all channels of a result by one thread, %d places a warp, the "
+               "input as it lies; fp32 multiply-adds",
+               STR_ARG(output_name(x->v)), 32 * g->rows);
+    sheet_used(sh, all, sizeof all / sizeof *all);
+    return conv_write_direct(x, g);
+}
+
 static bool convolution_write(struct sheet *sh, const struct step *st) {
     struct conv_writer *x = arena_new_of(sh->mem, struct conv_writer);
     x->v = arena_new_of(sh->mem, struct convolution);
@@ -216,15 +238,23 @@ static bool convolution_write(struct sheet *sh, const struct step *st) {
     x->v->c->summed = st->summed;
     if (!sheet_reserve_words(sh, "contraction"))
         return false;
+    x->w.sh = sh;
+    x->w.step = st;
+    x->w.c = x->v->c;
+    struct conv_direct direct;
+    if (sheet_decision(sh, "tensor-path", 0) == 0 && !sheet_is_cute(sh) &&
+        conv_direct(x->v, (int)sheet_decision(sh, "tile-n", 128),
+                    (int)sheet_decision(sh, "tile-k", 32), &direct)) {
+        x->g.threads = 32 * (int)sheet_decision(sh, "warps", 4);
+        require_taps(x);
+        return write_direct(x, &direct);
+    }
     const char *why = NULL;
     if (!conv_configure(sh, x->v, &x->g, &why)) {
         sheet_note(sh, "convolution: %.*s: as a product of elements that are gathered: %s",
                    STR_ARG(output_name(x->v)), why);
         return family_contraction.write(sh, st);
     }
-    x->w.sh = sh;
-    x->w.step = st;
-    x->w.c = x->v->c;
     require_shape(x);
     note_tiles(x);
     return conv_pack_input(x) && conv_pack_filter(x) && conv_multiply(x);
@@ -242,6 +272,8 @@ static bool convolution_facts(const struct briefing *b, const struct step *st,
         bool wide = con_type(c, v.input) == DTYPE_F32 || con_type(c, v.filter) == DTYPE_F32;
         out->value[STEP_ROUNDED] = !wide || c->in->task->accuracy != ACCURACY_FP32;
         out->value[STEP_OUT_CHANNELS] = c->group[CON_M].count;
+        struct conv_direct direct;
+        out->value[STEP_DIRECT] = conv_direct(&v, 128, 32, &direct);
         out->value[STEP_IN_CHANNELS] = v.channels.count;
         out->value[STEP_RUNS_PER_SM] = c->group[CON_BATCH].count * v.images.count *
                                        ((con_value(c->in, conv_plane(&v)) + 127) / 128) /

@@ -1,4 +1,5 @@
-/* Convolutions on warp groups, from a copy of the input with its channels innermost.
+/* Convolutions on warp groups, from a copy of the input with its channels innermost; those with few
+ * channels of results by multiply-adds, from the input as it lies (direct.c).
  *
  * The model is a product's (contraction.h) with more said about its index of pixels and its sum:
  *
@@ -19,6 +20,7 @@
 #define AGENT_EXPERT_CONVOLUTION_H
 
 #include "agent/expert/contraction/contraction.h"
+#include "agent/expert/sheet/pieces.h"
 
 #define CONV_AXES 3
 
@@ -85,6 +87,19 @@ bool conv_pack_filter(struct conv_writer *x);
 /* The kernel that multiplies. */
 bool conv_multiply(struct conv_writer *x);
 
+/* Multiply-adds by threads that have all channels of their results, where these are few. */
+struct conv_direct {
+    int rows;  /* cells of a thread (direct.c) */
+    int chunk; /* channels whose weights are in shared memory at a time */
+};
+/* Within these cells of a warp and channels at a time; false: it cannot be written so. */
+bool conv_direct(const struct convolution *v, int tile_n, int tile_k, struct conv_direct *out);
+bool conv_write_direct(struct conv_writer *x, const struct conv_direct *g);
+
+/* The input at a place whose indices along axes are the variables of the result. */
+struct con_operand conv_by_place(const struct convolution *v);
+/* The step's statements, for the comment of a kernel. */
+str conv_definitions(struct conv_writer *x);
 /* Channels in the copies, in plan syntax: pieces of 16 bytes. */
 str conv_pitch(struct conv_writer *x);
 /* Positions of a plane. */

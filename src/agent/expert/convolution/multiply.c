@@ -227,7 +227,7 @@ static str place_text(struct conv_writer *x) {
 
 /* ---- the kernel ---- */
 
-static str definition_text(struct conv_writer *x) {
+str conv_definitions(struct conv_writer *x) {
     const struct task *t = x->w.step->inst->task;
     str all = S("");
     for (size_t i = 0; i < t->nstatements; i++) {
@@ -311,7 +311,7 @@ bool conv_multiply(struct conv_writer *x) {
         return false;
     put_numbers(x, &s);
     put_text(x, &s);
-    slots_put(&s, "definitions", definition_text(x));
+    slots_put(&s, "definitions", conv_definitions(x));
     slots_put(&s, "format", str_view(con_formats[x->g.format].how));
     slots_put(&s, "kernel", w->k.name);
     slots_put(&s, "index", str_view(w->index));

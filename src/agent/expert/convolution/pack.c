@@ -111,8 +111,7 @@ static str input_exists(struct conv_writer *x, const struct con_operand *o) {
     return s;
 }
 
-/* The input at a place whose indices along axes are the variables of the result. */
-static struct con_operand by_place(const struct convolution *v) {
+struct con_operand conv_by_place(const struct convolution *v) {
     struct arena *a = v->c->mem;
     struct con_operand o = *v->input;
     struct expr *read = arena_new_of(a, struct expr);
@@ -136,7 +135,7 @@ static bool is_along_channels(const struct conv_writer *x) {
 bool conv_pack_input(struct conv_writer *x) {
     struct con_writer *w = &x->w;
     struct sheet *sh = w->sh;
-    const struct con_operand place = by_place(x->v), *o = &place;
+    const struct con_operand place = conv_by_place(x->v), *o = &place;
     struct slots s = {.mem = sh->mem};
     str flat, tensor = w->c->in->task->tensors[o->read->ref].name, image = S("slab");
     int chunk = x->g.chunk;

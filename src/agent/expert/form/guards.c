@@ -463,6 +463,46 @@ static struct expr *moved(const struct expr *e, size_t var, const struct expr *t
     return out;
 }
 
+/* An index of a tensor is made of the variable and others. */
+static bool stands_beside(const struct expr *e, size_t var) {
+    for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++) {
+        uint32_t vars = expr_vars(e->args[k]);
+        if ((vars >> var & 1) && vars != UINT32_C(1) << var)
+            return true;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (stands_beside(expr_part(e, i), var))
+            return true;
+    return false;
+}
+
+/* A place in a window, x[p + r] with -3 <= r <= 3, is counted from 0 on where its range begins at
+ * a number or a size. */
+static void begin_at_zero(const struct ranger *r, struct reduce *to, size_t i, struct parts *p,
+                          struct expr **body) {
+    struct reduce_var *v = &to->vars[i];
+    struct linear lo, length;
+    if (expr_is_number(v->lo, 0) || expr_vars(v->lo) || expr_reads(v->lo) || expr_vars(v->hi) ||
+        expr_reads(v->hi) || to->op >= REDUCTION_ARGMAX || expr_has(*body, EXPR_REDUCE) ||
+        !stands_beside(*body, v->var) || !linear_of(v->lo, &lo) || !linear_of(v->hi, &length) ||
+        !linear_add(&length, &lo, -1) || !add_term(&lo, expr_variable(r->a, v->var), 1))
+        return;
+    for (size_t k = 0; k < p->n; k++)
+        if (expr_has(p->e[k], EXPR_REDUCE))
+            return;
+    const struct expr *at = expr_of(lo, r->a);
+    for (size_t k = 0; k < p->n; k++)
+        p->e[k] = moved(p->e[k], v->var, at, r->a);
+    for (size_t k = i + 1; k < to->nvars; k++) {
+        to->vars[k].lo = moved(to->vars[k].lo, v->var, at, r->a);
+        to->vars[k].hi = moved(to->vars[k].hi, v->var, at, r->a);
+    }
+    v->lo = expr_number(r->a, 0);
+    v->hi = expr_of(length, r->a);
+    v->inferred = false;
+    *body = moved(*body, v->var, at, r->a);
+}
+
 /* lo[…] <= k < hi[…] as a window from `from` on: r < size, and guards for what cuts it. */
 static void make_window(const struct ranger *r, struct ends *e, const struct expr *from,
                         const struct expr *size, size_t var, struct parts *p, struct expr **body) {
@@ -586,6 +626,8 @@ static struct expr *ranged_reduce(struct ranger *r, const struct expr *e) {
     memcpy(to->vars, e->reduce->vars, to->nvars * sizeof *to->vars);
     struct expr *body = e->args[0];
     bool known = !to->guard || add_parts(&parts, to->guard, true, a);
+    for (size_t i = 0; i < to->nvars && known; i++)
+        begin_at_zero(r, to, i, &parts, &body);
     if (known && to->nvars == 1)
         change_range(r, to, &parts, &body);
     for (size_t i = 0; i < to->nvars; i++) {

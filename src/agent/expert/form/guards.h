@@ -9,6 +9,8 @@
  * Bounds are written in one order of their terms, and one that another implies at every size is
  * dropped.
  *
+ * A place in a window, x[p + r], is counted from 0 on: -3 <= r <= 3 becomes r < 7 and x[p + r - 3].
+ *
  * Three forms are kept apart, because families go by them:
  *   - A variable that only ever stands beside others in indices, x[i + r], is a place in a window.
  *     Its range stays a size and what cuts it is a guard.
