@@ -412,8 +412,7 @@ SHARED struct value value_pick(struct rules r, bool first, struct value x, struc
     double e = first ? x.e : y.e, other = first ? y.e : x.e;
     bool close = isinf(other) || value_within(x.v - y.v, x.e + y.e, r.limits.worst);
     e = other > e && close ? other : e;
-    return value_of(first ? x.v : y.v,
-                    are_opposite_zeros(x.v, y.v) && e < r.least2 ? r.least2 : e);
+    return value_of(first ? x.v : y.v, are_opposite_zeros(x.v, y.v) && e < r.least2 ? r.least2 : e);
 }
 
 SHARED struct value pick_larger(struct rules r, struct value x, struct value y) {

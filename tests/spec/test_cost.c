@@ -472,9 +472,9 @@ static void budget_ends_loops(void) {
     }
     fixture_end(&f);
     /* Quotients are counted by their ends, not one by one. */
-    if (fixture_text(
-            &f, "task t \"T\"\ndim N = 8589934592\nin x[N] : f32 ~ ones\nout y[32*N] : f32\n"
-                "y[i] = x[i//32]\n")) {
+    if (fixture_text(&f,
+                     "task t \"T\"\ndim N = 8589934592\nin x[N] : f32 ~ ones\nout y[32*N] : f32\n"
+                     "y[i] = x[i//32]\n")) {
         cost_of(f.in, &c);
         CHECKF(c.read_bytes == 4 * 0x1p33, "%g", c.read_bytes);
     }
