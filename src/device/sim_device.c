@@ -562,9 +562,9 @@ static bool may_follow_from_data(enum sim_status status) {
     return status != SIM_OK && status != SIM_BAD_LAUNCH && status != SIM_UNSUPPORTED;
 }
 
-/* The steps from `first` on: 0, or those that are not done once. Where a launch fails that was given
- * what blocks that were not run would have made, that says nothing about it: the run ends without
- * counts and without a verdict, and last->status says that it did. */
+/* The steps from `first` on: 0, or those that are not done once. Where a launch fails that was
+ * given what blocks that were not run would have made, that says nothing about it: the run ends
+ * without counts and without a verdict, and last->status says that it did. */
 static bool simdev_run_plan(struct server *s, const struct bound_plan *p, size_t first,
                             const struct places *at, const struct extent *extent,
                             struct sim_result *last, launch_done_fn *done, void *ctx,
@@ -1049,10 +1049,9 @@ static bool simdev_measure(struct server *s, const struct job_measure *m, struct
     s->order = 0;
     s->covering = m->covers ? s->own : NULL;
     s->seeks_rare = m->covers && m->sample_ctas;
-    bool ok =
-        lazy_add(s, &z, out) &&
-        simdev_run_plan(s, &plan, 0, &z.at, &extent, &last, add_stores, &stores, out) &&
-        (!m->covers || last.status != SIM_OK || stores_enough(&z, &stores, out));
+    bool ok = lazy_add(s, &z, out) &&
+              simdev_run_plan(s, &plan, 0, &z.at, &extent, &last, add_stores, &stores, out) &&
+              (!m->covers || last.status != SIM_OK || stores_enough(&z, &stores, out));
     s->seeks_rare = false;
     lazy_free(s, &z);
     if (m->covers)

@@ -416,7 +416,8 @@ static bool write_add(struct buckets *b, struct memory m) {
     str grid = own ? put_own(b, &s, elements, &after) : grid_for(b, elements, b->block * 4);
     if (!own)
         slots_put(&s, "parts", S("gridDim.x"));
-    str used = put_pins(b, &s, true), condition = condition_text(b), term = scope_text(&b->k, b->by.term);
+    str used = put_pins(b, &s, true), condition = condition_text(b),
+        term = scope_text(&b->k, b->by.term);
     str place = number_text(b, b->results);
     used = TEXT(b->sh, "$ $ $ $", used, condition, term, place);
     slots_put(&s, "condition", condition);
