@@ -1265,6 +1265,12 @@ bool sim_machine_stored(const struct sim_machine *m, uint64_t buffer, uint64_t *
     return *first < size;
 }
 
+bool sim_machine_written(const struct sim_machine *m, uint64_t buffer, uint64_t offset,
+                         uint32_t bytes) {
+    const struct mapped *b = memory_find(m, buffer);
+    return b && (!b->b.undefined || (b->written && words_set(b->written, offset, bytes)));
+}
+
 void sim_machine_forget(struct sim_machine *m) {
     for (size_t i = 0; i < m->n; i++) {
         struct mapped *b = &m->maps[i];

@@ -63,6 +63,9 @@ bool sim_machine_stored(const struct sim_machine *m, uint64_t buffer, uint64_t *
  * left out may do so too. Of such a buffer no more is written from now on than what this launch has
  * stored; what was there before, or was added to by atomics, may not be what it would be. */
 void sim_machine_forget(struct sim_machine *m);
+/* Whether these bytes of a buffer may be read: all of them are written, as far as is known. */
+bool sim_machine_written(const struct sim_machine *m, uint64_t buffer, uint64_t offset,
+                         uint32_t bytes);
 
 /* What a launch can be watched for. A finding does not end the launch: the results are those of the
  * order in which the simulator ran the threads, the finding says that another order may differ. */

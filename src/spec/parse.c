@@ -1198,15 +1198,20 @@ static bool parse_reduce(struct parser *p, const struct token *name, enum reduct
 
 /* ---- dimensions and tensors: what a line says before its mathematics ---- */
 
-/* A name that is about to be declared. */
-static bool parse_new_name(struct parser *p, const char *what, struct token *out) {
+/* A name that is about to be declared, or that an index is about to have. */
+static bool parse_new_name(struct parser *p, const char *what, bool index, struct token *out) {
     const struct token *t = &p->tok;
     if (t->kind != TOKEN_NAME)
         return parse_expected(p, what, NULL);
     if (word_is_reserved(t->text))
         return parse_fail(p, t->at, t->len, "choose another name",
                           "'%.*s' is a word of the language", STR_ARG(t->text));
-    if (dim_find(p->task, t->text) >= 0 || tensor_find(p->task, t->text) >= 0)
+    bool dim = dim_find(p->task, t->text) >= 0;
+    if ((dim || tensor_find(p->task, t->text) >= 0) && index)
+        return parse_fail(p, t->at, t->len, "give the index another name",
+                          "'%.*s' is declared already, as a %s; here it is an index",
+                          STR_ARG(t->text), dim ? "dimension" : "tensor");
+    if (dim || tensor_find(p->task, t->text) >= 0)
         return parse_fail(p, t->at, t->len, NULL, "'%.*s' is declared already", STR_ARG(t->text));
     *out = *t;
     return parse_next(p);
@@ -1242,7 +1247,7 @@ static bool parse_dims(struct parser *p) {
     do {
         struct token name;
         struct dim d = {0};
-        if (!parse_next(p) || !parse_new_name(p, "the name of a dimension", &name) ||
+        if (!parse_next(p) || !parse_new_name(p, "the name of a dimension", false, &name) ||
             !parse_symbol(p, "=", "dim N = 1024") || !parse_dim_expression(p, &d.value))
             return false;
         if (p->task->ndims == TASK_MAX_DIMS)
@@ -1274,7 +1279,7 @@ static bool names_index(const struct parser *p) {
 
 static bool parse_index_name(struct parser *p, struct statement *s) {
     struct token name;
-    if (!parse_new_name(p, "an index variable", &name))
+    if (!parse_new_name(p, "an index variable", true, &name))
         return false;
     for (size_t i = 0; i < s->nindex; i++)
         if (str_eq(s->index[i], name.text))
@@ -1388,7 +1393,7 @@ static bool parse_content(struct parser *p, struct tensor *t, const struct state
 static bool parse_tensor(struct parser *p, enum tensor_role role, struct statement *s) {
     struct tensor t = {.role = role, .dtype = DTYPE_F32};
     struct token name;
-    if (!parse_next(p) || !parse_new_name(p, "the name of a tensor", &name) ||
+    if (!parse_next(p) || !parse_new_name(p, "the name of a tensor", false, &name) ||
         !parse_extents(p, &t, s))
         return false;
     bool typed = role != TENSOR_RAND || token_is(&p->tok, ":");
@@ -1416,7 +1421,7 @@ static bool parse_tensor(struct parser *p, enum tensor_role role, struct stateme
 
 static bool index_variable(struct parser *p, struct statement *s, size_t k) {
     struct token t;
-    if (!parse_new_name(p, "an index variable", &t))
+    if (!parse_new_name(p, "an index variable", true, &t))
         return false;
     for (size_t i = 0; i < s->nindex; i++)
         if (str_eq(s->index[i], t.text))
@@ -1485,7 +1490,7 @@ static bool parse_left(struct parser *p, struct statement *s, enum left_kind kin
 static bool parse_let(struct parser *p, struct statement *s) {
     struct tensor t = {.role = TENSOR_LET, .dtype = DTYPE_F64};
     struct token name;
-    if (!parse_next(p) || !parse_new_name(p, "the name of a let", &name) ||
+    if (!parse_next(p) || !parse_new_name(p, "the name of a let", false, &name) ||
         !parse_left(p, s, LEFT_LET, &t, &t.rank))
         return false;
     t.name = name.text;

@@ -245,6 +245,47 @@ static void test_rare_places(void) {
     CHECK(sim_rare_gangs(two, 2, grid, found, 3) == 3);
 }
 
+/* All blocks store to y; then a part of them, or all, do so again, and y is forgotten. What is
+ * filled afterwards is written. */
+static void test_forgetting(void) {
+    for (int part = 0; part < 2; part++) {
+        struct harness h;
+        struct sim_findings found = {0};
+        struct sim_result r = {0};
+        if (harness_load(&h, "coverage.ptx", "stores")) {
+            struct sim_buffer b = {.name = S("y"),
+                                   .host = out,
+                                   .size = sizeof out,
+                                   .undefined = true,
+                                   .between = true};
+            struct params p = {sim_machine_add(h.machine, &b), 32 * 4096, 0};
+            struct sim_launch l = {.program = h.program,
+                                   .grid = {4096, 1, 1},
+                                   .block = {32, 1, 1},
+                                   .params = &p,
+                                   .params_size = sizeof p,
+                                   .threads = 1,
+                                   .checks = SIM_CHECK_UNINITIALISED,
+                                   .findings = &found};
+            uint64_t first, end = 0;
+            sim_run(h.machine, &l, &r);
+            l.sample_ctas = part ? 8 : 0;
+            sim_run(h.machine, &l, &r);
+            CHECK(r.status == SIM_OK && r.counters.ctas == (part ? 8 : 4096));
+            CHECK(sim_machine_stored(h.machine, p.y, &first, &end) && first == 0);
+            CHECKF(part ? end == 128 : end == sizeof out, "%llu bytes", (unsigned long long)end);
+            CHECKF(sim_machine_written(h.machine, p.y, sizeof out - 256, 4), "part %d", part);
+            sim_machine_forget(h.machine);
+            CHECKF(sim_machine_written(h.machine, p.y, 0, 128), "part %d", part);
+            CHECKF(sim_machine_written(h.machine, p.y, sizeof out - 256, 4) == !part, "part %d",
+                   part);
+            CHECK(sim_machine_fill(h.machine, p.y, &(uint32_t){7}, 4, 32 * 4096));
+            CHECKF(sim_machine_written(h.machine, p.y, sizeof out - 256, 4), "part %d", part);
+        }
+        harness_free(&h);
+    }
+}
+
 static const struct tap_case cases[] = {
     {"a loop that runs once, twice, more often", test_loops},
     {"selections, comparisons and guards", test_selections_and_guards},
@@ -252,6 +293,7 @@ static const struct tap_case cases[] = {
     {"blocks are drawn by a key", test_drawn_blocks},
     {"every second drawn block is a neighbour", test_pairs},
     {"what blocks store", test_stores},
+    {"what a launch in part leaves in doubt", test_forgetting},
     {"what stretches of blocks store", test_stretches},
     {"the block that a comparison names", test_rare_blocks},
     {"the block that two comparisons name together", test_rare_places},

@@ -52,7 +52,7 @@ static const struct bad {
     {WHOLE("x[i,j] = 1"), "t.task:6:1: 'x' is an input"},
     {WHOLE("y[i] = 1"), "t.task:6:1: 'y' has 2 dimensions, not 1"},
     {WHOLE("y[i,i] = 1"), "t.task:6:5: the index variable 'i' stands twice on the left"},
-    {WHOLE("y[i,x] = 1"), "t.task:6:5: 'x' is declared already"},
+    {WHOLE("y[i,x] = 1"), "t.task:6:5: 'x' is declared already, as a tensor; here it is an index"},
     {WHOLE("y[i < 3,j] = 1"), "t.task:6:5: the range of this index is the declared dimension"},
     {WHOLE("y[i,j]"), "t.task:6:7: expected '=', found the end of the line"},
     {WHOLE("= 3"), "t.task:6:1: expected a declaration or a definition, found '='"},

@@ -239,7 +239,7 @@ static str condition_text(struct buckets *b) {
 }
 
 /* The numbers that say which result; returns all texts of them. */
-static str put_pins(struct buckets *b, struct slots *s) {
+static str put_pins(struct buckets *b, struct slots *s, bool compared) {
     str all = S("");
     slots_list(s, "pins");
     for (size_t i = 0; i < b->by.npins; i++) {
@@ -250,7 +250,8 @@ static str put_pins(struct buckets *b, struct slots *s) {
         slots_put(row, "key", b->key[i]);
         slots_put(row, "value", value);
         slots_put(row, "name", b->k.var[var]);
-        slots_put(row, "extent", scope_int(&b->k, statement_extent(b->in->task, b->fold, var)));
+        if (compared)
+            slots_put(row, "extent", scope_int(&b->k, statement_extent(b->in->task, b->fold, var)));
         all = sheet_join(b->sh, all, " ", value);
     }
     return all;
@@ -415,7 +416,8 @@ static bool write_add(struct buckets *b, struct memory m) {
     str grid = own ? put_own(b, &s, elements, &after) : grid_for(b, elements, b->block * 4);
     if (!own)
         slots_put(&s, "parts", S("gridDim.x"));
-    str used = put_pins(b, &s), condition = condition_text(b), term = scope_text(&b->k, b->by.term);
+    str used = put_pins(b, &s, true), condition = condition_text(b),
+        term = scope_text(&b->k, b->by.term);
     str place = number_text(b, b->results);
     used = TEXT(b->sh, "$ $ $ $", used, condition, term, place);
     slots_put(&s, "condition", condition);
@@ -488,13 +490,46 @@ struct sorted {
     str keys[2], order[2], digits, totals, starts;
     str terms, results, tiles; /* plan syntax: numbers of terms, of results that they belong to */
     int passes;
+    bool within; /* every term belongs to a result: no key says that it belongs to none */
 };
 
-static int passes_for(double results) {
+/* The bits of the largest key, eight a pass. */
+static int passes_for(double keys) {
     int passes = 1;
-    while (ldexp(1, 8 * passes) <= results)
+    while (ldexp(1, 8 * passes) < keys)
         passes++;
     return passes;
+}
+
+/* `extent - 1`, or less by itself. */
+static bool is_below(const struct expr *extent, const struct assumption *a) {
+    const struct expr *n = a->number;
+    return (a->op == EXPR_LT && expr_same(n, extent)) ||
+           (a->op == EXPR_LE && n->kind == EXPR_SUB && expr_same(n->args[0], extent) &&
+            expr_is_number(n->args[1], 1));
+}
+
+/* Assumed, at whatever shape, to be the number of a result. */
+static bool is_within(const struct buckets *b, const struct expr *key, const struct expr *extent) {
+    const struct task *t = b->in->task;
+    bool above = false, below = false;
+    for (size_t i = 0; i < t->nassumptions; i++) {
+        const struct assumption *a = &t->assumptions[i];
+        if (key->kind != EXPR_READ || a->kind != ASSUME_COMPARE || a->tensor != key->ref)
+            continue;
+        above |= (a->op == EXPR_GE && expr_is_number(a->number, 0)) ||
+                 (a->op == EXPR_GT && expr_is_number(a->number, -1));
+        below |= is_below(extent, a);
+    }
+    return above && below;
+}
+
+static bool all_within(const struct buckets *b) {
+    for (size_t i = 0; i < b->by.npins; i++)
+        if (!is_within(b, b->by.pin[i].key,
+                       statement_extent(b->in->task, b->fold, b->by.pin[i].var)))
+            return false;
+    return true;
 }
 
 static void name_sorted(struct buckets *b, struct sorted *o) {
@@ -549,14 +584,16 @@ static bool write_keys(struct buckets *b, const struct sorted *o) {
     uint32_t over = b->by.shared | b->by.reduced, to = b->by.shared | b->by.pinned;
     if (!begin_kernel(b, &s, "keys"))
         return false;
-    str used = put_pins(b, &s);
-    /* A result's number by the keys themselves, which have been compared. */
+    str used = put_pins(b, &s, !o->within);
+    /* A result's number by the keys themselves, which are in range. */
     for (size_t i = 0; i < b->by.npins; i++)
         b->k.var[b->by.pin[i].var] = b->key[i];
     str bucket = number_text(b, to);
     used = TEXT(b->sh, "$ $", used, bucket);
     slots_put(&s, "bucket", bucket);
-    slots_put(&s, "none", scope_int_plan(&b->k, "none", o->results));
+    slots_flag(&s, "within", o->within);
+    if (!o->within)
+        slots_put(&s, "none", scope_int_plan(&b->k, "none", o->results));
     slots_put(&s, "total", scope_int_plan(&b->k, "total", o->terms));
     slots_put(&s, "coordinates", digits_text(b, S("element"), over, over, used));
     return end_kernel(b, &s, "buckets/keys.cu", grid_for(b, o->terms, b->block), S(""), m);
@@ -702,7 +739,8 @@ static bool write_run(struct buckets *b, const struct sorted *o) {
 static bool write_sorted(struct buckets *b) {
     struct sheet *sh = b->sh;
     double results = results_count(b, b->by.shared | b->by.pinned);
-    struct sorted o = {.passes = passes_for(results)};
+    bool within = all_within(b);
+    struct sorted o = {.passes = passes_for(within ? results : results + 1), .within = within};
     o.terms = plan_of(b, b->by.shared | b->by.reduced);
     o.results = results_plan(b, b->by.shared | b->by.pinned);
     o.tiles = TEXT(sh, "ceil_div($, 2048)", o.terms);
@@ -710,7 +748,8 @@ static bool write_sorted(struct buckets *b) {
                       (long long)SCOPE_INT_MAX);
     if (o.passes < 4)
         sheet_require_for(sh, "The numbers of results have as many bits as are sorted by.",
-                          "%.*s < %lld", STR_ARG(o.results), 1LL << (8 * o.passes));
+                          "%.*s %s %lld", STR_ARG(o.results), within ? "<=" : "<",
+                          1LL << (8 * o.passes));
     name_sorted(b, &o);
     return write_keys(b, &o) && put_sort(b, &o) && write_run(b, &o);
 }
