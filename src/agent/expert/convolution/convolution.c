@@ -218,9 +218,17 @@ static void note_tiles(struct conv_writer *x) {
 static bool write_direct(struct conv_writer *x, const struct conv_direct *g) {
     struct sheet *sh = x->w.sh;
     const struct used all[] = {
-        {"tensor-path", 0}, {"tile-m", 32}, {"tile-n", 32 * g->rows}, {"tile-k", g->chunk},
-        {"stages", 2},      {"split-k", 1}, {"pack", 0},              {"skip", 0},
-        {"raster", 1},      {"swizzle", 0}, {"warps", x->g.threads / 32},
+        {"tensor-path", 0},
+        {"tile-m", 32},
+        {"tile-n", 32 * g->rows},
+        {"tile-k", g->chunk},
+        {"stages", 2},
+        {"split-k", 1},
+        {"pack", 0},
+        {"skip", 0},
+        {"raster", 1},
+        {"swizzle", 0},
+        {"warps", x->g.threads / 32},
     };
     sheet_note(sh,
                "convolution: %.*s: all channels of a result by one thread, %d places a warp, the "

@@ -56,8 +56,7 @@ bool conv_direct(const struct convolution *v, int tile_n, int tile_k, struct con
     *out = (struct conv_direct){(int)rows, tile_k};
     return outputs * phases * rows <= RESULTS_MOST &&
            places(down, rows) * places(across, 1) <= PLACES_MOST &&
-           outputs * taps * rows <= FMAS_MOST &&
-           tile_k * taps * pitch_of(outputs) <= WEIGHTS_MOST;
+           outputs * taps * rows <= FMAS_MOST && tile_k * taps * pitch_of(outputs) <= WEIGHTS_MOST;
 }
 
 /* ---- text ---- */
@@ -102,7 +101,8 @@ static str exists_text(struct conv_writer *x, const struct con_operand *o) {
         if (!along && (o->factor->kind != EXPR_PAD || !con_can_leave(v->c, o, d)))
             continue;
         str at = scope_text(&x->w.k, o->read->args[d]), extent = scope_int(&x->w.k, t->extent[d]);
-        all = sheet_join(x->w.sh, all, " && ", TEXT(x->w.sh, "($)($) < ($)$", type, at, type, extent));
+        all = sheet_join(x->w.sh, all, " && ",
+                         TEXT(x->w.sh, "($)($) < ($)$", type, at, type, extent));
     }
     return all;
 }
@@ -139,8 +139,8 @@ static void put_filter(struct conv_writer *x, struct slots *s) {
     const struct convolution *v = x->v;
     const struct con_group *m = &w->c->group[CON_M];
     str lines = con_decode_run(w, m, 0, m->n, "int", S("output"));
-    lines = sheet_join(w->sh, lines, "\n",
-                       con_decode_run(w, &v->taps, 0, v->taps.n, "int", S("tap")));
+    lines =
+        sheet_join(w->sh, lines, "\n", con_decode_run(w, &v->taps, 0, v->taps.n, "int", S("tap")));
     lines = sheet_join(w->sh, lines, "\n",
                        con_decode_run(w, &v->channels, 0, v->channels.n, "int", S("channel")));
     slots_put(s, "decode_filter", lines);
