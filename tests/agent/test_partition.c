@@ -52,6 +52,8 @@ static const struct {
     {"tests/expert/tasks/low_rank", "contraction contraction"},
     {"tests/expert/tasks/blur", "generic"},
     {"tests/expert/tasks/window_centred", "window window"},
+    {"tests/expert/tasks/window_filters", "window window window window window"},
+    {"tests/expert/tasks/conv_frames", "convolution convolution convolution"},
     {"tests/expert/tasks/conv_colours", "convolution convolution convolution"},
     {"tests/expert/tasks/label_counts", "buckets buckets"},
     {"tests/expert/tasks/scatter_rows", "buckets"},

@@ -9,6 +9,9 @@
  *   `out + step * tap + constant`, where `out` is a variable of the result and `tap` one that is
  *   summed. step is the dilation, negative in a transposed convolution;
  *
+ *   Variables of the result further in which are an index of the input by themselves are axes of
+ *   one tap;
+ *
  * - channels: what else is summed.
  *
  * The copy has, for every image, a plane of positions: along each axis as many as windows reach,
@@ -22,7 +25,8 @@
 #include "agent/expert/contraction/contraction.h"
 #include "agent/expert/sheet/pieces.h"
 
-#define CONV_AXES 3
+#define CONV_AXES  3
+#define CONV_PLAIN SIZE_MAX /* in place of the variable of an axis' taps: it has one, at 0 */
 
 struct conv_axis {
     struct con_index out, tap;

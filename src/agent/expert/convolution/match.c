@@ -98,7 +98,8 @@ static bool add_axis(struct convolution *v, const struct conv_axis *x) {
     if (at == CONV_AXES)
         return false;
     for (size_t i = 0; i < v->naxes; i++)
-        if (v->axes[i].out.var == x->out.var || v->axes[i].tap.var == x->tap.var)
+        if (v->axes[i].out.var == x->out.var ||
+            (v->axes[i].tap.var == x->tap.var && x->tap.var != CONV_PLAIN))
             return false;
     for (; at > 0 && v->axes[at - 1].out.var > x->out.var; at--)
         v->axes[at] = v->axes[at - 1];
@@ -131,6 +132,33 @@ static bool match_axes(struct convolution *v) {
     return v->naxes > 0 && v->input->nconditions == spread;
 }
 
+/* Positions further in than the last axis, which taps do not move: axes of one tap. */
+static bool add_plain_axes(struct convolution *v) {
+    const struct contraction *c = v->c;
+    const struct statement *s = c->folds[0].statement;
+    size_t first = conv_last(v)->out.var + 1;
+    for (size_t var = first; var < s->nindex; var++) {
+        const struct con_index *pixel = index_of(&c->group[CON_N], BIT(var));
+        size_t found = SIZE_MAX, uses = 0;
+        for (size_t d = 0; d < v->input->read->nargs; d++) {
+            uses += expr_vars(v->input->read->args[d]) >> var & 1;
+            found = expr_is_variable(v->input->read->args[d], var) ? d : found;
+        }
+        if (!pixel || pixel->part != CON_WHOLE || found == SIZE_MAX || uses != 1)
+            return false;
+        struct conv_axis x = {.out = *pixel,
+                              .tap = {.var = CONV_PLAIN, .extent = expr_number(c->mem, 1)},
+                              .dim = found,
+                              .stride = 1,
+                              .spread = 1,
+                              .step = 1,
+                              .taps = 1};
+        if (!place_taps(&x, 0) || !add_axis(v, &x))
+            return false;
+    }
+    return true;
+}
+
 /* Results are stored in runs along the last axis, so that has to be their innermost variable. */
 static bool runs_along_axis(const struct convolution *v) {
     const struct statement *s = v->c->folds[0].statement;
@@ -144,7 +172,9 @@ static void make_groups(struct convolution *v) {
     v->planes = v->phases = 1;
     for (size_t i = 0; i < v->naxes; i++) {
         struct conv_axis *x = &v->axes[i];
-        axes |= BIT(x->out.var) | BIT(x->tap.var);
+        axes |= BIT(x->out.var);
+        if (x->tap.var != CONV_PLAIN)
+            axes |= BIT(x->tap.var);
         x->tap.extent = expr_number(c->mem, x->taps);
         x->count = x->out.extent;
         if (x->spread > 1)
@@ -156,6 +186,8 @@ static void make_groups(struct convolution *v) {
                              : x->count;
         v->planes *= x->stride;
         v->phases *= i + 1 < v->naxes ? x->spread : 1;
+        if (x->tap.var == CONV_PLAIN)
+            continue;
         v->taps.at[v->taps.n++] = x->tap;
         if (i + 1 < v->naxes)
             v->lines.at[v->lines.n++] = x->tap;
@@ -181,7 +213,7 @@ bool conv_match(struct contraction *c, struct convolution *out) {
         *(c->operands[i].side == CON_N ? &out->input : &out->filter) = &c->operands[i];
     }
     if (out->filter->factor->kind != EXPR_READ || out->filter->nconditions || !match_axes(out) ||
-        !runs_along_axis(out))
+        !add_plain_axes(out) || !runs_along_axis(out))
         return false;
     make_groups(out);
     return out->channels.n > 0 && out->lines.count <= LINES_MOST && out->planes <= PLANES_MOST &&

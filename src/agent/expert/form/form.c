@@ -661,12 +661,30 @@ static void take_operands(struct place *p, struct statement *s) {
     s->body = copier_copy(&c, s->body);
 }
 
-/* A product whose terms are left out in whatever way, as far as its reads stay inside. */
+enum { FILTER_MOST = 1024 }; /* terms */
+
+/* A sum over a small range of sizes, in which no guard is left. */
+static bool is_filter(const struct inst *in, const struct statement *s) {
+    const struct reduce *r = s->body->reduce;
+    int64_t terms = 1, n;
+    for (size_t i = 0; i < r->nvars; i++) {
+        const struct reduce_var *v = &r->vars[i];
+        if (!expr_is_number(v->lo, 0) || !over_sizes(v->hi) ||
+            !expr_eval_dims(v->hi, in->dims, &n) || n > FILTER_MOST)
+            return false;
+        terms *= n;
+    }
+    return !r->guard && terms <= FILTER_MOST;
+}
+
+/* A product, or a filter, whose terms are left out in whatever way, as far as its reads stay
+ * inside. */
 static void leave_out(struct maker *m, struct statement *s) {
     struct err ignored = {0};
     struct statement padded = *s;
     padded.body = form_padded(m->in, s->body, m->a);
-    if (padded.body != s->body && form_is_product(&padded) &&
+    if (padded.body != s->body && form_is_fold(&padded) &&
+        (form_is_product(&padded) || is_filter(m->in, &padded)) &&
         bounds_check(m->in, &padded, m->a, &ignored))
         *s = padded;
 }

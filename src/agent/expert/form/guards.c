@@ -503,6 +503,44 @@ static void begin_at_zero(const struct ranger *r, struct reduce *to, size_t i, s
     *body = moved(*body, v->var, at, r->a);
 }
 
+/* Whether all indices that hold the variable beside others count down with it, some do. */
+static bool runs_backward(const struct expr *e, size_t var, bool *any) {
+    for (size_t k = 0; e->kind == EXPR_READ && k < e->nargs; k++) {
+        uint32_t vars = expr_vars(e->args[k]);
+        struct linear x;
+        int64_t coef;
+        if (!(vars >> var & 1) || vars == UINT32_C(1) << var)
+            continue;
+        if (!linear_of(e->args[k], &x) || !take_variable(&x, var, &coef) || coef > 0)
+            return false;
+        *any = true;
+    }
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        if (!runs_backward(expr_part(e, i), var, any))
+            return false;
+    return true;
+}
+
+/* A filter h[k]*x[t - k] over r < K is counted from its other end on, h[K-1-r]*x[t + r - (K-1)], so
+ * that it is a window like any other. A product of matrices stays as it is. */
+static void turn_forward(const struct ranger *r, struct reduce *to, size_t i, struct parts *p,
+                         struct expr **body) {
+    struct reduce_var *v = &to->vars[i];
+    struct linear last;
+    bool any = false;
+    if (!expr_is_number(v->lo, 0) || expr_vars(v->hi) || expr_reads(v->hi) || p->n ||
+        to->op >= REDUCTION_ARGMAX || expr_has(*body, EXPR_REDUCE) || form_is_product(r->s) ||
+        !runs_backward(*body, v->var, &any) || !any || !linear_of(v->hi, &last) ||
+        !add_term(&last, expr_variable(r->a, v->var), -1))
+        return;
+    for (size_t k = i + 1; k < to->nvars; k++)
+        if ((expr_vars(to->vars[k].lo) | expr_vars(to->vars[k].hi)) >> v->var & 1)
+            return;
+    last.c -= 1;
+    *body = moved(*body, v->var, expr_of(last, r->a), r->a);
+    v->inferred = false;
+}
+
 /* lo[…] <= k < hi[…] as a window from `from` on: r < size, and guards for what cuts it. */
 static void make_window(const struct ranger *r, struct ends *e, const struct expr *from,
                         const struct expr *size, size_t var, struct parts *p, struct expr **body) {
@@ -626,8 +664,10 @@ static struct expr *ranged_reduce(struct ranger *r, const struct expr *e) {
     memcpy(to->vars, e->reduce->vars, to->nvars * sizeof *to->vars);
     struct expr *body = e->args[0];
     bool known = !to->guard || add_parts(&parts, to->guard, true, a);
-    for (size_t i = 0; i < to->nvars && known; i++)
+    for (size_t i = 0; i < to->nvars && known; i++) {
         begin_at_zero(r, to, i, &parts, &body);
+        turn_forward(r, to, i, &parts, &body);
+    }
     if (known && to->nvars == 1)
         change_range(r, to, &parts, &body);
     for (size_t i = 0; i < to->nvars; i++) {

@@ -10,6 +10,7 @@
  * dropped.
  *
  * A place in a window, x[p + r], is counted from 0 on: -3 <= r <= 3 becomes r < 7 and x[p + r - 3].
+ * One that runs backward, x[t - k], is turned round.
  *
  * Three forms are kept apart, because families go by them:
  *   - A variable that only ever stands beside others in indices, x[i + r], is a place in a window.

@@ -22,6 +22,8 @@
 #define UNROLL_MOST  768 /* terms written out for one thread */
 #define WEIGHTS_MOST 64  /* registers for them */
 #define TILE_MOST    (96 << 10)
+#define LINE_LEAST   12 /* places of a window that goes through registers */
+#define LINE_ALWAYS  64
 
 enum { WINDOW_WEIGHTS = 4 };
 /* A step on its way into a sheet. */
@@ -833,10 +835,18 @@ static void put_note(struct window *w) {
     sheet_used(w->sh, all, sizeof all / sizeof *all);
 }
 
+static bool is_long_line(const struct sheet *sh, const struct window_shape *shape) {
+    int64_t size = shape->axes[0].size;
+    bool wanted = size >= LINE_LEAST && sheet_decision(sh, "halo", 1) != 0;
+    return shape->line && (wanted || size > LINE_ALWAYS);
+}
+
 static bool write(struct sheet *sh, const struct step *st) {
     struct window w = {.sh = sh, .st = st, .in = st->inst, .fold = fold_find(st->inst->task)};
     if (!w.fold || !window_match(w.in, w.fold, &w.shape))
         return err_set(sh->err, ERR_INPUT, "a window that is none");
+    if (is_long_line(sh, &w.shape))
+        return window_write_line(sh, st, w.fold, &w.shape);
     w.last = w.fold->nindex - 1;
     find_axes(&w);
     decide(&w);

@@ -8,7 +8,11 @@
 
 #include "agent/expert/sheet/pieces.h"
 
-enum { WINDOW_AXES = 4, WINDOW_TAPS = 4 };
+enum {
+    WINDOW_AXES = 4,
+    WINDOW_TAPS = 4,
+    WINDOW_LINE = 1024 /* places of a window along the innermost axis alone */
+};
 
 struct window_axis {
     size_t out, reduced; /* variables */
@@ -30,8 +34,15 @@ struct window_shape {
     size_t ntaps;
     uint64_t fixed;  /* dimensions that the text has as numbers, bits */
     bool separable;  /* terms are made of taps alone */
+    bool line;       /* line.c can write it */
     uint32_t beside; /* index variables that reads in a term use which are no taps */
 };
 bool window_match(const struct inst *in, const struct statement *s, struct window_shape *out);
+
+/* Windows along the innermost axis alone, of any length (line.c). `shape` is complete but for
+ * `line`. */
+bool window_is_line(const struct statement *s, const struct window_shape *shape);
+bool window_write_line(struct sheet *sh, const struct step *st, const struct statement *fold,
+                       const struct window_shape *shape);
 
 #endif

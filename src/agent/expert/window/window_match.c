@@ -3,7 +3,7 @@
 #include "spec/domain.h"
 #include "spec/pattern.h"
 
-#define SIZE_MOST  64   /* of a window along one axis */
+#define SIZE_MOST  64   /* of a window along one axis, of those that are written out */
 #define TERMS_MOST 1024 /* of a window */
 
 static void dims_of(const struct expr *e, uint64_t *dims) {
@@ -23,7 +23,7 @@ static bool has_ranges(const struct inst *in, const struct reduce *r, struct win
         const struct reduce_var *v = &r->vars[i];
         *x = (struct window_axis){.reduced = v->var};
         if (!expr_is_number(v->lo, 0) || expr_vars(v->hi) || expr_reads(v->hi) ||
-            !expr_eval_dims(v->hi, in->dims, &x->size) || x->size < 1 || x->size > SIZE_MOST)
+            !expr_eval_dims(v->hi, in->dims, &x->size) || x->size < 1 || x->size > WINDOW_LINE)
             return false;
         dims_of(v->hi, &out->fixed);
         terms *= x->size;
@@ -170,5 +170,9 @@ bool window_match(const struct inst *in, const struct statement *s, struct windo
     out->separable = !r->guard && !(uses_beside(out, term, false) & (reduced_vars(out) | outs));
     out->beside = uses_beside(out, term, true) | (r->guard ? uses_beside(out, r->guard, true) : 0);
     order_axes(out);
+    out->line = window_is_line(s, out);
+    for (size_t i = 0; i < out->naxes; i++)
+        if (out->axes[i].size > SIZE_MOST && !out->line)
+            return false;
     return true;
 }
