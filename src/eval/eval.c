@@ -222,7 +222,7 @@ static void support_release(struct support *s) {
 /* … and of blocks that take little, many more, a part of each: */
 #define MANY_CTAS      512
 #define MANY_ELEMENTS  (1 << 20)
-#define COUNTED_INSTRS   (INT64_C(128) << 20) /* … on the data that counters are taken on */
+#define COUNTED_INSTRS (INT64_C(128) << 20) /* … on the data that counters are taken on */
 /* … and of a shape that is run whole besides, where they are watched and no more: */
 #define WATCHED_CTAS     4
 #define WATCHED_ELEMENTS (1 << 14)

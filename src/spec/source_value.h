@@ -352,13 +352,7 @@ SHARED uint64_t source_counts_most(const struct source *s, int64_t row) {
 /* What rows of whole numbers are beside: the row before once more, pairs of opposites, one number
  * with changing signs, or the same from both ends. No draws of single elements come out like that.
  */
-enum {
-    PATTERN_NONE,
-    PATTERN_REPEATED,
-    PATTERN_OPPOSITES,
-    PATTERN_ALTERNATING,
-    PATTERN_MIRRORED
-};
+enum { PATTERN_NONE, PATTERN_REPEATED, PATTERN_OPPOSITES, PATTERN_ALTERNATING, PATTERN_MIRRORED };
 
 SHARED int source_row_pattern(const struct source *s, int64_t row) {
     uint64_t r = (source_row_draw(s, row) >> 32) % 8;

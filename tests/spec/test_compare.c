@@ -83,8 +83,8 @@ static void looser_is_not_anything(void) {
     fixture_end(&f);
 }
 
-/* Where inputs that were rounded cancel, a kernel of a looser class may miss an element that is small
- * beside others. One that is exact everywhere else is of no looser class. */
+/* Where inputs that were rounded cancel, a kernel of a looser class may miss an element that is
+ * small beside others. One that is exact everywhere else is of no looser class. */
 static void one_fault_among_exact_elements_is_wrong(void) {
     struct fixture f;
     static float y[N];
