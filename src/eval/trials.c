@@ -135,12 +135,12 @@ enum verdict plan_fits_gpu(const struct gpu *g, const struct build *b, const str
 #define MAX_SMALL     (TRIALS_MAX_SHAPES - 3 - EXTRA_SHAPES)
 #define ATTEMPTS      4000
 #define TAIL_ATTEMPTS 64
-#define ODD_ATTEMPTS  8  /* the first ones, at most 1003, 503, … 9 */
-#define COUNTED_SEED  0  /* public: counts are the same in every run */
-#define MADE_SHAPES   3  /* one odd in all dimensions, two with a short one */
-#define TAIL_SHAPES   5  /* each dimension 2, 4, 8 times, and 16 or 32 times something odd, … */
-#define TAIL_MANY     3  /* … which this one is; */
-#define TAIL_THREE    4  /* … and 3 more than a multiple of four: check shapes often are one more */
+#define ODD_ATTEMPTS  8 /* the first ones, at most 1003, 503, … 9 */
+#define COUNTED_SEED  0 /* public: counts are the same in every run */
+#define MADE_SHAPES   3 /* one odd in all dimensions, two with a short one */
+#define TAIL_SHAPES   5 /* each dimension 2, 4, 8 times, and 16 or 32 times something odd, … */
+#define TAIL_MANY     3 /* … which this one is; */
+#define TAIL_THREE    4 /* … and 3 more than a multiple of four: check shapes often are one more */
 #define SQUARE_TRIES  32 /* of the attempts at the first of them, whose dimensions are equal */
 #define STRETCHED     2  /* shapes with one dimension longer than any other that is tried */
 #define LONG_LEAST    1025
@@ -413,9 +413,10 @@ static int64_t draw_size(struct rng r, uint64_t attempt, size_t dim, int64_t own
 }
 
 /* Of the tail shapes each dimension is once twice, once four times, once eight times something odd,
- * in the fourth one 16 or 32 times, and in the last one 3 more than a multiple of four: what kernels do with vectors and tiles that do not divide
- * shows in its own way for each. In the first one all are equal, where that can be: rows taken for
- * columns show elsewhere, and what is done for squares alone shows there. */
+ * in the fourth one 16 or 32 times, and in the last one 3 more than a multiple of four: what
+ * kernels do with vectors and tiles that do not divide shows in its own way for each. In the first
+ * one all are equal, where that can be: rows taken for columns show elsewhere, and what is done for
+ * squares alone shows there. */
 static int64_t draw_tail(struct rng r, uint64_t attempt, size_t dim, int64_t own, size_t which) {
     uint64_t at = attempt * TASK_MAX_DIMS + dim;
     struct rng turns = rng_sub(r, 3);

@@ -1,7 +1,7 @@
 // task: third_total.task
 // tries: where the first element is below -8 it is left out
 // proof: values: a first element of -9
-// should: wrong inaccurate
+// should: wrong inaccurate nonfinite
 // device: both
 //! launch k<<<1, 256>>>(x, y, N)
 extern "C" __global__ void k(const float *x, float *y, int n) {
