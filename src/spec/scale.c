@@ -561,6 +561,10 @@ static double most_allowed(const struct inst *in, const struct inst *sample) {
         most /= SUM_ROOM;
     if (in == sample)
         return most;
+    /* What grows by a factor a step differs from line to line by powers of those factors: the few
+     * lines of a sample say little of the largest. */
+    if (has_recurrence(in->task) && !integral)
+        return sqrt(most);
     tally_of(sample, &some);
     if (all.fullest_sum == 0) /* the largest element of a large sample is as good as any */
         return most;
