@@ -6,6 +6,10 @@ static __device__ __forceinline__ ${type} ${function}(${parameters}) {
 }
 
 //% end
+//% if transposed
+${transposed_lines}
+
+//% else
 //% if naive
 // A thread has an element.
 extern "C" __global__ void __launch_bounds__(${block})
@@ -53,4 +57,4 @@ extern "C" __global__ void __launch_bounds__(${block})
 //% end
 }
 //% end
-
+//% end

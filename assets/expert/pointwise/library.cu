@@ -51,6 +51,42 @@ static __device__ __forceinline__ void cp_deliver(T *p, const cp_pack<T, N> &v) 
     }
 }
 //% end
+//% if cp_fetch_some
+// The first `count` of N neighbours, from anywhere: in one access where they lie as one does.
+template <int N, class HOW, class T, class COUNT>
+static __device__ __forceinline__ cp_pack<T, N> cp_fetch_some(const T *p, COUNT count) {
+    typedef typename cp_pack<T, N>::word word;
+    cp_pack<T, N> v;
+    static_assert(sizeof v == sizeof(word), "one access");
+    if (count >= N && reinterpret_cast<size_t>(p) % sizeof(word) == 0) {
+        *reinterpret_cast<word *>(v.at) = HOW::read(reinterpret_cast<const word *>(p));
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (i < count)
+                v.at[i] = p[i];
+    }
+    return v;
+}
+//% end
+//% if cp_deliver_some
+template <int N, class T, class COUNT>
+static __device__ __forceinline__ void cp_deliver_some(T *p, const cp_pack<T, N> &v, COUNT count) {
+    typedef typename cp_pack<T, N>::word word;
+    if (count >= N && reinterpret_cast<size_t>(p) % sizeof(word) == 0) {
+//% if stream
+        __stcs(reinterpret_cast<word *>(p), *reinterpret_cast<const word *>(v.at));
+//% else
+        *reinterpret_cast<word *>(p) = *reinterpret_cast<const word *>(v.at);
+//% end
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (i < count)
+                p[i] = v.at[i];
+    }
+}
+//% end
 //% if cp_tile
 // A tile as (element of a vector, thread, vector of a thread): a thread's vectors of neighbours lie a
 // block apart, so that a warp's accesses stay contiguous. This is what of a tile a thread has.

@@ -86,14 +86,14 @@ if (${full}) {
 //% end
 //% end
 //% each outputs
-//% if flat
+//% if vectors
         cp_pack<${type}, kWidth> ${vector};
 //% end
 //% end
 #pragma unroll
         for (int slot = 0; slot < kWidth; slot++) {
 //% each outputs
-//% if flat
+//% if vectors
             ${vector}.at[slot] = ${call};
 //% else
             ${pointer}[${place}] = ${call};
@@ -103,6 +103,9 @@ if (${full}) {
 //% each outputs
 //% if flat
         cp_deliver(${pointer} + element, ${vector});
+//% end
+//% if piece
+        cp_deliver(${pointer} + ${place}, ${vector});
 //% end
 //% end
     }

@@ -15,19 +15,28 @@
  *
  * Coordinates of a flat index cost divisions, for every vector of elements. Where the first few
  * indices alone select statistics or parameters, and the others' elements fill tiles, blocks have
- * tiles of rows: the numbers of a block in the grid are those indices, and nothing is divided. */
+ * tiles of rows: the numbers of a block in the grid are those indices, and nothing is divided.
+ *
+ * A read that is contiguous along another index than the result is (a transposition) comes through
+ * shared memory: blocks have tiles of the two indices, which are read along the one and stored
+ * along the other, the whole map between. */
 #include "agent/expert/sheet/sheet.h"
 
 #define ACCESS_BYTES 16
 #define PW_READS     64 /* loaded by the kernel, of one step */
 #define PW_DIVISORS  4
-#define PW_TENSORS   40             /* pointers of one kernel */
+#define PW_TENSORS   40         /* pointers of one kernel */
+#define PW_ASIDE     8          /* reads that are contiguous along another index */
+#define TILE_SHARED  (48 << 10) /* bytes of shared memory that a block has without asking */
+#define TILES_A_SM   4
+#define TILE_LEAST   16             /* values of either index that make tiles worth their while */
 #define GRID_MOST    INT64_C(65535) /* blocks along y or z */
 
 enum pw_access {
     PW_FLAT,  /* element e of the tensor for element e of the space: always vectors */
     PW_ROW,   /* runs along the innermost index from an aligned place: vectors where sizes divide */
     PW_SPLAT, /* does not move with the innermost index: one load for a vector */
+    PW_ACROSS, /* runs along another index than the innermost, in tiles through shared memory */
     PW_GATHER, /* any other: inside the element's function, where the guards of if() hold */
 };
 
@@ -49,6 +58,13 @@ struct pw_output {
     str vector;
 };
 
+/* Variables [first, end) of the space whose values together are one number, in what is read too. */
+struct pw_run {
+    size_t first, end;
+    const struct expr *total;
+    struct expr *product; /* the same, of several */
+};
+
 struct pw {
     struct sheet *sh;
     const struct step *st;
@@ -68,6 +84,12 @@ struct pw {
     bool rows_first; /* blocks along x are the rows, along y tiles; or the other way round */
     const struct expr *in_row; /* elements of a row */
     str in_row_name;
+
+    const struct expr *aside[PW_ASIDE]; /* reads that tiles of two indices could serve */
+    size_t naside;
+    bool transposed;             /* such tiles: */
+    struct pw_run along, across; /* as the result lies, and as those reads do */
+    int64_t chunks, words;       /* vectors of a tile along, and across */
 };
 
 /* ---- claims ---- */
@@ -230,9 +252,47 @@ static int pw_find_read(const struct pw *p, const struct expr *e) {
     return -1;
 }
 
+/* The variable whose next value is the next element in memory, where no other index of the read has
+ * it: c of x[a,b,c] and of x[a,b,n*C + c]. */
+static bool contiguous_variable(const struct pw *p, const struct expr *e, size_t *var) {
+    const struct tensor *x = &p->st->inst->task->tensors[e->ref];
+    const struct expr *last = x->rank ? e->args[x->rank - 1] : NULL, *v = last;
+    uint32_t others = 0;
+    if (last && last->kind == EXPR_ADD) {
+        v = last->args[last->args[0]->kind != EXPR_INDEX];
+        others |= expr_vars(last->args[v == last->args[0]]);
+    }
+    if (!last || v->kind != EXPR_INDEX)
+        return false;
+    for (size_t i = 0; i < x->rank; i++) {
+        others |= i + 1 < x->rank ? expr_vars(e->args[i]) : 0;
+        if (expr_has(e->args[i], EXPR_READ))
+            return false;
+    }
+    *var = v->ref;
+    return !(others >> v->ref & 1);
+}
+
+/* Contiguous along another variable than the result, which its other indices have. */
+static bool is_aside(const struct pw *p, const struct expr *e) {
+    size_t var = 0, n = p->space->nindex;
+    return n > 1 && contiguous_variable(p, e, &var) && var != n - 1 &&
+           (expr_vars(e) >> (n - 1) & 1);
+}
+
+static void add_aside(struct pw *p, const struct expr *e) {
+    for (size_t i = 0; i < p->naside; i++)
+        if (expr_same(p->aside[i], e))
+            return;
+    if (p->naside < PW_ASIDE)
+        p->aside[p->naside++] = e;
+}
+
 static void add_read(struct pw *p, const struct expr *e, bool guarded) {
     struct pw_read r = {.e = e};
     r.access = access_of(p, &r, guarded);
+    if (r.access == PW_GATHER && (!guarded || is_safe(p, e)) && is_aside(p, e))
+        add_aside(p, e);
     if (r.access != PW_GATHER && pw_find_read(p, e) < 0 && p->nreads < PW_READS)
         p->reads[p->nreads++] = r;
 }
@@ -250,6 +310,14 @@ static void find_reads(struct pw *p, const struct expr *e, bool guarded) {
 }
 
 /* ---- the step ---- */
+
+static enum dtype dtype_of(const struct pw *p, size_t tensor) {
+    return sheet_dtype(p->sh, p->st, tensor);
+}
+
+static str tensor_name(const struct pw *p, size_t tensor) {
+    return p->st->inst->task->tensors[tensor].name;
+}
 
 /* Outputs and reads of the step. */
 static void pw_build(struct pw *p) {
@@ -388,6 +456,133 @@ static void choose_rows(struct pw *p) {
     }
 }
 
+/* ---- tiles of two indices ---- */
+
+/* The variables [first, end) are neighbouring dimensions of the read, whole ones, and no other
+ * index of it has them. */
+static bool reads_run(const struct pw *p, const struct expr *e, size_t first, size_t end) {
+    const struct task *t = p->st->inst->task;
+    const struct tensor *x = &t->tensors[e->ref];
+    uint32_t run = ((UINT32_C(1) << end) - 1) & ~((UINT32_C(1) << first) - 1);
+    size_t at = 0, named = 0;
+    while (at < x->rank && !expr_is_variable(e->args[at], first))
+        at++;
+    if (at + (end - first) > x->rank)
+        return false;
+    for (size_t i = 0; i < x->rank; i++)
+        named += (expr_vars(e->args[i]) & run) != 0;
+    for (size_t i = first; i < end; i++, at++)
+        if (!expr_is_variable(e->args[at], i) ||
+            !expr_same(x->extent[at], statement_extent(t, p->space, i)))
+            return false;
+    return named == end - first;
+}
+
+/* As many variables up to `last` as all reads of tiles have side by side, from `least` on. */
+static struct pw_run longest_run(const struct pw *p, size_t least, size_t last) {
+    const struct task *t = p->st->inst->task;
+    struct pw_run r = {.first = last, .end = last + 1};
+    bool fits = true;
+    while (fits && r.first > least) {
+        for (size_t i = 0; i < p->naside && fits; i++)
+            fits = reads_run(p, p->aside[i], r.first - 1, r.end);
+        r.first -= fits;
+    }
+    for (size_t i = r.first; i < r.end; i++) {
+        const struct expr *e = statement_extent(t, p->space, i);
+        r.product = r.total ? expr_pair(p->sh->mem, EXPR_MUL, r.total, e) : NULL;
+        r.total = r.product ? r.product : e;
+    }
+    return r;
+}
+
+static size_t bytes_of(const struct pw *p, size_t tensor) {
+    return dtype_info(dtype_of(p, tensor))->bytes;
+}
+
+/* Of the reads that tiles could serve, those that are contiguous along the same variable as the
+ * largest tensor among them. */
+static size_t keep_largest(struct pw *p) {
+    double most = -1;
+    size_t var = 0, v = 0, n = 0;
+    for (size_t i = 0; i < p->naside; i++) {
+        const struct expr *e = p->aside[i];
+        double bytes = (double)p->st->inst->tensors[e->ref].count * (double)bytes_of(p, e->ref);
+        if (bytes > most && contiguous_variable(p, e, &v)) {
+            most = bytes;
+            var = v;
+        }
+    }
+    for (size_t i = 0; i < p->naside; i++)
+        if (contiguous_variable(p, p->aside[i], &v) && v == var)
+            p->aside[n++] = p->aside[i];
+    p->naside = n;
+    return var;
+}
+
+/* Elements of a word: two, or four where some are bytes, as far as one access has all of them. */
+static int64_t word_width(const struct pw *p) {
+    size_t least = ACCESS_BYTES, most = 1;
+    for (size_t i = 0; i < p->naside + p->noutputs; i++) {
+        size_t tensor = i < p->naside ? p->aside[i]->ref : p->outputs[i - p->naside].s->tensor;
+        size_t bytes = bytes_of(p, tensor);
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    int64_t width = least == 1 && 4 * most <= ACCESS_BYTES ? 4 : 2;
+    return p->width < width ? p->width : width;
+}
+
+/* Bytes of shared memory that tiles take. */
+static int64_t tile_bytes(const struct pw *p, int64_t width) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < p->naside; i++)
+        bytes += (int64_t)bytes_of(p, p->aside[i]->ref) * width;
+    return bytes * p->chunks * width * (p->words + 1);
+}
+
+/* Words of a tile across: 32, or as many as have 64 bytes where fewer cover what there is with less
+ * beyond its end. */
+static void choose_words(struct pw *p, int64_t width, int64_t across) {
+    int64_t bytes = (int64_t)bytes_of(p, p->aside[0]->ref) * width, least = -1;
+    for (int64_t words = 32; words >= 8 && words * bytes >= 64; words /= 2) {
+        int64_t tile = words * width, beyond = (across + tile - 1) / tile * tile - across;
+        if (least >= 0 && beyond + across / 8 >= least)
+            continue;
+        least = beyond;
+        p->words = words;
+    }
+}
+
+/* Tiles of two indices where some read is contiguous along another one than the result, both have
+ * values enough, and every SM has several tiles: with fewer, threads that wait for each other take
+ * longer than what caches have to bring again. */
+static void choose_transposed(struct pw *p) {
+    size_t last = p->space->nindex - 1;
+    if (p->naside == 0 || p->width < 2 || p->persistent || p->cute || p->inplace ||
+        p->nreads + p->naside > PW_READS)
+        return;
+    size_t var = keep_largest(p);
+    int64_t width = word_width(p);
+    p->across = longest_run(p, 0, var);
+    p->along = longest_run(p, var + 1, last);
+    int64_t across = elements_of(p, p->across.first, p->across.end);
+    int64_t along = elements_of(p, p->along.first, p->along.end);
+    p->chunks = 32 * (p->items < 4 ? p->items : 4);
+    choose_words(p, width, across);
+    while (p->chunks > 8 && (p->chunks > p->block || tile_bytes(p, width) > TILE_SHARED))
+        p->chunks /= 2;
+    int64_t all = elements_of(p, 0, last + 1), tile = p->words * width * p->chunks * width;
+    if (across < TILE_LEAST || along < TILE_LEAST || tile_bytes(p, width) > TILE_SHARED ||
+        all / tile < TILES_A_SM * p->sh->briefing->gpu->sms || all / TILE_LEAST > SCOPE_INT_MAX)
+        return;
+    p->transposed = true;
+    p->width = width;
+    p->items = p->chunks < 32 ? 1 : p->chunks / 32;
+    for (size_t i = 0; i < p->naside; i++)
+        p->reads[p->nreads++] = (struct pw_read){.e = p->aside[i], .access = PW_ACROSS};
+}
+
 /* The kernel finds its places in what it reads and writes along rows by 64-bit offsets. */
 static uint64_t tensors_by_rows(const struct pw *p) {
     const struct task *t = p->st->inst->task;
@@ -401,14 +596,6 @@ static uint64_t tensors_by_rows(const struct pw *p) {
         others |= tensors_gathered(p, s->body);
     }
     return by_rows & ~others;
-}
-
-static enum dtype dtype_of(const struct pw *p, size_t tensor) {
-    return sheet_dtype(p->sh, p->st, tensor);
-}
-
-static str tensor_name(const struct pw *p, size_t tensor) {
-    return p->st->inst->task->tensors[tensor].name;
 }
 
 /* ---- strategy ---- */
@@ -606,10 +793,22 @@ static str stored_element(struct pw *p, const struct pw_read *r) {
     return TEXT(p->sh, "$[$]", name, p->space->nindex ? S("element") : S("0"));
 }
 
+/* An element of a vector along the result: it has one of each word across. */
+static str transposed_element(struct pw *p, const struct pw_read *r, bool vector) {
+    if (r->access == PW_ACROSS)
+        return TEXT(p->sh, "$[slot].at[line]", r->vector);
+    if (vector && r->vector.n)
+        return TEXT(p->sh, "$.at[slot]", r->vector);
+    str name = scope_pointer(&p->k, r->e->ref, false);
+    return TEXT(p->sh, "$[$]", name, scope_offset_text(&p->k, r->e));
+}
+
 /* One argument of a function for a value the kernel loads. */
 static str value_text(struct pw *p, const struct pw_read *r, bool vector) {
     if (vector && r->access == PW_SPLAT)
         return r->vector;
+    if (p->transposed)
+        return scope_unpacked(&p->k, r->e->ref, transposed_element(p, r, vector));
     bool flat = r->access == PW_FLAT;
     str element = !vector   ? stored_element(p, r)
                   : p->cute ? TEXT(p->sh, "$(slot$)", r->vector, flat ? S(", item") : S(""))
@@ -643,7 +842,7 @@ static str call_text(struct pw *p, const struct pw_output *o, bool vector) {
         if (o->reads[i])
             all = sheet_join(p->sh, all, ", ", value_text(p, &p->reads[i], vector));
     for (size_t i = 0; i < p->space->nindex; i++) {
-        bool moves = vector && i + 1 == p->space->nindex;
+        bool moves = vector && !p->transposed && i + 1 == p->space->nindex;
         if (o->coordinates >> i & 1)
             all = sheet_join(p->sh, all, ", ",
                              moves ? TEXT(p->sh, "$ + slot", p->k.var[i]) : p->k.var[i]);
@@ -700,6 +899,15 @@ static void put_divides(struct pw *p, const struct expr *e, str *full) {
         *full = TEXT(p->sh, "$$", *full, one);
 }
 
+/* A piece of a tensor that is contiguous along the innermost index: vectors of it are aligned where
+ * the tensor's last extent divides. */
+static bool is_row_piece(const struct pw *p, const struct pw_output *o) {
+    const struct task *t = p->st->inst->task;
+    size_t rank = t->tensors[o->s->tensor].rank, n = p->space->nindex;
+    const struct expr *own = expr_own(t, o->s, p->sh->mem);
+    return !o->flat && p->width > 1 && rank && n && expr_is_variable(own->args[rank - 1], n - 1);
+}
+
 /* When a tile goes by vectors: it is whole, and each vector lies within one row where coordinates
  * are used in a space of several rows. Of a row's last tile there may be some vectors only, but for
  * CuTe. */
@@ -716,6 +924,11 @@ static void put_full(struct pw *p, struct slots *s) {
         bool vectors = r->access == PW_ROW && !follows_row(p, r, p->own);
         for (size_t k = 0; vectors && k < r->ndivisors; k++)
             put_divides(p, r->divisor[k], &full);
+    }
+    for (size_t i = 0; i < p->noutputs; i++) {
+        const struct tensor *y = &p->st->inst->task->tensors[p->outputs[i].s->tensor];
+        if (is_row_piece(p, &p->outputs[i]))
+            put_divides(p, y->extent[y->rank - 1], &full);
     }
     slots_put(s, "full", full);
     slots_flag(s, "crossing", full.n > plain.n);
@@ -754,12 +967,15 @@ static void put_beside(struct pw *p, struct slots *s) {
     }
 }
 
-/* A piece of a tensor is stored element by element. */
+/* A piece of a tensor is stored by vectors where it has them, otherwise element by element. */
 static void put_result(struct pw *p, const struct pw_output *o, struct slots *row) {
     str *inner = p->space->nindex ? &p->k.var[p->space->nindex - 1] : NULL;
     str first = inner ? *inner : S("");
-    if (inner && !o->flat)
+    bool piece = is_row_piece(p, o) && !p->cute;
+    if (inner && !o->flat && !piece)
         *inner = TEXT(p->sh, "($ + slot)", first);
+    slots_flag(row, "piece", piece);
+    slots_flag(row, "vectors", o->flat || piece);
     slots_put(row, "place", o->flat ? S("") : place_text(p, o));
     if (inner)
         *inner = first;
@@ -908,6 +1124,7 @@ static bool write_kernel(struct pw *p) {
                                 coordinates_used(p)));
     for (size_t i = 0; i < p->noutputs; i++)
         put_element(p, &p->outputs[i], rows[i]);
+    slots_flag(s, "transposed", false);
     slots_flag(s, "naive", p->naive);
     slots_flag(s, "persistent", p->persistent);
     if (!p->naive)
@@ -917,6 +1134,216 @@ static bool write_kernel(struct pw *p) {
     slots_put(s, "parameters", scope_params(&p->k));
     put_launch(p, s);
     put_note(p);
+    return sheet_put(p->sh, "pointwise/kernel.cu", s, &p->sh->kernels);
+}
+
+/* ---- a kernel of tiles of two indices ---- */
+
+static uint32_t run_variables(const struct pw_run *r) {
+    return ((UINT32_C(1) << r->end) - 1) & ~((UINT32_C(1) << r->first) - 1);
+}
+
+/* From here on the text of a run's number is this one; single variables of several are declared
+ * from it where they are used. */
+static void set_run(struct pw *p, const struct pw_run *r, str text) {
+    struct scope *k = &p->k;
+    struct scope_run run = {.n = r->end - r->first, .total = r->product, .text = text};
+    if (run.n == 1) {
+        k->var[r->first] = text;
+        return;
+    }
+    for (size_t i = 0; i < run.n; i++) {
+        run.var[i] = r->first + i;
+        run.extent[i] = scope_extent(k, run.var[i]);
+        k->var[run.var[i]] = scope_variable(k, run.var[i]);
+    }
+    scope_put_run(k, &run);
+}
+
+/* Which of the variables some text names. */
+static uint32_t variables_in(const struct pw *p, uint32_t of, str text) {
+    uint32_t used = 0;
+    for (size_t i = 0; i < p->space->nindex; i++)
+        if ((of >> i & 1) && text_has_word(text, p->k.var[i]))
+            used |= UINT32_C(1) << i;
+    return used;
+}
+
+static str run_name(struct pw *p, const struct pw_run *r) {
+    str all = S("");
+    for (size_t i = r->first; i < r->end; i++)
+        all = sheet_join(p->sh, all, ", ", p->space->index[i]);
+    return all;
+}
+
+/* The reads that come through shared memory. */
+static void put_tiles(struct pw *p, struct slots *s, str *divides) {
+    slots_list(s, "tiles");
+    for (size_t i = 0; i < p->nreads; i++) {
+        struct pw_read *r = &p->reads[i];
+        if (r->access != PW_ACROSS)
+            continue;
+        const struct tensor *x = &p->st->inst->task->tensors[r->e->ref];
+        size_t rank = x->rank;
+        struct slots *row = slots_row(s, "tiles");
+        str name = tensor_name(p, r->e->ref);
+        put_vector(p, row, r->e->ref, vector_name(p, r->e->ref), false);
+        slots_put(row, "offset", scope_offset_text(&p->k, r->e));
+        slots_put(row, "tile", scope_name(&p->k, TEXT(p->sh, "$_tile", name).p));
+        r->vector = scope_name(&p->k, TEXT(p->sh, "$_part", name).p);
+        slots_put(row, "part", r->vector);
+        bool plain = r->e->args[rank - 1]->kind == EXPR_INDEX;
+        slots_flag(row, "plain", plain);
+        if (plain)
+            put_divides(p, p->across.product ? p->across.total : x->extent[rank - 1], divides);
+    }
+}
+
+/* Contiguous along the result, so that a word of it is one access. */
+static bool is_row(const struct pw *p, const struct pw_read *r) {
+    const struct tensor *x = &p->st->inst->task->tensors[r->e->ref];
+    return r->access == PW_FLAT ||
+           (r->access == PW_ROW && expr_is_variable(r->e->args[x->rank - 1], p->space->nindex - 1));
+}
+
+/* What else is read once for a word of the result; `all`: texts that may name variables. Where
+ * single ones of several along the result select it, every element reads its own. */
+static void put_beside_word(struct pw *p, struct slots *s, str *divides, str *all) {
+    slots_list(s, "beside");
+    for (size_t i = 0; i < p->nreads; i++) {
+        struct pw_read *r = &p->reads[i];
+        bool row = r->access != PW_ACROSS && is_row(p, r), split = r->access == PW_SPLAT;
+        str offset = row || split ? scope_offset_text(&p->k, r->e) : S("");
+        bool several = p->along.end - p->along.first > 1;
+        r->vector = r->access == PW_ACROSS ? r->vector : S("");
+        if (!offset.n || (several && variables_in(p, run_variables(&p->along), offset))) {
+            r->access = split ? PW_GATHER : r->access;
+            continue;
+        }
+        struct slots *here = slots_row(s, "beside");
+        const struct tensor *x = &p->st->inst->task->tensors[r->e->ref];
+        slots_flag(here, "row", row);
+        if (row)
+            put_divides(p, several ? p->along.total : x->extent[x->rank - 1], divides);
+        put_vector(p, here, r->e->ref, vector_name(p, r->e->ref), false);
+        slots_put(here, "offset", offset);
+        slots_put(here, "value", row ? S("") : value_text(p, r, false));
+        r->vector = slots_get(here, "vector");
+        *all = sheet_join(p->sh, *all, "\n", offset);
+    }
+}
+
+/* A word of the result is one access where its last index is the innermost. */
+static void put_words(struct pw *p, struct slots **rows, str *divides, str *all) {
+    const struct task *t = p->st->inst->task;
+    uint32_t along = run_variables(&p->along);
+    bool several = p->along.end - p->along.first > 1;
+    for (size_t i = 0; i < p->noutputs; i++) {
+        struct pw_output *o = &p->outputs[i];
+        const struct expr *own = expr_own(t, o->s, p->sh->mem);
+        const struct tensor *y = &t->tensors[o->s->tensor];
+        size_t rank = y->rank;
+        str place = place_text(p, o);
+        bool whole = rank && expr_is_variable(own->args[rank - 1], p->space->nindex - 1) &&
+                     !(several && variables_in(p, along, place));
+        o->vector = vector_name(p, o->s->tensor);
+        put_vector(p, rows[i], o->s->tensor, o->vector, true);
+        slots_flag(rows[i], "word", whole);
+        if (whole)
+            put_divides(p, several ? p->along.total : y->extent[rank - 1], divides);
+        slots_put(rows[i], "place", place);
+        *all = sheet_join(p->sh, *all, "\n", place);
+    }
+}
+
+/* The same for single elements. */
+static void put_calls(struct pw *p, struct slots **rows, str *all) {
+    for (size_t i = 0; i < p->noutputs; i++) {
+        struct pw_output *o = &p->outputs[i];
+        str call = call_text(p, o, true);
+        slots_put(rows[i], "call", call);
+        *all = sheet_join(p->sh, *all, "\n", call);
+        if (!slots_get(rows[i], "word").n) {
+            slots_put(rows[i], "place", place_text(p, o));
+            *all = sheet_join(p->sh, *all, "\n", slots_get(rows[i], "place"));
+        }
+    }
+}
+
+static str run_coordinates(struct pw *p, const struct pw_run *r, str number, str texts) {
+    uint32_t all = run_variables(r);
+    if (r->end - r->first == 1)
+        return S("");
+    return scope_coordinates(&p->k, number, all, variables_in(p, all, texts));
+}
+
+static void note_transposed(struct pw *p) {
+    struct sheet *sh = p->sh;
+    const struct used all[] = {
+        {"block", p->block}, {"items", p->items}, {"vector-width", p->width}, {"persistent", 0}};
+    str across = run_name(p, &p->across), along = run_name(p, &p->along);
+    sheet_note(sh, "pointwise: %.*s: %lld threads a block, a tile of %lld along %.*s by %lld along",
+               STR_ARG(p->k.name), (long long)p->block, (long long)(p->words * p->width),
+               STR_ARG(across), (long long)(p->chunks * p->width));
+    sheet_note(sh, "  %.*s: what is contiguous along the one comes through shared memory.",
+               STR_ARG(along));
+    sheet_used(sh, all, sizeof all / sizeof *all);
+}
+
+/* Sizes and numbers in the grid: tiles across first, then along, then all other indices. */
+static void put_grid(struct pw *p, struct slots *s, uint32_t others) {
+    struct sheet *sh = p->sh;
+    str across = sheet_number(sh, p->words * p->width);
+    str along = sheet_number(sh, p->chunks * p->width);
+    str grid = TEXT(sh, "ceil_div($, $) * ceil_div($, $)", sheet_plan(sh, p->across.total), across,
+                    sheet_plan(sh, p->along.total), along);
+    if (others)
+        grid = TEXT(sh, "$ * $", grid, scope_plan_elements(&p->k, others));
+    scope_launch(&p->k, grid, slots_get(s, "block"));
+}
+
+static bool write_transposed(struct pw *p) {
+    struct slots *s = sheet_slots(p->sh), **rows;
+    struct scope *k = &p->k;
+    str lines = S(""), elements = S(""), divides = S("");
+    rows = arena_array(p->sh->mem, struct slots *, p->noutputs);
+    for (size_t i = 0; i < p->noutputs; i++)
+        if (!put_function(p, &p->outputs[i], rows[i] = slots_row(s, "outputs")))
+            return false;
+    if (!begin_kernel(p, s))
+        return false;
+    uint32_t others = scope_variables(k) & ~run_variables(&p->along) & ~run_variables(&p->across);
+    slots_number(s, "words", p->words);
+    slots_number(s, "chunks", p->chunks);
+    slots_put(s, "across_name", run_name(p, &p->across));
+    slots_put(s, "along_name", run_name(p, &p->along));
+    slots_put(s, "across_size", scope_int(k, p->across.total));
+    slots_put(s, "along_size", scope_int(k, p->along.total));
+    slots_put(s, "access", p->hint ? S("cp_streamed") : S("cp_cached"));
+    slots_put(s, "others", scope_coordinates(k, S("others"), others, others));
+    set_run(p, &p->across, S("across"));
+    set_run(p, &p->along, S("along"));
+    put_tiles(p, s, &divides);
+    put_beside_word(p, s, &divides, &lines);
+    put_words(p, rows, &divides, &lines);
+    set_run(p, &p->along, S("(along + slot)"));
+    put_calls(p, rows, &elements);
+    lines = sheet_join(p->sh, lines, "\n", elements);
+    slots_put(s, "line_coordinates", run_coordinates(p, &p->across, S("across"), lines));
+    slots_put(s, "coordinates", run_coordinates(p, &p->along, S("(along + slot)"), elements));
+    slots_put(s, "parameters", scope_params(k));
+    put_grid(p, s, others);
+    note_transposed(p);
+    slots_put(s, "divides", divides);
+    for (int whole = 1; whole >= 0; whole--) {
+        slots_flag(s, "whole", whole);
+        slots_put(s, whole ? "whole_loads" : "part_loads",
+                  sheet_lines(p->sh, "pointwise/transposed_loads.cu", s));
+        slots_put(s, whole ? "whole_stores" : "part_stores",
+                  sheet_lines(p->sh, "pointwise/transposed_stores.cu", s));
+    }
+    slots_flag(s, "transposed", true);
+    slots_put(s, "transposed_lines", sheet_lines(p->sh, "pointwise/transposed.cu", s));
     return sheet_put(p->sh, "pointwise/kernel.cu", s, &p->sh->kernels);
 }
 
@@ -1000,6 +1427,9 @@ static bool pointwise_write(struct sheet *sh, const struct step *st) {
         return false;
     if (find_pin(p, &pin))
         return write_pinned(p, &pin);
+    choose_transposed(p);
+    if (p->transposed)
+        return write_transposed(p);
     choose_rows(p);
     return write_kernel(p);
 }
