@@ -122,6 +122,11 @@ static const struct look looks[] = {
      "out y[N] : f32\ny[i] = sum(-1 <= r <= 1, -M < s < M | i + r < N) pad(x[i+r,s], 0)*w[r+1,0]\n",
      false,
      {"y[i] = sum(r < 3, -M + 1 <= s < M | i + (r-1) < N) pad(x[i+r-1,s], 0) * w[r,0]"}},
+    {"a transposed convolution by phases is one over taps",
+     "in v[M,K,6] : f32 ~ ones\nin z[M,N] : f32 ~ ones\nout y[K,2*N] : f32\n"
+     "y[l,i] = sum(j, r < 3) pad(z[j,(i+1)//2-r], 0)*v[j,l,(i+1)%2+2*r]\n",
+     true,
+     {"y[l,i] = sum(j < M, r < 6 | (i + 1 - r) % 2 == 0) pad(z[j,(i+1-r)//2], 0) * v[j,l,r]"}},
     {"a causal filter runs forward, with a pad for what is before the first",
      "in h[K] : f32 ~ ones\nout y[N] : f32\ny[i] = sum(k | k <= i) h[k]*x[i-k,0]\n",
      true,

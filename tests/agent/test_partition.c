@@ -53,6 +53,8 @@ static const struct {
     {"tests/expert/tasks/blur", "generic"},
     {"tests/expert/tasks/window_centred", "window window"},
     {"tests/expert/tasks/window_filters", "window window window window window"},
+    {"tests/expert/tasks/filter_gradient", "rows rows rows"},
+    {"tests/expert/tasks/conv_phases", "convolution convolution"},
     {"tests/expert/tasks/conv_frames", "convolution convolution convolution"},
     {"tests/expert/tasks/conv_colours", "convolution convolution convolution"},
     {"tests/expert/tasks/label_counts", "buckets buckets"},

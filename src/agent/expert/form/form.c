@@ -682,6 +682,10 @@ static bool is_filter(const struct inst *in, const struct statement *s) {
 static void leave_out(struct maker *m, struct statement *s) {
     struct err ignored = {0};
     struct statement padded = *s;
+    padded.body = form_tapped(s->body, m->a);
+    if (padded.body != s->body && form_is_product(&padded) &&
+        bounds_check(m->in, &padded, m->a, &ignored))
+        *s = padded;
     padded.body = form_padded(m->in, s->body, m->a);
     if (padded.body != s->body && form_is_fold(&padded) &&
         (form_is_product(&padded) || is_filter(m->in, &padded)) &&

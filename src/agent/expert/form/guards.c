@@ -815,3 +815,97 @@ struct expr *form_padded(const struct inst *in, const struct expr *e, struct are
                e->value_kind == VALUE_REAL && !expr_has(e->args[0], EXPR_REDUCE);
     return sum ? padded_sum(in, e, a) : (struct expr *)e;
 }
+
+/* ---- a transposed convolution that is written phase by phase ---- */
+
+/* The index is (e % stride) + stride·j: e and the stride. */
+static bool is_phase(const struct expr *index, size_t var, const struct expr **e, int64_t *stride) {
+    struct linear x;
+    int64_t coef;
+    if (!linear_of(index, &x) || !take_variable(&x, var, &coef) || x.c || x.n != 1 ||
+        x.term[0].coef != 1 || x.term[0].e->kind != EXPR_MOD ||
+        !expr_is_number(x.term[0].e->args[1], coef) || coef < 2)
+        return false;
+    *e = x.term[0].e->args[0];
+    *stride = coef;
+    return true;
+}
+
+/* The index is e // stride - j. */
+static bool is_place_of_phase(const struct expr *index, size_t var, const struct expr *e,
+                              int64_t stride) {
+    struct linear x;
+    int64_t coef;
+    return linear_of(index, &x) && take_variable(&x, var, &coef) && coef == -1 && !x.c &&
+           x.n == 1 && x.term[0].coef == 1 && x.term[0].e->kind == EXPR_FLOORDIV &&
+           expr_same(x.term[0].e->args[0], e) && expr_is_number(x.term[0].e->args[1], stride);
+}
+
+static bool find_phase(const struct expr *body, size_t var, const struct expr **e,
+                       int64_t *stride) {
+    for (size_t k = 0; body->kind == EXPR_READ && k < body->nargs; k++)
+        if (is_phase(body->args[k], var, e, stride))
+            return true;
+    for (size_t i = 0; i < body->nargs; i++)
+        if (find_phase(body->args[i], var, e, stride))
+            return true;
+    return false;
+}
+
+/* A copy in which the two kinds of indices are of tap `var`; `*other`: the variable is elsewhere.
+ */
+static struct expr *by_taps(const struct expr *body, size_t var, const struct expr *e,
+                            int64_t stride, bool *other, struct arena *a) {
+    struct expr *to = arena_new_of(a, struct expr);
+    *to = *body;
+    *other |= expr_is_variable(body, var);
+    to->args = arena_array(a, struct expr *, body->nargs ? body->nargs : 1);
+    for (size_t i = 0; i < body->nargs; i++) {
+        const struct expr *same;
+        int64_t by;
+        bool read = body->kind == EXPR_READ;
+        if (read && is_phase(body->args[i], var, &same, &by) && by == stride && expr_same(same, e))
+            to->args[i] = expr_variable(a, var);
+        else if (read && is_place_of_phase(body->args[i], var, e, stride))
+            to->args[i] =
+                expr_pair(a, EXPR_FLOORDIV, expr_pair(a, EXPR_SUB, e, expr_variable(a, var)),
+                          expr_number(a, stride));
+        else
+            to->args[i] = by_taps(body->args[i], var, e, stride, other, a);
+    }
+    return to;
+}
+
+struct expr *form_tapped(const struct expr *e, struct arena *a) {
+    const struct reduce *r = e->kind == EXPR_REDUCE ? e->reduce : NULL;
+    if (!r || r->op != REDUCTION_SUM || expr_has(e->args[0], EXPR_REDUCE) || r->guard)
+        return (struct expr *)e;
+    for (size_t i = 0; i < r->nvars; i++) {
+        const struct expr *of;
+        int64_t stride;
+        bool other = false;
+        const struct reduce_var *v = &r->vars[i];
+        if (!expr_is_number(v->lo, 0) || v->hi->kind != EXPR_NUMBER ||
+            !find_phase(e->args[0], v->var, &of, &stride) || expr_vars(of) >> v->var & 1)
+            continue;
+        struct expr *body = by_taps(e->args[0], v->var, of, stride, &other, a);
+        if (other)
+            continue;
+        struct reduce *to = arena_new_of(a, struct reduce);
+        struct expr *out = arena_new_of(a, struct expr);
+        *to = *r;
+        *out = *e;
+        to->vars = arena_array(a, struct reduce_var, r->nvars);
+        memcpy(to->vars, r->vars, r->nvars * sizeof *r->vars);
+        to->vars[i].hi = expr_number(a, v->hi->integer * stride);
+        to->vars[i].inferred = false;
+        struct expr *beyond = expr_pair(a, EXPR_SUB, of, expr_variable(a, v->var));
+        to->guard = expr_pair(a, EXPR_EQ, expr_pair(a, EXPR_MOD, beyond, expr_number(a, stride)),
+                              expr_number(a, 0));
+        out->reduce = to;
+        out->args = arena_array(a, struct expr *, 1);
+        out->args[0] = body;
+        return out;
+    }
+    return (struct expr *)e;
+}

@@ -31,6 +31,10 @@ struct expr *form_ranged(const struct inst *in, const struct statement *s, struc
  * terms with a guard, and guards that only keep an index inside its tensor are a pad. */
 struct expr *form_padded(const struct inst *in, const struct expr *e, struct arena *a);
 
+/* A transposed convolution that is written phase by phase, sum(j < J) x[e//S - j]*w[e%S + S*j],
+ * over its taps: sum(r < S*J | (e - r) % S == 0) x[(e-r)//S]*w[r]. */
+struct expr *form_tapped(const struct expr *e, struct arena *a);
+
 /* Of a guard the parts that are `var` < e (`upper`), or `var` >= e: their number, at most `most`.
  */
 size_t form_ends(const struct expr *guard, size_t var, bool upper, const struct expr **out,

@@ -11,6 +11,8 @@
 #include "spec/pattern.h"
 #include <string.h>
 
+enum { SHIFTS_MOST = 64, COLUMNS_PER_SHIFT = 2 };
+
 /* ---- expressions ---- */
 
 static uint32_t kept_bits(const struct rows_group *g) {
@@ -27,12 +29,33 @@ static bool is_grouped(const struct rows_group *g, const struct expr *e) {
            expr_same(by, g->extent[col]) && expr_is_number(g->lo[col], 0);
 }
 
+/* How many values the variables take together; 0: not known. */
+static int64_t values_of(const struct rows_group *g, uint32_t vars) {
+    int64_t all = 1, n;
+    for (size_t v = 0; v < g->nkept + g->ncols; v++) {
+        if (!(vars >> v & 1))
+            continue;
+        if (!g->extent[v] || !expr_eval_dims(g->extent[v], g->in->dims, &n) || n < 1)
+            return 0;
+        all = all > INT32_MAX / n ? INT32_MAX : all * n;
+    }
+    return all;
+}
+
+/* Long sums that are moved by a few places, as the gradient of a filter's weights: a row for each
+ * place of the filter. */
+static bool is_shifted(const struct rows_group *g, const struct expr *e) {
+    int64_t rows = values_of(g, expr_vars(e) & kept_bits(g)),
+            columns = values_of(g, expr_vars(e) & ~kept_bits(g));
+    return rows > 0 && rows <= SHIFTS_MOST && columns / rows >= COLUMNS_PER_SHIFT;
+}
+
 /* An index of both a row and a column, as in a window: neighbouring rows share their terms. */
 static bool has_window(const struct rows_group *g, const struct expr *e) {
     for (size_t i = 0; e->kind == EXPR_READ && i < e->nargs; i++) {
         uint32_t uses = expr_vars(e->args[i]);
         if ((uses & kept_bits(g)) && (uses & ~kept_bits(g)) && !expr_reads(e->args[i]) &&
-            !is_grouped(g, e->args[i]))
+            !is_grouped(g, e->args[i]) && !is_shifted(g, e->args[i]))
             return true;
     }
     for (size_t i = 0; i < expr_nparts(e); i++)
