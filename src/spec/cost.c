@@ -18,6 +18,7 @@
 #include "spec/scalar.h"
 #include "spec/tally.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ACCESSES_MOST = 32 };
@@ -350,6 +351,7 @@ struct marking {
     struct affine index[TASK_MAX_RANK];
     struct scalar at; /* the point */
     double marked;
+    int64_t steps; /* that a point takes: an index that is not affine is worth several */
 };
 
 static int64_t index_at(struct marking *m, size_t k) {
@@ -379,7 +381,7 @@ static bool mark(void *ctx, const int64_t *value, size_t inner, struct range r) 
     struct marking *m = ctx;
     int64_t place;
     memcpy(m->at.var, value, sizeof m->at.var);
-    *m->a->d->budget -= r.hi - r.lo;
+    *m->a->d->budget -= (r.hi - r.lo) * m->steps;
     for (m->at.var[inner] = r.lo; m->at.var[inner] <= r.hi; m->at.var[inner]++)
         if (place_at(m, &place)) {
             m->marked += !(m->place[place] & m->bit);
@@ -404,13 +406,16 @@ static int64_t places_of(const struct access *a, uint32_t dims) {
 
 /* Sets `bit` at the places of the block that the access reaches; negative: too many to run over. */
 static double mark_block(const struct access *a, uint32_t dims, uint32_t *place, uint32_t bit) {
-    struct marking m = {.a = a, .dims = dims, .place = place, .bit = bit, .at = {.in = a->d->in}};
+    enum { STEPS_OF_TEXT = 8 };
+    struct marking m = {
+        .a = a, .dims = dims, .place = place, .bit = bit, .at = {.in = a->d->in}, .steps = 1};
     int64_t stride = 1;
     for (size_t k = a->read->nargs; k-- > 0;)
         if (dims >> k & 1) {
             m.stride[k] = stride;
             stride *= a->d->in->tensors[a->read->ref].extent[k];
             m.affine[k] = affine_of(a->d->in, a->read->args[k], &m.index[k]);
+            m.steps += m.affine[k] ? 0 : STEPS_OF_TEXT;
         }
     return domain_each(a->d, block_of(a, dims).vars, mark, &m) ? m.marked : -1;
 }
@@ -473,6 +478,183 @@ static bool is_interval(const struct access *a, const struct block *b, struct ra
            takes_all(a, a->read->args[__builtin_ctz(b->dims)], out);
 }
 
+/* A digit of a variable in an index, coef * (v // from % (to / from)); `to` 0: all above `from`. */
+struct digit {
+    size_t var, dim;
+    int64_t from, to, coef, size;
+};
+
+enum { DIGITS_MOST = 16 };
+
+/* The indices of a block as sums of digits. */
+struct digits {
+    const struct access *a;
+    struct digit at[DIGITS_MOST];
+    size_t n;
+    int64_t constant[TASK_MAX_RANK];
+};
+
+/* A number that no variable has a part in. */
+static bool constant_of(const struct access *a, const struct expr *e, int64_t *out) {
+    struct affine f;
+    if (!affine_of(a->d->in, e, &f) || f.vars)
+        return false;
+    *out = f.c;
+    return true;
+}
+
+/* A variable, and quotients and remainders of one by positive numbers. */
+static bool digit_of(const struct access *a, const struct expr *e, struct digit *out) {
+    int64_t by, from;
+    if (e->kind == EXPR_INDEX) {
+        *out = (struct digit){.var = e->ref, .from = 1};
+        return true;
+    }
+    if ((e->kind != EXPR_FLOORDIV && e->kind != EXPR_MOD) || !constant_of(a, e->args[1], &by) ||
+        by < 1 || !digit_of(a, e->args[0], out) || __builtin_mul_overflow(out->from, by, &from))
+        return false;
+    if (out->to && out->to % from)
+        return false;
+    if (e->kind == EXPR_FLOORDIV)
+        out->from = from;
+    else
+        out->to = from;
+    return true;
+}
+
+static bool add_digits(struct digits *g, size_t dim, const struct expr *e, int64_t coef) {
+    int64_t c;
+    struct digit one;
+    if (constant_of(g->a, e, &c))
+        return !__builtin_mul_overflow(c, coef, &c) &&
+               !__builtin_add_overflow(g->constant[dim], c, &g->constant[dim]);
+    if (e->kind == EXPR_NEG)
+        return add_digits(g, dim, e->args[0], -coef);
+    if (e->kind == EXPR_ADD || e->kind == EXPR_SUB)
+        return add_digits(g, dim, e->args[0], coef) &&
+               add_digits(g, dim, e->args[1], e->kind == EXPR_ADD ? coef : -coef);
+    if (e->kind == EXPR_MUL) {
+        size_t number = constant_of(g->a, e->args[0], &c) ? 0 : 1;
+        return constant_of(g->a, e->args[number], &c) && !__builtin_mul_overflow(c, coef, &c) &&
+               add_digits(g, dim, e->args[1 - number], c);
+    }
+    if (g->n == DIGITS_MOST || !digit_of(g->a, e, &one))
+        return false;
+    one.dim = dim;
+    one.coef = coef;
+    g->at[g->n++] = one;
+    return true;
+}
+
+/* How many values the digit has where its variable runs from 0 on. */
+static bool size_digit(const struct access *a, struct digit *x) {
+    struct range r = a->d->var[x->var];
+    if (r.lo != 0 || r.hi < 0)
+        return false;
+    if (x->to - 1 > r.hi)
+        x->to = 0;
+    x->size = x->to ? x->to / x->from : r.hi / x->from + 1;
+    return true;
+}
+
+/* Two digits of one variable take all pairs of their values: one lies wholly above the other, and
+ * no last part of it is begun and not filled. */
+static bool are_free(const struct access *a, const struct digit *x, const struct digit *y) {
+    const struct digit *low = x->from < y->from ? x : y, *high = low == x ? y : x;
+    if (x->var != y->var)
+        return true;
+    return low->to && high->from >= low->to && high->from % low->to == 0 &&
+           (high->to || (a->d->var[x->var].hi + 1) % high->from == 0);
+}
+
+static int by_coefficient(const void *x, const void *y) {
+    int64_t a = llabs(((const struct digit *)x)->coef), b = llabs(((const struct digit *)y)->coef);
+    return (a > b) - (a < b);
+}
+
+/* The values that the index of a dimension takes: all of a range, of which those within the tensor
+ * count, or as many as there are combinations. */
+static bool values_of_dim(const struct digits *g, size_t dim, double *out) {
+    int64_t lo = g->constant[dim], span = 0, more;
+    int64_t last = g->a->d->in->tensors[g->a->read->ref].extent[dim] - 1;
+    bool range = true;
+    *out = 1;
+    for (size_t i = 0; i < g->n; i++) { /* in the order of coefficients */
+        const struct digit *x = &g->at[i];
+        int64_t coef = llabs(x->coef);
+        if (x->dim != dim || x->size == 1 || coef == 0)
+            continue;
+        range = range && coef <= span + 1;
+        if (!range && coef <= span)
+            return false;
+        if (__builtin_mul_overflow(coef, x->size - 1, &more) ||
+            __builtin_add_overflow(span, more, &span) ||
+            (x->coef < 0 && __builtin_sub_overflow(lo, more, &lo)))
+            return false;
+        *out = range ? (double)span + 1 : *out * (double)x->size;
+    }
+    int64_t hi;
+    if (__builtin_add_overflow(lo, span, &hi))
+        return false;
+    if (!range)
+        return lo >= 0 && hi <= last;
+    lo = lo < 0 ? 0 : lo;
+    hi = hi > last ? last : hi;
+    *out = hi < lo ? 0 : (double)(hi - lo) + 1;
+    return true;
+}
+
+/* Says no more than that an index of the block lies within the tensor, or nothing at all. */
+static bool only_within(const struct access *a, uint32_t dims, const struct constraint *c) {
+    if (c->kind == CONSTRAINT_NOT_NEGATIVE) {
+        double least = (double)c->a.c;
+        for (uint32_t left = c->a.vars; left; left &= left - 1) {
+            size_t v = (size_t)__builtin_ctz(left);
+            struct range r = a->d->var[v];
+            least += (double)c->a.coef[v] * (double)(c->a.coef[v] > 0 ? r.lo : r.hi);
+        }
+        return least >= 0;
+    }
+    if (c->kind != CONSTRAINT_TEST || c->a.vars || c->a.c || c->lo != 0)
+        return false;
+    for (size_t k = 0; k < a->read->nargs; k++)
+        if ((dims >> k & 1) && expr_same(c->test, a->read->args[k]) &&
+            c->hi == a->d->in->tensors[a->read->ref].extent[k] - 1)
+            return true;
+    return false;
+}
+
+/* Indices that are sums of quotients and remainders, each of which takes its values whatever the
+ * others are: dimensions multiply, and each is counted by itself. */
+static bool count_digits(const struct access *a, uint32_t dims, double *out) {
+    struct digits g = {.a = a};
+    for (size_t k = 0; k < a->read->nargs; k++)
+        if ((dims >> k & 1) &&
+            (expr_reads(a->read->args[k]) || !add_digits(&g, k, a->read->args[k], 1)))
+            return false;
+    for (size_t i = 0; i < a->d->n; i++)
+        if ((a->d->c[i].vars & block_of(a, dims).vars) && !only_within(a, dims, &a->d->c[i]))
+            return false;
+    for (size_t i = 0; i < g.n; i++)
+        if (!size_digit(a, &g.at[i]))
+            return false;
+    for (size_t i = 0; i < g.n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!are_free(a, &g.at[i], &g.at[k]))
+                return false;
+    qsort(g.at, g.n, sizeof *g.at, by_coefficient);
+    *out = 1;
+    for (size_t k = 0; k < a->read->nargs; k++) {
+        double n;
+        if (!(dims >> k & 1))
+            continue;
+        if (!values_of_dim(&g, k, &n))
+            return false;
+        *out *= n;
+    }
+    return true;
+}
+
 static double block_size(const struct access *a, uint32_t dims) {
     struct block b = block_of(a, dims);
     struct range interval;
@@ -484,6 +666,9 @@ static double block_size(const struct access *a, uint32_t dims) {
         return domain_count(a->d, used);
     if (is_interval(a, &b, &interval))
         return (double)(interval.hi - interval.lo + 1);
+    double counted;
+    if (!a->d->empty && count_digits(a, dims, &counted))
+        return counted;
     int64_t places = places_of(a, dims);
     double marked = -1;
     if (places) {

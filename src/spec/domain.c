@@ -544,6 +544,15 @@ static bool has_tests(const struct domain *d, size_t v) {
     return false;
 }
 
+/* Steps of the budget that a value of it takes: evaluating a test is worth several. */
+static int64_t steps_of(const struct domain *d, size_t v) {
+    enum { STEPS_OF_TEST = 4 };
+    for (size_t i = 0; i < d->n; i++)
+        if (d->c[i].kind == CONSTRAINT_TEST && (d->c[i].vars >> v & 1))
+            return STEPS_OF_TEST;
+    return 1;
+}
+
 /* The variable that holds the group together: with most neighbours, then with fewest values. */
 static size_t pivot(const struct domain *d, uint32_t group) {
     size_t best = (size_t)__builtin_ctz(group);
@@ -573,12 +582,13 @@ static double count_group(struct counter *k, uint32_t group) {
     double sum = 0;
     if (r.lo > r.hi || (!rest && !tests))
         return width(r);
-    if (*k->d->budget < r.hi - r.lo) {
+    int64_t steps = steps_of(k->d, v);
+    if (*k->d->budget / steps < r.hi - r.lo) {
         for (sum = width(r); rest; rest &= rest - 1)
             sum *= width(k->d->var[__builtin_ctz(rest)]);
         return sum;
     }
-    *k->d->budget -= r.hi - r.lo + 1;
+    *k->d->budget -= (r.hi - r.lo + 1) * steps;
     for (k->at.var[v] = r.lo; k->at.var[v] <= r.hi; k->at.var[v]++)
         if (!tests || passes(k, rest, v))
             sum += count_open(k, rest);
@@ -638,12 +648,13 @@ static bool walk_from(struct walk *w, size_t level, uint32_t open) {
     size_t v = w->order[level];
     struct range r = interval(d, w->k.at.var, open, v);
     bool last = level + 1 == w->n, tests = has_tests(d, v);
+    int64_t steps = steps_of(d, v);
     open &= ~(UINT32_C(1) << v);
     if (last && !tests)
         return r.lo > r.hi || (--*d->budget > 0 && w->f(w->ctx, w->k.at.var, v, r));
     for (int64_t at = r.lo; at <= r.hi; at++) {
         w->k.at.var[v] = at;
-        if (--*d->budget <= 0)
+        if ((*d->budget -= steps) <= 0)
             return false;
         if (tests && !passes(&w->k, open, v))
             continue;

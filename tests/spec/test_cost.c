@@ -57,6 +57,14 @@ static void pointwise(void) {
         {"out y[N] : f32\ny[i] = b[(i+3)%4]", 0, 0, 16, 32},
         {"out y[3] : f32\ny[i] = b[(i+3)%6]", 0, 0, 12, 12},
         {"out y[3] : f32\ny[i] = b[(i+4)%6]", 0, 0, 12, 12},
+        {"out y[48] : f32\ny[i] = x[i//6, i%6]", 0, 0, 192, 192},
+        {"out y[48] : f32\ny[i] = x[i//6%4, i%6]", 0, 0, 96, 192},
+        {"out y[45] : f32\ny[i] = x[i//6, i%6]", 0, 0, 180, 180}, /* the last row is not whole */
+        {"out y[48] : f32\ny[i] = x[i%8, i%6]", 0, 0, 96, 192},
+        {"out y[8,4] : f32\ny[i,j] = x[i//4*4 + i%2*2 + j%2, j//2]", 0, 0, 64, 128},
+        {"out y[3,48] : f32\ny[k,i] = pad(x[i//6 + k - 1, i%6], 0)", 0, 0, 192, 576},
+        {"out y[9,48] : f32\ny[k,i] = pad(x[i//6 + k//3 - 1, i%6 + k%3 - 1], 0)", 0, 0, 192, 1728},
+        {"out y[9,6] : f32\ny[k,i] = pad(x[i//3 + k//3 + 7, i%3*2 + k%3], 0)", 0, 0, 24, 216},
         {"out y[N] : f32\ny[i] = if(i != 3, b[i//2], 0)", 0, 0, 16, 32},
         {"out y[N] : f32\ny[i] = if(i < 3, b[i//2], 0)", 0, 0, 8, 32},
         /* what does not change is computed once; data decide: neither side need be read */

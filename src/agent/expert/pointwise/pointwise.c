@@ -22,12 +22,15 @@
  * along the other, the whole map between. */
 #include "agent/expert/sheet/sheet.h"
 
+#include <string.h>
+
 #define ACCESS_BYTES 16
 #define PW_READS     64 /* loaded by the kernel, of one step */
 #define PW_DIVISORS  4
 #define PW_TENSORS   40         /* pointers of one kernel */
 #define PW_ASIDE     8          /* reads that are contiguous along another index */
 #define TILE_SHARED  (48 << 10) /* bytes of shared memory that a block has without asking */
+#define PW_FIELDS    16         /* small structs that one function loads */
 #define TILES_A_SM   4
 #define TILE_LEAST   16             /* values of either index that make tiles worth their while */
 #define GRID_MOST    INT64_C(65535) /* blocks along y or z */
@@ -56,6 +59,11 @@ struct pw_output {
     str value[PW_READS];  /* their names there */
     uint32_t coordinates; /* variables the function is handed */
     str vector;
+    struct { /* structs that the function loads whole, by one read of each */
+        const struct expr *e;
+        str name;
+    } fields[PW_FIELDS];
+    size_t nfields;
 };
 
 /* Variables [first, end) of the space whose values together are one number, in what is read too. */
@@ -185,7 +193,8 @@ static bool is_safe_index(const struct task *t, const struct pw *p, const struct
     if (a->kind == EXPR_MOD)
         return expr_same(a->args[1], extent);
     if (a->kind == EXPR_NUMBER)
-        return a->integer == 0;
+        return a->integer == 0 ||
+               (a->integer > 0 && extent->kind == EXPR_NUMBER && a->integer < extent->integer);
     return a->kind == EXPR_INDEX && expr_same(extent, statement_extent(t, p->space, a->ref));
 }
 
@@ -679,6 +688,79 @@ static str name_value(struct pw *p, struct pw_output *o, const struct expr *e) {
 
 static void put_local(struct pw *p, struct pw_output *o, const struct statement *s, str *locals);
 
+static bool is_held(const struct scope *f, const struct expr *e) {
+    for (size_t i = 0; i < f->nheld; i++)
+        if (expr_same(f->held[i].e, e))
+            return true;
+    return false;
+}
+
+/* The same read but for its last index. */
+static bool same_struct(const struct expr *a, const struct expr *b) {
+    if (a->kind != EXPR_READ || b->kind != EXPR_READ || a->ref != b->ref)
+        return false;
+    for (size_t i = 0; i + 1 < a->nargs; i++)
+        if (!expr_same(a->args[i], b->args[i]))
+            return false;
+    return a->args[a->nargs - 1]->kind == EXPR_NUMBER && b->args[b->nargs - 1]->kind == EXPR_NUMBER;
+}
+
+/* Which fields of the struct of a read an expression reads, bits. */
+static uint32_t fields_read(const struct expr *e, const struct expr *read) {
+    uint32_t all = 0;
+    if (same_struct(e, read))
+        all |= UINT32_C(1) << e->args[e->nargs - 1]->integer;
+    for (size_t i = 0; i < e->nargs; i++)
+        all |= fields_read(e->args[i], read);
+    return all;
+}
+
+/* A field of a small struct, an innermost dimension of 2, 4 or 8 elements that one access has, of
+ * which several are read; and all of it is inside, whatever condition the read stands behind. */
+static bool is_field(const struct pw *p, const struct expr *e) {
+    const struct task *t = p->st->inst->task;
+    const struct tensor *x = &t->tensors[e->ref];
+    const struct expr *extent = x->rank ? x->extent[x->rank - 1] : NULL;
+    if (!extent || extent->kind != EXPR_NUMBER || p->width < 2 || p->cute || !is_safe(p, e) ||
+        x->role == TENSOR_INOUT || e->args[x->rank - 1]->kind != EXPR_NUMBER)
+        return false;
+    int64_t n = extent->integer;
+    if ((n != 2 && n != 4 && n != 8) || n * (int64_t)bytes_of(p, e->ref) > ACCESS_BYTES)
+        return false;
+    uint32_t all = 0;
+    for (size_t i = 0; i < t->nstatements; i++)
+        all |= fields_read(t->statements[i].body, e);
+    return __builtin_popcount(all) > 1;
+}
+
+/* The struct as a local, once; the read is its field. */
+static void put_field(struct pw *p, struct pw_output *o, const struct expr *e, str *locals) {
+    struct sheet *sh = p->sh;
+    const struct tensor *x = &p->st->inst->task->tensors[e->ref];
+    const struct expr *last = e->args[e->nargs - 1];
+    size_t i = 0;
+    while (i < o->nfields && !same_struct(o->fields[i].e, e))
+        i++;
+    if (i == PW_FIELDS)
+        return;
+    if (i == o->nfields) {
+        str name = scope_name(&o->f, TEXT(sh, "$_fields", x->name).p);
+        struct expr first = *e;
+        first.args = arena_array(sh->mem, struct expr *, e->nargs);
+        memcpy(first.args, e->args, e->nargs * sizeof *e->args);
+        first.args[e->nargs - 1] = expr_number(sh->mem, 0);
+        str base = TEXT(sh, "$ + $", scope_pointer(&o->f, e->ref, false),
+                        scope_offset_text(&o->f, &first));
+        *locals = sheet_join(sh, *locals, "\n",
+                             TEXT(sh, "const auto $ = cp_fetch<$, cp_cached>($);", name,
+                                  sheet_number(sh, x->extent[x->rank - 1]->integer), base));
+        o->fields[o->nfields].e = e;
+        o->fields[o->nfields++].name = name;
+    }
+    str field = TEXT(sh, "$.at[$]", o->fields[i].name, sheet_number(sh, last->integer));
+    scope_hold(&o->f, e, scope_unpacked(&o->f, e->ref, field));
+}
+
 /* Values and coordinates an expression needs, and locals before it. */
 static void gather_needs(struct pw *p, struct pw_output *o, const struct expr *e, str *locals) {
     const struct statement *let = e->kind == EXPR_READ ? pw_local(p, e) : NULL;
@@ -699,13 +781,8 @@ static void gather_needs(struct pw *p, struct pw_output *o, const struct expr *e
         o->coordinates |= UINT32_C(1) << e->ref;
     for (size_t k = 0; k < e->nargs; k++)
         gather_needs(p, o, e->args[k], locals);
-}
-
-static bool is_held(const struct scope *f, const struct expr *e) {
-    for (size_t i = 0; i < f->nheld; i++)
-        if (expr_same(f->held[i].e, e))
-            return true;
-    return false;
+    if (e->kind == EXPR_READ && is_field(p, e) && !is_held(&o->f, e))
+        put_field(p, o, e, locals);
 }
 
 /* A let as a local, rounded to its type where it has one. */
