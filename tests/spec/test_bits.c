@@ -112,8 +112,7 @@ static void integers_of_nan_are_undefined(void) {
         "let w[i] : i32 = clamp(floor(x[i]), 0, 7)\nout y[N] : i32\ny[i] = w[i]\n",
         "let w[i] : i32 = clamp(floor(x[i]), 0, 7)\nout y[N] : f32\ny[i] = if(w[i] == 0, 1, 2)\n",
         "let w[i] : i32 = floor(x[i])\nout y[N] : f32\ny[i] = if(w[i] >= 0, 1, 2)\n",
-        "let w[i] : i32 = clamp(floor(x[i]), 0, 11)\nout y[N] : f32\ny[k] = sum(i) if(w[i] == k, "
-        "1, 0)\n",
+        "let w[i] : i32 = clamp(floor(x[i]), 0, 9)\nout y[N] : f32\ny[k] = sum(i | w[i] == k) 1\n",
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         for (int odd = 0; odd < 2; odd++) {
