@@ -643,9 +643,7 @@ static void keep_sample(struct job_walk *j) {
                                     .unjudged = kept.unjudged,
                                     .nunjudged = kept.nunjudged};
     }
-    /* Each draws blocks of its own, but the first and the last are in all of them. */
     s->blocks += j->ran.blocks;
-    s->blocks = s->blocks < s->blocks_total ? s->blocks : s->blocks_total;
 }
 
 static void got_sampled(struct worker *w, str contents) {
