@@ -434,6 +434,30 @@ static void find_pending(const struct task *t, const bool *allowed, bool *pendin
     }
 }
 
+static int count_bits(uint32_t v) {
+    int n = 0;
+    for (; v; v &= v - 1)
+        n++;
+    return n;
+}
+
+/* The read of most variables. */
+static void find_main(const struct rows_group *g, const struct expr *e, const struct expr **best) {
+    if (e->kind == EXPR_READ && !rows_fold_of(g, e->ref) &&
+        (!*best || count_bits(expr_vars(e)) > count_bits(expr_vars(*best))))
+        *best = e;
+    for (size_t i = 0; i < expr_nparts(e); i++)
+        find_main(g, expr_part(e, i), best);
+}
+
+/* Of the read of most variables the last index is a row's: columns lie apart in memory. */
+static bool is_across(const struct rows_group *g, const struct statement *s) {
+    const struct expr *e = NULL;
+    find_main(g, s->body, &e);
+    const struct expr *last = e && e->nargs ? e->args[e->nargs - 1] : NULL;
+    return last && last->kind == EXPR_INDEX && last->ref < g->nkept;
+}
+
 bool rows_match(const struct inst *in, size_t first, const bool *done, bool whole,
                 struct arena *mem, struct rows_group *g, bool *take) {
     const struct task *t = in->task;
@@ -451,7 +475,8 @@ bool rows_match(const struct inst *in, size_t first, const bool *done, bool whol
         return false;
     take[first] = true;
     for (size_t i = first + 1; i < t->nstatements; i++)
-        if (allowed[i] && form_is_fold(&t->statements[i]) && same_space(g, &t->statements[i]))
+        if (allowed[i] && form_is_fold(&t->statements[i]) && same_space(g, &t->statements[i]) &&
+            is_across(g, &t->statements[i]) == is_across(g, s))
             take[i] = take_fold(g, &t->statements[i], pending);
     for (size_t i = first + 1; i < t->nstatements; i++)
         if (allowed[i] && !take[i])
@@ -489,22 +514,6 @@ int64_t rows_count(const struct rows_group *g) {
 }
 int64_t rows_columns(const struct rows_group *g) {
     return product(g, g->nkept, g->nkept + g->ncols);
-}
-
-static int count_bits(uint32_t v) {
-    int n = 0;
-    for (; v; v &= v - 1)
-        n++;
-    return n;
-}
-
-/* The read of most variables. */
-static void find_main(const struct rows_group *g, const struct expr *e, const struct expr **best) {
-    if (e->kind == EXPR_READ && !rows_fold_of(g, e->ref) &&
-        (!*best || count_bits(expr_vars(e)) > count_bits(expr_vars(*best))))
-        *best = e;
-    for (size_t i = 0; i < expr_nparts(e); i++)
-        find_main(g, expr_part(e, i), best);
 }
 
 static const struct expr *main_read(const struct rows_group *g) {
