@@ -47,7 +47,7 @@ class Failed(Exception):
 
 def environment(folder):
     env = {k: os.environ[k] for k in KEPT if k in os.environ}
-    env.update({k: folder + "/work/cache" for k in INTO_FOLDER})
+    env.update({k: os.path.join(folder, "work", "cache") for k in INTO_FOLDER})
     env.update(FIXED)
     return env
 
@@ -56,7 +56,7 @@ class Helper:
     """One process. `tasks` are those it was given."""
 
     def __init__(self, program, python, folder, source):
-        os.makedirs(folder + "/work/cache")  # where alone it may write
+        os.makedirs(os.path.join(folder, "work", "cache"))  # where alone it may write
         shutil.copy(source, folder + "/helper.py")
         self.folder, self.tasks, self.rest = folder, set(), b""
         with open(folder + "/noise", "wb") as noise:

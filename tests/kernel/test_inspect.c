@@ -149,7 +149,7 @@ static void type_checks(void) {
          VERDICT_COMPILE_ERROR, "1 error detected"},
         {"//! launch k<<<1, 32>>>(x, y, N)\n__global__ void k(float *x);\n"
          "__global__ void k(float *x, float *y);\n",
-         VERDICT_COMPILE_ERROR, "1 error detected"},
+         VERDICT_COMPILE_ERROR, "several functions have this name"},
         /* A step may read what an earlier one wrote. */
         {"//! launch k<<<1, 32>>>(y)\n//! launch r<<<1, 32>>>(y, N)\n"
          "extern \"C\" __global__ void k(float *y) { *y = 1; }\n"
