@@ -205,7 +205,7 @@ static void test_reserved(void) {
     CHECKF(is(params, "const float *__restrict__ element_, int N, int the_lane"), "%.*s",
            STR_ARG(params));
     CHECK(sheet_begin_step(&f.sh, "rows") && is(scope_variable(&f.k, 0), "row_at"));
-    CHECK(sheet_begin_step(&f.sh, "pointwise") && is(scope_variable(&f.k, 0), "row"));
+    CHECK(sheet_begin_step(&f.sh, "recurrence") && is(scope_variable(&f.k, 0), "row"));
     sheet_release(&f.sh);
 }
 
