@@ -945,6 +945,18 @@ static void remove_left_behind(const char *dir) {
     arena_free(mem);
 }
 
+/* A command that was killed before its first table was there has recorded nothing: the run reads as
+ * an empty one. */
+static bool open_unbegun(struct archive *a, struct err *err) {
+    bool begun = false;
+    if (!has_row(a, "SELECT 1 FROM sqlite_schema", &begun, err) || begun)
+        return begun;
+    sqlite3_close(a->db);
+    a->db = NULL;
+    return (sqlite3_open(":memory:", &a->db) == SQLITE_OK || db_fail(a, "read", err)) &&
+           migrate(a, err);
+}
+
 bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
     struct archive *a = mem_alloc(sizeof *a);
     a->lock = -1;
@@ -958,7 +970,8 @@ bool archive_open_read(const char *dir, struct archive **out, struct err *err) {
     int64_t version, known;
     if (ok)
         remove_left_behind(dir);
-    ok = ok && open_some_way(a, err) && db_version(a, "", &version, &known, err);
+    ok = ok && open_some_way(a, err) && open_unbegun(a, err) &&
+         db_version(a, "", &version, &known, err);
     if (ok)
         *out = a;
     else

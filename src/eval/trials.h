@@ -35,7 +35,17 @@
 #define TRIALS_MAX_SHAPES  32
 #define TRIALS_MAX_BATCHES (TRIALS_MAX_SHAPES * DATA_COUNT)
 #define TRIALS_MAX_CASES   24
-#define TRIALS_PATIENCE_MS 3000 /* for one run that need not be */
+#define TRIALS_PATIENCE_MS (3000 * TRIALS_SLOWER) /* for one run that need not be */
+#if defined(__SANITIZE_ADDRESS__)
+#define TRIALS_SLOWER 10 /* the same work in a build with sanitizers */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TRIALS_SLOWER 10
+#endif
+#endif
+#ifndef TRIALS_SLOWER
+#define TRIALS_SLOWER 1
+#endif
 
 struct trial_shape {
     const struct inst *inst;
